@@ -281,7 +281,7 @@ func TestOtherDomains(t *testing.T) {
 		return gorgonia.Nodes{y}, err
 	}
 	mine := func(name string, in op.Slots) *op.Op {
-		return &op.Op{Domain: "my", Name: name, Since: []int{1}, Doc: "The negative.", In: in, Out: "Y T", Where: op.Where{"T": op.Floats}, Pinned: "a test",
+		return &op.Op{Domain: "my", Name: name, Since: []int{1}, Doc: "The negative.", In: in, Out: "Y T", Where: op.Where{"T": op.Floats()}, Pinned: "a test",
 			Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0]}, nil }, Lower: negative}
 	}
 	set, err := std.Operators().With(mine("Conv", "X T, W T weight"), mine("Identity", "X T"))

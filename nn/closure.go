@@ -172,7 +172,7 @@ func (t *tracer) typeAt(at gorgonia.Nodes, d op.DType) op.Type {
 	shape := (&Site{t: t, at: at}).shapeOf(nil)
 	typ := op.Type{DType: d, Shape: make([]op.Dim, len(shape))}
 	for i, x := range shape {
-		typ.Shape[i] = op.Unknown
+		typ.Shape[i] = op.Unknown()
 		if x.constant() {
 			typ.Shape[i] = op.D(x[0])
 			continue

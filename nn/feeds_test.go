@@ -24,7 +24,7 @@ func TestFeeds(t *testing.T) {
 	f32 := op.T(dtype.Float32, op.D(2), op.D(3))
 	elem := func(t op.Type) *op.Type { return &t }
 	declared := []op.Type{
-		f32, op.T(dtype.Float32, op.Sym("N"), op.D(3)), op.T(dtype.Float32, op.Sym("N"), op.Sym("N")), op.T(dtype.Float32, op.Unknown, op.D(3)),
+		f32, op.T(dtype.Float32, op.Sym("N"), op.D(3)), op.T(dtype.Float32, op.Sym("N"), op.Sym("N")), op.T(dtype.Float32, op.Unknown(), op.D(3)),
 		op.T(dtype.Float32), op.T(dtype.Int64), op.T(dtype.Undefined, op.D(2), op.D(3)), {DType: dtype.Float32, Unranked: true}, {},
 		op.T(dtype.String, op.Sym("N")), {Kind: op.Sequence, Elem: &f32}, {Kind: op.Sequence}, {Kind: op.Optional, Elem: &f32}, {Kind: op.Optional},
 		{Kind: op.Optional, Elem: elem(op.Type{Kind: op.Sequence, Elem: &f32})},

@@ -125,7 +125,7 @@ func TestTopological(t *testing.T) {
 
 // TestWithSizes: symbols take the sizes they are given, others 1.
 func TestWithSizes(t *testing.T) {
-	in := op.T(1, op.Sym("N"), op.D(3), op.Unknown, op.Sym("T"))
+	in := op.T(1, op.Sym("N"), op.D(3), op.Unknown(), op.Sym("T"))
 	for want, sizes := range map[string]map[string]int{"float32[1,3,1,1]": nil, "float32[2,3,1,1]": {"N": 2, "X": 4}, "float32[1,3,1,5]": {"T": 5}} {
 		if got := withSizes(in, sizes).String(); got != want {
 			t.Errorf("at %v: %s, want %s", sizes, got, want)

@@ -9,7 +9,7 @@ func within(v *Value) trait.Interval { return withinDepth(v, 24) }
 
 func withinDepth(v *Value, depth int) trait.Interval {
 	if v == nil || depth == 0 {
-		return trait.Anywhere
+		return trait.Anywhere()
 	}
 	if x, ok := scalarIn(v); ok && (v.param == nil || !v.param.Trainable()) {
 		return trait.Interval{Lo: x, Hi: x}
@@ -17,7 +17,7 @@ func withinDepth(v *Value, depth int) trait.Interval {
 	n := v.producer
 	t := n.traits()
 	if t.Range == nil || v.index > 0 && t.Moves == trait.NotMoved {
-		return trait.Anywhere
+		return trait.Anywhere()
 	}
 	return t.Range(n.Call(), func(i int) trait.Interval { return withinDepth(n.In(i), depth-1) })
 }

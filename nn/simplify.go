@@ -113,5 +113,5 @@ func (n *Node) keepsAll() bool {
 		return false
 	}
 	in, out := n.In(0), n.Out(0)
-	return in != nil && in.typ.String() == out.typ.String() && c.Op.Traits.Keeps(c, trait.Anywhere) && (c.Op.Traits.Draws == nil || !c.Op.Traits.Draws(c))
+	return in != nil && in.typ.String() == out.typ.String() && c.Op.Traits.Keeps(c, trait.Anywhere()) && (c.Op.Traits.Draws == nil || !c.Op.Traits.Draws(c))
 }

@@ -17,7 +17,7 @@ import (
 // hinge is a user's operator, max(0, x), with what it declares of itself.
 func hinge(traits op.Traits) *op.Op {
 	return &op.Op{
-		Domain: "my", Name: "Hinge", Doc: "max(0, x).", Since: []int{1}, In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats},
+		Domain: "my", Name: "Hinge", Doc: "max(0, x).", Since: []int{1}, In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats()},
 		Infer: op.Same, Couple: op.Elementwise, NoGrad: "not needed here", Traits: traits,
 		Func: func(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			x, err := dtype.Float64s(in[0].(*tensor.Dense))

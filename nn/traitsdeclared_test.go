@@ -135,7 +135,7 @@ func TestDeclaredOpen(t *testing.T) {
 	page := func(traits op.Traits) *nn.Graph {
 		g := declaring(t, stretched("Page", pageConfig{}, func(c *op.Call) ([]op.Type, error) {
 			s := op.Dims(c.Config.(pageConfig).To...)
-			if s[0] == op.Unknown {
+			if s[0] == op.Unknown() {
 				s[0] = c.In[0].Shape[0]
 			}
 			if s[0].Differ(c.In[0].Shape[0]) {

@@ -18,8 +18,8 @@ func (s Saver) checkStored(opset int) error {
 	switch {
 	case s.DType == dtype.Undefined:
 		return nil
-	case !slices.Contains(op.Floats, s.DType):
-		return fmt.Errorf("weights cannot be stored as %v: want one of %v", s.DType, op.Floats)
+	case !slices.Contains(op.Floats(), s.DType):
+		return fmt.Errorf("weights cannot be stored as %v: want one of %v", s.DType, op.Floats())
 	case opset < max(6, op.TypeSince(s.DType)):
 		return fmt.Errorf("weights of %v need operator set %d, the model has %d", s.DType, max(6, op.TypeSince(s.DType)), opset)
 	}
@@ -34,7 +34,7 @@ func (s *graphWriter) stored(v *nn.Value) (bool, error) {
 		return false, nil
 	}
 	own := dtype.Of(p.Data().Dtype())
-	if own == s.dtype || !slices.Contains(op.Floats, own) {
+	if own == s.dtype || !slices.Contains(op.Floats(), own) {
 		return false, nil
 	}
 	d, err := dtype.ConvertTo(s.dtype, p.Data())

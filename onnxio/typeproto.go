@@ -64,13 +64,13 @@ func decodeDim(d *onnxpb.TensorShapeProto_Dimension) op.Dim {
 	case *onnxpb.TensorShapeProto_Dimension_DimParam:
 		name := strings.TrimSpace(v.DimParam)
 		if name == "" || name == "None" {
-			return op.Unknown
+			return op.Unknown()
 		}
 		if dim, err := op.ParseDim(name); err == nil && !(dim.Known() && dim.Sym == "") {
 			return dim
 		}
 	}
-	return op.Unknown
+	return op.Unknown()
 }
 
 // encodeType is the inverse of decodeType. It is nil when nothing is known.

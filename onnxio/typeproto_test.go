@@ -67,7 +67,7 @@ func TestDims(t *testing.T) {
 		`dim_param: ""`: "?", `dim_param: "None"`: "?", `dim_param: "?"`: "?", `dim_param: "(N"`: "?", `dim_param: "3"`: "?",
 	} {
 		got, err := decodeType(typeProto(t, `tensor_type { elem_type: 1 shape { dim { `+dim+` } } }`))
-		if err != nil || got.String() != "float32["+want+"]" || want == "?" && got.Shape[0] != op.Unknown {
+		if err != nil || got.String() != "float32["+want+"]" || want == "?" && got.Shape[0] != op.Unknown() {
 			t.Errorf("%s: got %v (%+v), %v", dim, got, got.Shape, err)
 		}
 	}
@@ -119,10 +119,10 @@ func TestRefineType(t *testing.T) {
 		now  op.Type
 		want string // "": old itself
 	}{
-		{vector("1", "3 N ?"), dims(three, n, op.Unknown), ""},
+		{vector("1", "3 N ?"), dims(three, n, op.Unknown()), ""},
 		{vector("1", "N ?"), dims(three, four), ""},
 		{vector("1", "N"), dims(op.Sym("M")), ""},
-		{vector("1", "3"), dims(op.Unknown), ""},
+		{vector("1", "3"), dims(op.Unknown()), ""},
 		{vector("1", "3"), op.Type{}, ""},
 		{vector("1", "3"), op.Type{DType: dtype.Float32, Unranked: true}, ""},
 		{`tensor_type { elem_type: 1 }`, dims(three), ""},

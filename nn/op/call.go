@@ -118,7 +118,7 @@ func (c *Call) Exact(i int, d []Dim) bool {
 	if k := c.Known[i]; k.Exact || k.Value != nil {
 		return true
 	}
-	return !slices.ContainsFunc(d, func(x Dim) bool { return x == Unknown })
+	return !slices.ContainsFunc(d, func(x Dim) bool { return x == Unknown() })
 }
 
 // Ints is the value of integer input i. A *NeedError asks for it when it is not known.

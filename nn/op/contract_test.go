@@ -579,7 +579,7 @@ func TestTypeSizes(t *testing.T) {
 		t      Type
 		static bool
 	}{
-		{Shaped(dtype.Float32, 2, 3, 4), true}, {Shaped(dtype.Int8), true}, {T(dtype.Int8, D(2), Unknown), false}, {Type{}, false},
+		{Shaped(dtype.Float32, 2, 3, 4), true}, {Shaped(dtype.Int8), true}, {T(dtype.Int8, D(2), Unknown()), false}, {Type{}, false},
 		{Type{DType: dtype.Int8, Unranked: true}, false}, {Type{Kind: Sequence, DType: dtype.Int8}, false}, {T(dtype.Undefined, D(1)), false},
 		{T(dtype.Int8, Sym("N")), false}, {T(dtype.Int8, Dim{2, "N"}), true},
 	} {

@@ -18,7 +18,7 @@ type Dim struct {
 }
 
 // Unknown is a dimension of which nothing is known.
-var Unknown = Dim{Size: -1}
+func Unknown() Dim { return Dim{Size: -1} }
 
 // D is the dimension of n elements.
 func D(n int) Dim { return Dim{Size: n} }
@@ -95,7 +95,7 @@ func (d Dim) Mul(e Dim) Dim { return combine(d, e, "*", mulLengths) }
 // Div is d / e rounded down. Division by zero is Unknown.
 func (d Dim) Div(e Dim) Dim {
 	if e.Size == 0 && e.Sym == "" {
-		return Unknown
+		return Unknown()
 	}
 	return combine(d, e, "/", floorDiv)
 }
@@ -185,7 +185,7 @@ func (d Dim) Symbols() []string {
 }
 
 func combine(d, e Dim, op string, f func(a, b int) int) Dim {
-	r := Unknown
+	r := Unknown()
 	if d.Known() && e.Known() {
 		r.Size = f(d.Size, e.Size)
 	}

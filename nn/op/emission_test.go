@@ -112,11 +112,11 @@ func TestTexts(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	typ := T(dtype.Float32, Dim{2, "N"}, Sym("H"), Unknown, D(0))
+	typ := T(dtype.Float32, Dim{2, "N"}, Sym("H"), Unknown(), D(0))
 	if got := typ.String() + " " + typ.Concrete(); got != "float32[N,H,?,0] float32[2,H,?,0]" {
 		t.Errorf("got %s", got)
 	}
-	if !D(0).Known() || Unknown.Known() || !Shaped(dtype.Int8, 0).Static() {
+	if !D(0).Known() || Unknown().Known() || !Shaped(dtype.Int8, 0).Static() {
 		t.Error("a dimension without elements has a number")
 	}
 }

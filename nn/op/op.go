@@ -248,15 +248,23 @@ func At(list []Slot, i int) (Slot, bool) {
 // Where gives the element types that type variables stand for.
 type Where map[string][]DType
 
-// Sets of element types.
-var (
-	Floats   = []DType{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16}
-	Signed   = []DType{dtype.Int8, dtype.Int16, dtype.Int32, dtype.Int64}
-	Unsigned = []DType{dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Uint64}
-	Integers = append(append([]DType(nil), Signed...), Unsigned...)
-	Numeric  = append(append([]DType(nil), Floats...), Integers...)
-	Indices  = []DType{dtype.Int32, dtype.Int64}
-)
+// Floats are the floating-point types that operators compute with.
+func Floats() []DType { return []DType{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16} }
+
+// Signed are the integers of 8 to 64 bits with a sign.
+func Signed() []DType { return []DType{dtype.Int8, dtype.Int16, dtype.Int32, dtype.Int64} }
+
+// Unsigned are the integers of 8 to 64 bits without a sign.
+func Unsigned() []DType { return []DType{dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Uint64} }
+
+// Integers are the signed and the unsigned ones.
+func Integers() []DType { return append(Signed(), Unsigned()...) }
+
+// Numeric are the floats and the integers.
+func Numeric() []DType { return append(Floats(), Integers()...) }
+
+// Indices are the types of indices into an axis.
+func Indices() []DType { return []DType{dtype.Int32, dtype.Int64} }
 
 // Version is the since-version in force in operator set v, 0 when the operator is younger.
 func (o *Op) Version(v int) int {

@@ -5,7 +5,7 @@ import "github.com/graft-ml/graft/nn/op/trait"
 // RangeFirst is the rule of operators that move or choose elements of input 0, or average them.
 func RangeFirst(_ *Call, in func(i int) trait.Interval) trait.Interval {
 	if in == nil {
-		return trait.Anywhere
+		return trait.Anywhere()
 	}
 	return in(0)
 }
@@ -18,7 +18,7 @@ func RangeOf(lo, hi float64) func(*Call, func(int) trait.Interval) trait.Interva
 // RangeHull is the rule of operators that choose among elements of all inputs.
 func RangeHull(c *Call, in func(i int) trait.Interval) trait.Interval {
 	if c == nil || in == nil {
-		return trait.Anywhere
+		return trait.Anywhere()
 	}
 	r := in(0)
 	for i := 1; i < len(c.In); i++ {

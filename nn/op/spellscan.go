@@ -38,7 +38,7 @@ func (n *Spelling) Scan(back bool, states, sequences, captured []*Operand, f fun
 	for i, x := range s.Out {
 		t := x.Type
 		if i >= len(next) && t.Present() {
-			t = t.With(slices.Insert(slices.Clone(t.Shape), 0, Unknown)...)
+			t = t.With(slices.Insert(slices.Clone(t.Shape), 0, Unknown())...)
 		}
 		p.Out = append(p.Out, &Operand{Type: t, Name: x.Name})
 	}

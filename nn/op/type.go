@@ -231,20 +231,20 @@ func ParseInput(s string) (name string, t Type, err error) {
 func ParseDim(s string) (Dim, error) {
 	s = strings.TrimSpace(s)
 	if s == "?" || s == "-1" {
-		return Unknown, nil
+		return Unknown(), nil
 	}
 	if s == "" {
-		return Unknown, fmt.Errorf("a dimension is empty")
+		return Unknown(), fmt.Errorf("a dimension is empty")
 	}
 	if n, err := strconv.Atoi(s); err == nil {
 		if n < 0 {
-			return Unknown, fmt.Errorf("dimension %d is negative", n)
+			return Unknown(), fmt.Errorf("dimension %d is negative", n)
 		}
 		return D(n), nil
 	}
 	p, err := parsePoly(s)
 	if err != nil {
-		return Unknown, err
+		return Unknown(), err
 	}
 	if n, ok := p.constant(); ok {
 		return D(n), nil

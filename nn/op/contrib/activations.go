@@ -24,7 +24,7 @@ func (BiasSoftmaxConfig) Operator() op.Name { return op.Name{Domain: Domain, Nam
 
 // activations are functions of single elements, with what the optimizer fused into them.
 func activations() []*op.Op {
-	floats := op.Where{"T": op.Floats}
+	floats := op.Where{"T": op.Floats()}
 	return []*op.Op{
 		composed(op.Op{Name: "Gelu", Doc: "x·Φ(x), Φ the normal distribution function.",
 			In: "X T", Out: "Y T", Where: floats, Couple: op.Elementwise},

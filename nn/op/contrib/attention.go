@@ -28,7 +28,7 @@ func (AttentionConfig) Operator() op.Name { return op.Name{Domain: Domain, Name:
 func transformers() []*op.Op {
 	attention := op.Op{Name: "Attention", Doc: "Projects rows to queries, keys and values and attends, with masks of all forms and a cache.",
 		In:  "input T, weights T weight, bias? T weight, mask_index? M, past? T, attention_bias? T, past_sequence_length? M shape",
-		Out: "output T, present? T", Where: op.Where{"T": op.Floats, "M": {dtype.Int32}}, Attrs: AttentionConfig{}, Check: checkAttention,
+		Out: "output T, present? T", Where: op.Where{"T": op.Floats(), "M": {dtype.Int32}}, Attrs: AttentionConfig{}, Check: checkAttention,
 		// Heads and their sizes are attributes, or a third of a sum: the rows' features alone are free.
 		Couple: func(c *op.Call) []coupling.Coupling {
 			return []coupling.Coupling{op.Couple(coupling.In(0, 2), coupling.In(1, 0))}
@@ -63,7 +63,7 @@ func projected(e *expression, in []value) []value {
 		return []value{{}, {}}
 	}
 	x, w := in[0], in[1]
-	e.shape(1, x.dim(2), op.Unknown)
+	e.shape(1, x.dim(2), op.Unknown())
 	e.shape(2, w.dim(1))
 	sizes := make([]op.Dim, 3)
 	for i := range sizes {
@@ -102,7 +102,7 @@ func (e *expression) selfAttention(cfg AttentionConfig, rows value, sizes []op.D
 	c := cache{rows: rows.dim(1), kept: op.D(0)}
 	if past := input(at.past); past.there() {
 		e.rank(at.past, 5)
-		e.shape(at.past, op.D(2), batch, n, op.Unknown, h[1].dim(3))
+		e.shape(at.past, op.D(2), batch, n, op.Unknown(), h[1].dim(3))
 		c.load(e, e.layer(past, 0), e.layer(past, 1), cfg.ShareBuffer, at.length)
 	}
 	if cfg.DoRotary {
@@ -200,7 +200,7 @@ func (e *expression) count(i int) op.Dim {
 	default:
 		return d[0]
 	}
-	return op.Unknown
+	return op.Unknown()
 }
 
 // append gives all keys and values, those of earlier calls in front, and the next cache.

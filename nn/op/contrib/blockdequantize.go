@@ -20,7 +20,7 @@ func (blockDequantizeConfig) Operator() op.Name {
 func blockDequantize() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "BlockDequantize", Since: []int{1}, Doc: "Weights of packed bits as a matrix, blocks of whose rows have scales and zero points.",
-		In: "B uint8, scales T, zero_points T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: blockDequantizeConfig{},
+		In: "B uint8, scales T, zero_points T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: blockDequantizeConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[1].With(c.In[0].Shape[0], op.D(c.Config.(blockDequantizeConfig).Columns))}, nil
 		},

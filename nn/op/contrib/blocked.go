@@ -90,7 +90,7 @@ func (BlockedUpsampleConfig) Operator() op.Name {
 }
 
 func blocked() []*op.Op {
-	floats := op.Where{"T": op.Floats}
+	floats := op.Where{"T": op.Floats()}
 	plain := func(name, doc string) op.Op {
 		return op.Op{Domain: BlockedDomain, Name: name, Doc: doc, In: "X T", Out: "Y T", Where: floats, Pinned: "channels come in blocks"}
 	}

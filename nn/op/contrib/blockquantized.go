@@ -43,11 +43,11 @@ func blockQuantized() []*op.Op {
 		blockDequantize(),
 		composed(op.Op{Name: "MatMulNBits", Doc: "Product with a transposed matrix of 2, 4 or 8 bits, blocks of whose rows have scales and zero points.",
 			In:  "A T1, B uint8, scales T1, zero_points? T3, g_idx? int32, bias? T1 weight",
-			Out: "Y T1", Where: op.Where{"T1": op.Floats, "T3": append([]op.DType{dtype.Uint8}, op.Floats...)},
+			Out: "Y T1", Where: op.Where{"T1": op.Floats(), "T3": append([]op.DType{dtype.Uint8}, op.Floats()...)},
 			Attrs: MatMulNBitsConfig{}, Check: checkMatMulNBits, Pinned: "the sizes are attributes"}, matMulNBits),
 		composed(op.Op{Name: "GatherBlockQuantized", Doc: "Gather from a table of few bits, blocks of which have scales and zero points.",
 			In: "data T1, indices Tind, scales T2, zero_points? T1", Out: "output T2",
-			Where: op.Where{"T1": few, "T2": op.Floats, "Tind": op.Indices}, Attrs: GatherBlockQuantizedConfig{}, Check: checkGatherBlockQuantized,
+			Where: op.Where{"T1": few, "T2": op.Floats(), "Tind": op.Indices()}, Attrs: GatherBlockQuantizedConfig{}, Check: checkGatherBlockQuantized,
 			Pinned: "elements fall into blocks"}, gatherBlockQuantized),
 	}
 }

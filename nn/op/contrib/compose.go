@@ -27,7 +27,7 @@ func (v value) dim(i int) op.Dim {
 		i += len(v.typ.Shape)
 	}
 	if i < 0 || i >= len(v.typ.Shape) {
-		return op.Unknown
+		return op.Unknown()
 	}
 	return v.typ.Shape[i]
 }

@@ -32,7 +32,7 @@ type NhwcFusedConvConfig FusedConvConfig
 func (NhwcFusedConvConfig) Operator() op.Name { return op.Name{Domain: Domain, Name: "NhwcFusedConv"} }
 
 func convolutions() []*op.Op {
-	floats := op.Where{"T": op.Floats}
+	floats := op.Where{"T": op.Floats()}
 	return []*op.Op{
 		composed(op.Op{Name: "FusedConv", Doc: "An activation of Conv, to which Z is added.",
 			In: "X T, W T weight, B? T weight, Z? T", Out: "Y T", Where: floats, Attrs: FusedConvConfig{}, Couple: coupleFusedConv, Traits: op.Traits{Window: fusedConvWindow}},

@@ -22,7 +22,7 @@ func embedLayerNormalization() *op.Op {
 	return composed(op.Op{Name: "EmbedLayerNormalization", Doc: "LayerNormalization of the sum of word, position and segment embeddings, and the number of words that a mask keeps.",
 		In: "input_ids T1, segment_ids? T1, word_embedding? T weight, position_embedding? T weight, segment_embedding? T weight, " +
 			"gamma? T weight, beta? T weight, mask? T1, position_ids? T1",
-		Out: "output T, mask_index? T1, embedding_sum? T", Where: op.Where{"T": op.Floats, "T1": {dtype.Int32}},
+		Out: "output T, mask_index? T1, embedding_sum? T", Where: op.Where{"T": op.Floats(), "T1": {dtype.Int32}},
 		Attrs: EmbedLayerNormalizationConfig{}, Couple: coupleEmbeddings},
 		func(e *expression, in []value) []value {
 			ids, words := in[0], in[2]
@@ -34,8 +34,8 @@ func embedLayerNormalization() *op.Op {
 			}
 			batch, seq, width := ids.dim(0), ids.dim(1), words.dim(1)
 			e.shape(1, batch, seq)
-			e.shape(3, op.Unknown, width)
-			e.shape(4, op.Unknown, width)
+			e.shape(3, op.Unknown(), width)
+			e.shape(4, op.Unknown(), width)
 			e.shape(5, width)
 			e.shape(6, width)
 			e.shape(7, batch, seq)

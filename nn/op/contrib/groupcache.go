@@ -76,7 +76,7 @@ func (c *grouped) cached(e *expression, slot int, past, x value, s stores) (all,
 	size := c.total
 	x = s.pack(e, x)
 	if past.there() {
-		if e.shape(slot, x.dim(0), x.dim(1), op.Unknown, x.dim(3)); e.err != nil {
+		if e.shape(slot, x.dim(0), x.dim(1), op.Unknown(), x.dim(3)); e.err != nil {
 			return
 		}
 		size = size.Max(past.dim(2))

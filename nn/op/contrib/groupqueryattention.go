@@ -45,7 +45,7 @@ func groupQueryAttention() *op.Op {
 		In: "query T, key? T, value? T, past_key? C, past_value? C, seqlens_k? M, total_sequence_length? M shape, cos_cache? T, sin_cache? T, " +
 			"position_ids? int64, attention_bias? T, head_sink? T, k_scale? S, v_scale? S, q_norm_weight? T weight, k_norm_weight? T weight",
 		Out:   "output T, present_key? C, present_value? C, output_qk? T",
-		Where: op.Where{"T": op.Floats, "C": append([]op.DType{dtype.Int8, dtype.Uint8}, op.Floats...), "M": {dtype.Int32}, "S": op.Floats},
+		Where: op.Where{"T": op.Floats(), "C": append([]op.DType{dtype.Int8, dtype.Uint8}, op.Floats()...), "M": {dtype.Int32}, "S": op.Floats()},
 		Attrs: GroupQueryAttentionConfig{}, Check: checkGroupQueryAttention, Pinned: headsPinned}, groupQuery)
 }
 

@@ -39,7 +39,7 @@ func multiHeadAttention() *op.Op {
 	return composed(op.Op{Name: "MultiHeadAttention", Doc: "Attention of queries, keys and values that are given, together or apart, with masks of all forms and a cache.",
 		In: "query T, key? T, value? T, bias? T weight, key_padding_mask? M, attention_bias? T, past_key? T, past_value? T, " +
 			"past_sequence_length? M shape, cache_indirection? M",
-		Out: "output T, present_key? T, present_value? T, qk? T", Where: op.Where{"T": op.Floats, "M": {dtype.Int32}},
+		Out: "output T, present_key? T, present_value? T, qk? T", Where: op.Where{"T": op.Floats(), "M": {dtype.Int32}},
 		Attrs: MultiHeadAttentionConfig{}, Pinned: headsPinned},
 		func(e *expression, in []value) []value {
 			c := e.c.Config.(MultiHeadAttentionConfig)
@@ -53,7 +53,7 @@ func decoderMaskedMultiHeadAttention() *op.Op {
 	return composed(op.Op{Name: "DecoderMaskedMultiHeadAttention", Doc: "MultiHeadAttention of one query, for decoders; keys and values may come from several beams.",
 		In: "query T, key? T, value? T, mask_index? M, attention_bias? T, past_key? T, past_value? T, past_sequence_length? M shape, " +
 			"beam_width? M shape, cache_indirection? M, bias? T weight",
-		Out: "output T, present_key? T, present_value? T, qk? T", Where: op.Where{"T": op.Floats, "M": {dtype.Int32}},
+		Out: "output T, present_key? T, present_value? T, qk? T", Where: op.Where{"T": op.Floats(), "M": {dtype.Int32}},
 		Attrs: DecoderMaskedMultiHeadAttentionConfig{}, Pinned: headsPinned},
 		func(e *expression, in []value) []value {
 			c := e.c.Config.(DecoderMaskedMultiHeadAttentionConfig)
@@ -95,7 +95,7 @@ func (m manyHeads) outputs(e *expression, in []value, width value) []value {
 	batch, n := q.dim(0), op.D(m.n)
 	c := cache{rows: k.dim(2), kept: op.D(0)}
 	if in[m.past].there() {
-		e.shape(m.past, batch, n, op.Unknown, k.dim(3))
+		e.shape(m.past, batch, n, op.Unknown(), k.dim(3))
 		e.shape(m.past+1, batch, n, in[m.past].dim(2), v.dim(3))
 		c.load(e, in[m.past], in[m.past+1], m.shared, m.length)
 	}
@@ -189,14 +189,14 @@ func (m manyHeads) operands(e *expression, in []value) (q, k, v value) {
 // check compares queries, keys and values.
 func (m manyHeads) check(e *expression, q, k, v value) {
 	n := op.D(m.n)
-	if !fits(k.typ.Shape, []op.Dim{q.dim(0), n, op.Unknown, q.dim(3)}) || !fits(v.typ.Shape, []op.Dim{q.dim(0), n, k.dim(2), op.Unknown}) {
+	if !fits(k.typ.Shape, []op.Dim{q.dim(0), n, op.Unknown(), q.dim(3)}) || !fits(v.typ.Shape, []op.Dim{q.dim(0), n, k.dim(2), op.Unknown()}) {
 		e.failf("queries %v, keys %v and values %v do not fit", q.typ, k.typ, v.typ)
 	}
 }
 
 // unpack is tensor i of those that share [B, rows, N, count, H], as rows.
 func (m manyHeads) unpack(e *expression, slot int, x value, count, i int) value {
-	if e.shape(slot, op.Unknown, op.Unknown, op.D(m.n), op.D(count), op.Unknown); e.err != nil {
+	if e.shape(slot, op.Unknown(), op.Unknown(), op.D(m.n), op.D(count), op.Unknown()); e.err != nil {
 		return value{}
 	}
 	return e.reshape(e.part(x, 3, op.D(i), op.D(1)), x.dim(0), x.dim(1), x.dim(2).Mul(x.dim(4)))

@@ -62,7 +62,7 @@ type SkipGroupNormConfig GroupNormConfig
 func (SkipGroupNormConfig) Operator() op.Name { return op.Name{Domain: Domain, Name: "SkipGroupNorm"} }
 
 func normalizations() []*op.Op {
-	floats := op.Where{"T": op.Floats, "M": op.Floats, "U": op.Floats, "V": op.Floats}
+	floats := op.Where{"T": op.Floats(), "M": op.Floats(), "U": op.Floats(), "V": op.Floats()}
 	const skipOut = "output T, mean? U, inv_std_var? U, input_skip_bias_sum? T"
 	return []*op.Op{
 		composed(op.Op{Name: "LayerNormalization", Doc: "LayerNormalization, before the standard had it.",

@@ -69,7 +69,7 @@ func given(params ...*float32) (list []float32) {
 }
 
 func products() []*op.Op {
-	floats := op.Where{"T": op.Floats}
+	floats := op.Where{"T": op.Floats()}
 	return []*op.Op{
 		composed(op.Op{Name: "FusedMatMul", Doc: "alpha times the product of A and B, either of them transposed.",
 			In: "A T weight, B T weight", Out: "Y T", Where: floats, Attrs: FusedMatMulConfig{}, Couple: coupleFusedMatMul},

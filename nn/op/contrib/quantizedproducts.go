@@ -21,10 +21,10 @@ func qlinearProducts() []*op.Op {
 	return []*op.Op{
 		composed(op.Op{Name: "QGemm", Doc: "alpha·(A·B + C) on quantized matrices, either of them transposed; quantized again where Y has a scale.",
 			In:  "A TA, a_scale T, a_zero_point TA, B TB, b_scale T, b_zero_point TB, C? int32, y_scale? T, y_zero_point? TYZ",
-			Out: "Y TY", Where: op.Where{"T": op.Floats, "TA": bytes(), "TB": bytes(), "TYZ": bytes()}, Attrs: QGemmConfig{}, Pinned: pinned}, qGemm),
+			Out: "Y TY", Where: op.Where{"T": op.Floats(), "TA": bytes(), "TB": bytes(), "TYZ": bytes()}, Attrs: QGemmConfig{}, Pinned: pinned}, qGemm),
 		composed(op.Op{Name: "MatMulIntegerToFloat", Doc: "The product of quantized matrices as floats, plus bias.",
 			In:  "A T1, B T2, a_scale T3, b_scale T3, a_zero_point? T1, b_zero_point? T2, bias? T3 weight",
-			Out: "Y T3", Where: op.Where{"T1": bytes(), "T2": bytes(), "T3": op.Floats}, Pinned: pinned},
+			Out: "Y T3", Where: op.Where{"T1": bytes(), "T2": bytes(), "T3": op.Floats()}, Pinned: pinned},
 			func(e *expression, in []value) []value {
 				e.single(in[4], "the zero point of A")
 				y := e.do(op.Plain("MatMulInteger"), in[0], in[1], e.scalar(in[4]), in[5])

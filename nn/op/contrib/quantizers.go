@@ -56,7 +56,7 @@ func quantizerRules() []op.Rewrite {
 }
 
 func quantizers() []*op.Op {
-	floats := op.Floats
+	floats := op.Floats()
 	few := []op.DType{dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, dtype.Int4, dtype.Uint4}
 	return []*op.Op{
 		composed(op.Op{Name: "QuantizeLinear", Doc: "QuantizeLinear, before the standard had integers of 16 and of 4 bits.",

@@ -37,7 +37,7 @@ func (PadConfig) Operator() op.Name { return op.Name{Domain: Domain, Name: "Pad"
 
 // transforms are operators on matrices and signals.
 func transforms() []*op.Op {
-	floats := op.Where{"T": op.Floats}
+	floats := op.Where{"T": op.Floats()}
 	return []*op.Op{
 		{Domain: Domain, Name: "Inverse", Since: []int{1}, Doc: "Inverses of square matrices.", In: "X T", Out: "Y T", Where: floats,
 			Infer: inferInverse, Kernel: inverseKernel, Grad: inverseGrad, Pinned: "rows and columns of a matrix belong together"},

@@ -43,7 +43,7 @@ func (ScaleConfig) Operator() op.Name { return op.Name{Name: "Scale"} }
 
 func elementwise() []*op.Op {
 	each := func(name, doc string, attrs op.Config, f func(e *expression, c op.Config, x *gorgonia.Node) *gorgonia.Node) *op.Op {
-		return &op.Op{Name: name, Since: []int{1}, Doc: doc, In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: attrs,
+		return &op.Op{Name: name, Since: []int{1}, Doc: doc, In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: attrs,
 			Infer: op.Same, Couple: op.Elementwise,
 			Lower: func(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 				e := &expression{c: c}

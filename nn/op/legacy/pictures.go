@@ -26,7 +26,7 @@ type CropConfig struct {
 func (CropConfig) Operator() op.Name { return op.Name{Name: "Crop"} }
 
 func pictures() []*op.Op {
-	floats := op.Where{"T": op.Floats}
+	floats := op.Where{"T": op.Floats()}
 	return []*op.Op{
 		{Name: "ImageScaler", Since: []int{1}, Doc: "scale·x + bias, of pictures with a bias for each channel.",
 			In: "input T", Out: "output T", Where: floats, Attrs: ImageScalerConfig{}, Infer: inferImageScaler, Lower: lowerImageScaler,

@@ -175,7 +175,7 @@ func dimsFit(k op.Known, v dtype.Value, env map[string]int) error {
 		return fmt.Errorf("%d dimensions are known, the output has %v", len(k.Dims), n)
 	}
 	for a, d := range k.Dims {
-		if d == op.Unknown {
+		if d == op.Unknown() {
 			continue
 		}
 		if d.Known() && d.Size != n[a] {

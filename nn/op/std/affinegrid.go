@@ -17,7 +17,7 @@ func (AffineGridConfig) Operator() op.Name { return op.Name{Name: "AffineGrid"} 
 func affineGrid() *op.Op {
 	return &op.Op{
 		Name: "AffineGrid", Since: []int{20}, Doc: "The sampling positions that an affine map gives, for GridSample.",
-		In: "theta T, size int64 shape", Out: "grid T", Where: op.Where{"T": op.Floats}, Attrs: AffineGridConfig{},
+		In: "theta T, size int64 shape", Out: "grid T", Where: op.Where{"T": op.Floats()}, Attrs: AffineGridConfig{},
 		Infer: inferAffineGrid, Lower: lowerAffineGrid, Pinned: "the axes are coordinates",
 	}
 }

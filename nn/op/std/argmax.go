@@ -29,7 +29,7 @@ func argMax() *op.Op {
 	return &op.Op{
 		Name: "ArgMax", Since: []int{1, 11, 12, 13}, Versions: []op.Version{frontAxisInt(func(c *ArgMaxConfig) *int { return &c.Axis })},
 		Doc: "Where the largest element along an axis stands.",
-		In:  "data T", Out: "reduced int64", Where: op.Where{"T": op.Numeric}, Attrs: ArgMaxConfig{},
+		In:  "data T", Out: "reduced int64", Where: op.Where{"T": op.Numeric()}, Attrs: ArgMaxConfig{},
 		Infer: inferArg, Kernel: widened(argKernel), NoGrad: "an index", Couple: coupleArg,
 	}
 }
@@ -38,7 +38,7 @@ func argMin() *op.Op {
 	return &op.Op{
 		Name: "ArgMin", Since: []int{1, 11, 12, 13}, Versions: []op.Version{frontAxisInt(func(c *ArgMinConfig) *int { return &c.Axis })},
 		Doc: "Where the smallest element along an axis stands.",
-		In:  "data T", Out: "reduced int64", Where: op.Where{"T": op.Numeric}, Attrs: ArgMinConfig{},
+		In:  "data T", Out: "reduced int64", Where: op.Where{"T": op.Numeric()}, Attrs: ArgMinConfig{},
 		Infer: inferArg, Kernel: widened(argKernel), NoGrad: "an index", Couple: coupleArg,
 	}
 }

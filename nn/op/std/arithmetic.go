@@ -73,16 +73,16 @@ func arithmetics() []binary {
 	late := []op.Version{{At: 14, New: op.Where{"T": {dtype.Int8, dtype.Int16, dtype.Uint8, dtype.Uint16}}}}
 	kern := func(o elementwise.BinaryOp) *elementwise.BinaryOp { return &o }
 	return []binary{
-		{name: "Add", doc: "A + B.", since: since, versions: late, types: op.Numeric, attrs: AddConfig{}, kern: kern(elementwise.OpAdd),
+		{name: "Add", doc: "A + B.", since: since, versions: late, types: op.Numeric(), attrs: AddConfig{}, kern: kern(elementwise.OpAdd),
 			i: func(a, b int64) int64 { return a + b }, dims: op.Dim.Add, grad: addGrad,
 			traits: op.Traits{Zero: op.ZeroAll, Range: rangeSum, Arithmetic: trait.Adds, Joins: true, Starts: []trait.Start{trait.StartZero}}},
-		{name: "Sub", doc: "A − B.", since: since, versions: late, types: op.Numeric, attrs: SubConfig{}, kern: kern(elementwise.OpSub),
+		{name: "Sub", doc: "A − B.", since: since, versions: late, types: op.Numeric(), attrs: SubConfig{}, kern: kern(elementwise.OpSub),
 			i: func(a, b int64) int64 { return a - b }, dims: op.Dim.Sub, grad: subGrad,
 			traits: op.Traits{Zero: op.ZeroAll, Trains: trainsOwn, Arithmetic: trait.Subtracts, Starts: []trait.Start{trait.StartZero}}},
-		{name: "Mul", doc: "A · B.", since: since, versions: late, types: op.Numeric, attrs: MulConfig{}, kern: kern(elementwise.OpMul),
+		{name: "Mul", doc: "A · B.", since: since, versions: late, types: op.Numeric(), attrs: MulConfig{}, kern: kern(elementwise.OpMul),
 			i: func(a, b int64) int64 { return a * b }, dims: op.Dim.Mul, grad: mulGrad,
 			traits: op.Traits{Zero: op.ZeroAny, Range: rangeProduct, Arithmetic: trait.Multiplies, Joins: true, Starts: []trait.Start{trait.StartLike}}},
-		{name: "Div", doc: "A / B; of integers without the fraction.", since: since, versions: late, types: op.Numeric, attrs: DivConfig{}, kern: kern(elementwise.OpDiv),
+		{name: "Div", doc: "A / B; of integers without the fraction.", since: since, versions: late, types: op.Numeric(), attrs: DivConfig{}, kern: kern(elementwise.OpDiv),
 			i: func(a, b int64) int64 { return a / b }, u: func(a, b uint64) uint64 { return a / b }, noZero: true, dims: divDims, grad: divGrad,
 			traits: op.Traits{Zero: op.ZeroFirst, Trains: trainsOwn, Arithmetic: trait.Divides, Starts: []trait.Start{trait.StartLike}}},
 	}
@@ -99,7 +99,7 @@ func arithmeticOps() []*op.Op {
 // divDims divides where rounding down and cutting off are the same: not below zero.
 func divDims(a, b op.Dim) op.Dim {
 	if a.Sym == "" && a.Size < 0 || b.Sym == "" && b.Size <= 0 {
-		return op.Unknown
+		return op.Unknown()
 	}
 	return a.Div(b)
 }
@@ -138,7 +138,7 @@ func pow() *op.Op {
 }
 
 func powRow() binary {
-	return binary{name: "Pow", doc: "A to the power of B.", since: []int{1, 7, 12, 13, 15}, versions: []op.Version{{At: 12, Down: oneType, New: op.Where{"T": op.Integers}}}, types: op.Numeric, attrs: PowConfig{}, free: true,
+	return binary{name: "Pow", doc: "A to the power of B.", since: []int{1, 7, 12, 13, 15}, versions: []op.Version{{At: 12, Down: oneType, New: op.Where{"T": op.Integers()}}}, types: op.Numeric(), attrs: PowConfig{}, free: true,
 		v32: powVectors[float32](), v64: powVectors[float64](), i: powerInt, u: powerUint, grad: powGrad,
 		traits: op.Traits{Zero: powZero, Arithmetic: trait.Powers, Starts: []trait.Start{trait.NoStart, trait.StartLike}}}
 }
@@ -210,7 +210,7 @@ func powFactors() []*op.Op {
 	}
 	var list []*op.Op
 	for _, r := range rows {
-		r.doc, r.since, r.types, r.free = "Factor in the gradient of Pow.", []int{1}, op.Floats, true
+		r.doc, r.since, r.types, r.free = "Factor in the gradient of Pow.", []int{1}, op.Floats(), true
 		o := r.op()
 		o.Domain, o.Couple, o.Pinned, o.InPlace, o.GradMissing = op.Internal, nil, "gradient", nil, op.NotTwice
 		list = append(list, o)

@@ -29,7 +29,7 @@ func attention() *op.Op {
 		Name: "Attention", Since: []int{23, 24}, Versions: attentionVersions(), Doc: "Scaled dot product attention, grouped queries, masks and a cache of keys and values included.",
 		In:    "Q T1, K T1, V T2, attn_mask? U, past_key? T1, past_value? T2, nonpad_kv_seqlen? int64",
 		Out:   "Y T1, present_key? T1, present_value? T2, qk_matmul_output? T1",
-		Where: op.Where{"T1": op.Floats, "T2": op.Floats, "U": append([]op.DType{dtype.Bool}, op.Numeric...)}, Attrs: AttentionConfig{},
+		Where: op.Where{"T1": op.Floats(), "T2": op.Floats(), "U": append([]op.DType{dtype.Bool}, op.Numeric()...)}, Attrs: AttentionConfig{},
 		Check: checkAttention, Infer: inferAttention, Lower: lowerAttention, Couple: coupleAttention,
 	}
 }

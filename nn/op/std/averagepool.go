@@ -27,7 +27,7 @@ func averagePool() *op.Op {
 	return &op.Op{
 		Name: "AveragePool", Since: []int{1, 7, 10, 11, 19, 22}, Versions: averagePoolVersions(),
 		Doc: "Mean of each window.",
-		In:  "X T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: AveragePoolConfig{},
+		In:  "X T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: AveragePoolConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) { return inferPool(c, c.Config.(AveragePoolConfig).pooling()) },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			s, err := poolShape(c, c.Config.(AveragePoolConfig).pooling())

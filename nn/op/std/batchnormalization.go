@@ -35,7 +35,7 @@ func batchNormalization() *op.Op {
 		Doc:   "Normalizes channels by running statistics, or in training by those of the batch.",
 		In:    "X T, scale T1 weight, B T1 weight, input_mean T2 state, input_var T2 state",
 		Out:   "Y T, running_mean? T2, running_var? T2, saved_mean? T2, saved_var? T2",
-		Where: op.Where{"T": op.Floats, "T1": op.Floats, "T2": op.Floats}, Attrs: BatchNormalizationConfig{},
+		Where: op.Where{"T": op.Floats(), "T1": op.Floats(), "T2": op.Floats()}, Attrs: BatchNormalizationConfig{},
 		InPlace: []int{0}, Infer: inferBatchNorm, Hidden: batchNormHidden, Kernel: batchNormKernel, Grad: batchNormGrad,
 		State: func(c *op.Call) []op.Update {
 			if !batchStatistics(c) {
@@ -241,7 +241,7 @@ func batchNormalizationGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "BatchNormalizationGrad", Since: []int{1}, Decompose: spelled(spellBatchNormGrad), Doc: "Gradient of BatchNormalization.",
 		In: "dY T, X T, scale T1, mean T2, var T2", Out: "dX T, dscale T1, dB T1",
-		Where: op.Where{"T": op.Floats, "T1": op.Floats, "T2": op.Floats}, Attrs: bnGrad{},
+		Where: op.Where{"T": op.Floats(), "T1": op.Floats(), "T2": op.Floats()}, Attrs: bnGrad{},
 		Infer:       func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0], c.In[2], c.In[2]}, nil },
 		GradMissing: op.NotTwice, Pinned: "gradient", InPlace: []int{0},
 		Kernel: func(c *op.Call) (op.Kernel, error) {

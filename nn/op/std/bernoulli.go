@@ -18,7 +18,7 @@ func (BernoulliConfig) Operator() op.Name { return op.Name{Name: "Bernoulli"} }
 func bernoulli() *op.Op {
 	return &op.Op{
 		Name: "Bernoulli", Since: []int{15, 22}, Doc: "1 with the probability that the input gives, otherwise 0.",
-		In: "input T1", Out: "output T2", Where: op.Where{"T1": op.Floats}, Attrs: BernoulliConfig{}, Random: true,
+		In: "input T1", Out: "output T2", Where: op.Where{"T1": op.Floats()}, Attrs: BernoulliConfig{}, Random: true,
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			t := c.Config.(BernoulliConfig).DType
 			if t == dtype.Undefined {

@@ -80,7 +80,7 @@ func (r binary) op() *op.Op {
 		o.In = "A T weight, B T"
 	}
 	if r.free {
-		o.In, o.Where = "X T, Y T1", op.Where{"T": r.types, "T1": op.Numeric}
+		o.In, o.Where = "X T, Y T1", op.Where{"T": r.types, "T1": op.Numeric()}
 	}
 	if r.grad != nil {
 		o.Grad = r.gradient

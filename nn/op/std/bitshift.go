@@ -13,7 +13,7 @@ func (BitShiftConfig) Operator() op.Name { return op.Name{Name: "BitShift"} }
 func bitShift() *op.Op {
 	left := binary{u: func(a, b uint64) uint64 { return a << b }}
 	right := binary{u: func(a, b uint64) uint64 { return a >> b }}
-	o := binary{name: "BitShift", doc: "Shifts the bits of X by Y places.", since: []int{11}, types: op.Unsigned, attrs: BitShiftConfig{}, noGrad: "integers"}.op()
+	o := binary{name: "BitShift", doc: "Shifts the bits of X by Y places.", since: []int{11}, types: op.Unsigned(), attrs: BitShiftConfig{}, noGrad: "integers"}.op()
 	o.In = "X T, Y T"
 	o.Check = func(c *op.Call) error {
 		if d := c.Config.(BitShiftConfig).Direction; d != "LEFT" && d != "RIGHT" {

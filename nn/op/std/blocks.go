@@ -234,7 +234,7 @@ func blockSum() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "BlockSum", Since: []int{1}, Decompose: spelled(spellBlockSum), Doc: "Gradient of gathering: adds blocks up where they came from.",
 		In: "dY T, indices Tind", Out: "dX T",
-		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Tind": op.Indices}, Attrs: blockSumConfig{},
+		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Tind": op.Indices()}, Attrs: blockSumConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[0].With(c.Config.(blockSumConfig).Shape...)}, nil
 		},

@@ -19,7 +19,7 @@ func causalConvWithState() *op.Op {
 	return &op.Op{
 		Name: "CausalConvWithState", Since: []int{27}, Doc: "Convolution over time of each channel by itself that remembers the end of its input.",
 		In: "input T, weight T weight, bias? T weight, past_state? T", Out: "output T, present_state T",
-		Where: op.Where{"T": op.Floats}, Attrs: CausalConvWithStateConfig{},
+		Where: op.Where{"T": op.Floats()}, Attrs: CausalConvWithStateConfig{},
 		Infer: inferCausalConv, Lower: lowerCausalConv, Couple: coupleCausalConv,
 	}
 }

@@ -18,7 +18,7 @@ func (CenterCropPadConfig) Operator() op.Name { return op.Name{Name: "CenterCrop
 func centerCropPad() *op.Op {
 	return &op.Op{
 		Name: "CenterCropPad", Since: []int{18}, Doc: "Cuts axes down or pads them with zeros to given lengths, around the center.",
-		In: "input_data T, shape Tind shape", Out: "output_data T", Where: op.Where{"Tind": op.Indices}, Attrs: CenterCropPadConfig{},
+		In: "input_data T, shape Tind shape", Out: "output_data T", Where: op.Where{"Tind": op.Indices()}, Attrs: CenterCropPadConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			if c.In[0].Unranked {
 				return op.Same(c)

@@ -27,7 +27,7 @@ func (ClipConfig) Operator() op.Name { return op.Name{Name: "Clip"} }
 func clip() *op.Op {
 	return &op.Op{
 		Name: "Clip", Since: []int{1, 6, 11, 12, 13}, Versions: clipVersions(), Doc: "Limits elements to an interval.",
-		In: "input T, min? T, max? T", Out: "output T", Where: op.Where{"T": op.Numeric}, Attrs: ClipConfig{},
+		In: "input T, min? T, max? T", Out: "output T", Where: op.Where{"T": op.Numeric()}, Attrs: ClipConfig{},
 		Check: func(c *op.Call) error {
 			for i := 1; i < 3; i++ {
 				if c.Has(i) && c.In[i].Static() && c.In[i].Elements() != 1 {
@@ -100,7 +100,7 @@ func (clipGradConfig) Operator() op.Name { return op.Name{Domain: op.Internal, N
 func clipGradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "ClipGrad", Since: []int{1}, Decompose: spelled(spellClipGrad), Doc: "Gradient of Clip.",
-		In: "dY T, Y T, min? T, max? T", Out: "dX T, dMin T, dMax T", Where: op.Where{"T": op.Floats}, Attrs: clipGradConfig{},
+		In: "dY T, Y T, min? T, max? T", Out: "dX T, dMin T, dMax T", Where: op.Where{"T": op.Floats()}, Attrs: clipGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			list := []op.Type{c.In[1]}
 			for i := 2; i < len(c.In); i++ {
@@ -244,7 +244,7 @@ func knownLimits(c *op.Call) (lo, hi trait.Interval) {
 		if x, ok := c.Uniform(i); ok {
 			return trait.Interval{Lo: x, Hi: x}
 		}
-		return trait.Anywhere
+		return trait.Anywhere()
 	})
 }
 
@@ -288,5 +288,5 @@ func clipVersions() []op.Version {
 		n.Cut(1)
 		return err
 	})
-	return []op.Version{{At: 11, Up: up, Down: down}, {At: 12, New: op.Where{"T": op.Integers}}}
+	return []op.Version{{At: 11, Up: up, Down: down}, {At: 12, New: op.Where{"T": op.Integers()}}}
 }

@@ -23,7 +23,7 @@ func (Col2ImConfig) Operator() op.Name { return op.Name{Name: "Col2Im"} }
 func col2Im() *op.Op {
 	return &op.Op{
 		Name: "Col2Im", Since: []int{18}, Doc: "Adds blocks, the columns of the input, up to images.",
-		In: "input T, image_shape int64 shape, block_shape int64 shape", Out: "output T", Where: op.Where{"T": op.Numeric}, Attrs: Col2ImConfig{},
+		In: "input T, image_shape int64 shape, block_shape int64 shape", Out: "output T", Where: op.Where{"T": op.Numeric()}, Attrs: Col2ImConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			image, block, err := col2imShapes(c)
 			if err != nil {
@@ -155,7 +155,7 @@ func (im2colConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Nam
 func im2Col() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "Im2Col", Since: []int{1}, Doc: "Gradient of Col2Im: cuts images into blocks.",
-		In: "dY T", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: im2colConfig{},
+		In: "dY T", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: im2colConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[0].With(c.Config.(im2colConfig).Shape...)}, nil
 		},

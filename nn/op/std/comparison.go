@@ -78,21 +78,21 @@ func repeating[T, R any](rows func(dst []R, a, b []T)) pair[T, R] {
 // comparisons is the table of comparing and logical operators.
 func comparisons() []binary {
 	v9, v12, v18 := []int{1, 7, 9, 13}, []int{12, 16}, []int{18}
-	ordered := []op.Version{{At: 9, New: op.Where{"T": op.Integers}}}
-	equals := []op.Version{{At: 11, New: op.Where{"T": append([]op.DType{dtype.Int8, dtype.Int16}, append(slices.Clone(op.Unsigned), op.Floats...)...)}}, {At: 19, New: op.Where{"T": {dtype.String}}}}
+	ordered := []op.Version{{At: 9, New: op.Where{"T": op.Integers()}}}
+	equals := []op.Version{{At: 11, New: op.Where{"T": append([]op.DType{dtype.Int8, dtype.Int16}, append(slices.Clone(op.Unsigned()), op.Floats()...)...)}}, {At: 19, New: op.Where{"T": {dtype.String}}}}
 	rows := []binary{
-		{name: "Equal", doc: "A = B.", since: []int{1, 7, 11, 13, 19}, versions: equals, types: append([]op.DType{dtype.Bool, dtype.String}, op.Numeric...), attrs: EqualConfig{}, relation: equal, strs: equalStrings},
-		{name: "Greater", doc: "A > B.", since: v9, versions: ordered, types: op.Numeric, attrs: GreaterConfig{}, relation: greater},
-		{name: "Less", doc: "A < B.", since: v9, versions: ordered, types: op.Numeric, attrs: LessConfig{}, relation: less},
-		{name: "GreaterOrEqual", doc: "A ≥ B.", since: v12, decompose: orEqual(op.Plain("Greater")), types: op.Numeric, relation: greaterOrEqual},
-		{name: "LessOrEqual", doc: "A ≤ B.", since: v12, decompose: orEqual(op.Plain("Less")), types: op.Numeric, relation: lessOrEqual},
+		{name: "Equal", doc: "A = B.", since: []int{1, 7, 11, 13, 19}, versions: equals, types: append([]op.DType{dtype.Bool, dtype.String}, op.Numeric()...), attrs: EqualConfig{}, relation: equal, strs: equalStrings},
+		{name: "Greater", doc: "A > B.", since: v9, versions: ordered, types: op.Numeric(), attrs: GreaterConfig{}, relation: greater},
+		{name: "Less", doc: "A < B.", since: v9, versions: ordered, types: op.Numeric(), attrs: LessConfig{}, relation: less},
+		{name: "GreaterOrEqual", doc: "A ≥ B.", since: v12, decompose: orEqual(op.Plain("Greater")), types: op.Numeric(), relation: greaterOrEqual},
+		{name: "LessOrEqual", doc: "A ≤ B.", since: v12, decompose: orEqual(op.Plain("Less")), types: op.Numeric(), relation: lessOrEqual},
 		{name: "And", doc: "Both.", since: []int{1, 7}, types: []op.DType{dtype.Bool}, attrs: AndConfig{}, b: func(a, b bool) bool { return a && b },
 			traits: op.Traits{Zero: op.ZeroAny}},
 		{name: "Or", doc: "At least one.", since: []int{1, 7}, types: []op.DType{dtype.Bool}, attrs: OrConfig{}, b: func(a, b bool) bool { return a || b }},
 		{name: "Xor", doc: "Exactly one.", since: []int{1, 7}, types: []op.DType{dtype.Bool}, attrs: XorConfig{}, b: func(a, b bool) bool { return a != b }},
-		{name: "BitwiseAnd", doc: "Bits set in both.", since: v18, types: op.Integers, i: func(a, b int64) int64 { return a & b }},
-		{name: "BitwiseOr", doc: "Bits set in one at least.", since: v18, types: op.Integers, i: func(a, b int64) int64 { return a | b }},
-		{name: "BitwiseXor", doc: "Bits set in exactly one.", since: v18, types: op.Integers, i: func(a, b int64) int64 { return a ^ b }},
+		{name: "BitwiseAnd", doc: "Bits set in both.", since: v18, types: op.Integers(), i: func(a, b int64) int64 { return a & b }},
+		{name: "BitwiseOr", doc: "Bits set in one at least.", since: v18, types: op.Integers(), i: func(a, b int64) int64 { return a | b }},
+		{name: "BitwiseXor", doc: "Bits set in exactly one.", since: v18, types: op.Integers(), i: func(a, b int64) int64 { return a ^ b }},
 	}
 	for i := range rows {
 		rows[i].noGrad = "its results are no floats"

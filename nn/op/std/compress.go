@@ -69,7 +69,7 @@ func inferCompress(c *op.Call) ([]op.Type, error) {
 	shape := append([]op.Dim(nil), from...)
 	list, err := kept(c, shape[axis])
 	if shape[axis] = op.D(len(list)); err != nil {
-		shape[axis] = op.Unknown
+		shape[axis] = op.Unknown()
 	}
 	return []op.Type{c.In[0].With(shape...)}, err
 }

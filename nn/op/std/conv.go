@@ -25,7 +25,7 @@ func conv() *op.Op {
 	return &op.Op{
 		Name: "Conv", Since: []int{1, 11, 22},
 		Doc: "Convolution over one to three spatial axes, channels in groups.",
-		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: op.Where{"T": op.Floats},
+		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: op.Where{"T": op.Floats()},
 		Attrs: ConvConfig{},
 		Infer: inferConv, Kernel: convKernel, Patterns: convPatterns, Grad: convGrad, Couple: coupleConv, Cost: convCost,
 		Traits: sliding(convTraits(1, 0, func(c *op.Call) int { return c.Config.(ConvConfig).Group }, func(r *op.Resizing) error {

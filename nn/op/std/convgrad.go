@@ -26,7 +26,7 @@ func convSteps() []*op.Op {
 	step := func(name, in, doc string, spell func(*op.Spelling) error, f32, f64 func(convolution.Shape) op.Kernel) *op.Op {
 		return &op.Op{
 			Domain: op.Internal, Name: name, Since: []int{1}, Doc: doc, Decompose: spell,
-			In: op.Slots(in), Out: "Z T", Where: op.Where{"T": op.Floats}, Attrs: convStep{},
+			In: op.Slots(in), Out: "Z T", Where: op.Where{"T": op.Floats()}, Attrs: convStep{},
 			GradMissing: op.NotTwice, Pinned: "gradient", Bilinear: func(*op.Call) bool { return true }, NoError: true,
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				return []op.Type{c.In[0].With(c.Config.(convStep).Shape...)}, nil
@@ -99,7 +99,7 @@ func convWeightGrad[T kernel.Float](s convolution.Shape) op.Kernel {
 func channelSum() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "ChannelSum", Since: []int{1}, Decompose: spelled(spellChannelSum),
-		Doc: "Sum over batch and space.", In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats},
+		Doc: "Sum over batch and space.", In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats()},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			rank, err := c.Rank(0)

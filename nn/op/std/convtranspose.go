@@ -26,7 +26,7 @@ func convTranspose() *op.Op {
 	return &op.Op{
 		Name: "ConvTranspose", Since: []int{1, 11, 22},
 		Doc: "Transposed convolution: what Conv does to gradients of its input.",
-		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: op.Where{"T": op.Floats},
+		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: op.Where{"T": op.Floats()},
 		Attrs: ConvTransposeConfig{},
 		Infer: inferConvTranspose, Kernel: convTransposeKernel, Patterns: convTransposePatterns, Grad: convTransposeGrad, Couple: coupleConvTranspose,
 		Cost: func(c *op.Call) (int64, int64) {

@@ -31,7 +31,7 @@ func cumSum() *op.Op {
 	return &op.Op{
 		Name: "CumSum", Since: []int{11, 14},
 		Doc: "Running sums along an axis.",
-		In:  "x T, axis Taxis", Out: "y T", Where: op.Where{"T": op.Numeric, "Taxis": op.Indices}, Attrs: CumSumConfig{},
+		In:  "x T, axis Taxis", Out: "y T", Where: op.Where{"T": op.Numeric(), "Taxis": op.Indices()}, Attrs: CumSumConfig{},
 		Infer: op.Same, Kernel: widened(cumKernel), InPlace: []int{0},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			cfg := c.Config.(CumSumConfig)
@@ -47,7 +47,7 @@ func cumProd() *op.Op {
 	return &op.Op{
 		Name: "CumProd", Since: []int{26},
 		Doc: "Running products along an axis.",
-		In:  "x T, axis Taxis", Out: "y T", Where: op.Where{"T": op.Numeric, "Taxis": op.Indices}, Attrs: CumProdConfig{},
+		In:  "x T, axis Taxis", Out: "y T", Where: op.Where{"T": op.Numeric(), "Taxis": op.Indices()}, Attrs: CumProdConfig{},
 		Infer: op.Same, Kernel: widened(cumKernel), InPlace: []int{0},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.Apply1(cumProdGradConfig(c.Config.(CumProdConfig)), in[0], in[1], dout[0])
@@ -165,7 +165,7 @@ func cumProdGradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "CumProdGrad", Since: []int{1}, Doc: "Gradient of CumProd.",
 		In: "x T, axis Taxis, dY T", Out: "dX T",
-		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Taxis": op.Indices}, Attrs: cumProdGradConfig{},
+		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Taxis": op.Indices()}, Attrs: cumProdGradConfig{},
 		Infer: op.Same,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			if c.In[0].DType == dtype.Float64 {

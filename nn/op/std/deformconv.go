@@ -23,7 +23,7 @@ func (DeformConvConfig) Operator() op.Name { return op.Name{Name: "DeformConv"} 
 func deformConv() *op.Op {
 	return &op.Op{
 		Name: "DeformConv", Since: []int{19, 22}, Doc: "Convolution whose points are moved by offsets that are an input.",
-		In: "X T, W T weight, offset T, B? T weight, mask? T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: DeformConvConfig{},
+		In: "X T, W T weight, offset T, B? T weight, mask? T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: DeformConvConfig{},
 		Infer: inferDeformConv, Lower: lowerDeformConv,
 		Couple: func(c *op.Call) []coupling.Coupling {
 			cfg := c.Config.(DeformConvConfig)

@@ -34,7 +34,7 @@ func dequantizeGradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "DequantizeLinearGrad", Since: []int{1}, Doc: "Gradient of DequantizeLinear by the scale.",
 		In: "dY T3, x T1, x_scale T2, x_zero_point? T1", Out: "dScale T2", Attrs: dequantizeGradConfig{},
-		Where:  op.Where{"T1": quantized(), "T2": scales(), "T3": op.Floats},
+		Where:  op.Where{"T1": quantized(), "T2": scales(), "T3": op.Floats()},
 		Infer:  func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[2]}, nil },
 		Kernel: valued(sumIntoScales).kernel, GradMissing: op.NotTwice, Pinned: "gradient",
 	}

@@ -21,7 +21,7 @@ func dequantizeLinear() *op.Op {
 	return &op.Op{
 		Name: "DequantizeLinear", Since: []int{10, 13, 19, 21, 23, 24, 25}, Versions: dequantizeVersions(), Doc: "Subtracts the zero point and multiplies with the scale.",
 		In: "x T1 fixed, x_scale T2, x_zero_point? T1 fixed", Out: "y T3", Attrs: DequantizeLinearConfig{},
-		Where: op.Where{"T1": quantized(), "T2": scales(), "T3": op.Floats},
+		Where: op.Where{"T1": quantized(), "T2": scales(), "T3": op.Floats()},
 		Infer: inferDequantize, Kernel: dequantizeKernel, Grad: dequantizeGradient, Couple: coupleQuantize,
 		Traits: op.Traits{Moves: trait.Moved},
 	}

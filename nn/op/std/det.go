@@ -14,7 +14,7 @@ import (
 func det() *op.Op {
 	return &op.Op{
 		Name: "Det", Since: []int{11, 22}, Doc: "Determinants of square matrices.",
-		In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats},
+		In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats()},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			if c.In[0].Unranked {
 				return op.Same(c)
@@ -97,7 +97,7 @@ func detKernel[T kernel.Float](n int) op.Kernel {
 func detGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "DetGrad", Since: []int{1}, Doc: "Gradient of Det: the cofactors.",
-		In: "dY T, X T", Out: "dX T", Where: op.Where{"T": op.Floats},
+		In: "dY T, X T", Out: "dX T", Where: op.Where{"T": op.Floats()},
 		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[1]}, nil },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			n := lastSize(c)

@@ -33,7 +33,7 @@ func (STFTConfig) Operator() op.Name { return op.Name{Name: "STFT"} }
 func fourier() []*op.Op {
 	return []*op.Op{
 		{Name: "DFT", Since: []int{17, 20}, Versions: dftVersions(), Doc: "Discrete Fourier transform; complex numbers are pairs on the last axis.",
-			In: "input T1, dft_length? T2 shape, axis? int64 shape", Out: "output T1", Where: op.Where{"T1": op.Floats, "T2": op.Indices}, Attrs: DFTConfig{},
+			In: "input T1, dft_length? T2 shape, axis? int64 shape", Out: "output T1", Where: op.Where{"T1": op.Floats(), "T2": op.Indices()}, Attrs: DFTConfig{},
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				if c.In[0].Unranked {
 					return op.Same(c)
@@ -46,7 +46,7 @@ func fourier() []*op.Op {
 			},
 			Kernel: valued(transformFourier).kernel, Grad: dftGradient, Pinned: "the axes are time and frequency"},
 		{Name: "STFT", Since: []int{17}, Doc: "Spectra of overlapping pieces of a signal.",
-			In: "signal T1, frame_step T2 shape, window? T1, frame_length? T2 shape", Out: "output T1", Where: op.Where{"T1": op.Floats, "T2": op.Indices}, Attrs: STFTConfig{},
+			In: "signal T1, frame_step T2 shape, window? T1, frame_length? T2 shape", Out: "output T1", Where: op.Where{"T1": op.Floats(), "T2": op.Indices()}, Attrs: STFTConfig{},
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				if c.In[0].Unranked {
 					return op.Same(c)
@@ -251,7 +251,7 @@ func stftOf(c *op.Call) (step, length int, out []op.Dim, err error) {
 	case c.Has(2) && len(c.In[2].Shape) == 1 && c.In[2].Shape[0].Known():
 		length = c.In[2].Shape[0].Size
 	case c.Has(2) && (c.In[2].Unranked || len(c.In[2].Shape) == 1):
-		return step, 0, []op.Dim{s[0], op.Unknown, op.Unknown, op.D(2)}, nil // not before the window is known
+		return step, 0, []op.Dim{s[0], op.Unknown(), op.Unknown(), op.D(2)}, nil // not before the window is known
 	default:
 		return 0, 0, nil, c.Errorf("needs a window or frame_length")
 	}

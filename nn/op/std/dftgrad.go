@@ -59,13 +59,13 @@ func stftGradient(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, err
 
 func fourierGrads() []*op.Op {
 	return []*op.Op{
-		{Domain: op.Internal, Name: "DFTGrad", Since: []int{1}, Doc: "Gradient of DFT.", In: "dY T", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: dftGradConfig{},
+		{Domain: op.Internal, Name: "DFTGrad", Since: []int{1}, Doc: "Gradient of DFT.", In: "dY T", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: dftGradConfig{},
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				return []op.Type{c.In[0].With(c.Config.(dftGradConfig).Input...)}, nil
 			},
 			Kernel: valued(fourierBack).kernel, GradMissing: op.NotTwice, Pinned: "gradient"},
 		{Domain: op.Internal, Name: "STFTGrad", Since: []int{1}, Doc: "Gradients of STFT by signal and window.", In: "dY T, signal T, window? T", Out: "dSignal T, dWindow? T",
-			Where: op.Where{"T": op.Floats}, Attrs: stftGradConfig{},
+			Where: op.Where{"T": op.Floats()}, Attrs: stftGradConfig{},
 			Infer:  func(c *op.Call) ([]op.Type, error) { return slices.Clone(c.In[1:]), nil },
 			Kernel: valued(shortFourierBack).kernel, GradMissing: op.NotTwice, Pinned: "gradient"},
 	}

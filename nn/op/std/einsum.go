@@ -22,7 +22,7 @@ func einsum() *op.Op {
 	return &op.Op{
 		Name: "Einsum", Since: []int{12},
 		Doc: "Sums products of tensors over the labels that the output lacks.",
-		In:  "Inputs* T weight", Out: "Output T", Where: op.Where{"T": op.Numeric}, Attrs: EinsumConfig{},
+		In:  "Inputs* T weight", Out: "Output T", Where: op.Where{"T": op.Numeric()}, Attrs: EinsumConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			e, err := parseEquation(c)
 			if err != nil {
@@ -218,7 +218,7 @@ func einsumGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 func einsumGradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "EinsumGrad", Since: []int{1}, Decompose: spelled(spellEinsumGrad), Doc: "Gradient of Einsum.",
-		In: "Inputs* T", Out: "Output T", Where: op.Where{"T": op.Floats}, Attrs: contraction{}, GradMissing: op.NotTwice, Pinned: "gradient",
+		In: "Inputs* T", Out: "Output T", Where: op.Where{"T": op.Floats()}, Attrs: contraction{}, GradMissing: op.NotTwice, Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			k := c.Config.(contraction)
 			return []op.Type{c.In[0].With(op.Dims(k.shape(k.Out)...)...)}, nil

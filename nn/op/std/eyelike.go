@@ -21,7 +21,7 @@ func eyeLike() *op.Op {
 		Name: "EyeLike", Since: []int{9, 22},
 		Doc: "Ones on a diagonal, in the shape of the input.",
 		In:  "input T1", Out: "output T2", Attrs: EyeLikeConfig{},
-		Where: op.Where{"T1": append(append([]op.DType(nil), op.Numeric...), dtype.Bool)},
+		Where: op.Where{"T1": append(append([]op.DType(nil), op.Numeric()...), dtype.Bool)},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			t := c.In[0]
 			if d := c.Config.(EyeLikeConfig).DType; d != dtype.Undefined {

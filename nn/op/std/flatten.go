@@ -20,7 +20,7 @@ func flatten() *op.Op {
 		In:  "input T", Out: "output T", Attrs: FlattenConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			if c.In[0].Unranked {
-				return []op.Type{c.In[0].With(op.Unknown, op.Unknown)}, nil
+				return []op.Type{c.In[0].With(op.Unknown(), op.Unknown())}, nil
 			}
 			axis, err := flattenAxis(c)
 			if err != nil {

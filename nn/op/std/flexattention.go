@@ -28,7 +28,7 @@ func (FlexAttentionConfig) Operator() op.Name {
 func flexAttention() *op.Op {
 	return &op.Op{
 		Domain: previewDomain, Name: "FlexAttention", Since: []int{1}, Doc: "Attention with subgraphs that change scores and probabilities.",
-		In: "Q T, K T, V T, captured* any", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: FlexAttentionConfig{},
+		In: "Q T, K T, V T, captured* any", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: FlexAttentionConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			if c.In[0].Unranked || c.In[1].Unranked || c.In[2].Unranked {
 				return []op.Type{{DType: c.In[0].DType, Unranked: true}}, nil

@@ -23,7 +23,7 @@ func gather() *op.Op {
 	return &op.Op{
 		Name: "Gather", Since: []int{1, 11, 13}, Versions: []op.Version{frontAxisInt(func(c *GatherConfig) *int { return &c.Axis })},
 		Doc: "Picks slices of an axis by their indices: rows of an embedding table, say.",
-		In:  "data T weight, indices Tind", Out: "output T", Where: op.Where{"Tind": op.Indices},
+		In:  "data T weight, indices Tind", Out: "output T", Where: op.Where{"Tind": op.Indices()},
 		Attrs: GatherConfig{},
 		Infer: inferGather, Dims: gatherDims, Kernel: gatherKernel, Strings: moveStrings,
 		Grad: gatherGrad, Couple: coupleGather, Traits: op.Traits{Zero: op.ZeroFirst, Range: op.RangeFirst, LooksUp: true, Resize: resizeGather, Picks: gatherPicks},
@@ -120,7 +120,7 @@ func gatherGradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "GatherGrad", Since: []int{1}, Decompose: spelled(spellGatherGrad), Doc: "Gradient of Gather: adds slices up where they came from.",
 		In: "dY T, indices Tind", Out: "dX T",
-		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Tind": op.Indices}, Attrs: gatherGradConfig{},
+		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Tind": op.Indices()}, Attrs: gatherGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[0].With(c.Config.(gatherGradConfig).Shape...)}, nil
 		},

@@ -18,7 +18,7 @@ func gatherElements() *op.Op {
 	return &op.Op{
 		Name: "GatherElements", Since: []int{11, 13},
 		Doc: "Picks, for each position of the indices, the element whose coordinate along the axis is the index.",
-		In:  "data T, indices Tind", Out: "output T", Where: op.Where{"Tind": op.Indices}, Attrs: GatherElementsConfig{},
+		In:  "data T, indices Tind", Out: "output T", Where: op.Where{"Tind": op.Indices()}, Attrs: GatherElementsConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			t := c.In[1]
 			t.DType = c.In[0].DType

@@ -45,7 +45,7 @@ func gemm() *op.Op {
 
 // matrixTypes are the element types of matrix products.
 func matrixTypes() []op.DType {
-	return append([]op.DType{dtype.Int32, dtype.Int64, dtype.Uint32, dtype.Uint64}, op.Floats...)
+	return append([]op.DType{dtype.Int32, dtype.Int64, dtype.Uint32, dtype.Uint64}, op.Floats()...)
 }
 
 func gemmSizes(c *op.Call) (m, n, k op.Dim) {
@@ -316,7 +316,7 @@ func gemmVersions() []op.Version {
 		n.Put(2, zero)
 		return err
 	}
-	return []op.Version{{At: 7, Up: broadcast(false), Down: broadcast(true)}, {At: 9, New: op.Where{"T": op.Integers}}, {At: 11, Down: withC}}
+	return []op.Version{{At: 7, Up: broadcast(false), Down: broadcast(true)}, {At: 9, New: op.Where{"T": op.Integers()}}, {At: 11, Down: withC}}
 }
 
 func gemmRows(c *op.Call) *trait.Rows {

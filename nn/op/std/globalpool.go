@@ -19,7 +19,7 @@ func (GlobalLpPoolConfig) Operator() op.Name { return op.Name{Name: "GlobalLpPoo
 func globalPools() []*op.Op {
 	global := func(name, doc string, t op.Traits, since ...int) *op.Op {
 		return &op.Op{
-			Name: name, Doc: doc, Since: since, In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats},
+			Name: name, Doc: doc, Since: since, In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats()},
 			Infer: inferGlobalPool, Couple: couplePool, Traits: t,
 		}
 	}

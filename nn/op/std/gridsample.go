@@ -25,7 +25,7 @@ func (GridSampleConfig) Operator() op.Name { return op.Name{Name: "GridSample"} 
 func gridSample() *op.Op {
 	return &op.Op{
 		Name: "GridSample", Since: []int{16, 20, 22}, Versions: gridSampleVersions(), Doc: "Samples images at positions between −1 and 1.",
-		In: "X T1, grid T2", Out: "Y T1", Where: op.Where{"T1": append([]op.DType{dtype.Bool}, op.Numeric...), "T2": op.Floats}, Attrs: GridSampleConfig{},
+		In: "X T1, grid T2", Out: "Y T1", Where: op.Where{"T1": append([]op.DType{dtype.Bool}, op.Numeric()...), "T2": op.Floats()}, Attrs: GridSampleConfig{},
 		Check: func(c *op.Call) error {
 			cfg := c.Config.(GridSampleConfig)
 			if !slices.Contains([]string{"", "linear", "bilinear", "cubic", "bicubic", "nearest"}, cfg.Mode) || !slices.Contains([]string{"zeros", "border", "reflection"}, cfg.Padding) {
@@ -221,7 +221,7 @@ func (gridSampleGradConfig) Operator() op.Name {
 func gridSampleGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "GridSampleGrad", Since: []int{1}, Doc: "Gradient of GridSample.",
-		In: "dY T, X T, grid T2", Out: "dX T, dgrid T2", Where: op.Where{"T": op.Floats, "T2": op.Floats}, Attrs: gridSampleGradConfig{},
+		In: "dY T, X T, grid T2", Out: "dX T, dgrid T2", Where: op.Where{"T": op.Floats(), "T2": op.Floats()}, Attrs: gridSampleGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[1], c.In[2]}, nil },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			s := c.Config.(gridSampleGradConfig).Sample

@@ -38,13 +38,13 @@ func groupNorms() []*op.Op {
 	group := &op.Op{
 		Name: "GroupNormalization", Since: []int{18, 21}, Versions: groupNormVersions(), Decompose: decomposeGroupNorm,
 		Doc: "Normalizes groups of channels of each image.", Attrs: GroupNormalizationConfig{},
-		In: "X T, scale T weight, bias T weight", Out: "Y T", Where: op.Where{"T": op.Floats}, InPlace: []int{0}, Couple: coupleGroupNorm,
+		In: "X T, scale T weight, bias T weight", Out: "Y T", Where: op.Where{"T": op.Floats()}, InPlace: []int{0}, Couple: coupleGroupNorm,
 		Traits: resizing(normalized(trait.ChannelsFirst), 0, resizeGroups),
 	}
 	instance := &op.Op{
 		Name: "InstanceNormalization", Since: []int{1, 6, 22},
 		Doc: "Normalizes each channel of each image.", Attrs: InstanceNormalizationConfig{},
-		In: "input T, scale T weight, B T weight", Out: "output T", Where: op.Where{"T": op.Floats}, InPlace: []int{0}, Couple: coupleGroupNorm, Traits: normalized(trait.ChannelsFirst),
+		In: "input T, scale T weight, B T weight", Out: "output T", Where: op.Where{"T": op.Floats()}, InPlace: []int{0}, Couple: coupleGroupNorm, Traits: normalized(trait.ChannelsFirst),
 	}
 	for _, o := range []*op.Op{group, instance} {
 		o.Infer = func(c *op.Call) ([]op.Type, error) {
@@ -145,7 +145,7 @@ func groupNormalizationGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "GroupNormalizationGrad", Since: []int{1}, Decompose: spelled(spellGroupNormGrad), Doc: "Gradient of GroupNormalization.",
 		In: "dY T, X T, scale T, mean U, invstd U", Out: "dX T, dscale T, dbias T",
-		Where: op.Where{"T": op.Floats, "U": floatTypes}, Attrs: groupNorm{},
+		Where: op.Where{"T": op.Floats(), "U": floatTypes}, Attrs: groupNorm{},
 		Infer:       func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0], c.In[2], c.In[2]}, nil },
 		GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {

@@ -23,7 +23,7 @@ func gru() *op.Op {
 		Name: "GRU", Since: []int{1, 3, 7, 14, 22},
 		Doc: "Gated recurrent unit over a sequence, in one direction or both.",
 		In:  "X T, W T weight, R T weight, B? T weight, sequence_lens? int32, initial_h? T",
-		Out: "Y? T, Y_h? T", Where: op.Where{"T": op.Floats}, Attrs: GRUConfig{},
+		Out: "Y? T, Y_h? T", Where: op.Where{"T": op.Floats()}, Attrs: GRUConfig{},
 		Infer: inferRecurrent, Expose: spelled(exposeRecurrent), Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
 		Couple: coupleRecurrent, Cost: recurrentCost,
 		Traits: resizing(recurrentTraits(), 0, func(r *op.Resizing) error {

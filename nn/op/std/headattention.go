@@ -28,7 +28,7 @@ func (HeadAttentionConfig) Operator() op.Name {
 func headAttention() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "HeadAttention", Since: []int{1}, Doc: "Scaled dot product attention over all heads.",
-		In: "Q T, K T, V T, mask? T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: HeadAttentionConfig{},
+		In: "Q T, K T, V T, mask? T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: HeadAttentionConfig{},
 		Infer: inferHeadAttention, Kernel: headAttentionKernel, Grad: headAttentionGrad, Rows: headAttentionRows, Pinned: "exists in lowerings only",
 		// The hidden output are the probabilities.
 		Hidden: func(c *op.Call) []op.Type {
@@ -142,7 +142,7 @@ func (headAttentionGradConfig) Operator() op.Name {
 func headAttentionGradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "HeadAttentionGrad", Since: []int{1}, Doc: "Gradient of HeadAttention.",
-		In: "dY T, Q T, K T, V T, P T", Out: "dQ T, dK T, dV T, dmask? T", Where: op.Where{"T": op.Floats}, Attrs: headAttentionGradConfig{},
+		In: "dY T, Q T, K T, V T, P T", Out: "dQ T, dK T, dV T, dmask? T", Where: op.Where{"T": op.Floats()}, Attrs: headAttentionGradConfig{},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[1], c.In[2], c.In[3], c.In[4]}, nil },
 		Kernel: func(c *op.Call) (op.Kernel, error) {

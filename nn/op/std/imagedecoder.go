@@ -33,7 +33,7 @@ func imageDecoder() *op.Op {
 			}
 			v, err := c.Value(0)
 			if err != nil {
-				return []op.Type{op.T(dtype.Uint8, op.Unknown, op.Unknown, op.D(channels))}, err
+				return []op.Type{op.T(dtype.Uint8, op.Unknown(), op.Unknown(), op.D(channels))}, err
 			}
 			d, ok := v.(*tensor.Dense)
 			if !ok {

@@ -29,7 +29,7 @@ func layerNormalization() *op.Op {
 	return &op.Op{
 		Name: "LayerNormalization", Since: []int{17}, Decompose: decomposeLayerNorm, Expose: spelled(exposeLayerNorm),
 		Doc: "Normalizes over the last axes, then scales and shifts.",
-		In:  "X T, Scale T weight, B? T weight", Out: "Y T, Mean? U, InvStdDev? U", Where: op.Where{"T": op.Floats},
+		In:  "X T, Scale T weight, B? T weight", Out: "Y T, Mean? U, InvStdDev? U", Where: op.Where{"T": op.Floats()},
 		Attrs:   LayerNormalizationConfig{},
 		InPlace: []int{0}, Infer: inferLayerNorm, Hidden: layerNormHidden, Kernel: layerNormKernel, Grad: layerNormGrad, Couple: coupleLayerNorm, Rows: layerNormRows,
 		Traits: normalizedLast(),
@@ -70,7 +70,7 @@ func inferLayerNorm(c *op.Call) ([]op.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(op.Floats, cfg.StashType) {
+	if !slices.Contains(op.Floats(), cfg.StashType) {
 		return nil, c.Errorf("stash_type %v is no type to compute in", cfg.StashType)
 	}
 	stat := slices.Clone(c.In[0].Shape)
@@ -187,7 +187,7 @@ func (layerGrad) Operator() op.Name {
 func layerNormalizationGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "LayerNormalizationGrad", Since: []int{1}, Decompose: spelled(spellLayerNormGrad), Doc: "Gradient of LayerNormalization.",
-		In: "X T, scale T, mean U, invstd U, dY? T, dMean? V, dInvStdDev? V", Out: "dX T, dscale T, dB T", Where: op.Where{"T": op.Floats},
+		In: "X T, scale T, mean U, invstd U, dY? T, dMean? V, dInvStdDev? V", Out: "dX T, dscale T, dB T", Where: op.Where{"T": op.Floats()},
 		Attrs: layerGrad{}, GradMissing: op.NotTwice, Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			full := c.In[0].With(op.Dims(c.Config.(layerGrad).Layer.Norm...)...)

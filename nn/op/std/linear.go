@@ -16,7 +16,7 @@ func (LinearConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Nam
 func linearOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "Linear", Since: []int{1}, Doc: "A product with one matrix, and a bias.",
-		In: "X T, W T weight, B? T weight", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: LinearConfig{},
+		In: "X T, W T weight, B? T weight", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: LinearConfig{},
 		Infer: inferLinear, Lower: lowerLinear, Pinned: "exists in lowerings only",
 	}
 }

@@ -87,16 +87,16 @@ func inferLoop(c *op.Call) ([]op.Type, error) {
 // a constant. It asks for the values that tell.
 func loopTrips(c *op.Call, in []op.Type, known []op.Known) (op.Dim, error) {
 	if !c.Has(0) {
-		return op.Unknown, nil
+		return op.Unknown(), nil
 	}
 	m, err := c.Ints(0)
 	if err != nil || len(m) != 1 {
-		return op.Unknown, err
+		return op.Unknown(), err
 	}
 	if c.Has(1) {
 		v, err := c.Value(1)
 		if err != nil {
-			return op.Unknown, err
+			return op.Unknown(), err
 		}
 		if on, err := condition(c, 1, v); err != nil || !on {
 			return op.D(0), err
@@ -108,12 +108,12 @@ func loopTrips(c *op.Call, in []op.Type, known []op.Known) (op.Dim, error) {
 	nodes := make(gorgonia.Nodes, len(in))
 	for i, t := range in {
 		if nodes[i], err = op.Input(g, "input "+op.D(i).String(), t, nil); err != nil {
-			return op.Unknown, nil
+			return op.Unknown(), nil
 		}
 	}
 	out, err := c.Config.(LoopConfig).Body.Lower(op.Scope{Graph: g, Train: c.Train, Ctx: c.Ctx, Types: true}, nodes, in, known)
 	if err != nil || len(out) == 0 || out[0] == nil {
-		return op.Unknown, nil
+		return op.Unknown(), nil
 	}
 	if out[0] == nodes[1] {
 		return op.D(max(m[0], 0)), nil
@@ -123,7 +123,7 @@ func loopTrips(c *op.Call, in []op.Type, known []op.Known) (op.Dim, error) {
 			return op.D(max(m[0], 0)), nil
 		}
 	}
-	return op.Unknown, nil
+	return op.Unknown(), nil
 }
 
 // iterate runs the body; each is called with the inputs and outputs of every iteration.

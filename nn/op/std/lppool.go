@@ -27,7 +27,7 @@ func lpPool() *op.Op {
 	return &op.Op{
 		Name: "LpPool", Since: []int{1, 2, 11, 18, 22}, Versions: lpPoolVersions(),
 		Doc: "Lp norm of each window.",
-		In:  "X T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: LpPoolConfig{},
+		In:  "X T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: LpPoolConfig{},
 		Check: func(c *op.Call) error { return normOrder(c, c.Config.(LpPoolConfig).P) },
 		Infer: func(c *op.Call) ([]op.Type, error) { return inferPool(c, c.Config.(LpPoolConfig).pooling()) },
 		Kernel: func(c *op.Call) (op.Kernel, error) {

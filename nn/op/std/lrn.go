@@ -28,7 +28,7 @@ func lrn() *op.Op {
 	return &op.Op{
 		Name: "LRN", Since: []int{1, 13}, Expose: spelled(exposeLRN),
 		Doc: "Divides by a power of the sum of squares over neighbouring channels.",
-		In:  "X T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: LRNConfig{},
+		In:  "X T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: LRNConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			if rank, err := c.Rank(0); err != nil || rank < 2 {
 				return nil, c.Mismatch(0, "batch and channels", c.In[0])
@@ -107,7 +107,7 @@ func lrnKernel[T kernel.Float](l lrnShape) op.Kernel {
 func lrnGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "LRNGrad", Since: []int{1}, Decompose: spelled(spellLRNGrad), Doc: "Gradient of LRN.",
-		In: "dY T, X T, s U", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: lrnShape{},
+		In: "dY T, X T, s U", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: lrnShape{},
 		Infer: op.Same, GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			l := c.Config.(lrnShape)

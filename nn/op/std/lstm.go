@@ -23,7 +23,7 @@ func lstm() *op.Op {
 		Name: "LSTM", Since: []int{1, 7, 14, 22},
 		Doc: "Long short-term memory over a sequence, in one direction or both.",
 		In:  "X T, W T weight, R T weight, B? T weight, sequence_lens? int32, initial_h? T, initial_c? T, P? T weight",
-		Out: "Y? T, Y_h? T, Y_c? T", Where: op.Where{"T": op.Floats}, Attrs: LSTMConfig{},
+		Out: "Y? T, Y_h? T, Y_c? T", Where: op.Where{"T": op.Floats()}, Attrs: LSTMConfig{},
 		Infer: inferRecurrent, Expose: spelled(exposeRecurrent), Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
 		Couple: coupleRecurrent, Cost: recurrentCost,
 		Traits: resizing(recurrentTraits(), 0, func(r *op.Resizing) error {

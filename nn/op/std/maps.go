@@ -64,7 +64,7 @@ func mapOperators() []*op.Op {
 				}
 				v, err := c.Value(0)
 				if err != nil {
-					return []op.Type{op.T(to, op.D(1), op.Unknown)}, err
+					return []op.Type{op.T(to, op.D(1), op.Unknown())}, err
 				}
 				m, ok := v.(*dtype.Map)
 				if !ok {

@@ -9,7 +9,7 @@ import (
 
 func matMul() *op.Op {
 	return &op.Op{
-		Name: "MatMul", Since: []int{1, 9, 13}, Versions: []op.Version{{At: 9, New: op.Where{"T": op.Integers}}},
+		Name: "MatMul", Since: []int{1, 9, 13}, Versions: []op.Version{{At: 9, New: op.Where{"T": op.Integers()}}},
 		Doc: "Matrix product over the last two axes, the others broadcast.",
 		In:  "A T weight, B T weight", Out: "Y T", Where: op.Where{"T": matrixTypes()},
 		Bilinear: func(*op.Call) bool { return true }, NoError: true,
@@ -90,7 +90,7 @@ func matMulTransposed() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "MatMulTransposed", Since: []int{1}, Decompose: spelled(spellMatMulTransposed),
 		Doc: "MatMul with operands transposed in their last two axes.",
-		In:  "A T, B T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: stackConfig{},
+		In:  "A T, B T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: stackConfig{},
 		Bilinear: func(*op.Call) bool { return true }, NoError: true,
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			cfg, a, b := c.Config.(stackConfig), c.In[0].Shape, c.In[1].Shape

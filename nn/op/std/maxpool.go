@@ -34,7 +34,7 @@ func maxPool() *op.Op {
 		Name: "MaxPool", Since: []int{1, 8, 10, 11, 12, 22}, Versions: maxPoolVersions(), Expose: spelled(exposeMaxPool),
 		Doc: "Maximum of each window, and where it was.",
 		In:  "X T", Out: "Y T, Indices? int64",
-		Where: op.Where{"T": append([]op.DType{dtype.Int8, dtype.Uint8}, op.Floats...)},
+		Where: op.Where{"T": append([]op.DType{dtype.Int8, dtype.Uint8}, op.Floats()...)},
 		Attrs: MaxPoolConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			t, err := inferPool(c, c.Config.(MaxPoolConfig).pooling())

@@ -23,7 +23,7 @@ func (MaxRoiPoolConfig) Operator() op.Name { return op.Name{Name: "MaxRoiPool"} 
 func maxRoiPool() *op.Op {
 	return &op.Op{
 		Name: "MaxRoiPool", Since: []int{1, 22}, Doc: "Maxima over the cells of regions of images.",
-		In: "X T, rois T given", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: MaxRoiPoolConfig{},
+		In: "X T, rois T given", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: MaxRoiPoolConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			s := c.Config.(MaxRoiPoolConfig).Shape
 			if len(s) != 2 || s[0] < 1 || s[1] < 1 || s[0] > maxExtent || s[1] > maxExtent {
@@ -105,7 +105,7 @@ func (flatSumConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Na
 func flatSum() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "FlatSum", Since: []int{1}, Doc: "Adds elements up at positions counted through the whole result; −1 is nowhere.",
-		In: "dY T, at int64", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: flatSumConfig{},
+		In: "dY T, at int64", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: flatSumConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[0].With(c.Config.(flatSumConfig).Shape...)}, nil
 		},

@@ -21,7 +21,7 @@ func (MaxUnpoolConfig) Operator() op.Name { return op.Name{Name: "MaxUnpool"} }
 func maxUnpool() *op.Op {
 	return &op.Op{
 		Name: "MaxUnpool", Since: []int{9, 11, 22}, Doc: "Puts the maxima of a MaxPool back where they came from, zeros elsewhere.",
-		In: "X T1, I int64, output_shape? int64 shape", Out: "output T1", Where: op.Where{"T1": op.Floats}, Attrs: MaxUnpoolConfig{},
+		In: "X T1, I int64, output_shape? int64 shape", Out: "output T1", Where: op.Where{"T1": op.Floats()}, Attrs: MaxUnpoolConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			if c.In[0].Unranked {
 				return op.Same(c)

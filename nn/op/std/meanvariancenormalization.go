@@ -30,7 +30,7 @@ func meanVarianceNormalization() *op.Op {
 	return &op.Op{
 		Name: "MeanVarianceNormalization", Since: []int{9, 13}, Decompose: decomposeMeanVariance,
 		Doc: "Brings mean and standard deviation over axes to 0 and 1.",
-		In:  "X T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: MeanVarianceNormalizationConfig{}, InPlace: []int{0},
+		In:  "X T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: MeanVarianceNormalizationConfig{}, InPlace: []int{0},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			if _, err := mvnAxes(c); err != nil && !c.In[0].Unranked {
 				return nil, err
@@ -165,7 +165,7 @@ func mvnBack[T kernel.Float](dx []T, src [2][]T) {
 func meanVarianceNormalizationGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "MeanVarianceNormalizationGrad", Since: []int{1}, Decompose: spelled(spellMVNGrad), Doc: "Gradient of MeanVarianceNormalization.",
-		In: "X T, dY T", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: mvn{},
+		In: "X T, dY T", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: mvn{},
 		Infer: op.Same, GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			m := c.Config.(mvn)

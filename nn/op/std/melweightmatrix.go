@@ -20,7 +20,7 @@ func melWeightMatrix() *op.Op {
 	return &op.Op{
 		Name: "MelWeightMatrix", Since: []int{17}, Doc: "The matrix that brings spectra to the mel scale.",
 		In:  "num_mel_bins T1 shape, dft_length T1 shape, sample_rate T1, lower_edge_hertz T2, upper_edge_hertz T2",
-		Out: "output T3", Where: op.Where{"T1": op.Indices, "T2": op.Floats, "T3": op.Numeric}, Attrs: MelWeightMatrixConfig{},
+		Out: "output T3", Where: op.Where{"T1": op.Indices(), "T2": op.Floats(), "T3": op.Numeric()}, Attrs: MelWeightMatrixConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			t := c.Config.(MelWeightMatrixConfig).Output
 			if !t.IsNumeric() {
@@ -28,11 +28,11 @@ func melWeightMatrix() *op.Op {
 			}
 			mel, err := scalarOf(c, 0)
 			if err != nil {
-				return []op.Type{op.T(t, op.Unknown, op.Unknown)}, err
+				return []op.Type{op.T(t, op.Unknown(), op.Unknown())}, err
 			}
 			n, err := scalarOf(c, 1)
 			if err != nil {
-				return []op.Type{op.T(t, op.Unknown, op.D(mel))}, err
+				return []op.Type{op.T(t, op.Unknown(), op.D(mel))}, err
 			}
 			if mel < 1 || n < 1 || mel > 1<<16 || n > 1<<24 {
 				return nil, c.Errorf("%d bands of %d points are out of range", mel, n)

@@ -284,10 +284,10 @@ func linearModels() []*op.Op {
 			GradMissing: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
 		{Domain: mlDomain, Name: "FeatureVectorizer", Since: []int{1}, Doc: "Puts features behind one another.", In: "X* any", Out: "Y float32", Attrs: FeatureVectorizerConfig{},
 			Infer: func(c *op.Call) ([]op.Type, error) {
-				rows, cols := op.Unknown, op.D(0)
+				rows, cols := op.Unknown(), op.D(0)
 				for i, t := range c.In {
 					if t.Unranked {
-						return []op.Type{op.T(dtype.Float32, op.Unknown, op.Unknown)}, nil
+						return []op.Type{op.T(dtype.Float32, op.Unknown(), op.Unknown())}, nil
 					}
 					r, k, err := rowsOf(&op.Call{Op: c.Op, In: []op.Type{t}})
 					if err != nil {

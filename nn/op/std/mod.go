@@ -18,7 +18,7 @@ func (ModConfig) Operator() op.Name { return op.Name{Name: "Mod"} }
 
 func mod() *op.Op {
 	rule := func(fmod bool) binary {
-		r := binary{name: "Mod", types: op.Numeric, noZero: true, f: floorMod, i: floorModInt, u: func(a, b uint64) uint64 { return a % b }}
+		r := binary{name: "Mod", types: op.Numeric(), noZero: true, f: floorMod, i: floorModInt, u: func(a, b uint64) uint64 { return a % b }}
 		if fmod {
 			r.v32, r.v64, r.i = fmodVectors[float32](), fmodVectors[float64](), func(a, b int64) int64 { return a % b }
 		}

@@ -21,7 +21,7 @@ func (MultinomialConfig) Operator() op.Name { return op.Name{Name: "Multinomial"
 func multinomial() *op.Op {
 	return &op.Op{
 		Name: "Multinomial", Since: []int{7, 22}, Doc: "Draws classes by their unnormalized log-probabilities [batch, classes].",
-		In: "input T1", Out: "output T2", Where: op.Where{"T1": op.Floats}, Attrs: MultinomialConfig{}, Random: true,
+		In: "input T1", Out: "output T2", Where: op.Where{"T1": op.Floats()}, Attrs: MultinomialConfig{}, Random: true,
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			cfg := c.Config.(MultinomialConfig)
 			if cfg.DType != dtype.Int32 && cfg.DType != dtype.Int64 {
@@ -31,7 +31,7 @@ func multinomial() *op.Op {
 				return nil, c.Errorf("sample_size is %d", cfg.SampleSize)
 			}
 			if c.In[0].Unranked {
-				return []op.Type{op.T(cfg.DType, op.Unknown, op.D(cfg.SampleSize))}, nil
+				return []op.Type{op.T(cfg.DType, op.Unknown(), op.D(cfg.SampleSize))}, nil
 			}
 			if len(c.In[0].Shape) != 2 {
 				return nil, c.Mismatch(0, "rank 2", c.In[0])

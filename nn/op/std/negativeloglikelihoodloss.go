@@ -28,7 +28,7 @@ func negativeLogLikelihoodLoss() *op.Op {
 	return &op.Op{
 		Name: "NegativeLogLikelihoodLoss", Since: []int{12, 13, 22},
 		Doc: "Minus the logarithmic probability of the right classes.",
-		In:  "input T, target Tind, weight? T", Out: "loss T", Where: op.Where{"T": op.Floats, "Tind": op.Indices},
+		In:  "input T, target Tind, weight? T", Out: "loss T", Where: op.Where{"T": op.Floats(), "Tind": op.Indices()},
 		Attrs: NegativeLogLikelihoodLossConfig{},
 		Infer: inferClassLoss,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
@@ -174,7 +174,7 @@ func classLossGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "ClassLossGrad", Since: []int{1}, Decompose: spelled(spellClassLossGrad), Doc: "Gradient of a loss over classes.",
 		In: "dL T, logp T, loss T, labels Tind, weight? T", Out: "dX T, dweight T",
-		Where: op.Where{"T": op.Floats, "Tind": op.Indices}, Attrs: classLoss{},
+		Where: op.Where{"T": op.Floats(), "Tind": op.Indices()}, Attrs: classLoss{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[1], c.In[0].With(c.In[1].Shape[1])}, nil
 		},

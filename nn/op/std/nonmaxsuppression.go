@@ -33,7 +33,7 @@ func nonMaxSuppression() *op.Op {
 				}
 				v, err := c.Value(i)
 				if err != nil {
-					return []op.Type{op.T(dtype.Int64, op.Unknown, op.D(3))}, err
+					return []op.Type{op.T(dtype.Int64, op.Unknown(), op.D(3))}, err
 				}
 				d, ok := v.(*tensor.Dense)
 				if !ok {

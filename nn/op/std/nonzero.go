@@ -11,15 +11,15 @@ func nonZero() *op.Op {
 		Name: "NonZero", Since: []int{9, 13},
 		Doc: "The coordinates of the elements that are not zero, one column each.",
 		In:  "X T", Out: "Y int64",
-		Where: op.Where{"T": append(append([]op.DType(nil), op.Numeric...), dtype.Bool)},
+		Where: op.Where{"T": append(append([]op.DType(nil), op.Numeric()...), dtype.Bool)},
 		Infer: func(c *op.Call) ([]op.Type, error) {
-			rank := op.Unknown
+			rank := op.Unknown()
 			if !c.In[0].Unranked {
 				rank = op.D(max(1, len(c.In[0].Shape)))
 			}
 			v, err := c.Value(0)
 			if err != nil {
-				return []op.Type{op.T(dtype.Int64, rank, op.Unknown)}, err
+				return []op.Type{op.T(dtype.Int64, rank, op.Unknown())}, err
 			}
 			at, err := nonZeros(v)
 			return []op.Type{op.T(dtype.Int64, rank, op.D(len(at)))}, err

@@ -22,7 +22,7 @@ func oneHot() *op.Op {
 	return &op.Op{
 		Name: "OneHot", Since: []int{9, 11},
 		Doc: "A new axis that is on at the index and off elsewhere; values holds off and on. Indices outside are off everywhere.",
-		In:  "indices T1, depth T2 shape, values T3", Out: "output T3", Where: op.Where{"T1": op.Numeric, "T2": op.Numeric}, Attrs: OneHotConfig{},
+		In:  "indices T1, depth T2 shape, values T3", Out: "output T3", Where: op.Where{"T1": op.Numeric(), "T2": op.Numeric()}, Attrs: OneHotConfig{},
 		Infer: inferOneHot, Kernel: oneHotKernel, Strings: moveStrings, Grad: oneHotGrad,
 		Couple: func(c *op.Call) []coupling.Coupling {
 			axis, err := oneHotAxis(c)
@@ -58,22 +58,22 @@ func oneHotDepth(c *op.Call) (op.Dim, error) {
 	if c.In[1].DType.IsInteger() {
 		d, err := c.Dims(1)
 		if err != nil {
-			return op.Unknown, err
+			return op.Unknown(), err
 		}
 		if len(d) != 1 || d[0].Sym == "" && d[0].Size < 0 {
-			return op.Unknown, c.Mismatch(1, "one positive number", dimStrings(d))
+			return op.Unknown(), c.Mismatch(1, "one positive number", dimStrings(d))
 		}
 		return d[0], nil
 	}
 	v, err := c.Value(1)
 	if err != nil {
-		return op.Unknown, err
+		return op.Unknown(), err
 	}
 	n, err := dtype.Ints(v.(*tensor.Dense))
 	if err != nil {
 		f, err := dtype.Float64s(v.(*tensor.Dense))
 		if err != nil {
-			return op.Unknown, err
+			return op.Unknown(), err
 		}
 		n = n[:0]
 		for _, x := range f {
@@ -81,7 +81,7 @@ func oneHotDepth(c *op.Call) (op.Dim, error) {
 		}
 	}
 	if len(n) != 1 || n[0] < 0 {
-		return op.Unknown, c.Mismatch(1, "one positive number", n)
+		return op.Unknown(), c.Mismatch(1, "one positive number", n)
 	}
 	return op.D(n[0]), nil
 }

@@ -25,7 +25,7 @@ func (PackedAttentionConfig) Operator() op.Name {
 func packedAttention() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "PackedAttention", Since: []int{1}, Doc: "HeadAttention of queries, keys and values in one tensor.",
-		In: "QKV T, mask? T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: PackedAttentionConfig{},
+		In: "QKV T, mask? T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: PackedAttentionConfig{},
 		Infer: inferPackedAttention, Kernel: packedAttentionKernel, Grad: packedAttentionGrad, Pinned: "exists in lowerings only",
 		// The hidden output are the probabilities.
 		Hidden: func(c *op.Call) []op.Type {
@@ -77,7 +77,7 @@ func (packedAttentionGradConfig) Operator() op.Name {
 func packedAttentionGradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "PackedAttentionGrad", Since: []int{1}, Doc: "Gradient of PackedAttention.",
-		In: "dY T, QKV T, P T", Out: "dQKV T, dmask? T", Where: op.Where{"T": op.Floats}, Attrs: packedAttentionGradConfig{},
+		In: "dY T, QKV T, P T", Out: "dQKV T, dmask? T", Where: op.Where{"T": op.Floats()}, Attrs: packedAttentionGradConfig{},
 		NoGrad: "gradient", Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[1], c.In[2]}, nil },
 		Kernel: func(c *op.Call) (op.Kernel, error) {

@@ -32,7 +32,7 @@ func pad() *op.Op {
 		Name: "Pad", Since: []int{1, 2, 11, 13, 18, 19, 21, 23, 24, 25}, Versions: padVersions(),
 		Doc: "Adds elements in front of and behind each axis.",
 		In:  "data T, pads? int64 shape, constant_value? T, axes? Tind shape", Out: "output T",
-		Where: op.Where{"Tind": op.Indices}, Attrs: PadConfig{},
+		Where: op.Where{"Tind": op.Indices()}, Attrs: PadConfig{},
 		Check: checkPad, Infer: inferPad, Kernel: padKernel, Strings: moveStrings, Grad: padGrad, Couple: couplePad,
 		Traits: op.Traits{Zero: padZero, Range: padRange},
 	}
@@ -369,7 +369,7 @@ func padVersions() []op.Version {
 	wrap := op.OnConfig(func(n *op.Spelling, c *PadConfig) error { return without(c.Mode, "wrap") })
 	return []op.Version{
 		{At: 2, Up: op.Refuse("version 2 reads its lengths differently"), Down: op.Refuse("version 2 reads its lengths differently")},
-		{At: 11, Up: up, Down: down, New: op.Where{"T": op.Integers}}, {At: 18, Down: padAll}, {At: 19, Down: wrap},
+		{At: 11, Up: up, Down: down, New: op.Where{"T": op.Integers()}}, {At: 18, Down: padAll}, {At: 19, Down: wrap},
 	}
 }
 

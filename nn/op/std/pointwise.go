@@ -56,7 +56,7 @@ func (r pointwiseOp) ops() []*op.Op {
 		Rows:     func(*op.Call) *trait.Rows { return &trait.Rows{Out: 1, In: []int{1}} },
 	}
 	if r.types == nil {
-		o.Where = op.Where{"T": op.Floats}
+		o.Where = op.Where{"T": op.Floats()}
 	}
 	if r.noGrad != "" {
 		return []*op.Op{o}
@@ -91,7 +91,7 @@ func (g pointwiseGrad) Operator() op.Name { return op.Name{Domain: op.Internal, 
 func (r pointwiseOp) gradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: r.name + "Grad", Since: []int{1}, Doc: "Gradient of " + r.name + ".",
-		In: "dY T, A? T, B? T", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: pointwiseGrad{},
+		In: "dY T, A? T, B? T", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: pointwiseGrad{},
 		Infer: op.Same, InPlace: []int{0}, GradMissing: op.NotTwice, Pinned: "gradient", Decompose: spelled(r.decomposeGrad()),
 		Patterns: func(c *op.Call) []op.Pattern {
 			var list []op.Pattern

@@ -83,7 +83,7 @@ func poolGrads() []*op.Op {
 	grad := func(name, in string, spell func(*op.Spelling) error, f32, f64 func(poolGrad) op.Kernel) *op.Op {
 		return &op.Op{
 			Domain: op.Internal, Name: name + "Grad", Since: []int{1}, Doc: "Gradient of " + name + ".", Decompose: spell,
-			In: op.Slots(in), Out: "dX T", Where: op.Where{"T": op.Floats, "I": {dtype.Int64, dtype.Uint8}}, Attrs: poolGrad{},
+			In: op.Slots(in), Out: "dX T", Where: op.Where{"T": op.Floats(), "I": {dtype.Int64, dtype.Uint8}}, Attrs: poolGrad{},
 			GradMissing: op.NotTwice, Pinned: "gradient",
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				return []op.Type{c.In[0].With(c.Config.(poolGrad).Shape...)}, nil

@@ -17,7 +17,7 @@ const boolResult = "its results are no floats"
 func isNaNOp() *op.Op {
 	return &op.Op{
 		Name: "IsNaN", Since: []int{9, 13, 20}, Doc: "Tells elements that are no numbers.",
-		In: "X T1", Out: "Y bool", Where: op.Where{"T1": op.Floats},
+		In: "X T1", Out: "Y bool", Where: op.Where{"T1": op.Floats()},
 		Infer: sameAsBool, NoGrad: boolResult, Couple: op.Elementwise,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			return predicateKernel(c, func(x float64) bool { return x != x }), nil
@@ -37,7 +37,7 @@ func (IsInfConfig) Operator() op.Name { return op.Name{Name: "IsInf"} }
 func isInfOp() *op.Op {
 	return &op.Op{
 		Name: "IsInf", Since: []int{10, 20}, Versions: []op.Version{{At: 20, New: op.Where{"T1": {dtype.Float16, dtype.BFloat16}}}}, Doc: "Tells infinite elements, of one sign or both.",
-		In: "X T1", Out: "Y bool", Where: op.Where{"T1": op.Floats}, Attrs: IsInfConfig{},
+		In: "X T1", Out: "Y bool", Where: op.Where{"T1": op.Floats()}, Attrs: IsInfConfig{},
 		Infer: sameAsBool, NoGrad: boolResult, Couple: op.Elementwise,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			cfg := c.Config.(IsInfConfig)

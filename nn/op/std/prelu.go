@@ -16,7 +16,7 @@ import (
 func prelu() *op.Op {
 	return &op.Op{
 		Name: "PRelu", Since: []int{1, 6, 7, 9, 16}, Versions: preluVersions(), Doc: "x where positive, slope·x elsewhere; the slope broadcasts to x.",
-		In: "X T, slope T weight", Out: "Y T", Where: op.Where{"T": op.Numeric},
+		In: "X T, slope T weight", Out: "Y T", Where: op.Where{"T": op.Numeric()},
 		Infer: inferPRelu, InPlace: []int{0}, Kernel: preluKernel, Couple: couplePRelu,
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.ApplyN(2, op.Name{Domain: op.Internal, Name: "PReluGrad"}, dout[0], in[0], preluSlope(c, in[1]))
@@ -118,7 +118,7 @@ func preluPair[T kernel.Float]() pair[T, T] {
 func preluGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "PReluGrad", Since: []int{1}, Decompose: spelled(spellPReluGrad), Doc: "Gradient of PRelu, that of the slope before summing.",
-		In: "dY T, X T, slope T", Out: "dX T, dS T", Where: op.Where{"T": op.Floats},
+		In: "dY T, X T, slope T", Out: "dX T, dS T", Where: op.Where{"T": op.Floats()},
 		Infer:       func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0], c.In[0]}, nil },
 		GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {
@@ -180,5 +180,5 @@ func preluVersions() []op.Version {
 		}
 		return nil
 	}
-	return []op.Version{{At: 7, Up: one, Down: one}, {At: 9, New: op.Where{"T": op.Integers}}}
+	return []op.Version{{At: 7, Up: one, Down: one}, {At: 9, New: op.Where{"T": op.Integers()}}}
 }

@@ -26,10 +26,10 @@ func rangeCount(c *op.Call) (op.Dim, error) {
 		for i := range v {
 			d, err := c.Dims(i)
 			if err != nil {
-				return op.Unknown, err
+				return op.Unknown(), err
 			}
 			if len(d) != 1 {
-				return op.Unknown, c.Mismatch(i, "one number", c.In[i])
+				return op.Unknown(), c.Mismatch(i, "one number", c.In[i])
 			}
 			v[i] = d[0]
 		}
@@ -39,21 +39,21 @@ func rangeCount(c *op.Call) (op.Dim, error) {
 	for i := range v {
 		x, err := c.Value(i)
 		if err != nil {
-			return op.Unknown, err
+			return op.Unknown(), err
 		}
 		d, ok := x.(*tensor.Dense)
 		if !ok {
-			return op.Unknown, c.Mismatch(i, "a tensor", c.In[i])
+			return op.Unknown(), c.Mismatch(i, "a tensor", c.In[i])
 		}
 		f, err := dtype.Float64s(d)
 		if err != nil || len(f) != 1 {
-			return op.Unknown, c.Mismatch(i, "one number", c.In[i])
+			return op.Unknown(), c.Mismatch(i, "one number", c.In[i])
 		}
 		v[i] = f[0]
 	}
 	n := math.Ceil((v[1] - v[0]) / v[2])
 	if math.IsNaN(n) || v[2] == 0 || n > op.MaxElements {
-		return op.Unknown, c.Errorf("cannot go from %v to %v in steps of %v", v[0], v[1], v[2])
+		return op.Unknown(), c.Errorf("cannot go from %v to %v in steps of %v", v[0], v[1], v[2])
 	}
 	return op.D(int(max(n, 0))), nil
 }
@@ -73,7 +73,7 @@ func steps(start, limit, delta int) uint64 {
 func intRange(c *op.Call, start, limit, delta op.Dim) (op.Dim, error) {
 	symbolic := start.Sym != "" || limit.Sym != "" || delta.Sym != ""
 	if delta.Sym == "" && delta.Size == 0 {
-		return op.Unknown, c.Errorf("delta is 0")
+		return op.Unknown(), c.Errorf("delta is 0")
 	}
 	var n op.Dim
 	switch {
@@ -82,15 +82,15 @@ func intRange(c *op.Call, start, limit, delta op.Dim) (op.Dim, error) {
 	case delta.Sym == "" && !symbolic:
 		n = op.D(0)
 	default:
-		n = op.Unknown
+		n = op.Unknown()
 	}
 	if (start.Sym == "" || start.Known()) && (limit.Sym == "" || limit.Known()) && (delta.Sym == "" || delta.Known()) {
 		if delta.Size == 0 {
-			return op.Unknown, c.Errorf("delta is 0")
+			return op.Unknown(), c.Errorf("delta is 0")
 		}
 		count := steps(start.Size, limit.Size, delta.Size)
 		if count > op.MaxElements {
-			return op.Unknown, c.Errorf("cannot go from %d to %d in steps of %d", start.Size, limit.Size, delta.Size)
+			return op.Unknown(), c.Errorf("cannot go from %d to %d in steps of %d", start.Size, limit.Size, delta.Size)
 		}
 		n.Size = int(count)
 		if !symbolic {

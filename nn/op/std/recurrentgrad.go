@@ -19,7 +19,7 @@ func recurrentGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "RecurrentGrad", Since: []int{1}, Decompose: spelled(spellRecurrentGrad), Doc: "Gradient of a recurrent operator.",
 		In:  "X T, W T, R T, reserve U, B? T, sequence_lens? int32, initial_h? T, initial_c? T, P? T, dY? T, dY_h? T, dY_c? T",
-		Out: "dX T, dW T, dR T, dB T, dinitial_h T, dinitial_c T, dP T", Where: op.Where{"T": op.Floats},
+		Out: "dX T, dW T, dR T, dB T, dinitial_h T, dinitial_c T, dP T", Where: op.Where{"T": op.Floats()},
 		Attrs: cell{}, GradMissing: op.NotTwice, Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			r := c.Config.(cell)

@@ -50,7 +50,7 @@ func (r reduction) operator() *op.Op {
 	}
 	o := &op.Op{
 		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions,
-		In: "data T, axes? int64 shape", Out: "reduced T", Where: op.Where{"T": op.Numeric}, Attrs: r.attrs,
+		In: "data T, axes? int64 shape", Out: "reduced T", Where: op.Where{"T": op.Numeric()}, Attrs: r.attrs,
 		Infer: inferReduce, Kernel: r.kernel, Couple: coupleReduce, Traits: r.traits,
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := reduceGrad(c, r.kind, in[0], out[0], dout[0])
@@ -58,7 +58,7 @@ func (r reduction) operator() *op.Op {
 		},
 	}
 	if r.bool {
-		o.Where = op.Where{"T": append(append([]op.DType(nil), op.Numeric...), dtype.Bool)}
+		o.Where = op.Where{"T": append(append([]op.DType(nil), op.Numeric()...), dtype.Bool)}
 	}
 	if r.add != nil {
 		o.Dims = r.dims

@@ -20,7 +20,7 @@ func (ReorderConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Na
 func reorder() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "Reorder", Since: []int{1}, Doc: "Puts pieces of an axis into another order, as exporters do with the gates of recurrent weights.",
-		In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: ReorderConfig{}, Pinned: "exists in lowerings only",
+		In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: ReorderConfig{}, Pinned: "exists in lowerings only",
 		Infer: inferReorder,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			pieces := c.Config.(ReorderConfig).pieces(c.In[0])
@@ -87,7 +87,7 @@ func (reorderGradConfig) Operator() op.Name { return op.Name{Domain: op.Internal
 func reorderGradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "ReorderGrad", Since: []int{1}, Doc: "Puts pieces back to where Reorder took them.",
-		In: "dY T", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: reorderGradConfig{}, GradMissing: op.NotTwice, Pinned: "gradient",
+		In: "dY T", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: reorderGradConfig{}, GradMissing: op.NotTwice, Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[0].With(c.Config.(reorderGradConfig).Shape...)}, nil
 		},

@@ -105,7 +105,7 @@ func lackingTypes(o *op.Op, cases []optest.Case) []string {
 		}
 		allowed := o.Where[s.Type]
 		if allowed == nil {
-			allowed = slices.Concat(op.Numeric, []dtype.DType{dtype.Bool})
+			allowed = slices.Concat(op.Numeric(), []dtype.DType{dtype.Bool})
 			if o.Strings != nil || o.Func != nil {
 				allowed = append(allowed, dtype.String)
 			}

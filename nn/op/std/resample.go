@@ -135,7 +135,7 @@ func scaledLength(x float64) int { return int(math.Floor(min(x, 2*maxMapped))) }
 
 // scaleDim is ⌊d·s⌋; the expression of a symbolic length takes s as a fraction.
 func scaleDim(d op.Dim, s float64) op.Dim {
-	out := op.Unknown
+	out := op.Unknown()
 	if d.Known() {
 		out.Size = scaledLength(float64(d.Size) * s)
 	}
@@ -184,7 +184,7 @@ func (r *resampling) bySizes(c *op.Call, axes []int) error {
 	}
 	for _, a := range axes {
 		r.scale[a], r.given[a] = pick, false
-		if r.out[a] = op.Unknown; known {
+		if r.out[a] = op.Unknown(); known {
 			r.out[a] = op.D(scaledLength(pick*float64(r.in[a].Size) + 0.5))
 		}
 	}

@@ -52,7 +52,7 @@ func inferReshape(c *op.Call) ([]op.Type, error) {
 		shape := append([]op.Dim(nil), target...)
 		for i, d := range shape {
 			if d.Sym == "" && (d.Size < 0 || d.Size == 0 && !cfg.AllowZero) {
-				shape[i] = op.Unknown
+				shape[i] = op.Unknown()
 			}
 		}
 		return []op.Type{c.In[0].With(shape...)}, nil
@@ -65,7 +65,7 @@ func inferReshape(c *op.Call) ([]op.Type, error) {
 func anyDims(rank int) []op.Dim {
 	d := make([]op.Dim, rank)
 	for i := range d {
-		d[i] = op.Unknown
+		d[i] = op.Unknown()
 	}
 	return d
 }

@@ -27,7 +27,7 @@ func rmsNormalization() *op.Op {
 	return &op.Op{
 		Name: "RMSNormalization", Since: []int{23}, Decompose: decomposeRMSNorm, Expose: spelled(exposeRMSNorm),
 		Doc: "Divides by the root of the mean square over the last axes, then scales.",
-		In:  "X T, scale V weight", Out: "Y V", Where: op.Where{"T": op.Floats, "V": op.Floats},
+		In:  "X T, scale V weight", Out: "Y V", Where: op.Where{"T": op.Floats(), "V": op.Floats()},
 		Attrs: RMSNormalizationConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			_, err := lastAxes(c, c.Config.(RMSNormalizationConfig).Axis, 1)
@@ -94,7 +94,7 @@ func (rmsGrad) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "R
 func rmsNormalizationGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "RMSNormalizationGrad", Since: []int{1}, Decompose: spelled(spellRMSNormGrad), Doc: "Gradient of RMSNormalization.",
-		In: "dY V, X T, scale V, inv U", Out: "dX T, dscale V", Where: op.Where{"T": op.Floats, "V": op.Floats},
+		In: "dY V, X T, scale V, inv U", Out: "dX T, dscale V", Where: op.Where{"T": op.Floats(), "V": op.Floats()},
 		Attrs: rmsGrad{}, GradMissing: op.NotTwice, Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[1], c.In[0].With(op.Dims(c.Config.(rmsGrad).Layer.Norm...)...)}, nil

@@ -22,7 +22,7 @@ func rnn() *op.Op {
 		Name: "RNN", Since: []int{1, 7, 14, 22},
 		Doc: "Simple recurrent layer over a sequence, in one direction or both.",
 		In:  "X T, W T weight, R T weight, B? T weight, sequence_lens? int32, initial_h? T",
-		Out: "Y? T, Y_h? T", Where: op.Where{"T": op.Floats}, Attrs: RNNConfig{},
+		Out: "Y? T, Y_h? T", Where: op.Where{"T": op.Floats()}, Attrs: RNNConfig{},
 		Infer: inferRecurrent, Expose: spelled(exposeRecurrent), Hidden: recurrentHidden, Kernel: recurrentKernel, Grad: recurrentGradNodes,
 		Couple: coupleRecurrent, Cost: recurrentCost,
 		Traits: resizing(recurrentTraits(), 0, func(r *op.Resizing) error {

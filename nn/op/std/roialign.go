@@ -28,7 +28,7 @@ func (RoiAlignConfig) Operator() op.Name { return op.Name{Name: "RoiAlign"} }
 func roiAlign() *op.Op {
 	return &op.Op{
 		Name: "RoiAlign", Since: []int{10, 16, 22}, Versions: roiAlignVersions(), Doc: "Pools regions of images to one size, sampling between the pixels.",
-		In: "X T1, rois T1 given, batch_indices int64", Out: "Y T1", Where: op.Where{"T1": op.Floats}, Attrs: RoiAlignConfig{},
+		In: "X T1, rois T1 given, batch_indices int64", Out: "Y T1", Where: op.Where{"T1": op.Floats()}, Attrs: RoiAlignConfig{},
 		Check: func(c *op.Call) error {
 			cfg := c.Config.(RoiAlignConfig)
 			switch {
@@ -201,7 +201,7 @@ func (roiAlignGradConfig) Operator() op.Name {
 func roiAlignGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "RoiAlignGrad", Since: []int{1}, Doc: "Gradient of RoiAlign.",
-		In: "dY T, X T, rois T, batch_indices int64", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: roiAlignGradConfig{},
+		In: "dY T, X T, rois T, batch_indices int64", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: roiAlignGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[1]}, nil },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			r := c.Config.(roiAlignGradConfig).Rois

@@ -19,7 +19,7 @@ func (RotaryEmbeddingConfig) Operator() op.Name { return op.Name{Name: "RotaryEm
 func rotaryEmbedding() *op.Op {
 	return &op.Op{
 		Name: "RotaryEmbedding", Since: []int{23}, Doc: "Turns pairs of elements of each head by angles that depend on the position.",
-		In: "X T, cos_cache T, sin_cache T, position_ids? int64", Out: "Y T", Where: op.Where{"T": op.Floats},
+		In: "X T, cos_cache T, sin_cache T, position_ids? int64", Out: "Y T", Where: op.Where{"T": op.Floats()},
 		Attrs: RotaryEmbeddingConfig{}, Lower: lowerRotary,
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			if c.In[0].Unranked || c.In[1].Unranked {
@@ -75,7 +75,7 @@ func rotaryOf(c *op.Call) (r rotary, err error) {
 	}
 	want := []op.Dim{batch, seq, op.D(r.turning / 2)}
 	if c.Has(3) {
-		want = []op.Dim{op.Unknown, op.D(r.turning / 2)}
+		want = []op.Dim{op.Unknown(), op.D(r.turning / 2)}
 		if p := c.In[3]; !p.Unranked && (len(p.Shape) != 2 || p.Shape[0].Differ(batch) || p.Shape[1].Differ(seq)) {
 			return r, c.Mismatch(3, op.T(dtype.Int64, batch, seq), p)
 		}

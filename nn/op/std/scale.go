@@ -25,7 +25,7 @@ func ScaleBy(s op.Set, n *gorgonia.Node, f float64) (*gorgonia.Node, error) {
 func scale() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "Scale", Since: []int{1},
-		Doc: "Multiplies by a number.", In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats},
+		Doc: "Multiplies by a number.", In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats()},
 		Attrs: scaling{}, Infer: op.Same, InPlace: []int{0}, Couple: op.Elementwise,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			f := c.Config.(scaling).Factor

@@ -82,11 +82,11 @@ func scanAxes(c *op.Call, axes, directions []int, n int) ([]int, []bool, error) 
 // dropDim is a type without one dimension, which is returned too.
 func dropDim(c *op.Call, t op.Type, axis int) (op.Type, op.Dim, error) {
 	if t.Unranked || t.Kind != op.Tensor {
-		return t, op.Unknown, nil
+		return t, op.Unknown(), nil
 	}
 	a, err := c.Axis(axis, len(t.Shape))
 	if err != nil {
-		return t, op.Unknown, err
+		return t, op.Unknown(), err
 	}
 	return t.With(slices.Delete(slices.Clone(t.Shape), a, a+1)...), t.Shape[a], nil
 }
@@ -108,7 +108,7 @@ func inferScan(c *op.Call) ([]op.Type, error) {
 		return nil, err
 	}
 	in := slices.Clone(c.In[s.first:])
-	length, batch := op.Unknown, op.Unknown
+	length, batch := op.Unknown(), op.Unknown()
 	for i := range s.states + s.scanned {
 		var d op.Dim
 		if s.batch {

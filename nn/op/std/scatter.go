@@ -75,7 +75,7 @@ func scatterElements() *op.Op {
 	return &op.Op{
 		Name: "ScatterElements", Since: []int{11, 13, 16, 18}, Versions: scatterElementsVersions(),
 		Doc: "Puts elements where the indices say along an axis.",
-		In:  "data T, indices Tind, updates T", Out: "output T", Where: op.Where{"Tind": op.Indices}, Attrs: ScatterElementsConfig{},
+		In:  "data T, indices Tind, updates T", Out: "output T", Where: op.Where{"Tind": op.Indices()}, Attrs: ScatterElementsConfig{},
 		Infer: inferScatter, Kernel: scatterKernel, Strings: moveStrings, InPlace: []int{0},
 		Grad: scatterGrad, Pinned: "the indices choose elements",
 	}
@@ -85,7 +85,7 @@ func scatter() *op.Op {
 	return &op.Op{
 		Name: "Scatter", Since: []int{9, 11}, Versions: scatterVersions(),
 		Doc: "The older name of ScatterElements.",
-		In:  "data T, indices Tind, updates T", Out: "output T", Where: op.Where{"Tind": op.Indices}, Attrs: ScatterConfig{},
+		In:  "data T, indices Tind, updates T", Out: "output T", Where: op.Where{"Tind": op.Indices()}, Attrs: ScatterConfig{},
 		Infer: inferScatter, Kernel: scatterKernel, Strings: moveStrings, InPlace: []int{0},
 		Grad: scatterGrad, Pinned: "the indices choose elements",
 	}

@@ -33,7 +33,7 @@ func scatterGradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "ScatterGrad", Since: []int{1}, Decompose: spelled(spellScatterGrad), Doc: "Gradients of the scatter operators.",
 		In: "data T, indices Tind, updates T, output T, dY T", Out: "dData T, dUpdates T",
-		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Tind": op.Indices}, Attrs: scatterGradConfig{},
+		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Tind": op.Indices()}, Attrs: scatterGradConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0], c.In[2]}, nil },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			s, err := scatteringOf(c)

@@ -29,7 +29,7 @@ func common(a, b op.Type) op.Type {
 	}
 	shape := make([]op.Dim, len(a.Shape))
 	for i, d := range a.Shape {
-		if shape[i] = op.Unknown; d.Same(b.Shape[i]) {
+		if shape[i] = op.Unknown(); d.Same(b.Shape[i]) {
 			shape[i] = d
 			if d.Sym != b.Shape[i].Sym {
 				shape[i].Sym = ""
@@ -79,7 +79,7 @@ type SequenceEmptyConfig struct {
 func (SequenceEmptyConfig) Operator() op.Name { return op.Name{Name: "SequenceEmpty"} }
 
 func sequenceOps() []*op.Op {
-	index := op.Where{"I": op.Indices}
+	index := op.Where{"I": op.Indices()}
 	list := []*op.Op{
 		{Name: "SequenceEmpty", Doc: "A sequence without elements.", Out: "output S", Attrs: SequenceEmptyConfig{}, NoGrad: "constant",
 			Items: func(c *op.Call, _ []op.Item) ([]op.Item, error) { return []op.Item{{Type: c.Out[0]}}, nil },

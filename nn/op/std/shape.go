@@ -57,7 +57,7 @@ func shapeSlice(c *op.Call) []op.Dim {
 
 func inferShape(c *op.Call) ([]op.Type, error) {
 	if c.In[0].Unranked {
-		return []op.Type{op.T(dtype.Int64, op.Unknown)}, nil
+		return []op.Type{op.T(dtype.Int64, op.Unknown())}, nil
 	}
 	return []op.Type{op.Shaped(dtype.Int64, len(shapeSlice(c)))}, nil
 }
@@ -121,7 +121,7 @@ func shapeVersions() []op.Version {
 			return nil
 		}
 		end := orInt(c.End, math.MaxInt32)
-		all := op.T(dtype.Int64, op.Unknown)
+		all := op.T(dtype.Int64, op.Unknown())
 		if rank, err := n.Rank(0); err == nil {
 			all = op.Shaped(dtype.Int64, rank)
 		}

@@ -120,11 +120,11 @@ func TestShapeArithmetic(t *testing.T) {
 		{op.Plain("Slice"), []operand{matrix, ints(0), ints(1)}, ""},
 
 		{op.Plain("Shape"), []operand{unknown(op.T(dtype.Float32, op.Sym("N"), op.D(3)))}, "[N 3]"},
-		{op.Plain("Shape"), []operand{unknown(op.T(dtype.Float32, op.Sym("N"), op.Unknown))}, ""},
+		{op.Plain("Shape"), []operand{unknown(op.T(dtype.Float32, op.Sym("N"), op.Unknown()))}, ""},
 		{op.Plain("Shape"), []operand{unknown(op.Type{DType: dtype.Float32, Unranked: true})}, ""},
-		{std.ShapeConfig{Start: -2}, []operand{unknown(op.T(dtype.Float32, op.Unknown, op.Sym("N"), op.D(3)))}, "[N 3]"},
+		{std.ShapeConfig{Start: -2}, []operand{unknown(op.T(dtype.Float32, op.Unknown(), op.Sym("N"), op.D(3)))}, "[N 3]"},
 		{op.Plain("Size"), []operand{unknown(op.T(dtype.Float32, op.Sym("N"), op.D(3)))}, "[3*N]"},
-		{op.Plain("Size"), []operand{unknown(op.T(dtype.Float32, op.Unknown, op.D(3)))}, ""},
+		{op.Plain("Size"), []operand{unknown(op.T(dtype.Float32, op.Unknown(), op.D(3)))}, ""},
 
 		{op.Plain("ReduceProd"), []operand{sym("N", "3", "N")}, "[3*N*N]"},
 		{op.Plain("ReduceSum"), []operand{sym("N", "3", "N")}, "[2*N+3]"},
@@ -190,7 +190,7 @@ func written(k []op.Known) string {
 	switch {
 	case len(k) == 0:
 		return ""
-	case k[0].Value != nil && (k[0].Dims == nil || k[0].Dims[0] == op.Unknown):
+	case k[0].Value != nil && (k[0].Dims == nil || k[0].Dims[0] == op.Unknown()):
 		v := k[0].Value.(*tensor.Dense)
 		return fmt.Sprintf("%v %v", op.TypeOf(v), v.Data())
 	}

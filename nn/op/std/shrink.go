@@ -17,7 +17,7 @@ func (ShrinkConfig) Operator() op.Name { return op.Name{Name: "Shrink"} }
 
 func shrink() []*op.Op {
 	return pointwiseOp{
-		name: "Shrink", doc: "Pulls elements towards 0 by bias; those within lambd of it become 0.", since: []int{9}, types: op.Numeric, attrs: ShrinkConfig{},
+		name: "Shrink", doc: "Pulls elements towards 0 by bias; those within lambd of it become 0.", since: []int{9}, types: op.Numeric(), attrs: ShrinkConfig{},
 		traits: op.Traits{Zero: op.ZeroFirst},
 		of: func(c op.Config) pointwise {
 			cfg := c.(ShrinkConfig)

@@ -28,7 +28,7 @@ func sliceOp() *op.Op {
 		Name: "Slice", Since: []int{1, 10, 11, 13}, Versions: sliceVersions(),
 		Doc: "Cuts a range of indices, perhaps with steps, out of each axis.",
 		In:  "data T, starts? Tind shape, ends? Tind shape, axes? Tind shape, steps? Tind shape", Out: "output T",
-		Where: op.Where{"Tind": op.Indices}, Attrs: SliceConfig{},
+		Where: op.Where{"Tind": op.Indices()}, Attrs: SliceConfig{},
 		Infer: inferSlice, Dims: sliceDims, Kernel: sliceKernel, Strings: moveStrings,
 		Grad: sliceGrad, Couple: coupleSlice,
 		Traits: opening(resizing(moved(trait.Moved), 0, resizeSlice), openSlice, slicePicks),
@@ -103,7 +103,7 @@ func cuts(c *op.Call) ([]cut, error) {
 // cutAxis is the range [start, end) with a step of an axis of length d. Expressions assume that
 // a symbolic range is inside the axis.
 func cutAxis(d, start, end op.Dim, step int) cut {
-	c := cut{start: op.Unknown, step: step, count: op.Unknown}
+	c := cut{start: op.Unknown(), step: step, count: op.Unknown()}
 	if d.Known() && (start.Sym == "" || start.Known()) && (end.Sym == "" || end.Known()) {
 		s, n := cutNumbers(d.Size, start.Size, end.Size, step)
 		c.start, c.count = op.D(s), op.D(n)
@@ -167,7 +167,7 @@ func cutSym(d, start, end op.Dim, step int) op.Dim {
 		if start.Sym == "" && (start.Size == -1 || start.Size >= farEnd) && end.Sym == "" && end.Size <= -farEnd {
 			return d.Add(op.D(-step - 1)).Div(op.D(-step))
 		}
-		return op.Unknown
+		return op.Unknown()
 	}
 	n := bound(end).Sub(bound(start))
 	if step > 1 {

@@ -41,7 +41,7 @@ type along struct{ Outer, Axis, Inner int }
 func softmaxes() []*op.Op {
 	kind := func(name, doc string, t op.Traits, attrs op.Config, f32, f64 func(along) op.Kernel) *op.Op {
 		return &op.Op{
-			Name: name, Doc: doc, Since: []int{1, 11, 13}, Versions: softmaxVersions(), In: "input T", Out: "output T", Where: op.Where{"T": op.Floats},
+			Name: name, Doc: doc, Since: []int{1, 11, 13}, Versions: softmaxVersions(), In: "input T", Out: "output T", Where: op.Where{"T": op.Floats()},
 			Attrs: attrs, InPlace: []int{0}, Couple: coupleSoftmax, Rows: softmaxRows, Traits: t,
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				if !c.In[0].Unranked {
@@ -172,7 +172,7 @@ func softmaxGrads() []*op.Op {
 	grad := func(name string, spell func(*op.Spelling) error, f32 func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []float32), f64 func(p *kernel.Pool, outer, axis, inner int, dx, dy, y []float64)) *op.Op {
 		return &op.Op{
 			Domain: op.Internal, Name: name, Since: []int{1}, Doc: "Gradient from dY and the output Y.", Decompose: spell,
-			In: "dY T, Y T", Out: "dX T", Where: op.Where{"T": op.Floats}, Attrs: alongGrad{},
+			In: "dY T, Y T", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: alongGrad{},
 			Infer: op.Same, InPlace: []int{0}, GradMissing: op.NotTwice, Pinned: "gradient",
 			Kernel: func(c *op.Call) (op.Kernel, error) {
 				a := c.Config.(alongGrad).Along

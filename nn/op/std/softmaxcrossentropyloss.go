@@ -25,7 +25,7 @@ func softmaxCrossEntropyLoss() *op.Op {
 	return &op.Op{
 		Name: "SoftmaxCrossEntropyLoss", Since: []int{12, 13}, Expose: spelled(spellCrossEntropy),
 		Doc: "Minus the logarithm of the softmax probability of the right classes.",
-		In:  "scores T, labels Tind, weights? T", Out: "output T, log_prob? T", Where: op.Where{"T": op.Floats, "Tind": op.Indices},
+		In:  "scores T, labels Tind, weights? T", Out: "output T, log_prob? T", Where: op.Where{"T": op.Floats(), "Tind": op.Indices()},
 		Attrs: SoftmaxCrossEntropyLossConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			t, err := inferClassLoss(c)

@@ -22,7 +22,7 @@ func splitToSequence() *op.Op {
 	return &op.Op{
 		Name: "SplitToSequence", Since: []int{11, 24},
 		Doc: "Cuts a tensor into a sequence: parts of one length, or of given lengths.",
-		In:  "input T, split? I", Out: "output_sequence S", Where: op.Where{"I": op.Indices}, Attrs: SplitToSequenceConfig{},
+		In:  "input T, split? I", Out: "output_sequence S", Where: op.Where{"I": op.Indices()}, Attrs: SplitToSequenceConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{seqType(op.Type{DType: c.In[0].DType, Unranked: true})}, nil
 		},

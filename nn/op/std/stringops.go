@@ -166,7 +166,7 @@ func (cfg StringSplitConfig) parts(s string) []string {
 
 func inferStringSplit(c *op.Call) ([]op.Type, error) {
 	x := c.In[0]
-	y := op.T(dtype.String, append(append([]op.Dim(nil), x.Shape...), op.Unknown)...)
+	y := op.T(dtype.String, append(append([]op.Dim(nil), x.Shape...), op.Unknown())...)
 	y.Unranked = x.Unranked
 	out := []op.Type{y, x.Of(dtype.Int64)}
 	v, err := c.Value(0)
@@ -217,7 +217,7 @@ func inferNormalizer(c *op.Call) ([]op.Type, error) {
 	if err != nil {
 		out := c.In[0]
 		if r := out.Rank(); r > 0 {
-			out = out.With(append(slices.Repeat([]op.Dim{op.D(1)}, r-1), op.Unknown)...)
+			out = out.With(append(slices.Repeat([]op.Dim{op.D(1)}, r-1), op.Unknown())...)
 		}
 		return []op.Type{out}, err
 	}

@@ -16,7 +16,7 @@ func (SwiGLUConfig) Operator() op.Name { return op.Name{Name: "SwiGLU"} }
 func swiGLU() *op.Op {
 	return &op.Op{
 		Name: "SwiGLU", Since: []int{28}, Decompose: decomposeSwiGLU, Doc: "A·sigmoid(alpha·A)·B: a gate and what goes through it.",
-		In: "A T, B T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: SwiGLUConfig{}, Couple: op.Elementwise,
+		In: "A T, B T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: SwiGLUConfig{}, Couple: op.Elementwise,
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			a, b := c.In[0], c.In[1]
 			if a.Unranked || b.Unranked {

@@ -29,7 +29,7 @@ func topK() *op.Op {
 	return &op.Op{
 		Name: "TopK", Since: []int{1, 10, 11, 24}, Versions: topKVersions(),
 		Doc: "The k largest or smallest elements along an axis, and where they stand. Of equal ones the first comes first.",
-		In:  "X T, K? int64 shape", Out: "Values T, Indices int64", Where: op.Where{"T": op.Numeric}, Attrs: TopKConfig{},
+		In:  "X T, K? int64 shape", Out: "Values T, Indices int64", Where: op.Where{"T": op.Numeric()}, Attrs: TopKConfig{},
 		Infer: inferTopK, Kernel: widened(topKKernel), Grad: topKGrad, Couple: coupleTopK,
 	}
 }
@@ -59,7 +59,7 @@ func inferTopK(c *op.Call) ([]op.Type, error) {
 	if c.Has(1) {
 		d, err := c.Dims(1)
 		if err != nil {
-			shape[axis] = op.Unknown
+			shape[axis] = op.Unknown()
 			return []op.Type{c.In[0].With(shape...), op.T(dtype.Int64, shape...)}, err
 		}
 		if len(d) != 1 {
@@ -305,5 +305,5 @@ func topKVersions() []op.Version {
 		c.Largest, c.Sorted = nil, nil
 		return nil
 	})
-	return []op.Version{{At: 10, Up: up, Down: down}, {At: 11, Down: largest, New: op.Where{"T": op.Integers}}}
+	return []op.Version{{At: 10, Up: up, Down: down}, {At: 11, Down: largest, New: op.Where{"T": op.Integers()}}}
 }

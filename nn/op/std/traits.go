@@ -32,7 +32,7 @@ func rangePositive(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 func rangeProduct(c *op.Call, in func(i int) trait.Interval) trait.Interval {
 	for i := range c.In {
 		if !(in(i).Lo >= 0) {
-			return trait.Anywhere
+			return trait.Anywhere()
 		}
 	}
 	return nonNegative
@@ -43,7 +43,7 @@ func rangeScaled(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	if in(0).Lo >= 0 {
 		return nonNegative
 	}
-	return trait.Anywhere
+	return trait.Anywhere()
 }
 
 // rangeShrunk is the rule of functions with 0 ≤ f(x) ≤ x for x ≥ 0.
@@ -51,7 +51,7 @@ func rangeShrunk(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	if r := in(0); r.Lo >= 0 {
 		return trait.Interval{Lo: 0, Hi: r.Hi}
 	}
-	return trait.Anywhere
+	return trait.Anywhere()
 }
 
 // rangePadded is the rule of operators whose windows may read zeros beside elements of input 0.
@@ -83,7 +83,7 @@ func rangeRectified(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	if r := in(0); r.Lo >= 0 {
 		return r
 	}
-	return trait.Anywhere
+	return trait.Anywhere()
 }
 
 // gatedLinear are the traits of x·f(x), f a UnitStep.

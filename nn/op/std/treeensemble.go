@@ -35,7 +35,7 @@ func (TreeEnsembleConfig) Operator() op.Name { return op.Name{Domain: mlDomain, 
 func treeEnsemble() *op.Op {
 	return &op.Op{
 		Domain: mlDomain, Name: "TreeEnsemble", Since: []int{5}, Doc: "Adds up what decision trees say about targets.",
-		In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats}, Attrs: TreeEnsembleConfig{},
+		In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: TreeEnsembleConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			cfg := c.Config.(TreeEnsembleConfig)
 			aggregate := orInt(cfg.Aggregate, 1)

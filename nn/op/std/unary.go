@@ -20,9 +20,9 @@ func unaries() []pointwiseOp {
 		r := pointwiseOp{name: name, doc: doc, since: since, of: plain(p), traits: t}
 		switch {
 		case p.ints != nil && p.uints != nil:
-			r.types = op.Numeric
+			r.types = op.Numeric()
 		case p.ints != nil:
-			r.types = append(append([]op.DType(nil), op.Floats...), op.Signed...)
+			r.types = append(append([]op.DType(nil), op.Floats()...), op.Signed()...)
 		}
 		if p.grad == nil {
 			r.noGrad = flat
@@ -61,7 +61,7 @@ func unaries() []pointwiseOp {
 			grad: func(x, _, dy float64) float64 { return dy * twoOverSqrtPi * math.Exp(-x*x) }}),
 		spelled(row("Relu", "max(0, x).", []int{1, 6, 13, 14}, op.Traits{Zero: op.ZeroFirst, Range: rangePositive, Bounds: true, Activation: trait.HiddenActivation, Keeps: keepsPositive, Odd: oddBy(1, 1)}, pointwise{f: relu, f32: elementwise.Relu[float32], f64: elementwise.Relu[float64], need: "y", act: elementwise.Activation{Kind: elementwise.ActRelu},
 			g32: elementwise.ReluGrad[float32], g64: elementwise.ReluGrad[float64], ints: func(x int64) int64 { return max(x, 0) },
-			grad: func(_, y, dy float64) float64 { return step(y) * dy }}), nil, op.Version{At: 14, New: op.Where{"T": op.Integers}}),
+			grad: func(_, y, dy float64) float64 { return step(y) * dy }}), nil, op.Version{At: 14, New: op.Where{"T": op.Integers()}}),
 		row("Sigmoid", "1/(1+e^−x).", v6, op.Traits{Probabilities: func(*op.Call) *trait.Probabilities { return &trait.Probabilities{} }, Range: op.RangeOf(0, 1), Bounds: true, Activation: trait.GateActivation, Odd: oddBy(0.5, small), Step: trait.UnitStep}, pointwise{f: sigmoid, f32: elementwise.Sigmoid[float32], f64: elementwise.Sigmoid[float64], need: "y", act: elementwise.Activation{Kind: elementwise.ActSigmoid},
 			g32: elementwise.SigmoidGrad[float32], g64: elementwise.SigmoidGrad[float64], grad: func(_, y, dy float64) float64 { return dy * y * (1 - y) }}),
 		row("Tanh", "Hyperbolic tangent.", v6, op.Traits{Zero: op.ZeroFirst, Range: op.RangeOf(-1, 1), Bounds: true, Activation: trait.GateActivation, Odd: oddBy(2, small), Step: trait.OddStep}, pointwise{f: math.Tanh, f32: elementwise.Tanh[float32], f64: elementwise.Tanh[float64], need: "y", act: elementwise.Activation{Kind: elementwise.ActTanh},
@@ -92,7 +92,7 @@ func unaries() []pointwiseOp {
 		row("Asinh", "Inverse hyperbolic sine.", v9, op.Traits{Zero: op.ZeroFirst}, pointwise{f: math.Asinh, need: "x", grad: func(x, _, dy float64) float64 { return dy / math.Sqrt(x*x+1) }}),
 		row("Acosh", "Inverse hyperbolic cosine.", v9, op.Traits{}, pointwise{f: math.Acosh, need: "x", grad: func(x, _, dy float64) float64 { return dy / math.Sqrt(x*x-1) }}),
 		row("Atanh", "Inverse hyperbolic tangent.", v9, op.Traits{Zero: op.ZeroFirst}, pointwise{f: math.Atanh, need: "x", grad: func(x, _, dy float64) float64 { return dy / (1 - x*x) }}),
-	}, pointwiseOp{name: "BitwiseNot", doc: "Inverts every bit.", since: []int{18}, types: op.Integers, noGrad: "integers",
+	}, pointwiseOp{name: "BitwiseNot", doc: "Inverts every bit.", since: []int{18}, types: op.Integers(), noGrad: "integers",
 		of: plain(pointwise{ints: func(x int64) int64 { return ^x }})})
 }
 

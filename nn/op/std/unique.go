@@ -91,7 +91,7 @@ func uniqueGradient(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, e
 }
 
 func inferUnique(c *op.Call) ([]op.Type, error) {
-	partly := []op.Type{{DType: c.In[0].DType, Unranked: true}, op.T(dtype.Int64, op.Unknown), op.T(dtype.Int64, op.Unknown), op.T(dtype.Int64, op.Unknown)}
+	partly := []op.Type{{DType: c.In[0].DType, Unranked: true}, op.T(dtype.Int64, op.Unknown()), op.T(dtype.Int64, op.Unknown()), op.T(dtype.Int64, op.Unknown())}
 	v, err := c.Value(0)
 	if err != nil {
 		return partly, err

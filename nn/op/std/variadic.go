@@ -108,13 +108,13 @@ func (v variadic) kernel(c *op.Call) (op.Kernel, error) {
 
 func variadicOps() []*op.Op {
 	kern := func(o elementwise.BinaryOp) *elementwise.BinaryOp { return &o }
-	add := binary{types: op.Floats, kern: kern(elementwise.OpAdd)}
-	larger := binary{types: op.Numeric, kern: kern(elementwise.OpMax), i: func(a, b int64) int64 { return max(a, b) },
+	add := binary{types: op.Floats(), kern: kern(elementwise.OpAdd)}
+	larger := binary{types: op.Numeric(), kern: kern(elementwise.OpMax), i: func(a, b int64) int64 { return max(a, b) },
 		u: func(a, b uint64) uint64 { return max(a, b) }, dims: op.Dim.Max}
-	smaller := binary{types: op.Numeric, kern: kern(elementwise.OpMin), i: func(a, b int64) int64 { return min(a, b) },
+	smaller := binary{types: op.Numeric(), kern: kern(elementwise.OpMin), i: func(a, b int64) int64 { return min(a, b) },
 		u: func(a, b uint64) uint64 { return min(a, b) }, dims: op.Dim.Min}
 	equal := []op.Version{{At: 8, Down: equalShapes}}
-	late := append(equal[:1:1], op.Version{At: 12, New: op.Where{"T": op.Integers}})
+	late := append(equal[:1:1], op.Version{At: 12, New: op.Where{"T": op.Integers()}})
 	rows := []variadic{
 		{name: "Sum", doc: "Sum of all operands, element by element.", since: []int{1, 6, 8, 13}, versions: equal, fold: add,
 			traits: op.Traits{Zero: op.ZeroAll, Joins: true, Range: rangeSum, Starts: []trait.Start{trait.StartZero}}},
@@ -176,7 +176,7 @@ func extremeGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, erro
 func extremeGradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "ExtremeGrad", Since: []int{1}, Decompose: spelled(spellExtremeGrad), Doc: "Gradients of Max and Min before summing over what broadcasting repeated.",
-		In: "dY T, Y T, data* T", Out: "dX* T", Where: op.Where{"T": op.Floats},
+		In: "dY T, Y T, data* T", Out: "dX* T", Where: op.Where{"T": op.Floats()},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			list := make([]op.Type, len(c.In)-2)
 			for i := range list {

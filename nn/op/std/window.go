@@ -102,13 +102,13 @@ func (w *window) extent(i int) op.Dim {
 
 // slide counts the positions of the window along axis i of length d.
 func slide(c *op.Call, w *window, i int, d op.Dim) (op.Dim, error) {
-	if w.kernel[i] == op.Unknown || d == op.Unknown {
-		return op.Unknown, nil
+	if w.kernel[i] == op.Unknown() || d == op.Unknown() {
+		return op.Unknown(), nil
 	}
 	stride, ext := w.stride[i], w.extent(i)
 	space := d.Add(op.D(w.begin[i] + w.end[i])).Sub(ext)
 	if space.Sym == "" && space.Size < 0 || d.Known() && w.kernel[i].Known() && d.Size+w.begin[i]+w.end[i] < ext.Size {
-		return op.Unknown, c.Errorf("spatial axis %d of length %v with padding %d+%d is shorter than the kernel's %v", i, d, w.begin[i], w.end[i], ext)
+		return op.Unknown(), c.Errorf("spatial axis %d of length %v with padding %d+%d is shorter than the kernel's %v", i, d, w.begin[i], w.end[i], ext)
 	}
 	if !w.ceil || stride == 1 {
 		return space.Div(op.D(stride)).Add(op.D(1)), nil
@@ -127,8 +127,8 @@ func (w *window) samePads(in []op.Dim, upper bool) {
 	w.begin, w.end = make([]int, n), make([]int, n)
 	for i, d := range in {
 		stride := w.stride[i]
-		if d == op.Unknown {
-			w.out[i], w.known = op.Unknown, false
+		if d == op.Unknown() {
+			w.out[i], w.known = op.Unknown(), false
 			continue
 		}
 		w.out[i] = d.Add(op.D(stride - 1)).Div(op.D(stride))

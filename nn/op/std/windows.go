@@ -57,11 +57,11 @@ func cosineWindows() []*op.Op {
 		}
 		return &op.Op{
 			Name: name, Since: []int{17}, Doc: "A " + name[:len(name)-6] + " window.",
-			In: "size T1 shape", Out: "output T2", Where: op.Where{"T1": op.Indices, "T2": op.Numeric}, Attrs: attrs,
+			In: "size T1 shape", Out: "output T2", Where: op.Where{"T1": op.Indices(), "T2": op.Numeric()}, Attrs: attrs,
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				n, t, _, err := of(c)
 				if err != nil {
-					return []op.Type{op.T(t, op.Unknown)}, err
+					return []op.Type{op.T(t, op.Unknown())}, err
 				}
 				return []op.Type{op.Shaped(t, n)}, nil
 			},

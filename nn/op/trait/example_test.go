@@ -8,7 +8,7 @@ import (
 
 // Where the results of a clip of what a ReLU gives may be.
 func Example() {
-	relu := trait.Interval{Lo: 0, Hi: trait.Anywhere.Hi}
+	relu := trait.Interval{Lo: 0, Hi: trait.Anywhere().Hi}
 	fmt.Println(relu.Clamped(trait.Interval{Lo: -1, Hi: -1}, trait.Interval{Lo: 6, Hi: 6}))
 	// Output: {0 6}
 }

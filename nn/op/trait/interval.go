@@ -6,7 +6,7 @@ import "math"
 type Interval struct{ Lo, Hi float64 }
 
 // Anywhere is the interval of all numbers.
-var Anywhere = Interval{math.Inf(-1), math.Inf(1)}
+func Anywhere() Interval { return Interval{math.Inf(-1), math.Inf(1)} }
 
 // Hull is the smallest interval that holds r and s.
 func (r Interval) Hull(s Interval) Interval {
