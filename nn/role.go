@@ -28,6 +28,11 @@ func (p *Param) Role() Role {
 	if p.role != nil {
 		return *p.role
 	}
+	return p.Inferred()
+}
+
+// Inferred is the role that operators alone give the parameter: Role, where Edit.SetRole did not override it.
+func (p *Param) Inferred() Role {
 	if p.data == nil || !dtype.Of(p.data.Dtype()).IsFloat() {
 		return Constant
 	}

@@ -55,7 +55,7 @@ func (s *graphWriter) stored(v *nn.Value) (bool, error) {
 	}
 	back := &onnxpb.NodeProto{Name: proto.String(name + "/Cast"), OpType: proto.String("Cast"), Input: []string{name}, Output: []string{v.Name()}, Attribute: []*onnxpb.AttributeProto{to}}
 	s.p.Initializer = append(s.p.Initializer, t)
-	s.casts = append(s.casts, back)
+	s.first = append(s.first, back)
 	return true, nil
 }
 
@@ -91,6 +91,15 @@ func fits(narrow, d *tensor.Dense) error {
 // withoutStored takes weights that Casts give now from the inputs that old files list them among.
 func (s *graphWriter) withoutStored() {
 	s.p.Input = slices.DeleteFunc(s.p.Input, func(info *onnxpb.ValueInfoProto) bool {
-		return slices.ContainsFunc(s.casts, func(n *onnxpb.NodeProto) bool { return n.Output[0] == info.GetName() })
+		return slices.ContainsFunc(s.first, func(n *onnxpb.NodeProto) bool { return n.Output[0] == info.GetName() })
 	})
+}
+
+// constantNode gives a tensor to the value of its name. Readers train floating-point initializers, but not what nodes compute.
+func constantNode(t *onnxpb.TensorProto) *onnxpb.NodeProto {
+	name := t.GetName()
+	t = proto.Clone(t).(*onnxpb.TensorProto)
+	t.Name = nil
+	value := &onnxpb.AttributeProto{Name: proto.String("value"), T: t, Type: onnxpb.AttributeProto_TENSOR.Enum()}
+	return &onnxpb.NodeProto{Name: proto.String(name + "/Constant"), OpType: proto.String("Constant"), Output: []string{name}, Attribute: []*onnxpb.AttributeProto{value}}
 }

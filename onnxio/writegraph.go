@@ -19,7 +19,8 @@ type graphWriter struct {
 	done map[*nn.Value]bool         // initializers written
 	info map[*nn.Value]*valueOrigin // the inverse of at
 
-	casts []*onnxpb.NodeProto // of weights that are stored in another type
+	// Casts of weights that are stored in another type, and constants that a reader would take for weights.
+	first []*onnxpb.NodeProto
 }
 
 func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
@@ -44,7 +45,7 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 	if err := s.initializers(); err != nil {
 		return nil, err
 	}
-	s.p.Node = append(s.p.Node, s.casts...)
+	s.p.Node = append(s.p.Node, s.first...)
 	for n := range g.Nodes() {
 		if _, ok := n.Origin().(*valueOrigin); ok {
 			continue // the stand-in of an initializer without data
@@ -149,6 +150,10 @@ func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 	t, err := encodeParam(v.Name(), p.Tensor(), o)
 	if err != nil {
 		return &nn.Error{Input: v.Name(), Err: err}
+	}
+	if p.Role() == nn.Constant && p.Inferred() == nn.Weight && s.ir >= 4 && o.input == nil {
+		s.first = append(s.first, constantNode(t))
+		return nil
 	}
 	s.p.Initializer = append(s.p.Initializer, t)
 	return nil
