@@ -22,7 +22,7 @@
 // processor time are what counts as noticed.
 //
 // With -again FILE, the sample is what survived in a report that -json wrote; with -files PATTERN it is drawn from the files
-// whose names match.
+// whose names match. With -by REGEXP, of the packages that depend on the package only those whose import paths match run their tests.
 //
 // The tests run as on a machine that has nothing but Go: no shared folder, no other implementation to compare with.
 // docs/mutation-testing.md has the figures.

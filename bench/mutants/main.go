@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 )
 
@@ -29,6 +30,7 @@ func main() {
 	out := flag.String("json", "", "file for the report")
 	workers := flag.Int("workers", 2, "test binaries that run at the same time")
 	own := flag.Bool("own", false, "run the package's own tests only")
+	by := flag.String("by", "", "regular expression: of the packages that depend on it, run the tests of those that match")
 	again := flag.String("again", "", "file of an earlier report: only what survived there is changed")
 	files := flag.String("files", "*", "pattern of the files to change: only what stands in those that match")
 	flag.Parse()
@@ -36,7 +38,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: mutants [flags] package")
 		os.Exit(2)
 	}
-	r, err := measure(flag.Arg(0), *n, *seed, *workers, *own, *again, *files)
+	r, err := measure(flag.Arg(0), *n, *seed, *workers, *own, *by, *again, *files)
 	if err == nil {
 		err = r.write(*out)
 	}
@@ -47,7 +49,11 @@ func main() {
 }
 
 // measure draws a sample of pkg's expressions and runs the tests on each change.
-func measure(pkg string, n int, seed uint64, workers int, own bool, again, files string) (*report, error) {
+func measure(pkg string, n int, seed uint64, workers int, own bool, by, again, files string) (*report, error) {
+	chosen, err := regexp.Compile(by)
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return nil, err
@@ -83,7 +89,7 @@ func measure(pkg string, n int, seed uint64, workers int, own bool, again, files
 		if err != nil {
 			return nil, err
 		}
-		tests = append(tests, dependents...)
+		tests = append(tests, slices.DeleteFunc(dependents, func(d string) bool { return !chosen.MatchString(d) })...)
 	}
 	s := session{dir: dir, overlay: overlay, workers: workers}
 	if err := s.run(tests, sample); err != nil {

@@ -11,7 +11,7 @@ func TestToy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a package")
 	}
-	r, err := measure("./testdata/toy", 100, 1, 2, true, "", "*.go")
+	r, err := measure("./testdata/toy", 100, 1, 2, true, "", "", "*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +33,10 @@ func TestToy(t *testing.T) {
 	if err := r.write(file); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := measure("./testdata/toy", 100, 7, 2, true, file, "*"); err != nil || r.Noticed != 0 || r.Sample != len(want) {
+	if r, err := measure("./testdata/toy", 100, 7, 2, true, "", file, "*"); err != nil || r.Noticed != 0 || r.Sample != len(want) {
 		t.Errorf("what survived, again: %+v, %v", r, err)
 	}
-	if r, err := measure("./testdata/toy", 100, 7, 2, true, "", "none*"); err == nil {
+	if r, err := measure("./testdata/toy", 100, 7, 2, true, "", "", "none*"); err == nil {
 		t.Errorf("of no file: %+v", r)
 	}
 	if r.Noticed+len(want) != r.Sample || r.Sample < 10 {
