@@ -78,6 +78,13 @@ func Spelled(g *nn.Graph) string {
 		if c := Names(n.Captured()); c != nil {
 			fmt.Fprintf(&b, ", captures %s", strings.Join(c, ", "))
 		}
+		// Most are called like their first output, in capitals in testdata/networks.
+		if name := n.Name(); name != "" && !strings.EqualFold(name, Names(n.Outputs())[0]) {
+			fmt.Fprintf(&b, ", named %s", name)
+		}
+		if a := n.Annotations(); len(a) > 0 {
+			fmt.Fprintf(&b, ", annotated %v", a)
+		}
 		b.WriteString("\n")
 	}
 	for p := range g.Params() {
