@@ -86,6 +86,7 @@ func (c *Channels) shares(in, out axisID, o Realign, backwards bool) []share {
 	}
 	s := &solver{c: c}
 	d := demand{Request: Request{ResizeOptions: ResizeOptions{Utility: o.Utility}}}
+	last := c.a.axes[out].first + c.a.axes[out].size - 1
 	taken := map[int32]bool{}
 	var list []share
 	for _, g := range groups {
@@ -93,26 +94,10 @@ func (c *Channels) shares(in, out axisID, o Realign, backwards bool) []share {
 		if x.in == 0 && x.out == 0 || g.Normalized && !o.NormalizedAxes {
 			continue
 		}
-		free := true
-		var on []int32
-		for _, id := range []axisID{in, out} {
-			a := c.a.axes[id]
-			for _, atom := range g.Atoms {
-				for _, e := range atom.slots {
-					if e >= a.first && e < a.first+a.size {
-						on = append(on, e)
-						free = free && !taken[e]
-						x.ends = x.ends || id == out && e == a.first+a.size-1
-					}
-				}
-			}
-		}
-		if !free {
+		if !g.claim(taken, in, out) {
 			continue
 		}
-		for _, e := range on {
-			taken[e] = true
-		}
+		x.ends = slices.ContainsFunc(g.Atoms, func(a *Atom) bool { return slices.Contains(a.on(out), last) })
 		x.offer = s.offer(g, max(x.in, x.out), d)
 		list = append(list, x)
 	}
@@ -128,13 +113,13 @@ func meet(list []share, need int, allowed func(s share, grow bool) bool) ([]int,
 		k    int
 		ok   bool
 	}
-	all := 0.0
+	all := 1e-30 // not to divide by zero
 	for _, s := range list {
 		all += s.Lost[len(s.Lost)-1]
 	}
 	cost := func(s share, k int) float64 {
 		if k < 0 {
-			return float64(-k)*s.weight() + s.Lost[-k]/(all+1e-30)*float64(reach)
+			return float64(-k)*s.weight() + s.Lost[-k]/all*float64(reach)
 		}
 		c := float64(k) * (s.weight() + 1e-3/float64(len(s.order)+1))
 		if s.ends {
@@ -250,12 +235,10 @@ func (e *Edit) cutBehind(g gap, gone []bool) bool {
 		for _, a := range gr.Atoms {
 			fits := true
 			var at []int
-			for _, s := range a.slots {
-				if s >= x.first && s < x.first+x.size {
-					i := int(s - x.first)
-					at = append(at, i)
-					fits = fits && gone[i] && !covered[i]
-				}
+			for _, s := range a.on(out) {
+				i := int(s - x.first)
+				at = append(at, i)
+				fits = fits && gone[i] && !covered[i]
 			}
 			if !fits {
 				continue
@@ -269,10 +252,5 @@ func (e *Edit) cutBehind(g gap, gone []bool) bool {
 	if !slices.Equal(covered, gone) {
 		return false
 	}
-	return e.Try(func() {
-		e.RemoveAtoms(atoms...)
-		if e.err == nil {
-			e.fail(e.infer())
-		}
-	}) == nil
+	return e.Try(func() { e.RemoveAtoms(atoms...) }) == nil
 }

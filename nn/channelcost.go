@@ -13,15 +13,13 @@ func (c *Channels) Cost(without []*Atom) Cost {
 	gone := map[axisID]int{}
 	seen := make([]bool, c.a.system.Elements())
 	for _, a := range without {
-		i := 0
-		for _, x := range a.group.axes {
-			for _, s := range a.slots[i : i+x.Count] {
+		for id, slots := range a.parts() {
+			for _, s := range slots {
 				if !seen[s] {
 					seen[s] = true
-					gone[x.Axis]++
+					gone[id]++
 				}
 			}
-			i += x.Count
 		}
 	}
 	var cost Cost

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/internal/indices"
@@ -103,19 +104,57 @@ func (a *Atom) Slices() []ParamSlice {
 		return nil
 	}
 	var list []ParamSlice
-	i := 0
-	for _, x := range a.group.axes {
-		c := a.group.c.a.axes[x.Axis]
+	for id, slots := range a.parts() {
+		c := a.group.c.a.axes[id]
 		if p := c.value.param; p != nil {
 			s := ParamSlice{Param: p, Axis: c.axis}
-			for _, e := range a.slots[i : i+x.Count] {
+			for _, e := range slots {
 				s.Index = append(s.Index, int(e-c.first))
 			}
 			list = append(list, s)
 		}
-		i += x.Count
 	}
 	return list
+}
+
+// parts are the elements of the atom, axis by axis.
+func (a *Atom) parts() iter.Seq2[axisID, []int32] {
+	return func(yield func(axisID, []int32) bool) {
+		at := 0
+		for _, x := range a.group.axes {
+			if !yield(x.Axis, a.slots[at:at+x.Count]) {
+				return
+			}
+			at += x.Count
+		}
+	}
+}
+
+// on are the elements of the atom on one axis.
+func (a *Atom) on(id axisID) []int32 {
+	for x, slots := range a.parts() {
+		if x == id {
+			return slots
+		}
+	}
+	return nil
+}
+
+// claim marks the group's elements on some axes as taken; false where another group has one of them.
+func (g *Group) claim(taken map[int32]bool, on ...axisID) bool {
+	var list []int32
+	for _, a := range g.Atoms {
+		for _, id := range on {
+			list = append(list, a.on(id)...)
+		}
+	}
+	if slices.ContainsFunc(list, func(e int32) bool { return taken[e] }) {
+		return false
+	}
+	for _, e := range list {
+		taken[e] = true
+	}
+	return true
 }
 
 // Values lists the axes of computed values on which the group's atoms have indices.

@@ -171,9 +171,9 @@ func (f *follower) visit(n *Node) error {
 	return nil
 }
 
-// alike reports whether two walks know the same of a value, and of its type alone.
+// alike reports whether two walks know the same of a value, and of its lengths alone: a cut changes no kinds and element types.
 func alike(a, b *binding) bool {
 	return a.known.Value == nil && b.known.Value == nil && a.known.Dims == nil && b.known.Dims == nil &&
-		a.typ.Kind == op.Tensor && b.typ.Kind == op.Tensor && a.typ.DType == b.typ.DType && a.typ.Unranked == b.typ.Unranked &&
+		a.typ.Kind == op.Tensor && a.typ.Unranked == b.typ.Unranked &&
 		a.open == b.open && a.soft == b.soft && slices.Equal(a.typ.Shape, b.typ.Shape)
 }

@@ -212,15 +212,13 @@ func (e *Edit) cutExactly(c *Channels, want map[axisID]map[int]bool) {
 				continue
 			}
 			atoms = append(atoms, a)
-			i := 0
-			for _, x := range g.axes {
-				if done[x.Axis] == nil {
-					done[x.Axis] = map[int]bool{}
+			for id, slots := range a.parts() {
+				if done[id] == nil {
+					done[id] = map[int]bool{}
 				}
-				for _, s := range a.slots[i : i+x.Count] {
-					done[x.Axis][int(s-c.a.axes[x.Axis].first)] = true
+				for _, s := range slots {
+					done[id][int(s-c.a.axes[id].first)] = true
 				}
-				i += x.Count
 			}
 		}
 	}
@@ -242,21 +240,13 @@ func (e *Edit) cutExactly(c *Channels, want map[axisID]map[int]bool) {
 
 // within reports whether all parameter indices of the atom are wanted.
 func (a *Atom) within(want map[axisID]map[int]bool) bool {
-	i := 0
-	c := a.group.c
-	for _, x := range a.group.axes {
-		slots := a.slots[i : i+x.Count]
-		i += x.Count
-		ax := c.a.axes[x.Axis]
-		if ax.value.param == nil {
+	for id, slots := range a.parts() {
+		x := a.group.c.a.axes[id]
+		if x.value.param == nil {
 			continue
 		}
-		set := want[x.Axis]
-		if set == nil {
-			return false
-		}
 		for _, s := range slots {
-			if !set[int(s-ax.first)] {
+			if !want[id][int(s-x.first)] {
 				return false
 			}
 		}

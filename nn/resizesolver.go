@@ -137,22 +137,8 @@ func (s *solver) offers(d demand, backwards bool) []offer {
 		if _, done := s.decided[g]; per == 0 || done || g.Normalized && !d.NormalizedAxes {
 			continue
 		}
-		free := true
-		var on []int32
-		x := s.c.a.axes[d.axis]
-		for _, a := range g.Atoms {
-			for _, e := range a.slots {
-				if e >= x.first && e < x.first+x.size {
-					on = append(on, e)
-					free = free && !taken[e]
-				}
-			}
-		}
-		if !free {
+		if !g.claim(taken, d.axis) {
 			continue
-		}
-		for _, e := range on {
-			taken[e] = true
 		}
 		if ranked {
 			list = append(list, s.offer(g, per, d))
@@ -192,14 +178,13 @@ func magnitude(g *Group) func(*Atom) float64 {
 		}
 	}
 	return func(a *Atom) float64 {
-		total, i := 0.0, 0
-		for _, x := range g.axes {
-			if s := sums[x.Axis]; s != nil {
-				for _, e := range a.slots[i : i+x.Count] {
-					total += s[e-g.c.a.axes[x.Axis].first]
+		total := 0.0
+		for id, slots := range a.parts() {
+			if s := sums[id]; s != nil {
+				for _, e := range slots {
+					total += s[e-g.c.a.axes[id].first]
 				}
 			}
-			i += x.Count
 		}
 		return math.Sqrt(total)
 	}

@@ -133,12 +133,9 @@ func (e *Edit) widenGroup(c *Channels, g *Group, how growth, keep map[axisID][]i
 
 // layout is that of axis i of the group with k more atoms.
 func (g *Group) layout(i, k int) layout {
-	at := 0
-	for _, x := range g.axes[:i] {
-		at += x.Count
-	}
-	a := g.c.a.axes[g.axes[i].Axis]
-	return stretch(int(a.size), int(a.first), g.Atoms[len(g.Atoms)-1].slots[at:at+g.axes[i].Count], k)
+	id := g.axes[i].Axis
+	a := g.c.a.axes[id]
+	return stretch(int(a.size), int(a.first), g.Atoms[len(g.Atoms)-1].on(id), k)
 }
 
 func copied(l layout) []int {
