@@ -228,10 +228,7 @@ func (e *Edit) identity(at *Value, name string, users ...*Node) *Node {
 	if !e.mine(at) {
 		return nil
 	}
-	label := name
-	for i := 1; e.g.labelled(label); i++ {
-		label = fmt.Sprintf("%s_%d", name, i)
-	}
+	label := e.g.label(name)
 	var out []*Value
 	e.Insert(at, Func(func(e *Edit, in ...*Value) []*Value {
 		out = e.Op(label, op.Plain("Identity"), 1, in[:1]...)

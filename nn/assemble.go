@@ -225,8 +225,8 @@ func (a *Assembler) find(name string) (*Value, error) {
 
 // Output adds a graph output.
 func (a *Assembler) Output(name string, t op.Type, origin any) {
-	v, err := a.find(name)
-	if err != nil || v == nil {
+	v, _ := a.find(name)
+	if v == nil {
 		a.fail(&Error{Stage: "load", Err: fmt.Errorf("output %q is computed by nothing", name)})
 		return
 	}

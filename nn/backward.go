@@ -96,12 +96,8 @@ func (g *Graph) backwardStage(ctx context.Context, have map[*Value]dtype.Value, 
 	for _, v := range of {
 		ask.seeds[v] = total[v]
 	}
-	for v, x := range have {
-		t, ok := types[v]
-		if !ok {
-			t = op.TypeOf(x)
-		}
-		ask.bound[v] = &binding{typ: t}
+	for v := range have {
+		ask.bound[v] = &binding{typ: types[v]}
 	}
 	w, err := ask.lower()
 	if err != nil {

@@ -61,7 +61,7 @@ func (e *Edit) Body(name string, inputs []string, captured []*Value, f func(e *E
 // inner is a name that no value of the graphs around has.
 func (e *Edit) inner(base string, i int) string {
 	name := base
-	for ; e.g.has(name) || e.outer.knows(name); i++ {
+	for e.g.has(name) || e.outer.knows(name) {
 		name = e.New(base) + "_" + string(rune('a'+i%26))
 		base += "_"
 	}

@@ -53,10 +53,7 @@ func (g *Graph) stageKey(have map[*Value]dtype.Value, types map[*Value]op.Type, 
 	}
 	slices.SortFunc(names, func(a, b *Value) int { return strings.Compare(a.name, b.name) })
 	for _, v := range names {
-		t, ok := types[v]
-		if !ok {
-			t = op.TypeOf(have[v])
-		}
+		t := types[v]
 		fmt.Fprintf(&b, "|%s %s %s %v", v.name, t.Concrete(), t, r.frozen[v])
 	}
 	for _, v := range r.want {

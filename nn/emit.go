@@ -160,8 +160,8 @@ func (w *walker) fold(c *op.Call, known []op.Known) error {
 	if err != nil {
 		return err
 	}
-	for i, v := range out {
-		if i >= len(known) || v == nil {
+	for i, v := range out[:min(len(out), len(known))] {
+		if v == nil {
 			continue
 		}
 		if d, ok := v.(*tensor.Dense); !ok || !sharesMemory(d, in) {

@@ -66,6 +66,9 @@ func (g *Graph) exec(ctx context.Context, feed map[*Value]dtype.Value, r request
 		}
 		for v, x := range out {
 			next[v] = x
+			if _, fed := types[v]; !fed {
+				types[v] = op.TypeOf(x)
+			}
 		}
 		if len(next) == len(have) {
 			return nil, st.stuck

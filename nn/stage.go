@@ -49,10 +49,7 @@ func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, typ
 	}
 	spec := map[*Value]dtype.Value{}
 	for v, x := range have {
-		t, ok := types[v]
-		if !ok {
-			t = op.TypeOf(x)
-		}
+		t := types[v]
 		ask.bound[v] = &binding{typ: t, known: op.Known{Frozen: r.frozen[v]}}
 		if t.Kind != op.Tensor || t.DType == dtype.String {
 			x = cloneValue(x)
@@ -70,7 +67,7 @@ func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, typ
 		st.stuck = w.deferredError()
 	}
 	st.seal(w)
-	if st.final && r.loss != nil && st.values[r.loss] == nil {
+	if st.final && st.values[r.loss] == nil {
 		st.handing.gate = st.nodes[r.loss]
 	}
 	return st, nil
