@@ -125,3 +125,24 @@ func (g *Graph) IdlePrograms() (count int) {
 	}
 	return count
 }
+
+// Meet is meet for offers of the given sizes: indices of an atom before and after a gap, atoms, and whether they have the last index.
+func Meet(list []MetShare, need int, o Realign) (k []int, ok bool) {
+	var shares []share
+	for _, m := range list {
+		s := share{in: m.In, out: m.Out, ends: m.Ends}
+		s.order, s.Lost = make([]*Atom, len(m.Lost)), []float64{0}
+		for i, x := range m.Lost {
+			s.Lost = append(s.Lost, s.Lost[i]+x)
+		}
+		shares = append(shares, s)
+	}
+	return meet(shares, need, o.Prefer.passes()[0])
+}
+
+// MetShare is a group as Meet takes it; Lost is what each atom is worth, ascending.
+type MetShare struct {
+	In, Out int
+	Lost    []float64
+	Ends    bool
+}
