@@ -50,11 +50,8 @@ func (k *coverage) split() *indices.Split {
 
 // resplit ties input 0 and output 0, which hold the same elements row by row.
 func (k *coverage) resplit() {
-	if len(k.n.out) == 0 || k.n.out[0] == nil || k.n.in[0] == nil {
-		return
-	}
 	in, out := k.c.In[0].Sizes(), k.c.Out[0].Sizes()
-	if k.a.rank[k.n.in[0]] != len(in) || k.a.rank[k.n.out[0]] != len(out) {
+	if k.a.rank[k.n.In(0)] != len(in) || k.a.rank[k.n.Out(0)] != len(out) {
 		return // a length is not known, as in the middle of an edit: the axes that are known are fixed
 	}
 	s := k.split()

@@ -229,9 +229,7 @@ func (o Realign) Replace(e *Edit, n *Node, l Layer) *Value {
 			open = &g
 			continue
 		}
-		if len(v.users) > 0 || slices.Contains(e.g.outputs, v) {
-			e.bypass(v, out[i])
-		}
+		e.bypass(v, out[i])
 	}
 	e.drop(n)
 	if open != nil {
@@ -245,7 +243,7 @@ func (o Realign) Replace(e *Edit, n *Node, l Layer) *Value {
 }
 
 // whole reports whether the graph holds as it is: an edit may be half done.
-func (e *Edit) whole() bool { return e.err == nil && e.Try(func() {}) == nil }
+func (e *Edit) whole() bool { return e.Try(func() {}) == nil }
 
 // errOnly says that a node cannot lose what it reads.
 var errOnly = errors.New("reads nothing else: remove the node instead")

@@ -47,9 +47,6 @@ func (f *follower) setElements(n *Node, i int, was, now []int) {
 // number in the model that it comes from is another one. nil when there is no such number.
 func (f *follower) adjusted(v *Value, k, from, to int) *Value {
 	if x, ok := f.fixedInts(v); ok {
-		if k >= len(x) {
-			return nil
-		}
 		x = slices.Clone(x)
 		x[k] = to
 		return f.ints64(v, x)
@@ -92,7 +89,7 @@ func (f *follower) adjusted(v *Value, k, from, to int) *Value {
 
 // again is a node like n on other inputs.
 func (f *follower) again(n *Node, in []*Value) *Value {
-	if f.e.err != nil || slices.Contains(in, nil) && !slices.Contains(n.in, nil) {
+	if slices.Contains(in, nil) && !slices.Contains(n.in, nil) {
 		return nil
 	}
 	c := f.e.Repeat(n, in...)

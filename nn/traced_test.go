@@ -43,6 +43,14 @@ func tracedCases() []stockCase {
 			return append(list, x[0]), nil
 		}, []string{m}, ""},
 		{"dropout", func(x ...*G.Node) (G.Nodes, error) { return one(G.Dropout(x[0], 0.25)) }, []string{m}, ""},
+		{"named operators", func(x ...*G.Node) (G.Nodes, error) { // twice by one name, by that of an input, one that becomes an input or weight again
+			named := func(n *G.Node, name string) *G.Node { G.WithName(name)(n); return n }
+			w := weight(x[0], "w", 1, 4)
+			h := named(G.Must(G.Tanh(x[0])), "hidden")
+			a, b := named(G.Must(G.Square(h)), "hidden"), named(G.Must(G.Neg(h)), "x")
+			same := named(G.Must(G.Reshape(w, tensor.Shape{1, 4})), "again")
+			return G.Nodes{a, b, G.Must(G.Add(x[0], named(G.Must(G.Reshape(x[0], x[0].Shape())), "as it was"))), G.Must(G.BroadcastHadamardProd(h, same, nil, []byte{0})), named(G.Must(G.Exp(h)), "last")}, nil
+		}, []string{m}, ""},
 		{"global average", func(x ...*G.Node) (G.Nodes, error) { return one(G.GlobalAveragePool2D(x[0])) }, []string{"x float32[N,2,3,4]"}, ""},
 		{"lengths", func(x ...*G.Node) (G.Nodes, error) {
 			return G.Nodes{G.Must(G.SizeOf(0, x[0])), G.Must(G.SizeOf(1, x[0]))}, nil

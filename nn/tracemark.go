@@ -223,9 +223,7 @@ func (t *tracer) annotate() {
 		for _, n := range made {
 			a := maps.Clone(m.annotations)
 			maps.DeleteFunc(a, func(key string, _ any) bool { _, ok := n.annotations[key]; return ok })
-			if len(a) > 0 {
-				t.e.annotate(n, a)
-			}
+			t.e.annotate(n, a)
 		}
 	}
 }
