@@ -56,6 +56,13 @@ func manyEdits(g *nn.Graph) []namedEdit {
 		}
 		add(func(e *nn.Edit) { e.Insert(e.Value(v), layers.Named{Name: "norm", Layer: layers.BatchNorm{}}) }, "insert a norm at %s", v)
 		add(func(e *nn.Edit) { e.Insert(e.Value(v), layers.ReLU{}) }, "insert an activation at %s", v)
+		for axis := range n.Out(0).Type().Shape {
+			twice := nn.Func(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+				return e.Node(std.ConcatConfig{Axis: axis}, in[0], in[0]).Outputs()
+			})
+			add(func(e *nn.Edit) { e.Insert(e.Value(v), twice) }, "insert twice of axis %d at %s", axis, v)
+			add(func(e *nn.Edit) { e.Replace(at(e), twice) }, "replace %s by twice of axis %d", l, axis)
+		}
 		add(func(e *nn.Edit) { e.Anchor(e.Value(v), nn.Annotations{"cut": i}) }, "anchor %s", v)
 		add(func(e *nn.Edit) { e.ScopedAnchor(nn.Annotations{"scope": l}, selected(at(e)), nn.Ops(n.Type())) }, "scoped anchor around %s", l)
 		if d := n.Call().Window(); d != nil {
