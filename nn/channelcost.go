@@ -86,8 +86,8 @@ func (c *Channels) resized(n *Node, call *op.Call, gone map[axisID]int) *op.Call
 // shorter takes indices off the types of values. Types that stay are shared.
 func (c *Channels) shorter(types []op.Type, values []*Value, gone map[axisID]int) []op.Type {
 	out := types
-	for i, v := range values {
-		if v == nil || i >= len(types) || c.a.rank[v] != len(types[i].Shape) {
+	for i, v := range values[:min(len(values), len(types))] {
+		if c.a.rank[v] != len(types[i].Shape) {
 			continue
 		}
 		first, fresh := c.a.first[v], false

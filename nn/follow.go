@@ -134,11 +134,6 @@ func (f *follower) same(n *Node) bool {
 			return false
 		}
 	}
-	for _, v := range n.reads() {
-		if v != nil {
-			f.w.env[v] = f.c.a.env[v]
-		}
-	}
 	for _, v := range n.out {
 		if v != nil {
 			f.w.env[v] = f.c.a.env[v]

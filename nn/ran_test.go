@@ -29,7 +29,7 @@ func TestRan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			float := "float64"
-			if slices.Contains([]string{"quantized", "old", "shapes", "half"}, name) { // casts to float32, or an old operator in it
+			if slices.Contains([]string{"quantized", "old", "shapes", "half", "lengths"}, name) { // casts to float32, or an old operator in it
 				float = "float32"
 			}
 			n := newRun(t, name, float)

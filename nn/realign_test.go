@@ -103,6 +103,18 @@ var structures = []struct {
 	}, edit: func(e *nn.Edit) { e.Remove(node(e, "only")) }, err: "axis 1 of x is fixed: it is the graph input 'x'; axis 1 of"},
 	{name: "remove a concat", build: parts, edit: func(e *nn.Edit) { e.Remove(node(e, "cat")) },
 		nodes: []string{"in", "a"}, want: []int{4, 2}, says: "fc: axis 1 of fc.weight 144 → 32"},
+	{name: "remove what makes an output of an input", build: func(e *nn.Edit) {
+		h := e.Apply(conv(8, 1, "a"), input(e))
+		e.Output("h", h)
+		e.Output("y", e.Apply(conv(2, 1, "b"), h))
+	}, edit: func(e *nn.Edit) { e.Remove(node(e, "a")) }, err: "axis 1 of x is fixed: it is the graph input 'x'; axis 1 of h is fixed: it reaches graph output 'h'"},
+	{name: "remove what makes an output of an output", build: func(e *nn.Edit) {
+		f := e.Apply(conv(8, 1, "a"), input(e))
+		e.Output("f", f)
+		h := e.Apply(conv(5, 1, "b"), f)
+		e.Output("h", h)
+		e.Output("y", e.Apply(conv(2, 1, "c"), h))
+	}, edit: func(e *nn.Edit) { e.Remove(node(e, "b")) }, err: "axis 1 of a is fixed: it reaches graph output 'f'; axis 1 of h is fixed: it reaches graph output 'h'"},
 	{name: "insert with another size", build: chain, edit: func(e *nn.Edit) { e.Insert(value("act")(e), conv(20, 1, "wide")) },
 		nodes: []string{"a", "wide", "b"}, want: []int{8, 20, 12}, says: "b: axis 1 of b.weight 8 → 20"},
 	{name: "insert smaller into a branch", build: fork, edit: func(e *nn.Edit) { e.Insert(value("b")(e), conv(4, 1, "narrow")) },

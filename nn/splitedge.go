@@ -136,14 +136,7 @@ func (e *Edit) closeEdge(g gap) {
 		e.hush(from, g.node)
 		output = false
 	}
-	if output && (src.input || src.param != nil || slices.Contains(e.g.outputs, src)) {
-		c := e.Node(op.Plain("Identity"), src)
-		if e.err != nil {
-			return
-		}
-		src = c.out[0]
-	}
-	if output {
+	if output { // src is none yet: the lengths of outputs stay
 		e.replaceOutput(far, src)
 	}
 	from = len(e.log)

@@ -41,7 +41,7 @@ func (s *Site) reversed(b std.BodyGradient, calls []*op.Call, in []gorgonia.Node
 			return refuse("its subgraph updates running statistics: freeze them")
 		}
 	}
-	for i := b.First; i < b.FirstIn+b.States+b.Scanned; i++ { // none of an If
+	for i := b.First; i < b.FirstIn+b.States; i++ { // none of an If; what is scanned are tensors
 		if t := c.In[i]; t.Present() && (t.Kind != op.Tensor || t.Unranked) {
 			return refuse("it carries sequences or optional values")
 		}
