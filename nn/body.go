@@ -166,16 +166,14 @@ func (b *Body) Lower(s op.Scope, in gorgonia.Nodes, types []op.Type, known []op.
 func (b *Body) Run(r op.BodyRun, in []dtype.Value) (out, next []dtype.Value, err error) {
 	formal := b.formal()
 	feed := map[*Value]dtype.Value{}
-	for i, v := range in {
-		if v != nil && i < len(formal) {
+	for i, v := range in[:min(len(in), len(formal))] {
+		if v != nil {
 			feed[formal[i]] = v
 		}
 	}
 	q := request{want: b.Graph.outputs, unchecked: true, train: r.Train, seed: r.Key, frozen: map[*Value]bool{}}
-	for i, f := range r.Frozen {
-		if f && i < len(formal) {
-			q.frozen[formal[i]] = true
-		}
+	for i, f := range r.Frozen[:min(len(r.Frozen), len(formal))] {
+		q.frozen[formal[i]] = f
 	}
 	res, err := b.Graph.exec(r.Ctx, feed, q)
 	if err != nil {

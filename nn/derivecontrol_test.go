@@ -136,6 +136,32 @@ var derivedControl = []struct {
 		y := d.do(op.Plain("Add"), d.do(op.Plain("Add"), back, n.Out(4)), n.Out(1))
 		return d.do(op.Plain("Add"), d.do(std.ReduceSumConfig{KeepDims: addressOf(false)}, y, d.e.Ints("axes", 1)), n.Out(0))
 	}},
+	{"If beside constants", "float32[N,4]", func(d deriving, x *nn.Value) *nn.Value { // numbers that are not trained, before and after weights
+		w, two, three := d.param(4), d.number(2), d.number(3)
+		branch := func(name, f string, captured ...*nn.Value) *nn.Body {
+			return d.e.Body(name, nil, captured, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+				s := deriving{e}
+				y := in[0]
+				for _, v := range in[1:] {
+					y = s.do(op.Plain("Mul"), y, v)
+				}
+				return []*nn.Value{s.do(op.Plain(f), y)}
+			})
+		}
+		sum := d.do(std.ReduceSumConfig{KeepDims: addressOf(false)}, x)
+		pick := func(test string) *nn.Value {
+			return d.do(std.IfConfig{Then: branch("much", "Tanh", two, x, three), Else: branch("little", "Sigmoid", w, two, x)}, d.do(op.Plain(test), sum, d.number(0)))
+		}
+		return d.do(op.Plain("Add"), pick("Greater"), pick("Less"))
+	}},
+	{"Loop beside constants", "float32[N,4]", func(d deriving, x *nn.Value) *nn.Value { // one in front, one as a state, a weight behind
+		body := d.e.Body("steps", []string{"int64[]", "bool[]", "float32[?,4]", "float32[]"}, []*nn.Value{d.number(2), d.param(4), d.number(3)}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			s := deriving{e}
+			h := s.do(op.Plain("Tanh"), s.do(op.Plain("Mul"), s.do(op.Plain("Mul"), in[2], in[4]), in[5]))
+			return []*nn.Value{s.do(op.Plain("Identity"), in[1]), s.do(op.Plain("Add"), h, in[3]), s.do(op.Plain("Div"), in[3], in[6])}
+		})
+		return d.e.NodeN(std.LoopConfig{Body: body}, 2, d.e.Const("trips", dtype.Scalar(int64(2))), nil, x, d.number(1)).Out(0)
+	}},
 	{"If of several", "float32[N,4]", func(d deriving, x *nn.Value) *nn.Value { // integers beside weights; a branch that gives what is around it
 		w, v := d.param(4), d.param(4)
 		rows := d.ints(3, 2, 1, 0)

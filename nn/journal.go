@@ -93,7 +93,7 @@ func (j *journal) add(version int, log []action) {
 		}
 	}
 	gone := 0
-	for j.bytes > journalBytes && gone < len(j.changes) && j.changes[gone].Version <= version-journalEdits {
+	for j.bytes > journalBytes && j.changes[gone].Version <= version-journalEdits {
 		for j.forgotten = j.changes[gone].Version; gone < len(j.changes) && j.changes[gone].Version == j.forgotten; gone++ {
 			j.bytes -= j.changes[gone].held
 		}

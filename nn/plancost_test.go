@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/layers"
 )
 
@@ -35,5 +36,9 @@ func TestPlanCostIsTheSummarys(t *testing.T) {
 		if before.MACs != was.MACs || after.MACs != is.MACs || before.Params != was.Params || after.Params != is.Params {
 			t.Errorf("%s: the plan says %+v → %+v, the summaries %+v → %+v", name, before, after, was, is)
 		}
+	}
+	plan, err := nntest.Small(t).Plan(func(e *nn.Edit) { e.Freeze() })
+	if before, after := plan.Cost(); err != nil || before != (nn.Cost{}) || after != (nn.Cost{}) {
+		t.Errorf("a plan that resizes nothing says %+v → %+v, %v", before, after, err)
 	}
 }
