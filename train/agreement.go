@@ -64,7 +64,7 @@ func block(sent []byte, i int) []byte {
 // facts are what ranks must agree on before they train.
 func (t *Trainer) facts() []fact {
 	list := []fact{
-		factOf("the version of graft", func(w io.Writer) { io.WriteString(w, version()) }),
+		factOf("the version of graft", func(w io.Writer) { io.WriteString(w, version(debug.ReadBuildInfo())) }),
 		factOf("the model", func(w io.Writer) { writeModel(w, t.g) }),
 	}
 	v := reflect.ValueOf(t.c)
@@ -82,8 +82,7 @@ func (t *Trainer) facts() []fact {
 }
 
 // version is that of graft, as far as the binary knows it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
+func version(info *debug.BuildInfo, ok bool) string {
 	if !ok {
 		return ""
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"time"
 
 	"github.com/graft-ml/graft/nn"
@@ -317,10 +316,10 @@ func (t *Trainer) remember() {
 	}
 }
 
-// restoreBest brings them back.
+// restoreBest brings them back, to the graph that they are of.
 func (t *Trainer) restoreBest() {
-	for p, d := range maps.All(t.best) {
-		if p.Data() != nil && p.Data().Shape().Eq(d.Shape()) {
+	if t.g.Version() == t.seen {
+		for p, d := range t.best {
 			assign(p.Data(), d)
 			p.Changed()
 		}

@@ -45,9 +45,7 @@ func (t *Trainer) exchangeParams() error {
 	}
 	err := t.ranks.circulate(into[t.ranks.rank], into)
 	for _, p := range t.group.order {
-		if s := t.params[p]; s.has && !t.mine(s) {
-			p.Changed()
-		}
+		p.Changed()
 	}
 	return err
 }

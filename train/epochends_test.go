@@ -1,0 +1,204 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// The parameters of the best epoch come back when the epochs end, whoever ends them, and only where that is asked for; a graph that was
+// edited after its last epoch stays as it is.
+func TestWhichParametersStay(t *testing.T) {
+	for name, c := range map[string]struct {
+		restore bool
+		ema     float64
+		leave   int // breaks after this epoch
+		edit    bool
+		want    int // epoch
+	}{
+		"the last": {want: 3}, "the best": {restore: true, want: 1}, "averages": {restore: true, ema: 0.5, want: 1}, "the last averages": {ema: 0.5, want: 3},
+		"left": {restore: true, leave: 2, want: 1}, "left without": {leave: 2, want: 2}, "left at once": {restore: true, leave: 1, want: 1}, "edited": {restore: true, edit: true, want: 3},
+	} {
+		g := small(t)
+		tr, err := train.New(g, quiet(train.Config{Epochs: 3, MinDelta: 10, RestoreBest: c.restore, EMA: c.ema, Rule: optim.SGD{LR: 0.1}})) // the first is best
+		if err != nil {
+			t.Fatal(err)
+		}
+		var after map[string][]byte
+		for ep, err := range tr.Epochs(context.Background(), blobs(64, 1), blobs(20, 2)) {
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if c.edit && ep.Epoch == 3 {
+				if err := g.Edit(func(e *nn.Edit) { e.RemoveAtoms(e.Channels().Groups()[0].Atoms[:3]...) }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if ep.Epoch == c.want {
+				after = weights(g)
+			}
+			if ep.Best != (ep.Epoch == 1) {
+				t.Errorf("%s: epoch %d is best: %v", name, ep.Epoch, ep.Best)
+			}
+			if ep.Epoch == c.leave {
+				break
+			}
+		}
+		if !maps.EqualFunc(after, weights(g), slices.Equal[[]byte]) {
+			t.Errorf("%s: the parameters are not those of epoch %d", name, c.want)
+		}
+	}
+}
+
+// torn fails at its last sample.
+type torn struct{ data.Set[data.Sample] }
+
+var errTorn = errors.New("the sample is torn")
+
+func (s torn) At(i int, r *rand.Rand) (data.Sample, error) {
+	if i == s.Len()-1 {
+		return data.Sample{}, errTorn
+	}
+	return s.Set.At(i, r)
+}
+
+// A run that is cancelled leaves a checkpoint where it has a folder, one that fails does not; either ends with its error alone.
+func TestWhatAnInterruptedRunLeaves(t *testing.T) {
+	stop := errors.New("stop")
+	for name, c := range map[string]struct {
+		fit   data.Set[data.Sample]
+		by    string // OnStep, context, nothing
+		where bool
+		saved bool
+		want  string
+	}{
+		"stopped": {blobs(20, 1), "OnStep", true, true, "stop"}, "cancelled": {blobs(20, 1), "context", true, true, "context canceled"}, "torn": {torn{blobs(20, 1)}, "", true, false, "sample 19: the sample is torn"},
+		"stopped without a folder": {blobs(20, 1), "OnStep", false, false, "stop"}, "cancelled without a folder": {blobs(20, 1), "context", false, false, "context canceled"},
+	} {
+		t.Chdir(t.TempDir())
+		ctx, cancel := context.WithCancel(context.Background())
+		conf := quiet(train.Config{Batch: 4, NoShuffle: true, Workers: -1, Rule: optim.SGD{LR: 0.1}, OnStep: func(s train.StepInfo) error {
+			switch {
+			case s.Step == 3 && c.by == "OnStep":
+				return stop
+			case s.Step == 3 && c.by == "context":
+				cancel()
+			}
+			return nil
+		}})
+		if c.where {
+			conf.Dir = "run"
+		}
+		h, err := train.Fit(ctx, small(t), conf, c.fit, nil)
+		cancel()
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || len(h) != 0 {
+			t.Errorf("%s: %v, %v", name, h, err)
+		}
+		if train.HasCheckpoint("run") != c.saved {
+			t.Errorf("%s: a checkpoint: %v", name, !c.saved)
+		}
+		if files, err := filepath.Glob("*"); err != nil || len(files) > 0 && !(len(files) == 1 && files[0] == "run" && c.where) {
+			t.Errorf("%s: files %v, %v", name, files, err)
+		}
+		if files, err := os.ReadDir("run"); c.where && (err != nil || !c.saved && len(files) > 0) {
+			t.Errorf("%s: files %v, %v", name, files, err)
+		}
+	}
+}
+
+// drawn are samples of which chance draws the number.
+type drawn struct {
+	n   int
+	mu  sync.Mutex
+	got []float32
+}
+
+func (s *drawn) Len() int { return s.n }
+
+func (s *drawn) At(i int, r *rand.Rand) (data.Sample, error) {
+	x := float32(0)
+	if r != nil {
+		x = float32(r.Float64())
+	}
+	s.mu.Lock()
+	s.got = append(s.got, x)
+	s.mu.Unlock()
+	v, err := dtype.FromSlice([]float32{x}, 1)
+	return data.Sample{X: []*tensor.Dense{v}, Y: []*tensor.Dense{v}}, err
+}
+
+// What chance draws for a sample is by the seed, the epoch and the sample; evaluations draw as the first epoch does.
+func TestDraws(t *testing.T) {
+	identity := func() *nn.Graph {
+		g := nn.New("scaled")
+		if err := g.Edit(func(e *nn.Edit) {
+			e.Output("y", e.Node(op.Plain("Mul"), e.Input("x", "float32[N,1]"), e.Param("w", initial.Ones{}, 1)).Out(0))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	const n = 3
+	want := func(seed uint64, epochs ...int) (list []float32) {
+		for _, e := range epochs {
+			for i := range n {
+				list = append(list, float32(data.Rand(seed, e, i).Float64()))
+			}
+		}
+		return list
+	}
+	ctx := context.Background()
+	c := quiet(train.Config{Seed: 5, Epochs: 2, Workers: -1, NoShuffle: true, Metrics: []train.Metric{}})
+	for name, x := range map[string]struct {
+		run  func(s data.Set[data.Sample]) error
+		want []float32
+	}{
+		"Evaluate": {func(s data.Set[data.Sample]) error { _, err := train.Evaluate(ctx, identity(), s); return err }, want(0, 0)},
+		"Trainer.Evaluate": {func(s data.Set[data.Sample]) error {
+			tr, err := train.New(identity(), c)
+			if err == nil {
+				_, err = tr.Evaluate(ctx, s)
+			}
+			return err
+		}, want(5, 0)},
+		"Gradients": {func(s data.Set[data.Sample]) error {
+			tr, err := train.New(identity(), c)
+			if err != nil {
+				return err
+			}
+			for _, err := range tr.Gradients(ctx, s) {
+				return err
+			}
+			return nil
+		}, want(5, 0)},
+		"Fit": {func(s data.Set[data.Sample]) error { _, err := train.Fit(ctx, identity(), c, s, s); return err }, want(5, 0, 0, 1, 0)},
+	} {
+		s := &drawn{n: n}
+		if err := x.run(s); err != nil {
+			t.Fatal(name, err)
+		}
+		if name == "Evaluate" { // its loader works beside it
+			slices.Sort(s.got)
+			slices.Sort(x.want)
+		}
+		if !slices.Equal(s.got, x.want) {
+			t.Errorf("%s: drew %v, want %v", name, s.got, x.want)
+		}
+	}
+}
