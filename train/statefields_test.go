@@ -1,0 +1,246 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// normalized has a weight, a normalization with statistics, a factor that is frozen and a constant.
+func normalized(t *testing.T) *nn.Graph {
+	t.Helper()
+	g := nn.New("normalized")
+	if err := g.Edit(func(e *nn.Edit) {
+		ones := func(name string) *nn.Value { return e.Param(name, initial.Ones{}, 2) }
+		h := e.Node(op.Plain("Mul"), e.Input("x", "float32[N,2]"), ones("w")).Out(0)
+		h = e.Node(std.BatchNormalizationConfig{}, h, ones("scale"), ones("bias"), ones("mean"), ones("var")).Out(0)
+		two := e.Const("two", numbered(t, 2, 2))
+		e.SetFrozen(two.Param(), true)
+		h = e.Node(op.Plain("Mul"), h, two).Out(0)
+		e.Output("y", e.Node(op.Plain("Reshape"), h, e.Ints("shape", -1, 2)).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// pairs are n samples of two numbers and their targets.
+func pairs(t *testing.T, n int) data.Set[data.Sample] {
+	t.Helper()
+	var list []data.Sample
+	for i := range n {
+		v := float32(i%5) - 1.5
+		list = append(list, data.Sample{X: []*tensor.Dense{numbered(t, v, v*v)}, Y: []*tensor.Dense{numbered(t, 1-v, v/2)}})
+	}
+	return data.Of(list...)
+}
+
+// A state file holds parameters, statistics, averages and optimizer states, each under its name, and no constant; its text says where training stands.
+func TestStateFields(t *testing.T) {
+	ctx := context.Background()
+	moving, trained := []string{"bias", "mean", "scale", "var", "w"}, []string{"bias", "scale", "w"}
+	for name, c := range map[string]struct {
+		c     Config
+		slots []string
+	}{
+		"plain": {Config{Rule: optim.SGD{LR: 0.01}}, nil}, "momentum": {Config{Rule: optim.SGD{LR: 0.01, Momentum: 0.5}}, []string{"momentum_buffer"}}, "adam": {Config{Rule: optim.Adam{LR: 0.01}}, []string{"exp_avg", "exp_avg_sq"}},
+		"average": {Config{Rule: optim.SGD{LR: 0.01}, EMA: 0.9}, nil}, "sums": {Config{Rule: optim.SGD{LR: 0.01}, Accumulate: 2}, nil},
+	} {
+		c.c.Dir, c.c.Epochs, c.c.Batch, c.c.Seed, c.c.Log, c.c.Metrics, c.c.Plateau = t.TempDir(), 2, 4, 7, Quiet, []Metric{}, &optim.Plateau{Patience: 5}
+		g := normalized(t)
+		h, err := Fit(ctx, g, c.c, pairs(t, 10), pairs(t, 4))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		tensors, text, err := readState(filepath.Join(c.c.Dir, lastState))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		want := []string{"param/two"}
+		for _, p := range moving {
+			if want = append(want, "param/"+p); c.c.EMA > 0 {
+				want = append(want, "average/"+p)
+			}
+		}
+		for _, s := range c.slots {
+			for _, p := range trained {
+				want = append(want, "optimizer/"+s+"/"+p)
+			}
+		}
+		slices.Sort(want)
+		if got := slices.Sorted(maps.Keys(tensors)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+		for p := range g.Params() {
+			raw, average := tensors["param/"+p.Name()], tensors["average/"+p.Name()]
+			switch {
+			case p.Name() == "shape":
+			case average == nil && !bytes.Equal(dtype.Bytes(p.Data()), dtype.Bytes(raw)):
+				t.Errorf("%s: %s is %v, in the file %v", name, p.Name(), p.Data(), raw)
+			case average != nil && (!bytes.Equal(dtype.Bytes(p.Data()), dtype.Bytes(average)) || bytes.Equal(dtype.Bytes(raw), dtype.Bytes(average))):
+				t.Errorf("%s: %s is %v, in the file %v, its average %v", name, p.Name(), p.Data(), raw, average)
+			}
+		}
+		if keys := slices.Sorted(maps.Keys(text)); !slices.Equal(keys, []string{"graft.train"}) {
+			t.Errorf("%s: texts %v", name, keys)
+		}
+		var got notebook
+		if err := json.Unmarshal([]byte(text["graft.train"]), &got); err != nil {
+			t.Fatal(err)
+		}
+		steps, last := map[bool]int{false: 6, true: 4}[c.c.Accumulate == 2], h.Best().Epoch
+		book := notebook{
+			Progress: progress{Step: steps, Micro: 6, Epoch: 2}, History: h, Best: h[last-1].Val["loss"], Judged: true, Bad: 2 - last, Seed: 7, Batch: 4, Plateau: got.Plateau,
+			Updates: map[string]int{"bias": steps, "scale": steps, "w": steps}, Rules: map[string]string{},
+		}
+		for _, p := range trained {
+			book.Rules[p] = fmt.Sprintf("%T", c.c.Rule)
+		}
+		if !reflect.DeepEqual(got, book) {
+			t.Errorf("%s: %+v\nwant %+v", name, got, book)
+		}
+	}
+}
+
+// What a loop of one's own saves between two steps is restored as it was, the place in its epoch included, and refused in the middle of an update.
+func TestSaveBetweenSteps(t *testing.T) {
+	ctx := context.Background()
+	c := Config{Rule: optim.Adam{LR: 0.1}, EMA: 0.5, Log: Quiet, Accumulate: 2}
+	a, err := New(normalized(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(tr *Trainer) StepInfo {
+		b, err := data.Collate([]data.Sample{{X: []*tensor.Dense{numbered(t, 1, 2)}, Y: []*tensor.Dense{numbered(t, 0, 1)}}, {X: []*tensor.Dense{numbered(t, 3, -2)}, Y: []*tensor.Dense{numbered(t, 2, 1)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := tr.Step(ctx, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	path := filepath.Join(t.TempDir(), "here.state")
+	for range 2 {
+		step(a)
+	}
+	if err := a.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	step(a)
+	if err := a.Save(path); err == nil || err.Error() != "train: a checkpoint is wanted in the middle of a step" {
+		t.Error(err)
+	}
+	b, err := New(normalized(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step(b) // is dropped
+	if err := b.Restore(path); err != nil {
+		t.Fatal(err)
+	}
+	if b.progress.Step != 1 || b.group.count != 0 {
+		t.Errorf("restored at step %d with %d batches", b.progress.Step, b.group.count)
+	}
+	step(b)
+	for range 2 {
+		step(a)
+		if x, y := step(b), a; x.Step != y.progress.Step {
+			t.Errorf("step %d, want %d", x.Step, y.progress.Step)
+		}
+	}
+	a.Average()
+	b.Average()
+	for p := range a.g.Params() {
+		for q := range b.g.Params() {
+			if p.Name() == q.Name() && !bytes.Equal(dtype.Bytes(p.Data()), dtype.Bytes(q.Data())) {
+				t.Errorf("%s is %v, restored %v", p.Name(), p.Data(), q.Data())
+			}
+		}
+	}
+}
+
+// The best epoch's model is wanted back whole: each parameter by its name, type and shape.
+func TestReadBest(t *testing.T) {
+	scaled := func(name string, typ op.DType, n int) *nn.Graph {
+		g := nn.New("scaled")
+		if err := g.Edit(func(e *nn.Edit) {
+			e.Output("y", e.Node(op.Plain("Mul"), e.Input("x", fmt.Sprintf("%v[N,%d]", typ, n)), e.ParamOf(name, typ, initial.Ones{}, n)).Out(0))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	for name, c := range map[string]struct {
+		saved *nn.Graph
+		ok    bool
+	}{
+		"the same": {scaled("w", dtype.Float32, 2), true}, "another name": {scaled("v", dtype.Float32, 2), false}, "another type": {scaled("w", dtype.Float64, 2), false}, "another shape": {scaled("w", dtype.Float32, 1), false},
+	} {
+		g := scaled("w", dtype.Float32, 2)
+		tr, err := New(g, Config{Dir: t.TempDir(), Log: Quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(tr.trainable()[0].Data().Float32s())
+		if err := onnxio.Save(filepath.Join(tr.c.Dir, bestModel), c.saved); err != nil {
+			t.Fatal(err)
+		}
+		err = tr.recall()
+		if !c.ok {
+			if err == nil || !strings.HasPrefix(err.Error(), "train: input w: want float32[2]: is not in ") || !strings.HasSuffix(err.Error(), "it is of another model") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil || len(tr.best) != 1 {
+			t.Fatal(name, tr.best, err)
+		}
+		for p, d := range tr.best {
+			if !slices.Equal(d.Float32s(), []float32{1, 1}) || !slices.Equal(p.Data().Float32s(), []float32{0, 0}) {
+				t.Errorf("%s: %v, remembered %v", name, p.Data(), d)
+			}
+		}
+	}
+}
+
+// The files of a checkpoint are named when they cannot be written.
+func TestPublishNamesFiles(t *testing.T) {
+	for _, name := range []string{lastModel, bestModel, keptFile(1), historyFile, curvesFile, lastState} {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, name, "full"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Fit(context.Background(), normalized(t), Config{Dir: dir, Keep: 1, Log: Quiet}, pairs(t, 4), nil)
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	dir := t.TempDir() // a model that is no longer among the best
+	if err := os.MkdirAll(filepath.Join(dir, keptFile(2), "full"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Fit(context.Background(), normalized(t), Config{Dir: dir, Keep: 1, Epochs: 2, Mode: "max", Rule: optim.SGD{LR: 0.01}, Log: Quiet}, pairs(t, 4), nil)
+	if err == nil || !strings.Contains(err.Error(), keptFile(2)) {
+		t.Error(err)
+	}
+}
