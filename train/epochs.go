@@ -220,10 +220,9 @@ func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.S
 				return Epoch{}, err
 			}
 		}
-		seconds := time.Since(begin).Seconds()
-		speed := float64(sum.Samples-first) / max(seconds, 1e-9)
-		left := time.Duration(float64(time.Since(begin)) / float64(batch-loader.Skip) * float64(loader.Count(fit.Len())-batch))
-		t.say(Event{Kind: Stepped, Epoch: t.Epoch + 1, Epochs: t.Start + t.c.epochs(), Batch: batch, Count: loader.Count(fit.Len()), Info: info, LR: t.learningRate(info.Rate), Loss: sum.mean(), Speed: speed, Left: left})
+		e := Event{Kind: Stepped, Epoch: t.Epoch + 1, Epochs: t.Start + t.c.epochs(), Batch: batch, Count: loader.Count(fit.Len()), Info: info, LR: t.learningRate(info.Rate), Loss: sum.mean()}
+		e.Speed, e.Left = pace(time.Since(begin), sum.Samples-first, batch-loader.Skip, e.Count-batch)
+		t.say(e)
 	}
 	if t.group.count > 0 {
 		sum.Rate = t.rate(total)
@@ -251,6 +250,11 @@ func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.S
 	}
 	ep.Seconds = time.Since(begin).Seconds()
 	return ep, nil
+}
+
+// pace is the samples per second, and the time that further batches take, after some samples in so many batches.
+func pace(elapsed time.Duration, samples, batches, further int) (speed float64, left time.Duration) {
+	return float64(samples) / max(elapsed.Seconds(), 1e-9), elapsed * time.Duration(further) / time.Duration(batches)
 }
 
 // take adds a batch, and reports whether its loss is a sum.

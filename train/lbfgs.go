@@ -5,16 +5,22 @@ import (
 	"slices"
 )
 
-// solve minimizes by L-BFGS (Nocedal, 1980) with ten pairs and a backtracking line search, from w or from nothing.
+// solve minimizes the objective, from w or from nothing.
 func (p problem) solve(w []float64) []float64 {
-	const pairs, steps = 10, 100
-	size := p.classes * (len(p.x[0]) + 1)
-	w = slices.Clone(w)
 	if w == nil {
-		w = make([]float64, size)
+		w = make([]float64, p.classes*(len(p.x[0])+1))
 	}
+	return minimize(p.value, w)
+}
+
+// minimize goes from w to a minimum of f, which writes its gradient at w to g: by L-BFGS (Nocedal, 1980) with ten pairs and a
+// backtracking line search.
+func minimize(f func(w, g []float64) float64, w []float64) []float64 {
+	const pairs, steps = 10, 100
+	size := len(w)
+	w = slices.Clone(w)
 	g, next, after := make([]float64, size), make([]float64, size), make([]float64, size)
-	f := p.value(w, g)
+	least := f(w, g)
 	var s, y [][]float64
 	for range steps {
 		dir := twoLoop(g, s, y)
@@ -31,7 +37,7 @@ func (p problem) solve(w []float64) []float64 {
 			for i := range w {
 				next[i] = w[i] + t*dir[i]
 			}
-			if value = p.value(next, after); value <= f+1e-4*t*slope {
+			if value = f(next, after); value <= least+1e-4*t*slope {
 				moved = true
 				break
 			}
@@ -50,10 +56,10 @@ func (p problem) solve(w []float64) []float64 {
 				s, y = s[1:], y[1:]
 			}
 		}
-		done := f-value < 1e-7*max(1e-3, f)
+		done := least-value < 1e-7*max(1e-3, least)
 		copy(w, next)
 		copy(g, after)
-		f = value
+		least = value
 		if done {
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -88,6 +89,20 @@ func TestFixedBatch(t *testing.T) {
 	}
 	if _, ok := fixedBatch(nn.New("none")); ok {
 		t.Error("a model without inputs fixes a batch")
+	}
+}
+
+// How fast an epoch goes on, and how long it takes if it goes on like that.
+func TestPace(t *testing.T) {
+	for _, c := range []struct {
+		elapsed                   time.Duration
+		samples, batches, further int
+		speed                     float64
+		left                      time.Duration
+	}{{2 * time.Second, 64, 4, 6, 32, 3 * time.Second}, {time.Second, 8, 1, 0, 8, 0}, {time.Minute, 30, 3, 3, 0.5, time.Minute}, {0, 5, 1, 2, 5e9, 0}} {
+		if speed, left := pace(c.elapsed, c.samples, c.batches, c.further); speed != c.speed || left != c.left {
+			t.Errorf("%+v: %v samples per second, %v left", c, speed, left)
+		}
 	}
 }
 

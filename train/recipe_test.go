@@ -316,6 +316,7 @@ func TestKeep(t *testing.T) {
 	}{
 		{"", []float64{3, 2, 4, math.NaN(), 1, 2}, []string{"1", "1 2", "1 2", "1 2", "2 5", "2 5"}},
 		{"max", []float64{3, 2, 4, math.NaN(), 1, 4}, []string{"1", "1 2", "1 3", "1 3", "1 3", "3 6"}},
+		{"min", []float64{math.NaN(), 2, math.Inf(-1), 3}, []string{"", "2", "2", "2 4"}},
 	} {
 		dir := t.TempDir()
 		tr, err := New(layered(t), Config{Dir: dir, Keep: 2, Mode: c.mode, Log: Quiet, Metrics: []Metric{}})

@@ -50,6 +50,12 @@ func TestStateFollowsCuts(t *testing.T) {
 			{Name: "rows", Data: dtype.Clone(column), Axes: []int{0, -1}},
 		}}
 		tr := &Trainer{params: map[*nn.Param]*state{p: s}}
+		for _, none := range []int{-1, 2} { // axes that the parameter does not have
+			tr.change(nn.Change{Kind: nn.ParamCut, Param: p, Axis: none, Keep: []int{0}})
+			if !slices.Equal(s.shape, []int{2, 3}) || !slices.Equal(numbers(t, s.ema), numbers(t, matrix())) || !s.has {
+				t.Errorf("axis %d: %+v", none, s)
+			}
+		}
 		tr.change(nn.Change{Kind: nn.ParamCut, Param: p, Axis: c.axis, Keep: c.keep})
 		if got := numbers(t, s.slots[0].Data); !slices.Equal(got, c.matrix) {
 			t.Errorf("axis %d, keep %v: %v, want %v", c.axis, c.keep, got, c.matrix)

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
@@ -118,6 +119,73 @@ func TestStateFields(t *testing.T) {
 			t.Errorf("%s: %+v\nwant %+v", name, got, book)
 		}
 	}
+}
+
+// Models are kept at the end of an epoch, and of epochs that there were.
+func TestKeptAtTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		batch, epochs int
+		want          []int
+	}{{0, 0, []int{9}}, {0, 2, []int{9, 2}}, {1, 0, []int{9}}, {1, 2, []int{9}}} {
+		tr, err := New(normalized(t), Config{Dir: t.TempDir(), Keep: 3, Log: Quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.Batch, tr.kept = c.batch, []kept{{Epoch: 9, Figure: -1, File: keptFile(9)}}
+		for i := range c.epochs {
+			tr.history = append(tr.history, Epoch{Epoch: i + 1})
+		}
+		if err := tr.saveAll(nil); err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, k := range tr.kept {
+			got = append(got, k.Epoch)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("batch %d after %d epochs: epochs %v are kept, want %v", c.batch, c.epochs, got, c.want)
+		}
+		for name, want := range map[string]bool{lastState: true, lastModel: true, historyFile: c.batch == 0 && c.epochs > 0, curvesFile: c.batch == 0 && c.epochs > 0, keptFile(2): slices.Contains(got, 2), bestModel: false} {
+			if _, err := os.Stat(filepath.Join(tr.c.Dir, name)); (err == nil) != want {
+				t.Errorf("batch %d after %d epochs: %s is there: %v", c.batch, c.epochs, name, err == nil)
+			}
+		}
+	}
+}
+
+// A checkpoint of several ranks knows in which order gradients arrive, and what was restored knows it too.
+func TestOrderInCheckpoint(t *testing.T) {
+	dir := t.TempDir()
+	var group sync.WaitGroup
+	for rank, comm := range Local(2) {
+		group.Go(func() {
+			c := Config{Communicator: comm, Epochs: 1, Batch: 4, Dir: dir, Rule: optim.SGD{LR: 0.01}, Log: Quiet}
+			for _, resume := range []bool{false, true} {
+				c.Resume = resume
+				tr, err := New(normalized(t), c)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if resume {
+					if got := slices.Sorted(slices.Values(tr.order)); !slices.Equal(got, []string{"bias", "scale", "w"}) {
+						t.Errorf("rank %d: order %v", rank, tr.order)
+					}
+					if x := tr.shared(); !x.settled || !slices.Equal(x.order(), tr.order) {
+						t.Errorf("rank %d: order %v, settled %v, want %v", rank, x.order(), x.settled, tr.order)
+					}
+					continue
+				}
+				if tr.order != nil {
+					t.Errorf("rank %d: order %v before anything arrived", rank, tr.order)
+				}
+				if _, err := tr.Fit(context.Background(), pairs(t, 8), nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 // What a loop of one's own saves between two steps is restored as it was, the place in its epoch included, and refused in the middle of an update.
