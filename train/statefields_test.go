@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -303,7 +304,19 @@ func TestPublishNamesFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	dir := t.TempDir() // a model that is no longer among the best
+	dir := t.TempDir() // a run that goes on writes them again
+	c := Config{Dir: dir, Log: Quiet}
+	if _, err := Fit(context.Background(), normalized(t), c, pairs(t, 4), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(dir, lastModel)), os.MkdirAll(filepath.Join(dir, lastModel, "full"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	c.Resume = true
+	if _, err := New(normalized(t), c); err == nil || !strings.Contains(err.Error(), lastModel) {
+		t.Error(err)
+	}
+	dir = t.TempDir() // a model that is no longer among the best
 	if err := os.MkdirAll(filepath.Join(dir, keptFile(2), "full"), 0o777); err != nil {
 		t.Fatal(err)
 	}

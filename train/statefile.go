@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"slices"
 
@@ -123,10 +122,10 @@ func (e entry) read(b []byte) (*tensor.Dense, error) {
 		if err != nil {
 			return nil, err
 		}
-		if from < 0 || to < from || to > len(b) || count > math.MaxInt/8 {
+		if from < 0 || to < from || to > len(b) {
 			return nil, fmt.Errorf("bytes %d to %d of %d", from, to, len(b))
 		}
-		if size := len(dtype.Bytes(dtype.New(t, 1))); to-from != count*size {
+		if size := t.Size(); (to-from)/size != count || (to-from)%size != 0 {
 			return nil, fmt.Errorf("%d bytes for %d elements of %v", to-from, count, t)
 		}
 		d := dtype.New(t, e.Shape...)

@@ -49,11 +49,11 @@ func TestStateLayout(t *testing.T) {
 	}
 }
 
-// short fails after so many writes.
+// short fails once, after so many writes.
 type short struct{ left int }
 
 func (s *short) Write(b []byte) (int, error) {
-	if s.left--; s.left < 0 {
+	if s.left--; s.left == -1 {
 		return 0, io.ErrShortWrite
 	}
 	return len(b), nil
@@ -81,7 +81,8 @@ func TestStateRefused(t *testing.T) {
 		"tensor x: bytes 8 to 4 of 24":                             one(`{"dtype":"F64","shape":[3],"data_offsets":[8,4]}`, 24),
 		"tensor x: bytes 8 to 32 of 24":                            one(`{"dtype":"F64","shape":[3],"data_offsets":[8,32]}`, 24),
 		"tensor x: 16 bytes for 3 elements of float64":             one(`{"dtype":"F64","shape":[3],"data_offsets":[8,24]}`, 24),
-		"tensor x: bytes 0 to 24 of 24":                            one(`{"dtype":"F64","shape":[4611686018427387904],"data_offsets":[0,24]}`, 24),
+		"tensor x: 24 bytes for 4611686018427387904 elements":      one(`{"dtype":"F64","shape":[4611686018427387904],"data_offsets":[0,24]}`, 24),
+		"tensor x: 23 bytes for 2 elements of float64":             one(`{"dtype":"F64","shape":[2],"data_offsets":[1,24]}`, 24),
 		"tensor x: 24 bytes for 1000000000000 elements of float64": one(`{"dtype":"F64","shape":[1000000000000],"data_offsets":[0,24]}`, 24),
 	} {
 		if _, _, err := decodeState("f", b); err == nil || !strings.HasPrefix(err.Error(), "train: f: "+want) {
