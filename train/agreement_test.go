@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
@@ -70,6 +72,12 @@ func TestDescribe(t *testing.T) {
 	long := &list{}
 	for range 40 {
 		long = &list{long}
+	}
+	type nest []nest
+	round := nest{nil}
+	round[0] = round
+	if got := text(round); got != strings.Repeat("1:", 21) {
+		t.Errorf("a list in itself is described as %q", got)
 	}
 	if got := strings.Count(text(long), "train.list:"); got != 11 { // twenty levels deep, of pointers and what they point to
 		t.Errorf("%d members of a long list", got)
@@ -190,6 +198,14 @@ func TestDataFacts(t *testing.T) {
 	}
 }
 
+// mute gathers nothing.
+type mute struct {
+	Communicator
+	err error
+}
+
+func (m mute) AllGather([]byte) error { return m.err }
+
 // A setting, a model or a set that is not that of rank 0 is an error on all ranks, which names rank and fact.
 func TestMatch(t *testing.T) {
 	of := func(s string) fact { return fact{name: s, sum: [32]byte{byte(len(s))}} }
@@ -217,6 +233,17 @@ func TestMatch(t *testing.T) {
 			}
 		})
 	}
+	var group sync.WaitGroup
+	for _, c := range Local(2) {
+		group.Go(func() {
+			owner := new(Trainer)
+			if err := joined(Communicator(mute{c, bad}), owner).match(nil, []fact{of("a")}); !errors.Is(err, bad) {
+				t.Error(err)
+			}
+			runtime.KeepAlive(owner)
+		})
+	}
+	group.Wait()
 	if err := (*ranks)(nil).match(bad, nil); err != bad {
 		t.Error(err)
 	}

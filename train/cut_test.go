@@ -44,3 +44,25 @@ func TestCutBetweenSteps(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A layer that is made narrower between the batches of one update: the update begins anew.
+func TestCutBetweenBatches(t *testing.T) {
+	g := small(t)
+	tr, err := train.New(g, quiet(train.Config{Rule: optim.AdamW{}, Accumulate: 2}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := batch(t, blobs(16, 1))
+	step := func(updated bool) {
+		t.Helper()
+		if info, err := tr.Step(context.Background(), b); err != nil || info.Updated != updated {
+			t.Fatalf("%+v, %v, want an update: %v", info, err, updated)
+		}
+	}
+	step(false)
+	if err := g.Edit(func(e *nn.Edit) { e.RemoveAtoms(e.Channels().Groups()[0].Atoms[:3]...) }); err != nil {
+		t.Fatal(err)
+	}
+	step(false)
+	step(true)
+}

@@ -368,7 +368,7 @@ func unsaturated(view [][]float64) float64 {
 	for _, p := range view {
 		s := slices.Sorted(slices.Values(p))
 		gap := math.Log(max(s[len(s)-1], 1e-30) / max(s[len(s)-2], 1e-30))
-		mean += math.Log(gap+1e-9) / float64(len(view))
+		mean += math.Log(max(gap, 1e-9)) / float64(len(view))
 	}
 	if gap := math.Exp(mean); gap > usual {
 		return math.Sqrt(usual / gap)

@@ -23,19 +23,26 @@ func TestNothingCounts(t *testing.T) {
 	for i := range 8 {
 		dtype.Slice[int64](y)[i] = -100
 	}
-	g := small(t)
-	tr, err := train.New(g, train.Config{Rule: optim.SGD{LR: 0.1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := weights(g)
-	info, err := tr.Step(context.Background(), data.Sample{X: b.X, Y: []*tensor.Dense{y}})
-	if err != nil || info.Loss != 0 {
-		t.Errorf("%v, %v", info, err)
-	}
-	same(t, "nothing counts", before, weights(g))
-	if info, err = tr.Step(context.Background(), b); err != nil || info.Loss == 0 {
-		t.Errorf("%v, %v", info, err)
+	for name, c := range map[string]train.Config{"on arrival": {}, "whole": {Whole: true}, "clipped": {ClipNorm: 1}, "accumulated": {Accumulate: 2}, "in parts": {Batch: 8, MicroBatch: 4}} {
+		g := small(t)
+		c.Rule = optim.SGD{LR: 0.1}
+		tr, err := train.New(g, quiet(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := weights(g)
+		for range max(1, c.Accumulate) {
+			info, err := tr.Step(context.Background(), data.Sample{X: b.X, Y: []*tensor.Dense{y}})
+			if err != nil || info.Loss != 0 || info.Norm != 0 {
+				t.Errorf("%s: %v, %v", name, info, err)
+			}
+		}
+		same(t, name, before, weights(g))
+		for range max(1, c.Accumulate) {
+			if info, err := tr.Step(context.Background(), b); err != nil || info.Loss == 0 {
+				t.Errorf("%s: %v, %v", name, info, err)
+			}
+		}
 	}
 }
 

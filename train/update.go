@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/graft-ml/graft/internal/kernel"
@@ -49,7 +50,7 @@ func (t *Trainer) update(total int) (float64, error) {
 			if !finite(of) {
 				err := t.diverged("the gradient of %s is not finite", p.Name())
 				t.abandon()
-				return scale * math.Sqrt(of), err
+				return of, err
 			}
 			square += of
 		}
@@ -114,14 +115,9 @@ func (t *Trainer) close() {
 // not depend on the order. A parameter that alone would keep a thread busy when the others are done
 // comes by itself, if its rule spreads it over the threads.
 func (t *Trainer) each(f func(*nn.Param, *state) error) error {
-	size := 0
-	for _, p := range t.group.order {
-		size += p.Size()
-	}
 	pool := kernel.Default()
-	large := func(p *nn.Param, s *state) bool {
-		return p.Size() >= size/(2*pool.Threads()) && spreads(s.plan.rule)
-	}
+	least := leastAlone(t.group.order, pool.Threads())
+	large := func(p *nn.Param, s *state) bool { return p.Size() >= least && spreads(s.plan.rule) }
 	for _, p := range t.group.order {
 		if s := t.params[p]; s.has && large(p, s) {
 			if err := f(p, s); err != nil {
@@ -144,6 +140,15 @@ func (t *Trainer) each(f func(*nn.Param, *state) error) error {
 		}
 	})
 	return errors.Join(errs...)
+}
+
+// leastAlone is the size from which a parameter would keep one of the threads busy when the others are done with the rest.
+func leastAlone(params []*nn.Param, threads int) int {
+	size := 0
+	for _, p := range params {
+		size += p.Size()
+	}
+	return size / (2 * threads)
 }
 
 // spreads reports whether a rule uses all threads for one parameter.
@@ -217,10 +222,8 @@ func squares(d *tensor.Dense, blocks *[]float64) float64 {
 	}
 	x := dtype.Slice[float32](d)
 	n := (len(x) + squareBlock - 1) / squareBlock
-	if len(*blocks) < n {
-		*blocks = make([]float64, n)
-	}
-	sums := (*blocks)[:n]
+	sums := slices.Grow((*blocks)[:0], n)[:n]
+	*blocks = sums
 	kernel.Default().Range(n, 2, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			block := x[i*squareBlock : min(len(x), (i+1)*squareBlock)]
