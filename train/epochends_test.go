@@ -202,3 +202,29 @@ func TestDraws(t *testing.T) {
 		}
 	}
 }
+
+// A second run of epochs counts its schedule from the beginning, and its epochs on.
+func TestSecondRun(t *testing.T) {
+	asked := map[string]bool{}
+	c := quiet(train.Config{Rule: optim.SGD{LR: 0.01}, Schedule: halving{asked}, Epochs: 2, Batch: 2, Metrics: []train.Metric{}})
+	tr, err := train.New(proportional(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := lines(t, []float64{1, 2, 3}, []float64{1, 2, 3})
+	for run := range 2 {
+		clear(asked)
+		h, err := tr.Fit(context.Background(), set, nil)
+		if err != nil || len(h) != 2+2*run {
+			t.Fatal(h, err)
+		}
+		if !maps.Equal(asked, map[string]bool{"0/4": true, "1/4": true, "2/4": true, "3/4": true}) {
+			t.Errorf("run %d: the schedule was asked for %v", run, asked)
+		}
+		for i, e := range h {
+			if e.Epoch != i+1 || e.Steps != 2*(i+1) || e.Rate != []float64{0.5, 0.125}[i%2] {
+				t.Errorf("run %d: %+v", run, e)
+			}
+		}
+	}
+}

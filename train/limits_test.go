@@ -16,6 +16,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
 )
@@ -388,6 +389,46 @@ func TestArrivalChecks(t *testing.T) {
 	a.taken, a.d = 1, &binding{params: list[:2]}
 	if err := a.failed(first); !errors.Is(err, first) || !strings.Contains(err.Error(), "; 1 of 2 parameters were updated by then") {
 		t.Error(err)
+	}
+}
+
+// What arrives is used at once, or not at all where nothing counts: parameters move by their gradients, statistics to their next values.
+func TestArrivalTakes(t *testing.T) {
+	for _, counts := range []bool{true, false} {
+		g := nn.New("g")
+		var list [3]*nn.Param // trained, checked before; trained; a statistic
+		if err := g.Edit(func(e *nn.Edit) {
+			for i := range list {
+				list[i] = e.Const(fmt.Sprint("p", i), numbered(t, 1, 2)).Param()
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		of := func(has bool) *state {
+			return &state{typ: dtype.Float32, plan: plan{optim.SGD{LR: 0.5}, 2}, has: has, square: 7, n: 4}
+		}
+		tr := &Trainer{g: g, params: map[*nn.Param]*state{list[0]: of(true), list[1]: of(false)}, stats: map[*nn.Param]*state{list[2]: {}}}
+		a := &arrival{t: tr, d: &binding{origin: map[*nn.Param]*nn.Param{list[0]: list[0], list[1]: list[1], list[2]: list[2]}}, counts: counts, rate: 0.5}
+		for i, p := range list {
+			if err := a.take(p, numbered(t, 3, 4)); err != nil {
+				t.Fatal(i, err)
+			}
+		}
+		want := [3][]float32{{-0.5, 0}, {-0.5, 0}, {3, 4}} // the rate is 0.5·0.5·2
+		taken, updates, square := 2, 5, 25.0
+		if !counts {
+			want = [3][]float32{{1, 2}, {1, 2}, {1, 2}}
+			taken, updates, square = 0, 4, 7
+		}
+		for i, p := range list {
+			if !slices.Equal(p.Data().Float32s(), want[i]) {
+				t.Errorf("counts %v: %v, want %v", counts, p.Data(), want[i])
+			}
+		}
+		first, second := tr.params[list[0]], tr.params[list[1]]
+		if a.taken != taken || first.n != updates || second.n != updates || first.square != 7 || second.square != square || second.has != counts {
+			t.Errorf("counts %v: %d taken, %+v, %+v", counts, a.taken, first, second)
+		}
 	}
 }
 
