@@ -1,0 +1,132 @@
+package train
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// A classifier that alone was trained is fitted once more where that is wanted, there is a validation, and it was fitted.
+func TestRefit(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct{ wanted, judged, fitted, want bool }{
+		{true, true, true, true}, {false, true, true, false}, {true, false, true, false}, {true, true, false, false}, {false, false, true, false}, {false, true, false, false}, {true, false, false, false},
+	} {
+		g := layered(t)
+		cut, err := divide(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		tu := &tuning{FineTuner: FineTuner{Refit: c.wanted}, g: g, fit: points(t, 30), cut: cut, views: 2, say: func(s string) { said += s }}
+		if c.judged {
+			tu.val = points(t, 9)
+		}
+		if c.fitted {
+			if tu.seen, err = cut.look(ctx, tu.fit, 2, 0, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := snap(g)
+		if err := tu.refit(ctx); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+		changed := false
+		for p, d := range before {
+			changed = changed || !slices.Equal(p.Data().Float32s(), d.Float32s())
+		}
+		want := ""
+		if c.want {
+			want = "head: fitted once more, to all 39 samples"
+		}
+		if changed != c.want || said != want {
+			t.Errorf("%+v: fitted %v, said %q", c, changed, said)
+		}
+	}
+}
+
+// Targets that a classifier is fitted to: one class for each sample, a scalar of integers.
+func TestSingleClasses(t *testing.T) {
+	scalar := tensor.New(tensor.FromScalar(int64(2)))
+	for name, c := range map[string]struct {
+		set  data.Set[data.Sample]
+		want bool
+	}{
+		"a class": {data.Of(data.Sample{Y: []*tensor.Dense{scalar}}), true}, "two": {data.Of(data.Sample{Y: []*tensor.Dense{scalar, scalar}}), false}, "none": {data.Of(data.Sample{}), false},
+		"a list": {data.Of(data.Sample{Y: []*tensor.Dense{dtype.New(dtype.Int64, 1)}}), false}, "a number": {data.Of(data.Sample{Y: []*tensor.Dense{tensor.New(tensor.FromScalar(float32(2)))}}), false},
+		"unreadable": {unreadable{os.ErrNotExist}, false},
+	} {
+		if got := (&tuning{fit: c.set}).singleClasses(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// What a model without a classifier, or targets that are no classes, leave to do: all layers, or nothing where the classifier alone was wanted.
+func TestHeadFirstSkips(t *testing.T) {
+	ctx := context.Background()
+	numbersOnly := data.Map(points(t, 12), func(s data.Sample, _ *rand.Rand) (data.Sample, error) {
+		s.Y = []*tensor.Dense{numbered(t, 1, 2, 3)}
+		return s, nil
+	})
+	for name, c := range map[string]struct {
+		policy Policy
+		fit    data.Set[data.Sample]
+		fitted bool
+		want   string
+	}{
+		"classes": {Auto, points(t, 12), true, ""}, "from scratch": {FromScratch, points(t, 12), false, ""}, "numbers": {Auto, numbersOnly, false, ""}, "numbers in full": {Full, numbersOnly, false, ""},
+		"the classifier alone": {HeadOnly, points(t, 12), true, ""}, "numbers alone": {HeadOnly, numbersOnly, false, "train: head-only is for classifiers and a class for each sample: freeze what is not to be trained instead"},
+	} {
+		tu := &tuning{FineTuner: FineTuner{Policy: c.policy, New: true}, g: layered(t), fit: c.fit, say: func(string) {}}
+		err := tu.headFirst(ctx)
+		if (tu.seen != nil) != c.fitted || (tu.began != nil) != c.fitted || (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%s: fitted %v, %v", name, tu.seen != nil, err)
+		}
+		if c.fitted && tu.views != 4 {
+			t.Errorf("%s: %d views", name, tu.views)
+		}
+	}
+}
+
+// What a run says, and to whom: events to Log and Observe, by the first of several processes.
+func TestTuningSays(t *testing.T) {
+	var log, seen []string
+	note := func(list *[]string) func(Event) {
+		return func(e Event) {
+			if e.Kind == Note {
+				*list = append(*list, e.Text)
+			}
+		}
+	}
+	c := Config{Log: note(&log), Observe: note(&seen), Epochs: 1, Rule: optim.SGD{LR: 0.01}}
+	if _, err := (FineTuner{Policy: HeadOnly, New: true, Config: c}).FineTune(context.Background(), layered(t), points(t, 30), points(t, 6)); err != nil {
+		t.Fatal(err)
+	}
+	if len(log) != 1 || !strings.HasPrefix(log[0], "head: fitted to the features of 30 samples, accuracy ") || !slices.Equal(log, seen) {
+		t.Errorf("%q\n%q", log, seen)
+	}
+	clear(log)
+	log, seen = nil, nil
+	onRanks(2, func(r *ranks) {
+		own := c
+		own.Communicator = r.comm
+		if r.rank > 0 {
+			own.Log, own.Observe = func(e Event) { t.Errorf("rank 1 says %q", e.Text) }, nil
+		}
+		if _, err := (FineTuner{Policy: HeadOnly, New: true, Config: own}).FineTune(context.Background(), layered(t), points(t, 30), nil); err != nil {
+			t.Error(err)
+		}
+	})
+	if len(log) != 1 {
+		t.Errorf("two ranks say %q", log)
+	}
+}
