@@ -68,17 +68,20 @@ func TestSquares(t *testing.T) {
 	}
 }
 
+// couple is a batch of two samples of two numbers, whose targets are 0, 1 and 1, 1.
+func couple(t *testing.T, x ...float32) data.Sample {
+	t.Helper()
+	b, err := data.Collate([]data.Sample{{X: []*tensor.Dense{numbered(t, x[:2]...)}, Y: []*tensor.Dense{numbered(t, 0, 1)}}, {X: []*tensor.Dense{numbered(t, x[2:]...)}, Y: []*tensor.Dense{numbered(t, 1, 1)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // A group that is cut off by an edit, by a failure or by numbers that are none is forgotten: statistics and gradients are as before it.
 func TestGroupIsForgotten(t *testing.T) {
 	ctx := context.Background()
-	sample := func(x ...float32) data.Sample {
-		b, err := data.Collate([]data.Sample{{X: []*tensor.Dense{numbered(t, x[:2]...)}, Y: []*tensor.Dense{numbered(t, 0, 1)}}, {X: []*tensor.Dense{numbered(t, x[2:]...)}, Y: []*tensor.Dense{numbered(t, 1, 1)}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	good, huge := sample(1, 2, 3, -1), sample(3e38, 1, -3e38, 2)
+	good, huge := couple(t, 1, 2, 3, -1), couple(t, 3e38, 1, -3e38, 2)
 	values := func(g *nn.Graph) map[string][]byte {
 		all := map[string][]byte{}
 		for p := range g.Params() {
@@ -147,6 +150,61 @@ func TestLeastAlone(t *testing.T) {
 	for threads, want := range map[int]int{1: 60, 2: 30, 4: 15, 16: 3} {
 		if got := leastAlone(params, threads); got != want {
 			t.Errorf("%d threads: %d, want %d", threads, got, want)
+		}
+	}
+}
+
+// Flush makes an update of what was accumulated, says so, and nothing where there is nothing; one that fails is none.
+func TestFlush(t *testing.T) {
+	stop := errors.New("stop")
+	for _, failing := range []bool{false, true} {
+		var told []StepInfo
+		c := Config{Accumulate: 3, Rule: optim.SGD{LR: 0.1}, Schedule: optim.StepLR{Every: 1, Gamma: 0.5}, Log: Quiet, OnStep: func(s StepInfo) error { told = append(told, s); return nil }}
+		if failing {
+			c.OnGradient = func(*nn.Param, *tensor.Dense) error { return stop }
+		}
+		tr, err := New(normalized(t), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.Flush(); err != nil || len(told) != 0 {
+			t.Errorf("nothing: %v, %v", told, err)
+		}
+		for round := range 2 {
+			for range 2 {
+				if _, err := tr.Step(context.Background(), couple(t, 1, 2, 3, 5)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			told = nil
+			err := tr.Flush()
+			switch {
+			case failing && (!errors.Is(err, stop) || len(told) != 0 || tr.progress.Step != 0 || tr.Micro != 0):
+				t.Errorf("%v, %+v, %+v", err, told, tr.progress)
+			case !failing && (err != nil || len(told) != 1 || !told[0].Updated || told[0].Step != round+1 || !(told[0].Norm > 0) || told[0].Rate != math.Pow(0.5, float64(round)) || tr.Micro != 2*round+2):
+				t.Errorf("%v, %+v, %+v", err, told, tr.progress)
+			}
+		}
+	}
+}
+
+// Gradients that are used where the engine has them are given back after the step, and those of a trainer are not kept.
+func TestGradientsAreGivenBack(t *testing.T) {
+	for name, c := range map[string]Config{"whole": {Whole: true}, "on arrival": {}, "clipped": {ClipNorm: 1}} {
+		c.Rule, c.Log = optim.SGD{LR: 0.1}, Quiet
+		tr, err := New(normalized(t), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := tr.Step(context.Background(), couple(t, 1, 2, 3, 5)); err != nil {
+				t.Fatal(err)
+			}
+			for p, s := range tr.params {
+				if s.grad != nil || s.has || tr.lent != nil {
+					t.Errorf("%s: the gradient of %s is kept", name, p.Name())
+				}
+			}
 		}
 	}
 }

@@ -75,6 +75,7 @@ func TestEvaluatedBatches(t *testing.T) {
 		{"N", Config{Batch: 4}, 8, "[4 4]", 4 * 204. / 8, "", ""}, {"N", Config{Batch: 4}, 9, "[4 4 1]", 4 * 285. / 9, "", ""}, {"N", Config{}, 33, "[32 1]", 4 * 12529. / 33, "", ""}, {"N", Config{Batch: 6, MicroBatch: 3}, 8, "[3 3 2]", 4 * 204. / 8, "", ""},
 		{"4", Config{}, 8, "[4 4]", 4 * 204. / 8, "", ""}, {"4", Config{}, 9, "[4 4]", 4 * 204. / 8, "", "the model fixes the batch to 4: the last 1 samples of 9 were not validated"},
 		{"4", Config{}, 3, "[]", 0, "train: 3 samples do not fill a batch of 4, which the model fixes", ""}, {"N", Config{}, 0, "[]", 0, "train: there are no samples to evaluate", ""},
+		{"4", Config{Batch: 3}, 8, "[]", 0, "train: input x: the model fixes the batch to 4, Batch is 3: free it with Edit.Input or Loader.Inputs", ""},
 	} {
 		m := &seeing{}
 		var notes []string

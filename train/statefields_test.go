@@ -198,11 +198,7 @@ func TestSaveBetweenSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := func(tr *Trainer) StepInfo {
-		b, err := data.Collate([]data.Sample{{X: []*tensor.Dense{numbered(t, 1, 2)}, Y: []*tensor.Dense{numbered(t, 0, 1)}}, {X: []*tensor.Dense{numbered(t, 3, -2)}, Y: []*tensor.Dense{numbered(t, 2, 1)}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := tr.Step(ctx, b)
+		info, err := tr.Step(ctx, couple(t, 1, 2, 3, -2))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -217,9 +217,8 @@ func (t *Trainer) handBack() {
 		return
 	}
 	for _, p := range t.group.order {
-		if s := t.params[p]; s != nil {
-			s.grad, s.has = nil, false
-		}
+		s := t.params[p]
+		s.grad, s.has = nil, false
 	}
 	t.lent.Release()
 	t.lent = nil
