@@ -60,6 +60,13 @@ func TestCalibration(t *testing.T) {
 	if got := m.Result()["ece"]; math.Abs(got-want) > 1e-6 || len(m.Count) != 15 || m.Count[8]+m.Count[9] != 4 || m.Count[11]+m.Count[12] != 6 {
 		t.Errorf("ece %v, want %v, counts %v", got, want, m.Count)
 	}
+	m = &train.Calibration{Bins: 2} // probabilities that rounding takes above 1 are in the last bin, 0.5 is in the first
+	if err := m.Add(floats32([]float32{1.0005, 0, 0.5, 0.5}, 2, 2), classes64(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if m.Result(); !slices.Equal(m.Count, []int{1, 1}) || m.Right[1] != 1 || m.Sure[0] != 0.5 {
+		t.Errorf("%+v", m)
+	}
 }
 
 func isPNG(t *testing.T, write func(b *bytes.Buffer) error) {
