@@ -35,7 +35,7 @@ func Set(g *nn.Graph, tensors map[string]*tensor.Dense) (fresh []string, err err
 		for _, p := range list {
 			d := tensors[p.Name()]
 			switch {
-			case d != nil && p.Data() != nil && d.Dtype() == p.Data().Dtype() && d.Shape().Eq(p.Data().Shape()):
+			case d != nil && p.Data() != nil && d.Dtype() == p.Data().Dtype() && slices.Equal(d.Shape(), p.Data().Shape()):
 				e.SetData(p.Value(), d)
 			case d != nil || p.Role() != nn.Constant:
 				fresh = append(fresh, p.Name())

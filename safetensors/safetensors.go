@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -96,7 +95,10 @@ func Read(r io.Reader) (map[string]*tensor.Dense, error) {
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: %w", err)
 	}
-	names := slices.SortedFunc(maps.Keys(header), func(a, b string) int { return header[a].Offsets[0] - header[b].Offsets[0] })
+	names := slices.SortedFunc(maps.Keys(header), func(a, b string) int {
+		x, y := header[a].Offsets, header[b].Offsets
+		return slices.Compare(x[:], y[:]) // a tensor without elements begins where the next one does
+	})
 	out, at := map[string]*tensor.Dense{}, 0
 	for _, name := range names {
 		x := header[name]
@@ -153,12 +155,13 @@ func (x entry) read(r io.Reader) (*tensor.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n > math.MaxInt/8 || x.Offsets[1]-x.Offsets[0] != n*t.Size() || x.Offsets[1] < x.Offsets[0] {
-		return nil, fmt.Errorf("%v%v does not take the %d bytes of %v", t, x.Shape, x.Offsets[1]-x.Offsets[0], x.Offsets)
+	size := x.Offsets[1] - x.Offsets[0]
+	if size/t.Size() != n || size%t.Size() != 0 {
+		return nil, fmt.Errorf("%v%v does not take the %d bytes of %v", t, x.Shape, size, x.Offsets)
 	}
 	var b bytes.Buffer // grows with what is there
-	if got, err := io.CopyN(&b, r, int64(n*t.Size())); err != nil {
-		return nil, fmt.Errorf("has %d bytes of %d: %w", got, n*t.Size(), err)
+	if got, err := io.CopyN(&b, r, int64(size)); err != nil {
+		return nil, fmt.Errorf("has %d bytes of %d: %w", got, size, err)
 	}
 	if t == dtype.Bool {
 		for _, c := range b.Bytes() {
