@@ -319,7 +319,7 @@ func (t *Trainer) restore(path string, content []byte) error {
 		if from == nil {
 			return &op.Error{Stage: "train", Input: name, Err: fmt.Errorf("is not in %s: the checkpoint is of another model or configuration", path)}
 		}
-		if from.Dtype() != to.Dtype() || !from.Shape().Eq(to.Shape()) {
+		if from.Dtype() != to.Dtype() || !slices.Equal(from.Shape(), to.Shape()) {
 			return &op.Error{Stage: "train", Input: name, Want: op.TypeOf(to), Got: op.TypeOf(from), Err: fmt.Errorf("in %s", path)}
 		}
 		copies = append(copies, [2]*tensor.Dense{to, from})
@@ -371,7 +371,7 @@ func (t *Trainer) readBest() error {
 	}
 	for p, d := range t.best {
 		from := stored[p.Name()]
-		if from == nil || from.Dtype() != d.Dtype() || !from.Shape().Eq(d.Shape()) {
+		if from == nil || from.Dtype() != d.Dtype() || !slices.Equal(from.Shape(), d.Shape()) {
 			return &op.Error{Stage: "train", Input: p.Name(), Want: op.TypeOf(d), Err: fmt.Errorf("is not in %s: it is of another model", path)}
 		}
 		assign(d, from)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/graft-ml/graft/internal/disk"
@@ -108,7 +109,7 @@ func (t *tuning) floor() (snapshot, error) {
 	}
 	all := snap(t.g)
 	for p, d := range s {
-		if to := all[p]; to != nil && to.Shape().Eq(d.Shape()) {
+		if to := all[p]; to != nil && slices.Equal(to.Shape(), d.Shape()) {
 			assign(to, d)
 		}
 	}

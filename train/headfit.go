@@ -199,7 +199,7 @@ func snap(g *nn.Graph) snapshot {
 // restore puts the copies back.
 func (s snapshot) restore() {
 	for p, d := range s {
-		if p.Data() != nil && p.Data().Shape().Eq(d.Shape()) {
+		if p.Data() != nil && slices.Equal(p.Data().Shape(), d.Shape()) {
 			assign(p.Data(), d)
 			p.Changed()
 		}

@@ -246,10 +246,10 @@ func TestSaveBetweenSteps(t *testing.T) {
 
 // The best epoch's model is wanted back whole: each parameter by its name, type and shape.
 func TestReadBest(t *testing.T) {
-	scaled := func(name string, typ op.DType, n int) *nn.Graph {
+	scaled := func(name string, typ op.DType, dims ...int) *nn.Graph {
 		g := nn.New("scaled")
 		if err := g.Edit(func(e *nn.Edit) {
-			e.Output("y", e.Node(op.Plain("Mul"), e.Input("x", fmt.Sprintf("%v[N,%d]", typ, n)), e.ParamOf(name, typ, initial.Ones{}, n)).Out(0))
+			e.Output("y", e.Node(op.Plain("Mul"), e.Input("x", fmt.Sprintf("%v[1]", typ)), e.ParamOf(name, typ, initial.Ones{}, dims...)).Out(0))
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -260,6 +260,7 @@ func TestReadBest(t *testing.T) {
 		ok    bool
 	}{
 		"the same": {scaled("w", dtype.Float32, 2), true}, "another name": {scaled("v", dtype.Float32, 2), false}, "another type": {scaled("w", dtype.Float64, 2), false}, "another shape": {scaled("w", dtype.Float32, 1), false},
+		"a column": {scaled("w", dtype.Float32, 2, 1), false},
 	} {
 		g := scaled("w", dtype.Float32, 2)
 		tr, err := New(g, Config{Dir: t.TempDir(), Log: Quiet})
