@@ -31,7 +31,7 @@ func isRandom(v *nn.Value, feed nn.Feed) bool {
 func draws(n *nn.Node, feed nn.Feed) bool {
 	if c := n.Call(); c != nil {
 		for i, v := range n.Inputs() {
-			if x, ok := feed[v.Name()]; ok && v != nil {
+			if x, ok := feed[v.Name()]; ok { // a missing input has no name
 				c.Known[i].Value = x
 			}
 		}
