@@ -73,6 +73,7 @@ type tuning struct {
 	say      func(string)
 	out      Outcome
 
+	isCheap    bool // plans for all layers can be tried several times
 	tried      int  // plans that were compared
 	unmirrored bool // fit mirrors images no more
 	headIsBest bool // samples held out found all layers no better

@@ -11,6 +11,7 @@ import (
 // rates that a pretrained model's layers are trained at, for AdamW
 const (
 	gentlest, gentle = 1e-4, 5e-4
+	brisk            = 1e-3
 	boldest          = 1e-2
 	peak             = 3 // times the rate finder's suggestion, which is for a constant rate: a cycle is there only for a while
 )
@@ -79,7 +80,7 @@ func (t *tuning) rate(ctx context.Context, perSample float64) (float64, error) {
 }
 
 // race tries plans on samples held out, each for half of its epochs, and keeps the one that does best there: plans of different
-// boldness where that is cheap, else the one that is made for trained models.
+// boldness where that is cheap, else the one that is made for trained models, at the rate that was found and at a brisk one.
 func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 	bold, mild := t.plan, t.plan
 	bold.Rate, bold.Spread = min(boldest, max(found, 1e-4)), 1
@@ -89,29 +90,26 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 	if t.Policy == FromScratch {
 		t.plan = bold
 	}
-	isCheap := epoch*float64(t.plan.Epochs) <= cheap
+	t.isCheap = epoch*float64(t.plan.Epochs) <= cheap
 	alone := t.val == nil && t.seen == nil // nothing was fitted yet: there is nothing to compare with
-	if t.Policy == FromScratch || alone || !isCheap && (t.Policy == Full || t.valSize() >= fewJudges) {
+	if t.Policy == FromScratch || alone {
 		t.say("all layers: " + t.plan.String())
 		return nil
 	}
-	plans := []recipe{mild}
-	if isCheap {
+	plans := []recipe{mild, mild}
+	plans[1].Rate = brisk
+	if t.isCheap {
 		plans = t.alternatives(mild, bold)
 	}
 	if err := t.rehearse(ctx, plans); err != nil {
 		return err
 	}
-	text := ""
-	if t.tried > 1 {
-		text = fmt.Sprintf(", the best of %d in half of the epochs", t.tried)
-	}
-	if t.Policy == Auto && !t.plan.Raced && (!isCheap || t.val == nil) {
+	if t.Policy == Auto && !t.plan.Raced && (!t.isCheap || t.val == nil) {
 		t.headIsBest = true
 		t.say("all layers: no better than the classifier alone on samples that were held out")
 		return nil
 	}
-	t.say(fmt.Sprintf("all layers: %s%s", t.plan, text))
+	t.say(fmt.Sprintf("all layers: %s, the best of %d in half of the epochs", t.plan, t.tried))
 	return nil
 }
 
@@ -131,9 +129,8 @@ func (t *tuning) alternatives(mild, bold recipe) []recipe {
 	return plans
 }
 
-// rehearse trains by each plan for half of its epochs, and takes the one with the least loss on the samples held out. A single plan,
-// that for trained models, has to be no worse than the classifier alone: with all epochs, and with the samples that were held out, it
-// does better than here.
+// rehearse trains by each plan for half of its epochs, and takes the one with the least loss on the samples held out. What is
+// expensive has to be no worse than the classifier alone: with all epochs, and with the samples that were held out, it does better than here.
 func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 	whole := snap(t.g)
 	defer whole.restore()
@@ -170,9 +167,9 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 		}
 		if err == nil && got.figures["loss"] < least {
 			least, t.plan = got.figures["loss"], p
-			t.plan.Raced = got.better(alone) || len(plans) == 1 && got.even(alone)
+			t.plan.Raced = got.better(alone) || !t.isCheap && got.even(alone)
 		}
-		if next, ok := bolder(t.plan, plans); ok && i == len(plans)-1 {
+		if next, ok := bolder(t.plan, plans); ok && t.isCheap && i == len(plans)-1 {
 			plans = append(plans, next)
 		}
 	}
@@ -191,18 +188,26 @@ func bolder(best recipe, plans []recipe) (recipe, bool) {
 	return best, best.Rate < 0.05
 }
 
-// raceSets are what plans are compared on: the validation, and where that is small a part of the training set. A classifier that
-// was fitted to that part is fitted anew without it.
+// rehearsed bounds the samples that expensive plans are compared with, and on.
+const rehearsed = 500
+
+// raceSets are what plans are compared on: the validation, and where that is small, or the plans are expensive, a part of the training
+// set. A classifier that was fitted to that part is fitted anew without it.
 func (t *tuning) raceSets(ctx context.Context) (fit, held data.Set[data.Sample], err error) {
-	if t.valSize() >= fewJudges {
+	if t.isCheap && t.valSize() >= fewJudges {
 		return t.fit, t.val, nil
 	}
 	order := data.Order(t.fit.Len(), t.Config.Seed, 0)
 	out, in := order[:len(order)*3/10], order[len(order)*3/10:]
+	judges := data.Order(t.valSize(), t.Config.Seed, 0)
+	if !t.isCheap {
+		out, in = out[:min(len(out), rehearsed)], in[:min(len(in), rehearsed)]
+		judges = judges[:min(len(judges), rehearsed-len(out))]
+	}
 	fit = data.Subset(t.fit, in)
 	held = plain{data.Subset(t.fit, out)}
-	if t.val != nil {
-		held = data.Concat(held, t.val)
+	if len(judges) > 0 {
+		held = data.Concat(held, data.Subset(t.val, judges))
 	}
 	if t.seen != nil && len(in) > 0 {
 		_, err = t.cut.fitHead(ctx, t.g, t.seen.of(in, t.views), t.views, t.Config.Seed, t.loss())

@@ -1,0 +1,125 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// What is expensive to train is compared at two rates with the classifier alone, whoever judges; its plan for trained models
+// keeps all but the rate.
+func TestRaceOfExpensive(t *testing.T) {
+	for _, c := range []struct {
+		policy Policy
+		judges int
+		found  float64
+		rates  []float64
+		tried  int
+	}{
+		{policy: Auto, judges: 12, found: 1e-5, rates: []float64{1e-4, 1e-3}, tried: 2},
+		{policy: Auto, judges: 120, found: 1e-4, rates: []float64{3e-4, 1e-3}, tried: 2},
+		{policy: Full, judges: 120, found: 1, rates: []float64{5e-4, 1e-3}, tried: 2},
+		{policy: Auto, found: 1, rates: []float64{5e-4}},
+		{policy: FromScratch, judges: 12, found: 2e-3, rates: []float64{2e-3}},
+	} {
+		g := layered(t)
+		var said []string
+		tune := &tuning{FineTuner: FineTuner{Policy: c.policy, Config: Config{Log: Quiet, Epochs: 4}}, g: g, fit: points(t, 60), say: func(s string) { said = append(said, s) }}
+		if c.judges > 0 {
+			tune.val = points(t, c.judges)
+		}
+		before := snap(g)
+		tune.plan = tune.draft(60, 1e12)
+		if err := tune.race(context.Background(), c.found, 1e12); err != nil {
+			t.Fatal(err)
+		}
+		p := tune.plan
+		if tune.isCheap || tune.tried != c.tried || !slices.ContainsFunc(c.rates, func(r float64) bool { return r > p.Rate*0.999 && r < p.Rate*1.001 }) {
+			t.Errorf("%+v: %d tried, rate %v", c, tune.tried, p.Rate)
+		}
+		text := ""
+		if c.tried > 0 {
+			text = fmt.Sprintf(", the best of %d in half of the epochs", c.tried)
+		}
+		if len(said) != 1 || said[0] != "all layers: "+p.String()+text && !tune.headIsBest || tune.headIsBest && c.policy != Auto {
+			t.Errorf("%+v: said %q", c, said)
+		}
+		if scratch := c.policy == FromScratch; p.HoldStatistics == scratch || (p.Spread == 1) != scratch {
+			t.Errorf("%+v: %+v", c, p)
+		}
+		for x, d := range before {
+			if !slices.Equal(x.Data().Float32s(), d.Float32s()) {
+				t.Errorf("%+v: %s has changed", c, x.Name())
+			}
+		}
+	}
+}
+
+// Where all layers are clearly worse on samples held out, the classifier alone stays, if the policy may choose.
+func TestRaceIsLost(t *testing.T) {
+	for _, policy := range []Policy{Auto, Full} {
+		g, right := layered(t), points(t, 150)
+		if _, err := Fit(context.Background(), g, Config{Rule: optim.Adam{LR: 0.01}, Epochs: 60, Log: Quiet}, right, nil); err != nil {
+			t.Fatal(err)
+		}
+		wrong := data.Map(points(t, 60), func(s data.Sample, _ *rand.Rand) (data.Sample, error) {
+			s.Y = []*tensor.Dense{tensor.New(tensor.FromScalar((s.Y[0].Int64s()[0] + 1) % 3))}
+			return s, nil
+		})
+		said := ""
+		tune := &tuning{FineTuner: FineTuner{Policy: policy, Config: Config{Log: Quiet, Epochs: 300}}, g: g, fit: wrong, val: right, say: func(s string) { said += s }}
+		tune.plan = tune.draft(60, 1e12)
+		if err := tune.race(context.Background(), 1e-3, 1e12); err != nil {
+			t.Fatal(err)
+		}
+		if lost := policy == Auto; tune.headIsBest != lost || tune.plan.Raced || strings.HasPrefix(said, "all layers: no better than the classifier alone on samples") != lost {
+			t.Errorf("policy %q: %s", policy, said)
+		}
+	}
+}
+
+// Sets that plans are compared on: bounded where plans are expensive, of different samples.
+func TestRaceSetsBounded(t *testing.T) {
+	for _, c := range []struct {
+		n, judges int
+		isCheap   bool
+		fit, held int
+	}{
+		{10, 0, true, 7, 3}, {10, 1, true, 7, 4}, {10, 99, true, 7, 102}, {10, 100, true, 10, 100},
+		{10, 100, false, 7, 103}, {1000, 150, false, 500, 450}, {1000, 300, false, 500, 500}, {3000, 300, false, 500, 500}, {3000, 99, true, 2100, 999},
+	} {
+		at := func(i int) data.Sample { return data.Sample{X: []*tensor.Dense{numbered(t, float32(i))}} }
+		var all []data.Sample
+		for i := range c.n + c.judges {
+			all = append(all, at(i))
+		}
+		tune := &tuning{fit: data.Of(all[:c.n]...), isCheap: c.isCheap}
+		if c.judges > 0 {
+			tune.val = data.Of(all[c.n:]...)
+		}
+		fit, held, err := tune.raceSets(context.Background())
+		if err != nil || fit.Len() != c.fit || held.Len() != c.held {
+			t.Fatalf("%+v: %d to fit, %d held out, %v", c, fit.Len(), held.Len(), err)
+		}
+		seen := map[float32]bool{}
+		for _, s := range []data.Set[data.Sample]{fit, held} {
+			for i := range s.Len() {
+				v, err := s.At(i, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen[v.X[0].Float32s()[0]] = true
+			}
+		}
+		if len(seen) != c.fit+c.held {
+			t.Errorf("%+v: %d samples", c, len(seen))
+		}
+	}
+}
