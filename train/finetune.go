@@ -27,11 +27,11 @@ const (
 // is fitted to them, by logistic regression with a cross-validated decay where it is linear in their means. Then all layers:
 // AdamW with a base rate that a short run of RateFinder suggests, the first layer's a tenth of the last's, weight decay
 // on matrices and kernels alone, one cycle with warm-up, label smoothing, and an average of the weights that is what is
-// judged. Running statistics stay as they are while there are few samples. Models that are cheap to run try several rates for
-// half of the time first, one that was never trained from its own weights, too. Where few samples validate, plans are tried on a
-// part of the training set that is held out: what is expensive to train goes on only if the answers or the losses there improve
-// by more than the standard error of paired samples, and is undone where the validation is clearly worse. Many samples that
-// validate decide by themselves.
+// judged. Running statistics stay as they are while there are few samples. Rates are compared before: each is trained at for half of
+// the epochs, and the least loss on samples held out decides. Models that are cheap to run try several, one that was never trained
+// from its own weights, too; others the suggested one and 1e-3, on up to 500 samples of the training set, judged by others of it and
+// of the validation. What is expensive goes on only if the right answers there are not fewer than the classifier's alone by more than
+// the standard error of paired samples, and is undone where a few samples that validate are clearly worse, or many are no better.
 type FineTuner struct {
 	Policy Policy   // which parts are trained; zero: what suits
 	Head   *nn.Head // a new classifier; nil: the model keeps its own

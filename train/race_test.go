@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -81,6 +82,30 @@ func TestRaceIsLost(t *testing.T) {
 		}
 		if lost := policy == Auto; tune.headIsBest != lost || tune.plan.Raced || strings.HasPrefix(said, "all layers: no better than the classifier alone on samples") != lost {
 			t.Errorf("policy %q: %s", policy, said)
+		}
+	}
+}
+
+// What changes nothing is no improvement: it goes on where it is expensive, as all epochs and samples do better, and where samples that
+// validate decide afterwards.
+func TestRaceIsEven(t *testing.T) {
+	for _, cost := range []float64{0, 1e12} {
+		g := layered(t)
+		c := Config{Log: Quiet, Epochs: 4, Rule: optim.SGD{LR: 1e-30}}
+		tune := &tuning{FineTuner: FineTuner{Config: c}, g: g, fit: points(t, 60), val: points(t, 12), say: func(string) {}}
+		tune.plan = tune.draft(60, cost)
+		if err := tune.race(context.Background(), 1e-4, cost); err != nil {
+			t.Fatal(err)
+		}
+		if isCheap := cost == 0; tune.isCheap != isCheap || tune.plan.Raced == isCheap || tune.headIsBest || !isCheap && math.Abs(tune.plan.Rate-3e-4) > 1e-12 {
+			t.Errorf("cost %v: %+v, %d tried", cost, tune.plan, tune.tried)
+		}
+	}
+	// The limit of what is cheap, in multiply-adds of all epochs.
+	for cost, isCheap := range map[float64]bool{1e11: true, 1.0001e11: false} {
+		tune := &tuning{FineTuner: FineTuner{Policy: FromScratch}, g: layered(t), fit: points(t, 6), plan: recipe{Epochs: 4}, say: func(string) {}}
+		if err := tune.race(context.Background(), 1e-4, cost); err != nil || tune.isCheap != isCheap {
+			t.Errorf("%v: cheap %v, %v", cost, tune.isCheap, err)
 		}
 	}
 }
