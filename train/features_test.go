@@ -278,7 +278,8 @@ func TestGained(t *testing.T) {
 		raced, want   bool
 	}{
 		{answers(5, 10, 1), answers(8, 10, 1), false, true}, {answers(5, 10, 1), answers(5, 10, 1), false, false}, {answers(5, 10, 1), answers(5, 10, 1), true, true},
-		{answers(5, 10, 1), answers(3, 10, 1), true, false}, {answers(5, 10, 1), answers(4, 10, 1), true, true}, {answers(5, 10, 1), answers(4, 10, 0.5), false, false},
+		{answers(5, 10, 1), answers(1, 10, 1), true, true}, {answers(5, 10, 1), answers(0, 10, 1), true, false}, {answers(5, 10, 1), answers(4, 10, 1), true, true},
+		{answers(5, 10, 1), answers(5, 10, math.NaN()), true, false}, {answers(5, 10, 1), answers(5, 10, math.Inf(1)), true, false}, {answers(5, 10, 1), answers(4, 10, 0.5), false, false},
 	} {
 		tune := &tuning{}
 		tune.plan.Raced = c.raced

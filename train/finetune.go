@@ -31,7 +31,7 @@ const (
 // the epochs, and the least loss on samples held out decides. Models that are cheap to run try several, one that was never trained
 // from its own weights, too; others the suggested one and 1e-3, on up to 500 samples of the training set, judged by others of it and
 // of the validation. What is expensive goes on only if the right answers there are not fewer than the classifier's alone by more than
-// the standard error of paired samples, and is undone where a few samples that validate are clearly worse, or many are no better.
+// the standard error of paired samples, and is undone where of a few samples that validate fewer are right by more than two standard errors, or many are no better.
 type FineTuner struct {
 	Policy Policy   // which parts are trained; zero: what suits
 	Head   *nn.Head // a new classifier; nil: the model keeps its own

@@ -53,11 +53,14 @@ func (v verdict) even(w verdict) bool {
 
 // worse reports whether so many fewer of v's answers are right that chance does not explain it, or v is no model any more.
 func (v verdict) worse(w verdict) bool {
-	if !finite(v.figures["loss"]) {
-		return true
-	}
 	gained, lost := v.changes(w)
-	return exceeds(lost-gained, gained+lost)
+	return !finite(v.figures["loss"]) || exceeds(lost-gained, gained+lost)
+}
+
+// clearlyWorse is worse by more than two standard errors.
+func (v verdict) clearlyWorse(w verdict) bool {
+	gained, lost := v.changes(w)
+	return !finite(v.figures["loss"]) || exceeds(lost-gained, 4*(gained+lost))
 }
 
 // changes are how many answers are right in v alone, and in w alone.
@@ -96,7 +99,7 @@ func (t *tuning) gained(before, after verdict) bool {
 	case t.valSize() >= fewJudges || len(before.answers) == 0 || len(before.answers) != len(after.answers):
 		return better(after.figures, before.figures, t.valSize())
 	case t.plan.Raced:
-		return !after.worse(before)
+		return !after.clearlyWorse(before)
 	}
 	return after.better(before)
 }
