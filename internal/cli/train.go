@@ -74,7 +74,7 @@ cross-entropy for classes and the mean squared error for measurements, unless --
 
 How to train is chosen, printed, and need not be said: the classifier first, on features that are computed
 once; then all layers, at a rate found by trying, those near the input at lower ones, for as long as the size
-of the data calls for; the model never ends up worse on the validation data than with the first part alone.
+of the data calls for; what the validation data find clearly worse than the first part alone is undone.
 --head-only stops after the first part, --full keeps the second whatever comes of it, --from-scratch is for models
 that were never trained, --policy names one of these. Whoever sets the optimizer, rate, schedule, warm-up, weight decay,
 averaging, accumulation or what is frozen has a run of these settings instead, as with --policy manual.
