@@ -43,13 +43,13 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 	case isTable(path):
 		return p.tableOf(g, path, notes)
 	case ext == ".npz" || ext == ".npy":
-		return arraysOf(g, path, notes)
+		return p.arraysOf(ctx, g, path, notes)
 	case ext == ".jsonl" || ext == ".ndjson" || ext == ".json":
 		b, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		return objectsOf(g, path, b, p.texts)
+		return p.objectsOf(g, path, b)
 	}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && filepath.Ext(path) != "" && !data.IsImage(path) {
 		return nil, fmt.Errorf("%s: want a picture, a folder of pictures, a table (.csv, .tsv), arrays (.npz, .npy), JSON lines (.jsonl), or - for standard input", path)
@@ -64,7 +64,7 @@ func (p *prediction) standardInput(g *nn.Graph, notes io.Writer) (*sampleSource,
 		return nil, err
 	}
 	if t := bytes.TrimSpace(b); len(t) > 0 && (t[0] == '{' || t[0] == '[') {
-		return objectsOf(g, "standard input", b, p.texts)
+		return p.objectsOf(g, "standard input", b)
 	}
 	f, release, err := disk.Scratch("graft-*.csv")
 	if err != nil {
@@ -98,16 +98,44 @@ func (p *prediction) tableOf(g *nn.Graph, path string, notes io.Writer) (*sample
 	for _, line := range strays(c.table) {
 		fmt.Fprintln(notes, line)
 	}
-	return &sampleSource{
+	return p.scaled(&sampleSource{
 		n: c.table.Len(), columns: c.table.Names, raw: c.table.Raw,
 		name: func(i int) string { return fmt.Sprint(i + 1) },
 		feed: func(_ context.Context, index []int) (nn.Feed, error) { return c.schema.Feed(c.table, index) },
-	}, nil
+	}, path, g)
 }
 
-// arraysOf reads arrays by the names of the inputs, or the only one.
-func arraysOf(g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
+// arraysOf reads arrays by the names of the inputs, or the only one. Bytes of the shape of pictures are prepared as pictures are,
+// other numbers by --mean, --std and --range.
+func (p *prediction) arraysOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
+	read, err := readArrays(g, path, notes)
+	if err != nil {
+		return nil, err
+	}
+	if x := pixelArray(g, read); x != nil {
+		return p.pixelsOf(ctx, g, x, notes)
+	}
 	all := nn.Feed{}
+	for _, v := range g.Inputs() {
+		d, note, err := suited(v, read[v.Name()])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if note != "" {
+			fmt.Fprintf(notes, "%s: %s\n", path, note)
+		}
+		all[v.Name()] = d
+	}
+	s, err := stackedSource(all, path)
+	if err != nil {
+		return nil, err
+	}
+	return p.scaled(s, path, g)
+}
+
+// readArrays are the arrays of a file by the names of the inputs, as they are stored.
+func readArrays(g *nn.Graph, path string, notes io.Writer) (map[string]*tensor.Dense, error) {
+	all := map[string]*tensor.Dense{}
 	for _, v := range g.Inputs() {
 		var x value
 		var err error
@@ -125,16 +153,13 @@ func arraysOf(g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) 
 		if err != nil {
 			return nil, err
 		}
-		d, note, err := suited(v, x)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		if note != "" {
-			fmt.Fprintf(notes, "%s: %s\n", path, note)
+		d, ok := x.(*tensor.Dense)
+		if !ok {
+			return nil, fmt.Errorf("%s: input %s: a %T, want an array of numbers", path, v.Name(), x)
 		}
 		all[v.Name()] = d
 	}
-	return stackedSource(all, path)
+	return all, nil
 }
 
 // suited converts an array to the element type of an input.
@@ -186,12 +211,16 @@ func pickStrings(s *dtype.Strings, index []int) *dtype.Strings {
 }
 
 // objectsOf reads JSON objects, one after the other or in a list; keys are the model's columns or inputs.
-func objectsOf(g *nn.Graph, path string, b []byte, t *texts) (*sampleSource, error) {
+func (p *prediction) objectsOf(g *nn.Graph, path string, b []byte) (*sampleSource, error) {
 	rows, err := objects(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return rowSource(g, path, rows, t)
+	s, err := rowSource(g, path, rows, p.texts)
+	if err != nil || takesPictures(g) {
+		return s, err
+	}
+	return p.scaled(s, path, g)
 }
 
 func objects(b []byte) (rows []map[string]any, err error) {

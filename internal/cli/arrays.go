@@ -20,11 +20,14 @@ func (d *dataset) arrays(path string) (s samples, err error) {
 	if err != nil {
 		return s, err
 	}
-	if x, y := all["x"], all["y"]; x != nil && y != nil && x.Dtype() == tensor.Uint8 && x.Dims() > 2 && takesPictures(d.graph) {
-		if s.tensors, err = data.Images(x, y); err == nil {
-			s.pixels = true
-			return s, nil
+	if x := pixelArray(d.graph, all); x != nil {
+		y, err := d.answers(path, all, &s)
+		if err != nil {
+			return s, err
 		}
+		p, err := pixelSamples(path, x, y)
+		p.classes = s.classes
+		return p, err
 	}
 	var x []*tensor.Dense
 	for _, v := range d.graph.Inputs() {

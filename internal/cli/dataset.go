@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -46,6 +47,7 @@ type dataset struct {
 	seed    uint64
 
 	classes                 []string           // names; nil where the data have none
+	numeric                 *scaling           // how numbers that are not pictures are prepared; nil: they are not
 	pictures                *train.Preparation // how pictures are prepared; nil for other data
 	graph                   *nn.Graph          // the model that the data are for
 	notes                   []string           // what was done to the data, to be printed
@@ -98,6 +100,7 @@ type samples struct {
 	tags    *data.Tagged
 	tensors data.Set[data.Sample]
 	pixels  bool // tensors are pictures, from 0 to 1
+	still   bool // of pixels: the targets have places in the pictures, which stay as they are
 	classes []string
 	bad     []data.BadItem // pictures whose masks cannot be read, which masks lacks
 }
@@ -139,6 +142,12 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 	if data.IsMaskFolder(spec) {
 		s.masks, s.bad, err = data.ReadableMasks(spec)
 		return s, err
+	}
+	if info, err := os.Stat(spec); err == nil && !info.IsDir() {
+		if data.IsImage(spec) {
+			return s, fmt.Errorf("%s is one picture: want a folder with a folder of pictures for each class; graft predict answers for one", spec)
+		}
+		return s, fmt.Errorf("%s: want a folder of pictures, a table (.csv, .tsv), arrays (.npz), JSON lines (.jsonl), a CIFAR file (.bin), or IMAGES,LABELS", spec)
 	}
 	if s.folders, err = data.Folder(spec); err != nil {
 		return s, err
@@ -311,7 +320,7 @@ func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 	d.tagged = s.tags != nil
 	if s.folders == nil && s.masks == nil && s.tags == nil && !(s.pixels && takesPictures(g)) {
 		var err error
-		s.tensors, err = d.numbers(d.data, s.tensors)
+		s.tensors, err = d.numbers(g, d.data, s.tensors)
 		return err
 	}
 	if !takesPictures(g) {
@@ -386,6 +395,9 @@ func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample
 		return s.folders.Split(share, d.pictures.Preprocess)
 	}
 	fit, val = data.Split(s.tensors, share, d.seed)
+	if s.pixels && d.pictures != nil && s.still {
+		return d.pictures.Prepare(fit), d.pictures.Prepare(val)
+	}
 	if s.pixels && d.pictures != nil {
 		return d.pictures.Vary(fit), d.pictures.Prepare(val)
 	}
@@ -499,6 +511,9 @@ func (d *dataset) describe(e *nn.Edit) {
 			e.Failf("%v", err)
 		}
 		e.SetMeta(train.MetaPreparation, how)
+	}
+	if d.numeric != nil {
+		d.numeric.describe(e)
 	}
 	if d.texts != nil {
 		d.texts.describe(e)

@@ -93,6 +93,10 @@ func tensorOf(t dtype.DType, flat []any, dims []int) (value, error) {
 			if floats[i], ints[i] = f, int(n); err != nil && t.IsInteger() {
 				return nil, fmt.Errorf("%s is not a whole number, which %v takes", x, t)
 			}
+		case nil:
+			return nil, fmt.Errorf("null, want a number")
+		case string:
+			return nil, fmt.Errorf("%q is a text, want a number", x)
 		default:
 			return nil, fmt.Errorf("%v is a %T, want a number", x, x)
 		}

@@ -188,7 +188,7 @@ func TestPredictMistakes(t *testing.T) {
 		"predict two.onnx bad.jsonl":                                           "bad.jsonl: object 1: the text ends in the middle",
 		"predict two.onnx other.jsonl":                                         "no value for input x; the model has the inputs [x float32[N,2]]",
 		"predict two.onnx uneven.jsonl":                                        "input x: a list of lists of unequal length, [1] and [2]",
-		"predict two.onnx word.jsonl":                                          "input x: two is a string, want a number",
+		"predict two.onnx word.jsonl":                                          `input x: "two" is a text, want a number`,
 		"predict two.onnx bad.png":                                             "which take no pictures",
 		"predict digits.onnx none":                                             "none: no pictures in this folder",
 		"predict digits.onnx bad.png":                                          "none of 1 samples can be read; the first: data: ",

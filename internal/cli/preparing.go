@@ -178,26 +178,11 @@ func channelsOf(gray bool) string {
 	return "three channels"
 }
 
-// numbers prepares samples that are not pictures; flags that are for pictures alone are refused.
-func (p preparing) numbers(what string, s data.Set[data.Sample]) (data.Set[data.Sample], error) {
-	for _, f := range []string{"preset", "bgr", "size", "crop"} {
-		if p.changed(f) {
-			return nil, fmt.Errorf("--%s is for pictures, which %s does not hold; --mean, --std and --range prepare numbers", f, what)
-		}
-	}
-	if !p.changed("mean", "std", "range") {
-		return s, nil
-	}
-	check := data.Preprocess{Std: p.std}
-	if len(p.std) > 1 {
-		check.Std = p.std[:1]
-	}
-	for _, v := range p.std {
-		if check.Std = []float64{v}; check.Check() != nil {
-			return nil, fmt.Errorf("--std %v: want numbers that can be divided by", p.std)
-		}
-	}
-	return data.Scale(s, p.white, p.mean, p.std), nil
+// forPictures are the flags that mean nothing for other numbers.
+var forPictures = []string{"preset", "bgr", "size", "crop"}
+
+func notPictures(flag, what string) error {
+	return fmt.Errorf("--%s is for pictures, which %s does not hold; --mean, --std and --range prepare numbers", flag, what)
 }
 
 // preparation says in lines how pictures are prepared, and which flag settles a guess.

@@ -186,13 +186,20 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 			return nil, err
 		}
 		defer f.Close()
-		return onnxio.ReadNPY(f)
+		x, err := onnxio.ReadNPY(f)
+		if err != nil {
+			return nil, err
+		}
+		return r.numbersOf(file, x)
 	case ".npz":
 		x, note, err := fromArchive(file, v.Name(), len(g.Inputs()) == 1)
 		if note != "" {
 			fmt.Fprintln(r.notes, note)
 		}
-		return x, err
+		if err != nil {
+			return nil, err
+		}
+		return r.numbersOf(file, x)
 	case ".pb":
 		f, err := os.Open(file)
 		if err != nil {
@@ -234,6 +241,9 @@ func fromArchive(file, name string, alone bool) (x value, note string, err error
 		return x, "", nil
 	}
 	names := slices.Sorted(maps.Keys(all))
+	if x := all["x"]; x != nil && alone {
+		return x, "", nil
+	}
 	if len(names) != 1 || !alone {
 		return nil, "", fmt.Errorf("%s: no array for input %s; it has %s", file, name, strings.Join(names, ", "))
 	}

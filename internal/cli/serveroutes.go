@@ -133,6 +133,11 @@ func (h *endpoint) objects(ctx context.Context, rows []map[string]any) ([]answer
 	if err != nil {
 		return nil, err
 	}
+	if !takesPictures(h.b.g) {
+		if s, err = h.scaled(s, "request", h.b.g); err != nil {
+			return nil, err
+		}
+	}
 	feed, err := s.feed(ctx, upTo(s.n))
 	if err != nil {
 		return nil, err

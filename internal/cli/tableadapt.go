@@ -262,7 +262,7 @@ func (t *training) prepend(ctx context.Context, p *plan, in *nn.Value, size int)
 		return err
 	}
 	if n := features.Type().Shape[1].Size; n != size {
-		return fmt.Errorf("the table's columns %s give %d features, the model takes %d: --new tabular makes a network that fits", p.columns(), n, size)
+		return fmt.Errorf("the table's columns give %d features (%s), the model takes %d: --new tabular makes a network that fits", n, brief(append(oddities(p.table), prep.Describe()...)), size)
 	}
 	p.schema = prep.Schema
 	p.lines = append(p.lines, prep.Describe()...)

@@ -117,6 +117,9 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 	}
 	p := &plan{graph: known}
 	if known != nil {
+		if how, scaled := known.Meta()[metaScaling]; scaled {
+			return nil, fmt.Errorf("the model was trained on numbers prepared by --mean, --std and --range (%s): say so again, and they stay the same", how)
+		}
 		if r, err = p.suit(r, strings.EqualFold(t.loss, "bce")); err != nil {
 			return nil, err
 		}

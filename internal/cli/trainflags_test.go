@@ -17,7 +17,7 @@ import (
 func in(dir, line string) (string, error) {
 	var args []string
 	for _, a := range strings.Fields(line) {
-		for _, end := range []string{".csv", ".onnx", ".yaml", ".npz", "/", ".html", ".png", ".svg"} {
+		for _, end := range []string{".csv", ".onnx", ".yaml", ".npz", "/", ".html", ".png", ".svg", ".jsonl"} {
 			if strings.HasSuffix(a, end) && !strings.HasPrefix(a, "-") {
 				a = filepath.Join(dir, a)
 				break

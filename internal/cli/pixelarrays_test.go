@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+)
+
+// spots writes an archive of eight pictures of 8×8 pixels, bytes, four of them bright above and four below, with the targets y.
+func spots(t *testing.T, path, name string, last bool, y *tensor.Dense) {
+	t.Helper()
+	const n, side = 8, 8
+	x := make([]uint8, n*3*side*side)
+	for i := range n {
+		for k := range 3 * side * side {
+			row, channel := k%(side*side)/side, k/(side*side)
+			if last {
+				row, channel = k/(3*side), k%3
+			}
+			if (row < side/2) == (i%2 == 0) {
+				x[i*3*side*side+k] = uint8(180 + 30*channel)
+			}
+		}
+	}
+	shape := []int{n, 3, side, side}
+	if last {
+		shape = []int{n, side, side, 3}
+	}
+	archive(t, path, map[string]*tensor.Dense{name: tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x)), "y": y})
+}
+
+// Bytes of the shape of pictures are prepared as files are, by train, eval and predict, wherever the channels are, whatever the targets.
+func TestPixelArrays(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := in(dir, "new cnn --input 3,8,8 --classes 2 --width 4 --depth 1 -o cnn.onnx"); err != nil {
+		t.Fatal(out, err)
+	}
+	classes := tensor.New(tensor.WithShape(8), tensor.WithBacking([]int64{0, 1, 0, 1, 0, 1, 0, 1}))
+	spots(t, filepath.Join(dir, "first.npz"), "x", false, classes)
+	spots(t, filepath.Join(dir, "last.npz"), "x", true, classes)
+	spots(t, filepath.Join(dir, "short.npz"), "x", true, tensor.New(tensor.WithShape(7), tensor.WithBacking(make([]int64, 7))))
+	const train = " --val 0 --epochs 2 --batch 4 --lr 1e-2 --augment none --mean 0.4,0.5,0.6 --std 0.3 --range 1 --force -o out.onnx"
+	var answers []string
+	for _, data := range []string{"first.npz", "last.npz"} {
+		out, err := in(dir, "train cnn.onnx --data "+data+train)
+		if err != nil {
+			t.Fatal(out, err)
+		}
+		if out, err = in(dir, "predict out.onnx "+data+" --csv"); err != nil {
+			t.Fatal(out, err)
+		}
+		answers = append(answers, out)
+	}
+	if answers[0] != answers[1] || strings.Count(answers[0], "\n") != 9 || !strings.Contains(answers[0], ",1,0.") {
+		t.Errorf("channels first:\n%slast:\n%s", answers[0], answers[1])
+	}
+	for shape, still := range map[*tensor.Dense]bool{classes: false, tensor.New(tensor.WithShape(8, 8, 8), tensor.WithBacking(make([]int64, 512))): true} {
+		s, err := pixelSamples("a", tensor.New(tensor.WithShape(8, 8, 8), tensor.WithBacking(make([]uint8, 512))), []*tensor.Dense{shape})
+		if err != nil || !s.pixels || s.still != still {
+			t.Error(shape.Shape(), s.still, err)
+		}
+	}
+	expect(t, dir, [][3]string{
+		{"eval out.onnx --data last.npz", "accuracy   1\n", ""},
+		{"train cnn.onnx --data short.npz" + train, "", "short.npz: 8 pictures, targets of shape [7]: want one for each"},
+	})
+}
