@@ -20,16 +20,18 @@ type answerer struct {
 	computer
 	kind   string // classes, tags, yes, values, mask, picture, positions or arrays
 	labels []string
-	logits bool // of yes: the score is to go through a sigmoid
+	logits bool                 // of yes: the score is to go through a sigmoid
+	each   map[string]*answerer // of several outputs whose meaning is known; nil elsewhere
 }
 
 // answer is what a model says of one sample.
 type answer struct {
 	top     []choice
 	values  []float64
-	along   []choice // of a sequence: the class of each position, or of each word
-	words   []string // of along; nil where positions are not words
-	whole   nn.Feed  // of arrays: all outputs, without the batch axis
+	along   []choice          // of a sequence: the class of each position, or of each word
+	words   []string          // of along; nil where positions are not words
+	parts   map[string]answer // of several outputs, each by its name
+	whole   nn.Feed           // of arrays: all outputs, without the batch axis
 	picture *tensor.Dense
 	files   map[string]string // what was drawn
 	err     error             // the sample cannot be read
@@ -70,6 +72,9 @@ func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 	switch {
 	case !t.DType.IsFloat() || len(g.Outputs()) > 1:
 		a.kind = "arrays"
+		if a.each, err = eachOutput(g); err != nil {
+			return nil, err
+		}
 	case g.Meta()[metaTask] == "positions" && t.Rank() == 3:
 		a.kind = "positions"
 	case g.Meta()[metaTask] == "tags" && flat:
@@ -149,6 +154,9 @@ func (a *answerer) names() (names []string) {
 // read makes answers of the outputs.
 func (a *answerer) read(out nn.Feed) (list []answer, err error) {
 	names := a.names()
+	if a.each != nil {
+		return a.readEach(out, names)
+	}
 	d, ok := out[names[0]].(*tensor.Dense)
 	if a.kind == "arrays" || !ok || d.Dims() == 0 {
 		return apart(out, names)
@@ -157,6 +165,28 @@ func (a *answerer) read(out nn.Feed) (list []answer, err error) {
 	for i := range list {
 		if list[i], err = a.one(dtype.Pick(d, 0, []int{i})); err != nil {
 			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// readEach makes an answer of each output, by its name.
+func (a *answerer) readEach(out nn.Feed, names []string) (list []answer, err error) {
+	for _, name := range names {
+		d, ok := out[name].(*tensor.Dense)
+		if !ok || d.Dims() == 0 || list != nil && d.Shape()[0] != len(list) {
+			return nil, fmt.Errorf("output %s has the shape %v, want a row for each of the %d samples", name, out[name].Shape(), len(list))
+		}
+		if list == nil {
+			list = make([]answer, d.Shape()[0])
+		}
+		for i := range list {
+			if list[i].parts == nil {
+				list[i].parts = map[string]answer{}
+			}
+			if list[i].parts[name], err = a.each[name].one(dtype.Pick(d, 0, []int{i})); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return list, nil
@@ -278,6 +308,9 @@ func (x answer) fields(top int) map[string]any {
 	all := map[string]any{}
 	for name, v := range x.whole {
 		all[name] = asObject(onnxio.Named{Value: v}).nested()
+	}
+	for name, part := range x.parts {
+		all[name] = part.fields(top)
 	}
 	switch {
 	case x.top != nil:

@@ -91,6 +91,17 @@ func (p *prediction) tableOf(g *nn.Graph, path string, notes io.Writer) (*sample
 	if takesPictures(g) {
 		return nil, fmt.Errorf("%s is a table, the model takes pictures (input %v): want a picture or a folder of pictures", path, ports(g.Inputs())[0])
 	}
+	if p.answersByColumn(g, path) || g.Meta()[metaTargets] != "" {
+		t, schema, err := p.sideColumns(g, path, true)
+		if err != nil {
+			return nil, err
+		}
+		return &sampleSource{
+			n: t.Len(), columns: t.Names, raw: t.Raw,
+			name: func(i int) string { return fmt.Sprint(i + 1) },
+			feed: func(_ context.Context, index []int) (nn.Feed, error) { return schema.Feed(t, index) },
+		}, nil
+	}
 	c, err := p.dataset.columns(g, path, true)
 	if err != nil {
 		return nil, err

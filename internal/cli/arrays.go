@@ -65,11 +65,14 @@ func (d *dataset) answers(path string, all map[string]*tensor.Dense, s *samples)
 	if n := len(d.graph.Outputs()); len(names) > 1 && len(names) < n {
 		return nil, fmt.Errorf("%s: targets for %d of the outputs %v: want one for each, or a single one; it has %s", path, len(names), ports(d.graph.Outputs()), has)
 	}
+	if len(names) > 1 {
+		return d.severalArrays(path, names, all)
+	}
 	for _, name := range names {
+		if err := only(d.graph, name); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 		if all[name].Dtype() == tensor.String {
-			if len(names) > 1 {
-				return nil, fmt.Errorf("%s: array %s holds texts: where there are several targets want numbers, classes from 0", path, name)
-			}
 			y, err := d.named(path, all[name], s)
 			return []*tensor.Dense{y}, err
 		}

@@ -47,6 +47,7 @@ type dataset struct {
 	seed    uint64
 
 	classes                 []string           // names; nil where the data have none
+	outputs                 outputTargets      // what each of several outputs answers; nil: there is one target
 	numeric                 *scaling           // how numbers that are not pictures are prepared; nil: they are not
 	pictures                *train.Preparation // how pictures are prepared; nil for other data
 	graph                   *nn.Graph          // the model that the data are for
@@ -120,6 +121,9 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 		return s, err
 	}
 	if isTable(spec) {
+		if d.answersByColumn(d.graph, spec) {
+			return d.severalColumns(spec)
+		}
 		return d.packed(spec)
 	}
 	switch strings.ToLower(filepath.Ext(spec)) {
@@ -511,6 +515,9 @@ func (d *dataset) describe(e *nn.Edit) {
 			e.Failf("%v", err)
 		}
 		e.SetMeta(train.MetaPreparation, how)
+	}
+	if d.outputs != nil {
+		d.outputs.describe(e)
 	}
 	if d.numeric != nil {
 		d.numeric.describe(e)

@@ -136,7 +136,7 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 		return err
 	}
 	n, figures := 0, map[string]float64(nil)
-	if _, scaled := g.Meta()[metaScaling]; v.columnar() && !scaled {
+	if _, scaled := g.Meta()[metaScaling]; v.columnar() && !scaled && !v.answersByColumn(g, v.data) {
 		n, figures, list, err = v.table(ctx, g, list)
 	} else {
 		given := list

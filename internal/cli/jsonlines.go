@@ -30,7 +30,21 @@ func (d *dataset) lines(path string) (s samples, err error) {
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
+	has := func(name string) bool { _, ok := rows[0][name]; return ok }
+	if names := outputsIn(d.graph, has); names != nil && d.target == "" && d.texts == nil {
+		list, err := d.severalLines(rows, names)
+		if err == nil {
+			s.tensors, err = d.sequences(rows, list, path)
+		}
+		if err != nil {
+			return s, fmt.Errorf("%s: %w", path, err)
+		}
+		return s, nil
+	}
 	y, err := d.lineTargets(rows, &s)
+	if err == nil {
+		err = only(d.graph, y.name)
+	}
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
@@ -50,7 +64,7 @@ func (d *dataset) lines(path string) (s samples, err error) {
 		}
 		return s, nil
 	}
-	if s.tensors, err = d.sequences(rows, y, path); err != nil {
+	if s.tensors, err = d.sequences(rows, []lineTargets{y}, path); err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
@@ -58,8 +72,8 @@ func (d *dataset) lines(path string) (s samples, err error) {
 
 // sequences are the inputs of objects with their targets. Lengths may differ: in a batch they are filled up, inputs with zeros, classes
 // of positions with what no loss counts.
-func (d *dataset) sequences(rows []map[string]any, y lineTargets, path string) (data.Set[data.Sample], error) {
-	inputs := d.graph.Inputs()
+func (d *dataset) sequences(rows []map[string]any, ys []lineTargets, path string) (data.Set[data.Sample], error) {
+	inputs, y := d.graph.Inputs(), ys[0]
 	pad := &data.Padding{X: make([]float64, len(inputs))}
 	if y.unequal {
 		pad.Y = []float64{noClass}
@@ -88,7 +102,10 @@ func (d *dataset) sequences(rows []map[string]any, y lineTargets, path string) (
 			}
 			all[i].X = append(all[i].X, x)
 		}
-		if all[i].Y = y.of[i : i+1]; y.unequal && !slices.ContainsFunc(all[i].X, func(x *tensor.Dense) bool {
+		for _, y := range ys {
+			all[i].Y = append(all[i].Y, y.of[i])
+		}
+		if y.unequal && !slices.ContainsFunc(all[i].X, func(x *tensor.Dense) bool {
 			return x.Dims() > 0 && x.Shape()[0] == y.of[i].Shape()[0]
 		}) {
 			return nil, fmt.Errorf("object %d: the target %s has %d classes, which none of the inputs has positions for: input %s has the shape %v",

@@ -128,6 +128,20 @@ func (t *sheet) add(s *sampleSource, i int, x answer) error {
 			names, values = append(names, name), append(values, strconv.FormatFloat(v, 'g', 7, 64))
 		}
 	}
+	for _, output := range x.partNames() {
+		part := x.parts[output]
+		if part.top != nil {
+			names, values = append(names, output, output+" probability"), append(values, part.top[0].Label, share(part.top[0].Probability))
+			continue
+		}
+		for k, v := range part.values {
+			name := output
+			if len(part.values) > 1 {
+				name = fmt.Sprintf("%s %d", output, k)
+			}
+			names, values = append(names, name), append(values, strconv.FormatFloat(v, 'g', 7, 64))
+		}
+	}
 	for _, what := range slices.Sorted(maps.Keys(x.files)) {
 		names, values = append(names, what), append(values, x.files[what])
 	}

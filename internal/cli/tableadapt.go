@@ -262,7 +262,7 @@ func (t *training) prepend(ctx context.Context, p *plan, in *nn.Value, size int)
 		return err
 	}
 	if n := features.Type().Shape[1].Size; n != size {
-		return fmt.Errorf("the table's columns give %d features (%s), the model takes %d: --new tabular makes a network that fits", n, brief(append(oddities(p.table), prep.Describe()...)), size)
+		return fmt.Errorf("the table's columns give %d features (%s), the model takes %d: --new tabular makes a network that fits", n, firstLines(append(oddities(p.table), prep.Describe()...)), size)
 	}
 	p.schema = prep.Schema
 	p.lines = append(p.lines, prep.Describe()...)
@@ -275,6 +275,14 @@ func (t *training) prepend(ctx context.Context, p *plan, in *nn.Value, size int)
 		return nil
 	}
 	return g.Edit(func(e *nn.Edit) { e.Insert(e.Outputs()[0], p.unit.Layer()) })
+}
+
+// firstLines are the first few lines as a part of one.
+func firstLines(lines []string) string {
+	if len(lines) > 5 {
+		return fmt.Sprintf("%s … %d more", strings.Join(lines[:5], "; "), len(lines)-5)
+	}
+	return strings.Join(lines, "; ")
 }
 
 // yesOrNo reports whether a model ends in a Sigmoid.

@@ -20,7 +20,7 @@ func (d *dataset) columns(g *nn.Graph, path string, keep bool) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{graph: g}
-	if r, err = p.suit(r, true); err != nil {
+	if r, err = p.suit(r, path, true); err != nil {
 		return nil, err
 	}
 	r.KeepText = keep

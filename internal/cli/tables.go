@@ -120,7 +120,7 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 		if how, scaled := known.Meta()[metaScaling]; scaled {
 			return nil, fmt.Errorf("the model was trained on numbers prepared by --mean, --std and --range (%s): say so again, and they stay the same", how)
 		}
-		if r, err = p.suit(r, strings.EqualFold(t.loss, "bce")); err != nil {
+		if r, err = p.suit(r, t.data, strings.EqualFold(t.loss, "bce")); err != nil {
 			return nil, err
 		}
 	}
@@ -169,7 +169,7 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 
 // suit makes a reader read what a model asks for: the columns of its schema, the classes that it knows. With one score whole
 // numbers are measurements, unless the loss is binary.
-func (p *plan) suit(r table.Reader, binary bool) (table.Reader, error) {
+func (p *plan) suit(r table.Reader, path string, binary bool) (table.Reader, error) {
 	s, ok, err := table.ReadMeta(p.graph.Meta())
 	if err != nil {
 		return r, err
@@ -177,6 +177,9 @@ func (p *plan) suit(r table.Reader, binary bool) (table.Reader, error) {
 	if ok {
 		p.schema = s
 		return s.Reader(r), nil
+	}
+	if r.Target == "" && path != "-" {
+		r.Target = p.ownTarget(r, path)
 	}
 	if r.Classes, err = data.ReadLabels(p.graph.Meta()); err != nil {
 		return r, err
@@ -187,6 +190,25 @@ func (p *plan) suit(r table.Reader, binary bool) (table.Reader, error) {
 		}
 	}
 	return r, nil
+}
+
+// ownTarget is the column that has the name of the model's first output, where the last column, which is the target otherwise, is an
+// input of the model; "" elsewhere.
+func (p *plan) ownTarget(r table.Reader, path string) string {
+	rows, err := r.Open(path, "")
+	if err != nil {
+		return "" // which is said later
+	}
+	defer rows.Close()
+	out := p.graph.Outputs()
+	if len(out) == 0 || len(rows.Names) == 0 || !slices.Contains(rows.Names, out[0].Name()) {
+		return ""
+	}
+	last := rows.Names[len(rows.Names)-1]
+	if !slices.ContainsFunc(p.graph.Inputs(), func(v *nn.Value) bool { return v.Name() == last }) {
+		return ""
+	}
+	return out[0].Name()
 }
 
 // runTable trains on a table.

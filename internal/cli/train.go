@@ -228,7 +228,13 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 		return err
 	}
 	if t.columnar() {
-		return t.runTable(ctx, w, model)
+		several, err := t.severalAnswers(model)
+		if err != nil {
+			return err
+		}
+		if !several {
+			return t.runTable(ctx, w, model)
+		}
 	}
 	g, err := t.load(model)
 	if err != nil {
