@@ -79,6 +79,8 @@ func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 		a.kind = "positions"
 	case g.Meta()[metaTask] == "tags" && flat:
 		a.kind = "tags"
+	case g.Meta()[metaTask] == "mask" && t.Rank() == 4:
+		a.kind = "mask"
 	case t.Rank() == 4 && !flat && sized && (n == 1 || n == 3) && len(a.labels) != n:
 		a.kind = "picture"
 	case t.Rank() == 4 && !flat && sized && n > 1:

@@ -23,7 +23,7 @@ import (
 // dataHelp says what --data reads; it is part of the help of every command that has the flag.
 const dataHelp = `DATA is a folder of pictures by class (FOLDER/CLASS/*.jpg, or FOLDER/train/CLASS and
 FOLDER/val/CLASS), a folder of pictures and masks (FOLDER/images and FOLDER/masks, PNG files of the same names whose palette
-numbers or gray levels are the classes of pixels), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table
+numbers or gray levels are the classes of pixels), a folder of pictures and what is to be made of each (FOLDER/images and FOLDER/targets), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table
 (.csv, .tsv; the target is the last column, or --target), a table of picture files and their tags, a NumPy archive (.npz with an array
 by the name of each input, or x, and y), JSON lines (.jsonl, an object each with a value for each input, and y), or a CIFAR
 file (.bin). With --text the column of a table or the key of JSON lines that it names is text, which --tokenizer makes tokens of; a class for each word
@@ -53,6 +53,7 @@ type dataset struct {
 	graph                   *nn.Graph          // the model that the data are for
 	notes                   []string           // what was done to the data, to be printed
 	beside                  func() io.Writer   // where notes go when the output is not for them
+	blackWhite              bool               // of masks: the model gives one score for each pixel
 	segmented               int                // classes of masks; 0: there are none
 	pixelRows, pixelColumns int                // of the masks
 
@@ -98,6 +99,7 @@ var augmentations = []string{"none", "light", "moderate", "strong", "trivial"}
 type samples struct {
 	folders *data.Folders
 	masks   *data.Masks
+	pairs   *picturePairs
 	tags    *data.Tagged
 	tensors data.Set[data.Sample]
 	pixels  bool // tensors are pictures, from 0 to 1
@@ -152,6 +154,10 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 			return s, fmt.Errorf("%s is one picture: want a folder with a folder of pictures for each class; graft predict answers for one", spec)
 		}
 		return s, fmt.Errorf("%s: want a folder of pictures, a table (.csv, .tsv), arrays (.npz), JSON lines (.jsonl), a CIFAR file (.bin), or IMAGES,LABELS", spec)
+	}
+	if images, targets, ok := findPairs(spec); ok {
+		s.pairs, err = readPairs(images, targets)
+		return s, err
 	}
 	if s.folders, err = data.Folder(spec); err != nil {
 		return s, err
@@ -213,7 +219,7 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 
 // leaveBad finds pictures that cannot be decoded before training does, and leaves them out if they are few.
 func (d *dataset) leaveBad(ctx context.Context, path string, s *samples) error {
-	if s.folders == nil && s.masks == nil && s.tags == nil {
+	if s.folders == nil && s.masks == nil && s.tags == nil && s.pairs == nil {
 		return nil
 	}
 	if !(d.skipBad >= 0 && d.skipBad <= 1) {
@@ -244,6 +250,10 @@ func (d *dataset) leaveBad(ctx context.Context, path string, s *samples) error {
 		s.masks.Drop(bad...)
 		return nil
 	}
+	if s.pairs != nil {
+		s.pairs.drop(bad)
+		return nil
+	}
 	if s.tags != nil {
 		s.tags.Drop(bad...)
 		return nil
@@ -265,6 +275,9 @@ func (s *samples) corrupt(ctx context.Context) (bad []data.BadItem, n int, err e
 		n = len(s.masks.Items) + len(s.bad)
 		bad, err = s.masks.Corrupt(ctx)
 		return slices.Concat(s.bad, bad), n, err
+	case s.pairs != nil:
+		bad, err = s.pairs.corrupt(ctx)
+		return bad, len(s.pairs.of), err
 	case s.tags != nil:
 		bad, err = s.tags.Corrupt(ctx)
 		return bad, len(s.tags.Items), err
@@ -322,7 +335,7 @@ func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 		}
 	}
 	d.tagged = s.tags != nil
-	if s.folders == nil && s.masks == nil && s.tags == nil && !(s.pixels && takesPictures(g)) {
+	if s.folders == nil && s.masks == nil && s.tags == nil && s.pairs == nil && !(s.pixels && takesPictures(g)) {
 		var err error
 		s.tensors, err = d.numbers(g, d.data, s.tensors)
 		return err
@@ -333,6 +346,11 @@ func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 	found, err := d.settle(ctx, g, g.Inputs()[0].Type(), s.some)
 	if err != nil {
 		return err
+	}
+	if s.pairs != nil {
+		if err := s.pairs.suit(g, found.Preprocess); err != nil {
+			return err
+		}
 	}
 	found.Policy = data.Augmentation(strings.ToLower(d.augment))
 	if found.Policy == "moderate" {
@@ -371,6 +389,8 @@ func (s samples) some(base data.Preprocess) ([]*tensor.Dense, error) {
 		all = s.folders.All(plain)
 	} else if s.masks != nil {
 		all = s.masks.Pictures(plain)
+	} else if s.pairs != nil {
+		all = s.pairs.pictures(plain)
 	} else if s.tags != nil {
 		all = s.tags.Pictures(plain)
 	} else {
@@ -392,8 +412,15 @@ func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample
 	if s.tags != nil {
 		return s.tags.Split(share, d.seed, d.pictures.Preprocess)
 	}
+	if s.pairs != nil {
+		return s.pairs.split(share, d.seed, d.pictures.Preprocess)
+	}
 	if s.masks != nil {
-		return s.masks.Split(share, d.seed, d.pictures.Preprocess, d.pixelRows, d.pixelColumns)
+		fit, val = s.masks.Split(share, d.seed, d.pictures.Preprocess, d.pixelRows, d.pixelColumns)
+		if d.blackWhite {
+			return oneScore(fit), oneScore(val)
+		}
+		return fit, val
 	}
 	if s.folders != nil {
 		return s.folders.Split(share, d.pictures.Preprocess)
@@ -411,6 +438,12 @@ func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample
 func (d *dataset) all(s samples) data.Set[data.Sample] {
 	if s.tags != nil {
 		return s.tags.All(d.pictures.Preprocess)
+	}
+	if s.pairs != nil {
+		return s.pairs.all(d.pictures.Preprocess)
+	}
+	if s.masks != nil && d.blackWhite {
+		return oneScore(s.masks.All(d.pictures.Preprocess, d.pixelRows, d.pixelColumns))
 	}
 	if s.masks != nil {
 		return s.masks.All(d.pictures.Preprocess, d.pixelRows, d.pixelColumns)
@@ -527,6 +560,9 @@ func (d *dataset) describe(e *nn.Edit) {
 	}
 	if d.tagged {
 		e.SetMeta(metaTask, "tags")
+	}
+	if d.blackWhite {
+		e.SetMeta(metaTask, "mask")
 	}
 	if n, ok := scores(e.Outputs()); ok && d.segmented > 1 && n == d.segmented {
 		e.SetLabels(d.segmentNames()...)

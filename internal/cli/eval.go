@@ -141,7 +141,7 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 	} else {
 		given := list
 		n, figures, list, err = v.samples(ctx, g, given)
-		if o := v.opened; err != nil && (o.folders != nil || o.masks != nil || o.tags != nil) && ctx.Err() == nil { // perhaps for a corrupt picture
+		if o := v.opened; err != nil && (o.folders != nil || o.masks != nil || o.pairs != nil || o.tags != nil) && ctx.Err() == nil { // perhaps for a corrupt picture
 			v.decode, v.notes = true, nil
 			n, figures, list, err = v.samples(ctx, g, given)
 		}
@@ -171,7 +171,7 @@ func (v *evaluation) samples(ctx context.Context, g *nn.Graph, list []train.Metr
 		return 0, nil, nil, err
 	}
 	v.pictured(v.opened)
-	if v.tagged && list == nil {
+	if (v.tagged || v.blackWhite) && list == nil {
 		list = []train.Metric{&train.BinaryAccuracy{}}
 	}
 	if list, err = v.suit(list, g, set); err != nil {
@@ -223,7 +223,7 @@ func (v *evaluation) axis() int {
 func (v evaluation) suit(list []train.Metric, g *nn.Graph, set data.Set[data.Sample]) ([]train.Metric, error) {
 	readLogits(list, g)
 	n, ok := scores(g.Outputs())
-	if !ok || slices.ContainsFunc(v.metrics, func(name string) bool {
+	if !ok || v.blackWhite || slices.ContainsFunc(v.metrics, func(name string) bool {
 		return !classMetric(name)
 	}) {
 		return list, nil

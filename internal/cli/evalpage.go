@@ -142,6 +142,11 @@ func (v *evaluation) pictured(s samples) {
 		v.picture = func(i int) (image.Image, error) { return data.OpenImage(m.Items[i].Image) }
 		return
 	}
+	if p := s.pairs; p != nil {
+		v.names = func(i int) string { return p.of[i][0] }
+		v.picture = func(i int) (image.Image, error) { return data.OpenImage(p.of[i][0]) }
+		return
+	}
 	if !s.pixels {
 		return
 	}

@@ -120,6 +120,8 @@ func (v evaluation) found(n int, figures map[string]float64, list []train.Metric
 			m.Is, m.Said = v.class(c), v.class(r.losses.Said[i])
 		} else if v.segmented > 0 {
 			m.Is, m.Said, m.Sure = "mask", "", nil
+		} else if v.opened.pairs != nil {
+			m.Is, m.Said, m.Sure = "picture", "", nil
 		} else {
 			m.Is, m.Said, m.Sure = fmt.Sprintf("%.6g", r.losses.Want[i]), fmt.Sprintf("%.6g", r.losses.Sure[i]), nil
 		}

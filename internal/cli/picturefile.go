@@ -76,7 +76,7 @@ func (a *answerer) image(row *tensor.Dense) (image.Image, error) {
 		return nil, err
 	}
 	if a.kind == "mask" {
-		return mask(v, c, h, w), nil
+		return mask(v, c, h, w, a.border(v)), nil
 	}
 	scale := 255.0
 	for _, x := range v {
@@ -95,15 +95,22 @@ func (a *answerer) image(row *tensor.Dense) (image.Image, error) {
 	return img, nil
 }
 
-// mask is the class of each pixel: of one score per pixel, which side of one half it is on, or of zero for logits.
-func mask(v []float64, c, h, w int) image.Image {
-	img := image.NewPaletted(image.Rect(0, 0, w, h), palette(max(2, c)))
-	border := 0.5
+// border is what a pixel's only score is above for class 1: one half, or zero for logits, which other models than those trained on masks
+// show by numbers that are not probabilities.
+func (a *answerer) border(v []float64) float64 {
+	logits := a.g.Meta()[metaTask] == "mask" && a.logits
 	for _, x := range v {
-		if x < 0 || x > 1 {
-			border = 0
-		}
+		logits = logits || x < 0 || x > 1
 	}
+	if logits {
+		return 0
+	}
+	return 0.5
+}
+
+// mask is the class of each pixel: the best of several scores, or whether the only one is above the border.
+func mask(v []float64, c, h, w int, border float64) image.Image {
+	img := image.NewPaletted(image.Rect(0, 0, w, h), palette(max(2, c)))
 	for i := range h * w {
 		best := 0
 		if c == 1 && v[i] > border {

@@ -18,6 +18,12 @@ func (d *dataset) segments(g *nn.Graph, m *data.Masks) error {
 	if t.Rank() != 4 {
 		return fmt.Errorf("%s holds masks, the model gives %v: want scores for each pixel, [N, classes, height, width]", d.data, ports(g.Outputs())[0])
 	}
+	if n := t.Shape[1]; n.Known() && n.Size < m.Classes {
+		if n.Size != 1 || m.Classes != 2 {
+			return fmt.Errorf("%s has masks of %d classes, the model gives %v: want a score for each class of each pixel, or one of black and white", d.data, m.Classes, ports(g.Outputs())[0])
+		}
+		d.blackWhite = true
+	}
 	base, err := d.base(g.Inputs()[0].Type())
 	if err != nil {
 		return err

@@ -8,7 +8,8 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// metaTask is the key of a model's metadata that says what its scores are where that is not plain: tags, or positions of sequences.
+// metaTask is the key of a model's metadata that says what its scores are where that is not plain: tags, positions of sequences, or a
+// mask of one score for each pixel.
 const metaTask = "graft.task"
 
 // tagged reads a table of picture files and their tags. Where each has one, they are classes.
@@ -32,6 +33,12 @@ func tagged(path string) (s samples, err error) {
 
 // tagging makes the loss that of tags, which are yes or no each.
 func (t *training) tagging(g *nn.Graph) error {
+	if t.blackWhite {
+		if t.config.Loss == nil {
+			t.config.Loss = train.BCEWithLogits{}
+		}
+		return nil
+	}
 	if !t.tagged {
 		return nil
 	}

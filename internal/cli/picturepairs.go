@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
+)
+
+// picturePairs are pictures and what is to be made of each, a picture too.
+type picturePairs struct {
+	of     [][2]string // sorted
+	target data.Preprocess
+}
+
+// targetDirs are the names of a folder of pictures that are the targets of those in images.
+var targetDirs = []string{"targets", "target"}
+
+// findPairs finds the two folders in dir.
+func findPairs(dir string) (images, targets string, ok bool) {
+	find := func(names []string) string {
+		for _, n := range names {
+			if info, err := os.Stat(filepath.Join(dir, n)); err == nil && info.IsDir() {
+				return filepath.Join(dir, n)
+			}
+		}
+		return ""
+	}
+	images, targets = find([]string{"images", "image", "imgs", "inputs", "input"}), find(targetDirs)
+	return images, targets, images != "" && targets != ""
+}
+
+// readPairs pairs the pictures of two folders by their names, whatever their endings.
+func readPairs(images, targets string) (*picturePairs, error) {
+	named := func(dir string) (map[string]string, []string, error) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		of, list := map[string]string{}, []string(nil)
+		for _, e := range entries {
+			if name := e.Name(); !e.IsDir() && data.IsImage(name) && !strings.HasPrefix(name, ".") {
+				key := strings.TrimSuffix(name, filepath.Ext(name))
+				of[key], list = filepath.Join(dir, name), append(list, key)
+			}
+		}
+		return of, list, nil
+	}
+	x, list, err := named(images)
+	if err != nil {
+		return nil, err
+	}
+	y, _, err := named(targets)
+	if err != nil {
+		return nil, err
+	}
+	p := &picturePairs{}
+	for _, name := range list {
+		if y[name] == "" {
+			return nil, fmt.Errorf("%s has no picture of its name in %s", x[name], targets)
+		}
+		p.of = append(p.of, [2]string{x[name], y[name]})
+	}
+	if len(p.of) == 0 {
+		return nil, fmt.Errorf("%s: no pictures in it", images)
+	}
+	return p, nil
+}
+
+// suit makes the targets pictures as the model gives them, from 0 to 1: of the size and the channels of its output.
+func (p *picturePairs) suit(g *nn.Graph, in data.Preprocess) error {
+	if len(g.Outputs()) != 1 || g.Outputs()[0].Type().Rank() != 4 || !g.Outputs()[0].Type().DType.IsFloat() {
+		return fmt.Errorf("the data are pictures and what is to be made of them, the model gives %v: want one picture [N, channels, height, width]", ports(g.Outputs()))
+	}
+	sizes := g.Outputs()[0].Type().Sizes()
+	shape := in.Shape()
+	h, w := shape[1], shape[2]
+	if in.NHWC {
+		h, w = shape[0], shape[1]
+	}
+	if sizes[2] > 0 && sizes[3] > 0 {
+		h, w = sizes[2], sizes[3]
+	}
+	if c := sizes[1]; c != 1 && c != 3 {
+		return fmt.Errorf("the data are pictures and what is to be made of them, the model gives %v: want 1 or 3 channels", ports(g.Outputs())[0])
+	}
+	p.target = data.Preprocess{Size: h, Width: w, Crop: in.Crop, Gray: sizes[1] == 1}
+	return p.target.Check()
+}
+
+// set is the pairs at the given places; nothing about them is left to chance.
+func (p *picturePairs) set(in data.Preprocess, at []int) data.Set[data.Sample] {
+	return data.Map(data.Subset(data.Of(p.of...), at), func(pair [2]string, _ *rand.Rand) (data.Sample, error) {
+		x, err := in.Eval(data.Item{Path: pair[0], Class: -1}, nil)
+		if err != nil {
+			return x, err
+		}
+		y, err := p.target.Eval(data.Item{Path: pair[1], Class: -1}, nil)
+		return data.Sample{X: x.X, Y: y.X}, err
+	})
+}
+
+func (p *picturePairs) all(in data.Preprocess) data.Set[data.Sample] {
+	return p.set(in, upTo(len(p.of)))
+}
+
+// split holds back a share by chance.
+func (p *picturePairs) split(share float64, seed uint64, in data.Preprocess) (fit, val data.Set[data.Sample]) {
+	return data.Split(p.all(in), share, seed)
+}
+
+// pictures are those that go in, without targets.
+func (p *picturePairs) pictures(in data.Preprocess) data.Set[data.Sample] {
+	return data.Map(data.Of(p.of...), func(pair [2]string, _ *rand.Rand) (data.Sample, error) {
+		return in.Eval(data.Item{Path: pair[0], Class: -1}, nil)
+	})
+}
+
+// corrupt lists the pairs of which a picture cannot be decoded.
+func (p *picturePairs) corrupt(ctx context.Context) (bad []data.BadItem, err error) {
+	for k := range 2 {
+		f := data.Folders{}
+		for _, pair := range p.of {
+			f.Items = append(f.Items, data.Item{Path: pair[k], Class: -1})
+		}
+		list, err := f.Corrupt(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range list {
+			i := slices.IndexFunc(p.of, func(pair [2]string) bool { return pair[k] == b.Path })
+			if b.Path = p.of[i][0]; !slices.ContainsFunc(bad, func(x data.BadItem) bool { return x.Path == b.Path }) {
+				bad = append(bad, b)
+			}
+		}
+	}
+	return bad, nil
+}
+
+// drop leaves pairs out.
+func (p *picturePairs) drop(bad []data.BadItem) {
+	p.of = slices.DeleteFunc(p.of, func(pair [2]string) bool {
+		return slices.ContainsFunc(bad, func(b data.BadItem) bool { return b.Path == pair[0] })
+	})
+}
+
+// oneScore is a set whose masks, classes 0 and 1 of pixels, are what one score for each pixel is compared with.
+func oneScore(s data.Set[data.Sample]) data.Set[data.Sample] {
+	return data.Map(s, func(in data.Sample, _ *rand.Rand) (data.Sample, error) {
+		y := in.Y[0]
+		from := y.Int64s()
+		to := make([]float32, len(from))
+		for i, c := range from {
+			if c < 0 {
+				return in, fmt.Errorf("a mask has pixels of no class: want black and white, or a model with a score for each class")
+			}
+			to[i] = float32(c)
+		}
+		in.Y = []*tensor.Dense{tensor.New(tensor.WithShape(append([]int{1}, y.Shape()...)...), tensor.WithBacking(to))}
+		return in, nil
+	})
+}
