@@ -116,6 +116,9 @@ func TestSampleLosses(t *testing.T) {
 		{train.SampleLosses{}, []float32{0.25, 0.75, 0.5, 0.5}, 2, classes64(0, 1)[0], []float64{-math.Log(0.25), math.Log(2)}},
 		{train.SampleLosses{Logits: true}, []float32{0, 2}, 1, classes64(1, 0)[0], []float64{math.Log(2), math.Log(1 + math.Exp(2))}},
 		{train.SampleLosses{}, []float32{0.25, 0.75}, 1, classes64(1, 0)[0], []float64{-math.Log(0.25), -math.Log(0.25)}},
+		{train.SampleLosses{Each: true, Logits: true}, []float32{0, 2, -3, 1}, 2, floats32([]float32{1, 0, 0, 0.25}, 2, 2)[0],
+			[]float64{(math.Log(2) + math.Log(1+math.Exp(2))) / 2, (math.Log(1+math.Exp(-3)) + 0.25*math.Log(1+math.Exp(-1)) + 0.75*math.Log(1+math.Exp(1))) / 2}},
+		{train.SampleLosses{Each: true}, []float32{0.25, 0.75, 0.5, 0.875}, 2, floats32([]float32{0, 1, 1, 0}, 2, 2)[0], []float64{-math.Log(0.75), (math.Log(2) + math.Log(8)) / 2}},
 		{train.SampleLosses{}, []float32{1, 5}, 1, floats32([]float32{3, 5}, 2, 1)[0], []float64{4, 0}},
 	} {
 		m := c.m
@@ -127,6 +130,16 @@ func TestSampleLosses(t *testing.T) {
 				t.Errorf("%v: loss %v, want %v", c.x, m.Loss, c.want)
 			}
 		}
+	}
+	labels := train.SampleLosses{Each: true, Logits: true}
+	if err := labels.Add(floats32([]float32{0, 2, -3, 1, 4, -1}, 2, 3), floats32([]float32{1, 0, 0.5, 0, 0, 0}, 2, 3)); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(labels.Has, labels.Gets, labels.Said, labels.Is, labels.Sure, labels.Want); got != "[[0] []] [[1] [0 1]] [-1 -1] [-1 -1] [0 0] [0 0]" {
+		t.Error(got)
+	}
+	if err := labels.Add(floats32([]float32{0, 2, 1, 3}, 1, 1, 2, 2), floats32([]float32{1, 0, 0, 1}, 1, 1, 2, 2)); err != nil || len(labels.Loss) != 3 || labels.Has[2] != nil || labels.Gets[2] != nil {
+		t.Error(labels, err)
 	}
 	m := train.SampleLosses{Loss: []float64{1, math.NaN(), 3, 3, 0}}
 	if got := m.Worst(3); !slices.Equal(got, []int{1, 2, 3}) {

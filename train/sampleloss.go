@@ -11,15 +11,18 @@ import (
 
 // SampleLosses keeps the loss of each sample, in the order of the evaluation: which samples a model is most wrong about. Of
 // classes the loss is −log of the right one's probability, over scores or probabilities [N, C], of several positions their mean, or of one score of a yes; of
-// numbers the mean squared error. Its figures are none.
+// numbers the mean squared error, or with Each the binary cross-entropy. Its figures are none.
 type SampleLosses struct {
 	Logits bool // one score of a yes is a logit, no probability
+	Each   bool // each element of the target, 0 to 1, says yes or no of the output's, as several labels of a sample do
 
 	Loss []float64 // of each sample, in order
 	Said []int     // the class that was chosen; of several positions and of numbers -1
 	Is   []int     // the right class; of numbers -1
 	Sure []float64 // probability of the class that was chosen; of numbers the first of them
 	Want []float64 // of numbers: the first measured one
+	Has  [][]int   // of labels, [N, C] with Each: those that a sample has
+	Gets [][]int   // of labels: those that it is given
 }
 
 // Add implements Metric.
@@ -27,6 +30,9 @@ func (m *SampleLosses) Add(out, want []*tensor.Dense) error {
 	x, y, err := pair("losses", out, want)
 	if err != nil {
 		return err
+	}
+	if m.Each {
+		return m.each(out, want)
 	}
 	if dtype.Of(y.Dtype()).IsInteger() && x.Shape().TotalSize() >= 2*y.Shape().TotalSize() {
 		return m.classes(out, want)
@@ -90,6 +96,42 @@ func (m *SampleLosses) classes(out, want []*tensor.Dense) error {
 		m.Loss = append(m.Loss, ratio(sum, counted))
 		m.Said, m.Is = append(m.Said, said), append(m.Is, is)
 		m.Sure, m.Want = append(m.Sure, sure), append(m.Want, 0)
+	}
+	return nil
+}
+
+// each takes a yes or no for each element.
+func (m *SampleLosses) each(out, want []*tensor.Dense) error {
+	x, y, err := elements("losses", out, want)
+	if err != nil {
+		return err
+	}
+	n := batchOf(out[0])
+	if n == 0 {
+		return nil
+	}
+	k := len(x) / n
+	labels := out[0].Dims() == 2
+	for i := range n {
+		sum := 0.0
+		var has, gets []int
+		for j := range k {
+			p, t := x[i*k+j], y[i*k+j]
+			if m.Logits {
+				p = 1 / (1 + math.Exp(-p))
+			}
+			sum -= t*math.Log(max(p, math.SmallestNonzeroFloat64)) + (1-t)*math.Log(max(1-p, math.SmallestNonzeroFloat64))
+			if labels && t > 0.5 {
+				has = append(has, j)
+			}
+			if labels && p > 0.5 {
+				gets = append(gets, j)
+			}
+		}
+		m.Loss = append(m.Loss, ratio(sum, float64(k)))
+		m.Said, m.Is = append(m.Said, -1), append(m.Is, -1)
+		m.Sure, m.Want = append(m.Sure, 0), append(m.Want, 0)
+		m.Has, m.Gets = append(m.Has, has), append(m.Gets, gets)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/graft-ml/graft/nn"
@@ -80,7 +81,7 @@ func (v *evaluation) extra(list []train.Metric, g *nn.Graph, classes func() (boo
 		}
 	}
 	if v.worst > 0 {
-		add(&train.SampleLosses{Logits: !yesOrNo(g)})
+		add(&train.SampleLosses{Logits: !yesOrNo(g), Each: v.tagged || v.blackWhite})
 	}
 	return list, nil
 }
@@ -118,6 +119,8 @@ func (v evaluation) found(n int, figures map[string]float64, list []train.Metric
 		m := mistake{Sample: v.sample(i), Index: i, Loss: number(r.losses.Loss[i]), Sure: number(r.losses.Sure[i])}
 		if c := r.losses.Is[i]; c >= 0 {
 			m.Is, m.Said = v.class(c), v.class(r.losses.Said[i])
+		} else if v.tagged {
+			m.Is, m.Said, m.Sure = v.tagNames(r.losses.Has[i]), v.tagNames(r.losses.Gets[i]), nil
 		} else if v.segmented > 0 {
 			m.Is, m.Said, m.Sure = "mask", "", nil
 		} else if v.opened.pairs != nil {
@@ -136,6 +139,18 @@ func (v evaluation) sample(i int) string {
 		return v.names(i)
 	}
 	return fmt.Sprint(i)
+}
+
+// tagNames are the names of tags, none where there are none.
+func (v evaluation) tagNames(tags []int) string {
+	if len(tags) == 0 {
+		return "none"
+	}
+	var names []string
+	for _, c := range tags {
+		names = append(names, v.class(c))
+	}
+	return strings.Join(names, " ")
 }
 
 // class is the name of a class, its number where it has none.

@@ -70,6 +70,7 @@ func TestTags(t *testing.T) {
 		{"train plain.onnx --data several.csv -o tags.onnx" + how, "54 samples to train on, 6 to validate; classes: left, right", ""},
 		{"eval tags.onnx --data several.csv", "accuracy   1", ""},
 		{"eval tags.onnx --data several.csv --worst 2 -o page.html", "p", ""},
+		{"eval tags.onnx --data several.csv --worst 60", "left right  left right", ""},
 		{"predict tags.onnx p03.png --csv", "p03.png", ""},
 		{"train plain.onnx --data single.csv -o single.onnx" + how, "classes: n0, n1, n2", ""},
 		{"train plain.onnx --data several.csv --loss mse -o no.onnx" + how, "", "--loss mse: tags, of which a picture may have several, are for bce"},
