@@ -209,7 +209,10 @@ func batchNormTrain[T kernel.Float](m batchNorm, e epilogue.List) op.Kernel {
 		if variance == nil {
 			variance = scratch[T](x)(m.c)
 		}
-		if y := dtype.Elems[T](out[0]); y != nil {
+		if m.n*m.space == 0 { // a batch without elements has no statistics, and changes none
+			copy(mean, dtype.Elems[T](in[3]))
+			copy(variance, dtype.Elems[T](in[4]))
+		} else if y := dtype.Elems[T](out[0]); y != nil {
 			end := epilogue.AfterAffine[T](e, in)
 			norm.BatchNormTrain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), end, mean, variance, y)
 		} else {

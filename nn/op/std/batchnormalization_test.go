@@ -1,6 +1,7 @@
 package std_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -34,6 +35,16 @@ func TestBatchNormalization(t *testing.T) {
 	c.In[1] = optest.Rand(1, 4)
 	optest.Fails(t, c)
 	optest.Fails(t, optest.Case{Name: "outputs", Config: bn, In: args(2, 3, 4), Outputs: 5, Refusal: "has 5 outputs, want at most 3"})
+}
+
+// A batch without elements, of vectors or of planes, leaves the running statistics as they are.
+func TestBatchNormalizationOfNothing(t *testing.T) {
+	two := func(a, b float32) dtype.Value { return optest.Floats([]int{2}, a, b) }
+	for _, shape := range [][]int{{0, 2}, {0, 2, 3}, {3, 2, 0}} {
+		in := values(optest.Floats(shape), two(1, 2), two(3, 4), two(5, 6), two(7, 8))
+		optest.Run(t, optest.Case{Name: fmt.Sprint(shape), Config: std.BatchNormalizationConfig{TrainingMode: true, Momentum: number(0.75)}, In: in, Outputs: 3,
+			Want: values(optest.Floats(shape), two(5, 6), two(7, 8)), NoGrad: "no elements", NoCut: "statistics"})
+	}
 }
 
 // TestBatchNormalizationOutputs: before version 14 five outputs mean training, as in ONNX Runtime.
