@@ -238,7 +238,10 @@ func objects(b []byte) (rows []map[string]any, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	if t := bytes.TrimSpace(b); len(t) > 0 && t[0] == '[' {
-		return rows, d.Decode(&rows)
+		if err := d.Decode(&rows); err != nil {
+			return nil, fmt.Errorf("want a list of objects: %w", plainError(err))
+		}
+		return rows, nil
 	}
 	for {
 		var row map[string]any

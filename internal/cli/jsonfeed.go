@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/graft-ml/graft/nn"
@@ -88,6 +89,9 @@ func tensorOf(t dtype.DType, flat []any, dims []int) (value, error) {
 			f, err := x.Float64()
 			if err != nil {
 				return nil, fmt.Errorf("%s is not a number", x)
+			}
+			if t == dtype.Float32 && math.Abs(f) > math.MaxFloat32 {
+				return nil, fmt.Errorf("%s is beyond what %v holds", x, t)
 			}
 			n, err := x.Int64()
 			if floats[i], ints[i] = f, int(n); err != nil && t.IsInteger() {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -57,6 +58,10 @@ func (h *endpoint) metadata() map[string]any {
 
 // infer answers a request of the protocol.
 func (h *endpoint) infer(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Inference-Header-Content-Length") != "" {
+		reply(w, nil, errors.New("tensors in binary form are an extension of the protocol that is not among those of GET /v2: want data in JSON"))
+		return
+	}
 	var q kserveRequest
 	d := json.NewDecoder(r.Body)
 	d.UseNumber()
@@ -91,6 +96,14 @@ func (h *endpoint) infer(w http.ResponseWriter, r *http.Request) {
 // inputs makes a feed of a request's tensors. n is the number of samples.
 func (h *endpoint) inputs(list []kserveTensor) (feed nn.Feed, n int, err error) {
 	feed = nn.Feed{}
+	for k, t := range list {
+		if !slices.ContainsFunc(h.b.g.Inputs(), func(v *nn.Value) bool { return v.Name() == t.Name }) {
+			return nil, 0, fmt.Errorf("input %q: the model has the inputs %v", t.Name, ports(h.b.g.Inputs()))
+		}
+		if slices.ContainsFunc(list[:k], func(before kserveTensor) bool { return before.Name == t.Name }) {
+			return nil, 0, fmt.Errorf("input %q comes twice", t.Name)
+		}
+	}
 	for _, v := range h.b.g.Inputs() {
 		i := slices.IndexFunc(list, func(t kserveTensor) bool { return t.Name == v.Name() })
 		if i < 0 {
@@ -111,11 +124,6 @@ func (h *endpoint) inputs(list []kserveTensor) (feed nn.Feed, n int, err error) 
 		feed[t.Name] = x
 		if len(t.Shape) > 0 {
 			n = max(n, t.Shape[0])
-		}
-	}
-	for _, t := range list {
-		if feed[t.Name] == nil {
-			return nil, 0, fmt.Errorf("input %q: the model has the inputs %v", t.Name, ports(h.b.g.Inputs()))
 		}
 	}
 	return feed, n, nil

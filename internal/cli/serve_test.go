@@ -101,6 +101,9 @@ func TestServeTable(t *testing.T) {
 	}
 	for body, text := range map[string]string{
 		`{"inputs":[]}`: `no input "area"`,
+		strings.Replace(infer, `"name":"city"`, `"name":"citi"`, 1):      `input "citi": the model has the inputs [`,
+		strings.Replace(infer, `"name":"city"`, `"name":"area"`, 1):      `input "area" comes twice`,
+		strings.Replace(infer, "150.5", "1e39", 1):                       "input area: 1e39 is beyond what float32 holds",
 		strings.Replace(infer, "FP32", "INT64", 1):                       `input area: datatype "INT64", want FP32`,
 		strings.Replace(infer, "[1,1]", "[2,1]", 1):                      "input area: 1 elements for the shape [2 1]",
 		strings.Replace(infer, "}]}", `}],"outputs":[{"name":"z"}]}`, 1): `output "z": the model has probabilities`,
@@ -109,6 +112,23 @@ func TestServeTable(t *testing.T) {
 		if e, _ := got["error"].(string); code != 400 || !strings.Contains(e, text) {
 			t.Errorf("%.60s: %d %v, want %s", body, code, got, text)
 		}
+	}
+	binary, err := http.NewRequest(http.MethodPost, s.URL+"/v2/models/m/infer", strings.NewReader(infer+"\x00\x01"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.Header.Set("Inference-Header-Content-Length", fmt.Sprint(len(infer)))
+	r, err := http.DefaultClient.Do(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ = io.ReadAll(r.Body)
+	r.Body.Close()
+	if r.StatusCode != 400 || !strings.Contains(string(b), "tensors in binary form are an extension") {
+		t.Errorf("%d %s", r.StatusCode, b)
+	}
+	if code, got := post(t, s.URL+"/predict", "application/json", []byte("[1,2]")); code != 400 || got["error"] != "want a list of objects: number is not what belongs there" {
+		t.Error(code, got)
 	}
 	for path, text := range map[string]string{"/v2/health/ready": `"ready":true`, "/v2/models/m": `"platform":"onnx_graft"`, "/metrics": `graft_requests_total{code="200"}`, "/else": "POST /predict or /v2/models/m/infer"} {
 		r, err := http.Get(s.URL + path)
