@@ -67,7 +67,7 @@ var folderRead = regexp.MustCompile(`read (\S+): is a folder`)
 var notJSON = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go (?:struct field|value) \S*?\.?(\w+) of type \S+`)
 
 // wholeJSON is what it says of the whole text, and of lists.
-var wholeJSON = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go value of type \S+`)
+var wholeJSON = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go value of type (?:map\[string\]interface \{\}|\S+)`)
 
 // wanted is what its functions read.
 var wanted = map[string]string{"Int": "want a whole number", "Atoi": "want a whole number", "Uint": "want a whole number, 0 or more", "Float": "want a number", "Bool": "want true or false"}
