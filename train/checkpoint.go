@@ -310,7 +310,7 @@ func (t *Trainer) restore(path string, content []byte) error {
 	}
 	for p, s := range t.params {
 		if was, now := b.Rules[p.Name()], fmt.Sprintf("%T", s.plan.rule); was != "" && was != now {
-			return &op.Error{Stage: "train", Input: p.Name(), Want: was, Got: now, Err: fmt.Errorf("%s is of another optimizer", path)}
+			return fmt.Errorf("train: %s is of another optimizer, %s: the configuration has %s", path, was, now)
 		}
 	}
 	var copies [][2]*tensor.Dense

@@ -31,6 +31,7 @@ func plainError(err error) error {
 		return wanted[notNumbers.FindStringSubmatch(s)[1]]
 	})
 	text = broken.ReplaceAllString(text, "")
+	text = ofRules.ReplaceAllStringFunc(text, func(s string) string { return "--optimizer " + strings.ToLower(strings.TrimPrefix(s, "optim.")) })
 	text = noDuration.ReplaceAllString(text, "want a length of time, such as 5ms or 2s")
 	text = folderRead.ReplaceAllString(text, "$1 is a folder, want a file")
 	text = wholeJSON.ReplaceAllString(text, "$1 is not what belongs there")
@@ -56,6 +57,9 @@ var notNumbers = regexp.MustCompile(`strconv\.(?:Parse)?([A-Z][a-z]+): parsing "
 
 // broken is what package proto says of bytes that are none of its messages, with one of two kinds of space.
 var broken = regexp.MustCompile(`: proto:[ \x{a0}]cannot parse invalid wire-format data`)
+
+// ofRules are the types of optimizers.
+var ofRules = regexp.MustCompile(`\boptim\.[A-Z]\w*`)
 
 // noDuration is what package time says of text that is no length of time.
 var noDuration = regexp.MustCompile(`time: (?:invalid duration|missing unit in duration|unknown unit "[^"]*" in duration) "[^"]*"`)

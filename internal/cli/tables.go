@@ -266,7 +266,7 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
+	defer func() { err = errors.Join(err, end(), t.takeBack(err)) }()
 	history, err := t.fit(ctx, w, trunk.Rest, fit, val)
 	if err != nil {
 		return err

@@ -52,6 +52,7 @@ type training struct {
 	events, force      bool
 	asStored, reset    bool
 	recipe             string
+	earlier            []byte // of a run that goes on: its settings before
 	dryRun             bool
 	flagSet            *pflag.FlagSet
 	blend              *table.Blended // of a new network with a linear model; nil: none was tried
@@ -272,7 +273,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
+	defer func() { err = errors.Join(err, end(), t.takeBack(err)) }()
 	if t.policy != "manual" {
 		return t.fineTune(ctx, w, g, fit, val)
 	}

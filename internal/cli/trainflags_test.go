@@ -113,6 +113,8 @@ func TestRunFolders(t *testing.T) {
 		{run + "--epochs 1", "out.run holds another run: this one goes to " + filepath.Join(dir, "out-2.run"), ""},
 		{run + "--epochs 2 --lr 0.01 --resume", "the run goes on with other settings: epochs 1 → 2, lr default → 0.01", ""},
 		{run + "--epochs 2 --lr 0.01 --resume", "checkpoints, history and curves in " + filepath.Join(dir, "out-2.run"), ""},
+		{run + "--epochs 3 --lr 0.01 --optimizer adamax --resume", "optimizer default → adamax", "is of another optimizer, --optimizer adamw: the configuration has --optimizer adamax"},
+		{run + "--epochs 3 --lr 0.02 --resume", "the run goes on with other settings: epochs 2 → 3, lr 0.01 → 0.02\n", ""}, // not those of the run that was refused
 		{run + "--epochs 1 --force", "history and curves in " + filepath.Join(dir, "out.run"), ""},
 	})
 	found, err := filepath.Glob(filepath.Join(dir, "out.run", "events.*"))

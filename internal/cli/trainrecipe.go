@@ -164,6 +164,7 @@ func (t *training) keepSettings(f *pflag.FlagSet, model string) error {
 			return err
 		}
 		if err == nil {
+			t.earlier = then
 			if diff := differences(then, now); diff != "" {
 				t.notes = append(t.notes, "the run goes on with other settings: "+diff)
 			}
@@ -173,6 +174,19 @@ func (t *training) keepSettings(f *pflag.FlagSet, model string) error {
 		return fmt.Errorf("there is no place for checkpoints: %w", plainError(err))
 	}
 	return onnxio.WriteFile(path, func(w io.Writer) error { _, err := w.Write(now); return err })
+}
+
+// takeBack brings the earlier settings of a run back that could not be gone on with: err says why, and nothing was trained.
+func (t *training) takeBack(err error) error {
+	if err == nil || t.earlier == nil {
+		return nil
+	}
+	state, stateErr := os.Stat(filepath.Join(t.config.Dir, "last.state"))
+	recipe, recipeErr := os.Stat(filepath.Join(t.config.Dir, settingsFile))
+	if stateErr != nil || recipeErr != nil || state.ModTime().After(recipe.ModTime()) {
+		return nil
+	}
+	return onnxio.WriteFile(filepath.Join(t.config.Dir, settingsFile), func(w io.Writer) error { _, err := w.Write(t.earlier); return err })
 }
 
 // differences lists settings that differ: "lr 0.001 → 0.01, epochs 1 → 2".
