@@ -15,7 +15,6 @@ var elsewhere = map[string]string{
 	"conformance.md":      "a list of failing tests, which nn/op/gendoc and .ci/verify write",
 	"operators.md":        "written by nn/op/gendoc",
 	"export-step.md":      "internal/cli TestExportStepPage runs its command and its programs in two languages",
-	"training.md":         "internal/cli TestTrainingPage reads its recipe; five-minutes.md runs a training",
 	"onnxruntime.md":      "ort/cmd/graft-ort runs its commands",
 	"mutation-testing.md": "make mutants takes hours",
 	"models.md":           "written by bench/models",
