@@ -65,10 +65,35 @@ func (r Reader) task(c *Column) Task {
 	if r.Integers != Auto {
 		return r.Integers
 	}
-	if k := len(distinct); k <= 2 || k <= 50 && n >= 5*k && float64(k) >= (distinct[k-1]-distinct[0])/2 {
+	if k := len(distinct); k <= 2 || k <= 50 && n >= 5*k && float64(k) >= (distinct[k-1]-distinct[0])/2 && !c.counts(distinct) {
 		return Classes
 	}
 	return Regression
+}
+
+// counts reports whether whole numbers are distributed as counts are, and classes hardly ever: there are six or more, they come the
+// more rarely the further they are from the most frequent one, but for what chance does, and the largest fewer than five times.
+func (c *Column) counts(distinct []float64) bool {
+	often := make([]float64, len(distinct))
+	for _, x := range c.Number {
+		if i, ok := slices.BinarySearch(distinct, x); ok {
+			often[i]++
+		}
+	}
+	last := len(often) - 1
+	peak := slices.Index(often, slices.Max(often))
+	if len(often) < 6 || often[last] >= 5 || often[last] >= often[peak]/10 {
+		return false
+	}
+	for i, n := range often {
+		if near := i + 1; i < peak && n > often[near]+2*math.Sqrt(n) {
+			return false
+		}
+		if i > peak && n > often[i-1]+2*math.Sqrt(n) {
+			return false
+		}
+	}
+	return true
 }
 
 // distinct are the values of a column of numbers in rising order, without the missing ones.
