@@ -93,6 +93,9 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 	if d.lossBy == nil {
 		d.lossBy = defaultLoss(want, t.g.Outputs())
 	}
+	if j, ok := d.lossBy.(Joint); ok {
+		d.lossBy = j.filled(want)
+	}
 	var err error
 	if d.fork, d.origin, err = t.fork(); err != nil {
 		return nil, err

@@ -61,6 +61,19 @@ func (j Joint) of(i int, float bool) Loss {
 	return CrossEntropy{}
 }
 
+// filled has the losses that targets call for in place of nil, by which figures are chosen, too.
+func (j Joint) filled(want []*tensor.Dense) Joint {
+	if j.Losses != nil && len(j.Losses) != len(want) {
+		return j // which Build refuses
+	}
+	losses := make([]Loss, len(want))
+	for i, y := range want {
+		losses[i] = j.of(i, y != nil && dtype.Of(y.Dtype()).IsFloat())
+	}
+	j.Losses = losses
+	return j
+}
+
 // check looks at each target before a step.
 func (j Joint) check(out []*nn.Value, want []*tensor.Dense) error {
 	for i := range min(len(out), len(want)) {

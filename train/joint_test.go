@@ -3,7 +3,9 @@ package train_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +72,16 @@ func TestJoint(t *testing.T) {
 	} {
 		if math.Abs(got-want) > 1e-5 {
 			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	for _, l := range []train.Loss{nil, train.Joint{}, train.Joint{Weights: []float64{1, 2}}, train.Joint{Losses: []train.Loss{nil, train.L1{}}}, train.Joint{Losses: []train.Loss{train.CrossEntropy{}, nil}}} {
+		tr, err := train.New(twoHeads(t), train.Config{Loss: l, Log: train.Quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := tr.Evaluate(ctx, set)
+		if got := fmt.Sprint(slices.Sorted(maps.Keys(f))); err != nil || got != "[class/accuracy loss value/mae value/r2 value/rmse]" {
+			t.Errorf("%+v: %s, %v", l, got, err)
 		}
 	}
 	tr, err := train.New(twoHeads(t), train.Config{Epochs: 40, Batch: 5, Log: train.Quiet})
