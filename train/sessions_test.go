@@ -146,7 +146,7 @@ func TestRuntimeSessions(t *testing.T) {
 	if err := tr.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Edit(func(e *nn.Edit) { e.SetFrozen(param(t, g, "w1"), true) }); err != nil {
+	if err := g.Edit(func(e *nn.Edit) { e.SetFrozen(e.Value("w1").Param(), true) }); err != nil {
 		t.Fatal(err)
 	}
 	step()
