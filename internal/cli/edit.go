@@ -16,6 +16,7 @@ type editing struct {
 	source
 	storage
 	recipe, output, plan string
+	compute              string
 	opset, channels      int
 	simplify             bool
 	dryRun, asJSON       bool
@@ -27,7 +28,7 @@ func newEdit() *cobra.Command {
 		Use:   "edit MODEL",
 		Short: "Change a model by a recipe: insert, remove, replace, resize, deepen, edges, rename, outputs, head",
 		Long: `edit applies the steps of a JSON file (- is standard input), all of them or none. Without a recipe it
-does what --batch-dim, --type, --channels, --simplify and --opset say, in this order; with one they are done before
+does what --batch-dim, --type, --channels, --compute, --simplify and --opset say, in this order; with one they are done before
 and after it. Each step says what to do:
 
 ` + recipeHelp() + `
@@ -44,6 +45,7 @@ Layers: ` + layerHelp() + `.`,
 		Example: `  graft edit model.onnx --recipe recipe.json -o changed.onnx
   graft edit model.onnx --recipe recipe.json --dry-run
   graft edit model.onnx --channels 1 -o gray.onnx
+  graft edit half.onnx --compute float32 -o float.onnx
   graft edit model.onnx --batch-dim N --simplify --opset 17 -o changed.onnx`,
 		Args: oneModel,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,6 +62,7 @@ Layers: ` + layerHelp() + `.`,
 	f := cmd.Flags()
 	f.StringVar(&e.recipe, "recipe", "", "file with the steps; -: standard input")
 	f.BoolVar(&e.simplify, "simplify", false, "take out what a run does not need, after the recipe")
+	f.StringVar(&e.compute, "compute", "", "float32 or float64: the element type of inputs, parameters and what is computed, in place of float16 say")
 	f.IntVar(&e.channels, "channels", 0, "channels of the input: kernels' slices are added up for fewer, shared out for more")
 	f.IntVar(&e.opset, "opset", 0, "version of the operator set to rewrite the model for, at the end")
 	f.StringVarP(&e.output, "output", "o", "", "file to write the changed model to")
@@ -117,8 +120,11 @@ func (e editing) steps(in io.Reader) (r recipe, err error) {
 		r, err = decodeRecipe("the recipe", in)
 	case e.recipe != "":
 		r, err = readRecipe(e.recipe)
-	case !e.simplify && e.channels == 0 && e.weights == "" && e.opset == 0 && e.batch == "" && len(e.types) == 0:
-		return r, errors.New("say what to change, with --recipe FILE, or --batch-dim, --type, --channels, --simplify, --opset, --store")
+	case !e.simplify && e.channels == 0 && e.weights == "" && e.opset == 0 && e.compute == "" && e.batch == "" && len(e.types) == 0:
+		return r, errors.New("say what to change, with --recipe FILE, or --batch-dim, --type, --channels, --compute, --simplify, --opset, --store")
+	}
+	if e.compute != "" {
+		r.Steps = append([]recipeStep{{Do: "compute", Type: e.compute}}, r.Steps...)
 	}
 	if e.channels > 0 {
 		r.Steps = append([]recipeStep{{Do: "input-channels", Channels: e.channels}}, r.Steps...)

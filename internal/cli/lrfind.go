@@ -91,6 +91,9 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 	if err != nil {
 		return err
 	}
+	if err := r.widen(g); err != nil {
+		return err
+	}
 	if err := freeBatch(g, r.finder.Config.Batch); err != nil {
 		return err
 	}

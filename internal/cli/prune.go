@@ -239,6 +239,9 @@ func (p *pruning) tuning(ctx context.Context, g *nn.Graph) (t tuning, err error)
 		}
 		return t, nil
 	}
+	if err := p.widen(g); err != nil {
+		return t, err
+	}
 	if err := freeBatch(g, p.config.Batch); err != nil {
 		return t, err
 	}

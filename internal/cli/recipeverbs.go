@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/mutate"
 )
@@ -100,6 +101,8 @@ func verbs() []verb {
 			func(_ recipeStep, e *nn.Edit) { e.Note("%d nodes went", e.Simplify()) }},
 		{"opset", list("version"), nil, `"version": 17`,
 			func(s recipeStep, e *nn.Edit) { e.SetOpset(s.Version) }},
+		{"compute", list("type"), nil, `"type": "float32"`,
+			func(s recipeStep, e *nn.Edit) { computeIn(e, s.Type) }},
 		{"freeze", list("glob"), nil, `"glob": ["layer1*"]`,
 			func(s recipeStep, e *nn.Edit) {
 				e.Freeze(nn.Glob(s.Glob...))
@@ -168,4 +171,12 @@ func (s recipeStep) find(e *nn.Edit, name string) *nn.Node {
 		}
 		return false
 	})
+}
+
+// computeIn has the model compute in the type of that name.
+func computeIn(e *nn.Edit, name string) {
+	t, err := dtype.Parse(name)
+	if e.Fail(err); err == nil {
+		e.ComputeIn(t)
+	}
 }

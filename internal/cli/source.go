@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/spf13/cobra"
 )
@@ -27,6 +28,18 @@ func (s source) load(path string) (*nn.Graph, error) {
 		err = freezeAgain(g)
 	}
 	return g, err
+}
+
+// widened has a model with trainable parameters in half precision compute in float32, as training does not compute in 16 bits.
+// What was changed is said in words; "" if nothing was.
+func widened(g *nn.Graph) (string, error) {
+	for p := range g.Params() {
+		if t := p.Value().Type().DType; p.Trainable() && (t == dtype.Float16 || t == dtype.BFloat16) {
+			err := g.Edit(func(e *nn.Edit) { e.ComputeIn(dtype.Float32) })
+			return fmt.Sprintf("the model computes in %v: it is trained, and written, in float32; --store %[1]v stores its weights in 16 bits", t), err
+		}
+	}
+	return "", nil
 }
 
 // freeBatch makes the batch of a model any, where the file fixes it. What cannot be freed must be of the wanted size.

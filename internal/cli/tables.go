@@ -221,6 +221,9 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 		if err := t.noTexts(g); err != nil {
 			return err
 		}
+		if err := t.widen(g); err != nil {
+			return err
+		}
 		if err := freeBatch(g, t.config.Batch); err != nil {
 			return err
 		}

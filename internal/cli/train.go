@@ -241,6 +241,9 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	if err != nil {
 		return err
 	}
+	if err := t.widen(g); err != nil {
+		return err
+	}
 	if err := freeBatch(g, cmp.Or(t.config.MicroBatch, t.config.Batch)); err != nil {
 		return err
 	}
@@ -380,6 +383,15 @@ func (t *training) byHand() error {
 		c.Schedule = optim.Warmup{Share: t.warmup, Then: c.Schedule}
 	}
 	return nil
+}
+
+// widen has a model in half precision compute in float32, and says so.
+func (t *training) widen(g *nn.Graph) error {
+	note, err := widened(g)
+	if note != "" {
+		t.notes = append(t.notes, note)
+	}
+	return err
 }
 
 // prepare gives the model its new head, freezes parts of it and stores what the data say.

@@ -42,13 +42,15 @@ func eyeLike() *op.Op {
 			}
 			rows, cols := c.Out[0].Shape[0].Size, c.Out[0].Shape[1].Size
 			k, size := c.Config.(EyeLikeConfig).K, c.Out[0].DType.Size()
-			return func(_ *op.Exec, out, _ []*tensor.Dense) error {
-				clear(out[0].Raw)
-				for i := range rows {
-					if j := i + k; j >= 0 && j < cols {
-						copy(out[0].Raw[(i*cols+j)*size:], one.Raw)
+			return func(x *op.Exec, out, _ []*tensor.Dense) error {
+				fillBytes(pool(x), out[0].Raw, []byte{0})
+				pool(x).Range(rows, 8192, func(lo, hi int) {
+					for i := lo; i < hi; i++ {
+						if j := i + k; j >= 0 && j < cols {
+							copy(out[0].Raw[(i*cols+j)*size:], one.Raw)
+						}
 					}
-				}
+				})
 				return nil
 			}, nil
 		},

@@ -82,16 +82,17 @@ func reverseSequenceKernel(c *op.Call) (op.Kernel, error) {
 			if n < 0 || n > s[time] {
 				return c.Errorf("sequence %d has length %d, the axis has %d", b, n, s[time])
 			}
-			pool(x).Check()
-			for t := range s[time] {
-				from := t
-				if t < n {
-					from = n - 1 - t
+			pool(x).Range(s[time], max(1, 8192/max(inner, 1)), func(lo, hi int) {
+				for t := lo; t < hi; t++ {
+					from := t
+					if t < n {
+						from = n - 1 - t
+					}
+					to := (b*strides[batch] + t*strides[time]) * inner
+					from = (b*strides[batch] + from*strides[time]) * inner
+					copy(out[0].Raw[to:to+inner], in[0].Raw[from:])
 				}
-				to := (b*strides[batch] + t*strides[time]) * inner
-				from = (b*strides[batch] + from*strides[time]) * inner
-				copy(out[0].Raw[to:to+inner], in[0].Raw[from:])
-			}
+			})
 		}
 		return nil
 	}, nil

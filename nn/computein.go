@@ -1,0 +1,92 @@
+package nn
+
+import (
+	"reflect"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// ComputeIn makes t, float32 or float64, the element type of all inputs, parameters and attributes that are float16, bfloat16,
+// float32 or float64, those of subgraphs included. So a model that computes in half precision, which training does not,
+// can be trained. Nothing is rounded unless t is the narrower type. What is still of another type then, 8 bits say, stays; an
+// operator that does not take t fails the edit.
+func (e *Edit) ComputeIn(t op.DType) {
+	if e.err != nil {
+		return
+	}
+	e.made()
+	if t != dtype.Float32 && t != dtype.Float64 {
+		e.Failf("to compute in %v is not possible: want float32 or float64", t)
+		return
+	}
+	e.computeIn(t)
+}
+
+func (e *Edit) computeIn(t op.DType) {
+	other := func(from op.DType) bool {
+		switch from {
+		case dtype.Float16, dtype.BFloat16, dtype.Float32, dtype.Float64:
+			return from != t
+		}
+		return false
+	}
+	for _, v := range e.g.inputs {
+		if other(v.typ.DType) {
+			e.setType(v, v.typ.Of(t))
+		}
+	}
+	for _, p := range e.g.params() {
+		if d := p.data; d != nil && other(dtype.Of(d.Dtype())) {
+			c, err := dtype.ConvertTo(t, d)
+			if e.fail(err); err != nil {
+				return
+			}
+			e.setData(p, c)
+		}
+	}
+	for _, n := range e.g.nodes {
+		for _, b := range n.bodies() {
+			sub := &Edit{g: b.Graph, acts: e.acts, outer: e}
+			sub.computeIn(t)
+			e.log, e.acts = append(e.log, sub.log...), sub.acts
+			e.fail(sub.err)
+		}
+		if c, changed := attributesIn(n.config, t, other); changed {
+			e.setConfig(n, c)
+		}
+	}
+}
+
+// attributesIn is c with t in place of the element types that other names, and tensors converted to t.
+func attributesIn(c op.Config, t op.DType, other func(op.DType) bool) (op.Config, bool) {
+	old := reflect.ValueOf(c)
+	if old.Kind() != reflect.Struct {
+		return c, false
+	}
+	s := reflect.New(old.Type()).Elem()
+	s.Set(old)
+	changed := false
+	for i := range s.NumField() {
+		f := s.Field(i)
+		if !f.CanSet() {
+			continue
+		}
+		switch v := f.Interface().(type) {
+		case op.DType:
+			if other(v) {
+				f.Set(reflect.ValueOf(t))
+				changed = true
+			}
+		case *tensor.Dense:
+			if v != nil && other(dtype.Of(v.Dtype())) {
+				if d, err := dtype.ConvertTo(t, v); err == nil {
+					f.Set(reflect.ValueOf(d))
+					changed = true
+				}
+			}
+		}
+	}
+	return s.Interface().(op.Config), changed
+}
