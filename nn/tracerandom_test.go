@@ -41,7 +41,9 @@ func randomExpr(seed uint64) nn.Expr {
 				live = append(live, sized{n, dims})
 			}
 		}
-		weight := func(name string, dims ...int) *G.Node { return fixed(x[0].Graph(), fmt.Sprint(name, len(live)), dims...) }
+		weight := func(name string, dims ...int) *G.Node {
+			return fixed(x[0].Graph(), fmt.Sprint(name, len(live)), dims...)
+		}
 		for range 6 + r.IntN(6) {
 			list := pick(2)
 			a := list[r.IntN(len(list))]

@@ -120,3 +120,45 @@ func TestTexts(t *testing.T) {
 		t.Error("a dimension without elements has a number")
 	}
 }
+
+// TestCheckGradients: the first operator without a gradient is named that lies between what is differentiated and what for.
+func TestCheckGradients(t *testing.T) {
+	lost := probe(func(o *Op) { o.NoGrad, o.GradMissing, o.Domain = "", "nobody wrote it", "my" })
+	f := Shaped(dtype.Float32, 2)
+	g := gorgonia.NewGraph()
+	input := func(name string) *gorgonia.Node {
+		n, err := Input(g, name, f, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	x, y := input("x"), input("y")
+	call, err := NewSet([]*Op{lost}).NewCall(lost, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call.Outputs, call.Node = 1, "middle"
+	if err := call.Resolve(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := Emit(g, call, gorgonia.Nodes{x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := gorgonia.Must(gorgonia.Add(gorgonia.Must(gorgonia.Tanh(out[0])), gorgonia.Must(gorgonia.Tanh(y))))
+	for _, c := range []struct {
+		of, wrt gorgonia.Nodes
+		want    string
+	}{
+		{gorgonia.Nodes{sum}, gorgonia.Nodes{x}, "my.Probe middle: has no gradient (nobody wrote it)"},
+		{gorgonia.Nodes{nil, y, sum}, gorgonia.Nodes{y, x}, "my.Probe middle: has no gradient (nobody wrote it)"},
+		{gorgonia.Nodes{sum}, gorgonia.Nodes{y}, ""},
+		{gorgonia.Nodes{sum}, nil, ""},
+		{gorgonia.Nodes{y}, gorgonia.Nodes{x}, ""},
+		{gorgonia.Nodes{sum}, gorgonia.Nodes{out[0]}, ""},
+		{nil, gorgonia.Nodes{x}, ""},
+	} {
+		wants(t, fmt.Sprint(c.of, " by ", c.wrt), CheckGradients(c.of, c.wrt), c.want)
+	}
+}

@@ -36,10 +36,8 @@ func Eval(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, &Error{Stage: "run", Op: c.Op.Name, Node: c.Node, Err: err}
 	}
 	out := make([]dtype.Value, c.Outputs)
-	for i := range out {
-		if i < len(res) && res[i] != nil {
-			out[i] = res[i]
-		}
+	for i, v := range res[:min(len(res), len(out))] {
+		out[i] = v
 	}
 	return out, nil
 }

@@ -88,9 +88,7 @@ func (e *emission) gradient(dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if err != nil {
 		return nil, &Error{Stage: "gradient", Op: e.call.Op.Name, Node: e.call.Node, Err: err}
 	}
-	for len(grads) < len(e.in) {
-		grads = append(grads, nil)
-	}
+	grads = append(grads, make(gorgonia.Nodes, max(len(e.in)-len(grads), 0))...)
 	for i, d := range grads[:len(e.in)] {
 		if d != nil && e.in[i] != nil && !d.Shape().Eq(e.in[i].Shape()) {
 			return nil, &Error{Stage: "gradient", Op: e.call.Op.Name, Node: e.call.Node, Input: e.call.InputName(i), Want: e.in[i].Shape(), Got: d.Shape()}
