@@ -1,0 +1,73 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+)
+
+// TestDimArithmetic compares sums, differences, products and quotients of lengths with those of numbers without bounds: what no int
+// holds becomes the largest.
+func TestDimArithmetic(t *testing.T) {
+	list := []int{0, 1, 2, 3, 7, 1 << 31, 1<<32 + 1, math.MaxInt / 2, math.MaxInt - 1, math.MaxInt}
+	bounded := func(x *big.Int) int {
+		if !x.IsInt64() {
+			return math.MaxInt
+		}
+		return int(x.Int64())
+	}
+	for _, a := range list {
+		for _, b := range list {
+			x, y := big.NewInt(int64(a)), big.NewInt(int64(b))
+			for name, c := range map[string][2]int{
+				"+":   {D(a).Add(D(b)).Size, bounded(new(big.Int).Add(x, y))},
+				"*":   {D(a).Mul(D(b)).Size, bounded(new(big.Int).Mul(x, y))},
+				"max": {D(a).Max(D(b)).Size, max(a, b)},
+				"min": {D(a).Min(D(b)).Size, min(a, b)},
+			} {
+				if c[0] != c[1] {
+					t.Errorf("%d %s %d is %d, want %d", a, name, b, c[0], c[1])
+				}
+			}
+			if got := D(a).Sub(D(b)); a >= b && got.Size != a-b {
+				t.Errorf("%d - %d is %v", a, b, got)
+			}
+			if got := D(a).Div(D(b)); b > 0 && got.Size != a/b || b == 0 && got.Known() {
+				t.Errorf("%d / %d is %v", a, b, got)
+			}
+		}
+	}
+}
+
+// TestAtRun: errors of operators get the stage; those that have one, and others, are nobody's here.
+func TestAtRun(t *testing.T) {
+	plain := &Error{Op: "Add", Node: "sum", Err: errors.New("too long")}
+	got := AtRun(fmt.Errorf("around: %w", plain))
+	if got == nil || got.Stage != "run" || got.Op != "Add" || got.Node != "sum" || plain.Stage != "" {
+		t.Errorf("got %+v of %+v", got, plain)
+	}
+	for _, err := range []error{nil, errors.New("another"), &Error{Stage: "run", Op: "Add"}, fmt.Errorf("in a loop: %w", &Error{Stage: "infer"})} {
+		if got := AtRun(err); got != nil {
+			t.Errorf("of %v: %v", err, got)
+		}
+	}
+}
+
+// TestNilAmong: nil among calls and nodes is refused or left out.
+func TestNilAmong(t *testing.T) {
+	to := func(string) int { return 20 }
+	for _, calls := range [][]*Call{nil, {nil}, {{}}} {
+		if _, err := NewSet(nil).Spell(&Part{}, calls, nil, to); err == nil {
+			t.Errorf("calls %v are written", calls)
+		}
+	}
+	x := gorgonia.NewScalar(gorgonia.NewGraph(), gorgonia.Float32, gorgonia.WithName("x"))
+	out, err := Merge(gorgonia.Nodes{x, nil})
+	if err != nil || len(out) != 2 || out[0] != x || out[1] != nil {
+		t.Errorf("merged: %v, %v", out, err)
+	}
+}
