@@ -122,6 +122,26 @@ type strangeConfig struct{ name string }
 
 func (c strangeConfig) Operator() op.Name { return op.Name{Domain: "my", Name: c.name} }
 
+// TestUnreadParameters: a parameter that an edit makes, and that nothing reads at its end, stays; one that became an attribute goes.
+func TestUnreadParameters(t *testing.T) {
+	for opset, want := range map[int]bool{13: true, 12: false} { // before 13 the axes are an attribute
+		g := nn.NewGraph("g", std.Operators(), map[string]int{"": opset})
+		nntest.Edit(t, g, func(e *nn.Edit) {
+			x := e.Input("x", "float32[N,4]")
+			p, q := e.Param("p", initial.Ones{}, 4), e.Param("q", initial.Ones{}, 4)
+			y := e.Node(op.Plain("Add"), x, p).Out(0)
+			e.Rewire(p, q)
+			e.Output("y", e.Node(std.UnsqueezeConfig{}, y, e.Ints("axes", 0)).Out(0))
+		})
+		if _, err := g.Value("p"); err != nil {
+			t.Errorf("set %d: the parameter that is read no more: %v", opset, err)
+		}
+		if _, err := g.Value("axes"); (err == nil) != want {
+			t.Errorf("set %d: axes are there: %v, want %v", opset, err == nil, want)
+		}
+	}
+}
+
 // TestWrappedErrors: what an operator's error is wrapped in stays around it.
 func TestWrappedErrors(t *testing.T) {
 	g := declaring(t, stretched("Wrap", strangeConfig{}, func(c *op.Call) ([]op.Type, error) {

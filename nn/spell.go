@@ -241,7 +241,9 @@ func (e *Edit) build(a addition) []*Value {
 			e.addValue(out[i])
 		}
 	}
-	e.spelled = append(e.spelled, a.in...) // some became attributes
+	if len(p.In) < len(a.in) || parts[len(parts)-1] != p { // some became attributes
+		e.spelled = append(e.spelled, a.in...)
+	}
 	for _, q := range parts {
 		name, outer := "", []*Value(nil)
 		if i := slices.IndexFunc(given, func(x *op.Operand) bool { return x != nil }); i >= 0 && slices.Contains(q.Out, given[i]) {
