@@ -342,7 +342,7 @@ func batchNorm(r *reader, n *nn.Node) *layer {
 // lastAxes is a layer normalization over the axes that the scale has.
 func (r *reader) lastAxes(n *nn.Node, x, scale, bias *nn.Value, eps float32) *layer {
 	w, b := r.weight(scale), r.weight(bias)
-	if x == nil || w == nil || b == nil || !w.Shape().Eq(b.Shape()) || x.Type().Unranked || x.Type().Rank() < w.Dims() {
+	if x == nil || w == nil || b == nil || !slices.Equal(w.Shape(), b.Shape()) || x.Type().Unranked || x.Type().Rank() < w.Dims() {
 		return nil
 	}
 	for i, d := range x.Type().Shape[x.Type().Rank()-w.Dims():] {

@@ -146,7 +146,7 @@ func (c *comp) plain() bool {
 func same(a, b any) bool {
 	if d, ok := a.(*tensor.Dense); ok {
 		e, ok := b.(*tensor.Dense)
-		return ok && d.Dtype() == e.Dtype() && d.Shape().Eq(e.Shape()) && bytes.Equal(dtype.Bytes(d), dtype.Bytes(e))
+		return ok && d.Dtype() == e.Dtype() && slices.Equal(d.Shape(), e.Shape()) && bytes.Equal(dtype.Bytes(d), dtype.Bytes(e))
 	}
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	if x.IsValid() && y.IsValid() && x.Kind() == reflect.Slice && y.Kind() == reflect.Slice && x.Len() == 0 && y.Len() == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
+	"gorgonia.org/tensor"
 )
 
 // written is what saving g gives.
@@ -102,6 +103,16 @@ func TestSparseChanged(t *testing.T) {
 		if err != nil || !slices.Equal(d.Float32s(), want) {
 			t.Errorf("%s: %v, %v", name, d, err)
 		}
+	}
+}
+
+// A sparse vector that became a column is written as one.
+func TestSparseColumn(t *testing.T) {
+	b := textModel(t, `sparse_initializer { values { name: "s" data_type: 1 dims: 1 float_data: 5 } indices { data_type: 7 dims: 1 int64_data: 1 } dims: 2 } node { op_type: "Neg" input: "s" output: "y" }`+` output { name: "y" }`)
+	g := read(t, b)
+	change(t, g, func(e *nn.Edit) { e.SetData(e.Value("s"), dense(t, []float32{0, 5}, 2, 1).(*tensor.Dense)) })
+	if p := written(t, Saver{}, g).Graph.SparseInitializer; len(p) != 1 || !slices.Equal(p[0].Dims, []int64{2, 1}) {
+		t.Errorf("%v", p)
 	}
 }
 

@@ -3,6 +3,7 @@ package onnxio
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -93,7 +94,7 @@ func encodeSparseAgain(v *nn.Value, o *valueOrigin) (*onnxpb.SparseTensorProto, 
 	d := v.Param().Data()
 	if v.Name() == o.name {
 		old, err := decodeSparse(o.sparse, nil)
-		if err == nil && d.Dtype() == old.Dtype() && d.Shape().Eq(old.Shape()) && bytes.Equal(dtype.Bytes(d), dtype.Bytes(old)) {
+		if err == nil && d.Dtype() == old.Dtype() && slices.Equal(d.Shape(), old.Shape()) && bytes.Equal(dtype.Bytes(d), dtype.Bytes(old)) {
 			return o.sparse, nil
 		}
 	}

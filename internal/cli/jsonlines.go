@@ -94,7 +94,7 @@ func (d *dataset) sequences(rows []map[string]any, ys []lineTargets, path string
 			if x, err = dtype.View(x, x.Shape()[1:]...); err != nil {
 				return nil, err
 			}
-			if first := all[0].X; i > 0 && !x.Shape().Eq(first[k].Shape()) {
+			if first := all[0].X; i > 0 && !slices.Equal(x.Shape(), first[k].Shape()) {
 				if t := v.Type(); t.Rank() < 2 || t.Shape[1].Known() {
 					return nil, fmt.Errorf("object %d: input %s has the shape %v, that of the first object %v", i+1, v.Name(), []int(x.Shape()), []int(first[k].Shape()))
 				}

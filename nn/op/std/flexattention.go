@@ -2,6 +2,7 @@ package std
 
 import (
 	"math"
+	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -84,7 +85,7 @@ func lowerFlexAttention(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 		known := append([]op.Known{{}}, c.Known[at:at+n]...)
 		out, err := body.Lower(c.Scope(b.g), append(gorgonia.Nodes{x}, in[at:at+n]...), types, known)
 		at += n
-		if err != nil || len(out) != 1 || !out[0].Shape().Eq(x.Shape()) {
+		if err != nil || len(out) != 1 || !slices.Equal(out[0].Shape(), x.Shape()) {
 			if b.err = err; err == nil {
 				b.err = c.Errorf("a subgraph does not keep the shape of the scores")
 			}

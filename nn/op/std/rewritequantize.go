@@ -2,6 +2,7 @@ package std
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -56,5 +57,5 @@ func sameNumbers(a, b op.Source) bool {
 	}
 	x, ok1 := a.Known.Value.(*tensor.Dense)
 	y, ok2 := b.Known.Value.(*tensor.Dense)
-	return ok1 && ok2 && x.Dtype() == y.Dtype() && x.Shape().Eq(y.Shape()) && bytes.Equal(dtype.Bytes(x), dtype.Bytes(y))
+	return ok1 && ok2 && x.Dtype() == y.Dtype() && slices.Equal(x.Shape(), y.Shape()) && bytes.Equal(dtype.Bytes(x), dtype.Bytes(y))
 }

@@ -81,7 +81,7 @@ func concatItems(c *op.Call, in []op.Item) ([]op.Item, error) {
 		}
 		shape := nodes[0].Shape()
 		for i, n := range nodes {
-			if !n.Shape().Eq(shape) {
+			if !slices.Equal(n.Shape(), shape) {
 				return nil, c.Errorf("cannot stack shapes %v and %v", shape, n.Shape())
 			}
 			if nodes[i], err = insertAxis(c.Set, n, axis); err != nil {
