@@ -118,9 +118,11 @@ func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, pictures []
 		return first, nil // nothing makes the model say anything
 	}
 	margin := min(best.fit/max(second.fit, 1e-9), 999)
-	guess := len(norms) == 0 || margin < sureStatistics || best.fit < poorStatistics
-	return Preparation{best.With(base), best.Name, by, margin, second.Name, guess}, nil
+	return Preparation{best.With(base), best.Name, by, margin, second.Name, len(norms) == 0 || guessed(margin, best.fit)}, nil
 }
+
+// guessed reports whether statistics leave in doubt which preset it is, or whether it is one of them.
+func guessed(margin, fit float64) bool { return margin < sureStatistics || fit < poorStatistics }
 
 // born is the preset that is usual where g comes from.
 func born(g *nn.Graph, gray bool) string {

@@ -147,3 +147,15 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 		t.Errorf("%s is %v, want %v", what, got, want)
 	}
 }
+
+// A margin or a fit that is too small makes a guess of a measurement.
+func TestGuessed(t *testing.T) {
+	for _, c := range []struct {
+		margin, fit float64
+		want        bool
+	}{{1.3, 1.5, false}, {1.29, 1.5, true}, {1.3, 1.49, true}, {1.29, 1.49, true}, {999, 1.49, true}, {1, 100, true}} {
+		if got := guessed(c.margin, c.fit); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

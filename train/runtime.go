@@ -123,7 +123,7 @@ func (t *Trainer) attend(d *binding) (Session, error) {
 		}
 		*r = remote{session: s, of: d}
 	}
-	if !r.ahead && !r.level {
+	if !r.level { // a device that is ahead had the values of the graph
 		t.hold(false)
 		if err := r.session.Write(); err != nil {
 			return nil, runtimeError(err)
