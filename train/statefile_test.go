@@ -82,6 +82,7 @@ func TestStateRefused(t *testing.T) {
 		"tensor x: bytes 8 to 32 of 24":                            one(`{"dtype":"F64","shape":[3],"data_offsets":[8,32]}`, 24),
 		"tensor x: 16 bytes for 3 elements of float64":             one(`{"dtype":"F64","shape":[3],"data_offsets":[8,24]}`, 24),
 		"tensor x: 24 bytes for 4611686018427387904 elements":      one(`{"dtype":"F64","shape":[4611686018427387904],"data_offsets":[0,24]}`, 24),
+		"tensor x: 12 bytes for 1 elements of float64":             one(`{"dtype":"F64","shape":[1],"data_offsets":[6,18]}`, 18),
 		"tensor x: 23 bytes for 2 elements of float64":             one(`{"dtype":"F64","shape":[2],"data_offsets":[1,24]}`, 24),
 		"tensor x: 24 bytes for 1000000000000 elements of float64": one(`{"dtype":"F64","shape":[1000000000000],"data_offsets":[0,24]}`, 24),
 	} {
