@@ -284,7 +284,8 @@ func TestRaceSetsShare(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	g := nn.New("g")
 	if err := g.Edit(func(e *nn.Edit) {
-		e.Output("y", e.Node(op.Plain("Softmax"), e.Input("x", "float32[N,2]")).Out(0))
+		x := e.Node(op.Plain("Add"), e.Input("x", "float32[N,2]"), e.Param("b", initial.Zeros{}, 2)).Out(0)
+		e.Output("y", e.Node(op.Plain("Softmax"), x).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -303,8 +304,17 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("sample %d: %+v, want %+v", i, a, want[i])
 		}
 	}
+	if v, err := tu.verdictOn(t.Context(), set); err != nil || !slices.Equal(v.answers, got) || v.samples != 3 || v.figures["accuracy"] != 1./3 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if v, err := tu.verdictOn(t.Context(), nil); err != nil || v.figures != nil || v.answers != nil || v.samples != 0 {
+		t.Errorf("of nothing: %+v, %v", v, err)
+	}
 	broken := errors.New("broken")
 	if _, err := tu.answers(t.Context(), unreadable{broken}); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	if _, err := tu.verdictOn(t.Context(), unreadable{broken}); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }

@@ -56,7 +56,8 @@ func TestLossTypes(t *testing.T) {
 		{NLL{}, scores, "int64[N]", ""}, {NLL{}, scores, scores, "NLL: the target is float32[N,3]: want classes, int64"}, {NLL{ClassWeights: two}, scores, "int64[N]", "NLL: 2 class weights for 3 classes"}, {NLL{}, "float32[N]", "int64[N]", "NLL: the output is"},
 		{KL{}, scores, scores, ""}, {KL{}, "float32[N,1]", "float32[N,1]", ""}, {KL{}, scores, "float32[N,4]", "KL: the output is float32[N,3], the target float32[N,4]: want one target for each element"}, {KL{}, "float32[N,C]", "float32[N,C]", "KL: the output is float32[N,C]: want [N, classes, …]"},
 		{KL{}, "float32[N,3,L]", "float32[N,3,L]", "KL: the size of a sample, float32[N,3,L], is not fixed"}, {KL{Sum: true}, "float32[N,3,L]", "float32[N,3,L]", ""},
-		{MSE{}, scores, scores, ""}, {MSE{}, "float32[N,1]", "float32[N]", ""}, {MSE{}, "float32[N]", "float32[N,1]", ""}, {MSE{}, "float32[N,1]", "float64[N]", ""},
+		{CrossEntropy{}, "float32[]", "int64[]", "cross-entropy: the output float32[] has no axis of classes"},
+		{MSE{}, scores, scores, ""}, {MSE{}, "float32[N,1]", "float64[N]", ""},
 		{MSE{}, "float32[N,2]", "float32[N]", "MSE: the output is float32[N,2], the target float32[N]"}, {L1{}, "float32[N]", "float32[N,2]", "L1: the output is"}, {MSE{}, "float32[N,1,1]", "float32[N]", "MSE: the output is"},
 		{Huber{Delta: 0.5, Smooth: true}, scores, scores, ""}, {Huber{Delta: -1}, scores, scores, "Huber: Delta is -1: want a positive number"}, {Huber{Delta: math.Inf(1)}, scores, scores, "Delta is +Inf"}, {Huber{Delta: math.NaN()}, scores, scores, "Delta is NaN"},
 		{BCEWithLogits{}, scores, scores, ""}, {BCEWithLogits{PosWeight: []float64{2}}, scores, scores, ""}, {BCEWithLogits{PosWeight: []float64{2, 3, 4}}, scores, "int64[N,3]", ""}, {BCEWithLogits{}, scores, "float32[N]", "BCE: the output is"},
@@ -71,6 +72,15 @@ func TestLossTypes(t *testing.T) {
 		loss, err := attached(t, c.l, strings.Fields(c.out), strings.Fields(c.want))
 		if c.text != "" && (err == nil || !strings.Contains(err.Error(), c.text)) || c.text == "" && (err != nil || loss.Type().Rank() != 0) {
 			t.Errorf("%T%+v of %s, %s: got %v, want %q", c.l, c.l, c.out, c.want, err, c.text)
+		}
+	}
+}
+
+// Where a rank is not known, shapes are compared when there are some.
+func TestUnrankedTargets(t *testing.T) {
+	for _, types := range [][2]string{{"float32", "float32[N]"}, {"float32[N]", "float32"}, {"float32", "float64"}} {
+		if _, err := attached(t, MSE{}, types[:1], types[1:]); err != nil {
+			t.Errorf("%v: %v", types, err)
 		}
 	}
 }
