@@ -130,3 +130,24 @@ func TestTuningSays(t *testing.T) {
 		t.Errorf("two ranks say %q", log)
 	}
 }
+
+// Of several plans the one with the least loss on samples held out is taken, wherever it stands; what was tried leaves nothing behind.
+func TestRehearsed(t *testing.T) {
+	good, wild, still := recipe{Rate: 0.02, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}, recipe{Rate: 1e6, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}, recipe{Rate: 1e-9, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}
+	for name, plans := range map[string][]recipe{"first": {good, wild, still}, "last": {still, wild, good}, "in the middle": {wild, good, still}, "alone": {good}} {
+		g := layered(t)
+		tu := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet}}, g: g, fit: points(t, 60), val: points(t, 30)}
+		before := snap(g)
+		if err := tu.rehearse(context.Background(), plans); err != nil {
+			t.Fatal(name, err)
+		}
+		if tu.plan.Rate != good.Rate || !tu.plan.Raced || tu.tried != len(plans) {
+			t.Errorf("%s: %+v of %d", name, tu.plan, tu.tried)
+		}
+		for p, d := range before {
+			if !slices.Equal(p.Data().Float32s(), d.Float32s()) || p.Frozen() {
+				t.Errorf("%s: %s has changed", name, p.Name())
+			}
+		}
+	}
+}

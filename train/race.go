@@ -209,7 +209,7 @@ func (t *tuning) raceSets(ctx context.Context) (fit, held data.Set[data.Sample],
 	if len(judges) > 0 {
 		held = data.Concat(held, data.Subset(t.val, judges))
 	}
-	if t.seen != nil && len(in) > 0 {
+	if t.seen != nil {
 		_, err = t.cut.fitHead(ctx, t.g, t.seen.of(in, t.views), t.views, t.Config.Seed, t.loss())
 		err = t.ranks.agree(err)
 	}
