@@ -228,7 +228,7 @@ func checkLabels(out []*nn.Value, want []*tensor.Dense, axis, ignore int) error 
 	if axis < 0 {
 		axis += t.Rank()
 	}
-	if t.Rank() <= axis || axis < 0 || !t.Shape[axis].Known() {
+	if t.Rank() <= axis || axis < 1 || !t.Shape[axis].Known() { // Build refuses it, or nothing is known
 		return nil
 	}
 	classes := t.Shape[axis].Size

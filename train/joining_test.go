@@ -329,6 +329,25 @@ func TestOrderOfGradients(t *testing.T) {
 	})
 }
 
+// A parameter has a gradient where one of the ranks has one, and none where nobody has.
+func TestGradientsOfSome(t *testing.T) {
+	onRanks(2, func(r *ranks) {
+		list, states := wide(t, r)
+		states[list[3]].typ = dtype.Float32
+		x := newReduction(r, Config{}, list, states, nil)
+		x.last()
+		x.add(list[r.rank], dtype.New(dtype.Float32, list[r.rank].Data().Shape()...), 1)
+		if err := x.finish(&contribution{Weight: 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range list {
+			if want := i < 2; states[p].has != want {
+				t.Errorf("rank %d: parameter %d has a gradient: %v", r.rank, i, !want)
+			}
+		}
+	})
+}
+
 // A state goes to the rank that keeps the fewest elements so far; without ranks, or where nothing is sharded, all are one's own.
 func TestOwners(t *testing.T) {
 	onRanks(3, func(r *ranks) {

@@ -134,6 +134,9 @@ func TestWeightOfBatches(t *testing.T) {
 	if err := checkLabels(out, list(dtype.New(dtype.Float32, 2)), 0, -100); err != nil {
 		t.Error(err)
 	}
+	if err := checkLabels(identity(t, "float32[2,3]").Outputs(), list(of(t, []int64{2, 2}, 2)), -2, -100); err != nil {
+		t.Errorf("classes on the axis of the batch: %v", err)
+	}
 	if err := checkLabels(out, nil, 0, -100); err != nil {
 		t.Error(err)
 	}
