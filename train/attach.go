@@ -116,7 +116,7 @@ func targetTypes(l Loss, out []*nn.Value, given []string) ([]op.Type, error) {
 		axis += t.Rank()
 	}
 	shape := slices.Clone(t.Shape)
-	if axis < 0 || axis >= len(shape) {
+	if axis < 1 || axis >= len(shape) {
 		return nil, fmt.Errorf("output %q is %v, it has no axis of classes", out[0].Name(), t)
 	}
 	shape = slices.Delete(shape, axis, axis+1)
