@@ -310,6 +310,9 @@ func TestAnswers(t *testing.T) {
 	if v, err := tu.verdictOn(t.Context(), nil); err != nil || v.figures != nil || v.answers != nil || v.samples != 0 {
 		t.Errorf("of nothing: %+v, %v", v, err)
 	}
+	if got, err := tu.answers(t.Context(), data.Of(sample(0, 0, 2), sample(0, 0, -100), sample(3, 1, 0))); err != nil || len(got) != 1 || !got[0].right {
+		t.Errorf("of classes that the model does not have: %v, %v", got, err)
+	}
 	broken := errors.New("broken")
 	if _, err := tu.answers(t.Context(), unreadable{broken}); !errors.Is(err, broken) {
 		t.Error(err)
