@@ -51,10 +51,7 @@ func minimize(f func(w, g []float64) float64, w []float64) []float64 {
 			ds[i], dy[i] = next[i]-w[i], after[i]-g[i]
 		}
 		if dot(ds, dy) > 1e-12 {
-			s, y = append(s, ds), append(y, dy)
-			if len(s) > pairs {
-				s, y = s[1:], y[1:]
-			}
+			s, y = recent(append(s, ds), pairs), recent(append(y, dy), pairs)
 		}
 		done := least-value < 1e-7*max(1e-3, least)
 		copy(w, next)
@@ -66,6 +63,9 @@ func minimize(f func(w, g []float64) float64, w []float64) []float64 {
 	}
 	return w
 }
+
+// recent are the last so many of a list.
+func recent(list [][]float64, most int) [][]float64 { return list[max(0, len(list)-most):] }
 
 // twoLoop is the direction −H·g of L-BFGS.
 func twoLoop(g []float64, s, y [][]float64) []float64 {

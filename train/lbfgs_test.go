@@ -45,3 +45,12 @@ func TestMinimizeLooks(t *testing.T) {
 		}
 	}
 }
+
+func TestRecent(t *testing.T) {
+	list := [][]float64{{1}, {2}, {3}}
+	for most, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 3} {
+		if got := recent(list, most); len(got) != want || got[want-1][0] != 3 {
+			t.Errorf("the last %d: %v", most, got)
+		}
+	}
+}
