@@ -151,3 +151,29 @@ func TestRehearsed(t *testing.T) {
 		}
 	}
 }
+
+// All layers begin with the weights before a classifier was fitted where the plan says so, else with those of now.
+func TestBeginsAnew(t *testing.T) {
+	for _, anew := range []bool{true, false} {
+		g := layered(t)
+		now, began := snap(g), snap(g)
+		for _, d := range began {
+			for i := range d.Float32s() {
+				d.Float32s()[i] += 0.5
+			}
+		}
+		want := now
+		if anew {
+			want = began
+		}
+		tu := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet, Rule: optim.SGD{LR: 1e-12}}}, g: g, fit: points(t, 30), began: began, plan: recipe{Epochs: 1, Batch: 16, EMA: 0.5, Spread: 1, HoldStatistics: true, Anew: anew}, say: func(string) {}}
+		if err := tu.allLayers(context.Background()); err != nil || !tu.out.AllKept || len(tu.out.History) != 1 || tu.out.Policy != tu.plan.String() {
+			t.Fatalf("%+v, %v", tu.out, err)
+		}
+		for p, d := range want {
+			if !slices.EqualFunc(p.Data().Float32s(), d.Float32s(), func(a, b float32) bool { return a-b < 1e-6 && b-a < 1e-6 }) {
+				t.Errorf("anew %v: %s is %v, want %v", anew, p.Name(), p.Data(), d)
+			}
+		}
+	}
+}
