@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -225,6 +226,38 @@ func TestSecondRun(t *testing.T) {
 			if e.Epoch != i+1 || e.Steps != 2*(i+1) || e.Rate != []float64{0.5, 0.125}[i%2] {
 				t.Errorf("run %d: %+v", run, e)
 			}
+		}
+	}
+}
+
+// The losses of a rate finder are smoothed: each counts 0.7 of the one after it.
+func TestSmoothedLosses(t *testing.T) {
+	losses := []float64{9, 1} // of w = 0.5 for inputs of 1
+	set := lines(t, []float64{1, 1}, []float64{3.5, 1.5})
+	c, err := train.RateFinder{Min: 1e-12, Max: 1e-11, Steps: 6, Config: train.Config{Batch: 1, NoShuffle: true}}.FindRate(context.Background(), proportional(t), set)
+	if err != nil || len(c.Loss) != 6 {
+		t.Fatal(c, err)
+	}
+	for n, got := range c.Loss {
+		sum, weights := 0.0, 0.0
+		for i := range n + 1 {
+			w := math.Pow(0.7, float64(n-i))
+			sum, weights = sum+w*losses[i%2], weights+w
+		}
+		if math.Abs(got-sum/weights) > 1e-6 {
+			t.Errorf("loss %d is %v, want %v", n, got, sum/weights)
+		}
+	}
+}
+
+// A figure that the validation does not have is an error of all ranks.
+func TestMonitorOnRanks(t *testing.T) {
+	for rank, err := range together(2, func(rank int, comm train.Communicator) error {
+		_, err := train.Fit(context.Background(), plainNet(t), quiet(train.Config{Communicator: comm, Monitor: "precision", Metrics: []train.Metric{}}), blobs(8, 1), blobs(4, 2))
+		return err
+	}) {
+		if err == nil || err.Error() != `train: Monitor is "precision", the validation has [loss]` {
+			t.Errorf("rank %d: %v", rank, err)
 		}
 	}
 }

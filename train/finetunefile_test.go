@@ -13,6 +13,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -187,5 +188,23 @@ func TestFloor(t *testing.T) {
 				t.Errorf("%s, %s: %s, want %s", name, what, got, all)
 			}
 		})
+	}
+}
+
+// A name that is a parameter's in the file alone is none of the model's.
+func TestFloorOfNames(t *testing.T) {
+	saved := nn.New("saved")
+	if err := saved.Edit(func(e *nn.Edit) {
+		e.Output("y", e.Node(op.Plain("Mul"), e.Input("u", "float32[N,2]"), e.Const("x", numbered(t, 1, 2))).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := onnxio.Save(filepath.Join(dir, headModel), saved); err != nil {
+		t.Fatal(err)
+	}
+	tu := &tuning{FineTuner: FineTuner{Config: Config{Dir: dir, Resume: true}}, g: normalized(t)} // x is its input
+	if s, err := tu.floor(); err != nil || s == nil || len(s) != 0 {
+		t.Errorf("%v, %v", s, err)
 	}
 }

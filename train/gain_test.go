@@ -42,3 +42,23 @@ func TestVerdict(t *testing.T) {
 		t.Error("a model without a loss is none")
 	}
 }
+
+// Clearly worse is more than two standard errors: so many answers lost and gained.
+func TestClearlyWorse(t *testing.T) {
+	for _, c := range []struct {
+		lost, gained int
+		want         bool
+	}{{4, 0, false}, {5, 0, true}, {6, 1, false}, {9, 2, true}, {8, 2, false}, {0, 9, false}, {0, 0, false}} {
+		after, before := verdict{figures: map[string]float64{"loss": 1}}, verdict{}
+		for i := range c.lost + c.gained + 3 {
+			after.answers = append(after.answers, answer{1, i >= c.lost})
+			before.answers = append(before.answers, answer{1, i < c.lost || i >= c.lost+c.gained})
+		}
+		if got := after.clearlyWorse(before); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	if !(verdict{figures: map[string]float64{"loss": math.Inf(1)}}).clearlyWorse(verdict{}) {
+		t.Error("a model without a loss is none")
+	}
+}

@@ -168,7 +168,7 @@ func (t trunk) descend(ctx context.Context, f *features, seed uint64, loss Loss)
 // handBack copies the tail's parameters into the model's.
 func (t trunk) handBack(g *nn.Graph) error {
 	for p := range t.tail.Params() {
-		if p.Data() == nil || p.Role() == nn.Constant {
+		if p.Data() == nil {
 			continue
 		}
 		v, err := g.Value(p.Name())
