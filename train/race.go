@@ -205,10 +205,7 @@ func (t *tuning) raceSets(ctx context.Context) (fit, held data.Set[data.Sample],
 		judges = judges[:min(len(judges), rehearsed-len(out))]
 	}
 	fit = data.Subset(t.fit, in)
-	held = plain{data.Subset(t.fit, out)}
-	if len(judges) > 0 {
-		held = data.Concat(held, data.Subset(t.val, judges))
-	}
+	held = data.Concat(plain{data.Subset(t.fit, out)}, data.Subset(t.val, judges))
 	if t.seen != nil {
 		_, err = t.cut.fitHead(ctx, t.g, t.seen.of(in, t.views), t.views, t.Config.Seed, t.loss())
 		err = t.ranks.agree(err)
