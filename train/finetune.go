@@ -30,8 +30,9 @@ const (
 // judged. Running statistics stay as they are while there are few samples. Rates are compared before: each is trained at for half of
 // the epochs, and the least loss on samples held out decides. Models that are cheap to run try several, one that was never trained
 // from its own weights, too; others the suggested one and 1e-3, on up to 500 samples of the training set, judged by others of it and
-// of the validation. What is expensive goes on only if the right answers there are not fewer than the classifier's alone by more than
-// the standard error of paired samples, and is undone where of a few samples that validate fewer are right by more than two standard errors, or many are no better.
+// of the validation. What is expensive goes on only if the answers or the losses there are better than the classifier's alone
+// by more than the standard error of paired samples. It is undone where of a few samples that validate fewer are right, by more than two
+// standard errors, or many are no better.
 type FineTuner struct {
 	Policy Policy   // which parts are trained; zero: what suits
 	Head   *nn.Head // a new classifier; nil: the model keeps its own

@@ -46,18 +46,7 @@ func (v verdict) better(w verdict) bool {
 	return gained >= lost && (exceeds(gained-lost, gained+lost) || v.calmer(w))
 }
 
-// even reports whether answers are compared, and v's are no worse than w's.
-func (v verdict) even(w verdict) bool {
-	return len(v.answers) > 0 && len(v.answers) == len(w.answers) && !v.worse(w)
-}
-
-// worse reports whether so many fewer of v's answers are right that chance does not explain it, or v is no model any more.
-func (v verdict) worse(w verdict) bool {
-	gained, lost := v.changes(w)
-	return !finite(v.figures["loss"]) || exceeds(lost-gained, gained+lost)
-}
-
-// clearlyWorse is worse by more than two standard errors.
+// clearlyWorse reports whether fewer of v's answers are right by more than two standard errors, or v is no model any more.
 func (v verdict) clearlyWorse(w verdict) bool {
 	gained, lost := v.changes(w)
 	return !finite(v.figures["loss"]) || exceeds(lost-gained, 4*(gained+lost))

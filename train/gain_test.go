@@ -12,9 +12,9 @@ func TestVerdict(t *testing.T) {
 		before.answers = append(before.answers, answer{loss, i >= 2})
 	}
 	for _, c := range []struct {
-		change        []float64
-		right         []int // answers that turn
-		better, worse bool
+		change []float64
+		right  []int // answers that turn
+		better bool
 	}{
 		{change: []float64{-0.1, -0.1, -0.1, -0.1, -0.1, -0.1}, better: true},
 		{change: []float64{-0.4, -0.3, -0.9, 0.1, -0.3, -0.4}, better: true},
@@ -23,7 +23,7 @@ func TestVerdict(t *testing.T) {
 		{change: []float64{0, 0, 0, 0, 0, 0}},
 		{change: []float64{0, 0, 0, 0, 0, 0}, right: []int{0, 1}, better: true},
 		{change: []float64{0, 0, 0, 0, 0, 0}, right: []int{0}},
-		{change: []float64{0, 0, 0, 0, 0, 0}, right: []int{2, 3}, worse: true},
+		{change: []float64{0, 0, 0, 0, 0, 0}, right: []int{2, 3}},
 		{change: []float64{-0.1, -0.1, -0.1, -0.1, -0.1, -0.1}, right: []int{2}},
 	} {
 		after := verdict{figures: map[string]float64{"loss": 1}}
@@ -34,11 +34,11 @@ func TestVerdict(t *testing.T) {
 		for _, i := range c.right {
 			after.answers[i].right = !after.answers[i].right
 		}
-		if b, w := after.better(before), after.worse(before); b != c.better || w != c.worse {
-			t.Errorf("%+v: better %v, worse %v", c, b, w)
+		if got := after.better(before); got != c.better {
+			t.Errorf("%+v: better %v", c, got)
 		}
 	}
-	if !(verdict{figures: map[string]float64{"loss": math.NaN()}}).worse(verdict{}) {
+	if !(verdict{figures: map[string]float64{"loss": math.NaN()}}).clearlyWorse(verdict{}) {
 		t.Error("a model without a loss is none")
 	}
 }

@@ -129,8 +129,7 @@ func (t *tuning) alternatives(mild, bold recipe) []recipe {
 	return plans
 }
 
-// rehearse trains by each plan for half of its epochs, and takes the one with the least loss on the samples held out. What is
-// expensive has to be no worse than the classifier alone: with all epochs, and with the samples that were held out, it does better than here.
+// rehearse trains by each plan for half of its epochs, and takes the one with the least loss on the samples held out.
 func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 	whole := snap(t.g)
 	defer whole.restore()
@@ -167,7 +166,7 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 		}
 		if err == nil && got.figures["loss"] < least {
 			least, t.plan = got.figures["loss"], p
-			t.plan.Raced = got.better(alone) || !t.isCheap && got.even(alone)
+			t.plan.Raced = got.better(alone)
 		}
 		if next, ok := bolder(t.plan, plans); ok && t.isCheap && i == len(plans)-1 {
 			plans = append(plans, next)
