@@ -149,6 +149,11 @@ func (r recipe) plan(g *nn.Graph) (*nn.Plan, error) {
 		for i, s := range r.Steps {
 			at = i + 1
 			v, _ := findVerb(s.Do)
+			for _, pattern := range s.Glob {
+				if !slices.ContainsFunc(e.Nodes(), nn.Glob(pattern)) && e.Err() == nil {
+					e.Failf("glob %s: no node or parameter has such a name%s", pattern, near(g, pattern))
+				}
+			}
 			if v.apply(s, e); e.Err() != nil {
 				return
 			}

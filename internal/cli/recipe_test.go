@@ -73,6 +73,8 @@ func TestRecipes(t *testing.T) {
 		{`{"do":"insert","value":"act","layer":{"op":"gelu"}},{"do":"decompose","glob":["gelu*"]}`, "add Erf", ""},
 		{`{"do":"decompose","node":"a"}`, "", "a: it is not made of other operators"},
 		{`{"do":"decompose","domain":"com.microsoft"}`, "", "the selection matches no node"},
+		{`{"do":"activation","layer":{"op":"mish"},"glob":["act","atc*"]}`, "", "glob atc*: no node or parameter has such a name; near it: act"},
+		{`{"do":"freeze","glob":["nowhere"]}`, "", "glob nowhere: no node or parameter has such a name; graft inspect lists them"},
 		{`{"do":"decompose"}`, "", `decompose needs "node", "glob" or "domain"`},
 		{`{"do":"remove","node":"c","kernel":[3]}`, "", `remove does not take "kernel"`},
 		{`{"do":"insert","value":"act","layer":{"op":"conv"}}`, "", `layer conv needs "kernel"`},
