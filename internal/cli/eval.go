@@ -146,6 +146,9 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 			n, figures, list, err = v.samples(ctx, g, given)
 		}
 		v.tellNotes()
+		if v.pictures != nil {
+			tellFound(v.beside(), *v.pictures)
+		}
 	}
 	if err != nil {
 		return err

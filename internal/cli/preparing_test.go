@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,6 +57,30 @@ func TestPreparingMeasured(t *testing.T) {
 		out, err := command(append([]string{"eval", model, "--data", mnist}, strings.Fields(flags)...)...)
 		if err != nil || !strings.Contains(out, accuracy) {
 			t.Errorf("eval %s: %q, %v: want %s", flags, out, err, accuracy)
+		}
+	}
+}
+
+// What eval measured of the preparation is said beside the figures; a preparation that is stored or given is not.
+func TestEvalSaysPreparation(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := in(dir, "new cnn --input 3,16,16 --classes 2 --width 4 --depth 1 -o cnn.onnx"); err != nil {
+		t.Fatal(out, err)
+	}
+	if _, err := glyph.WriteFolder(filepath.Join(dir, "letters"), "AB", 8, 1); err != nil {
+		t.Fatal(err)
+	}
+	for flags, want := range map[string]string{"": "pictures: ", "--preset unit": ""} {
+		var out, beside bytes.Buffer
+		root := newRoot()
+		root.SetOut(&out)
+		root.SetErr(&beside)
+		root.SetArgs(append([]string{"eval", filepath.Join(dir, "cnn.onnx"), "--data", filepath.Join(dir, "letters"), "--json"}, strings.Fields(flags)...))
+		if err := root.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := beside.String(); !strings.HasPrefix(got, want) || want == "" && got != "" || !strings.HasPrefix(out.String(), `{"metrics"`) {
+			t.Errorf("%q: printed %q beside %q", flags, got, out.String())
 		}
 	}
 }
