@@ -23,9 +23,9 @@ type answer struct {
 	right bool
 }
 
-// verdictOn judges the model by a set, which may be nil.
+// verdictOn judges the model by a set, which may be nil or empty.
 func (t *tuning) verdictOn(ctx context.Context, s data.Set[data.Sample]) (v verdict, err error) {
-	if s == nil {
+	if s == nil || s.Len() == 0 {
 		return v, nil
 	}
 	v.samples = s.Len()
