@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -16,11 +17,11 @@ func matched(g *nn.Graph, flag, pattern string) error {
 	if strings.HasPrefix(pattern, "@") {
 		return fmt.Errorf("--%s %s: no node has such an annotation", flag, pattern)
 	}
-	return fmt.Errorf("--%s %s: no node or parameter has such a name%s", flag, pattern, near(g, pattern))
+	return fmt.Errorf("--%s %s: no node or parameter has such a name%s", flag, pattern, near(g.Nodes(), pattern))
 }
 
 // near is "; near it are a, b" for a pattern that matches nothing.
-func near(g *nn.Graph, pattern string) string {
+func near(nodes iter.Seq[*nn.Node], pattern string) string {
 	var list []string
 	best := max(2, len(strings.Trim(pattern, "*"))/3)
 	add := func(name string) {
@@ -33,7 +34,7 @@ func near(g *nn.Graph, pattern string) string {
 		}
 		list = append(list, name)
 	}
-	for n := range g.Nodes() {
+	for n := range nodes {
 		add(n.Label())
 		for _, v := range n.Inputs() {
 			if v != nil && v.Param() != nil {

@@ -39,7 +39,7 @@ func newPredict(process *process) *cobra.Command {
 
 DATA is a picture, a folder of pictures (with all folders in it), a table (.csv, .tsv), a NumPy archive with arrays by the names of
 the model's inputs (.npz) or one array (.npy), JSON lines with an object each (.jsonl; keys are the names of inputs or
-columns), a file with a word on each line (.conll, .conllu, .bio, .iob), or - for a table or JSON lines on standard input. Pictures and columns are prepared as the model's metadata say, which train wrote.
+columns), a file with a word on each line (.conll, .conllu, .bio, .iob), or - for a table or JSON lines on standard input. Pictures, also those in arrays of bytes, and columns are prepared as the model's metadata say, which train wrote.
 
 Scores of classes become labels with probabilities, for each word where words were trained on; one score of a model for yes and no becomes a probability; what was
 trained on measurements comes in the target's own unit. Masks and pictures that a model gives are written

@@ -151,7 +151,7 @@ func (r recipe) plan(g *nn.Graph) (*nn.Plan, error) {
 			v, _ := findVerb(s.Do)
 			for _, pattern := range s.Glob {
 				if !slices.ContainsFunc(e.Nodes(), nn.Glob(pattern)) && e.Err() == nil {
-					e.Failf("glob %s: no node or parameter has such a name%s", pattern, near(g, pattern))
+					e.Failf("glob %s: no node or parameter has such a name%s", pattern, near(slices.Values(e.Nodes()), pattern))
 				}
 			}
 			if v.apply(s, e); e.Err() != nil {
