@@ -51,7 +51,7 @@ const mostFitted = 4e7
 
 // Apply fits the linear model to fit, chooses its share by the cross-entropies or squared errors of the samples of val, of which there must
 // be some, and gives t.Rest the weights of the blend. Few samples tell shares apart badly: the largest share is taken whose loss is within a
-// standard error of the least, and the linear model alone where the network is no better than a constant. The network must be
+// standard error of the least, or the less of one the more rows there are than ten for each feature, and the linear model alone where the network is no better than a constant. The network must be
 // one that Network.New made.
 func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sample]) (out Blended, err error) {
 	if t == nil || t.Rest == nil {
@@ -78,14 +78,10 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sampl
 		return out, err
 	}
 	each := make([][]float64, len(shares)) // losses of the rows of val
-	best := 0
 	for i, share := range shares {
 		last.set(l, share)
 		if each[i], err = rowLosses(ctx, t.Rest, val); err != nil {
 			return out, err
-		}
-		if least := mean(each[best]); mean(each[i]) < least || math.IsNaN(least) {
-			best = i
 		}
 	}
 	last.set(constantFit(l, shareOf), 1)
@@ -93,15 +89,7 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sampl
 	if err != nil {
 		return out, err
 	}
-	for i := len(shares) - 1; i > best; i-- {
-		if d, e := difference(each[i], each[best]); d <= e {
-			best = i
-		}
-	}
-	if d, _ := difference(each[0], constant); !(d < 0) {
-		best = len(shares) - 1 // the network has learned nothing; the decay of the linear model rests on more rows
-	}
-	out.Linear, out.Decay = shares[best], l.Decay
+	out.Linear, out.Decay = shares[choose(each, constant, slack(last.features, fit.Len()))], l.Decay
 	last.set(l, out.Linear)
 	if out.Val, err = judge.Evaluate(ctx, val); err != nil {
 		return out, err
@@ -116,6 +104,30 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sampl
 	}
 	last.set(l, out.Linear)
 	return out, nil
+}
+
+// slack is how many standard errors a share of the linear model may be worse than the best one: where rows are ten times as many as
+// features or fewer, one; beyond, the network has less to go wrong by, and it is less in proportion.
+func slack(features, rows int) float64 { return min(1, 10*float64(features)/float64(max(1, rows))) }
+
+// choose is the place of the largest share whose losses, row by row, are within so many standard errors of the least; the last, all of the
+// linear model, where the first is no better than a constant.
+func choose(each [][]float64, constant []float64, slack float64) int {
+	best := 0
+	for i := range each {
+		if least := mean(each[best]); mean(each[i]) < least || math.IsNaN(least) {
+			best = i
+		}
+	}
+	for i := len(each) - 1; i > best; i-- {
+		if d, e := difference(each[i], each[best]); d <= slack*e {
+			best = i
+		}
+	}
+	if d, _ := difference(each[0], constant); !(d < 0) {
+		return len(each) - 1 // the network has learned nothing; the decay of the linear model rests on more rows
+	}
+	return best
 }
 
 // rowLosses are the losses of the rows of a set.

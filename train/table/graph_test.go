@@ -362,6 +362,45 @@ func TestBlendChooses(t *testing.T) {
 	}
 }
 
+// Shares are told apart by the losses of rows, within so many standard errors; a network that is no better than a constant leaves all to
+// the linear model.
+func TestChoose(t *testing.T) {
+	constant := []float64{9, 9, 9, 9}
+	first := []float64{1, 2, 3, 4}
+	worse := func(by ...float64) []float64 { // than first
+		out := slices.Clone(first)
+		for i := range out {
+			out[i] += by[i]
+		}
+		return out
+	}
+	nan := math.NaN()
+	for _, c := range []struct {
+		each  [][]float64
+		slack float64
+		want  int
+	}{
+		{[][]float64{first, worse(0, 2, 0, 2), worse(2, 2, 3, 2)}, 1, 0},       // 1 ± 0.5, 2.25 ± 0.22
+		{[][]float64{first, worse(0, 2, 0, 2), worse(2, 2, 3, 2)}, 2, 1},       // 1 is within two errors
+		{[][]float64{first, worse(0, 2, 0, 2), worse(2, 2, 3, 2)}, 1.9, 0},     // and not within 1.9
+		{[][]float64{first, worse(3, 3, 3, 3), worse(0, 4, -4, 0)}, 0, 2},      // as good on average
+		{[][]float64{first, worse(-1, -1, -1, -1), worse(0, -1, 0, -1)}, 0, 1}, // the second is best
+		{[][]float64{first, worse(-1, -1, -1, -1), worse(0, -1, 0, -1)}, 2, 2}, // 0.5 ± 0.29 worse than it
+		{[][]float64{constant, first, worse(4, 4, 4, 4)}, 0, 2},                // nothing learned
+		{[][]float64{{nan, 1, 1, 1}, first, worse(4, 4, 4, 4)}, 0, 2},          // nor here
+		{[][]float64{worse(4, 4, 4, 4), {nan, 1, 1, 1}, first}, 0, 2},
+	} {
+		if got := choose(c.each, constant, c.slack); got != c.want {
+			t.Errorf("%v, %v: %d, want %d", c.each, c.slack, got, c.want)
+		}
+	}
+	for rows, want := range map[int]float64{0: 1, 10: 1, 50: 1, 100: 0.5, 1000: 0.05} {
+		if got := slack(5, rows); got != want {
+			t.Errorf("%d rows: %v, want %v", rows, got, want)
+		}
+	}
+}
+
 // The mean of two models, layer by layer: (1−share)·network + share·linear.
 func TestBlendedWeights(t *testing.T) {
 	g := nn.New("layers")
