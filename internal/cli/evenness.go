@@ -14,8 +14,9 @@ import (
 // uneven is how many times as often the most frequent class must come as the rarest for that to be said.
 const uneven = 3
 
-// unevenness says that some classes are much rarer than others, or not there at all; "" where they are even, or no classes.
-func (d *dataset) unevenness(fit data.Set[data.Sample]) string {
+// unevenness says that some classes are much rarer than others, or not there at all, and what to do about it unless that is done (evened);
+// "" where they are even, or no classes.
+func (d *dataset) unevenness(fit data.Set[data.Sample], evened bool) string {
 	if len(d.classes) < 2 || fit.Len() == 0 {
 		return ""
 	}
@@ -40,8 +41,11 @@ func (d *dataset) unevenness(fit data.Set[data.Sample]) string {
 	case counts[least] == 0:
 		return fmt.Sprintf("no sample of class %s to train on", d.classes[least])
 	case counts[most] >= uneven*counts[least]:
-		return fmt.Sprintf("classes are uneven: %d samples of %s, %d of %s; --class-weights auto or --balanced makes them count alike",
-			counts[most], d.classes[most], counts[least], d.classes[least])
+		how := "; --class-weights auto or --balanced makes them count alike"
+		if evened {
+			how = ""
+		}
+		return fmt.Sprintf("classes are uneven: %d samples of %s, %d of %s%s", counts[most], d.classes[most], counts[least], d.classes[least], how)
 	}
 	return ""
 }

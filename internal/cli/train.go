@@ -465,7 +465,7 @@ func (t training) announce(w io.Writer, fit, val data.Set[data.Sample]) {
 		fmt.Fprintf(w, "; classes: %s", brief(t.classes))
 	}
 	fmt.Fprintln(w)
-	if s := t.unevenness(fit); s != "" {
+	if s := t.unevenness(fit, t.balanced || t.weights != ""); s != "" {
 		fmt.Fprintln(w, s)
 	}
 	if t.pictures != nil {

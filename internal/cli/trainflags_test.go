@@ -73,6 +73,8 @@ func TestTrainFlags(t *testing.T) {
 	expect(t, dir, [][3]string{
 		{run, "classes are uneven: 96 samples of cat, 12 of dog; --class-weights auto or --balanced makes them count alike", ""},
 		{run + "--class-weights auto", "best is epoch 1", ""},
+		{run + "--class-weights auto --force", "96 samples of cat, 12 of dog\n", ""},
+		{run + "--balanced --force", "96 samples of cat, 12 of dog\n", ""},
 		{run + "--class-weights 1,5 --force", "best is epoch 1", ""},
 		{run + "--class-weights dog=4 --balanced --force", "best is epoch 1", ""},
 		{run + "--class-weights dog=4 --mixup 0.2 --force", "best is epoch 1", ""},
