@@ -57,7 +57,10 @@ func TestTargetsByOutput(t *testing.T) {
 	for name, text := range map[string]string{
 		"a.csv": csv.String(), "a.jsonl": jsonl.String(), "new.csv": "w,h\n1.1,0.2\n-0.9,0.4\n",
 		"odd.csv": "w,h,kind,load\n1,2,round,3\n", "gap.csv": "w,h,kind,load\n1,2,tall,3\n1,2,flat,\n", "hole.csv": "w,h,kind,load\n1,2,tall,3\n1,,flat,4\n",
-		"one.jsonl": `{"w":[1],"h":[2],"load":3}` + "\n", "odd.jsonl": `{"w":[1],"h":[2],"kind":"round","load":3}` + "\n",
+		"four.csv":      "w,h,kind,load\n1,2,a,3\n1,2,b,3\n1,2,c,3\n1,2,d,3\n",
+		"lacks.csv":     "w,kind,load\n1,tall,3\n2,flat,4\n",
+		"unequal.jsonl": `{"w":[1],"h":[2],"kind":["tall","flat"],"load":3}` + "\n" + `{"w":[1],"h":[2],"kind":["tall"],"load":3}` + "\n",
+		"one.jsonl":     `{"w":[1],"h":[2],"load":3}` + "\n", "odd.jsonl": `{"w":[1],"h":[2],"kind":"round","load":3}` + "\n",
 	} {
 		if err := os.WriteFile(at(name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -124,6 +127,9 @@ func TestTargetsByOutput(t *testing.T) {
 		{"eval out.onnx --data odd.jsonl", "", `object 1: the target is "round", which is not among the classes flat, tall, wide`},
 		{"eval out.onnx --data gap.csv", "", "line 3, column load: the target is missing"},
 		{"eval out.onnx --data hole.csv", "", "line 3, column h: the number is missing"},
+		{"train apart.onnx --data four.csv -o out2.onnx", "", "four.csv: the target kind has 4 classes (a, b, c, d), the output gives 3 scores"},
+		{"train apart.onnx --data lacks.csv -o out2.onnx", "", "the table the columns w, kind, load: want a column for each input"},
+		{"train apart.onnx --data unequal.jsonl -o out2.onnx", "", "the target kind has lists of unequal length, which are for models with one output"},
 		{"train apart.onnx --data one.jsonl -o out.onnx", "", "the only target, load, is for another output than the first, kind: want targets for all outputs"},
 		{"train packed.onnx --data one.npz -o out.onnx", "", "or a model that ends there: graft extract MODEL --to load"},
 	})
