@@ -4,6 +4,7 @@ package ort
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -206,7 +207,15 @@ func (l *library) err(what string, status handle) error {
 	}
 	text := goString(l.getErrorMessage(status))
 	l.releaseStatus(status)
-	return fmt.Errorf("ort: %s: %s", what, strings.Join(strings.Fields(text), " "))
+	return fmt.Errorf("ort: %s: %s", what, plain(text))
+}
+
+// place is what the library writes before some of its messages: the line of its source, a function, a number and a word for the kind.
+var place = regexp.MustCompile(`^/\S+:\d+ .*?\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : `)
+
+// plain is a message of the library in one line, without the place in its source.
+func plain(text string) string {
+	return place.ReplaceAllString(strings.Join(strings.Fields(text), " "), "")
 }
 
 // goString copies a string of C.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/train/step"
 	"gorgonia.org/tensor"
 )
@@ -31,6 +32,12 @@ func (r Runtime) Open() (*Device, error) {
 	p, err := providerOf(r.Provider)
 	if err != nil {
 		return nil, err
+	}
+	switch {
+	case r.Device < 0 || r.Threads < 0:
+		return nil, fmt.Errorf("ort: device %d, %d threads: want 0 or more", r.Device, r.Threads)
+	case r.Device > 0 && p.device == "":
+		return nil, fmt.Errorf("ort: provider %s has no device %d: its devices have no numbers", p.name, r.Device)
 	}
 	l, err := open(r.Library)
 	if err != nil {
@@ -71,7 +78,11 @@ func (d *Device) Load(g *nn.Graph) (step.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &program{s}, nil
+	p := &program{session: s, types: map[string]op.Type{}}
+	for _, v := range g.Inputs() {
+		p.types[v.Name()] = v.Type()
+	}
+	return p, nil
 }
 
 // Put copies a tensor to the device.
@@ -146,7 +157,30 @@ func (d *Device) mover(typ string) (*session, error) {
 }
 
 // program is a model on the device.
-type program struct{ *session }
+type program struct {
+	*session
+	types map[string]op.Type // of the inputs
+}
+
+// check compares a value with the type of an input; the error of the library would not name the input.
+func (p *program) check(name string, v dtype.Value) error {
+	want, ok := p.types[name]
+	if !ok {
+		return fmt.Errorf("ort: the model has no input %s, it has %s", name, strings.Join(p.inputs, ", "))
+	}
+	got := op.TypeOf(v)
+	if !want.Present() || want.Kind != op.Tensor || got.Kind != op.Tensor {
+		return nil
+	}
+	fits := want.DType == got.DType && (want.Unranked || len(want.Shape) == len(got.Shape))
+	for i, d := range want.Shape {
+		fits = fits && !d.Differ(got.Shape[i])
+	}
+	if !fits {
+		return fmt.Errorf("ort: input %s: want %v, got %v", name, want, got)
+	}
+	return nil
+}
 
 // Run computes the outputs, see step.Program.
 func (p *program) Run(ctx context.Context, given nn.Feed, has map[string]step.Value, stay func(string) bool) (nn.Feed, map[string]step.Value, error) {
@@ -159,6 +193,9 @@ func (p *program) Run(ctx context.Context, given nn.Feed, has map[string]step.Va
 		in[name] = x
 	}
 	for name, x := range given {
+		if err := p.check(name, x); err != nil {
+			return nil, nil, err
+		}
 		v, err := p.d.lib.enter(x)
 		if err != nil {
 			return nil, nil, fmt.Errorf("input %s: %w", name, err)

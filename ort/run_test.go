@@ -10,7 +10,6 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -83,34 +82,6 @@ func TestSequence(t *testing.T) {
 	}
 	if s, ok := out["y"].(*dtype.Sequence); !ok || len(s.Items) != 4 || s.Elem != dtype.Float32 {
 		t.Errorf("%v", out["y"])
-	}
-}
-
-// What cannot run is an error that says why: of the library, of names and of inputs.
-func TestErrors(t *testing.T) {
-	r := runtime(t)
-	g := graph(t, func(e *nn.Edit) {
-		e.Output("y", e.Node(std.ConcatConfig{}, e.Input("a", "float32[?,2]"), e.Input("b", "float32[?,2]")).Out(0))
-	})
-	three := dtype.New(dtype.Float32, 1, 3)
-	for _, c := range []struct {
-		feed nn.Feed
-		want string
-	}{
-		{nn.Feed{"a": three}, "input b has no value"},
-		{nn.Feed{"a": three, "b": three}, "invalid dimensions"},
-		{nn.Feed{"a": dtype.New(dtype.Int64, 1, 2), "b": three}, "Unexpected input data type"},
-		{nn.Feed{"a": dtype.New(dtype.Int4, 1, 2), "b": three}, "laid out otherwise"},
-	} {
-		if _, err := r.Run(t.Context(), g, c.feed); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want %s", err, c.want)
-		}
-	}
-	for provider, want := range map[string]string{"qnn": "has no provider QNN, it has ", "gpu": "want one of coreml, cpu, cuda, directml"} {
-		r.Provider = provider
-		if _, err := r.Open(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
 	}
 }
 
