@@ -14,6 +14,7 @@ import (
 	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/contrib"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
@@ -319,6 +320,25 @@ func TestRefusals(t *testing.T) {
 			_, err := step.Exporter{Opset: 13}.Export(model(t, "float32[N,2,8,8]", layers.Conv{Out: 2, Kernel: []int{1}}, layers.MaxPool{Kernel: []int{2}}, layers.Flatten{}, layers.Linear{Out: 3}))
 			return err
 		},
+		"QuantizeLinear rounded: gradients pass straight through it, which operators of files do not: take the quantization out of the model, or freeze the parameters in front of it": func() error {
+			g := model(t, "float32[N,6]", layers.Linear{Out: 4, Name: "front"})
+			if err := g.Edit(func(e *nn.Edit) {
+				y := e.Outputs()[0]
+				zero, err := dtype.FromInts(dtype.Int8, []int{3})
+				if err != nil {
+					t.Fatal(err)
+				}
+				scale, point := e.Scalar("scale", y, 0.1), e.Const("zero", zero)
+				q := e.Node(std.QuantizeLinearConfig{}, y, scale, point)
+				e.RenameNode(q, "rounded")
+				e.Output("y", e.Node(std.DequantizeLinearConfig{}, q.Out(0), scale, point).Out(0))
+				e.RemoveOutput("scores")
+			}); err != nil {
+				return err
+			}
+			_, err := step.Exporter{Config: train.Config{Loss: train.MSE{}}}.Export(g)
+			return err
+		},
 		"train: there is no graph": func() error { _, err := step.Export(nil); return err },
 		`an input of the model is called "rate", as one of the step is: rename it first`: func() error {
 			g := nn.New("net")
@@ -337,6 +357,45 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}
+}
+
+// TestDynamicQuantization: parameters in front of a product with a quantized matrix train, through the rounding, as in the trainer.
+func TestDynamicQuantization(t *testing.T) {
+	each(t, func(t *testing.T, run runner) {
+		for _, front := range []bool{true, false} {
+			x := step.Exporter{Config: train.Config{Loss: train.MSE{}, Rule: optim.SGD{LR: 0.05}}}
+			follow(t, dynamic(t, front), x, batches(6, func(r *rand.Rand) data.Sample {
+				n := 2 + r.IntN(5)
+				return data.Sample{X: []*tensor.Dense{normal(r, n, 6)}, Y: []*tensor.Dense{normal(r, n, 3)}}
+			}), run, 2e-5)
+		}
+	})
+}
+
+// dynamic is a DynamicQuantizeMatMul between a linear layer, which trains or not, and one that trains.
+func dynamic(t *testing.T, front bool) *nn.Graph {
+	t.Helper()
+	ops, err := contrib.With(std.Operators())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := dtype.FromInts(dtype.Int8, []int{1, -2, 3, -4, 5, -6, 7, -8}, 4, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := nn.NewGraph("net", ops, map[string]int{"": 17, contrib.Domain: 1})
+	if err := g.Edit(func(e *nn.Edit) {
+		x := e.Apply(layers.Linear{Out: 4, Name: "front"}, e.Input("x", "float32[N,6]"))
+		quantized := e.Node(op.Name{Domain: contrib.Domain, Name: "DynamicQuantizeMatMul"}, x, e.Const("b", b), e.Scalar("scale", x, 0.02))
+		e.RenameNode(quantized, "dynamic")
+		e.Output("y", e.Apply(layers.Linear{Out: 3}, quantized.Out(0)))
+		if !front {
+			e.Freeze(nn.Glob("front*"))
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 // unwritten is a rule of one's own.

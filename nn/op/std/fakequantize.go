@@ -1,6 +1,7 @@
 package std
 
 import (
+	"errors"
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
@@ -30,7 +31,8 @@ func fakeQuantize() *op.Op {
 		Where:  op.Where{"T": {dtype.Float32, dtype.Float64}, "Z": quantized()},
 		Infer:  inferFakeQuantize(0),
 		Pinned: "stands for two operators", InPlace: []int{0}, Traits: op.Traits{StraightThrough: true},
-		Kernel: fakeQuantizeKernel(fakeQuantized[float32], fakeQuantized[float64]),
+		Decompose: spelled(spellFakeQuantize),
+		Kernel:    fakeQuantizeKernel(fakeQuantized[float32], fakeQuantized[float64]),
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.Apply1(fakeQuantizeGradConfig(c.Config.(FakeQuantizeConfig)), append(gorgonia.Nodes{in[0]}, append(in[1:], dout[0])...)...)
 			return gorgonia.Nodes{d}, err
@@ -49,11 +51,36 @@ func fakeQuantizeGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "FakeQuantizeGrad", Since: []int{1}, Doc: "Gradient of FakeQuantize.",
 		In: "x T, scale T, zero_point Z, dY T", Out: "dX T", Attrs: fakeQuantizeGradConfig{},
-		Where:       op.Where{"T": {dtype.Float32, dtype.Float64}, "Z": quantized()},
-		Infer:       inferFakeQuantize(3),
+		Where: op.Where{"T": {dtype.Float32, dtype.Float64}, "Z": quantized()},
+		Infer: inferFakeQuantize(3), Decompose: spelled(spellFakeQuantizeGrad),
 		GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: fakeQuantizeKernel(straightThrough[float32], straightThrough[float64]),
 	}
+}
+
+// oneScale refuses scales of an axis: in a derived step there are those of DynamicQuantizeLinear only.
+func (n formula) oneScale(axis *int, block int) error {
+	if axis != nil || block != 0 || n.rank(1) != 0 {
+		return errors.New("of several scales has no form")
+	}
+	return nil
+}
+
+func spellFakeQuantize(n formula) error {
+	c := n.Config.(FakeQuantizeConfig)
+	q := n.do(QuantizeLinearConfig{}, n.In...)
+	n.Give(0, n.do(DequantizeLinearConfig{}, q, n.In[1], n.In[2]))
+	return n.oneScale(c.Axis, c.BlockSize)
+}
+
+// spellFakeQuantizeGrad gates dY by a test whether x rounds to a number of the range.
+func spellFakeQuantizeGrad(n formula) error {
+	c := n.Config.(fakeQuantizeGradConfig)
+	q := n.add(n.do(op.Plain("Round"), n.div(n.In[0], n.In[1])), n.cast(n.In[2], n.DType(0)))
+	lo, hi := integerRange(c.To)
+	inside := n.both(n.greater(q, n.num(q, lo-0.5)), n.less(q, n.num(q, hi+0.5)))
+	n.Give(0, n.through(n.gated(n.In[3], inside)))
+	return n.oneScale(c.Axis, c.BlockSize)
 }
 
 func inferFakeQuantize(like int) func(c *op.Call) ([]op.Type, error) {
