@@ -234,6 +234,15 @@ func (w *walker) emit(n *Node, c *op.Call, in []*Value, known []op.Known) error 
 			return located("lower", n, err)
 		}
 	}
+	var states []op.Update
+	if c.Op.State != nil && c.Train {
+		states = c.Op.State(c)
+	}
+	for _, u := range states { // a statistic of several nodes takes their updates one after the other
+		if k := w.updated(in, u.In); k >= 0 {
+			nodes[u.In] = w.updates[k].node
+		}
+	}
 	var extra gorgonia.Nodes
 	if c.Random() && c.Op.Lower == nil {
 		key, err := w.keyNode()
@@ -250,10 +259,7 @@ func (w *walker) emit(n *Node, c *op.Call, in []*Value, known []op.Known) error 
 		return located("lower", n, err)
 	}
 	w.bind(n, c, known, out)
-	if c.Op.State == nil || !c.Train {
-		return nil
-	}
-	for _, u := range c.Op.State(c) {
+	for _, u := range states {
 		node, err := op.Sibling(firstNode(out), u.Out)
 		if err != nil {
 			return located("lower", n, err)
@@ -268,9 +274,21 @@ func (w *walker) update(in []*Value, i int, next *gorgonia.Node) {
 	if i >= len(in) || in[i] == nil || w.at(in[i]).known.Frozen {
 		return
 	}
+	if k := w.updated(in, i); k >= 0 {
+		w.updates[k].node = next
+		return
+	}
 	if v := in[i]; v.param != nil || w.g.body != nil {
 		w.updates = append(w.updates, stateUpdate{v, v.param, next})
 	}
+}
+
+// updated is the place of an earlier update of input i; -1: there is none.
+func (w *walker) updated(in []*Value, i int) int {
+	if i >= len(in) || in[i] == nil {
+		return -1
+	}
+	return slices.IndexFunc(w.updates, func(u stateUpdate) bool { return u.value == in[i] })
 }
 
 func firstNode(list gorgonia.Nodes) *gorgonia.Node {

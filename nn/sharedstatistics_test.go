@@ -1,0 +1,89 @@
+package nn_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/optest"
+	"github.com/graft-ml/graft/nn/op/std"
+	"gorgonia.org/tensor"
+)
+
+// A module of PyTorch that is called twice updates its running statistics in the order of the calls; so does a graph in which two
+// nodes read the same ones.
+func TestSharedStatistics(t *testing.T) {
+	vector := func(x ...float32) *tensor.Dense { return optest.Floats([]int{len(x)}, x...) }
+	g := nn.New("twice")
+	if err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[N,2]")
+		scale, bias := e.Const("scale", vector(2, 3)), e.Const("bias", vector(1, -1))
+		mean, variance := e.Const("mean", vector(5, -4)), e.Const("var", vector(2, 7))
+		for range 2 {
+			x = e.Node(std.BatchNormalizationConfig{}, x, scale, bias, mean, variance).Out(0)
+			x = e.Node(op.Plain("Exp"), x).Out(0)
+		}
+		e.Output("loss", e.Node(std.ReduceMeanConfig{KeepDims: new(bool)}, x).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	data := []float32{1, -2, 3, 0.5, 2, 4}
+	want := map[string][]float64{"mean": {5, -4}, "var": {2, 7}}
+	for c := range 2 { // by hand, in float64
+		column := []float64{float64(data[c]), float64(data[2+c]), float64(data[4+c])}
+		for range 2 {
+			mean, variance := 0.0, 0.0
+			for _, v := range column {
+				mean += v / 3
+			}
+			for _, v := range column {
+				variance += (v - mean) * (v - mean) / 3
+			}
+			want["mean"][c] = 0.9*want["mean"][c] + 0.1*mean
+			want["var"][c] = 0.9*want["var"][c] + 0.1*variance
+			for i, v := range column {
+				column[i] = math.Exp((v-mean)/math.Sqrt(variance+1e-5)*[]float64{2, 3}[c] + []float64{1, -1}[c])
+			}
+		}
+	}
+	feed := nn.Feed{"x": optest.Floats([]int{3, 2}, data...)}
+	taken := map[string]int{}
+	next := map[string][]float64{}
+	for _, hand := range []bool{false, true} {
+		o := nn.StepOptions{Train: true, Loss: g.Outputs()[0]}
+		if hand {
+			o.Begin = func(float64) error { return nil }
+			o.Take = func(p *nn.Param, d *tensor.Dense) error {
+				if p.Role() == nn.Statistic {
+					taken[p.Name()]++
+					next[p.Name()], _ = dtype.Float64s(d)
+				}
+				return nil
+			}
+		}
+		s, err := g.Step(t.Context(), feed, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p, d := range s.States {
+			next[p.Name()], _ = dtype.Float64s(d)
+		}
+		for name, w := range want {
+			for i := range w {
+				if len(next[name]) != len(w) || math.Abs(next[name][i]-w[i]) > 1e-4*math.Abs(w[i]) {
+					t.Fatalf("handed over %v: %s becomes %v, want %v", hand, name, next[name], w)
+				}
+			}
+		}
+	}
+	if len(taken) != 2 {
+		t.Errorf("handed over: %v", taken)
+	}
+	for name, n := range taken {
+		if n != 1 {
+			t.Errorf("%s was handed over %d times", name, n)
+		}
+	}
+}
