@@ -344,6 +344,9 @@ func TestDeriveEach(t *testing.T) {
 		}
 	}
 	for _, o := range std.Operators().List() {
+		if strings.HasPrefix(o.Name, "FakeQuantize") { // in a graph inside of other operators only: TestDynamicQuantization of train/step
+			continue
+		}
 		if (o.Domain == op.Internal && o.Decompose != nil || o.Expose != nil) && !met[o.Name] {
 			t.Errorf("%v is written out, and no case of TestDerive does so", o)
 		}
