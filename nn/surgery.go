@@ -205,7 +205,8 @@ func (e *Edit) freeze(frozen bool, sel []Selector) {
 	}
 }
 
-// SetRole says what a parameter is for, where its operators tell otherwise.
+// SetRole says what a parameter is for, where its operators tell otherwise. Files keep that a weight is a Constant: they have a
+// node of that name in place of it.
 func (e *Edit) SetRole(v *Value, r Role) {
 	if !e.mine(v) {
 		return

@@ -73,7 +73,9 @@ func TestRunningMistakes(t *testing.T) {
 	sum := graph(t, func(e *nn.Edit) {
 		e.Output("y", e.Node(op.Plain("Add"), e.Input("a", "float32[?]"), e.Input("b", "float32[?]")).Out(0))
 	})
-	packed := graph(t, func(e *nn.Edit) { e.Output("y", e.Node(std.CastConfig{To: dtype.Float32}, e.Input("a", "int4[?]")).Out(0)) })
+	packed := graph(t, func(e *nn.Edit) {
+		e.Output("y", e.Node(std.CastConfig{To: dtype.Float32}, e.Input("a", "int4[?]")).Out(0))
+	})
 	ops, err := contrib.With(std.Operators())
 	if err != nil {
 		t.Fatal(err)
