@@ -11,7 +11,6 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/train/step"
 	"gorgonia.org/tensor"
 )
@@ -78,9 +77,9 @@ func (d *Device) Load(g *nn.Graph) (step.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{session: s, types: map[string]op.Type{}}
+	p := &program{session: s, checks: map[string]func(d *tensor.Dense) error{}}
 	for _, v := range g.Inputs() {
-		p.types[v.Name()] = v.Type()
+		p.checks[v.Name()] = checkOf(v)
 	}
 	return p, nil
 }
@@ -159,25 +158,36 @@ func (d *Device) mover(typ string) (*session, error) {
 // program is a model on the device.
 type program struct {
 	*session
-	types map[string]op.Type // of the inputs
+	checks map[string]func(d *tensor.Dense) error // of the inputs
 }
 
-// check compares a value with the type of an input; the error of the library would not name the input.
-func (p *program) check(name string, v dtype.Value) error {
-	want, ok := p.types[name]
-	if !ok {
-		return fmt.Errorf("ort: the model has no input %s, it has %s", name, strings.Join(p.inputs, ", "))
+// checkOf compares tensors with the type of an input; the error of the library would not name the input.
+func checkOf(v *nn.Value) func(d *tensor.Dense) error {
+	name, want := v.Name(), v.Type()
+	if !strings.HasPrefix(want.String(), want.DType.String()+"[") { // of no known rank, or a sequence
+		return func(*tensor.Dense) error { return nil }
 	}
-	got := op.TypeOf(v)
-	if !want.Present() || want.Kind != op.Tensor || got.Kind != op.Tensor {
+	return func(d *tensor.Dense) error {
+		got := dtype.Of(d.Dtype())
+		fits := want.DType == got && len(want.Shape) == d.Dims()
+		for i, n := range want.Shape {
+			fits = fits && (!n.Known() || n.Size == d.Shape()[i])
+		}
+		if !fits {
+			return fmt.Errorf("ort: input %s: want %v, got %v%s", name, want, got, strings.ReplaceAll(fmt.Sprint([]int(d.Shape())), " ", ","))
+		}
 		return nil
 	}
-	fits := want.DType == got.DType && (want.Unranked || len(want.Shape) == len(got.Shape))
-	for i, d := range want.Shape {
-		fits = fits && !d.Differ(got.Shape[i])
+}
+
+// check refuses a value that no input of the model takes.
+func (p *program) check(name string, v dtype.Value) error {
+	check := p.checks[name]
+	if check == nil {
+		return fmt.Errorf("ort: the model has no input %s, it has %s", name, strings.Join(p.inputs, ", "))
 	}
-	if !fits {
-		return fmt.Errorf("ort: input %s: want %v, got %v", name, want, got)
+	if d, ok := v.(*tensor.Dense); ok {
+		return check(d)
 	}
 	return nil
 }
