@@ -62,24 +62,3 @@ func TestClearlyWorse(t *testing.T) {
 		t.Error("a model without a loss is none")
 	}
 }
-
-// Answers are even where there are as many, and no fewer of them are right than chance explains.
-func TestEven(t *testing.T) {
-	of := func(right ...bool) verdict {
-		v := verdict{figures: map[string]float64{"loss": 1}}
-		for _, r := range right {
-			v.answers = append(v.answers, answer{1, r})
-		}
-		return v
-	}
-	for _, c := range []struct {
-		after, before verdict
-		want          bool
-	}{
-		{of(), of(), false}, {of(true), of(), false}, {of(), of(true), false}, {of(true, true), of(true), false}, {of(true), of(true), true}, {of(false), of(true), true}, {of(false, false), of(true, true), false}, {of(false, true), of(true, false), true},
-	} {
-		if got := c.after.even(c.before); got != c.want {
-			t.Errorf("%v after %v: %v", c.after.answers, c.before.answers, got)
-		}
-	}
-}
