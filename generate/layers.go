@@ -50,7 +50,7 @@ func newest(g *nn.Graph) error {
 			}
 		}
 		for _, n := range e.Select(nn.Ops("Dropout"), nn.Domain("")) { // an old mask that nothing reads would be in the way
-			if c := attrs[std.DropoutConfig](n); c.Ratio != nil && len(n.Outputs()) > 1 && single(n) && *c.Ratio > 0 {
+			if c := attrs[std.DropoutConfig](n); c.Ratio != nil && len(n.Outputs()) > 1 && alone(n, e.Outputs()) && *c.Ratio > 0 {
 				e.Replace(n, layers.Dropout{P: round(*c.Ratio)})
 			}
 		}
@@ -75,7 +75,17 @@ func (r *reader) data(n *nn.Node, i int) *nn.Value {
 // single reports whether only the first output of a node is read.
 func single(n *nn.Node) bool {
 	for _, v := range n.Outputs()[1:] {
-		if v != nil && (len(v.Users()) > 0 || slices.Contains(v.Graph().Outputs(), v)) {
+		if v != nil {
+			return alone(n, v.Graph().Outputs())
+		}
+	}
+	return true
+}
+
+// alone is single for a node of a graph with these outputs.
+func alone(n *nn.Node, outputs []*nn.Value) bool {
+	for _, v := range n.Outputs()[1:] {
+		if v != nil && (len(v.Users()) > 0 || slices.Contains(outputs, v)) {
 			return false
 		}
 	}
