@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci accuracy serve-and-edit vuln reproducible models
+.PHONY: new-op build test check gen gen-check golden bench bench-base bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci accuracy serve-and-edit vuln reproducible models
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -50,6 +50,16 @@ bench:
 	(cd '$(GRAFT_SHARED)/bench/gomlx' && GOEXPERIMENT=simd go build -o "$$dir/gomlxbench" .); \
 	go run ./bench -dir "$$dir" -gomlx "$$dir/gomlxbench" -peers '$(GRAFT_SHARED)/bench' -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}" -table bench/results.md -json bench/results.jsonl $(BENCH_FLAGS); \
 	go run ./bench -first '$(GRAFT_SHARED)/models/squeezenet1.1/model.onnx' -ort "$${GRAFT_ORT:-$$HOME/.cache/graft/ort}"
+
+# Graft beside an earlier commit of itself, by turns: make bench-base BASE=HEAD~1 BENCH_FLAGS='-cases lenet -threads 1'
+BASE ?= HEAD~1
+bench-base:
+	dir="$$HOME/.cache/graft/bench"; \
+	test -f "$$dir/lstm.json" || /usr/bin/python3 '$(GRAFT_SHARED)/bench/torch_anchor.py' --export "$$dir"; \
+	old=$$(mktemp -d); trap 'git worktree remove --force "$$old/tree" && rm -rf "$$old"' EXIT; \
+	git worktree add --detach "$$old/tree" '$(BASE)' >/dev/null; \
+	(cd "$$old/tree" && go build -o "$$old/bench" ./bench); \
+	go run ./bench -dir "$$dir" -base "$$old/bench" $(BENCH_FLAGS)
 
 # The same with twenty-two more networks, without GoMLX.
 bench-other:

@@ -45,13 +45,14 @@ func compare(o options) error {
 		for _, name := range o.cases {
 			for _, t := range o.threads {
 				c := cell{name, t}
-				for _, f := range fs {
+				for i := range fs {
+					f := fs[(i+round)%len(fs)] // nobody is always the one that comes after another
 					cmd := f.command(c)
 					if cmd == nil {
 						continue
 					}
 					r, err := line(o.equip(cmd), o.patience)
-					if err != nil && f.name != "graft" {
+					if err != nil && f.name != "graft" && f.name != "base" {
 						fmt.Fprintf(os.Stderr, "round %d %s/%d %s fails: %.300v\n", round+1, name, t, f.name, err)
 						continue // a peer's failure is its own
 					}
@@ -77,10 +78,16 @@ func frameworks(self string, o options) []framework {
 		return []string{"--cases", c.name, "--threads", strconv.Itoa(c.threads), "--reps", strconv.Itoa(o.reps)}
 	}
 	seconds := fmt.Sprint(o.budget.Seconds())
-	list := []framework{{"graft", func(c cell) *exec.Cmd {
-		args := append([]string{"-child", "-dir", o.dir, "-budget", o.budget.String(), "-profile", o.profile, "-only", o.only}, common(c)...)
-		return exec.Command(self, args...)
-	}}}
+	graft := func(program string) func(c cell) *exec.Cmd {
+		return func(c cell) *exec.Cmd {
+			args := append([]string{"-child", "-dir", o.dir, "-budget", o.budget.String(), "-profile", o.profile, "-only", o.only}, common(c)...)
+			return exec.Command(program, args...)
+		}
+	}
+	list := []framework{{"graft", graft(self)}}
+	if o.base != "" {
+		list = append(list, framework{"base", graft(o.base)})
+	}
 	if o.peers == "" {
 		return list
 	}

@@ -23,6 +23,7 @@ type options struct {
 	torch    string
 	ort      string
 	gomlx    string
+	base     string
 	rounds   int
 	reps     int
 	budget   time.Duration
@@ -74,6 +75,7 @@ func parse() (options, error) {
 	flag.StringVar(&o.torch, "torch", "", "script that measures PyTorch in place of PEERS/torch_anchor.py (other/torch_anchor.py: other networks)")
 	flag.StringVar(&o.ort, "ort", "", "folder with node_modules/onnxruntime-node; empty: without ONNX Runtime")
 	flag.StringVar(&o.gomlx, "gomlx", "", "GoMLX's benchmark program, built with GOEXPERIMENT=simd; empty: without GoMLX")
+	flag.StringVar(&o.base, "base", "", "this command as built at an earlier commit: times both by turns and prints the ratios (make bench-base)")
 	flag.IntVar(&o.rounds, "rounds", 3, "fresh processes per case, thread count and framework")
 	flag.IntVar(&o.reps, "reps", 200, "at most this many timed steps a process")
 	flag.DurationVar(&o.budget, "budget", 3*time.Second, "at most this long for the timed steps of each kind")

@@ -50,8 +50,27 @@ func report(o options, fs []framework, all map[string]map[cell][]result) error {
 		defer f.Close()
 		w = io.MultiWriter(w, f)
 	}
-	table(w, o, best)
+	if o.base != "" {
+		tableOfBase(w, o, best)
+	}
+	if o.peers != "" {
+		table(w, o, best)
+	}
 	return nil
+}
+
+// tableOfBase writes graft's times beside those of the earlier commit.
+func tableOfBase(w io.Writer, o options, best map[string]map[cell]result) {
+	fmt.Fprintf(w, "| case | threads | train ms | base | ratio | infer ms | base | ratio |\n|---|---|---|---|---|---|---|---|\n")
+	var train, infer mean
+	for _, name := range o.cases {
+		for _, t := range o.threads {
+			g, b := best["graft"][cell{name, t}], best["base"][cell{name, t}]
+			fmt.Fprintf(w, "| %s | %d | %.2f | %.2f | %s | %.2f | %.2f | %s |\n", name, t,
+				g.Train, b.Train, train.add(g.Train/b.Train), g.Infer, b.Infer, infer.add(g.Infer/b.Infer))
+		}
+	}
+	fmt.Fprintf(w, "| **geometric mean** | | | | **%v** | | | **%v** |\n\n", &train, &infer)
 }
 
 // mean is a geometric mean.
