@@ -42,7 +42,7 @@ func editsOf(g *nn.Graph) []namedEdit {
 				add(func(e *nn.Edit) { e.SetKernel(at(e), k) }, "kernel of %s %s to %d", n.Type(), l, k)
 			}
 		}
-		if layer, ok := n.Layer(); ok {
+		if layer, ok := n.WeightedSum(); ok {
 			add(func(e *nn.Edit) { e.Widen(at(e), 2) }, "widen %s", l)
 			add(func(e *nn.Edit) { e.RemoveChannels(at(e), 1) }, "narrow %s", l)
 			add(func(e *nn.Edit) { e.Freeze(selected(at(e))) }, "freeze %s", l)

@@ -19,7 +19,7 @@ func TestNilHandles(t *testing.T) {
 		n.Captured() != nil || n.Outputs() != nil || n.Out(0) != nil || n.Call() != nil || n.IsActivation() || n.Annotations() != nil {
 		t.Error("a nil node says something")
 	}
-	if _, ok := n.Layer(); ok {
+	if _, ok := n.WeightedSum(); ok {
 		t.Error("a nil node is a layer")
 	}
 	var v *nn.Value

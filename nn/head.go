@@ -109,7 +109,7 @@ func (h Head) output(e *Edit) *Value {
 // site is where a model's head is.
 type site struct {
 	node    *Node
-	layer   trait.Layer
+	layer   trait.WeightedSum
 	fan     int                // inputs of one class
 	classes int                // so far
 	path    []*Node            // from the output back to the node, which is not included
@@ -125,7 +125,7 @@ func (e *Edit) site(out *Value) site {
 			e.Failf("no layer with weights lies before output %q", out.name)
 			return s
 		}
-		layer, ok := n.Layer()
+		layer, ok := n.WeightedSum()
 		if ok {
 			s.node, s.layer = n, layer
 			break

@@ -123,8 +123,8 @@ func (c *inputChannels) node(n *Node, v *Value, axis int) error {
 		}
 	}
 	summed := map[int]int{}
-	if n.op.Traits.Layers != nil {
-		for _, l := range n.op.Traits.Layers(call) {
+	if n.op.Traits.WeightedSums != nil {
+		for _, l := range n.op.Traits.WeightedSums(call) {
 			if l.Groups <= 1 {
 				summed[l.Weight] = l.In
 			}

@@ -70,7 +70,7 @@ func manyEdits(g *nn.Graph) []namedEdit {
 				add(func(e *nn.Edit) { e.SetKernel(at(e), k...) }, "kernel of %s to %v", l, k)
 			}
 		}
-		if layer, ok := n.Layer(); ok {
+		if layer, ok := n.WeightedSum(); ok {
 			width := n.In(layer.Weight).Type().Shape[layer.Out].Size
 			for _, factor := range []float64{0.5, 1, 1.4, 3} {
 				add(func(e *nn.Edit) { e.Widen(at(e), factor) }, "widen %s %g times", l, factor)

@@ -22,12 +22,12 @@ func (n *Node) isConstant() bool {
 	return n != nil && n.op != nil && len(n.op.In) == 0 && len(n.out) == 1 && n.out[0] != nil && n.out[0].known.Value != nil && n.bodies() == nil
 }
 
-// Layer describes how the node multiplies data with a weight: by the first input that may be one and does not depend on
+// WeightedSum describes how the node multiplies data with a weight: by the first input that may be one and does not depend on
 // data. False when it does not.
-func (n *Node) Layer() (trait.Layer, bool) {
-	f := n.traits().Layers
+func (n *Node) WeightedSum() (trait.WeightedSum, bool) {
+	f := n.traits().WeightedSums
 	if f == nil {
-		return trait.Layer{}, false
+		return trait.WeightedSum{}, false
 	}
 	list := f(n.Call())
 	for _, l := range list {
@@ -36,7 +36,7 @@ func (n *Node) Layer() (trait.Layer, bool) {
 		}
 	}
 	if len(list) == 0 {
-		return trait.Layer{}, false
+		return trait.WeightedSum{}, false
 	}
 	return list[0], true
 }

@@ -100,13 +100,13 @@ func (v *Value) Graph() *Graph {
 	return v.graph
 }
 
-// Channels is where the layer that computes the value leaves its channels: op.AnyChannels where none is found on the way back to the
-// inputs, or the value has less than three axes.
-func (v *Value) Channels() trait.Channels {
+// Layout says which axis of the value holds the channels, by the nearest operator before it that declares so. It is trait.AnyLayout
+// where there is none up to the inputs, and for values of fewer than three axes.
+func (v *Value) Layout() trait.Layout {
 	for x := v; v.typ.Rank() > 2 && x != nil && x.producer != nil; x = x.producer.data() {
-		if c := x.producer.traits().Channels; c != trait.AnyChannels {
+		if c := x.producer.traits().Layout; c != trait.AnyLayout {
 			return c
 		}
 	}
-	return trait.AnyChannels
+	return trait.AnyLayout
 }

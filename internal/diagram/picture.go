@@ -290,7 +290,7 @@ func kindOf(n *nn.Node) kind {
 		return controlKind
 	case o.Traits.Activation != trait.NoActivation:
 		return activationKind
-	case o.Traits.Layers != nil:
+	case o.Traits.WeightedSums != nil:
 		return layerKind
 	}
 	return plainKind

@@ -25,7 +25,7 @@ func (f Fitting) At(v *nn.Value) nn.Layer {
 	if v == nil {
 		panic("layers: the value that a layer is to fit is nil")
 	}
-	if at := v.Channels(); at == trait.ChannelsFirst || at == trait.AnyChannels && v.Type().Rank() > 3 {
+	if at := v.Layout(); at == trait.ChannelsFirst || at == trait.AnyLayout && v.Type().Rank() > 3 {
 		return Conv{Kernel: []int{3}, Name: f.Name}
 	}
 	return Linear{Name: f.Name}

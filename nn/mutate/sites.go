@@ -41,7 +41,7 @@ func (f finder) sites(k Kind) []site {
 	return nil
 }
 
-func layer(n *nn.Node) bool      { return n.Traits().Layers != nil }
+func layer(n *nn.Node) bool      { return n.Traits().WeightedSums != nil }
 func window(n *nn.Node) bool     { return n.Call().Window() != nil }
 func join(n *nn.Node) bool       { return n.Traits().Joins || n.Traits().Concat != nil }
 func removable(n *nn.Node) bool  { return n.Traits().Removable }

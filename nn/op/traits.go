@@ -48,9 +48,9 @@ type Traits struct {
 	// Layers describe an operator that multiplies data with a matrix or kernels: a layer whose channels can be
 	// counted, pruned and masked, and that a head may replace. Of several ways to see it the first whose weight does not
 	// depend on data counts. nil: it is none.
-	Layers func(c *Call) []trait.Layer
-	// Channels is where the operator expects channels in input 0 and leaves them in output 0.
-	Channels trait.Channels
+	WeightedSums func(c *Call) []trait.WeightedSum
+	// Layout says which axis of input 0 the operator takes for the channels; output 0 has them on the same one.
+	Layout trait.Layout
 	// Removable: the operator can be left out, its input taking the place of its output: normalizations, pools.
 	Removable bool
 	// Starts gives, for each input, what a new index of a parameter there starts as when channels are added.

@@ -210,7 +210,7 @@ func along(x []float64, shape []int, axis int, f func(i int) float64) []float64 
 var BNScale Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
 	scale := map[*nn.Param]bool{}
 	for _, n := range c.Nodes() {
-		if t := n.Traits(); t.Channels == trait.ChannelsFirst {
+		if t := n.Traits(); t.Layout == trait.ChannelsFirst {
 			for i, v := range n.Inputs() {
 				if p := v.Param(); p != nil && p.Role() == nn.Weight && t.StartAt(i) == trait.StartOne {
 					scale[p] = true

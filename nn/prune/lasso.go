@@ -21,7 +21,7 @@ func (l Lasso) Build(e *nn.Edit, loss *nn.Value) *nn.Value {
 	total := loss
 	found := false
 	for _, n := range e.Nodes(sel...) {
-		layer, _ := n.Layer()
+		layer, _ := n.WeightedSum()
 		w := n.In(layer.Weight)
 		if w == nil || w.Param() == nil || !w.Param().Trainable() {
 			continue

@@ -33,7 +33,7 @@ func (s Sparsity) Mask(e *nn.Edit) {
 	}
 	done := map[*nn.Value]bool{}
 	for _, n := range e.Nodes(weighted) {
-		layer, _ := n.Layer()
+		layer, _ := n.WeightedSum()
 		v := n.In(layer.Weight)
 		if v == nil || v.Param() == nil || v.Param().Role() != nn.Weight || done[v] || s.keeps(n) {
 			continue

@@ -149,7 +149,7 @@ func (p Pruner) choose(ctx context.Context, g *nn.Graph, c *nn.Channels, t Targe
 }
 
 // weighted selects the nodes that multiply data with a weight.
-func weighted(n *nn.Node) bool { return n.Traits().Layers != nil }
+func weighted(n *nn.Node) bool { return n.Traits().WeightedSums != nil }
 
 // describe is one line about a group.
 func describe(x *nn.Group) string {
@@ -173,7 +173,7 @@ func (p Pruner) stuck(g *nn.Graph, c *nn.Channels, err error) error {
 	for n := range g.Nodes(weighted) {
 		v := n.Out(0)
 		axis := len(v.Type().Shape) - 1
-		if n.Traits().Channels == trait.ChannelsFirst {
+		if n.Traits().Layout == trait.ChannelsFirst {
 			axis = 1
 		}
 		if x := c.Fixed(v, axis); x != nil && len(why) < 3 {

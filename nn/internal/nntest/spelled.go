@@ -72,7 +72,7 @@ func Spelled(g *nn.Graph) string {
 		if n.IsActivation() {
 			b.WriteString(", an activation")
 		}
-		if l, ok := n.Layer(); ok {
+		if l, ok := n.WeightedSum(); ok {
 			fmt.Fprintf(&b, ", a layer %v", l)
 		}
 		if c := Names(n.Captured()); c != nil {

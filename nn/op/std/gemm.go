@@ -39,7 +39,7 @@ func gemm() *op.Op {
 			m, n, k := gemmSizes(c)
 			return int64(m.Size) * int64(n.Size) * int64(k.Size), bytesMoved(c)
 		},
-		Traits: op.Traits{Zero: op.ZeroLayer, Layers: gemmLayers, Channels: trait.ChannelsLast, Starts: []trait.Start{trait.StartRandom, trait.StartRandom, trait.StartZero}},
+		Traits: op.Traits{Zero: op.ZeroLayer, WeightedSums: gemmSums, Layout: trait.ChannelsLast, Starts: []trait.Start{trait.StartRandom, trait.StartRandom, trait.StartZero}},
 	}
 }
 
@@ -296,11 +296,11 @@ func coupleGemm(c *op.Call) []coupling.Coupling {
 	return list
 }
 
-func gemmLayers(c *op.Call) []trait.Layer {
+func gemmSums(c *op.Call) []trait.WeightedSum {
 	if c.Config.(GemmConfig).TransB {
-		return []trait.Layer{{Weight: 1, Bias: 2, In: 1, Out: 0}}
+		return []trait.WeightedSum{{Weight: 1, Bias: 2, In: 1, Out: 0}}
 	}
-	return []trait.Layer{{Weight: 1, Bias: 2, In: 0, Out: 1}}
+	return []trait.WeightedSum{{Weight: 1, Bias: 2, In: 0, Out: 1}}
 }
 
 // gemmVersions: before version 7 an attribute says that C is broadcast, before 11 there is one.

@@ -49,7 +49,7 @@ func lrn() *op.Op {
 			return gorgonia.Nodes{d}, err
 		},
 		Couple: func(c *op.Call) []coupling.Coupling { return normOver(c, func(a int) bool { return a == 1 }) },
-		Traits: op.Traits{Zero: op.ZeroFirst, Channels: trait.ChannelsFirst, Removable: true},
+		Traits: op.Traits{Zero: op.ZeroFirst, Layout: trait.ChannelsFirst, Removable: true},
 	}
 }
 

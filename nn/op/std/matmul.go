@@ -18,7 +18,7 @@ func matMul() *op.Op {
 			a := c.In[0].Shape
 			return int64(c.Out[0].Elements()) * int64(a[len(a)-1].Size), bytesMoved(c)
 		},
-		Traits: op.Traits{Zero: op.ZeroAny, Trains: func(i int, from op.Sources) bool { return i == 1 || trainsFactor(i, from) }, Layers: matMulLayers, Channels: trait.ChannelsLast},
+		Traits: op.Traits{Zero: op.ZeroAny, Trains: func(i int, from op.Sources) bool { return i == 1 || trainsFactor(i, from) }, WeightedSums: matMulSums, Layout: trait.ChannelsLast},
 	}
 }
 
@@ -212,10 +212,10 @@ func coupleMatMul(c *op.Call) []coupling.Coupling {
 	return list
 }
 
-// matMulLayers: x·W has the channels in the columns of the weight, W·x in its rows.
-func matMulLayers(c *op.Call) []trait.Layer {
+// matMulSums: x·W has the channels in the columns of the weight, W·x in its rows.
+func matMulSums(c *op.Call) []trait.WeightedSum {
 	left, right := c.In[0].Rank(), c.In[1].Rank()
-	return []trait.Layer{
+	return []trait.WeightedSum{
 		{Weight: 1, In: max(right-2, 0), Out: max(right-1, 0)},
 		{Weight: 0, In: max(left-1, 0), Out: max(left-2, 0)},
 	}

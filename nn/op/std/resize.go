@@ -47,7 +47,7 @@ func resize() *op.Op {
 		In: "X T, roi? any shape, scales? any shape, sizes? int64 shape", Out: "Y T", Attrs: ResizeConfig{},
 		Check: checkResize, Infer: inferResize, Kernel: resampleKernel, Strings: moveStrings,
 		Grad: resampleGrad, Couple: coupleResize,
-		Traits: op.Traits{Zero: op.ZeroFirst, Channels: trait.ChannelsFirst, Resize: resizeSizes},
+		Traits: op.Traits{Zero: op.ZeroFirst, Layout: trait.ChannelsFirst, Resize: resizeSizes},
 	}
 }
 
@@ -63,7 +63,7 @@ func upsample() *op.Op {
 			return nil
 		},
 		Infer: inferResize, Kernel: resampleKernel, Strings: moveStrings, Grad: resampleGrad, Couple: coupleResize,
-		Traits: op.Traits{Zero: op.ZeroFirst, Channels: trait.ChannelsFirst},
+		Traits: op.Traits{Zero: op.ZeroFirst, Layout: trait.ChannelsFirst},
 	}
 }
 

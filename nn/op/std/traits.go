@@ -97,19 +97,19 @@ func moved(m trait.Movement) op.Traits {
 }
 
 // normalized are the traits of normalizations with scale and bias in inputs 1 and 2, mean and variance in 3 and 4.
-func normalized(at trait.Channels) op.Traits {
-	return op.Traits{Zero: op.ZeroAffine, Channels: at, Removable: true, Starts: []trait.Start{trait.StartZero, trait.StartOne, trait.StartZero, trait.StartZero, trait.StartOne}}
+func normalized(at trait.Layout) op.Traits {
+	return op.Traits{Zero: op.ZeroAffine, Layout: at, Removable: true, Starts: []trait.Start{trait.StartZero, trait.StartOne, trait.StartZero, trait.StartZero, trait.StartOne}}
 }
 
 // pooled are the traits of operators that work on channels one by one.
 func pooled(r func(*op.Call, func(int) trait.Interval) trait.Interval) op.Traits {
-	return op.Traits{Zero: op.ZeroFirst, Range: r, Channels: trait.ChannelsFirst, Removable: true}
+	return op.Traits{Zero: op.ZeroFirst, Range: r, Layout: trait.ChannelsFirst, Removable: true}
 }
 
 // recurrentTraits are the traits of LSTM, GRU and RNN: the third axis of W and R, inputs 1 and 2, reads channels.
 func recurrentTraits() op.Traits {
 	return op.Traits{
-		Zero: zeroAlways, Trains: trainsState, Channels: trait.ChannelsLast, Starts: []trait.Start{trait.StartZero, trait.StartRandom, trait.StartRandom, trait.StartZero},
+		Zero: zeroAlways, Trains: trainsState, Layout: trait.ChannelsLast, Starts: []trait.Start{trait.StartZero, trait.StartRandom, trait.StartRandom, trait.StartZero},
 		Reads: func(i, axis int) bool { return axis == 2 && (i == 1 || i == 2) },
 	}
 }

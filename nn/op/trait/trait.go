@@ -46,22 +46,22 @@ const (
 	Powers
 )
 
-// Layer says how an operator multiplies data with a weight.
-type Layer struct {
+// WeightedSum says how an operator multiplies data with a weight.
+type WeightedSum struct {
 	Weight  int // the input that holds the weight
 	Bias    int // the input that holds an element for each channel it computes; 0: the operator has none
 	In, Out int // axes of the weight: the one that is summed over, and the one of the channels it computes
 	Groups  int // channels are mapped in so many groups by themselves; 0 or 1: all together
 }
 
-// Channels is an axis for channels.
-type Channels uint8
+// Layout says which axis of a value holds the channels.
+type Layout uint8
 
-// The places of channels.
+// The layouts.
 const (
-	AnyChannels   Channels = iota
-	ChannelsFirst          // axis 1, as images have them
-	ChannelsLast           // the last axis, as sequences have them
+	AnyLayout     Layout = iota // the operator does not care
+	ChannelsFirst               // axis 1, as images have them
+	ChannelsLast                // the last axis, as sequences have them
 )
 
 // Start is what new indices of a parameter start as.
