@@ -121,11 +121,11 @@ func (r *caseRun) dataSet(ctx context.Context, name string) error {
 
 // matchOutputs is MatchNames where a data set may leave outputs out, if it names those it has: pytorch-pfn-extras does
 // so with outputs that were added on the way.
-func matchOutputs(names []string, values []onnxio.Named) ([]onnxio.Named, error) {
+func matchOutputs(names []string, values []onnxio.NamedValue) ([]onnxio.NamedValue, error) {
 	if len(values) == 0 || len(values) >= len(names) {
 		return onnxio.MatchNames(names, values)
 	}
-	out := make([]onnxio.Named, len(names))
+	out := make([]onnxio.NamedValue, len(names))
 	for _, v := range values {
 		i := slices.Index(names, v.Name)
 		if i < 0 || out[i].Value != nil {
@@ -159,7 +159,7 @@ func (r *caseRun) dump(dir string, got nn.Feed) error {
 	}
 	for i, v := range r.model.Outputs() {
 		if x := got[v.Name()]; x != nil {
-			if err := writeNamed(filepath.Join(dir, fmt.Sprintf("output_%d.pb", i)), onnxio.Named{Name: v.Name(), Value: x}); err != nil {
+			if err := writeNamed(filepath.Join(dir, fmt.Sprintf("output_%d.pb", i)), onnxio.NamedValue{Name: v.Name(), Value: x}); err != nil {
 				return err
 			}
 		}
@@ -167,15 +167,15 @@ func (r *caseRun) dump(dir string, got nn.Feed) error {
 	return nil
 }
 
-func writeNamed(name string, v onnxio.Named) error {
+func writeNamed(name string, v onnxio.NamedValue) error {
 	return onnxio.WriteFile(name, func(w io.Writer) error { return onnxio.WriteValue(w, v) })
 }
 
 // feedOf gives the inputs of a data set to the inputs of the graph. Optional ones may be missing at the end.
-func feedOf(g *nn.Graph, given []onnxio.Named) (nn.Feed, error) {
+func feedOf(g *nn.Graph, given []onnxio.NamedValue) (nn.Feed, error) {
 	inputs := g.Inputs()
 	for len(given) < len(inputs) && inputs[len(given)].Type().Kind == op.Optional {
-		given = append(given, onnxio.Named{Name: inputs[len(given)].Name()})
+		given = append(given, onnxio.NamedValue{Name: inputs[len(given)].Name()})
 	}
 	in, err := onnxio.MatchNames(namesOf(inputs), given)
 	if err != nil {

@@ -101,14 +101,14 @@ func (x Exporter) compute(ctx context.Context, g *nn.Graph, in nn.Feed) (*onnxio
 		if value != nil {
 			feed[v.Name()] = value
 		}
-		set.Inputs = append(set.Inputs, onnxio.Named{Name: v.Name(), Value: value})
+		set.Inputs = append(set.Inputs, onnxio.NamedValue{Name: v.Name(), Value: value})
 	}
 	out, err := g.Eval(ctx, feed)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, v := range g.Outputs() {
-		set.Outputs = append(set.Outputs, onnxio.Named{Name: v.Name(), Value: out[v.Name()]})
+		set.Outputs = append(set.Outputs, onnxio.NamedValue{Name: v.Name(), Value: out[v.Name()]})
 	}
 	if x.Gradients || x.OutGrad != nil {
 		err = x.gradients(ctx, g, feed, set)
@@ -120,7 +120,7 @@ func (x Exporter) compute(ctx context.Context, g *nn.Graph, in nn.Feed) (*onnxio
 func (x Exporter) gradients(ctx context.Context, g *nn.Graph, feed nn.Feed, set *onnxio.DataSet) error {
 	weights := nn.Feed{}
 	for i, o := range set.Outputs {
-		set.GradientInputs = append(set.GradientInputs, onnxio.Named{Name: o.Name})
+		set.GradientInputs = append(set.GradientInputs, onnxio.NamedValue{Name: o.Name})
 		y, ok := isFloat(o.Value)
 		given := x.OutGrad[o.Name]
 		switch {
@@ -141,7 +141,7 @@ func (x Exporter) gradients(ctx context.Context, g *nn.Graph, feed nn.Feed, set 
 		weights[o.Name], set.GradientInputs[i].Value = given, given
 	}
 	for name := range x.OutGrad {
-		if !slices.ContainsFunc(set.Outputs, func(o onnxio.Named) bool { return o.Name == name }) {
+		if !slices.ContainsFunc(set.Outputs, func(o onnxio.NamedValue) bool { return o.Name == name }) {
 			return fmt.Errorf("OutGrad: there is no output %s", name)
 		}
 	}
@@ -156,7 +156,7 @@ func (x Exporter) gradients(ctx context.Context, g *nn.Graph, feed nn.Feed, set 
 		return err
 	}
 	for _, name := range wrt {
-		set.Gradients = append(set.Gradients, onnxio.Named{Name: name, Value: got[name]})
+		set.Gradients = append(set.Gradients, onnxio.NamedValue{Name: name, Value: got[name]})
 	}
 	return nil
 }

@@ -236,7 +236,7 @@ func TestExportAsUpstream(t *testing.T) {
 	}
 }
 
-func compareNamed(t *testing.T, what string, got, want []onnxio.Named) {
+func compareNamed(t *testing.T, what string, got, want []onnxio.NamedValue) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%d %ss, want %d", len(got), what, len(want))

@@ -260,7 +260,7 @@ func (r *caseRun) differentiate(ctx context.Context, feed, weights nn.Feed, wrt 
 		return nil, err
 	}
 	for i, name := range wrt {
-		if err := writeNamed(filepath.Join(dir, fmt.Sprintf("%d.pb", i)), onnxio.Named{Name: name, Value: got[name]}); err != nil {
+		if err := writeNamed(filepath.Join(dir, fmt.Sprintf("%d.pb", i)), onnxio.NamedValue{Name: name, Value: got[name]}); err != nil {
 			return nil, err
 		}
 	}

@@ -119,9 +119,9 @@ func TestPlainValue(t *testing.T) {
 // Outputs of a data set by name, where it has fewer than the model, else in their order.
 func TestMatchOutputs(t *testing.T) {
 	v := dtype.New(dtype.Float32, 1)
-	named := func(names ...string) (list []onnxio.Named) {
+	named := func(names ...string) (list []onnxio.NamedValue) {
 		for _, n := range names {
-			list = append(list, onnxio.Named{Name: n, Value: v})
+			list = append(list, onnxio.NamedValue{Name: n, Value: v})
 		}
 		return list
 	}

@@ -27,11 +27,11 @@ func (x Exporter) Recorder(dir string) func(ctx context.Context, r nn.Recording)
 			if value != nil {
 				feed[v.Name()] = value
 			}
-			set.Inputs = append(set.Inputs, onnxio.Named{Name: v.Name(), Value: value})
+			set.Inputs = append(set.Inputs, onnxio.NamedValue{Name: v.Name(), Value: value})
 		}
 		if r.Err == nil {
 			for _, v := range g.Outputs() {
-				set.Outputs = append(set.Outputs, onnxio.Named{Name: v.Name(), Value: r.Out[v.Name()]})
+				set.Outputs = append(set.Outputs, onnxio.NamedValue{Name: v.Name(), Value: r.Out[v.Name()]})
 			}
 		}
 		first, err := x.firstSet(dir)

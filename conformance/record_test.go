@@ -229,7 +229,7 @@ func TestExportStrippedAsUpstream(t *testing.T) {
 }
 
 // valueIn reads a file of a case: a value, or what is known of one that was stripped.
-func valueIn(t *testing.T, file string) (onnxio.Named, *onnxio.StrippedError) {
+func valueIn(t *testing.T, file string) (onnxio.NamedValue, *onnxio.StrippedError) {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {

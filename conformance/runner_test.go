@@ -39,7 +39,7 @@ func writeCase(t testing.TB, dir string, model []byte, files map[string]any) {
 				_, err := io.WriteString(w, c)
 				return err
 			}
-			return onnxio.WriteValue(w, content.(onnxio.Named))
+			return onnxio.WriteValue(w, content.(onnxio.NamedValue))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -47,12 +47,12 @@ func writeCase(t testing.TB, dir string, model []byte, files map[string]any) {
 	}
 }
 
-func vector(name string, v ...float32) onnxio.Named {
+func vector(name string, v ...float32) onnxio.NamedValue {
 	d, err := dtype.FromSlice(v, len(v))
 	if err != nil {
 		panic(err)
 	}
-	return onnxio.Named{Name: name, Value: d}
+	return onnxio.NamedValue{Name: name, Value: d}
 }
 
 func squareModel(t testing.TB) []byte {
@@ -87,7 +87,7 @@ func TestVerify(t *testing.T) {
 		"by name":      {with(map[string]any{set + "input_0.pb": b, set + "input_1.pb": a}), true, "none", ""},
 		"wrong":        {with(map[string]any{set + "output_0.pb": vector("y", 6, 25)}), false, "none", "output 0 (y): 1 of 2 elements differ: element 1: want 25, got 24"},
 		"shape":        {with(map[string]any{set + "output_0.pb": vector("y", 6)}), false, "none", "want float32[1], got float32[2]"},
-		"type":         {with(map[string]any{set + "output_0.pb": onnxio.Named{Name: "y", Value: dtype.New(dtype.Float64, 2)}}), false, "none", "want float64[2], got float32[2]"},
+		"type":         {with(map[string]any{set + "output_0.pb": onnxio.NamedValue{Name: "y", Value: dtype.New(dtype.Float64, 2)}}), false, "none", "want float64[2], got float32[2]"},
 		"tolerance":    {with(map[string]any{set + "output_0.pb": vector("y", 6, 25), "data.json": `{"rtol": 0, "atol": 0, "atol_outputs": {"0": 1}}`}), true, "none", ""},
 		"list":         {with(map[string]any{set + "output_0.pb": vector("y", 6, 25), "data.json": `{"rtol": 0, "atol": 1, "atol_outputs": [0.5]}`}), false, "none", "want 25"},
 		"second set":   {with(map[string]any{"test_data_set_1/input_0.pb": a, "test_data_set_1/input_1.pb": b, "test_data_set_1/output_0.pb": vector("y", 0, 0)}), false, "none", "test_data_set_1: output 0"},
@@ -119,7 +119,7 @@ func TestVerify(t *testing.T) {
 func TestVerifyGolden(t *testing.T) {
 	model := textModel(t, "input "+float("x", "1 1")+"output "+float("y", "1 2")+
 		`node { op_type: "MatMul" input: "x" input: "w" output: "y" } initializer { name: "w" data_type: 1 dims: 1 dims: 2 float_data: [0, 0] }`)
-	x := onnxio.Named{Name: "x", Value: dtype.New(dtype.Float32, 1, 1)}
+	x := onnxio.NamedValue{Name: "x", Value: dtype.New(dtype.Float32, 1, 1)}
 	dtype.Slice[float32](x.Value.(*tensor.Dense))[0] = 4
 	golden := func(head float64) string {
 		b, err := json.Marshal(map[string]any{
@@ -135,7 +135,7 @@ func TestVerifyGolden(t *testing.T) {
 	for head, want := range map[float64]string{2: "ok", 2.1: "fail"} {
 		dir, dump := t.TempDir(), t.TempDir()
 		writeCase(t, dir, model, map[string]any{
-			"test_data_set_0/input_0.pb": x, "test_data_set_0/output_0.pb": onnxio.Named{Name: "y", Value: dtype.New(dtype.Float32, 1, 2)}, "gradients.json": golden(head),
+			"test_data_set_0/input_0.pb": x, "test_data_set_0/output_0.pb": onnxio.NamedValue{Name: "y", Value: dtype.New(dtype.Float32, 1, 2)}, "gradients.json": golden(head),
 		})
 		r := conformance.Runner{Dump: dump}.RunCase(context.Background(), conformance.Case{Name: "a/b", Dir: dir})
 		if !r.OK || r.Gradients != want {

@@ -14,7 +14,7 @@ type Edit struct {
 	err      error
 	log      []action
 	place    []string // where in a layer we are, for errors
-	scope    string   // what names of parameters and nodes begin with, see Named
+	scope    string   // what names of parameters and nodes begin with, see Edit.Scope
 	notes    []string // what the caller should be told, see Note
 	prefix   string   // what names of values begin with, in a subgraph that is traced
 	seed     uint64

@@ -18,7 +18,7 @@ func ExampleReadTensor() {
 		log.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := onnxio.WriteTensor(&file, onnxio.Named{Name: "x", Value: x}); err != nil {
+	if err := onnxio.WriteTensor(&file, onnxio.NamedValue{Name: "x", Value: x}); err != nil {
 		log.Fatal(err)
 	}
 	got, err := onnxio.ReadTensor(&file)

@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 		for range inputs {
 			x := dtype.New(dtype.Float32, 20)
 			dtype.Slice[float32](x)[3] = v
-			s.Inputs = append(s.Inputs, Named{"x", x})
+			s.Inputs = append(s.Inputs, NamedValue{"x", x})
 		}
 		return s
 	}

@@ -28,7 +28,7 @@ func FuzzValue(f *testing.F) {
 	strings := &dtype.Strings{Dims: []int{1}, Elems: []string{"s"}}
 	for _, v := range append(tensors.Items, tensors, strings, keyed, &dtype.Optional{Item: strings}, &dtype.Optional{Item: tensors}) {
 		var b bytes.Buffer
-		if err := WriteValue(&b, Named{"v", v}); err != nil {
+		if err := WriteValue(&b, NamedValue{"v", v}); err != nil {
 			f.Fatal(err)
 		}
 		for kind := range op.Map + 1 {

@@ -62,7 +62,7 @@ func TestLoopFillsOptional(t *testing.T) {
 			t.Fatal(err)
 		}
 		var file bytes.Buffer // through a file, as in a test case
-		if err := WriteValue(&file, Named{"first", c.first}); err != nil {
+		if err := WriteValue(&file, NamedValue{"first", c.first}); err != nil {
 			t.Fatal(err)
 		}
 		read, err := ReadValue(&file, in.Type())

@@ -68,7 +68,7 @@ func TestMaps(t *testing.T) {
 		if v == dtype.Value(z) {
 			kind = op.Sequence
 		}
-		if err := onnxio.WriteValue(&b, onnxio.Named{Name: "v", Value: v}); err != nil {
+		if err := onnxio.WriteValue(&b, onnxio.NamedValue{Name: "v", Value: v}); err != nil {
 			t.Fatal(err)
 		}
 		back, err := onnxio.ReadValue(&b, op.Type{Kind: kind, DType: dtype.Float32})

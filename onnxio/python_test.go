@@ -68,14 +68,14 @@ func TestPythonReadsOurs(t *testing.T) {
 			name := dt.String() + suffix
 			v := random(t, dt, r, shape...)
 			values[name] = v
-			write(name+".pb", func(w io.Writer) error { return WriteTensor(w, Named{name, v}) })
+			write(name+".pb", func(w io.Writer) error { return WriteTensor(w, NamedValue{name, v}) })
 			write(name+".npy", func(w io.Writer) error { return WriteNPY(w, v) })
 		}
 	}
 	seq := &dtype.Sequence{Items: []dtype.Value{values["int8"], values["int8_empty"]}}
-	write("sequence.pb", func(w io.Writer) error { return WriteValue(w, Named{"s", seq}) })
+	write("sequence.pb", func(w io.Writer) error { return WriteValue(w, NamedValue{"s", seq}) })
 	opt := &dtype.Optional{Item: values["float32"]}
-	write("optional.pb", func(w io.Writer) error { return WriteValue(w, Named{"o", opt}) })
+	write("optional.pb", func(w io.Writer) error { return WriteValue(w, NamedValue{"o", opt}) })
 	cmd := exec.Command(interpreter, "-c", readBack)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

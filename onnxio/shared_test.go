@@ -154,7 +154,7 @@ func TestShared(t *testing.T) {
 					t.Errorf("%s: %v", model, err)
 					continue
 				}
-				checkValue(t, model, Named{p.GetName(), v}, op.Tensor)
+				checkValue(t, model, NamedValue{p.GetName(), v}, op.Tensor)
 				tensors++
 			}
 			ext.close()
@@ -190,7 +190,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-func checkValue(t *testing.T, where string, v Named, kind op.Kind) {
+func checkValue(t *testing.T, where string, v NamedValue, kind op.Kind) {
 	var b bytes.Buffer
 	if kind == op.Sparse {
 		kind = op.Tensor // it is a dense one now

@@ -110,7 +110,7 @@ func TestStripPlaces(t *testing.T) {
 	for want, v := range map[int]dtype.Value{
 		1: random(t, dtype.Float32, r, 7), 0: &dtype.Sequence{Items: []dtype.Value{random(t, dtype.Float32, r, 7)}, Elem: dtype.Float32},
 	} {
-		if err := WriteFile(value, func(w io.Writer) error { return WriteValue(w, Named{"v", v}) }); err != nil {
+		if err := WriteFile(value, func(w io.Writer) error { return WriteValue(w, NamedValue{"v", v}) }); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := (Stripper{Over: 2}).Strip(value, ""); n != want || err != nil {

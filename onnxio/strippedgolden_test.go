@@ -173,7 +173,7 @@ func TestSectionMoments(t *testing.T) {
 func TestStripCase(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "case"), filepath.Join(dir, "copy")
-	if err := (&DataSet{Inputs: []Named{{"x", dtype.New(dtype.Float32, 200)}}, Outputs: []Named{{"y", dtype.New(dtype.Float32, 2)}}}).Write(filepath.Join(from, "test_data_set_0")); err != nil {
+	if err := (&DataSet{Inputs: []NamedValue{{"x", dtype.New(dtype.Float32, 200)}}, Outputs: []NamedValue{{"y", dtype.New(dtype.Float32, 2)}}}).Write(filepath.Join(from, "test_data_set_0")); err != nil {
 		t.Fatal(err)
 	}
 	if err := Save(filepath.Join(from, "model.onnx"), manyWeights(t, 500)); err != nil {

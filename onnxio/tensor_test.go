@@ -77,7 +77,7 @@ func TestTensorRoundTrip(t *testing.T) {
 		for _, shape := range [][]int{nil, {0}, {7}, {2, 0, 3}, {3, 5}} {
 			v := random(t, dt, r, shape...)
 			var b bytes.Buffer
-			if err := WriteTensor(&b, Named{"x", v}); err != nil {
+			if err := WriteTensor(&b, NamedValue{"x", v}); err != nil {
 				t.Fatal(err)
 			}
 			got, err := ReadTensor(&b)

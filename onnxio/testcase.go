@@ -15,15 +15,15 @@ import (
 )
 
 // DataSet is what a folder test_data_set_K of a test case holds: values by the number in their
-// file's name. A number without a file leaves a gap, an Named whose Value is nil.
+// file's name. A number without a file leaves a gap, a NamedValue whose Value is nil.
 type DataSet struct {
-	Inputs  []Named // input_N.pb
-	Outputs []Named // output_N.pb
+	Inputs  []NamedValue // input_N.pb
+	Outputs []NamedValue // output_N.pb
 
 	// GradientInputs are the gradients that the outputs get, Gradients those that the parameters
 	// have from them, each under the name of its parameter.
-	GradientInputs []Named // gradient_input_N.pb
-	Gradients      []Named // gradient_N.pb
+	GradientInputs []NamedValue // gradient_input_N.pb
+	Gradients      []NamedValue // gradient_N.pb
 
 	// SequenceFiles makes Write write an item of a sequence a file, input_0_00.pb, in place of one for all.
 	SequenceFiles bool
@@ -97,7 +97,7 @@ func ReadDataSet(fsys fs.FS, dir string, inputs, outputs []op.Type) (*DataSet, e
 			want = outputs[n]
 		}
 		for len(*list) <= n {
-			*list = append(*list, Named{})
+			*list = append(*list, NamedValue{})
 		}
 		if m[3] != "" {
 			want = op.Type{}
@@ -113,14 +113,14 @@ func ReadDataSet(fsys fs.FS, dir string, inputs, outputs []op.Type) (*DataSet, e
 		seq, ok := (*list)[n].Value.(*dtype.Sequence)
 		if !ok {
 			seq = &dtype.Sequence{Elem: dtype.DTypeOf(v.Value)}
-			(*list)[n] = Named{v.Name, seq}
+			(*list)[n] = NamedValue{v.Name, seq}
 		}
 		seq.Items = append(seq.Items, v.Value)
 	}
 	return set, nil
 }
 
-func (s *DataSet) list(prefix string) *[]Named {
+func (s *DataSet) list(prefix string) *[]NamedValue {
 	switch prefix {
 	case "input":
 		return &s.Inputs
@@ -132,10 +132,10 @@ func (s *DataSet) list(prefix string) *[]Named {
 	return &s.Gradients
 }
 
-func readValueFile(fsys fs.FS, name string, want op.Type) (Named, error) {
+func readValueFile(fsys fs.FS, name string, want op.Type) (NamedValue, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return Named{}, err
+		return NamedValue{}, err
 	}
 	defer f.Close()
 	v, err := ReadValue(f, want)
@@ -153,7 +153,7 @@ func (s *DataSet) Write(dir string) error {
 		return err
 	}
 	defer change.Discard()
-	err = s.each(func(name string, v Named) error {
+	err = s.each(func(name string, v NamedValue) error {
 		return change.Write(name, func(w io.Writer) error { return WriteValue(w, v) })
 	})
 	if err == nil {
@@ -166,7 +166,7 @@ func (s *DataSet) Write(dir string) error {
 }
 
 // each calls put with the files of the set.
-func (s *DataSet) each(put func(name string, v Named) error) error {
+func (s *DataSet) each(put func(name string, v NamedValue) error) error {
 	for _, prefix := range []string{"input", "output", "gradient_input", "gradient"} {
 		for i, v := range *s.list(prefix) {
 			items, split := v.Value.(*dtype.Sequence)
@@ -174,7 +174,7 @@ func (s *DataSet) each(put func(name string, v Named) error) error {
 			case v.Value == nil:
 			case split && s.SequenceFiles && len(items.Items) > 0:
 				for k, item := range items.Items {
-					if err := put(fmt.Sprintf("%s_%d_%02d.pb", prefix, i, k), Named{v.Name, item}); err != nil {
+					if err := put(fmt.Sprintf("%s_%d_%02d.pb", prefix, i, k), NamedValue{v.Name, item}); err != nil {
 						return err
 					}
 				}
@@ -191,15 +191,15 @@ func (s *DataSet) each(put func(name string, v Named) error) error {
 // MatchNames arranges values in the order of names: by name where all of the names are there,
 // each once, and as they are otherwise, because many writers leave names out. It fails if the
 // numbers differ.
-func MatchNames(names []string, values []Named) ([]Named, error) {
+func MatchNames(names []string, values []NamedValue) ([]NamedValue, error) {
 	if len(names) != len(values) {
 		return nil, fmt.Errorf("%d values for %d names", len(values), len(names))
 	}
-	byName := map[string]Named{}
+	byName := map[string]NamedValue{}
 	for _, v := range values {
 		byName[v.Name] = v
 	}
-	out := make([]Named, len(names))
+	out := make([]NamedValue, len(names))
 	for i, name := range names {
 		v, ok := byName[name]
 		if !ok || len(byName) != len(names) {

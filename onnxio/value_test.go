@@ -35,7 +35,7 @@ func TestValueRoundTrip(t *testing.T) {
 		"none":              {&dtype.Optional{Elem: dtype.Float32, Seq: true}, op.Optional},
 	} {
 		var b bytes.Buffer
-		if err := WriteValue(&b, Named{"v", c.v}); err != nil {
+		if err := WriteValue(&b, NamedValue{"v", c.v}); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -138,11 +138,11 @@ func TestDataSet(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	dir := t.TempDir()
 	x := random(t, dtype.Float32, r, 2)
-	set := &DataSet{Outputs: []Named{{"y", x}}, Gradients: []Named{{}, {"w", x}}}
+	set := &DataSet{Outputs: []NamedValue{{"y", x}}, Gradients: []NamedValue{{}, {"w", x}}}
 	for range 12 {
-		set.Inputs = append(set.Inputs, Named{"x", random(t, dtype.Int64, r, 1)})
+		set.Inputs = append(set.Inputs, NamedValue{"x", random(t, dtype.Int64, r, 1)})
 	}
-	set.Inputs[3] = Named{"list", &dtype.Sequence{Elem: dtype.Float32, Items: []dtype.Value{x}}}
+	set.Inputs[3] = NamedValue{"list", &dtype.Sequence{Elem: dtype.Float32, Items: []dtype.Value{x}}}
 	sub := filepath.Join(dir, "test_data_set_10")
 	if err := os.Mkdir(sub, 0o755); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestDataSet(t *testing.T) {
 	}
 	for i, item := range []string{"input_3_00.pb", "input_3_01.pb"} {
 		var b bytes.Buffer
-		if err := WriteTensor(&b, Named{"part", dtype.Scalar(int64(i))}); err != nil {
+		if err := WriteTensor(&b, NamedValue{"part", dtype.Scalar(int64(i))}); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(sub, item), b.Bytes(), 0o644); err != nil {
@@ -191,10 +191,10 @@ func TestDataSet(t *testing.T) {
 }
 
 func TestMatchNames(t *testing.T) {
-	a, b := Named{"a", dtype.Scalar[int64](1)}, Named{"b", dtype.Scalar[int64](2)}
-	for _, c := range []struct{ in, want []Named }{
-		{[]Named{b, a}, []Named{a, b}},
-		{[]Named{{"", b.Value}, a}, []Named{{"", b.Value}, a}},
+	a, b := NamedValue{"a", dtype.Scalar[int64](1)}, NamedValue{"b", dtype.Scalar[int64](2)}
+	for _, c := range []struct{ in, want []NamedValue }{
+		{[]NamedValue{b, a}, []NamedValue{a, b}},
+		{[]NamedValue{{"", b.Value}, a}, []NamedValue{{"", b.Value}, a}},
 	} {
 		if got, err := MatchNames([]string{"a", "b"}, c.in); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("got %v, %v; want %v", got, err, c.want)

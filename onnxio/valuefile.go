@@ -10,20 +10,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Named is a value and the name that its file gives it.
-type Named struct {
+// NamedValue is a value and the name that its file gives it.
+type NamedValue struct {
 	Name  string      // as in the file
 	Value dtype.Value // a *tensor.Dense, or a container of package dtype
 }
 
 // ReadTensor reads a serialized TensorProto: a *tensor.Dense, or a *dtype.Strings. The error is a
 // *StrippedError if its data were stripped.
-func ReadTensor(r io.Reader) (Named, error) { return ReadValue(r, op.Type{}) }
+func ReadTensor(r io.Reader) (NamedValue, error) { return ReadValue(r, op.Type{}) }
 
 // ReadValue reads a serialized value. The file does not state what kind of value it holds: that is the declared
 // type t of the graph's input or output, of which only the kind and the element type matter; the zero Type is a
 // tensor. A sparse tensor becomes a dense one. An empty sequence or optional has the element type that t gives.
-func ReadValue(r io.Reader, t op.Type) (Named, error) {
+func ReadValue(r io.Reader, t op.Type) (NamedValue, error) {
 	var p proto.Message
 	switch t.Kind {
 	case op.Tensor:
@@ -37,27 +37,27 @@ func ReadValue(r io.Reader, t op.Type) (Named, error) {
 	case op.Map:
 		p = &onnxpb.MapProto{}
 	default:
-		return Named{}, fmt.Errorf("reading a value of type %v is not supported", t)
+		return NamedValue{}, fmt.Errorf("reading a value of type %v is not supported", t)
 	}
 	if r == nil {
-		return Named{}, errNoReader
+		return NamedValue{}, errNoReader
 	}
 	b, err := io.ReadAll(r)
 	if err != nil {
-		return Named{}, err
+		return NamedValue{}, err
 	}
 	if err := proto.Unmarshal(b, p); err != nil {
-		return Named{}, fmt.Errorf("not a %T: %w", p, err)
+		return NamedValue{}, fmt.Errorf("not a %T: %w", p, err)
 	}
 	for t.Elem != nil {
 		t = *t.Elem
 	}
 	v, err := decodeValue(p, t.DType, nil)
-	return Named{nameOf(p), v}, err
+	return NamedValue{nameOf(p), v}, err
 }
 
 // WriteTensor writes a *tensor.Dense or *dtype.Strings as a serialized TensorProto.
-func WriteTensor(w io.Writer, n Named) error {
+func WriteTensor(w io.Writer, n NamedValue) error {
 	p, err := encodeTensor(n.Name, n.Value)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func WriteTensor(w io.Writer, n Named) error {
 }
 
 // WriteValue writes a value of any kind; the reader must know the kind.
-func WriteValue(w io.Writer, n Named) error {
+func WriteValue(w io.Writer, n NamedValue) error {
 	p, err := encodeValue(n.Name, n.Value)
 	if err != nil {
 		return err

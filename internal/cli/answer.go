@@ -309,7 +309,7 @@ func apart(out nn.Feed, names []string) ([]answer, error) {
 func (x answer) fields(top int) map[string]any {
 	all := map[string]any{}
 	for name, v := range x.whole {
-		all[name] = asObject(onnxio.Named{Value: v}).nested()
+		all[name] = asObject(onnxio.NamedValue{Value: v}).nested()
 	}
 	for name, part := range x.parts {
 		all[name] = part.fields(top)

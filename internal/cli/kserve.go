@@ -136,7 +136,7 @@ func outputsOf(out nn.Feed, names, wanted []string) []kserveTensor {
 		if len(wanted) > 0 && !slices.Contains(wanted, name) {
 			continue
 		}
-		o := asObject(onnxio.Named{Name: name, Value: out[name]})
+		o := asObject(onnxio.NamedValue{Name: name, Value: out[name]})
 		list = append(list, kserveTensor{Name: name, Shape: o.Shape, Datatype: datatypes[dtype.DTypeOf(out[name])], Data: o.Data})
 	}
 	return list

@@ -78,7 +78,7 @@ func files(t *testing.T) string {
 		must(err)
 		out, err := dtype.FromSlice(y, 2)
 		must(err)
-		set := &onnxio.DataSet{Inputs: []onnxio.Named{{Name: "x", Value: in}}, Outputs: []onnxio.Named{{Name: "y", Value: out}}}
+		set := &onnxio.DataSet{Inputs: []onnxio.NamedValue{{Name: "x", Value: in}}, Outputs: []onnxio.NamedValue{{Name: "y", Value: out}}}
 		must(set.Write(filepath.Join(d, "test_data_set_0")))
 	}
 	return dir

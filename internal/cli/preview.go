@@ -60,7 +60,7 @@ type object struct {
 	Data  any    `json:"data"`
 }
 
-func asObject(v onnxio.Named) object {
+func asObject(v onnxio.NamedValue) object {
 	o := object{Name: v.Name, Type: op.TypeOf(v.Value).String()}
 	switch x := v.Value.(type) {
 	case *tensor.Dense:
@@ -71,14 +71,14 @@ func asObject(v onnxio.Named) object {
 	case *dtype.Sequence:
 		items := []object{}
 		for _, i := range x.Items {
-			items = append(items, asObject(onnxio.Named{Value: i}))
+			items = append(items, asObject(onnxio.NamedValue{Value: i}))
 		}
 		o.Data = items
 	case *dtype.Map:
-		o.Data = map[string]any{"keys": asObject(onnxio.Named{Value: x.Keys}), "values": asObject(onnxio.Named{Value: x.Values})}
+		o.Data = map[string]any{"keys": asObject(onnxio.NamedValue{Value: x.Keys}), "values": asObject(onnxio.NamedValue{Value: x.Values})}
 	case *dtype.Optional:
 		if x.Item != nil {
-			o.Data = asObject(onnxio.Named{Value: x.Item})
+			o.Data = asObject(onnxio.NamedValue{Value: x.Item})
 		}
 	}
 	return o

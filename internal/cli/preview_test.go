@@ -14,7 +14,7 @@ func TestScalarAsObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := json.Marshal(asObject(onnxio.Named{Name: "loss", Value: x}))
+	b, err := json.Marshal(asObject(onnxio.NamedValue{Name: "loss", Value: x}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (r runner) run(ctx context.Context, w io.Writer, model string, rt Runtime) 
 		return err
 	}
 	for _, name := range names {
-		if err := r.show(w, onnxio.Named{Name: name, Value: out[name]}); err != nil {
+		if err := r.show(w, onnxio.NamedValue{Name: name, Value: out[name]}); err != nil {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ func (r runner) capture(ctx context.Context, w io.Writer, g *nn.Graph, feed nn.F
 		return err
 	}
 	for _, v := range g.Outputs() {
-		if err := r.show(w, onnxio.Named{Name: v.Name(), Value: out[0][v.Name()]}); err != nil {
+		if err := r.show(w, onnxio.NamedValue{Name: v.Name(), Value: out[0][v.Name()]}); err != nil {
 			return err
 		}
 	}
@@ -265,7 +265,7 @@ func (r runner) store(names []string, out nn.Feed) error {
 			err = change.Write(fileName(name)+".npy", func(w io.Writer) error { return onnxio.WriteNPY(w, out[name]) })
 		} else {
 			err = change.Write(fmt.Sprintf("output_%d.pb", i), func(w io.Writer) error {
-				return onnxio.WriteValue(w, onnxio.Named{Name: name, Value: out[name]})
+				return onnxio.WriteValue(w, onnxio.NamedValue{Name: name, Value: out[name]})
 			})
 		}
 		if err != nil {
@@ -308,7 +308,7 @@ func (r runner) classes(w io.Writer, g *nn.Graph, out nn.Feed) error {
 }
 
 // show prints an output.
-func (r runner) show(w io.Writer, v onnxio.Named) error {
+func (r runner) show(w io.Writer, v onnxio.NamedValue) error {
 	if !r.asJSON {
 		_, err := fmt.Fprintf(w, "%s %s %s\n", v.Name, op.TypeOf(v.Value), preview(v.Value, 8))
 		return err

@@ -792,7 +792,7 @@ var types = map[string]reflect.Type{
 	"onnxio.DataSet":                                 reflect.TypeFor[onnxio.DataSet](),
 	"onnxio.Header":                                  reflect.TypeFor[onnxio.Header](),
 	"onnxio.Loader":                                  reflect.TypeFor[onnxio.Loader](),
-	"onnxio.Named":                                   reflect.TypeFor[onnxio.Named](),
+	"onnxio.NamedValue":                                   reflect.TypeFor[onnxio.NamedValue](),
 	"onnxio.Saver":                                   reflect.TypeFor[onnxio.Saver](),
 	"onnxio.Stripped":                                reflect.TypeFor[onnxio.Stripped](),
 	"onnxio.StrippedError":                           reflect.TypeFor[onnxio.StrippedError](),
