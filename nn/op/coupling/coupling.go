@@ -1,25 +1,25 @@
-// Package coupling holds the words in which operators say how the indices of their axes follow each other, so that a channel that
-// is cut at one place is cut at all that compute or read it: see op.Op.Couple.
+// Package coupling describes how the indices along the axes of an operator's inputs and outputs correspond, so that a
+// channel that is removed in one place is removed wherever it is computed or read. See op.Op.Couple.
 package coupling
 
-// Coupling says how the indices of one axis follow those of another: when an index of From
-// leaves, the indices of To that Map gives leave with it, and the other way round.
+// Coupling relates the indices of two axes: when an index of From is removed, the indices of To that Map gives are
+// removed with it, and the other way round.
 type Coupling struct {
 	From, To Axis
 	Map      Map
 }
 
-// Axis is an axis of an input or an output of the call.
+// Axis is one axis of an input or an output of a call.
 type Axis struct {
 	Output bool // of an output rather than an input
 	Slot   int  // which input or output
 	Axis   int  // always counted from the front
 }
 
-// In is an axis of input i.
+// In returns an axis of input i.
 func In(i, axis int) Axis { return Axis{Slot: i, Axis: axis} }
 
-// Out is an axis of output i.
+// Out returns an axis of output i.
 func Out(i, axis int) Axis { return Axis{Output: true, Slot: i, Axis: axis} }
 
 // Relation is the form of an index map.
@@ -38,7 +38,7 @@ const (
 	NormGroup                   // as Group, between axes of the same length, but a normalization runs over each block
 )
 
-// Map is an index map in one of the forms of Relation.
+// Map is a relation between the indices of two axes. Which of the fields apply depends on the Relation.
 type Map struct {
 	Relation     Relation
 	Shift, Count int   // see the Relations

@@ -1,4 +1,4 @@
-// Package epilogue holds the words in which operators say that a kernel can go on with its result while it is still in a
-// cache: a matrix product or a convolution (a Host) takes up the normalization, the sum and the activation that follow it
-// (each a Pattern). Operators name them in op.Op's Patterns; Fusions are the rules that bring them together.
+// Package epilogue describes computations that a kernel can apply to its result while the result is still in a cache. A
+// matrix product or a convolution (a Host) can take over the normalization, the sum and the activation that follow it
+// (each a Step). Operators list both among the Patterns of their op.Op; Fusions are the rules that combine them.
 package epilogue

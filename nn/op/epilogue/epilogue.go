@@ -14,9 +14,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Pattern is a pattern: what a call does to an operand that another kernel has just computed, for kernels that
-// can do it themselves while the operand is still in a cache.
-type Pattern struct {
+// Step is a pattern that describes what a call does to the result of another kernel, so that this kernel can do it itself
+// while the result is still in a cache.
+type Step struct {
 	Kind     Kind     // what is applied
 	Slots    []int    // the inputs that can be the operand
 	DType    op.DType // of the operand, Float32 or Float64
@@ -26,28 +26,27 @@ type Pattern struct {
 }
 
 // PatternName is "epilogue".
-func (*Pattern) PatternName() string { return "epilogue" }
+func (*Step) PatternName() string { return "epilogue" }
 
-// Kind is a kind of epilogue, in the order in which a kernel applies them; the first three may come in any
-// order.
+// Kind is the kind of a Step. A kernel applies them in the order of the constants; the first three may come in any order.
 type Kind uint8
 
-// The kinds of epilogues, with x the operand and c its channel.
+// The kinds of steps. x is the operand and c its channel; in1 … in4 are the other inputs of the call.
 const (
 	Normalize Kind = iota // (x−in3[c])/√(in4[c]+Epsilon)·in1[c] + in2[c]
 	Scale                 // x times the other operand, one number for each channel
 	Shift                 // x plus the other operand, one number for each channel
 	Add                   // x plus the other operand, of the same shape
-	Activate              // a function of each element; inputs 1 and 2, where present, are the bounds of a clip
-	Slope                 // x times the derivative of a function at the elements of input 1
-	View                  // the elements of x in another shape
+	Activate              // f(x) for each element, with Step.Func as f; inputs 1 and 2, where present, are the bounds of a Clip
+	Slope                 // x times the derivative of Step.Func at the elements of input 1
+	View                  // x in another shape
 )
 
-// Func is a function of single elements that kernels can apply to their results: its Kind, and Alpha and
-// Beta where the kind has such parameters, always used as given.
+// Func is an elementwise function that kernels can apply to their results. Kind says which one; Alpha and Beta are its
+// parameters, where it has them. They have no defaults: zero means zero.
 type Func = elementwise.Activation
 
-// The kinds of functions.
+// The kinds of a Func.
 const (
 	Relu        = elementwise.ActRelu        // max(0, x)
 	LeakyRelu   = elementwise.ActLeakyRelu   // x, or Alpha·x below 0; Alpha is positive
@@ -61,11 +60,11 @@ const (
 	Silu        = elementwise.ActSilu        // x/(1+e⁻ˣ)
 	Softplus    = elementwise.ActSoftplus    // log(1+eˣ)
 	Softsign    = elementwise.ActSoftsign    // x/(1+|x|)
-	Gelu        = elementwise.ActGelu        // x·(1+erf(x/√2))/2; it has a derivative, see Slope
-	GeluTanh    = elementwise.ActGeluTanh    // its form by tanh; it has a derivative
+	Gelu        = elementwise.ActGelu        // x·(1+erf(x/√2))/2; a kernel can also compute its derivative, see Slope
+	GeluTanh    = elementwise.ActGeluTanh    // Gelu approximated by tanh; a kernel can also compute its derivative
 )
 
-// List are the epilogues that a kernel has taken up, in order.
+// List holds the steps that a kernel has taken over, in order.
 type List struct {
 	Affine bool   // channels can still be scaled and shifted
 	slopes bool   // the kernel can multiply by derivatives
@@ -74,22 +73,22 @@ type List struct {
 
 // part is one epilogue of a list.
 type part struct {
-	*Pattern
+	*Step
 	in []int // where the kernel finds the inputs of the part; -1: the operand
 }
 
-// Host is a pattern: a call whose kernel can go on with epilogues of its output 0.
+// Host is a pattern that describes a kernel which can apply steps to output 0 of its call.
 type Host struct {
-	DType    op.DType // of output 0; other types than Float32 and Float64 take no epilogue, since each step is rounded
-	Channels int      // the length of output 0's axis 1, whose elements epilogues scale and shift
-	Affine   bool     // it can scale and shift channels
-	Slopes   bool     // it can multiply by derivatives
-	SumOnly  bool     // it can add one tensor, and nothing else
-	// Kernel makes the kernel that applies e. Its inputs are those of the call, then those of the epilogues.
+	DType    op.DType // of output 0; only Float32 and Float64 take steps, since narrower types round after each operation
+	Channels int      // the length of axis 1 of output 0, which is the axis of the channels
+	Affine   bool     // the kernel can scale and shift each channel
+	Slopes   bool     // the kernel can multiply by the derivative of a function
+	SumOnly  bool     // the kernel can add one tensor and do nothing else
+	// Kernel returns the kernel that also applies e. Its inputs are those of the call, followed by those of the steps.
 	Kernel func(e List) op.Kernel
-	// InPlace gives the inputs whose memory the result may take over. nil: none.
+	// InPlace lists the inputs whose memory the result may take over. nil: none.
 	InPlace func(e List) []int
-	// Rematerialize says how the result of that kernel is computed a second time. nil: it is not.
+	// Rematerialize says how the result of that kernel can be computed a second time. nil: it cannot.
 	Rematerialize func(e List) *op.Rematerialization
 
 	taken *List // so far
@@ -98,25 +97,26 @@ type Host struct {
 // PatternName is "epilogue host".
 func (*Host) PatternName() string { return "epilogue host" }
 
-// Fusions are the rules by which a kernel that is a Host takes up epilogues.
+// Fusions returns the rules by which a Host takes over the steps that follow it.
 func Fusions() []op.Fusion { return FusionsOf(fuse) }
 
-// FusionsOf are the rules that fuse a call that has pattern P with an epilogue, be it a call with this pattern, a sum that is
-// an operator of Gorgonia's, or a call that only gives its input another shape. fuse returns nil where it cannot.
-func FusionsOf[P op.Pattern](fuse func(first P, e *Pattern, m op.Meeting) *op.Fused) []op.Fusion {
+// FusionsOf returns the rules that fuse a call of pattern P with a step that follows it: a call with this pattern, a sum
+// that is one of Gorgonia's own operators, or a call that only changes the shape of its input. fuse returns nil if it
+// cannot fuse the two.
+func FusionsOf[P op.Pattern](fuse func(first P, e *Step, m op.Meeting) *op.Fused) []op.Fusion {
 	return []op.Fusion{
 		op.NewFusion(fuse),
 		op.NewFusion(func(first P, a engine.Addition, m op.Meeting) *op.Fused {
-			return fuse(first, &Pattern{Kind: Add, Slots: []int{0, 1}, DType: dtype.Of(a.DType)}, m)
+			return fuse(first, &Step{Kind: Add, Slots: []int{0, 1}, DType: dtype.Of(a.DType)}, m)
 		}),
 		op.NewFusion(func(first P, r engine.Reshaping, m op.Meeting) *op.Fused {
-			return fuse(first, &Pattern{Kind: View, Slots: []int{0}, DType: dtype.Of(r.DType)}, m)
+			return fuse(first, &Step{Kind: View, Slots: []int{0}, DType: dtype.Of(r.DType)}, m)
 		}),
 	}
 }
 
 // fuse lets a kernel take up one epilogue more.
-func fuse(h *Host, next *Pattern, m op.Meeting) *op.Fused {
+func fuse(h *Host, next *Step, m op.Meeting) *op.Fused {
 	e := List{Affine: h.Affine, slopes: h.Slopes}
 	if h.taken != nil {
 		e = *h.taken
@@ -140,8 +140,9 @@ func fuse(h *Host, next *Pattern, m op.Meeting) *op.Fused {
 	return f
 }
 
-// With is e followed by what next does to a result of type t with that many channels, if that is possible.
-func (e List) With(next *Pattern, t op.DType, channels int, m op.Meeting) (List, bool) {
+// With returns e followed by next, which reads a result of type t with the given number of channels. It reports false if
+// next cannot follow.
+func (e List) With(next *Step, t op.DType, channels int, m op.Meeting) (List, bool) {
 	float := t == dtype.Float32 || t == dtype.Float64
 	if !float || next.DType != t || m.Sides || !slices.Contains(next.Slots, m.Slot) || !e.takes(next, channels) {
 		return e, false
@@ -150,7 +151,7 @@ func (e List) With(next *Pattern, t op.DType, channels int, m op.Meeting) (List,
 		e.Affine = false // channels are on another axis now
 		return e, true
 	}
-	p := part{Pattern: next, in: make([]int, m.SecondInputs)}
+	p := part{Step: next, in: make([]int, m.SecondInputs)}
 	for i := range p.in { // they come after those of the first, without that of the slot
 		switch {
 		case i < m.Slot:
@@ -165,12 +166,11 @@ func (e List) With(next *Pattern, t op.DType, channels int, m op.Meeting) (List,
 	return e, true
 }
 
-// Apply applies the epilogues to y, the result of a kernel whose inputs are in, as one run of it was given them: a
-// tensor of element type Float32 or Float64 that has the given number of channels, each of them space elements in a
-// row ([N, channels, space]).
+// Apply applies the steps to y in place. y is the result of a kernel, of shape [N, channels, space] and element type
+// Float32 or Float64; in holds the kernel's inputs in this run, those of the steps included. A nil y panics.
 func (e List) Apply(x *op.Exec, in []*tensor.Dense, y *tensor.Dense, channels, space int) {
 	if y == nil {
-		panic("op: Epilogues.Apply: the tensor is nil")
+		panic("epilogue: List.Apply: the tensor is nil")
 	}
 	if dtype.Of(y.Dtype()) == dtype.Float64 {
 		apply[float64](x, e, in, y, channels, space)
@@ -184,13 +184,13 @@ func apply[T kernel.Float](x *op.Exec, e List, in []*tensor.Dense, y *tensor.Den
 	r.Planes((*engine.Exec)(x).Pool(), channels, space, dtype.Elems[T](y))
 }
 
-// Adds reports whether something of the same shape is added.
+// Adds reports whether one of the steps adds a tensor of the same shape.
 func (e List) Adds() bool {
 	return slices.ContainsFunc(e.Parts, func(p part) bool { return p.Kind == Add })
 }
 
 // takes reports whether t may follow.
-func (e List) takes(t *Pattern, channels int) bool {
+func (e List) takes(t *Step, channels int) bool {
 	if t.Kind == View {
 		return true
 	}
@@ -220,7 +220,7 @@ func other[T kernel.Float](p *part, in []*tensor.Dense) []T {
 	return inputOf[T](p, in, 0)
 }
 
-// AfterAffine is what an epilogue does after scale and shift, for the inputs of a run.
+// AfterAffine returns the steps that follow scale and shift, bound to the inputs of one run.
 func AfterAffine[T kernel.Float](e List, in []*tensor.Dense) (r elementwise.Epilogue[T]) {
 	for i := range e.Parts {
 		switch p := &e.Parts[i]; p.Kind {
@@ -254,14 +254,14 @@ func scaleShift[T kernel.Float](x *op.Exec, e List, channels int, bias []T, in [
 	return r.Scale, r.Shift
 }
 
-// Steps is e for the inputs of a run; bias, one number for each channel or nil, comes first.
+// Steps returns e bound to the inputs of one run, after adding bias: one number for each channel, or nil.
 func Steps[T kernel.Float](x *op.Exec, e List, channels int, bias []T, in []*tensor.Dense) elementwise.Epilogue[T] {
 	r := AfterAffine[T](e, in)
 	r.Scale, r.Shift = scaleShift(x, e, channels, bias, in)
 	return r
 }
 
-// AffineKey tells epilogues apart that scale and shift in other ways.
+// AffineKey is a cache key for the combined scale and shift: it is equal for lists that scale and shift in the same way.
 func (e List) AffineKey() string {
 	var key strings.Builder
 	for i := range e.Parts {
@@ -272,7 +272,8 @@ func (e List) AffineKey() string {
 	return key.String()
 }
 
-// AffineInputs are those of a run that scale and shift depend on, after the given ones.
+// AffineInputs returns the given inputs of a run, followed by those that scale and shift depend on. Absent ones are left
+// out.
 func (e List) AffineInputs(in []*tensor.Dense, first ...int) []*tensor.Dense {
 	var list []*tensor.Dense
 	add := func(i int) {

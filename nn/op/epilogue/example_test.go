@@ -11,7 +11,7 @@ import (
 
 // A product of two inputs takes up the ReLU that follows it: its kernel is given the list and applies it to what it computed.
 func Example() {
-	relu := &epilogue.Pattern{Kind: epilogue.Activate, Slots: []int{0}, DType: dtype.Float32, Func: epilogue.Func{Kind: epilogue.Relu}}
+	relu := &epilogue.Step{Kind: epilogue.Activate, Slots: []int{0}, DType: dtype.Float32, Func: epilogue.Func{Kind: epilogue.Relu}}
 	list, ok := epilogue.List{}.With(relu, dtype.Float32, 2, op.Meeting{FirstInputs: 2, SecondInputs: 1})
 	fmt.Println(ok)
 

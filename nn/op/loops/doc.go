@@ -1,4 +1,4 @@
-// Package loops holds the words in which operators say that they compute element by element: those that follow each other
-// then run together, block by block, and what is between them never leaves the first cache level. Operators name their
-// loop in op.Op's Patterns; Fusion is the rule that joins them.
+// Package loops describes operators that compute element by element. Such operators that follow each other are fused:
+// they run together, block by block, and intermediate results stay in the first-level cache. An operator lists its Loop
+// among the Patterns of its op.Op; Fusion is the rule that combines them.
 package loops

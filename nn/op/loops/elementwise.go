@@ -6,37 +6,36 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// Elementwise is a pattern: output 0 of a call of float32, computed element by element, and so block by block
-// together with others of its kind, in the first cache level. Its N elements each depend on one element of each
-// operand.
-type Elementwise struct {
-	N       int
+// Loop is a pattern: output 0 of the call is float32 and has N elements, each of which depends on one element of each
+// operand. Kernels with this pattern are fused and run block by block.
+type Loop struct {
+	N       int      // elements of the result
 	Reads   []Access // the operands
-	InPlace []int    // operands in whose memory Run may write
-	// Run computes as many elements as dst has from those of the operands, in one goroutine.
+	InPlace []int    // operands whose memory Run may write to
+	// Run computes len(dst) elements from the same elements of the operands. It runs in one goroutine.
 	Run func(dst []float32, in []Operand)
 
 	fused *fused // several, in place of what the fields above say
 }
 
 // PatternName is "elementwise loop".
-func (*Elementwise) PatternName() string { return "elementwise loop" }
+func (*Loop) PatternName() string { return "elementwise loop" }
 
-// Operand is what an Elementwise loop reads in a block: as many elements as the block has, or where One is set the
-// same element everywhere, of which Elems has one.
+// Operand is an operand of a Loop, restricted to one block. Elems has as many elements as the block, or, if One is set, a
+// single one that is used for all of them.
 type Operand struct {
 	Elems []float32
 	One   bool
 }
 
-// Access says which element of kernel input Slot belongs to element i of the result: number i/Inner%Count.
+// Access says which element of kernel input Slot is used for element i of the result: number i/Inner%Count.
 type Access struct{ Slot, Inner, Count int }
 
-// Whole reports whether the input has the elements of the result.
+// Whole reports whether the input has as many elements as the result and they correspond one to one; n is their number.
 func (a Access) Whole(n int) bool { return a.Inner == 1 && a.Count == n }
 
-// Broadcast is the access to an input of the given shape that broadcasts to shape out; false if its axes
-// are repeated in between or in short runs, which no loop reads.
+// Broadcast returns the access to an input whose shape is broadcast to shape out. It reports false if no Loop can read
+// the input so: it is repeated along an inner axis, or along the last axes in runs shorter than ShortRun.
 func Broadcast(slot int, shape, out []int) (Access, bool) {
 	a := Access{slot, 1, 1}
 	at := func(k int) int { // the length of axis k of out in shape
@@ -66,7 +65,8 @@ func Broadcast(slot int, shape, out []int) (Access, bool) {
 // steady reports whether the same element belongs to several in a row, but not to all.
 func (a Access) steady() bool { return a.Inner > 1 && a.Count > 1 }
 
-// ShortRun is how many elements in a row belong to the same one at least, if it is not one alone.
+// ShortRun is the smallest run of consecutive elements of the result for which one element of a broadcast input may be
+// used.
 const ShortRun = 16
 
 // repeats reports whether the elements repeat in the same way in each block.
@@ -96,4 +96,4 @@ func (a Access) fill(buffer, src []float32, at int) {
 }
 
 // mayOverwrite reports whether the loop may write in the memory of operand i.
-func (l *Elementwise) mayOverwrite(i int) bool { return slices.Contains(l.InPlace, i) }
+func (l *Loop) mayOverwrite(i int) bool { return slices.Contains(l.InPlace, i) }

@@ -11,7 +11,7 @@ func Example() {
 	rows, ok := loops.Broadcast(1, []int{3, 1}, []int{3, 32})
 	fmt.Println(rows, ok)
 
-	add := &loops.Elementwise{
+	add := &loops.Loop{
 		N:       3 * 32,
 		Reads:   []loops.Access{{Slot: 0, Inner: 1, Count: 3 * 32}, rows},
 		InPlace: []int{0},

@@ -20,7 +20,7 @@ type fused struct {
 // part is one of the loops. Operands are results of earlier ones, by number, or loads, by their number's
 // complement.
 type part struct {
-	*Elementwise
+	*Loop
 	operands []int
 	steady   int // it is computed in runs of so many elements, 0: of whole blocks
 	buffer   int // where its result is, but for the last
@@ -33,11 +33,11 @@ const (
 )
 
 // fusedOf is l, one loop by itself or several that run together.
-func fusedOf(l *Elementwise) *fused {
+func fusedOf(l *Loop) *fused {
 	if l.fused != nil {
 		return l.fused
 	}
-	first := part{Elementwise: l}
+	first := part{Loop: l}
 	for i, a := range l.Reads {
 		first.operands = append(first.operands, ^i)
 		if a.steady() && (first.steady == 0 || a.Inner < first.steady) {
@@ -47,7 +47,7 @@ func fusedOf(l *Elementwise) *fused {
 	return &fused{n: l.N, loads: l.Reads, parts: []part{first}}
 }
 
-// Fusion is the rule by which elementwise loops run together. It is asked last.
+// Fusion returns the rule that fuses elementwise loops. It is tried after all others.
 func Fusion() op.Fusion {
 	loops := op.NewFusion(fuse)
 	loops.Last = true
@@ -55,7 +55,7 @@ func Fusion() op.Fusion {
 }
 
 // fuse lets a loop go on with the one that reads its result.
-func fuse(first, second *Elementwise, m op.Meeting) *op.Fused {
+func fuse(first, second *Loop, m op.Meeting) *op.Fused {
 	if m.Sides {
 		return nil
 	}
@@ -63,7 +63,7 @@ func fuse(first, second *Elementwise, m op.Meeting) *op.Fused {
 	if both == nil {
 		return nil
 	}
-	return &op.Fused{Kernel: both.kernel(), InPlace: both.inPlace(), Patterns: []op.Pattern{&Elementwise{fused: both}}}
+	return &op.Fused{Kernel: both.kernel(), InPlace: both.inPlace(), Patterns: []op.Pattern{&Loop{fused: both}}}
 }
 
 // then is the loop whose input slot of next is the result of c, which has that many inputs; nil if
@@ -98,7 +98,7 @@ func (c *fused) then(next *fused, inputs, slot int) *fused {
 				operands[i] = o + len(c.parts)
 			}
 		}
-		j.parts = append(j.parts, part{Elementwise: l.Elementwise, operands: operands, steady: l.steady})
+		j.parts = append(j.parts, part{Loop: l.Loop, operands: operands, steady: l.steady})
 	}
 	return j
 }

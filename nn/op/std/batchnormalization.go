@@ -73,7 +73,7 @@ const (
 func batchNormPatterns(c *op.Call) []op.Pattern {
 	m := batchNormOf(c)
 	switch {
-	case m.batch && channelEpilogue(c, &epilogue.Pattern{}) != nil:
+	case m.batch && channelEpilogue(c, &epilogue.Step{}) != nil:
 		return []op.Pattern{&epilogue.Host{
 			DType: c.In[0].DType, Channels: m.c,
 			Kernel: func(e epilogue.List) op.Kernel {
@@ -84,7 +84,7 @@ func batchNormPatterns(c *op.Call) []op.Pattern {
 	case m.batch || perElement(c) || c.Outputs > 1:
 		return nil
 	}
-	return channelEpilogue(c, &epilogue.Pattern{Kind: epilogue.Normalize, Slots: []int{0}, Epsilon: m.eps})
+	return channelEpilogue(c, &epilogue.Step{Kind: epilogue.Normalize, Slots: []int{0}, Epsilon: m.eps})
 }
 
 // batchStatistics reports whether the call computes mean and variance from X: in training, and in models that say so, before
@@ -252,7 +252,7 @@ func batchNormalizationGrad() *op.Op {
 			return mixedPrecision(c, batchNormBack[float32](m), batchNormBack[float64](m)), nil
 		},
 		Patterns: func(c *op.Call) []op.Pattern {
-			if channelEpilogue(c, &epilogue.Pattern{}) == nil {
+			if channelEpilogue(c, &epilogue.Step{}) == nil {
 				return nil
 			}
 			return []op.Pattern{&gated{kernel: func(g gate) op.Kernel {

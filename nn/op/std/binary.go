@@ -392,7 +392,7 @@ func pairKernel[T, R any](w *walk, cost int, f pair[T, R]) op.Kernel {
 }
 
 // loop of an operator with two operands.
-func (r binary) loop(c *op.Call) *loops.Elementwise {
+func (r binary) loop(c *op.Call) *loops.Loop {
 	n := loopable(c)
 	if n == 0 || r.result() || c.In[1].DType != dtype.Float32 {
 		return nil
@@ -400,7 +400,7 @@ func (r binary) loop(c *op.Call) *loops.Elementwise {
 	out := op.Sizes(c.Out[0].Shape)
 	shapes := [2][]op.Dim{}
 	shapes[0], shapes[1] = operands(c)
-	l := &loops.Elementwise{N: n}
+	l := &loops.Loop{N: n}
 	for i, s := range shapes {
 		a, ok := loops.Broadcast(i, op.Sizes(s), out)
 		if !ok {
@@ -426,7 +426,7 @@ func (r binary) loop(c *op.Call) *loops.Elementwise {
 }
 
 // withLoop adds a loop to patterns, nil for none.
-func withLoop(list []op.Pattern, l *loops.Elementwise) []op.Pattern {
+func withLoop(list []op.Pattern, l *loops.Loop) []op.Pattern {
 	if l != nil {
 		list = append(list, l)
 	}

@@ -47,13 +47,13 @@ func clip() *op.Op {
 }
 
 // clipLoop: the bounds are operands with one element.
-func clipLoop(c *op.Call) *loops.Elementwise {
+func clipLoop(c *op.Call) *loops.Loop {
 	n := loopable(c)
 	if n == 0 {
 		return nil
 	}
 	lo, hi := bounds[float32](c.Config.(ClipConfig), nil, nil)
-	l := &loops.Elementwise{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}}
+	l := &loops.Loop{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}}
 	for i := 1; i < 3; i++ {
 		if c.Has(i) {
 			l.Reads = append(l.Reads, loops.Access{Slot: i, Inner: n, Count: 1})

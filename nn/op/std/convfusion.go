@@ -51,7 +51,7 @@ func fuseConv(first, second convStages, m op.Meeting) *op.Fused {
 }
 
 // fuseConvEpilogue: normalizations by constants, residuals and activations end a convolution.
-func fuseConvEpilogue(first convStages, second *epilogue.Pattern, m op.Meeting) *op.Fused {
+func fuseConvEpilogue(first convStages, second *epilogue.Step, m op.Meeting) *op.Fused {
 	longer := slices.Clone(first)
 	last := *first[len(first)-1]
 	var ok bool

@@ -14,11 +14,11 @@ func actEpilogue(c *op.Call, a elementwise.Activation) []op.Pattern {
 	if a.Kind == elementwise.ActDefault {
 		return nil
 	}
-	return []op.Pattern{&epilogue.Pattern{Kind: epilogue.Activate, Slots: []int{0}, DType: c.In[0].DType, Func: a}}
+	return []op.Pattern{&epilogue.Step{Kind: epilogue.Activate, Slots: []int{0}, DType: c.In[0].DType, Func: a}}
 }
 
 // channelEpilogue fills in t for a call whose inputs after the first have a number for each channel.
-func channelEpilogue(c *op.Call, t *epilogue.Pattern) []op.Pattern {
+func channelEpilogue(c *op.Call, t *epilogue.Step) []op.Pattern {
 	if len(c.In[0].Shape) < 2 {
 		return nil
 	}
@@ -41,7 +41,7 @@ func operandEpilogue(c *op.Call, byChannel epilogue.Kind) []op.Pattern {
 	a, b := operands(c)
 	shapes := [2][]int{op.Sizes(a), op.Sizes(b)}
 	whole := func(i int) bool { return slices.Equal(shapes[i], out) }
-	t := &epilogue.Pattern{DType: c.In[0].DType}
+	t := &epilogue.Step{DType: c.In[0].DType}
 	switch {
 	case whole(0) && whole(1) && byChannel == epilogue.Shift:
 		t.Kind, t.Slots = epilogue.Add, []int{0, 1}

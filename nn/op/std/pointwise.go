@@ -97,7 +97,7 @@ func (r pointwiseOp) gradOp() *op.Op {
 			var list []op.Pattern
 			p := r.of(c.Config.(pointwiseGrad).Of)
 			if p.act.HasSlope() {
-				list = append(list, &epilogue.Pattern{Kind: epilogue.Slope, Slots: []int{0}, DType: c.In[0].DType, Func: p.act})
+				list = append(list, &epilogue.Step{Kind: epilogue.Slope, Slots: []int{0}, DType: c.In[0].DType, Func: p.act})
 			}
 			if p.act.Kind == elementwise.ActRelu {
 				list = append(list, &gate{dtype: c.In[0].DType})
@@ -197,23 +197,23 @@ func viaInt64(f func(int64) int64) op.Kernel {
 }
 
 // loop of a function of single elements.
-func (r pointwiseOp) loop(c *op.Call) *loops.Elementwise {
+func (r pointwiseOp) loop(c *op.Call) *loops.Loop {
 	f := r.of(c.Config).f32
 	n := loopable(c)
 	if f == nil || n == 0 {
 		return nil
 	}
-	return &loops.Elementwise{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []loops.Operand) { f(nil, dst, in[0].Elems) }}
+	return &loops.Loop{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []loops.Operand) { f(nil, dst, in[0].Elems) }}
 }
 
 // gradLoop is the loop of its gradient.
-func (r pointwiseOp) gradLoop(c *op.Call) *loops.Elementwise {
+func (r pointwiseOp) gradLoop(c *op.Call) *loops.Loop {
 	f := r.of(c.Config.(pointwiseGrad).Of).g32
 	n := loopable(c)
 	if f == nil || n == 0 || c.Has(2) {
 		return nil
 	}
-	l := &loops.Elementwise{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []loops.Operand) { f(nil, dst, in[0].Elems, in[len(in)-1].Elems) }}
+	l := &loops.Loop{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []loops.Operand) { f(nil, dst, in[0].Elems, in[len(in)-1].Elems) }}
 	if c.Has(1) {
 		l.Reads = append(l.Reads, loops.Access{Slot: 1, Inner: 1, Count: n})
 	}

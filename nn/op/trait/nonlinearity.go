@@ -1,17 +1,17 @@
 package trait
 
-// Activation says what a nonlinear function of single elements is used for.
+// Activation says how a nonlinear function of single elements is used.
 type Activation uint8
 
 // The uses.
 const (
 	NoActivation     Activation = iota
-	HiddenActivation            // stands between layers
-	GateActivation              // may as well be a gate or an output, by its form: Sigmoid, Tanh
-	ClampActivation             // stands between layers where its results begin at 0, else it may be a bound: Clip
+	HiddenActivation            // used between layers
+	GateActivation              // may also be a gate or an output, judging by its form: Sigmoid, Tanh
+	ClampActivation             // used between layers if its lower bound is 0, otherwise it may just limit a range: Clip
 )
 
-// Step says between which bounds a function rises.
+// Step says between which bounds a monotonic function rises.
 type Step uint8
 
 // The steps.

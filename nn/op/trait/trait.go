@@ -1,24 +1,24 @@
-// Package trait holds the words in which operators say what code that changes, prunes or trains graphs wants to know of them: see
-// op.Traits.
+// Package trait holds the types with which operators describe themselves to code that changes, prunes or trains graphs.
+// See op.Traits.
 package trait
 
-// Probabilities is what an operator makes of scores.
+// Probabilities says that an operator turns scores into probabilities.
 type Probabilities struct {
-	Log  bool  // their natural logarithms
-	Over []int // the axes over which they sum to 1; nil: each is that of an event of its own
+	Log  bool  // the output holds their natural logarithms
+	Over []int // the axes over which they sum to 1; nil: each element is the probability of an event of its own
 }
 
-// Reduction is how an operator makes one element of those along an axis.
+// Reduction says how an operator combines the elements along an axis into one.
 type Reduction uint8
 
 // Kinds of reductions.
 const (
 	NoReduction Reduction = iota
-	Sums                  // zeros do not count: a slice of zeros may leave
-	Weighs                // zeros count: means, extremes, products
+	Sums                  // zeros do not contribute, so a slice of zeros may be removed
+	Weighs                // zeros do contribute: means, extrema, products
 )
 
-// Movement is how an operator moves elements.
+// Movement says how an operator moves elements from its inputs to its outputs.
 type Movement uint8
 
 // The movements.
@@ -27,10 +27,10 @@ const (
 	Moved                 // output elements are elements of input 0
 	MovedAll              // output elements are elements of all inputs
 	MovedOften            // output elements are elements of input 0, repeated
-	MovedInOrder          // output elements are all elements of input 0 in their order: another shape or type
+	MovedInOrder          // output elements are all elements of input 0, in the same order: a new shape or type
 )
 
-// Of reports whether elements of input i are moved.
+// Of reports whether output elements are elements of input i.
 func (m Movement) Of(i int) bool { return m == MovedAll || m != NotMoved && i == 0 }
 
 // Arithmetic is an operation on two operands.
@@ -46,12 +46,12 @@ const (
 	Powers
 )
 
-// WeightedSum says how an operator multiplies data with a weight.
+// WeightedSum says how an operator multiplies data by a weight and sums over an axis of it, as a Conv or a MatMul does.
 type WeightedSum struct {
 	Weight  int // the input that holds the weight
-	Bias    int // the input that holds an element for each channel it computes; 0: the operator has none
-	In, Out int // axes of the weight: the one that is summed over, and the one of the channels it computes
-	Groups  int // channels are mapped in so many groups by themselves; 0 or 1: all together
+	Bias    int // the input that holds one element per output channel; 0: the operator has none
+	In, Out int // axes of the weight: the one summed over, and the one of the output channels
+	Groups  int // number of groups of channels that are computed separately; 0 or 1: channels are not grouped
 }
 
 // Layout says which axis of a value holds the channels.
@@ -64,14 +64,14 @@ const (
 	ChannelsLast                // the last axis, as sequences have them
 )
 
-// Start is what new indices of a parameter start as.
+// Start says how new indices of a parameter are initialized.
 type Start uint8
 
-// The starts.
+// The initial values.
 const (
 	NoStart     Start = iota // the operator does not say
 	StartZero                // 0
 	StartOne                 // 1
-	StartLike                // as the index that they stand behind
-	StartRandom              // random numbers of the parameter's mean square
+	StartLike                // as the index that they are inserted after
+	StartRandom              // random numbers with the parameter's mean square
 )
