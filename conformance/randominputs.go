@@ -83,7 +83,7 @@ func randomTensor(t op.Type, dims map[string]int, r *rand.Rand) (dtype.Value, er
 	if err != nil {
 		return nil, err
 	}
-	if free := nn.MemoryLimit(); float64(n)*float64(8+t.DType.Size()) > float64(free) {
+	if free := nn.MemoryLeft(); float64(n)*float64(8+t.DType.Size()) > float64(free) {
 		return nil, fmt.Errorf("%v%v does not fit into the %d MB that may be used", t.DType, shape, free>>20)
 	}
 	if t.DType == dtype.String {

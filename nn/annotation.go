@@ -10,9 +10,9 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Annotations are notes about a node that its operator does not know: string, int64, float32, or a slice of these, by
-// key. They have no effect on what is computed, follow the node through edits, saving and loading, and mark places for
-// surgery, see [Annotated].
+// Annotations are notes about a node, by key. Values are string, int64, float32, or a slice of one of these; other
+// integers, floats and booleans are converted. Annotations do not affect what is computed. They follow the node through
+// edits, saving and loading, and mark nodes to be found later, see [Annotated].
 type Annotations map[string]any
 
 // Annotations are those of the node.
@@ -43,8 +43,8 @@ func plainText(v any) string {
 	return AnnotationText(v)
 }
 
-// AnnotationText is the text of an annotation's value in node metadata, which hold strings alone: strings as they are,
-// numbers and lists as JSON. A string that reads like one of those is quoted.
+// AnnotationText returns the text form of an annotation's value, as node metadata, which hold only strings, store it.
+// Strings are stored as they are, numbers and lists as JSON. A string that looks like one of those is quoted.
 func AnnotationText(v any) string {
 	if s, ok := v.(string); ok {
 		if _, isText := ParseAnnotation(s).(string); isText && (s == "" || s[0] != '"') {
@@ -65,7 +65,7 @@ func AnnotationText(v any) string {
 	return string(b)
 }
 
-// ParseAnnotation is the value of an annotation's text.
+// ParseAnnotation is the inverse of AnnotationText.
 func ParseAnnotation(s string) any {
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return i
@@ -128,7 +128,8 @@ func checked(key string, v any) (any, error) {
 	return nil, fmt.Errorf("annotation %s: want a string, a number or a slice of these, got %T", key, v)
 }
 
-// Annotate adds annotations to the nodes selected and returns those. A key that a node has already gets the new value.
+// Annotate adds annotations to the selected nodes and returns these. The value of a key that a node already has is
+// replaced.
 func (e *Edit) Annotate(a Annotations, sel ...Selector) []*Node {
 	nodes := e.Nodes(sel...)
 	for _, n := range nodes {
@@ -156,7 +157,8 @@ func (e *Edit) annotate(n *Node, a Annotations) {
 	e.setAnnotations(n, now)
 }
 
-// RemoveAnnotations removes the annotations of the nodes selected that have one of the keys; "*" is every key.
+// RemoveAnnotations removes annotations with one of the given keys from the selected nodes, and returns the nodes that
+// had any; "*" stands for every key.
 func (e *Edit) RemoveAnnotations(keys []string, sel ...Selector) []*Node {
 	nodes := e.Nodes(sel...)
 	for _, n := range nodes {
@@ -169,8 +171,8 @@ func (e *Edit) RemoveAnnotations(keys []string, sel ...Selector) []*Node {
 	return nodes
 }
 
-// Anchor adds an Identity at a value, in front of all of its users, named Anchor, Anchor_1 and so on, with annotations,
-// and returns it. A graph output keeps its name.
+// Anchor adds an Identity with the given annotations after a value, named Anchor, Anchor_1 and so on, and makes all users
+// of the value read it. It returns the new node. A graph output keeps its name.
 func (e *Edit) Anchor(at *Value, a Annotations) *Node {
 	n := e.identity(at, "Anchor")
 	if n != nil {
@@ -179,9 +181,9 @@ func (e *Edit) Anchor(at *Value, a Annotations) *Node {
 	return n
 }
 
-// ScopedAnchor puts an Identity before the first input of the first node selected and one after the first output of the
-// last, in the graph's order, named Anchor_N_start and Anchor_N_end where N counts scopes from 0, both with the
-// annotations. What the model computes stays the same.
+// ScopedAnchor adds an Identity before the first input of the first selected node and another after the first output of
+// the last one, in the graph's order. They are named Anchor_N_start and Anchor_N_end, where N counts scopes from 0, and
+// both have the given annotations. What the model computes does not change.
 func (e *Edit) ScopedAnchor(a Annotations, sel ...Selector) (start, end *Node) {
 	nodes := e.Nodes(sel...)
 	if e.err != nil {
@@ -207,7 +209,7 @@ func (e *Edit) ScopedAnchor(a Annotations, sel ...Selector) (start, end *Node) {
 	return start, end
 }
 
-// AsOutput makes a value an output of the graph under a name of its own, by an Identity.
+// AsOutput makes the value an output of the graph under another name, through an Identity. It returns the new output.
 func (e *Edit) AsOutput(name string, v *Value) *Value {
 	if !e.mine(v) {
 		return nil

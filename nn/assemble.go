@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Assembler builds a graph the way a file describes it: by names, in any order. Programs that
-// write models use Edit instead.
+// Assembler builds a graph the way a file describes it: by names, in any order. It is meant for packages that read files;
+// use Edit to build a model in a program.
 type Assembler struct {
 	g     *Graph
 	specs []NodeSpec
@@ -31,18 +31,18 @@ type NodeSpec struct {
 	Annotations             Annotations // of the node
 }
 
-// Assemble begins a graph.
+// Assemble starts to assemble g, which must be empty.
 func Assemble(g *Graph) *Assembler { return &Assembler{g: g} }
 
-// AssembleBody begins the graph of a subgraph attribute. Names that it does not define itself
-// are outer values.
+// AssembleBody starts to assemble the graph of a subgraph attribute. Names that the subgraph does not define refer to
+// values of the graphs around it.
 func AssembleBody(name string, parent *Graph) *Assembler {
 	parent.there()
 	g := NewGraph(name, parent.ops, parent.opsets)
 	return &Assembler{g: g, sub: true}
 }
 
-// Describe sets the description and the metadata of the graph.
+// Describe sets the documentation and the metadata of the graph.
 func (a *Assembler) Describe(doc string, meta map[string]string) {
 	a.made()
 	a.g.doc = doc
@@ -77,7 +77,7 @@ func (a *Assembler) Input(name string, t op.Type, origin any) {
 	a.g.inputs = append(a.g.inputs, a.add(&Value{name: name, typ: t, input: true, origin: origin}))
 }
 
-// Param adds a tensor, of numbers or strings, that belongs to the model.
+// Param adds a parameter: a tensor of numbers or strings.
 func (a *Assembler) Param(name string, t dtype.Value, origin any) {
 	p := &Param{kept: new(engine.WeightCache)}
 	switch t := t.(type) {
@@ -103,8 +103,8 @@ func (a *Assembler) Type(name string, t op.Type, origin any) {
 	}
 }
 
-// Finish connects the nodes and checks that every name is defined once and nothing is circular.
-// Declare types of inner values after it, then call Output and Graph or Body.
+// Finish connects the nodes and checks that every name is defined exactly once and that the graph has no cycle. The types
+// of inner values are declared after it, then Output and finally Graph or Body are called.
 func (a *Assembler) Finish() error {
 	a.made()
 	if a.err != nil {
@@ -239,7 +239,7 @@ func (a *Assembler) Output(name string, t op.Type, origin any) {
 	a.g.outputs = append(a.g.outputs, v)
 }
 
-// Graph is the finished graph, its types inferred.
+// Graph returns the finished graph, with all types inferred.
 func (a *Assembler) Graph() (*Graph, error) {
 	a.made()
 	if a.err != nil {
@@ -255,7 +255,7 @@ func (a *Assembler) Graph() (*Graph, error) {
 	return a.g, nil
 }
 
-// Body is the finished subgraph.
+// Body returns the finished subgraph.
 func (a *Assembler) Body() (*Body, error) {
 	a.made()
 	if a.err != nil {

@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Body is a subgraph attribute: the branch of an If, the body of a Loop or Scan. Its graph reads
-// outer values through stand-ins, one for each; the node that has the attribute lists the outer
-// values themselves (Node.Captured), those of its first body first.
+// Body is a subgraph attribute: a branch of an If, or the body of a Loop or a Scan. Its graph contains a placeholder for
+// each outer value that it reads. The node that has the attribute lists the outer values themselves (Node.Captured),
+// those of its first body first.
 type Body struct {
 	Graph *Graph   // the subgraph
 	outer []*Value // stand-ins inside Graph, in order of first use
@@ -24,7 +24,7 @@ type Body struct {
 
 var _ op.Body = (*Body)(nil)
 
-// NewBody wraps a graph whose stand-ins for outer values are given; onnxio uses it.
+// NewBody returns a Body with the graph g, in which outer are the placeholders for outer values. Package onnxio uses it.
 func NewBody(g *Graph, outer []*Value) *Body {
 	g.there()
 	b := &Body{Graph: g, outer: outer}
@@ -32,13 +32,13 @@ func NewBody(g *Graph, outer []*Value) *Body {
 	return b
 }
 
-// Inputs counts the formal inputs of the subgraph.
+// Inputs returns the number of formal inputs of the subgraph.
 func (b *Body) Inputs() int {
 	b.there()
 	return len(b.Graph.inputs)
 }
 
-// Captured names the outer values that the subgraph reads.
+// Captured returns the names of the outer values that the subgraph reads.
 func (b *Body) Captured() []string {
 	names := make([]string, len(b.outer))
 	for i, v := range b.outer {
@@ -47,7 +47,7 @@ func (b *Body) Captured() []string {
 	return names
 }
 
-// Outer are the stand-ins for outer values, in the order of Captured.
+// Outer returns the placeholders for outer values, in the order of Captured.
 func (b *Body) Outer() []*Value { return b.outer }
 
 // bind is what a walk through the subgraph starts from.
@@ -67,7 +67,7 @@ func (b *Body) bind(in []op.Type, known []op.Known) (map[*Value]*binding, error)
 	return bound, nil
 }
 
-// Infer gives the types of the outputs.
+// Infer returns the types of the outputs.
 func (b *Body) Infer(in []op.Type, known []op.Known, train bool) ([]op.Type, error) {
 	bound, err := b.bind(in, known)
 	if err != nil {
@@ -80,7 +80,7 @@ func (b *Body) Infer(in []op.Type, known []op.Known, train bool) ([]op.Type, err
 	return w.types(b.Graph.outputs)
 }
 
-// Random reports whether a node of the subgraph, or of one inside it, draws random numbers.
+// Random reports whether a node of the subgraph, or of one nested in it, draws random numbers.
 func (b *Body) Random() bool {
 	b.there()
 	return slices.ContainsFunc(b.Graph.nodes, (*Node).random)
@@ -91,7 +91,7 @@ func (n *Node) random() bool {
 	return n.op != nil && n.op.Random || slices.ContainsFunc(n.bodies(), (*Body).Random)
 }
 
-// States lists the inputs that nodes of the subgraph replace in training.
+// States returns the inputs whose values a training step replaces: running statistics.
 func (b *Body) States() (list []int) {
 	formal := b.formal()
 	for _, n := range b.Graph.nodes {
@@ -123,7 +123,7 @@ func (b *Body) formal() []*Value {
 	return slices.Concat(b.Graph.inputs, b.outer)
 }
 
-// Lower emits the subgraph onto the given nodes.
+// Lower adds the nodes of the subgraph to an expression graph, with in as its inputs and captured values.
 func (b *Body) Lower(s op.Scope, in gorgonia.Nodes, types []op.Type, known []op.Known) (gorgonia.Nodes, error) {
 	bound, err := b.bind(types, known)
 	if err != nil {
@@ -162,7 +162,8 @@ func (b *Body) Lower(s op.Scope, in gorgonia.Nodes, types []op.Type, known []op.
 	return out, nil
 }
 
-// Run computes the outputs from the inputs and captured values.
+// Run computes the outputs from the inputs, which are followed by the captured values. next holds the new values of
+// States, nil where they do not change.
 func (b *Body) Run(r op.BodyRun, in []dtype.Value) (out, next []dtype.Value, err error) {
 	formal := b.formal()
 	feed := map[*Value]dtype.Value{}
@@ -190,8 +191,8 @@ func (b *Body) Run(r op.BodyRun, in []dtype.Value) (out, next []dtype.Value, err
 
 var errNoCall = errors.New("the call is nil")
 
-// LowerCall is the Lower of an operator that its only subgraph attribute defines: a call of a
-// function that the model brings along.
+// LowerCall is the Lower function of an operator that is defined by its only subgraph attribute, such as a call of a
+// function that is part of the model.
 func LowerCall(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if c == nil {
 		return nil, &Error{Stage: "lower", Err: errNoCall}

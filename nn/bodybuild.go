@@ -2,9 +2,10 @@ package nn
 
 import "github.com/graft-ml/graft/nn/op"
 
-// Body makes a subgraph for an attribute of If, Loop or Scan, to be given to Node. Its inputs have the given types, as
-// "float32[N,4]"; captured are values of this graph that it reads. F adds its nodes, by an edit of the subgraph, to
-// its inputs and, after them, the values that stand there for the captured ones, and returns its outputs.
+// Body makes a subgraph, to be used as an attribute of an If, Loop or Scan that is then added with Node. inputs are the
+// types of its inputs, such as "float32[N,4]"; captured are values of this graph that it reads. f adds its nodes, in an
+// edit of the subgraph: it gets the inputs, followed by the placeholders for the captured values, and returns the
+// outputs.
 func (e *Edit) Body(name string, inputs []string, captured []*Value, f func(e *Edit, in ...*Value) []*Value) *Body {
 	if e.err != nil {
 		return nil

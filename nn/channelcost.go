@@ -6,8 +6,8 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Cost is what the model would weigh without the given atoms. Open dimensions have the sizes of
-// stand-ins, so the numbers are for comparing with each other.
+// Cost returns the cost of the model without the given atoms. Symbolic dimensions have sizes chosen by the analysis, so
+// the numbers are only meant to be compared with each other.
 func (c *Channels) Cost(without []*Atom) Cost {
 	c.made()
 	gone := map[axisID]int{}

@@ -7,8 +7,8 @@ import (
 	"github.com/graft-ml/graft/nn/internal/indices"
 )
 
-// Channels says which indices of which axes hang together in a graph, as of one version of it. The
-// pieces are atoms: sets of indices that can only leave together.
+// Channels says which indices of which axes of a graph belong together, in one version of the graph: which can only be
+// removed together (an Atom) and which axes they are on (a Group).
 type Channels struct {
 	g       *Graph
 	a       *analysis
@@ -32,7 +32,7 @@ type Group struct {
 	on   map[axisID]int // the counts of axes
 }
 
-// Atom is a set of indices that leave together.
+// Atom is a set of indices, on any number of axes, that can only be removed together.
 type Atom struct {
 	group *Group
 	slots []int32 // elements of the analysis, ascending
@@ -53,7 +53,7 @@ func (g *Graph) Channels() *Channels {
 	return g.channels()
 }
 
-// Channels is Graph.Channels inside an edit, with the changes so far.
+// Channels returns the same as Graph.Channels, for the graph with the changes made so far.
 func (e *Edit) Channels() *Channels {
 	if e.sortNodes(); e.err != nil {
 		return nil
@@ -92,13 +92,13 @@ func (c *Channels) group(f *indices.Form) *Group {
 	return g
 }
 
-// Groups are the groups that have parameters to cut, in the order of the nodes that make them.
+// Groups returns the groups that contain axes of parameters, in the order of the nodes that compute their channels.
 func (c *Channels) Groups() []*Group { return slices.Clone(c.groups) }
 
-// Group is the group that the atom belongs to.
+// Group returns the group that the atom belongs to.
 func (a *Atom) Group() *Group { return a.group }
 
-// Slices are the parameter indices of the atom.
+// Slices returns the indices of parameters that belong to the atom.
 func (a *Atom) Slices() []ParamSlice {
 	if a.group == nil {
 		return nil
@@ -179,12 +179,12 @@ func (g *Group) Params() []AxisSize {
 	return list
 }
 
-// AxisSize is an axis of a value, its length, and how many indices an atom has on it.
+// AxisSize describes an axis of a value on which the atoms of a group have indices.
 type AxisSize struct {
 	Value   *Value // the value
 	Axis    int    // one of its axes
 	Size    int    // the length of the axis
-	PerAtom int    // indices of it that one atom has
+	PerAtom int    // number of indices on it that belong to one atom
 }
 
 // Nodes are the nodes that read a parameter of the group, in topological order.

@@ -7,13 +7,13 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Composite is a set of nodes that together compute one operator: a layer normalization or GELU that an exporter wrote out
-// as a dozen small operators, say. A run computes it as that operator.
+// Composite is a set of nodes that together compute one operator, for example a layer normalization or a GELU that an
+// exporter wrote as a dozen small operators. A run computes it as that operator.
 type Composite struct {
-	Name   string        // of the rule: "layer normalization", "gelu", "attention", "linear" …
-	Config op.Config     // the operator; some exist in lowerings only
-	In     []*Value      // its inputs, nil where one is absent or is a constant
-	Consts []dtype.Value // the constants that it was spelled with
+	Name   string        // name of the rule: "layer normalization", "gelu", "attention", "linear" …
+	Config op.Config     // the operator; some exist only in lowerings
+	In     []*Value      // its inputs; nil for an absent one and for a constant
+	Consts []dtype.Value // the constants among its inputs
 	Nodes  []*Node       // the last of them computes the operator's output
 }
 

@@ -8,10 +8,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ComputeIn makes t, float32 or float64, the element type of all inputs, parameters and attributes that are float16, bfloat16,
-// float32 or float64, those of subgraphs included. So a model that computes in half precision, which training does not,
-// can be trained. Nothing is rounded unless t is the narrower type. What is still of another type then, 8 bits say, stays; an
-// operator that does not take t fails the edit.
+// ComputeIn converts all inputs, parameters and attributes of type float16, bfloat16, float32 or float64 to t, which is
+// float32 or float64, in subgraphs too. It allows a model that computes in half precision, in which graft cannot train,
+// to be trained. Values are only rounded if t is the narrower type. Other types, such as 8-bit floats, are left alone; an
+// operator that does not accept t fails the edit.
 func (e *Edit) ComputeIn(t op.DType) {
 	if e.err != nil {
 		return

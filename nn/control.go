@@ -14,34 +14,34 @@ import (
 // Predicate is a function of nodes that gives one boolean.
 type Predicate func(x ...*gorgonia.Node) (*gorgonia.Node, error)
 
-// While applies body to state as long as cond of the state holds, and returns the last state. Each value of the state
-// keeps its element type and shape. Body and cond are called once; they may read nodes from around them, weights
-// included, and make weights of their own, which are trained like others.
+// While applies body to state as long as cond holds for the state, and returns the last state. The values of the state
+// keep their element types and shapes. body and cond are called once. They may read nodes that are defined outside of
+// them, weights included, and create weights, which are trained like others.
 //
-// The result is a node like any other: Gorgonia's machines run and differentiate it, and Trace makes a Loop of it.
-// Where gradients are asked for, the inputs of every iteration are kept.
+// The results are ordinary nodes: Gorgonia's machines run and differentiate them, and Trace makes a Loop of them. If
+// gradients are asked for, the inputs of every iteration are kept in memory.
 func While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	return Tracer{}.While(cond, body, state...)
 }
 
-// For applies body to the number of the iteration, an int64 scalar that counts from 0, and to the state, so many
-// times, and returns the last state. It is otherwise like While. A number that follows from a shape, as
-// x.Shape()[0], stays open where the dimension is a symbol.
+// For applies body times times and returns the last state. body gets the number of the iteration, an int64 scalar that
+// counts from 0, followed by the state. If times was computed from a shape, such as x.Shape()[0], a traced graph keeps it
+// symbolic. See While for the rest.
 func For(times int, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	return Tracer{}.For(times, body, state...)
 }
 
-// ForEach goes through slices of the values of over along their first axis, which have one length. Body gets the
-// state and then a slice of each, without that axis; it returns the next state and then what is to be collected. ForEach
-// returns the last state, and what was collected with the slices' axis in front. Trace makes a Scan of it; it is
-// otherwise like While.
+// ForEach applies body to the slices of the values in over along their first axis, which must have the same length. body
+// gets the state, followed by one slice of each value, without that axis; it returns the next state, followed by the
+// values to collect. ForEach returns the last state, and the collected values stacked along a new first axis. Trace makes
+// a Scan of it. See While for the rest.
 func ForEach(body Expr, state, over gorgonia.Nodes) (final, collected gorgonia.Nodes, err error) {
 	return Tracer{}.ForEach(body, state, over)
 }
 
-// Cond computes then of the nodes x where pred, one boolean, holds, and otherwise alternative of them. Both give as many
-// values, of the same types and shapes. What a branch computes is computed only if it is taken; gradients of what the
-// other one reads are zeros. Trace makes an If of it.
+// Cond computes then(x...) if pred, a single boolean, is true, and alternative(x...) otherwise. Both functions return the
+// same number of values, with the same types and shapes. Only the branch that is taken is computed; gradients with
+// respect to what only the other one reads are zero. Trace makes an If of it.
 func Cond(pred *gorgonia.Node, then, alternative Expr, x ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	return Tracer{}.Cond(pred, then, alternative, x...)
 }

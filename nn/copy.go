@@ -11,10 +11,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// BodyOrigin is implemented by a node's Origin that refers to the node's subgraphs: a copy of the
-// node gets an origin that refers to the copies.
+// BodyOrigin is implemented by the Origin of a node if it refers to the node's subgraphs, so that a copy of the node gets
+// an Origin that refers to the copies.
 type BodyOrigin interface {
-	// WithBodies is the origin with every subgraph replaced by what of gives for it.
+	// WithBodies returns the origin with every subgraph replaced by what of returns for it.
 	WithBodies(of func(*Body) *Body) any
 }
 

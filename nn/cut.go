@@ -10,11 +10,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Cut is what a plan takes from one axis of one initializer.
+// Cut says which indices a plan removes from one axis of one initializer.
 type Cut struct {
 	Initializer string `json:"initializer"` // name of the parameter
 	Axis        int    `json:"axis"`        // of the parameter
-	Removed     []int  `json:"removed"`     // ascending, by the indices before the cut
+	Removed     []int  `json:"removed"`     // ascending, numbered as before the cut
 	Node        string `json:"node"`        // the first node that reads it
 	Before      int    `json:"before"`      // length of the axis
 	After       int    `json:"after"`       // its length afterwards
@@ -25,14 +25,14 @@ type Cut struct {
 	added *Added
 }
 
-// Cost is what a model weighs.
+// Cost is the size of a model and the work that it does.
 type Cost struct {
 	Params int   `json:"parameters"` // elements of all weights and statistics
-	MACs   int64 `json:"macs"`       // with every open dimension at size 1
+	MACs   int64 `json:"macs"`       // multiply-adds, with symbolic dimensions at 1 if the model can be computed so, else at sizes chosen by the analysis
 }
 
-// RemoveAtoms takes atoms out of the model: the slices of every parameter, and every number in the
-// model that follows a length. Atoms come from the Channels of this very state of the graph.
+// RemoveAtoms removes atoms from the model: their slices of every parameter, and adapts every number in the model that
+// depends on a length that changes. The atoms must come from Channels for the graph as it is now.
 func (e *Edit) RemoveAtoms(atoms ...*Atom) {
 	if e.err != nil || len(atoms) == 0 {
 		return

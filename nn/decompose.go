@@ -10,10 +10,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Decompose writes nodes as nodes of other operators: a function of the standard as the standard defines it, an operator
-// of another domain as nodes of standard operators. The values that it gave keep their names and their identity; what is
-// between them is named after the node. An operator that is not made of others fails the edit, as does a length that shapes
-// depend on and that is an input of the model: it has to be a constant.
+// Decompose replaces nodes by nodes of other operators: an ONNX function as the standard defines it, an operator of
+// another domain by standard operators. The outputs keep their names and stay the same values; names of new inner values
+// begin with that of the node. The edit fails if an operator has no decomposition, or if a length that shapes depend on
+// is an input of the model rather than a constant.
 func (e *Edit) Decompose(nodes ...*Node) {
 	for _, n := range nodes {
 		e.decompose(n)

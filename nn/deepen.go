@@ -11,23 +11,24 @@ import (
 
 // Deepening says what Edit.Deepen adds.
 type Deepening struct {
-	// Layer is the layer to add, which must have a form that starts as the identity: a convolution, a linear layer, or layers.Fitting,
-	// which is what fits the layers around.
+	// Layer is the layer to add. It must be able to start as the identity: a convolution, a linear layer, or layers.Fitting,
+	// which picks the one that fits.
 	Layer Layer
-	// Norm is put after it in the form that starts as the identity, as layers.BatchNorm has one outside of training; nil: nothing.
+	// Norm is added after it, initialized so that it is the identity when evaluating, as layers.BatchNorm can be; nil:
+	// nothing.
 	Norm Layer
-	// Activation follows it; nil: ReLU where that changes nothing, none elsewhere.
+	// Activation follows it; nil: ReLU if that changes nothing, else none.
 	Activation Layer
-	// Near allows activations that change what is there: a second layer takes back what they do, for
-	// which the first makes twice as many channels. That is exact for ReLU, LeakyReLU, PReLU, GELU,
-	// SiLU, HardSwish and Softplus, where φ(x)−φ(−x) is in proportion to x, and right to about 1e-4
-	// for Tanh, Sigmoid, Erf, Atan and Sin. Others are refused.
+	// Near allows activations that are not idempotent. Their effect is undone by a second layer, for which the first one
+	// computes twice as many channels. That is exact for ReLU, LeakyReLU, PReLU, GELU, SiLU, HardSwish and Softplus, for
+	// which φ(x)−φ(−x) is proportional to x, and accurate to about 1e-4 for Tanh, Sigmoid, Erf, Atan and Sin. Others are
+	// refused.
 	Near bool
 }
 
-// Deepen adds a layer after a value that starts as the identity: the model computes what it did
-// (Chen et al., Net2Net, 2016). Through an activation that is exact where doing it again changes
-// nothing, as for ReLU after ReLU. It returns the new layer's output.
+// Deepen adds a layer after a value, initialized as the identity, so that the model still computes the same (Chen et al.,
+// Net2Net, 2016). With an activation this is exact if applying the activation twice is the same as once, as for ReLU; see
+// Deepening.Near for others. It returns the output of the new layer.
 func (e *Edit) Deepen(at *Value, d Deepening) *Value {
 	if !e.mine(at) {
 		return nil
@@ -154,8 +155,8 @@ func (d Deepening) pair(at *Value, f form, act Layer) (Layer, error) {
 	return append(d.chain(first, act), second), nil
 }
 
-// Widen gives a layer's output factor times as many channels, or the nearest number that is
-// possible; what the model computes stays.
+// Widen multiplies the number of output channels of n by factor, or does so as nearly as possible, without changing what
+// the model computes.
 func (e *Edit) Widen(n *Node, factor float64) {
 	if factor < 1 {
 		e.Failf("a factor of %g does not widen", factor)

@@ -11,20 +11,20 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Derivation is what Derive puts into the graph under edit: the values of one training step up to the gradients.
+// Derivation holds the values that Graph.Derive adds to the graph: those of one training step up to the gradients.
 type Derivation struct {
 	Loss  *Value            // the loss, of rank 0
-	In    map[*Param]*Value // the inputs that stand for parameters that have a gradient and for running statistics
-	Grads map[*Param]*Value // of the parameters that the loss depends on
-	Next  map[*Param]*Value // the values that running statistics take after the step
-	Key   *Value            // input uint64[2], seed and step of random operators; nil: there are none
+	In    map[*Param]*Value // inputs that take the place of the trained parameters and of the running statistics
+	Grads map[*Param]*Value // gradients with respect to the parameters that the loss depends on
+	Next  map[*Param]*Value // values of the running statistics after the step
+	Key   *Value            // input uint64[2]: seed and step of random operators; nil if there are none
 }
 
-// DeriveOptions say what Derive derives.
+// DeriveOptions are the settings of Graph.Derive.
 type DeriveOptions struct {
 	Loss   *Value   // of one element
-	Params []*Param // parameters to differentiate for, which become inputs
-	Opset  int      // version of the standard operator set of the result; 0: the graph's
+	Params []*Param // parameters to differentiate with respect to; they become inputs
+	Opset  int      // version of the standard operator set of the result; 0: that of the graph
 }
 
 // Derive makes a graph of operators of files that computes a loss as training does, its gradients with respect to

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Edit changes a graph inside a transaction. The first error sticks: later calls do nothing and
-// return nil handles, and Graph.Edit returns it with the graph as it was.
+// Edit changes a graph inside a transaction (Graph.Edit). The first error is kept: later calls do nothing and return nil
+// handles, and Graph.Edit returns that error and leaves the graph as it was.
 type Edit struct {
 	g        *Graph
 	err      error
@@ -135,17 +135,17 @@ func (e *Edit) act(a action) {
 	e.log = append(e.log, a)
 }
 
-// Err is the error that stuck.
+// Err returns the error that the edit failed with, nil if there is none so far.
 func (e *Edit) Err() error {
 	e.made()
 	return e.err
 }
 
-// Fail makes the edit fail with err, unless it is nil or the edit has failed before. Layers and
-// losses report with it.
+// Fail makes the edit fail with err, unless err is nil or the edit has already failed. Layers and losses report errors
+// with it.
 func (e *Edit) Fail(err error) { e.fail(err) }
 
-// Failf is Fail with a sentence.
+// Failf is Fail with a formatted message.
 func (e *Edit) Failf(format string, args ...any) { e.fail(fmt.Errorf(format, args...)) }
 
 func (e *Edit) fail(err error) {
@@ -169,7 +169,7 @@ func (e *Edit) fail(err error) {
 	e.err = &Error{Stage: "edit", Node: strings.Join(e.place, " "), Err: err}
 }
 
-// Note records something the caller should know, such as which layer a head replaced.
+// Note records a message for the caller, for example which layer was replaced.
 func (e *Edit) Note(format string, args ...any) {
 	e.made()
 	if e.err == nil {
@@ -177,7 +177,7 @@ func (e *Edit) Note(format string, args ...any) {
 	}
 }
 
-// Notes are the notes so far.
+// Notes returns the messages recorded so far.
 func (e *Edit) Notes() []string {
 	e.made()
 	return slices.Clone(e.notes)
@@ -198,5 +198,5 @@ func (e *Edit) unique(base string) string {
 	return e.g.numbered(base+"_", e.taken)
 }
 
-// New returns a fresh name that begins with base.
+// New returns an unused name that begins with base.
 func (e *Edit) New(base string) string { return e.unique(base) }

@@ -14,9 +14,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Input adds a graph input of the type written "float32[N,3,224,224]". For an input that is there
-// already it changes the type: a symbol in place of a number frees a dimension that the file
-// fixed, and what was computed from the number is rewritten, or the edit names the node that prevents it.
+// Input adds a graph input with a type such as "float32[N,3,224,224]". If the input exists, its type is changed: a symbol
+// in place of a number frees a dimension that the file fixed, and what was computed from the number is rewritten. If that
+// is impossible, the edit fails and names the node that prevents it.
 func (e *Edit) Input(name, typ string) *Value {
 	if e.err != nil {
 		return nil
@@ -48,8 +48,8 @@ func (e *Edit) input(name string, t op.Type) *Value {
 	return v
 }
 
-// Output makes v a graph output under the given name. A value that has another name is renamed,
-// or copied by an Identity when it is an input, a parameter or an output already.
+// Output makes v a graph output with the given name. A value with another name is renamed, or copied by an Identity if it
+// is an input, a parameter or already an output.
 func (e *Edit) Output(name string, v *Value) {
 	if e.err != nil || !e.mine(v) {
 		return
@@ -74,7 +74,7 @@ func (e *Edit) Output(name string, v *Value) {
 	e.setOutputs(append(slices.Clone(e.g.outputs), v), "add output "+name)
 }
 
-// RemoveOutput makes a graph output an inner value; what is computed for it alone goes, too.
+// RemoveOutput makes a graph output an inner value. Nodes that were needed only for it are removed.
 func (e *Edit) RemoveOutput(name string) {
 	v := e.Value(name)
 	if e.err != nil {
@@ -124,12 +124,12 @@ func (e *Edit) has(n *Node) bool {
 	return false
 }
 
-// Param adds a float32 parameter that starts as init says. The name is made unique.
+// Param adds a float32 parameter of the given shape, initialized by init, and returns its value. The name is made unique.
 func (e *Edit) Param(name string, init initial.Filler, dims ...int) *Value {
 	return e.ParamOf(name, dtype.Float32, init, dims...)
 }
 
-// ParamOf is Param for another floating type.
+// ParamOf is Param for any floating-point type.
 func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int) *Value {
 	if e.err != nil {
 		return nil
@@ -158,11 +158,11 @@ func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int
 	return e.addParam(name, d)
 }
 
-// Seed sets what initial values of later parameters are drawn from: a parameter's values depend
-// on the seed and its name alone.
+// Seed sets the seed of the initial values of parameters that are added afterwards. The values of a parameter depend only
+// on the seed and on its name.
 func (e *Edit) Seed(seed uint64) { e.seed = seed }
 
-// Const adds a tensor as a parameter. Integers and scalars are constants by role.
+// Const adds a tensor as a parameter and returns its value. Integer tensors and tensors of rank 0 get the role Constant.
 func (e *Edit) Const(name string, d *tensor.Dense) *Value {
 	if e.err != nil {
 		return nil
@@ -174,7 +174,7 @@ func (e *Edit) Const(name string, d *tensor.Dense) *Value {
 	return e.addParam(e.unique(name), d)
 }
 
-// Ints is a constant int64 vector.
+// Ints adds a constant int64 vector.
 func (e *Edit) Ints(name string, v ...int) *Value {
 	if e.err != nil {
 		return nil
@@ -184,7 +184,7 @@ func (e *Edit) Ints(name string, v ...int) *Value {
 	return e.Const(name, d)
 }
 
-// Scalar is a constant of rank 0 with the element type of like.
+// Scalar adds a constant of rank 0 with the element type of like.
 func (e *Edit) Scalar(name string, like *Value, x float64) *Value {
 	if e.err != nil {
 		return nil
@@ -206,20 +206,23 @@ func (e *Edit) addParam(name string, d *tensor.Dense) *Value {
 	return v
 }
 
-// Node adds an operator and returns its node; nil is an absent optional input. The node's first output is Out(0).
+// Node adds an operator with the given inputs and returns its node; a nil input is an absent optional one. The node's
+// first output is Out(0).
 //
-// The configuration and the inputs are written as the newest version of the operator wants them: axes of a Squeeze as an input, say. In a
-// graph of an earlier operator set they are rewritten for that, perhaps with nodes around the operator, or as nodes of other operators;
-// what cannot be expressed there is refused with the version that it needs. Attributes that ended before the newest version
-// are taken as the graph's own version reads them.
+// The configuration and the inputs are those of the newest version of the operator: the axes of a Squeeze are an input,
+// for example. In a graph with an earlier operator set they are rewritten for that version, perhaps with further nodes
+// around the operator, or as nodes of other operators. The edit fails if that is impossible, and says which version would
+// be needed. Attributes that no longer exist in the newest version are interpreted as in the graph's own version.
 func (e *Edit) Node(c op.Config, in ...*Value) *Node { return e.NodeN(c, 1, in...) }
 
-// NodeN is Node for an operator with several outputs. It fails where they would come from several nodes.
+// NodeN is Node for an operator with several outputs. It fails if the graph's operator set needs several nodes to compute
+// them.
 func (e *Edit) NodeN(c op.Config, outputs int, in ...*Value) *Node {
 	return e.oneNode(c, e.Op("", c, outputs, in...))
 }
 
-// Repeat adds a node like n, which is written for the graph's own operator sets already, on other inputs.
+// Repeat adds a copy of n that reads other inputs. n is already written for the operator sets of the graph, so nothing is
+// rewritten.
 func (e *Edit) Repeat(n *Node, in ...*Value) *Node {
 	if e.err != nil {
 		return nil

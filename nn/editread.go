@@ -7,25 +7,25 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Ops is the set of operators that the graph knows.
+// Ops returns the set of operators that the graph knows.
 func (e *Edit) Ops() op.Set {
 	e.made()
 	return e.g.ops
 }
 
-// Opset is the operator-set version of the standard domain.
+// Opset returns the version of the standard operator set that the graph uses.
 func (e *Edit) Opset() int {
 	e.made()
 	return e.g.opset("")
 }
 
-// Meta is a copy of the model's metadata.
+// Meta returns a copy of the model's metadata.
 func (e *Edit) Meta() map[string]string {
 	e.made()
 	return maps.Clone(e.g.meta)
 }
 
-// Value finds a value by name. That there is none is an error of the edit.
+// Value returns the value with the given name. The edit fails if there is none.
 func (e *Edit) Value(name string) *Value {
 	e.made()
 	if e.err != nil {
@@ -36,31 +36,31 @@ func (e *Edit) Value(name string) *Value {
 	return v
 }
 
-// Lookup is the value of that name, nil if there is none.
+// Lookup returns the value with the given name, nil if there is none.
 func (e *Edit) Lookup(name string) *Value {
 	e.made()
 	return e.g.values[name]
 }
 
-// Inputs are the graph's inputs.
+// Inputs returns the inputs of the graph.
 func (e *Edit) Inputs() []*Value {
 	e.made()
 	return slices.Clone(e.g.inputs)
 }
 
-// Outputs are the graph's outputs.
+// Outputs returns the outputs of the graph.
 func (e *Edit) Outputs() []*Value {
 	e.made()
 	return slices.Clone(e.g.outputs)
 }
 
-// Params are the parameters in the order of the nodes that read them first; unread ones follow.
+// Params returns the parameters in the order of the nodes that first read them, followed by those that no node reads.
 func (e *Edit) Params() []*Param {
 	e.sortNodes()
 	return e.g.params()
 }
 
-// Find is the one node that all selectors accept. That there is none, or more than one, is an error of the edit.
+// Find returns the one node that all selectors accept. The edit fails if there is none, or more than one.
 func (e *Edit) Find(sel ...Selector) *Node {
 	list := e.Nodes(sel...)
 	if len(list) > 1 {
@@ -72,7 +72,7 @@ func (e *Edit) Find(sel ...Selector) *Node {
 	return list[0]
 }
 
-// Nodes are the nodes that all selectors accept, in topological order. To match none is an error of the edit; see Select.
+// Nodes returns the nodes that all selectors accept, in topological order. The edit fails if there are none; see Select.
 func (e *Edit) Nodes(sel ...Selector) []*Node {
 	list := e.Select(sel...)
 	if e.err == nil && len(list) == 0 {
@@ -81,7 +81,7 @@ func (e *Edit) Nodes(sel ...Selector) []*Node {
 	return list
 }
 
-// Select is Nodes where it may be that no node matches.
+// Select is Nodes, but may return no nodes.
 func (e *Edit) Select(sel ...Selector) []*Node {
 	if e.sortNodes(); e.err != nil {
 		return nil

@@ -7,15 +7,15 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Expr calls f at the types of values and adds what it computes to the graph, as Trace does:
-// symbols and unknown dimensions stay open, parameters that f makes become parameters of the
-// graph, and operators without an ONNX form are refused by name.
+// Expr calls f with nodes of the types of the given values and adds what it computes to the graph, as Trace does.
+// Symbolic and unknown dimensions stay so, and parameters that f creates become parameters of the graph. Operators
+// without an ONNX form fail the edit, which lists them.
 func (e *Edit) Expr(f Expr, in ...*Value) []*Value { return e.trace(Tracer{}, f, in) }
 
 // Build makes any Gorgonia function a layer: e.Insert(v, nn.Expr(f)).
 func (f Expr) Build(e *Edit, in ...*Value) []*Value { return e.Expr(f, in...) }
 
-// ExprBy is Expr with a tracer's rules.
+// ExprBy is Expr with the rules of a Tracer.
 func (e *Edit) ExprBy(tr Tracer, f Expr, in ...*Value) []*Value { return e.trace(tr, f, in) }
 
 func (e *Edit) trace(tr Tracer, f Expr, in []*Value) []*Value {

@@ -8,8 +8,8 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// Fixed says why no index of an axis can leave or join: nil when some can. The error names what
-// fixes it and how it gets there.
+// Fixed reports why no index of an axis can be removed or added; nil if some can. The error names what fixes the axis,
+// and the path that leads there.
 func (c *Channels) Fixed(v *Value, axis int) error {
 	c.made()
 	id, ok := c.a.of(v, axis)

@@ -12,7 +12,7 @@ import (
 // Error is graft's error: stage, operator, node, input, wanted and got, on one line.
 type Error = op.Error
 
-// What an Error is about, for errors.Is: see package op.
+// The sentinel errors that an Error matches with errors.Is: see package op.
 var (
 	ErrNotFound    = op.ErrNotFound
 	ErrUnsupported = op.ErrUnsupported
@@ -47,8 +47,7 @@ func New(name string) *Graph {
 	return NewGraph(name, std.Operators(), map[string]int{"": LatestOpset})
 }
 
-// LatestOpset is the operator-set version that new models are written in. ONNX Runtime 1.30
-// and PyTorch's tools read it.
+// LatestOpset is the operator-set version of models made by New. ONNX Runtime 1.30 and PyTorch's tools read it.
 const LatestOpset = 21
 
 // NewGraph is an empty model with its own set of operators and operator-set versions; Opsets maps

@@ -77,10 +77,10 @@ func newFiller(v *Value, d *tensor.Dense, axis int, l layout, rows bool, how *gr
 	return &filler{layout: l, axis: axis, rows: rows, how: how, start: v.startsAt(len(d.Shape())), name: fmt.Sprintf("%s widened on %d to %d", v.name, axis, len(l.keep))}
 }
 
-// Added says what an axis of an initializer gained.
+// Added says which indices an axis of an initializer gained.
 type Added struct {
-	Index  []int  `json:"index"`  // new ones, by the indices after the growth
-	Like   []int  `json:"like"`   // the index before it that each stands behind, and is a copy of if Values says so
+	Index  []int  `json:"index"`  // the new indices, numbered as after the growth
+	Like   []int  `json:"like"`   // for each, the index (numbered as before the growth) that it was inserted after, and copied from if Values is "copy"
 	Values string `json:"values"` // zero, one, random or copy
 }
 

@@ -18,10 +18,10 @@ type Head struct {
 	Keep           []int          // for each class the old class whose weights it starts from, −1: a new one; nil: all are new
 }
 
-// Head replaces the classifier: the last Gemm, MatMul or Conv before the output, found above pooling,
-// reshaping, activations and softmax. Weight and bias keep their names, so does the output; constants
-// after it that hold the number of classes are rewritten. A Note says which node it took. It
-// returns that node; the edit fails when there is none, or when a node in between prevents it.
+// Head replaces the classifier: the last Gemm, MatMul or Conv before the output, which may be followed by pooling,
+// reshaping, activations and softmax. Weight, bias and output keep their names; constants after it that contain the
+// number of classes are adapted. A Note says which node was replaced. Head returns the new node. The edit fails if there
+// is no classifier, or if a node in between prevents the change.
 func (e *Edit) Head(h Head) *Node {
 	k, out := h.classes(e), h.output(e)
 	if e.err != nil {
@@ -53,8 +53,8 @@ func (e *Edit) Head(h Head) *Node {
 	return s.node
 }
 
-// Classifier finds the layer before the first output that Head would replace, and the value that it reads: the features that the
-// layers before compute of the inputs. The edit fails where Head would find none.
+// Classifier returns the layer before the first output that Head would replace, and the value that it reads: the
+// features. The edit fails if Head would find none.
 func (e *Edit) Classifier() (layer *Node, features *Value) {
 	out := Head{}.output(e)
 	if e.err != nil {

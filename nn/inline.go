@@ -8,8 +8,9 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// InlineBranches puts the nodes of its branch in the place of each If whose condition is known before anything runs, by constants
-// or by sizes, and returns how many went. Those with annotations stay, and those in subgraphs.
+// InlineBranches replaces each If whose condition is known before the graph runs (from constants or from sizes) by the
+// nodes of the branch that is taken, and returns how many were replaced. Those with annotations and those in subgraphs
+// are left alone.
 func (e *Edit) InlineBranches() int {
 	e.made()
 	count := 0

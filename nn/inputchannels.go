@@ -11,11 +11,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// SetInputChannels gives a graph input another number of channels: pictures in gray for a model of colors, or with bands beside
-// them. The layers that sum over the channels keep what they know: with one channel in place of several their kernels' slices are
-// added up, so that gray pictures are taken as if all channels were alike; for more channels than before slices are repeated and
-// scaled by old/new. What has an element for each channel on the way there is averaged or repeated.
-// Axis is that of the channels, 0 for the usual one: 1, or the last of pictures whose axis 1 is longer than it.
+// SetInputChannels changes the number of channels of a graph input, for example to use grayscale images, or images with
+// more bands, with a model for RGB. The layers that sum over the channels keep their weights. With one channel instead of
+// several, the slices of their kernels are added up, so a grayscale image gives what it would with equal channels; with
+// more channels than before, slices are repeated and scaled by old/new. What has one element per channel in between is
+// averaged or repeated. axis is the axis of the channels; 0 means the usual one: axis 1, or the last one of images in
+// which axis 1 is longer.
 func (e *Edit) SetInputChannels(v *Value, channels, axis int) {
 	if !e.mine(v) {
 		return

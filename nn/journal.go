@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ChangeKind says what a Change did.
+// ChangeKind is the kind of a Change.
 type ChangeKind string
 
 // The kinds of changes.
@@ -15,30 +15,30 @@ const (
 	NodeChanged  ChangeKind = "node changed"
 	ParamAdded   ChangeKind = "parameter added"
 	ParamRemoved ChangeKind = "parameter removed"
-	ParamCut     ChangeKind = "parameter cut" // Keep says which indices of Axis stay
+	ParamCut     ChangeKind = "parameter cut" // an axis lost or gained indices: see Change.Axis and Change.Keep
 	ParamChanged ChangeKind = "parameter changed"
 	ValueRenamed ChangeKind = "value renamed"
 	PortsChanged ChangeKind = "inputs or outputs changed"
-	Forgotten    ChangeKind = "forgotten" // changes up to Version are not in the journal any more, see Changes
+	Forgotten    ChangeKind = "forgotten" // changes up to Version are no longer in the journal, see Changes
 )
 
-// Change is one entry of a graph's journal: what optimizer states, averages and caches must
-// follow. Pointers are to nodes and parameters that may have left the graph since.
+// Change is one entry of a graph's journal (Graph.Changes): what optimizer states, averages and caches must follow. Its
+// pointers may refer to nodes and parameters that have since been removed from the graph.
 type Change struct {
-	Version int        // of the graph after the edit that made the change
+	Version int        // version of the graph after the edit
 	Kind    ChangeKind // what was changed
-	Node    *Node      // of changes of a node
-	Param   *Param     // of changes of a parameter
-	Name    string     // of the node or value concerned
+	Node    *Node      // set if a node changed
+	Param   *Param     // set if a parameter changed
+	Name    string     // name of the node or value
 	Old     string     // former name
-	Axis    int        // of ParamCut
-	Keep    []int      // of ParamCut: the old index after each new one; -1: new
-	Size    int        // of ParamCut: how many indices there were
-	// Like and Scale, of a ParamCut that copies channels, are the old index that each new one was
-	// copied from (-1: none) and the factor that each index was multiplied by; nil: 1.
+	Axis    int        // of ParamCut: the axis that was cut or grown
+	Keep    []int      // of ParamCut: for each index after the change the index before it, −1 for a new one
+	Size    int        // of ParamCut: length of the axis before
+	// Like and Scale are set for a ParamCut that copies channels. Like holds, for each index after the change, the index
+	// before it that it was copied from, −1 if none. Scale holds the factor that each index was multiplied by; nil: 1.
 	Like  []int
 	Scale []float64 // factors along the axis
-	// Undoes is the version whose changes this one takes back; 0: it takes nothing back.
+	// Undoes is the version whose changes this one reverts; 0: it reverts none.
 	Undoes int
 	held   int // bytes that the entry keeps from being collected, about
 }

@@ -10,12 +10,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// SetKernel gives the sliding window of a node (op.Traits.Window: that of a Conv or a MaxPool, say) another
-// size: one number for each spatial axis, or one for all. Padding is adjusted so that the output
-// keeps its shape and the window its centre, element size/2. A convolution's kernel grows by zeros,
-// which changes nothing; it shrinks by losing what is farthest from the centre. Where padding
-// would become negative the input is cropped. A pool with another window computes something else.
-// A weight that several convolutions share changes for all of them.
+// SetKernel changes the size of the sliding window of a node (op.Traits.Window: that of a Conv or a MaxPool, for
+// example): one number for each spatial axis, or one for all. Padding is adjusted so that the output keeps its shape and
+// the window its centre, element size/2. A convolution's kernel grows by zeros, which does not change the result, and
+// shrinks by losing the elements farthest from the centre. If padding would become negative, the input is cropped. A pool
+// with another window computes something else. A weight that several convolutions share changes for all of them.
 func (e *Edit) SetKernel(n *Node, size ...int) {
 	if !e.has(n) {
 		return

@@ -1,7 +1,7 @@
 package nn
 
-// Label is what the names of a layer's nodes and parameters begin with: the name that it was given, or its kind and the next number that
-// is free. No other name of the graph begins like it.
+// Label returns a prefix for the names of a layer's nodes and parameters: the name that the layer was given, or its kind
+// and the next free number. No other name in the graph begins with it.
 func (e *Edit) Label(kind, name string) string {
 	e.made()
 	if name == "" {
@@ -13,7 +13,8 @@ func (e *Edit) Label(kind, name string) string {
 	return e.g.numbered(e.scope+name+"_", e.g.leadsAny)
 }
 
-// Scope calls f, for which the labels that Label makes begin with a prefix in place of the one around.
+// Scope calls f; labels that Label returns in the meantime begin with the given prefix instead of that of the enclosing
+// scope.
 func (e *Edit) Scope(prefix string, f func()) {
 	e.made()
 	if f == nil {

@@ -64,7 +64,7 @@ func Silence(l Layer) Layer {
 	return l
 }
 
-// Apply builds a layer onto values and returns its first output.
+// Apply adds a layer to the graph, with the given values as its inputs, and returns its first output.
 func (e *Edit) Apply(l Layer, in ...*Value) *Value {
 	out := e.ApplyAll(l, in...)
 	if e.err != nil || len(out) == 0 {
@@ -73,7 +73,7 @@ func (e *Edit) Apply(l Layer, in ...*Value) *Value {
 	return out[0]
 }
 
-// ApplyAll is Apply with all outputs.
+// ApplyAll is Apply, but returns all outputs.
 func (e *Edit) ApplyAll(l Layer, in ...*Value) []*Value {
 	if e.err != nil {
 		return nil

@@ -5,11 +5,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// NewMachine runs an expression graph, a lowering or one of Gorgonia's own operators, on graft's
-// engine in place of a TapeMachine: RunAll reads the values of input nodes and leaves results where
-// Node.Value, Node.Grad and gorgonia.Read find them. Given nodes, it computes those alone and reuses
-// the memory of all others. The graph must not change after the first RunAll, and its tensors hold
-// until the next.
+// NewMachine returns a machine that runs an expression graph, a lowering or one of Gorgonia's own operators, on graft's
+// engine instead of a TapeMachine. RunAll reads the values of input nodes and stores results where Node.Value, Node.Grad
+// and gorgonia.Read find them. If nodes are given, only those are computed, and the memory of all others is reused. The
+// graph must not change after the first RunAll; results are valid until the next one.
 func NewMachine(g *gorgonia.ExprGraph, nodes ...*gorgonia.Node) gorgonia.VM {
 	return engine.NewVM(g, engine.Options{}, nodes...)
 }

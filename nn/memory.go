@@ -2,10 +2,10 @@ package nn
 
 import "github.com/graft-ml/graft/internal/engine"
 
-// LimitMemory sets how many bytes the runs of all graphs of the process may take together, what they
-// leave for later ones included (Trim gives that back). More is an error before it is taken. 0, the
-// default: four fifths of the machine's memory, or of what the process's control group allows.
+// LimitMemory sets how many bytes the runs of all graphs of the process may use together, including what they keep for
+// later runs (Graph.Trim releases that). A run that would need more fails before it allocates. 0 restores the default:
+// four fifths of the machine's memory, or of the limit of the process's control group.
 func LimitMemory(bytes int64) { engine.LimitMemory(bytes) }
 
-// MemoryLimit is how many bytes runs may still take.
-func MemoryLimit() int64 { return engine.MemoryLeft() }
+// MemoryLeft returns how many bytes of the limit are not in use. See LimitMemory.
+func MemoryLeft() int64 { return engine.MemoryLeft() }

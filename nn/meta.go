@@ -5,8 +5,7 @@ import (
 	"maps"
 )
 
-// MetaLabels is the key under which a model's metadata keeps the names of its classes, in order, as
-// a JSON list.
+// MetaLabels is the key of the model's metadata that holds the names of its classes, in order, as a JSON list.
 const MetaLabels = "graft.labels"
 
 // Name is the name of the model.
@@ -59,7 +58,7 @@ func (e *Edit) SetName(name string) {
 	e.describe(&e.g.name, "name", name)
 }
 
-// SetDoc writes the model's description.
+// SetDoc sets the documentation of the model.
 func (e *Edit) SetDoc(doc string) {
 	e.made()
 	e.describe(&e.g.doc, "description", doc)
@@ -73,7 +72,7 @@ func (e *Edit) describe(at *string, what, text string) {
 	e.act(action{do: func() { *at = text }, undo: func() { *at = old }, text: what + " = " + text})
 }
 
-// SetMeta writes an entry of the graph's metadata; an empty value removes it.
+// SetMeta sets an entry of the graph's metadata; an empty value removes the entry.
 func (e *Edit) SetMeta(key, value string) {
 	e.made()
 	if e.err != nil {
@@ -101,7 +100,7 @@ func (e *Edit) SetMeta(key, value string) {
 	e.act(action{do: func() { set(value, value != "") }, undo: func() { set(old, had) }, text: text})
 }
 
-// SetLabels writes the names of the classes into the graph's metadata; none removes them.
+// SetLabels stores the names of the classes in the metadata of the graph; without any, it removes them.
 func (e *Edit) SetLabels(labels ...string) {
 	if e.err != nil {
 		return

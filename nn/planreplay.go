@@ -168,8 +168,8 @@ func (g *Group) grows(k int, want map[axisID]Grown) bool {
 	return found == len(want)
 }
 
-// Cut removes the given indices of initializers. They must be whole atoms: everything that hangs
-// together, or nothing is done.
+// Cut removes the given indices of initializers. They must be whole atoms, that is everything that can only be removed
+// together; otherwise the edit fails.
 func (e *Edit) Cut(cuts ...Cut) {
 	c := e.Channels()
 	if e.err != nil {

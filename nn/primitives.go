@@ -259,7 +259,7 @@ func (e *Edit) setData(p *Param, d *tensor.Dense) {
 	})
 }
 
-// SetFrozen keeps a parameter from being trained, or lets it be trained again.
+// SetFrozen excludes a parameter from training, or includes it again.
 func (e *Edit) SetFrozen(p *Param, frozen bool) {
 	if p == nil || !e.mine(p.value) {
 		return
@@ -274,7 +274,7 @@ func (e *Edit) setRole(p *Param, r *Role) {
 	e.act(action{do: func() { p.role = r }, undo: func() { p.role = old }})
 }
 
-// RenameValue gives a value another name. Names are unique.
+// RenameValue renames a value. Names of values are unique: the edit fails if the name is taken.
 func (e *Edit) RenameValue(v *Value, name string) {
 	if !e.mine(v) || v.name == name {
 		return
@@ -297,7 +297,7 @@ func (e *Edit) RenameValue(v *Value, name string) {
 		change: Change{Kind: ValueRenamed, Name: name, Old: old}, text: "rename " + old + " to " + name})
 }
 
-// RenameNode gives a node another name, a hint that need not be unique.
+// RenameNode renames a node. Names of nodes need not be unique.
 func (e *Edit) RenameNode(n *Node, name string) {
 	if !e.has(n) {
 		return

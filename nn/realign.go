@@ -248,19 +248,19 @@ func (e *Edit) whole() bool { return e.Try(func() {}) == nil }
 // errOnly says that a node cannot lose what it reads.
 var errOnly = errors.New("reads nothing else: remove the node instead")
 
-// Insert is Realign.Insert with the defaults.
+// Insert is Realign.Insert with the default settings.
 func (e *Edit) Insert(at *Value, l Layer, users ...*Node) *Value {
 	return Realign{}.Insert(e, at, l, users...)
 }
 
-// Remove is Realign.Remove with the defaults.
+// Remove is Realign.Remove with the default settings.
 func (e *Edit) Remove(n *Node) { Realign{}.Remove(e, n) }
 
-// Replace is Realign.Replace with the defaults.
+// Replace is Realign.Replace with the default settings.
 func (e *Edit) Replace(n *Node, l Layer) *Value { return Realign{}.Replace(e, n, l) }
 
-// AddEdge is Realign.AddEdge with the defaults.
+// AddEdge is Realign.AddEdge with the default settings.
 func (e *Edit) AddEdge(from *Value, to *Node) *Value { return Realign{}.AddEdge(e, from, to) }
 
-// RemoveEdge is Realign.RemoveEdge with the defaults.
+// RemoveEdge is Realign.RemoveEdge with the default settings.
 func (e *Edit) RemoveEdge(from *Value, to *Node) { Realign{}.RemoveEdge(e, from, to) }

@@ -2,9 +2,9 @@ package nn
 
 import "slices"
 
-// Rename gives the selected nodes, what they compute and the parameters they read the names that
-// f makes of theirs; without a selector, everything. The graph's inputs and outputs keep theirs: callers
-// know them. A name that is taken is an error.
+// Rename renames the selected nodes, the values they compute and the parameters they read by f, which gets the old name;
+// without a selector, everything. Inputs and outputs of the graph keep their names, since callers know them. The edit
+// fails if a name is taken.
 func (e *Edit) Rename(f func(name string) string, sel ...Selector) {
 	if e.made(); e.err != nil {
 		return

@@ -31,20 +31,20 @@ type Request struct {
 	ResizeOptions
 }
 
-// Resize gives a value another number of channels, with everything that hangs together with them.
+// Resize changes the number of channels of a value, and of everything that must change with it.
 func (e *Edit) Resize(v *Value, channels int, o ResizeOptions) {
 	e.ResizeAll(Request{v, channels, o})
 }
 
-// SetChannels gives the output of a node a number of channels.
+// SetChannels changes the number of channels of the output of n.
 func (e *Edit) SetChannels(n *Node, channels int) { e.change(n, func(int) int { return channels }) }
 
-// AddChannels adds channels to the output of a node; what the model computes stays.
+// AddChannels adds count channels to the output of n without changing what the model computes.
 func (e *Edit) AddChannels(n *Node, count int) {
 	e.change(n, func(have int) int { return have + count })
 }
 
-// RemoveChannels removes the channels of the output of a node that matter least.
+// RemoveChannels removes the count least important channels of the output of n.
 func (e *Edit) RemoveChannels(n *Node, count int) {
 	e.change(n, func(have int) int { return have - count })
 }
@@ -95,8 +95,8 @@ func (c *Channels) channelAxis(v *Value, axis int) (axisID, error) {
 	return id, nil
 }
 
-// ResizeAll meets several requests at once: the exact ones first, those that may be met nearly
-// after them. Each leaves alone what an exact one before it decided.
+// ResizeAll resizes several values at once, those with Near set last. A request does not change what an exact one before
+// it decided.
 func (e *Edit) ResizeAll(list ...Request) {
 	c := e.Channels()
 	if e.err != nil {

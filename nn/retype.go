@@ -54,8 +54,8 @@ func (e *Edit) retype(v *Value, t op.Type) {
 	e.setType(v, t)
 }
 
-// FreeBatch makes the first dimension of every input the given symbol where the file fixes it.
-// Inputs that have an open dimension already are left alone: that is their batch.
+// FreeBatch replaces the first dimension of every input by the given symbol if the file fixes it to a number. Inputs that
+// have a symbolic dimension already are left alone, since that is taken to be their batch.
 func (e *Edit) FreeBatch(symbol string) {
 	for _, v := range e.Inputs() {
 		if e.err != nil || len(v.typ.Shape) == 0 || slices.ContainsFunc(v.typ.Shape, func(d op.Dim) bool { return !d.Known() }) {

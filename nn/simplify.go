@@ -8,16 +8,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Simplify takes out what computing the outputs does not need, and returns the number of nodes that went:
+// Simplify removes nodes that are not needed to compute the outputs, and returns how many were removed:
 //
-//   - A node whose outputs are known before anything runs, by constants or shapes, becomes parameters of the role Constant.
-//     What depends on a weight or on a statistic stays, and so does what depends on a dimension without a number.
-//   - An If whose condition is known gives way to the nodes of its branch.
-//   - A node that leaves every number as it is, Identity above all, goes. So does Dropout: a model that is to be trained is better left as it is.
-//   - A node that nothing reads goes.
+//   - A node whose outputs are known before the graph runs, from constants or shapes, is replaced by parameters of the
+//     role Constant. Nodes that depend on a weight or a statistic, or on a dimension without a number, stay.
+//   - An If whose condition is known is replaced by the nodes of the branch that is taken.
+//   - A node that does not change its input, such as an Identity, is removed. This includes Dropout, so do not simplify a
+//     model that is still to be trained.
+//   - A node whose outputs nothing reads is removed.
 //
-// Nodes with annotations that something reads, and nodes that compute an output of the graph stay, subgraphs are left alone. The
-// number counts the nodes of subgraphs, too.
+// Nodes that have annotations and are read, and nodes that compute an output of the graph stay. Subgraphs are left alone.
+// Nodes of subgraphs that are removed count too.
 func (e *Edit) Simplify() int {
 	e.made()
 	if e.err != nil {

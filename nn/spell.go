@@ -176,8 +176,9 @@ func (e *Edit) one(label string, c op.Config, in ...*Value) *Value {
 	return out[0]
 }
 
-// Op is NodeN under a label, after which the node and its outputs are called; it returns the outputs, which may come from several nodes
-// where the graph's operator set has to spell the operator so. Without a label the outputs are called after the operator.
+// Op is NodeN with a label, from which the names of the node and its outputs are made, and returns the outputs. They may
+// come from several nodes if the graph's operator set needs several. Without a label the names are made from the
+// operator's.
 func (e *Edit) Op(label string, c op.Config, outputs int, in ...*Value) []*Value {
 	e.made()
 	if e.err != nil {
@@ -302,9 +303,9 @@ func (e *Edit) oneNode(c op.Config, out []*Value) *Node {
 	return n
 }
 
-// SetOpset rewrites the graph, its subgraphs included, for another version of the standard operator set. Nodes keep
-// their identity unless their operator is decomposed, values always do. Operators and element types that cannot
-// be expressed there fail the edit, with the reason.
+// SetOpset rewrites the graph, its subgraphs included, for another version of the standard operator set. Nodes stay the
+// same nodes unless their operator has to be decomposed; values always stay the same. The edit fails if an operator or an
+// element type cannot be expressed in that version, and says why.
 func (e *Edit) SetOpset(version int) {
 	if e.err != nil {
 		return

@@ -21,8 +21,8 @@ func (e *Edit) swapOutput(old, v *Value) {
 	e.RenameValue(v, name)
 }
 
-// Rewire makes nodes read to instead of from: all users of from, or the given ones. When all
-// are meant, a graph output moves too.
+// Rewire makes users of from read to instead: the given nodes, or, without any, all of them, in which case a graph output
+// moves to the new value too.
 func (e *Edit) Rewire(from, to *Value, users ...*Node) {
 	if !e.mine(from) || !e.mine(to) || from == to {
 		return
@@ -147,7 +147,7 @@ func sameType(old, v *Value) error {
 	return nil
 }
 
-// Configure gives a node other attributes of the same operator.
+// Configure replaces the attributes of a node. c must be of the same operator.
 func (e *Edit) Configure(n *Node, c op.Config) {
 	if !e.has(n) {
 		return
@@ -168,7 +168,7 @@ func (e *Edit) Configure(n *Node, c op.Config) {
 	e.setConfig(n, c)
 }
 
-// SetData gives a parameter another tensor, perhaps of another shape.
+// SetData replaces the tensor of a parameter, perhaps by one of another shape.
 func (e *Edit) SetData(v *Value, d *tensor.Dense) {
 	if !e.mine(v) {
 		return
@@ -190,8 +190,8 @@ func (e *Edit) rowMajor(d *tensor.Dense) *tensor.Dense {
 	return c
 }
 
-// Freeze keeps the parameters of the selected nodes from being trained, running statistics
-// included; without a selector, all of them.
+// Freeze excludes the parameters of the selected nodes from training, running statistics included. Without a selector it
+// freezes all parameters.
 func (e *Edit) Freeze(sel ...Selector) { e.freeze(true, sel) }
 
 // Unfreeze is the inverse of Freeze.
@@ -205,8 +205,8 @@ func (e *Edit) freeze(frozen bool, sel []Selector) {
 	}
 }
 
-// SetRole says what a parameter is for, where its operators tell otherwise. Files keep that a weight is a Constant: they have a
-// node of that name in place of it.
+// SetRole sets the role of a parameter, overriding the one inferred from the operators that read it. In files a weight
+// that is made a Constant is written as a Constant node.
 func (e *Edit) SetRole(v *Value, r Role) {
 	if !e.mine(v) {
 		return

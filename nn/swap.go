@@ -178,11 +178,10 @@ func partOfActivation(n *Node) bool {
 	return false
 }
 
-// SwapActivations puts a layer in the place of every activation that the selectors accept and
-// gives the outputs. Activations that exporters write out (x·sigmoid(x), GELU by
-// the error function or tanh) count as one; select the node that ends them. Without a selector all activations between
-// layers are meant; Sigmoid, Tanh and the like, which may be gates or outputs, only when selected.
-// What the model computes changes, shapes do not.
+// SwapActivations replaces every activation that the selectors accept by a layer and returns the new outputs. An
+// activation that is written out as several nodes (x·sigmoid(x), or GELU with erf or tanh) counts as one; select it by
+// its last node. Without a selector all activations between layers are replaced, but not Sigmoid, Tanh and others that
+// may be gates or outputs. The model computes something else afterwards, with the same shapes.
 func (e *Edit) SwapActivations(l Layer, sel ...Selector) []*Value {
 	e.made()
 	if e.err != nil {

@@ -7,14 +7,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Tensor makes a tensor of the given shape that shares data; no dims means rank 0. It fails where
-// tensor.New panics: when the shape does not fit the data, or T is no element type.
+// Tensor returns a tensor of the given shape that shares data; without dims it has rank 0. It fails if the shape does not
+// fit the data or T is not an element type.
 func Tensor[T any](data []T, dims ...int) (*tensor.Dense, error) {
 	return dtype.FromSlice(data, dims...)
 }
 
-// Slice is the elements of t, row by row, without a copy. It fails when they are not of type T or
-// t is a view that is not contiguous.
+// Slice returns the elements of t in row-major order, without copying. It fails if they are not of type T, or if t is nil
+// or not contiguous.
 func Slice[T any](t *tensor.Dense) ([]T, error) {
 	if t == nil {
 		return nil, &Error{Err: fmt.Errorf("the tensor is nil")}

@@ -21,8 +21,8 @@ func Annotate(a Annotations, layer Expr) Expr {
 // bodies of loops and branches too. It is otherwise like [Annotate].
 func Apply(f Expr, a Annotations) Expr { return marked(traceMark{annotations: a}, f) }
 
-// Anchor is x after an Identity that, where it is traced, is called Anchor, or Anchor_1 and so on, and has annotations; see
-// [Edit.Anchor].
+// Anchor returns x. When the function is traced, an Identity named Anchor, Anchor_1 and so on, with the given
+// annotations, is added after x; see Edit.Anchor.
 func Anchor(x *gorgonia.Node, a Annotations) (*gorgonia.Node, error) {
 	if x == nil {
 		return nil, &Error{Stage: "trace", Op: "Anchor", Err: errors.New("the value is nil")}
@@ -59,9 +59,8 @@ func ScopedAnchor(a Annotations, layer Expr) Expr {
 	}
 }
 
-// AsOutput makes x, where it is traced, an output of the graph under a name of its own, after an Identity, after the
-// outputs that the function returns; see [Edit.AsOutput]. It returns x. A value inside of a loop or a branch cannot be
-// an output.
+// AsOutput returns x. When the function is traced, x also becomes an output of the graph under the given name, through an
+// Identity and after the outputs that the function returns; see Edit.AsOutput. It is an error inside a loop or a branch.
 func AsOutput(name string, x *gorgonia.Node) (*gorgonia.Node, error) {
 	if x == nil || name == "" {
 		return nil, &Error{Stage: "trace", Op: "AsOutput", Err: errors.New("needs a name and a value")}

@@ -6,9 +6,9 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// TrainingMode makes the nodes, those of subgraphs included, do wherever the graph runs what they otherwise do in
-// training alone: normalize by statistics of the batch, drop elements. Files say so from operator set 14 on: a graph in
-// an earlier one is converted. An operator for which no file can say it fails the edit.
+// TrainingMode makes nodes, those of subgraphs included, behave as in training wherever the graph runs: normalization
+// uses the statistics of the batch, and dropout drops elements. Files can say so from operator set 14 on; a graph in an
+// earlier one is converted. The edit fails if an operator has no such setting.
 func (e *Edit) TrainingMode() {
 	if e.err != nil {
 		return

@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// Try runs f as an edit within the edit: when it fails, or leaves a graph that does not hold,
-// what it did is taken back, its error is returned and the edit goes on as if f had not been
-// called. Searches use it: what is impossible here may be possible elsewhere.
+// Try runs f as a nested edit. If f fails, or the graph is invalid afterwards, its changes are reverted and its error is
+// returned; the outer edit continues as if f had not been called. It is meant for searches, which try changes that may be
+// impossible.
 func (e *Edit) Try(f func()) error {
 	if e.err != nil {
 		return e.err

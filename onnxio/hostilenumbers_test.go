@@ -21,7 +21,7 @@ func TestConstantsAreCounted(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Neg n6: would give float32[10000000], more than the memory holds") {
 		t.Error(err)
 	}
-	if left := nn.MemoryLimit(); left < 0 {
+	if left := nn.MemoryLeft(); left < 0 {
 		t.Errorf("%d bytes are left", left)
 	}
 }

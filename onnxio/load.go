@@ -31,7 +31,7 @@ type Loader struct {
 	// runs then. What stands in the way is named.
 	BatchDim string
 	Ops      op.Set // zero: the standard operators and those of nn/op/contrib and nn/op/legacy
-	Memory   int64  // bytes that the tensors of the model may take together; 0: see nn.MemoryLimit
+	Memory   int64  // bytes that the tensors of the model may take together; 0: see nn.MemoryLeft
 	FS       fs.FS  // where the model and its external data are; nil: the operating system
 }
 

@@ -126,7 +126,7 @@ func ReadNPY(r io.Reader) (dtype.Value, error) {
 	if bytesPer == 0 {
 		return nil, fmt.Errorf("npy: 0 bytes for each element of shape %v", h.shape)
 	}
-	if left := nn.MemoryLimit(); int64(n) > left/int64(bytesPer) {
+	if left := nn.MemoryLeft(); int64(n) > left/int64(bytesPer) {
 		return nil, fmt.Errorf("npy: shape %v takes more than the %d bytes of memory that are left", h.shape, left)
 	}
 	data, err := readExactly(br, int64(n)*int64(bytesPer))

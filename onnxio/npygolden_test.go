@@ -91,7 +91,7 @@ func TestNPYLimits(t *testing.T) {
 	}
 	long := func(size string) string { return npyMagic + "\x02\x00" + size }
 	for _, c := range [][2]string{
-		{claim(fmt.Sprint(nn.MemoryLimit() / 2)), "bytes of memory that are left"},
+		{claim(fmt.Sprint(nn.MemoryLeft() / 2)), "bytes of memory that are left"},
 		{claim("4611686018427387904"), "bytes of memory that are left"},
 		{long("\x00\x00\x10\x00"), "the header is cut off"},
 		{long("\x01\x00\x10\x00"), "the header is damaged"},

@@ -25,7 +25,7 @@ type reader struct {
 }
 
 func newReader(ops op.Set, m *onnxpb.ModelProto, ext *externalFiles) *reader {
-	r := &reader{ops: ops, proto: m, ext: ext, functions: map[functionKey]*onnxpb.FunctionProto{}, local: map[functionKey]*op.Op{}, memory: nn.MemoryLimit()}
+	r := &reader{ops: ops, proto: m, ext: ext, functions: map[functionKey]*onnxpb.FunctionProto{}, local: map[functionKey]*op.Op{}, memory: nn.MemoryLeft()}
 	for _, f := range m.Functions {
 		r.functions[keyOf(f.GetDomain(), f.GetName(), f.GetOverload())] = f
 	}

@@ -63,7 +63,7 @@ var functions = map[string]any{
 	"nn.Join":                       nn.Join,
 	"nn.LimitMemory":                nn.LimitMemory,
 	"nn.LowerCall":                  nn.LowerCall,
-	"nn.MemoryLimit":                nn.MemoryLimit,
+	"nn.MemoryLeft":                 nn.MemoryLeft,
 	"nn.New":                        nn.New,
 	"nn.NewBody":                    nn.NewBody,
 	"nn.NewGraph":                   nn.NewGraph,

@@ -34,7 +34,7 @@ func TestListIsUpToDate(t *testing.T) {
 // structs once as nil and once as zero structs.
 func TestZeroValues(t *testing.T) {
 	t.Chdir(t.TempDir()) // for what writes files
-	limit := nn.MemoryLimit()
+	limit := nn.MemoryLeft()
 	t.Cleanup(func() { nn.LimitMemory(limit) })
 	for name, f := range functions {
 		call(t, name, reflect.ValueOf(f))
