@@ -15,7 +15,7 @@ import (
 // edits, saving and loading, and mark nodes to be found later, see [Annotated].
 type Annotations map[string]any
 
-// Annotations are those of the node.
+// Annotations returns a copy of the node's annotations.
 func (n *Node) Annotations() Annotations {
 	if n == nil {
 		return nil
@@ -23,8 +23,8 @@ func (n *Node) Annotations() Annotations {
 	return maps.Clone(n.annotations)
 }
 
-// Annotated selects nodes with an annotation of that key, and if values are given with one of them. Numbers equal their
-// text: 1 and "1".
+// Annotated selects nodes that have an annotation with the given key and, if values are given, one of these values.
+// Numbers equal their text: 1 and "1".
 func Annotated(key string, values ...any) Selector {
 	return func(n *Node) bool {
 		v, ok := n.annotations[key]
@@ -157,8 +157,8 @@ func (e *Edit) annotate(n *Node, a Annotations) {
 	e.setAnnotations(n, now)
 }
 
-// RemoveAnnotations removes annotations with one of the given keys from the selected nodes, and returns the nodes that
-// had any; "*" stands for every key.
+// RemoveAnnotations removes annotations with one of the given keys from the selected nodes and returns these nodes; "*"
+// stands for every key.
 func (e *Edit) RemoveAnnotations(keys []string, sel ...Selector) []*Node {
 	nodes := e.Nodes(sel...)
 	for _, n := range nodes {

@@ -22,7 +22,7 @@ type Assembler struct {
 	err   error
 }
 
-// NodeSpec describes a node by names. "" among In and Out is an absent optional value.
+// NodeSpec describes a node by names. "" in In and Out is an optional value that is absent.
 type NodeSpec struct {
 	Name, Domain, Type, Doc string         // as in the file
 	Attrs                   map[string]any // see op.Op.Decode; subgraphs are *Body

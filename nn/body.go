@@ -245,7 +245,7 @@ func configBodies(c op.Config) []*Body {
 	return list
 }
 
-// Bodies are the subgraphs among the node's attributes.
+// Bodies returns the subgraphs among the node's attributes.
 func (n *Node) Bodies() []*Body { return n.bodies() }
 
 // capturedBy is the outer value behind stand-in k of body b.

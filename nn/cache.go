@@ -100,8 +100,8 @@ func (c *cache) clear() {
 	c.entries = nil
 }
 
-// Trim gives back the memory that runs have left for later ones: programs, and what kernels derived
-// from weights. Later runs make them anew. It may be called at any time.
+// Trim releases the memory that runs keep for later ones: programs, and what kernels derived from weights. Later runs
+// create it again. Trim may be called at any time.
 func (g *Graph) Trim() {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

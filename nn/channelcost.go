@@ -163,8 +163,7 @@ func (s *scales) compare(keep map[axisID][]int) [2]Cost {
 	return [2]Cost{s.before, {s.size(), s.macs(gone)}}
 }
 
-// Makes reports whether the atoms' indices on the parameter are rows that compute them, rather than
-// columns that read them.
+// Makes reports whether the atoms' indices on p are rows that compute the channels, rather than columns that read them.
 func (g *Group) Makes(p *Param) bool {
 	g.c.made()
 	return g.makes(p.value, 0)
@@ -215,7 +214,7 @@ func (g *Graph) derivations() map[*Node]bool {
 	return set
 }
 
-// Makers are the nodes that compute values on which the group's atoms have indices.
+// Makers returns the nodes that compute values on which the group's atoms have indices.
 func (g *Group) Makers() []*Node {
 	var list []*Node
 	seen := map[*Node]bool{}

@@ -19,12 +19,12 @@ type Channels struct {
 	change  int            // number of the last change in it
 }
 
-// Group is a set of atoms of the same form: each has as many indices on each axis as the others.
-// They are channels of one trunk, hidden units of one cell, heads of one attention.
+// Group is a set of atoms of the same form, which have the same number of indices on each axis: the channels of a layer
+// and of what is added to it, the hidden units of a recurrent cell, or the heads of an attention.
 type Group struct {
-	Atoms []*Atom // what can go by itself, in the order of the channels
-	// Normalized says that a normalization, a softmax or a mean runs over the indices: to cut them
-	// changes what the model computes even where the parameters cut were zero.
+	Atoms []*Atom // the smallest sets of indices that can be removed, in the order of the channels
+	// Normalized reports whether a normalization, a softmax or a mean runs over the indices: removing some changes what the
+	// model computes even if the parameters removed are zero.
 	Normalized bool
 
 	c    *Channels
@@ -45,7 +45,8 @@ type ParamSlice struct {
 	Index []int  // ascending
 }
 
-// Channels analyses the graph: time and memory are in proportion to the lengths of all axes.
+// Channels analyzes which indices of the graph's axes belong together. It takes time and memory in proportion to the sum
+// of the lengths of all axes.
 func (g *Graph) Channels() *Channels {
 	g.there()
 	g.mu.RLock()
@@ -157,7 +158,7 @@ func (g *Group) claim(taken map[int32]bool, on ...axisID) bool {
 	return true
 }
 
-// Values lists the axes of computed values on which the group's atoms have indices.
+// Values returns the axes of computed values on which the group's atoms have indices.
 func (g *Group) Values() []AxisSize {
 	var list []AxisSize
 	for _, x := range g.axes {
@@ -168,7 +169,7 @@ func (g *Group) Values() []AxisSize {
 	return list
 }
 
-// Params lists the axes of parameters on which the group's atoms have indices.
+// Params returns the axes of parameters on which the group's atoms have indices.
 func (g *Group) Params() []AxisSize {
 	var list []AxisSize
 	for _, x := range g.axes {
@@ -187,7 +188,7 @@ type AxisSize struct {
 	PerAtom int    // number of indices on it that belong to one atom
 }
 
-// Nodes are the nodes that read a parameter of the group, in topological order.
+// Nodes returns the nodes that read a parameter of the group, in topological order.
 func (g *Group) Nodes() []*Node {
 	g.c.made()
 	set := map[*Node]bool{}

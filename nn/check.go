@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Check verifies every invariant of the graph and infers all types. A graph that Edit or a
-// loader returned passes; tests call it after each step.
+// Check verifies the invariants of the graph and infers all types again. Graphs that Edit or a loader returned always
+// pass; tests call it.
 func (g *Graph) Check() error {
 	if err := g.edited("check"); err != nil {
 		return err

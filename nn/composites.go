@@ -17,9 +17,9 @@ type Composite struct {
 	Nodes  []*Node       // the last of them computes the operator's output
 }
 
-// Composites finds the groups of the graph, in the order of the nodes that they end in. No node is in two of them, and of
-// two groups that share nodes the one that ends later counts. Where a size is open, some number stands for it: what
-// depends on sizes is decided by that.
+// Composites returns the groups of nodes that together compute one operator, in the order of their last nodes. No node
+// belongs to two of them; of two groups that overlap, the one that ends later is returned. Symbolic dimensions are given
+// sizes for this, on which the result may depend.
 func (g *Graph) Composites() []Composite {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

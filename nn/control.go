@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Predicate is a function of nodes that gives one boolean.
+// Predicate is a function of nodes that returns one boolean.
 type Predicate func(x ...*gorgonia.Node) (*gorgonia.Node, error)
 
 // While applies body to state as long as cond holds for the state, and returns the last state. The values of the state
@@ -46,7 +46,7 @@ func Cond(pred *gorgonia.Node, then, alternative Expr, x ...*gorgonia.Node) (gor
 	return Tracer{}.Cond(pred, then, alternative, x...)
 }
 
-// While is the package's While with the tracer's rules and operators.
+// While is the function While with the tracer's rules and operators.
 func (tr Tracer) While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	g, state, err := controlGraph("While", state, cond != nil && body != nil)
 	if err != nil {
@@ -80,7 +80,7 @@ func (tr Tracer) While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorg
 	return tr.applyControl("While", len(state), std.LoopConfig{Body: b}, append(in, b.made.captured...))
 }
 
-// For is the package's For with the tracer's rules and operators.
+// For is the function For with the tracer's rules and operators.
 func (tr Tracer) For(times int, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	if times < 0 {
 		return nil, controlError("For", fmt.Errorf("%d iterations: want none or more", times))
@@ -107,7 +107,7 @@ func (tr Tracer) For(times int, body Expr, state ...*gorgonia.Node) (gorgonia.No
 	return tr.applyControl("For", len(state), std.LoopConfig{Body: b}, append(in, b.made.captured...))
 }
 
-// ForEach is the package's ForEach with the tracer's rules and operators.
+// ForEach is the function ForEach with the tracer's rules and operators.
 func (tr Tracer) ForEach(body Expr, state, over gorgonia.Nodes) (final, collected gorgonia.Nodes, err error) {
 	g, all, err := controlGraph("ForEach", slices.Concat(state, over), body != nil)
 	if err != nil {
@@ -146,7 +146,7 @@ func (tr Tracer) ForEach(body Expr, state, over gorgonia.Nodes) (final, collecte
 	return out[:len(state)], out[len(state):], nil
 }
 
-// Cond is the package's Cond with the tracer's rules and operators.
+// Cond is the function Cond with the tracer's rules and operators.
 func (tr Tracer) Cond(pred *gorgonia.Node, then, alternative Expr, x ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	g, given, err := controlGraph("Cond", append(gorgonia.Nodes{pred}, x...), then != nil && alternative != nil)
 	if err == nil {

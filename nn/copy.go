@@ -18,8 +18,8 @@ type BodyOrigin interface {
 	WithBodies(of func(*Body) *Body) any
 }
 
-// Clone is a deep copy: weights, subgraphs, names, operator-set versions, metadata and what a
-// file said beyond that. Its journal is empty.
+// Clone returns a deep copy: weights, subgraphs, names, operator-set versions, metadata, and what is kept of the file.
+// The journal of the copy is empty.
 func (g *Graph) Clone() *Graph {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -27,16 +27,15 @@ func (g *Graph) Clone() *Graph {
 	return c.graph(g, g.ops, maps.Clone(g.opsets))
 }
 
-// Fork is a copy of the structure that shares the tensors: nodes can be added to it, a loss say,
-// and training it trains the original. The map leads from the fork's parameters, those of
-// subgraphs included, to the original's. A tensor that either side replaces (SetData, a resize) is
-// no longer shared.
+// Fork returns a copy of the graph that shares the tensors of the parameters: nodes can be added to it, for example a
+// loss, and training it trains the original. The map leads from the parameters of the copy, those of subgraphs included,
+// to those of the original. A tensor that either graph replaces (by SetData or a resize) is no longer shared.
 func (g *Graph) Fork() (*Graph, map[*Param]*Param) {
 	g.there()
 	return g.ForkWith(g.ops)
 }
 
-// ForkWith is Fork with another set of operators: nodes become those of the set that have their names.
+// ForkWith is Fork with another set of operators, in which the operators of nodes are looked up by name.
 func (g *Graph) ForkWith(ops op.Set) (*Graph, map[*Param]*Param) {
 	g.there()
 	g.mu.RLock()

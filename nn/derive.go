@@ -27,10 +27,11 @@ type DeriveOptions struct {
 	Opset  int      // version of the standard operator set of the result; 0: that of the graph
 }
 
-// Derive makes a graph of operators of files that computes a loss as training does, its gradients with respect to
-// parameters, and the next running statistics: what Step computes, written out. Inputs keep their names and symbols,
-// parameters and statistics become inputs under their names, other parameters stay. finish adds the outputs: f gets the
-// edit that makes the graph. Operators that have no such form are refused by name, in one error.
+// Derive returns a graph, made of operators that files can hold, which computes a loss in training mode, its gradients
+// with respect to parameters, and the next running statistics: what Step computes, written out. Inputs keep their names
+// and symbols; the parameters to differentiate for and the statistics become inputs under their names; other parameters
+// stay. finish adds the outputs, with the edit that makes the graph. Operators that cannot be expressed so are reported
+// in one error.
 func (g *Graph) Derive(o DeriveOptions, finish func(e *Edit, d *Derivation)) (*Graph, error) {
 	if err := g.edited("derive"); err != nil {
 		return nil, err

@@ -1,17 +1,15 @@
-// Package nn holds models: a Graph of Nodes joined by Values, with Params for what is learned.
+// Package nn holds models: a Graph of Nodes, connected by Values, with Params for what is learned.
 //
-// A Graph has ONNX's shape (nodes with operators and attributes, named values, symbolic
-// dimensions, metadata, operator-set versions) and knows nothing of files. These invariants hold
-// at all times and are verified by Graph.Check:
+// A Graph has the structure of an ONNX model (nodes with operators and attributes, named values, symbolic dimensions,
+// metadata, operator-set versions) but does not depend on files. These invariants always hold; Graph.Check verifies them:
 //
-//   - pointers are identity; every value has a name that no other value of the graph has,
+//   - identity is that of the pointer, not of the name; names of values are unique in their graph,
 //   - a value has one source: a graph input, a Param, or an output of a node,
-//   - a value knows its users, and they are exactly the nodes that read it,
-//   - the nodes form no cycle, and every value that is read is there,
+//   - a value knows its users, which are exactly the nodes that read it,
+//   - the nodes form no cycle, and every value that is read belongs to the graph,
 //   - types and shapes are those that the operators infer.
 //
-// One verb changes a graph: Edit, a transaction that is applied whole or not at all. Plan is the
-// same, unapplied. Running a graph lowers it to a Gorgonia expression graph (Lower), which is
-// differentiated by Gorgonia and run by graft's engine; lowerings are made fresh and never
-// mutated. Trace is the inverse: it makes a Graph from Gorgonia nodes.
+// A graph is changed only by Edit, a transaction that is applied as a whole or not at all; Plan tries one without
+// applying it. To run a graph, Lower turns it into a Gorgonia expression graph, which Gorgonia differentiates and graft's
+// engine runs; a lowering is never changed afterwards. Trace is the inverse of Lower: it makes a Graph of Gorgonia nodes.
 package nn

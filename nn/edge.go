@@ -30,10 +30,9 @@ func (n *Node) joinAxis() (axis int, ok bool) {
 	return axis, err == nil
 }
 
-// AddEdge makes a node read one more value: a Concat gets one more part, a sum or product one more
-// term; in front of other nodes the value is added to the first that they read (or, with Concat,
-// joined to it). Sizes are realigned on one axis; the others must agree, or be 1 in the new value.
-// It returns what the readers after now read: the join.
+// AddEdge makes a node read one more value: a Concat gets one more input, a sum or product one more term; for other nodes
+// the value is added to the first one that they read (or, with Concat, concatenated to it). One axis is realigned; the
+// others must have equal lengths, or length 1 in the new value. It returns the sum or concatenation.
 func (o Realign) AddEdge(e *Edit, from *Value, to *Node) *Value {
 	if !e.mine(from) || !e.has(to) {
 		return nil
@@ -204,9 +203,9 @@ func (o Realign) via(e *Edit, from, like *Value, axis int) *Value {
 	return e.Apply(l, from)
 }
 
-// RemoveEdge makes a node stop reading a value, the last time it does if there are several: a
-// Concat loses a part, and those that read it the columns for it, a sum or product a term. What is
-// computed for this edge alone goes. A node that reads nothing else cannot lose it.
+// RemoveEdge makes a node no longer read a value (of several times, the last one): a Concat loses an input, and the
+// layers that read it lose the columns for it; a sum or product loses a term. Nodes that were needed only for this edge
+// are removed. It fails if the node reads nothing else.
 func (o Realign) RemoveEdge(e *Edit, from *Value, to *Node) {
 	if !e.mine(from) || !e.has(to) {
 		return

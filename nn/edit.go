@@ -42,9 +42,9 @@ type action struct {
 	grows    bool // only adds to the graph, see dataMemo
 }
 
-// Edit runs f as a transaction: all of it is applied, or nothing. Types and shapes are checked
-// before it counts. f reads by the methods of its Edit, which see the changes so far; in f, methods of the graph itself return an
-// error, or panic where they have none to return. Other goroutines wait until the edit is over.
+// Edit runs f as a transaction: all of its changes are applied, or none. Types and shapes are checked before they are. f
+// must read the graph through the methods of its Edit, which see the changes so far: inside f, the methods of the graph
+// itself return an error, or panic if they do not return errors. Other goroutines wait until the edit ends.
 func (g *Graph) Edit(f func(*Edit)) error {
 	if err := g.edited("edit"); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // without an ONNX form fail the edit, which lists them.
 func (e *Edit) Expr(f Expr, in ...*Value) []*Value { return e.trace(Tracer{}, f, in) }
 
-// Build makes any Gorgonia function a layer: e.Insert(v, nn.Expr(f)).
+// Build adds the function to the graph, which makes any Gorgonia function a layer: e.Insert(v, nn.Expr(f)).
 func (f Expr) Build(e *Edit, in ...*Value) []*Value { return e.Expr(f, in...) }
 
 // ExprBy is Expr with the rules of a Tracer.

@@ -7,10 +7,9 @@ import (
 	"slices"
 )
 
-// Extract copies the part of the graph that computes the values to from the values from as a
-// graph of its own, with those as inputs and outputs; no from means the graph's own inputs. Parameters
-// are copied. A value in from may be an input, a parameter or computed. It is an error when the
-// part needs an input that from does not name, or does not need one that it does.
+// Extract returns a copy of the part of the graph that computes the values to from the values from, which become its
+// outputs and inputs; an empty from means the graph's own inputs. Parameters are copied. A value in from may be an input,
+// a parameter or computed. It is an error if the part needs an input that is not in from, or does not need one that is.
 func (g *Graph) Extract(from, to []string) (*Graph, error) {
 	if err := g.edited("extract"); err != nil {
 		return nil, err

@@ -9,7 +9,8 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// Error is graft's error: stage, operator, node, input, wanted and got, on one line.
+// Error is the type of graft's errors: stage, operator, node, input, what was wanted and what was found instead, on one
+// line.
 type Error = op.Error
 
 // The sentinel errors that an Error matches with errors.Is: see package op.
@@ -42,7 +43,7 @@ type Graph struct {
 	unfused bool // runs every node by itself: for tests
 }
 
-// New is an empty model at the latest operator-set version.
+// New returns an empty model with the standard operators, at operator set LatestOpset.
 func New(name string) *Graph {
 	return NewGraph(name, std.Operators(), map[string]int{"": LatestOpset})
 }
@@ -50,13 +51,13 @@ func New(name string) *Graph {
 // LatestOpset is the operator-set version of models made by New. ONNX Runtime 1.30 and PyTorch's tools read it.
 const LatestOpset = 21
 
-// NewGraph is an empty model with its own set of operators and operator-set versions; Opsets maps
-// domains to versions.
+// NewGraph returns an empty model with a set of operators and operator-set versions of its own; opsets maps domains to
+// versions.
 func NewGraph(name string, ops op.Set, opsets map[string]int) *Graph {
 	return &Graph{name: name, meta: map[string]string{}, opsets: opsets, ops: ops, naming: naming{values: map[string]*Value{}}}
 }
 
-// Ops is the set of operators that the graph knows.
+// Ops returns the set of operators that the graph knows.
 func (g *Graph) Ops() op.Set {
 	g.there()
 	return g.ops
@@ -75,7 +76,7 @@ func (g *Graph) useOps(ops op.Set) {
 	}
 }
 
-// Inputs are the values a run must be given, in order.
+// Inputs returns the values that Run takes, in order.
 func (g *Graph) Inputs() []*Value {
 	g.there()
 	g.mu.RLock()
@@ -83,7 +84,7 @@ func (g *Graph) Inputs() []*Value {
 	return slices.Clone(g.inputs)
 }
 
-// Outputs are the values a run returns, in order.
+// Outputs returns the values that Run returns, in order.
 func (g *Graph) Outputs() []*Value {
 	g.there()
 	g.mu.RLock()
@@ -91,7 +92,7 @@ func (g *Graph) Outputs() []*Value {
 	return slices.Clone(g.outputs)
 }
 
-// Version counts the edits that were applied.
+// Version returns the number of edits that have been applied.
 func (g *Graph) Version() int {
 	g.there()
 	g.mu.RLock()
@@ -99,8 +100,8 @@ func (g *Graph) Version() int {
 	return g.version
 }
 
-// Nodes lists the nodes that all selectors accept, in topological order. The order is a
-// snapshot: editing inside the loop is fine.
+// Nodes iterates over the nodes that all selectors accept, in topological order. It iterates over a snapshot, so the loop
+// may edit the graph.
 func (g *Graph) Nodes(sel ...Selector) iter.Seq[*Node] {
 	g.there()
 	g.mu.RLock()
@@ -115,7 +116,8 @@ func (g *Graph) Nodes(sel ...Selector) iter.Seq[*Node] {
 	}
 }
 
-// Params lists the parameters in the order of the nodes that read them first; unread ones follow.
+// Params iterates over the parameters in the order of the nodes that first read them, followed by those that no node
+// reads.
 func (g *Graph) Params() iter.Seq[*Param] {
 	g.there()
 	g.mu.RLock()

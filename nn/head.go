@@ -9,13 +9,13 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// Head is a new classifier for a model: its last layer with weights, made anew for other classes.
+// Head describes a new classifier for a model: its last layer with weights is replaced by one for other classes.
 type Head struct {
-	Labels         []string       // names of the classes; they go into the metadata
+	Labels         []string       // names of the classes; they are stored in the metadata
 	Classes        int            // 0: as many as Labels
-	Output         string         // the graph output it stands before; "": the first
+	Output         string         // the graph output that it computes; "": the first
 	Init, BiasInit initial.Filler // nil: uniform within 1/√fan-in, as PyTorch does
-	Keep           []int          // for each class the old class whose weights it starts from, −1: a new one; nil: all are new
+	Keep           []int          // for each class the old class whose weights it gets, −1 for new weights; nil: all are new
 }
 
 // Head replaces the classifier: the last Gemm, MatMul or Conv before the output, which may be followed by pooling,

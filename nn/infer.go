@@ -6,8 +6,8 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Infer infers the types of all values anew; onnxio calls it when a graph is complete, Edit after
-// each change. Errors name the node.
+// Infer infers the types of all values again. Package onnxio calls it when a graph is complete, Edit after each change.
+// Errors name the node.
 func (g *Graph) Infer() error {
 	if err := g.edited("infer"); err != nil {
 		return err

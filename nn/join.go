@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// Join makes one graph of two: outputs of a feed inputs of b, as connect says by name. The
-// result's inputs are those of a and the unconnected ones of b, its outputs the unconnected ones
-// of a and those of b. Names of b that a has, too, get a number after them. Both graphs stay as
-// they are. Operator-set versions must agree; of metadata that both have, a's stays, and where their sets hold
-// different operators of one name, nodes of b become nodes of a's.
+// Join returns a graph made of a and b: connect maps names of outputs of a to names of the inputs of b that they feed.
+// The inputs of the result are those of a, followed by those of b that are not connected; the outputs are those of a that
+// are not connected, followed by those of b. Names of b that a also has get a number. a and b do not change. It is an
+// error if their operator-set versions differ. Where both have metadata under one key, those of a are kept; where their
+// sets hold different operators of one name, nodes of b use those of a.
 func Join(a, b *Graph, connect map[string]string) (*Graph, error) {
 	if a == nil || b == nil {
 		return nil, joinError(errors.New("a graph is nil"))

@@ -43,8 +43,9 @@ type Change struct {
 	held   int // bytes that the entry keeps from being collected, about
 }
 
-// Changes lists the changes of all edits after version since, in order. The journal of a graph that is edited for very
-// long forgets the oldest: where some of those asked for are missing, the first entry is Forgotten.
+// Changes iterates over the changes made by all edits after version since, in order. The journal of a graph that is
+// edited very often drops the oldest entries: if some of those asked for are missing, the first entry is of kind
+// Forgotten.
 func (g *Graph) Changes(since int) iter.Seq[Change] {
 	g.mu.RLock()
 	j := g.journal

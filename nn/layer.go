@@ -7,22 +7,22 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Layer is something that adds nodes to a graph: Linear, Conv, Sequential. Sizes of inputs are
-// read off the values it is applied to.
+// Layer is something that adds nodes to a graph: Linear, Conv, Sequential. It takes the sizes of its inputs from the
+// values that it is applied to.
 type Layer interface {
-	Build(e *Edit, in ...*Value) []*Value // adds the layer to the graph of e, after in, and returns its outputs; what does not fit fails the edit
+	Build(e *Edit, in ...*Value) []*Value // Build adds the layer to the graph of e, with in as its inputs, and returns its outputs. If it does not fit, it makes e fail.
 }
 
-// Identical is a layer that can start as the identity; Edit.Insert asks for that form.
+// Identical is a layer that can be initialized as the identity; Edit.Insert does so.
 type Identical interface {
 	Layer
-	Identity() Layer // a layer like it that computes what it is given
+	Identity() Layer // Identity returns the same layer with parameters for which it returns its input.
 }
 
-// Placed is a layer that depends on where it is put.
+// Placed is a layer that depends on where it is inserted.
 type Placed interface {
 	Layer
-	At(v *Value) Layer // the layer after v
+	At(v *Value) Layer // At returns the layer to insert after v.
 }
 
 func placed(l Layer, at *Value) Layer {
@@ -32,23 +32,26 @@ func placed(l Layer, at *Value) Layer {
 	return l
 }
 
-// Silent is a layer that can start by giving zeros: the body of a residual block, or what is put on an edge that is added.
+// Silent is a layer that can be initialized so that it returns zeros. This is used for the body of a residual block and
+// for a value that is added to another.
 type Silent interface {
 	Layer
-	Silence() Layer // a layer like it that gives zeros at first
+	Silence() Layer // Silence returns the same layer with parameters for which it returns zeros.
 }
 
-// Projection is a layer whose number of outputs can be chosen for the place that it is put in, such as a convolution or a linear layer.
+// Projection is a layer whose number of output channels can be chosen to fit the place where it is inserted, such as a
+// convolution or a linear layer.
 type Projection interface {
 	Layer
-	// Fit is the layer with the given number of channels, unless it says one itself, padded to keep the other axes unless it pads itself.
+	// Fit returns the layer with the given number of channels, unless it sets one itself, and padded so that the other axes
+	// keep their lengths, unless it sets a padding.
 	Fit(channels int) Layer
-	// Mirror gives two layers for the channels x of a value. The first makes scale·x and −scale·x of them, twice as many channels; the
-	// second, of such pairs a and b, gain·(a−b).
+	// Mirror returns two layers for the channels x of a value. The first computes scale·x and −scale·x, twice as many
+	// channels; the second computes gain·(a−b) for each such pair a and b.
 	Mirror(at *Value, scale, gain float64) (first, second Layer)
 }
 
-// Identity is the layer in the form that starts as the identity, where it has one.
+// Identity returns l initialized as the identity, if it is Identical, and l otherwise.
 func Identity(l Layer) Layer {
 	if i, ok := l.(Identical); ok {
 		return i.Identity()
@@ -56,7 +59,7 @@ func Identity(l Layer) Layer {
 	return l
 }
 
-// Silence is the layer in the form that starts by giving zeros, where it has one.
+// Silence returns l initialized so that it returns zeros, if it is Silent, and l otherwise.
 func Silence(l Layer) Layer {
 	if s, ok := l.(Silent); ok {
 		return s.Silence()
@@ -106,11 +109,11 @@ func layerName(l Layer) string {
 	return s
 }
 
-// Sequential applies layers one after the other. Each takes all outputs of the one before; layers that
-// have several outputs, such as LSTM, pass on the first.
+// Sequential applies layers one after the other. Each gets all outputs of the one before; of layers with several outputs,
+// such as LSTM, only the first is passed on.
 type Sequential []Layer
 
-// Build adds the layers after in.
+// Build adds the layers in order, the first with the inputs in.
 func (s Sequential) Build(e *Edit, in ...*Value) []*Value {
 	if len(s) == 0 {
 		e.fail(errors.New("there are no layers"))
@@ -129,7 +132,7 @@ func (s Sequential) Build(e *Edit, in ...*Value) []*Value {
 	return in
 }
 
-// Identity is the layers in the forms that start as the identity, where they have one.
+// Identity returns the layers, each initialized as the identity if it can be.
 func (s Sequential) Identity() Layer {
 	list := make(Sequential, len(s))
 	for i, l := range s {
@@ -138,7 +141,7 @@ func (s Sequential) Identity() Layer {
 	return list
 }
 
-// Silence is the layers with a last one that starts by giving zeros, where it can.
+// Silence returns the layers with the last one initialized to return zeros, if it can be.
 func (s Sequential) Silence() Layer {
 	if len(s) == 0 {
 		return s
@@ -147,7 +150,7 @@ func (s Sequential) Silence() Layer {
 	return append(s[:last:last], Silence(s[last]))
 }
 
-// Func makes a function that adds nodes a layer.
+// Func is a function that is a Layer.
 type Func func(e *Edit, in ...*Value) []*Value
 
 // Build calls f.
@@ -163,14 +166,14 @@ func (f Func) Build(e *Edit, in ...*Value) []*Value {
 	return f(e, in...)
 }
 
-// OpLayer makes any operator a layer.
+// OpLayer makes a layer of any operator.
 type OpLayer struct {
 	Config  op.Config // the operator and its attributes
-	Outputs int       // 0: 1
+	Outputs int       // number of outputs; 0: 1
 	Name    string    // of its nodes and parameters; "": one is made
 }
 
-// Build adds the operator with in as its inputs.
+// Build adds the operator with the inputs in.
 func (o OpLayer) Build(e *Edit, in ...*Value) []*Value {
 	e.made()
 	if e.err != nil {

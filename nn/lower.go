@@ -11,30 +11,30 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Feed gives values by name.
+// Feed holds values by name.
 type Feed map[string]gorgonia.Value
 
-// LowerOptions say what to lower a graph for. The zero value lowers all outputs for evaluation,
-// with symbolic dimensions at size 1.
+// LowerOptions are the settings of Graph.Lower. The zero value lowers all outputs for evaluation, with symbolic
+// dimensions of size 1.
 type LowerOptions struct {
-	Sizes   map[string]int // of the symbols in input shapes; missing: 1
-	Inputs  []string       // types for inputs, "x float32[8,784]": what a file leaves unknown
-	Feed    Feed           // values of inputs; those that shapes depend on must be here
+	Sizes   map[string]int // of the symbols in input shapes; 1 for those missing
+	Inputs  []string       // types for inputs that a file leaves unknown, such as "x float32[8,784]"
+	Feed    Feed           // values of inputs; required for those that shapes depend on
 	Outputs []string       // values to compute; nil: the graph's outputs
-	Train   bool           // batch statistics and dropout
-	Keep    bool           // emit shape arithmetic and constants as nodes too, as Trace wants them
+	Train   bool           // batch statistics and dropout are on
+	Keep    bool           // also emit constants and computations on shapes as nodes, which Trace needs
 }
 
-// Lowered is a graph as a Gorgonia expression graph. It may be run on Gorgonia's machines,
-// extended with other Gorgonia nodes and differentiated. Its parameters share memory with the
-// Graph; its inputs are unbound unless LowerOptions.Feed gave a value.
+// Lowered is a graph as a Gorgonia expression graph. It can be run on Gorgonia's machines, extended with other Gorgonia
+// nodes, and differentiated. Its parameters share memory with the Graph; its inputs have no values unless
+// LowerOptions.Feed has them.
 type Lowered struct {
 	ExprGraph *gorgonia.ExprGraph       // the graph that the nodes belong to
 	Inputs    gorgonia.Nodes            // in the order of Graph.Inputs; nil where nothing reads the input
 	Outputs   gorgonia.Nodes            // in the order of LowerOptions.Outputs
 	Params    map[*Param]*gorgonia.Node // the nodes of the parameters
-	Updates   map[*Param]*gorgonia.Node // the values statistics take after a training step
-	Key       *gorgonia.Node            // uint64[2], seed and step of random operators; nil: there are none
+	Updates   map[*Param]*gorgonia.Node // the values that running statistics have after a training step
+	Key       *gorgonia.Node            // input uint64[2]: seed and step of random operators; nil if there are none
 
 	graph *Graph
 	want  []*Value // after Outputs
@@ -43,7 +43,7 @@ type Lowered struct {
 	env   map[*Value]*binding
 }
 
-// Node is the expression node of a value; nil if the lowering did not need one.
+// Node returns the expression node of a value, nil if the lowering did not need one.
 func (l *Lowered) Node(v *Value) *gorgonia.Node {
 	if b := l.env[v]; b != nil {
 		return b.node
@@ -51,7 +51,7 @@ func (l *Lowered) Node(v *Value) *gorgonia.Node {
 	return nil
 }
 
-// Trainable are the nodes of the parameters that training changes, in the order of Graph.Params.
+// Trainable returns the parameters that training changes, in the order of Graph.Params, and their nodes.
 func (l *Lowered) Trainable() (params []*Param, nodes gorgonia.Nodes) {
 	if l.graph == nil {
 		return nil, nil
@@ -64,8 +64,8 @@ func (l *Lowered) Trainable() (params []*Param, nodes gorgonia.Nodes) {
 	return params, nodes
 }
 
-// Lower makes a fresh expression graph. What depends on values that only a run can give (the
-// length of NonZero, say) is an error here; Run handles it in stages.
+// Lower returns a new expression graph that computes the graph. Shapes that depend on values that are only known in a run
+// (the length of NonZero, for example) are an error; Run handles these in stages.
 func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	if err := g.edited("lower"); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 // MetaLabels is the key of the model's metadata that holds the names of its classes, in order, as a JSON list.
 const MetaLabels = "graft.labels"
 
-// Name is the name of the model.
+// Name returns the name of the model.
 func (g *Graph) Name() string {
 	g.there()
 	g.mu.RLock()
@@ -16,7 +16,7 @@ func (g *Graph) Name() string {
 	return g.name
 }
 
-// Doc is the model's description.
+// Doc returns the documentation of the model.
 func (g *Graph) Doc() string {
 	g.there()
 	g.mu.RLock()
@@ -24,7 +24,7 @@ func (g *Graph) Doc() string {
 	return g.doc
 }
 
-// Meta is a copy of the model's metadata; Edit.SetMeta changes it.
+// Meta returns a copy of the model's metadata; Edit.SetMeta changes them.
 func (g *Graph) Meta() map[string]string {
 	g.there()
 	g.mu.RLock()
@@ -32,7 +32,7 @@ func (g *Graph) Meta() map[string]string {
 	return maps.Clone(g.meta)
 }
 
-// Opsets is a copy of the operator-set versions of each domain, "" for the standard one; Edit.SetOpset changes that.
+// Opsets returns a copy of the operator-set versions by domain, "" for the standard one; Edit.SetOpset changes that.
 func (g *Graph) Opsets() map[string]int {
 	g.there()
 	g.mu.RLock()
@@ -40,7 +40,8 @@ func (g *Graph) Opsets() map[string]int {
 	return maps.Clone(g.opsets)
 }
 
-// Origin is what the package that loaded the model keeps of its file beyond what the graph says, for saving.
+// Origin returns what the package that loaded the model keeps of its file, beyond what the graph holds, in order to save
+// it again.
 func (g *Graph) Origin() any {
 	g.there()
 	return g.origin
@@ -114,7 +115,7 @@ func (e *Edit) SetLabels(labels ...string) {
 	e.SetMeta(MetaLabels, string(b))
 }
 
-// Labels are the names of the classes in the graph's metadata, nil when there are none.
+// Labels returns the names of the classes from the metadata of the graph, nil if there are none.
 func (g *Graph) Labels() []string {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

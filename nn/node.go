@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Node is one use of an operator.
+// Node is one use of an operator in a graph.
 type Node struct {
 	name     string
 	domain   string
@@ -24,7 +24,7 @@ type Node struct {
 	fresh       bool // made or changed by an edit: its attributes come from config, not from origin
 }
 
-// Name is the node's name, a hint: it may be empty or not unique.
+// Name returns the node's name, which may be empty and need not be unique.
 func (n *Node) Name() string {
 	if n == nil {
 		return ""
@@ -32,7 +32,7 @@ func (n *Node) Name() string {
 	return n.name
 }
 
-// Label is the node's name, or that of its first output if it has none.
+// Label returns the node's name, or that of its first output if it has none.
 func (n *Node) Label() string {
 	if n == nil {
 		return ""
@@ -48,7 +48,7 @@ func (n *Node) Label() string {
 	return n.opType
 }
 
-// Type is the operator's name: Conv.
+// Type returns the name of the operator, such as "Conv".
 func (n *Node) Type() string {
 	if n == nil {
 		return ""
@@ -56,7 +56,7 @@ func (n *Node) Type() string {
 	return n.opType
 }
 
-// Domain is the operator's domain, "" for the standard one.
+// Domain returns the domain of the operator, "" for the standard one.
 func (n *Node) Domain() string {
 	if n == nil {
 		return ""
@@ -64,7 +64,7 @@ func (n *Node) Domain() string {
 	return n.domain
 }
 
-// Op is the operator, nil when graft does not know it.
+// Op returns the operator, nil if graft does not know it.
 func (n *Node) Op() *op.Op {
 	if n == nil {
 		return nil
@@ -72,7 +72,7 @@ func (n *Node) Op() *op.Op {
 	return n.op
 }
 
-// Config is the operator with its attributes, nil when graft does not know it.
+// Config returns the operator with its attributes, nil if graft does not know the operator.
 func (n *Node) Config() op.Config {
 	if n == nil {
 		return nil
@@ -80,7 +80,7 @@ func (n *Node) Config() op.Config {
 	return n.config
 }
 
-// Inputs are the values the node reads; nil where an optional one is absent.
+// Inputs returns the values that the node reads, nil for an optional one that is absent.
 func (n *Node) Inputs() []*Value {
 	if n == nil {
 		return nil
@@ -88,7 +88,7 @@ func (n *Node) Inputs() []*Value {
 	return slices.Clone(n.in)
 }
 
-// In is input i, nil when absent.
+// In returns input i, nil if it is absent.
 func (n *Node) In(i int) *Value {
 	if n == nil || i < 0 || i >= len(n.in) {
 		return nil
@@ -96,7 +96,7 @@ func (n *Node) In(i int) *Value {
 	return n.in[i]
 }
 
-// Captured are the outer values that the node's subgraphs read.
+// Captured returns the outer values that the node's subgraphs read.
 func (n *Node) Captured() []*Value {
 	if n == nil {
 		return nil
@@ -104,7 +104,7 @@ func (n *Node) Captured() []*Value {
 	return slices.Clone(n.captured)
 }
 
-// Outputs are the values the node computes; nil where it has no name.
+// Outputs returns the values that the node computes, nil for an output without a name.
 func (n *Node) Outputs() []*Value {
 	if n == nil {
 		return nil
@@ -112,7 +112,7 @@ func (n *Node) Outputs() []*Value {
 	return slices.Clone(n.out)
 }
 
-// Out is output i, nil when absent.
+// Out returns output i, nil if it is absent.
 func (n *Node) Out(i int) *Value {
 	if n == nil || i < 0 || i >= len(n.out) {
 		return nil
@@ -120,11 +120,12 @@ func (n *Node) Out(i int) *Value {
 	return n.out[i]
 }
 
-// Origin is what a file said about the node; Fresh says that an edit made or changed it since.
+// Origin returns what the file says about the node. Fresh reports whether an edit has changed it since.
 func (n *Node) Origin() any { return n.origin }
 
-// Fresh reports whether the node's attributes are those of Config rather than those of Origin.
+// Fresh reports whether the attributes are those of Config because an edit created or changed the node; otherwise they
+// are as in Origin.
 func (n *Node) Fresh() bool { return n.fresh }
 
-// Doc is the node's documentation in the file.
+// Doc returns the node's documentation in the file.
 func (n *Node) Doc() string { return n.doc }

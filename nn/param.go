@@ -17,7 +17,7 @@ type Param struct {
 	kept  *engine.WeightCache // what kernels derived from Data; forks share it as they share Data
 }
 
-// Name is the name of the parameter's value.
+// Name returns the name of the parameter's value.
 func (p *Param) Name() string {
 	if p == nil {
 		return ""
@@ -25,7 +25,7 @@ func (p *Param) Name() string {
 	return p.value.Name()
 }
 
-// Value is the graph's value that the parameter stands behind.
+// Value returns the value whose contents the parameter holds.
 func (p *Param) Value() *Value {
 	if p == nil {
 		return nil
@@ -33,17 +33,17 @@ func (p *Param) Value() *Value {
 	return p.value
 }
 
-// Data is the parameter's tensor, which every lowering shares; nil where it is one of strings. Edit.SetData puts another in
-// its place. A program that writes elements calls Changed afterwards.
+// Data returns the parameter's tensor, which is shared by all lowerings; nil for strings. Edit.SetData replaces it. A
+// program that writes to its elements must call Changed afterwards.
 func (p *Param) Data() *tensor.Dense { return p.data }
 
-// Text is the parameter's tensor of strings, nil where it is one of numbers.
+// Text returns the parameter's tensor of strings, nil if it holds numbers.
 func (p *Param) Text() *dtype.Strings { return p.text }
 
-// Frozen reports whether training leaves the parameter as it is, see Edit.Freeze.
+// Frozen reports whether training leaves the parameter unchanged, see Edit.Freeze.
 func (p *Param) Frozen() bool { return p.frozen }
 
-// Tensor is the parameter's tensor, of numbers or strings.
+// Tensor returns the parameter's tensor, of numbers or of strings.
 func (p *Param) Tensor() dtype.Value {
 	if p.text != nil {
 		return p.text
@@ -54,13 +54,13 @@ func (p *Param) Tensor() dtype.Value {
 // Trainable reports whether training changes the parameter.
 func (p *Param) Trainable() bool { return !p.frozen && p.Role() == Weight }
 
-// Changed says that elements of Data were written in place. Runs keep weights in the order in which
-// kernels read them best, and what was computed of constants, and make it anew after this. SetData, edits
-// and trainers call it by themselves; who writes into Data calls it before the next run. Of parameters that
-// Lower has handed out, which Gorgonia's solvers change, nothing is kept.
+// Changed must be called by a program after it wrote to elements of Data, before the next run: runs keep copies of
+// weights in the order in which kernels read them, and results computed from constants, and create them again after
+// Changed. SetData, edits and trainers call it themselves. For parameters of a Lowered, which Gorgonia's solvers change,
+// nothing is kept.
 func (p *Param) Changed() { p.kept.Changed() }
 
-// Size is the number of elements.
+// Size returns the number of elements.
 func (p *Param) Size() int {
 	if p.text != nil {
 		return p.text.Size()

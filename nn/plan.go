@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Plan is an edit that was tried and taken back: look at it, then Apply it, and Undo it if need be.
+// Plan is an edit that was tried and reverted. It can be inspected, applied, and undone after that.
 type Plan struct {
 	g       *Graph
 	log     []action
@@ -36,7 +36,7 @@ func (g *Graph) Plan(f func(*Edit)) (*Plan, error) {
 	return &Plan{g: g, log: e.log, version: g.version, notes: e.notes, cuts: e.cuts, saved: e.saved}, nil
 }
 
-// Apply makes the change. The graph must not have been edited since the plan was made.
+// Apply applies the plan. It is an error if the graph was edited after the plan was made.
 func (p *Plan) Apply() error {
 	if err := p.made(); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (p *Plan) Apply() error {
 	return nil
 }
 
-// Undo takes the change back. The graph must not have been edited since.
+// Undo reverts the plan. It is an error if the graph was edited after the plan was applied.
 func (p *Plan) Undo() error {
 	if err := p.made(); err != nil {
 		return err
@@ -90,8 +90,8 @@ func (p *Plan) Undo() error {
 	return nil
 }
 
-// Join is one plan of two that were applied one after the other, with no edit between: its cuts are
-// those of both by the indices of the model before the first, and Undo takes both back.
+// Join combines two plans that were applied one after the other, without an edit in between. Its cuts are those of both,
+// numbered as in the model before the first, and Undo reverts both.
 func (p *Plan) Join(next *Plan) (*Plan, error) {
 	if next == nil || p.g == nil || p.g != next.g || !p.applied || !next.applied || next.version != p.version+1 {
 		return nil, &Error{Stage: "plan", Err: errors.New("plans are joined once they are applied, one directly after the other")}
@@ -167,7 +167,7 @@ func first(a, b string) string {
 	return b
 }
 
-// Steps are the changes, one sentence each.
+// Steps returns the changes, one sentence each.
 func (p *Plan) Steps() []string {
 	var list []string
 	for _, a := range p.log {
@@ -178,10 +178,10 @@ func (p *Plan) Steps() []string {
 	return list
 }
 
-// Notes are what the edit wanted its caller to know.
+// Notes returns the messages that the edit recorded with Edit.Note.
 func (p *Plan) Notes() []string { return p.notes }
 
-// Cost is what the model weighs before and after; both are zero when the plan resizes nothing.
+// Cost returns the cost of the model before and after; both are zero if the plan does not resize anything.
 func (p *Plan) Cost() (before, after Cost) {
 	if n := len(p.saved); n > 0 {
 		return p.saved[0][0], p.saved[n-1][1]

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// MarshalJSON writes {"model", "version", "applied", "steps", "notes", "cuts", "resizes", "before", "after"}.
-// cuts holds every index removed from every initializer, by the names and indices of the model
-// that the plan was made for. A plan that lets channels grow has resizes, too: what changed one after
-// another, by the indices of the moment, from which ReadPlan repeats it.
+// MarshalJSON writes {"model", "version", "applied", "steps", "notes", "cuts", "resizes", "before", "after"}. cuts holds
+// every index removed from every initializer, by the names and indices of the model that the plan was made for. A plan
+// that adds channels also has resizes: the single changes in order, with indices as of each, from which ReadPlan repeats
+// them.
 func (p *Plan) MarshalJSON() ([]byte, error) {
 	if err := p.made(); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(f)
 }
 
-// Cuts are what the plan takes from initializers, by the indices of the model that the plan was
-// made for: one entry for each axis that loses indices. After counts what the plan adds, too.
+// Cuts returns what the plan removes from initializers: one entry for each axis that loses indices, numbered as in the
+// model that the plan was made for. After includes what the plan adds.
 func (p *Plan) Cuts() []Cut {
 	type place struct {
 		name string
@@ -69,7 +69,7 @@ func (p *Plan) Cuts() []Cut {
 	return slices.DeleteFunc(list, func(c Cut) bool { return len(c.Removed) == 0 })
 }
 
-// String lists the changes, one a line: layer, axis, before → after, and what is saved.
+// String lists the changes, one on each line: layer, axis, length before → after, and what is saved.
 func (p *Plan) String() string {
 	steps := append(p.Steps(), p.notes...)
 	if len(p.saved) > 0 {

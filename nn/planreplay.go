@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// ReadPlan reads what MarshalJSON wrote and tries it on g, whose initializers must have the names
-// and lengths that the plan was made for. Cuts are replayed and growth, index by index and, on the same
-// weights, value by value. A plan with other changes, nodes added by hand say, is refused: its file has their names only.
+// ReadPlan reads a plan that MarshalJSON wrote and tries it on g, whose initializers must have the names and lengths of
+// the model that the plan was made for. Cuts are repeated, and so is growth, index by index and, if the weights are the
+// same, value by value. A plan with other changes, such as added nodes, is refused, since the file only has their names.
 func ReadPlan(g *Graph, r io.Reader) (*Plan, error) {
 	var f struct {
 		Cuts    []Cut    `json:"cuts"`
@@ -55,7 +55,7 @@ type resize struct {
 	Grow *growth `json:"grow,omitempty"`
 }
 
-// Grown is what an axis of an initializer gained.
+// Grown says which indices an axis of an initializer gained.
 type Grown struct {
 	Initializer string `json:"initializer"` // name of the parameter
 	Axis        int    `json:"axis"`        // of the parameter
@@ -65,8 +65,7 @@ type Grown struct {
 	Added
 }
 
-// Grown lists what the plan adds to initializers, in the order of the additions and by the indices
-// of the moment.
+// Grown returns what the plan adds to initializers, in the order of the additions and with indices as of each addition.
 func (p *Plan) Grown() []Grown {
 	var list []Grown
 	for _, r := range resizes(p.cuts) {

@@ -6,39 +6,38 @@ import (
 	"slices"
 )
 
-// Realign says how layers of different sizes are made to fit when the structure of a graph
-// changes. Its methods are the verbs of Edit with other settings than the defaults:
+// Realign says how layers are resized to fit when the structure of a graph changes. Its methods are those of Edit, with
+// settings other than the defaults:
 //
 //	nn.Realign{Prefer: nn.PreferBefore}.Remove(e, n)
 //
-// What is new starts so that the model computes as much as possible of what it did: new columns
-// that read channels are zero, new channels come last. What goes is what matters least.
+// New weights are initialized so that the model computes as much as possible of what it did: new columns that read
+// channels are zero, and new channels come last. The least important channels are removed.
 type Realign struct {
-	// Prefer says which side follows. Where that is impossible the other one does.
+	// Prefer says which side is resized. If that is impossible, the other one is.
 	Prefer Prefer
-	// Utility says how much an atom matters; nil: the size of its weights.
+	// Utility says how important an atom is; nil: the norm of its weights.
 	Utility func(*Atom) float64
 	// NormalizedAxes allows axes that a normalization, a softmax or a mean runs over.
 	NormalizedAxes bool
-	// Concat makes AddEdge join by concatenation rather than by a sum, towards a node that reads
-	// one value.
+	// Concat makes AddEdge concatenate rather than add, if the node reads a single value.
 	Concat bool
-	// Via is applied to the new edge of AddEdge, a Conv or Linear say; with Out 0 it has the size that
-	// fits. It starts at zero, so that a sum is what it was.
+	// Via is applied to the value that AddEdge adds: a Conv or Linear, for example, whose size is chosen to fit if Out is 0.
+	// It is initialized to zero, so that a sum does not change.
 	Via Layer
 }
 
-// Prefer says which sizes change where layers do not fit.
+// Prefer says which layers are resized if sizes do not fit.
 type Prefer int
 
-// The preferences. PreferEither is PreferGrow, except that a layer that is put in keeps its size: the layers
-// that read it follow.
+// The preferences. PreferEither is PreferGrow, except that an inserted layer keeps its size and the layers that read it
+// are resized.
 const (
 	PreferEither Prefer = iota
 	PreferGrow          // the smaller side grows
 	PreferShrink        // the larger side shrinks
-	PreferBefore        // what computes the value follows
-	PreferAfter         // what reads the value follows
+	PreferBefore        // layers that compute the value are resized
+	PreferAfter         // layers that read the value are resized
 )
 
 // orAfter prefers what comes after where the options leave it open.
@@ -74,9 +73,8 @@ func misfit(in, out *Value) (int, error) {
 	return axis, nil
 }
 
-// Remove takes a node out and connects its users to its first data input. Where the two have
-// different lengths on one axis the layers around are resized. Parameters that only the node read
-// go with it.
+// Remove removes a node and makes its users read its first data input. If one axis has different lengths in the two, the
+// layers around are resized. Parameters that only the node reads are removed too.
 func (o Realign) Remove(e *Edit, n *Node) {
 	if !e.has(n) {
 		return
@@ -147,9 +145,9 @@ func (e *Edit) fit(g gap, o Realign, gone []bool) {
 	e.closeEdge(g)
 }
 
-// Insert puts a layer after value at, towards all its users and the graph's output, or towards
-// the given users only. The layer starts as the identity where it can. Where it has another size
-// than what it stands behind, on one axis, the layers that read it are resized.
+// Insert adds a layer after the value at, for all users of the value and the graph's output, or only for the given users.
+// The layer is initialized as the identity if it can be. If one axis of its output has another length than in at, the
+// layers that read it are resized.
 func (o Realign) Insert(e *Edit, at *Value, l Layer, users ...*Node) *Value {
 	if !e.mine(at) {
 		return nil
@@ -191,9 +189,9 @@ func (o Realign) Insert(e *Edit, at *Value, l Layer, users ...*Node) *Value {
 	return v
 }
 
-// Replace puts a layer in the place of a node: it is applied to the node's data inputs, and its
-// outputs take over from the node's. Where the first has another length on one axis, the layers
-// that read it are resized. It returns that output.
+// Replace replaces a node by a layer: the layer is applied to the node's data inputs, and its outputs take the place of
+// the node's. If one axis of the first output has another length, the layers that read it are resized. Replace returns
+// that output.
 func (o Realign) Replace(e *Edit, n *Node, l Layer) *Value {
 	if !e.has(n) {
 		return nil

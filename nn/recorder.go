@@ -8,16 +8,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Recorder runs a graph and records what it is given and answers, failures included, so that what a program met can be
-// sent on and run again: conformance.Exporter.Recorder makes a test case of it, a folder. Any number of goroutines may use
-// one. A recording that cannot be kept does not fail the run, see Err.
+// Recorder runs a graph and records inputs and outputs, failures included, so that they can be sent to somebody else and
+// repeated: conformance.Exporter.Recorder writes them as a test case. A Recorder may be used by any number of goroutines.
+// A run does not fail because its recording cannot be kept: see Err.
 type Recorder struct {
-	Graph *Graph // what runs
-	// Keep takes a recording. It is called by one goroutine at a time, after the run.
+	Graph *Graph // the graph to run
+	// Keep stores a recording. It is called after the run, by one goroutine at a time.
 	Keep func(ctx context.Context, r Recording) error
-	// Only says which recordings are kept, say those that failed; nil: all.
+	// Only reports whether to keep a recording, for example only those of failed runs; nil: all.
 	Only func(r Recording) bool
-	// Most bounds how many recordings are kept; 0: no bound.
+	// Most is the largest number of recordings to keep; 0: no limit.
 	Most int
 
 	mu    sync.Mutex
@@ -29,8 +29,8 @@ type Recorder struct {
 // Recording is one run of a graph.
 type Recording struct {
 	Graph *Graph // what ran
-	In    Feed   // what it was given, by name
-	Out   Feed   // what it answered; nil where it failed
+	In    Feed   // the inputs, by name
+	Out   Feed   // the outputs, by name; nil if the run failed
 	Err   error  // of the run
 }
 
@@ -60,8 +60,8 @@ func (r *Recorder) Run(ctx context.Context, in ...*tensor.Dense) ([]*tensor.Dens
 	return out, err
 }
 
-// Eval is Graph.Eval, recorded. Of values that are wanted besides, the recording has those that are outputs, and it
-// has outputs that the run was not asked for only where it was asked for none.
+// Eval is Graph.Eval, recorded. A recording only holds outputs of the graph, not inner values, and holds all of them only
+// if Eval was called without names.
 func (r *Recorder) Eval(ctx context.Context, in Feed, want ...string) (Feed, error) {
 	if r.Graph == nil {
 		return nil, errNoRecorded
@@ -80,14 +80,14 @@ func (r *Recorder) Eval(ctx context.Context, in Feed, want ...string) (Feed, err
 	return out, err
 }
 
-// Err is the first error of keeping recordings.
+// Err returns the first error of Keep.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Kept counts the recordings that were kept.
+// Kept returns the number of recordings kept.
 func (r *Recorder) Kept() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

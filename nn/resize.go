@@ -6,28 +6,28 @@ import (
 	"sort"
 )
 
-// ResizeOptions say how an axis gets another length. The zero value is exact, drops what has the
-// smallest weights and adds channels that do not change what the model computes.
+// ResizeOptions are the settings of Edit.Resize. The zero value requires the exact length, removes the channels with the
+// smallest weights, and adds channels that do not change what the model computes.
 type ResizeOptions struct {
-	// Axis of the value, negative from the back; 0: the channels, which are axis 1 or, where that is
-	// fixed, the last one.
+	// Axis is the axis of the value, negative from the last; 0: the channels, which are axis 1 or, if that cannot change,
+	// the last axis.
 	Axis int
-	// Near takes the nearest possible length when the wanted one cannot be met.
+	// Near allows the nearest possible length if the exact one is impossible.
 	Near bool
-	// Utility says how much an atom matters; those below zero go even when fewer need to. nil: the
-	// size of its weights.
+	// Utility says how important an atom is; atoms below zero are removed even if fewer would suffice. nil: the norm of its
+	// weights.
 	Utility func(*Atom) float64
-	// Copy makes new channels copies of old ones and shares their users' weights among them;
-	// otherwise they start at random and their users' weights at zero.
+	// Copy makes new channels copies of old ones and divides the weights that read them; otherwise new channels have random
+	// weights, and the weights that read them are zero.
 	Copy bool
 	// NormalizedAxes allows axes that a normalization, a softmax or a mean runs over.
 	NormalizedAxes bool
 }
 
-// Request asks for a length of an axis of a value.
+// Request asks Edit.ResizeAll for a number of channels of a value.
 type Request struct {
 	Value    *Value // the value whose channels change
-	Channels int    // how many it has afterwards
+	Channels int    // the number it should have
 	ResizeOptions
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// Role tells what a parameter is for.
+// Role says what a parameter is for.
 type Role string
 
 // The roles of parameters.
@@ -19,11 +19,10 @@ const (
 	Constant  Role = "constant"
 )
 
-// Role is what the operators that read the parameter use it for: a floating-point tensor of rank
-// one or more in a weight slot is a weight, one in a state slot a statistic, the rest constants.
-// A file does not say more: a fixed matrix that data is multiplied with, the basis of a Fourier transform
-// or the neighbours in a graph, looks like a weight and counts as one. Edit.SetRole overrides, Edit.Freeze
-// keeps it from training.
+// Role returns what the parameter is for. It follows from the operators that read it: a floating-point tensor of rank one
+// or more in a weight slot is a Weight, one in a state slot a Statistic; all others are Constants. A file does not say
+// more, so a fixed matrix that data is multiplied by, such as a Fourier basis or an adjacency matrix, counts as a weight.
+// Edit.SetRole overrides the role, and Edit.Freeze excludes the parameter from training.
 func (p *Param) Role() Role {
 	if p.role != nil {
 		return *p.role
@@ -31,7 +30,7 @@ func (p *Param) Role() Role {
 	return p.Inferred()
 }
 
-// Inferred is the role that operators alone give the parameter: Role, where Edit.SetRole did not override it.
+// Inferred returns the role that follows from the operators that read the parameter, whatever Edit.SetRole says.
 func (p *Param) Inferred() Role {
 	if p.data == nil || !dtype.Of(p.data.Dtype()).IsFloat() {
 		return Constant

@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Run computes the graph's outputs from its inputs, both in the graph's order. Any number of
-// goroutines may call it. The results are the caller's.
+// Run computes the graph's outputs from its inputs, both in the graph's order. It may be called from any number of
+// goroutines. The caller owns the results.
 func (g *Graph) Run(ctx context.Context, in ...*tensor.Dense) ([]*tensor.Dense, error) {
 	if err := g.edited("run"); err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func describe(vs []*Value) []string {
 	return s
 }
 
-// Eval computes values by name, inner ones too; no names mean the graph's outputs. The feed may
-// also hold inner values: what they are computed from is then left out.
+// Eval computes values by name, inner ones too; without names, the graph's outputs. The feed may also contain inner
+// values: what they are normally computed from is then not needed.
 func (g *Graph) Eval(ctx context.Context, in Feed, want ...string) (Feed, error) {
 	if err := g.edited("run"); err != nil {
 		return nil, err
@@ -139,9 +139,9 @@ func (g *Graph) feed(in Feed, want []*Value) (map[*Value]dtype.Value, error) {
 	return feed, nil
 }
 
-// Grad differentiates the scalar value named loss with respect to inputs, parameters or inner
-// values that are fed; no names mean all trainable parameters. A value that the loss does not
-// depend on gets zeros. Batch statistics and dropout are off.
+// Grad returns the gradients of the scalar value named loss with respect to inputs, parameters, or inner values that are
+// fed; without names, all trainable parameters. The gradient for a value that the loss does not depend on is zero.
+// Normalization uses the running statistics, and dropout is off.
 func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (Feed, error) {
 	if err := g.edited("gradient"); err != nil {
 		return nil, err

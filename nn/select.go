@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Selector chooses nodes; nil chooses none.
+// Selector reports whether to select a node; nil selects none.
 type Selector func(*Node) bool
 
 func all(sel []Selector, n *Node) bool {
@@ -20,9 +20,9 @@ func all(sel []Selector, n *Node) bool {
 	return true
 }
 
-// Glob selects nodes of which the name, an output or a parameter matches one of the patterns.
-// Patterns are those of path.Match, except that * also matches slashes. "@key" and "@key=value" select
-// by annotation, see Annotated.
+// Glob selects nodes whose name, or the name of one of their outputs or parameters, matches one of the patterns. Patterns
+// are those of path.Match, except that * also matches slashes. "@key" and "@key=value" select by annotation, see
+// Annotated.
 func Glob(patterns ...string) Selector {
 	return func(n *Node) bool {
 		for _, p := range patterns {
@@ -66,7 +66,7 @@ func match(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// Domain selects nodes of operators of these domains; "" is that of the standard.
+// Domain selects nodes whose operators belong to one of the domains; "" is the standard one.
 func Domain(domains ...string) Selector {
 	return func(n *Node) bool { return slices.Contains(domains, n.domain) }
 }
@@ -76,10 +76,10 @@ func Ops(types ...string) Selector {
 	return func(n *Node) bool { return slices.Contains(types, n.opType) }
 }
 
-// Not selects what s does not.
+// Not selects the nodes that s does not.
 func Not(s Selector) Selector { return func(n *Node) bool { return s == nil || !s(n) } }
 
-// Any selects what one of the selectors does.
+// Any selects nodes that at least one of the selectors accepts.
 func Any(sel ...Selector) Selector {
 	return func(n *Node) bool {
 		for _, s := range sel {
@@ -91,7 +91,7 @@ func Any(sel ...Selector) Selector {
 	}
 }
 
-// Before selects the nodes that n is computed from, n itself not included.
+// Before selects the nodes that n depends on, but not n itself.
 func Before(n *Node) Selector {
 	set := map[*Node]bool{}
 	if n != nil {
@@ -102,7 +102,7 @@ func Before(n *Node) Selector {
 	return func(x *Node) bool { return set[x] }
 }
 
-// After selects the nodes computed from n, n itself not included.
+// After selects the nodes that depend on n, but not n itself.
 func After(n *Node) Selector {
 	set := map[*Node]bool{}
 	var mark func(*Node)
@@ -125,7 +125,7 @@ func After(n *Node) Selector {
 	return func(x *Node) bool { return set[x] }
 }
 
-// Value finds a value by name. The error lists similar names.
+// Value returns the value with the given name. The error lists similar names.
 func (g *Graph) Value(name string) (*Value, error) {
 	if err := g.edited("value"); err != nil {
 		return nil, err
@@ -146,8 +146,8 @@ func (g *Graph) value(name string) (*Value, error) {
 	return nil, &Error{Kind: ErrNotFound, Err: fmt.Errorf("no value is named %q%s", name, similar(name, names))}
 }
 
-// Node finds the one node with the given name, or, failing that, the one that computes the value
-// of that name. The error lists similar names.
+// Node returns the only node with the given name or, failing that, the node that computes the value with that name. The
+// error lists similar names.
 func (g *Graph) Node(name string) (*Node, error) {
 	if err := g.edited("node"); err != nil {
 		return nil, err

@@ -13,50 +13,50 @@ func typeOf(x dtype.Value) op.Type { return op.TypeOf(x) }
 
 const optionalKind = op.Optional
 
-// StepOptions say what one training or evaluation step computes.
+// StepOptions are the settings of Graph.Step, which computes one training or evaluation step.
 type StepOptions struct {
-	Loss   *Value   // a value of rank 0 that is differentiated; nil: no gradients
-	Params []*Param // parameters to differentiate for; nil: all trainable ones
+	Loss   *Value   // a value of rank 0 to differentiate; nil: no gradients
+	Params []*Param // parameters to differentiate with respect to; nil: all trainable ones
 	Want   []*Value // values to return
-	Train  bool     // batch statistics and dropout
-	Seed   uint64   // of random operators, together with Count
-	Count  uint64   // the number of the step
+	Train  bool     // batch statistics and dropout are on
+	Seed   uint64   // seed of random operators, together with Count
+	Count  uint64   // number of the step
 
-	// Take, if set, gets what is otherwise in Step.Grads and Step.States while the step runs: each
-	// gradient and each next value of a statistic when nothing will read the parameter any
-	// more, so that Take may change its elements. It may also overwrite x, which is valid until it
-	// returns. Begin, which must be set too, gets the loss before. Check is called between
-	// Begin and the first Take for each of them: with x, or, where x is computed later, with x nil and a bound on the
-	// absolute values of its elements, NaN if it has none. An error of any of the three ends the step.
-	// From the first Take on the context does not end it. Without a Check, Take gets each x as soon as it is computed, in
-	// the order of the backward pass; it must change neither x nor a parameter then, and the context may end the step later.
+	// Take, if set, is called during the step with what would otherwise be in StepResult.Grads and States: each gradient,
+	// and each next value of a statistic, as soon as nothing will read the parameter any more, so that Take may change the
+	// parameter. It may also overwrite x, which is valid until it returns. Begin, which must be set too, is called with the
+	// loss before. Check is called between Begin and the first Take for each of them: with x, or, if x is computed later,
+	// with x nil and a bound on the absolute values of its elements, NaN if there is none. An error from any of the three
+	// ends the step. The context is ignored from the first Take on. Without a Check, Take is called as soon as each x is
+	// computed, in the order of the backward pass; it must then change neither x nor a parameter, and the context may still
+	// end the step.
 	Take  func(p *Param, x *tensor.Dense) error
-	Begin func(loss float64) error                             // is told the loss before the first gradient; an error ends the step
-	Check func(p *Param, x *tensor.Dense, bound float64) error // is given each gradient, or a bound of its elements, before any is handed over; an error ends the step
+	Begin func(loss float64) error                             // called with the loss before the first gradient; an error ends the step
+	Check func(p *Param, x *tensor.Dense, bound float64) error // called for each gradient, or with a bound on its elements, before the first Take; an error ends the step
 }
 
-// StepResult is what a step computed. Its tensors are the engine's memory: use them before Release.
+// StepResult is the result of Graph.Step. Its tensors are memory of the engine, valid until Release.
 type StepResult struct {
-	Loss   float64                  // 0 without one
-	Grads  Grads                    // by parameter; nil where the loss does not depend on it
-	Values []dtype.Value            // those that StepOptions asks for, in its order
-	States map[*Param]*tensor.Dense // the values that running statistics take after the step
+	Loss   float64                  // 0 without a loss
+	Grads  Grads                    // by parameter; nil if the loss does not depend on it
+	Values []dtype.Value            // of StepOptions.Want, in its order
+	States map[*Param]*tensor.Dense // the values that running statistics have after the step
 
 	done func()
 }
 
-// Grads are gradients by parameter.
+// Grads holds gradients by parameter.
 type Grads map[*Param]*tensor.Dense
 
-// Release gives the memory of the step's tensors back to the engine.
+// Release returns the memory of the tensors to the engine.
 func (s *StepResult) Release() {
 	if s.done != nil {
 		s.done()
 	}
 }
 
-// Step runs the graph forward, and backward if there is a loss, without copying what it
-// computes. Trainers call it; to assign the States is up to them.
+// Step runs the graph forward, and backward if there is a loss, without copying the results. Trainers call it. It does
+// not change the running statistics: the caller assigns StepResult.States.
 func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*StepResult, error) {
 	if err := g.edited("run"); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Summary is a table of a graph's nodes and what they cost.
+// Summary is a table of a graph's nodes and their costs.
 type Summary struct {
 	Model  string   `json:"model"`  // the graph's name
 	Inputs []string `json:"inputs"` // name and type
@@ -20,33 +20,33 @@ type Summary struct {
 // Row is one node of a Summary.
 type Row struct {
 	Node      string   `json:"node"`      // its label
-	Op        string   `json:"op"`        // the operator, after its domain and a point where that is not the standard one
+	Op        string   `json:"op"`        // the operator, preceded by its domain and a dot unless that is the standard one
 	Outputs   []string `json:"outputs"`   // names of the values it computes
-	Shape     string   `json:"shape"`     // of the first output, float32[N,10]
-	Params    int      `json:"params"`    // elements of the weights and statistics that no node before reads
-	Trainable int      `json:"trainable"` // those of them that training changes
-	MACs      int64    `json:"macs"`      // multiply-adds with every symbol at size 1
-	Bytes     int64    `json:"bytes"`     // of the outputs, likewise; 0 where they are known before anything runs, or unknown
-	Folded    bool     `json:"folded"`    // all outputs are known before anything runs: constants, arithmetic on shapes
+	Shape     string   `json:"shape"`     // of the first output, such as float32[N,10]
+	Params    int      `json:"params"`    // elements of the weights and statistics that no earlier node reads
+	Trainable int      `json:"trainable"` // elements of those that training changes
+	MACs      int64    `json:"macs"`      // multiply-adds, with every symbol at 1
+	Bytes     int64    `json:"bytes"`     // of the outputs, likewise; 0 if they are known before the graph runs, or if their size is unknown
+	Folded    bool     `json:"folded"`    // all outputs are known before the graph runs: constants and computations on shapes
 }
 
-// Total adds up the rows.
+// Total holds sums over the rows of a Summary.
 type Total struct {
 	Nodes     int   `json:"nodes"`     // number of nodes
 	Params    int   `json:"params"`    // elements of weights and statistics
 	Trainable int   `json:"trainable"` // those that training changes
 	MACs      int64 `json:"macs"`      // multiply-adds
-	Folded    int   `json:"folded"`    // nodes whose outputs are known before anything runs
+	Folded    int   `json:"folded"`    // nodes whose outputs are known before the graph runs
 	Stored    int64 `json:"stored"`    // bytes of parameters and constants
-	Bytes     int64 `json:"bytes"`     // of all values that nodes compute, which training keeps
-	Peak      int64 `json:"peak"`      // the most bytes of such values that are needed at a time to run, no two sharing memory
+	Bytes     int64 `json:"bytes"`     // of all values that nodes compute, which training keeps in memory
+	Peak      int64 `json:"peak"`      // largest number of bytes of such values needed at the same time in a run, without sharing memory
 }
 
-// Summary lists the nodes with their shapes, parameters and multiply-adds. Dimensions without a
-// number, the batch above all, count as 1. Nodes inside subgraphs are not counted.
+// Summary returns a table of the nodes with their shapes, parameters and multiply-adds. Dimensions without a number, such
+// as the batch, count as 1. Nodes inside subgraphs are not listed.
 func (g *Graph) Summary() *Summary { return g.SummaryAt(nil) }
 
-// SummaryAt is Summary with other sizes than 1 for some dimensions, by their symbols: how costs grow with them.
+// SummaryAt is Summary with the given sizes for some symbols instead of 1, to see how costs grow with them.
 func (g *Graph) SummaryAt(sizes map[string]int) *Summary {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -163,7 +163,7 @@ func settled(c *op.Call) bool {
 	return true
 }
 
-// String is an aligned table with a line for each node and one for the totals.
+// String returns an aligned table with a line for each node and one for the totals.
 func (s *Summary) String() string {
 	rows := [][]string{{"node", "op", "shape", "parameters", "trainable", "multiply-adds"}}
 	for _, r := range s.Rows {

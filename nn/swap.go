@@ -35,7 +35,7 @@ func activationAt(n *Node) (activation, bool) {
 	return a, a.in != nil && !partOfActivation(n)
 }
 
-// IsActivation reports whether the node computes an activation or is the last of the nodes that write one out, see
+// IsActivation reports whether the node computes an activation, or is the last of several nodes that together do; see
 // Edit.SwapActivations.
 func (n *Node) IsActivation() bool {
 	_, ok := activationAt(n)

@@ -14,47 +14,45 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Expr is a function over Gorgonia nodes: a model, a layer or a loss. It may use Gorgonia's own
-// operators and those of package op, and make parameters: nodes with a value on the graph of its inputs.
+// Expr is a function of Gorgonia nodes: a model, a layer or a loss. It may use Gorgonia's own operators and those of
+// package op, and create parameters: nodes that have a value and are on the graph of its inputs.
 type Expr func(x ...*gorgonia.Node) (gorgonia.Nodes, error)
 
-// Tracer traces with more than the built-in rules. Its zero value is what Trace and TraceNodes use.
+// Tracer traces with additional rules or settings. Trace and TraceNodes use its zero value.
 type Tracer struct {
-	// Rules translate Ops, by their Go type as %T prints it ("*mynet.gateOp"). They are asked
-	// before the built-in ones.
+	// Rules translate Ops, by their Go type as %T prints it ("*mynet.gateOp"). They take precedence over the built-in ones.
 	Rules map[string]TraceRule
-	// Names gives nodes the names of values; inputs and parameters have their own.
+	// Names gives names to the values that nodes compute; inputs and parameters have their own.
 	Names map[*gorgonia.Node]string
-	// Inputs are the inputs of Nodes, in order, also when they have a value already; those that are
-	// left out follow.
+	// Inputs are the inputs for Tracer.Nodes, in order; nodes in it are inputs even if they have a value. Inputs that are
+	// not listed follow.
 	Inputs gorgonia.Nodes
-	// Ops is the set of operators of the graph; its zero value is the standard set.
+	// Ops is the set of operators of the graph; zero: the standard operators.
 	Ops op.Set
-	// Roll puts a Loop in the place of what a loop of Go has unrolled: three or more equal bodies, each of which reads what the
-	// one before computed. They may read other rows of a tensor in each turn (a slice of constant place), and the same values
-	// besides. Where the rows are all that differs it is a Scan, also of bodies that carry nothing and whose results are put one
-	// after the other. What is not equal stays as it is, as does what draws at random or keeps state.
+	// Roll replaces what a Go loop has unrolled by a Loop: three or more equal bodies, each of which reads what the one
+	// before computed. They may read different rows of a tensor in each iteration (at constant positions), and the same
+	// values otherwise. If only the rows differ, it is a Scan; so are bodies that carry no state and whose results are
+	// concatenated. Bodies that are not equal, draw random numbers or have state stay unrolled.
 	Roll bool
 }
 
-// TraceRule adds the ONNX form of an Op to a graph and returns its result. It reports through s.Failf.
+// TraceRule adds the ONNX form of an Op to a graph and returns its result. It reports errors with s.Failf.
 type TraceRule func(s *Site) *Value
 
-// Trace is the inverse of Graph.Lower: it makes a graph of what f computes from inputs of the
-// given types, "x float32[N,784]". Go's own control flow is unrolled. f is called at several sizes
-// of each symbol, and what depends on them stays symbolic: a Reshape's target becomes −1, 0 or a
-// Shape subgraph. Nodes that f gives a value become parameters, their memory shared;
-// those of rank one and more that Gorgonia's operators read are trained unless they are frozen or
-// made by NewConstant. Operators without an ONNX form are refused by name.
+// Trace is the inverse of Graph.Lower: it returns a graph of what f computes from inputs of the given types, such as "x
+// float32[N,784]". Loops and branches of Go itself are unrolled. f is called with several sizes for each symbol, so that
+// what depends on them stays symbolic: the target of a Reshape becomes −1, 0 or is computed from a Shape. Nodes to which
+// f gives a value become parameters, which share the value's memory; those of rank one or more that Gorgonia's operators
+// read are trained unless they are frozen or made by NewConstant. Operators without an ONNX form are an error, which
+// lists them.
 func Trace(f Expr, inputs ...string) (*Graph, error) { return Tracer{}.Trace(f, inputs...) }
 
-// TraceNodes makes a graph of existing nodes: nodes without children become inputs if they have no
-// value and parameters if they do. The outputs of a lowering keep its symbols. Values that it
-// computed in advance from symbolic shapes are an error: lower with LowerOptions.Keep. Lowered.Trace
-// also keeps names and the order of inputs.
+// TraceNodes returns a graph of existing nodes: nodes without children become inputs if they have no value, and
+// parameters if they have one. The outputs of a lowering keep its symbols. It is an error if the lowering computed values
+// from symbolic shapes in advance: use LowerOptions.Keep. Lowered.Trace also keeps names and the order of the inputs.
 func TraceNodes(out ...*gorgonia.Node) (*Graph, error) { return Tracer{}.Nodes(out...) }
 
-// Trace is the package's Trace with the tracer's rules.
+// Trace is the function Trace with the tracer's rules and operators.
 func (tr Tracer) Trace(f Expr, inputs ...string) (*Graph, error) {
 	if f == nil {
 		return nil, &Error{Stage: "trace", Err: errNoFunction}
@@ -106,9 +104,9 @@ func (tr Tracer) Nodes(out ...*gorgonia.Node) (*Graph, error) {
 	})
 }
 
-// Trace makes a graph of the lowering: its inputs, outputs and parameters under their names and
-// what was emitted between them. Where a lowering without Keep computed shapes in advance, it is
-// made again with Keep, so that symbols stay symbols; that needs the graph as it was.
+// Trace returns a graph of the lowering: its inputs, outputs and parameters under their names, and the nodes in between.
+// If the lowering computed shapes in advance (without Keep), it is made again with Keep, so that symbols stay symbolic;
+// the graph it was made from must not have changed.
 func (l *Lowered) Trace() (*Graph, error) {
 	from := l.graph
 	if from == nil {

@@ -10,15 +10,15 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Annotate wraps a layer so that, where it is traced, the first node that it becomes gets annotations, as
-// [Edit.Annotate] gives them. They change nothing of what is computed, and nothing at all where the function only runs.
-// Annotations within others are merged; those of the inner one win.
+// Annotate returns layer with annotations: when it is traced, its first node gets them, as Edit.Annotate sets them. They
+// do not affect what is computed, and have no effect if the function is not traced. Annotations of nested calls are
+// merged; the inner ones win.
 func Annotate(a Annotations, layer Expr) Expr {
 	return marked(traceMark{annotations: a, first: true}, layer)
 }
 
-// Apply wraps a function so that, where it is traced, every node that it becomes gets annotations, those in the
-// bodies of loops and branches too. It is otherwise like [Annotate].
+// Apply returns f with annotations: when it is traced, all of its nodes get them, including those in the bodies of loops
+// and branches. See Annotate for the rest.
 func Apply(f Expr, a Annotations) Expr { return marked(traceMark{annotations: a}, f) }
 
 // Anchor returns x. When the function is traced, an Identity named Anchor, Anchor_1 and so on, with the given
@@ -34,9 +34,9 @@ func Anchor(x *gorgonia.Node, a Annotations) (*gorgonia.Node, error) {
 	return anchor(x, label, a)
 }
 
-// ScopedAnchor wraps a layer so that, where it is traced, there is an Identity in front of its first input and one after
-// its first result, called Anchor_N_start and Anchor_N_end where N counts scopes from 0, both with the annotations; see
-// [Edit.ScopedAnchor].
+// ScopedAnchor returns layer with anchors: when it is traced, an Identity is added before its first input and another
+// after its first result, named Anchor_N_start and Anchor_N_end, where N counts scopes from 0. Both have the given
+// annotations; see Edit.ScopedAnchor.
 func ScopedAnchor(a Annotations, layer Expr) Expr {
 	return func(x ...*gorgonia.Node) (gorgonia.Nodes, error) {
 		if layer == nil || len(x) == 0 || x[0] == nil {

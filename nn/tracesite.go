@@ -10,26 +10,26 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Site is a place in an expression graph where a TraceRule has to say what stands there. When a
-// function is traced, a site is the same node in the graphs of all sizes that were tried.
+// Site is an operator in a traced expression graph, for which a TraceRule adds the ONNX form. A function is traced at
+// several sizes of its symbols; a Site stands for the same node in all of these graphs.
 type Site struct {
 	t  *tracer
 	at gorgonia.Nodes
 }
 
-// Op is the operator at the site.
+// Op returns the operator.
 func (s *Site) Op() gorgonia.Op {
 	s.made()
 	return s.at[0].Op()
 }
 
-// Inputs counts the inputs.
+// Inputs returns the number of inputs.
 func (s *Site) Inputs() int {
 	s.made()
 	return len(exprgraph.Children(s.at[0]))
 }
 
-// In is the site of input i.
+// In returns the site of input i.
 func (s *Site) In(i int) *Site {
 	s.made()
 	in := &Site{t: s.t, at: make(gorgonia.Nodes, len(s.at))}
@@ -39,13 +39,13 @@ func (s *Site) In(i int) *Site {
 	return in
 }
 
-// Value is what the site computes, added to the graph when first asked for.
+// Value returns the value that the site computes; it is added to the graph on first use.
 func (s *Site) Value() *Value {
 	s.made()
 	return s.t.value(s.at)
 }
 
-// Edit is the edit that the graph is made with.
+// Edit returns the edit that builds the graph.
 func (s *Site) Edit() *Edit {
 	s.made()
 	return s.t.e
@@ -74,8 +74,8 @@ func (s *Site) fail(err error) {
 	s.t.e.fail(&Error{Stage: "trace", Op: s.opName(), Node: s.t.nameOf(s.at[0]), Err: err})
 }
 
-// Refuse says that the operator has no ONNX form; why may say more. The trace goes on, so that one error
-// names all such operators. It returns a stand-in.
+// Refuse reports that the operator has no ONNX form; why may give a reason. The trace goes on, so that one error lists
+// all such operators. It returns a placeholder.
 func (s *Site) Refuse(why string) *Value {
 	name := s.opName()
 	if s.t.step {
@@ -116,8 +116,8 @@ func (s *Site) goType() string { return goType(s.at[0]) }
 
 func goType(n *gorgonia.Node) string { return fmt.Sprintf("%T", n.Op()) }
 
-// Int is an integer field of the operator's struct, exported or not, which must not depend on a
-// symbol. Embedded structs are reached by their own fields' names.
+// Int returns an integer field of the operator's struct, exported or not. It must not depend on a symbol. Fields of
+// embedded structs are found by their own names.
 func (s *Site) Int(field string) int {
 	if !s.same(field) {
 		return 0
@@ -125,7 +125,7 @@ func (s *Site) Int(field string) int {
 	return number(s.field(0, field))
 }
 
-// Ints is a field that is a slice of integers.
+// Ints returns a field of the operator that is a slice of integers.
 func (s *Site) Ints(field string) []int {
 	if !s.same(field) {
 		return nil
@@ -133,13 +133,13 @@ func (s *Site) Ints(field string) []int {
 	return numbers(s.field(0, field))
 }
 
-// Bool is a field that is a truth value.
+// Bool returns a boolean field of the operator.
 func (s *Site) Bool(field string) bool {
 	v := s.field(0, field)
 	return v.Kind() == reflect.Bool && v.Bool()
 }
 
-// Float is a field that is a floating-point number.
+// Float returns a floating-point field of the operator.
 func (s *Site) Float(field string) float64 {
 	if v := s.field(0, field); v.CanFloat() {
 		return v.Float()

@@ -7,7 +7,7 @@ import (
 
 var noTraits op.Traits
 
-// Traits are what the node's operator declares of itself; none where graft does not know the operator.
+// Traits returns what the node's operator declares about itself, the zero Traits if graft does not know the operator.
 func (n *Node) Traits() op.Traits { return *n.traits() }
 
 func (n *Node) traits() *op.Traits {
@@ -22,8 +22,8 @@ func (n *Node) isConstant() bool {
 	return n != nil && n.op != nil && len(n.op.In) == 0 && len(n.out) == 1 && n.out[0] != nil && n.out[0].known.Value != nil && n.bodies() == nil
 }
 
-// WeightedSum describes how the node multiplies data with a weight: by the first input that may be one and does not depend on
-// data. False when it does not.
+// WeightedSum describes how the node multiplies data by a weight, which is the first of its inputs that may be one and
+// does not depend on data. It reports false if the node does not.
 func (n *Node) WeightedSum() (trait.WeightedSum, bool) {
 	f := n.traits().WeightedSums
 	if f == nil {
@@ -41,8 +41,8 @@ func (n *Node) WeightedSum() (trait.WeightedSum, bool) {
 	return list[0], true
 }
 
-// Call is the node as the functions of its operator see it outside of a run: types as inferred, values of parameters as they
-// are now. nil when graft does not know the operator.
+// Call returns the node as the functions of its operator see it outside of a run: with the inferred types and the current
+// values of parameters. It is nil if graft does not know the operator.
 func (n *Node) Call() *op.Call {
 	if n == nil || n.op == nil {
 		return nil

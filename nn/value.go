@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// Value is an edge: what a node computes, a graph input or a parameter.
+// Value is an edge of a graph: a graph input, a parameter, or what a node computes.
 type Value struct {
 	name     string
 	typ      op.Type
@@ -22,7 +22,7 @@ type Value struct {
 	untyped  bool // stands in a subgraph for a value whose type is not known; one without a type is left out otherwise
 }
 
-// Name is the value's name, unique in its graph.
+// Name returns the value's name, which is unique in its graph.
 func (v *Value) Name() string {
 	if v == nil {
 		return ""
@@ -30,7 +30,7 @@ func (v *Value) Name() string {
 	return v.name
 }
 
-// Type is the value's type and shape as far as known.
+// Type returns the value's type and shape, as far as they are known.
 func (v *Value) Type() op.Type {
 	if v == nil {
 		return op.Type{}
@@ -38,7 +38,7 @@ func (v *Value) Type() op.Type {
 	return v.typ
 }
 
-// Known is what is known of the value before anything runs, shapes above all.
+// Known returns what is known of the value before the graph runs, mainly of shapes.
 func (v *Value) Known() op.Known {
 	if v == nil {
 		return op.Known{}
@@ -46,7 +46,7 @@ func (v *Value) Known() op.Known {
 	return v.known
 }
 
-// Producer is the node that computes the value, nil for inputs and parameters.
+// Producer returns the node that computes the value, nil for inputs and parameters.
 func (v *Value) Producer() *Node {
 	if v == nil {
 		return nil
@@ -54,7 +54,7 @@ func (v *Value) Producer() *Node {
 	return v.producer
 }
 
-// Param is the parameter behind the value, nil if it is computed or an input.
+// Param returns the parameter that holds the value, nil if it is computed or an input.
 func (v *Value) Param() *Param {
 	if v == nil {
 		return nil
@@ -65,7 +65,7 @@ func (v *Value) Param() *Param {
 // IsInput reports whether the value is an input of its graph.
 func (v *Value) IsInput() bool { return v != nil && v.input }
 
-// Users are the nodes that read the value, in topological order.
+// Users returns the nodes that read the value, in topological order.
 func (v *Value) Users() []*Node {
 	if v == nil {
 		return nil
@@ -86,13 +86,13 @@ func (v *Value) Users() []*Node {
 	return list
 }
 
-// Origin is what a file said about the value.
+// Origin returns what the file says about the value.
 func (v *Value) Origin() any { return v.origin }
 
 // SetOrigin is for packages that load and write files, see Origin.
 func (v *Value) SetOrigin(o any) { v.origin = o }
 
-// Graph is the graph the value belongs to.
+// Graph returns the graph that the value belongs to.
 func (v *Value) Graph() *Graph {
 	if v == nil {
 		return nil
@@ -100,8 +100,8 @@ func (v *Value) Graph() *Graph {
 	return v.graph
 }
 
-// Layout says which axis of the value holds the channels, by the nearest operator before it that declares so. It is trait.AnyLayout
-// where there is none up to the inputs, and for values of fewer than three axes.
+// Layout returns which axis of the value holds the channels, as declared by the nearest operator before it. It is
+// trait.AnyLayout if there is none up to the inputs, and for values of fewer than three axes.
 func (v *Value) Layout() trait.Layout {
 	for x := v; v.typ.Rank() > 2 && x != nil && x.producer != nil; x = x.producer.data() {
 		if c := x.producer.traits().Layout; c != trait.AnyLayout {
