@@ -28,7 +28,7 @@ func below(e *nn.Edit, out *nn.Value, takes func(p *trait.Probabilities) bool) (
 			}
 			return x, n, e.Err() == nil
 		}
-		if !n.Op().View {
+		if !n.Op().Schedule.View {
 			return nil, nil, false
 		}
 		shapes = append(shapes, n)

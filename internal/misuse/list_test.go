@@ -515,6 +515,7 @@ var types = map[string]reflect.Type{
 	"op.Rewriter":                      reflect.TypeFor[op.Rewriter](),
 	"op.Role":                          reflect.TypeFor[op.Role](),
 	"op.Scan":                          reflect.TypeFor[op.Scan](),
+	"op.Schedule":                      reflect.TypeFor[op.Schedule](),
 	"op.Scope":                         reflect.TypeFor[op.Scope](),
 	"op.Set":                           reflect.TypeFor[op.Set](),
 	"op.SizesOf":                       reflect.TypeFor[op.SizesOf](),

@@ -237,8 +237,8 @@ func key(c Config) string {
 	return b.String()
 }
 
-// Available reports whether a version of the operator has every attribute that the configuration
-// sets; if not, the error names it and the versions that do.
+// Available returns an error if an attribute that c sets does not exist in the given version of the operator. The error
+// names the attribute and the versions that have it.
 func Available(version int, c Config) error {
 	c = Fill(c)
 	v := reflect.ValueOf(c)

@@ -78,7 +78,7 @@ func (c *Call) Random() bool {
 	return false
 }
 
-// EmitInto is Emit for an operator whose subgraphs share the random key and the statistics of s.
+// EmitInto is Emit for an operator whose subgraphs use the random key and the statistics of s.
 func EmitInto(s Scope, c *Call, in gorgonia.Nodes, extra ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	if c == nil || c.Op == nil {
 		return nil, errNoOp

@@ -152,8 +152,8 @@ func (c *Call) Value(i int) (dtype.Value, error) {
 	return nil, &NeedError{Input: i, Name: c.InputName(i)}
 }
 
-// DimsValue is the tensor of type t (int64 or int32, rank 0 or 1) that holds d; false while a
-// dimension has no number.
+// DimsValue returns the tensor of type t (int64 or int32, rank 0 or 1) that holds d. It reports false if a dimension has
+// no number.
 func DimsValue(d []Dim, t Type) (*tensor.Dense, bool) {
 	n := make([]int, len(d))
 	for i, x := range d {

@@ -13,18 +13,18 @@ import (
 // their printed text, which is wrong for tensors; lowered names never begin with this.
 const constPrefix = "const "
 
-// Const is an input node that holds a value that never changes.
+// Const returns an input node with a value that never changes.
 func Const(g *gorgonia.ExprGraph, v dtype.Value) (*gorgonia.Node, error) {
 	return Input(g, fmt.Sprintf("%s%d", constPrefix, serial.Add(1)), TypeOf(v), v)
 }
 
-// IsConst reports whether Const made the node.
+// IsConst reports whether n was made by Const.
 func IsConst(n *gorgonia.Node) bool {
 	return n != nil && n.IsVar() && strings.HasPrefix(n.Name(), constPrefix)
 }
 
-// Input is an input node of the given type, bound to v unless that is nil. The name must be
-// unique in g: Gorgonia takes inputs of one name, type and shape for the same node.
+// Input returns an input node of the given type, bound to v unless that is nil. The name must be unique in g: Gorgonia
+// merges inputs of the same name, type and shape.
 func Input(g *gorgonia.ExprGraph, name string, t Type, v dtype.Value) (n *gorgonia.Node, err error) {
 	defer func() { // gorgonia's options panic
 		if r := recover(); r != nil {
@@ -45,8 +45,8 @@ func Input(g *gorgonia.ExprGraph, name string, t Type, v dtype.Value) (n *gorgon
 	return n, nil
 }
 
-// Bind gives an input node a value without copying its elements. A tensor of rank 0 gets a header
-// of its own: Gorgonia reshapes it, and the tensor may belong to several graphs.
+// Bind sets the value of an input node without copying its elements. A tensor of rank 0 gets a header of its own, since
+// Gorgonia reshapes it and the tensor may belong to several graphs.
 func Bind(n *gorgonia.Node, v dtype.Value) {
 	if d, ok := v.(*tensor.Dense); ok && d.Dims() == 0 {
 		if own, err := dtype.View(d); err == nil {
@@ -56,7 +56,7 @@ func Bind(n *gorgonia.Node, v dtype.Value) {
 	gorgonia.WithValue(v)(n)
 }
 
-// Scalar is a constant of rank 0.
+// Scalar returns a constant of rank 0.
 func Scalar(g *gorgonia.ExprGraph, t DType, x float64) (*gorgonia.Node, error) {
 	v, err := dtype.FromFloats(t, []float64{x})
 	if err != nil {
@@ -65,7 +65,7 @@ func Scalar(g *gorgonia.ExprGraph, t DType, x float64) (*gorgonia.Node, error) {
 	return Const(g, v)
 }
 
-// Formal is an input node without a value for the inputs of a subgraph: no other node is taken for it.
+// Formal returns an input node without a value, for an input of a subgraph. Gorgonia never merges it with another node.
 func Formal(g *gorgonia.ExprGraph, t Type) (*gorgonia.Node, error) {
 	return Input(g, fmt.Sprintf("formal %d", serial.Add(1)), t, nil)
 }

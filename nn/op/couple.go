@@ -2,11 +2,11 @@ package op
 
 import "github.com/graft-ml/graft/nn/op/coupling"
 
-// Couple is the identity between two axes.
+// Couple returns the identity coupling of two axes.
 func Couple(from, to coupling.Axis) coupling.Coupling { return coupling.Coupling{From: from, To: to} }
 
-// CoupleAll is the identity between every axis of input i and output 0, axis by axis from the
-// back as broadcasting aligns them. Dimensions of length 1 that are stretched are left out.
+// CoupleAll couples every axis of input i with the axis of output 0 that broadcasting aligns it with. Dimensions of
+// length 1 that are expanded are left out.
 func CoupleAll(c *Call, i int) []coupling.Coupling {
 	var list []coupling.Coupling
 	if c == nil || i < 0 || i >= len(c.In) || len(c.Out) == 0 {
@@ -23,7 +23,7 @@ func CoupleAll(c *Call, i int) []coupling.Coupling {
 	return list
 }
 
-// Elementwise couples every input with the output, as broadcasting arithmetic does.
+// Elementwise couples every input with the output, as broadcasting arithmetic does. It is a Couple function.
 func Elementwise(c *Call) []coupling.Coupling {
 	var list []coupling.Coupling
 	if c == nil {

@@ -19,12 +19,13 @@ type Error struct {
 	Kind  error  // what errors.Is finds: ErrNotFound and so on; nil: see Is
 }
 
-// What an Error is about, for errors.Is. A run that its context ended is context.Canceled or context.DeadlineExceeded.
+// The sentinel errors that an Error matches with errors.Is. A run ended by its context matches context.Canceled or
+// context.DeadlineExceeded instead.
 var (
-	ErrNotFound    = errors.New("not found")    // no node, value or operator has the name
-	ErrUnsupported = errors.New("unsupported")  // graft has no such operator, gradient or form
-	ErrInput       = errors.New("wrong input")  // what a run is fed does not fit the model's inputs
-	ErrShape       = errors.New("wrong shapes") // types, shapes or attributes of a node do not go together
+	ErrNotFound    = errors.New("not found")    // no node, value or operator has this name
+	ErrUnsupported = errors.New("unsupported")  // graft lacks the operator, its gradient, or this form of it
+	ErrInput       = errors.New("wrong input")  // a value given to a run does not fit the model's input
+	ErrShape       = errors.New("wrong shapes") // types, shapes or attributes of a node do not fit together
 )
 
 // Is reports whether the error is of the kind. Where none was given, what a run was fed and did not want is ErrInput, and what
@@ -125,7 +126,7 @@ func (e *NeedError) Error() string {
 	return fmt.Sprintf("the value of input %s is not known yet", e.Name)
 }
 
-// Needs returns the input whose value err asks for.
+// Needs returns the input whose value is asked for, if err is a NeedError.
 func Needs(err error) (input int, ok bool) {
 	var n *NeedError
 	if errors.As(err, &n) {

@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Eval computes the formal outputs of a resolved call from the values of its inputs (nil where
-// absent), at once and on fresh memory. Constant folding and shape arithmetic use it.
+// Eval computes the formal outputs of a resolved call from the values of its inputs (nil for those that are absent), in
+// newly allocated memory. It is used for constant folding and computations on shapes.
 func Eval(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	if c == nil || c.Op == nil {
 		return nil, errNoOp

@@ -33,7 +33,7 @@ func (c *Call) withoutGradient(r Role) bool {
 // replacesState reports whether a training step replaces the state by what the call computes.
 func (c *Call) replacesState() bool { return c.Op.State != nil && len(c.Op.State(c)) > 0 }
 
-// Differentiable reports whether values of the type have gradients: tensors of floating-point numbers.
+// Differentiable reports whether values of type t have gradients: tensors of floating-point numbers do.
 func Differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() }
 
 // SymDiff gives the gradient of each child. When the operator has several differentiable outputs
@@ -97,9 +97,9 @@ func (e *emission) gradient(dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return grads, nil
 }
 
-// Merge rewrites gradients that gorgonia.Backpropagate gave: where an operator with several
-// outputs was differentiated once for each, one call takes all output gradients together. The
-// result computes the same; the given nodes stay as they are.
+// Merge rewrites gradients computed by gorgonia.Backpropagate: if an operator with several outputs was differentiated
+// separately for each, a single call takes all output gradients together. The results are the same; the given nodes do
+// not change.
 func Merge(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	m := NewRewriter()
 	seen := map[*gorgonia.Node]bool{}
@@ -282,7 +282,7 @@ func (m *Rewriter) part(p *part) (*gorgonia.Node, error) {
 	return p.of.call.ZerosLike(p.of.in[p.slot], p.of.call.In[p.slot])
 }
 
-// Children are the nodes that n is computed from, in order.
+// Children returns the nodes that n is computed from, in order.
 func Children(n *gorgonia.Node) gorgonia.Nodes {
 	if n == nil {
 		return nil

@@ -8,12 +8,11 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// NotTwice is why gradients have none themselves.
+// NotTwice is the GradMissing of gradient operators.
 const NotTwice = "it is part of a gradient, which is not differentiated again"
 
-// CheckGradients looks between of and wrt for operators that say GradMissing, and for inputs without
-// a gradient: through them gradients of one with respect to the other would silently be zeros. The
-// error names the first.
+// CheckGradients returns an error if an operator between of and wrt declares GradMissing, or an input has no gradient:
+// gradients would silently be zero. The error names the first such operator.
 func CheckGradients(of, wrt gorgonia.Nodes) error {
 	depends := map[*gorgonia.Node]bool{}
 	for _, n := range wrt {
@@ -86,7 +85,7 @@ func (o *expr) losesGradient(k int) bool {
 	return c.Op.GradMissing != "" || c.Op.NoGrad == "" && c.withoutGradient(s.Role) && s.Role != Given && s.Role != State
 }
 
-// DependsOnMarked reports whether n depends on a node that is marked, and marks what it finds out.
+// DependsOnMarked reports whether n depends on a node for which depends holds true, and stores the results in depends.
 func DependsOnMarked(n *gorgonia.Node, depends map[*gorgonia.Node]bool) bool {
 	if d, known := depends[n]; known || n == nil || depends == nil {
 		return d

@@ -17,7 +17,7 @@ type Item struct {
 	Node  func() (*gorgonia.Node, error) // gives the node that computes it
 }
 
-// ErrWhole is the answer of Op.Items when containers cannot be taken apart.
+// ErrWhole is returned by Op.Items if containers cannot be taken apart.
 var ErrWhole = errors.New("the container cannot be taken apart")
 
 // ItemOf takes a container apart whose value is at hand. lower makes nodes of what it holds.
@@ -75,7 +75,7 @@ func (it Item) Pack(ops Set, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 	return ops.Apply1(Plain("SequenceConstruct"), nodes...)
 }
 
-// EmptyOptional is an optional without a value, of the given type.
+// EmptyOptional returns an optional of the given type without a value.
 func EmptyOptional(e Type) *dtype.Optional {
 	o := &dtype.Optional{Elem: e.DType, Seq: e.Kind == Sequence}
 	if o.Seq && e.Elem != nil {

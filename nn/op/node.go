@@ -48,7 +48,7 @@ func CallOf(n *gorgonia.Node) (c *Call, in gorgonia.Nodes, output int, ok bool) 
 	return e.call, e.in, e.index, true
 }
 
-// Sibling is output i of the operator that n is an output of.
+// Sibling returns output i of the operator that n is an output of.
 func Sibling(n *gorgonia.Node, i int) (*gorgonia.Node, error) {
 	if n == nil {
 		return nil, errNoNode
@@ -60,8 +60,9 @@ func Sibling(n *gorgonia.Node, i int) (*gorgonia.Node, error) {
 	return e.node(i)
 }
 
-// Emit adds the operator of an inferred call to an expression graph and returns the nodes of its
-// formal outputs; in has the formal inputs, nil where absent. A composite operator emits its parts.
+// Emit adds the operator of a call to an expression graph and returns the nodes of its formal outputs. in holds the
+// formal inputs, nil for those that are absent. The types of the call must have been inferred. A composite operator emits
+// the operators that it consists of.
 func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	if c == nil || c.Op == nil {
 		return nil, errNoOp
@@ -103,7 +104,7 @@ func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.
 
 // core binds the call's kernel.
 func (c *Call) core(e *emission) (*engine.Core, error) {
-	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.InPlace, View: c.Op.View}
+	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.Schedule.InPlace, View: c.Op.Schedule.View}
 	for _, t := range c.Out {
 		spec := engine.Spec{}
 		if n, err := dtype.Count(t.Sizes()); t.Static() && (err != nil || n > MaxElements || slices.Contains(t.Sizes(), math.MaxInt) || float64(n)*float64(t.DType.Size()) > float64(engine.MemoryLeft())) {
@@ -134,17 +135,17 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 			return nil, err
 		}
 		core.Kernel = k.engine()
-		core.Bilinear = c.Op.NoError && c.Op.Bilinear != nil && c.Op.Bilinear(c)
-		if c.Op.Patterns != nil {
-			c.describe(core, c.Op.Patterns(c))
-		} else if c.Op.View {
+		core.Bilinear = c.Op.Schedule.NoError && c.Op.Schedule.Bilinear != nil && c.Op.Schedule.Bilinear(c)
+		if c.Op.Schedule.Patterns != nil {
+			c.describe(core, c.Op.Schedule.Patterns(c))
+		} else if c.Op.Schedule.View {
 			c.describe(core, []Pattern{engine.Reshaping{DType: storage(c.In[0])}})
 		}
 		switch {
-		case c.Op.Cheap:
+		case c.Op.Schedule.Cheap:
 			core.Rematerialize = &engine.Rematerialization{Kernel: core.Kernel}
-		case c.Op.Rematerialize != nil:
-			core.Rematerialize = c.Op.Rematerialize(c).engine()
+		case c.Op.Schedule.Rematerialize != nil:
+			core.Rematerialize = c.Op.Schedule.Rematerialize(c).engine()
 		}
 		return core, nil
 	}
@@ -294,5 +295,5 @@ func (o *expr) String() string {
 	return fmt.Sprintf("%s:%d", o.call.name(), o.index)
 }
 
-// MaxElements bounds the elements of an output whose shape comes from attributes.
+// MaxElements is the largest number of elements of an output whose shape comes from attributes.
 const MaxElements = min(1<<34, math.MaxInt/16)

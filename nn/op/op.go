@@ -8,15 +8,13 @@ import (
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op/coupling"
-	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/gorgonia"
 )
 
-// Op describes one ONNX operator. It is a plain value: functions that do not apply are nil.
+// Op describes one ONNX operator. It is a plain struct: functions that do not apply are nil.
 //
-// The forward computation is one of three: Kernel (slices in, slices out, for everything with
-// static shapes; Strings helps it out), Func (values in, values out: sequences, shapes that depend on data)
-// or Lower (an expression of other operators).
+// The forward computation is one of three: Kernel (on slices, for everything with static shapes, perhaps with Strings
+// beside it), Func (on values: sequences, shapes that depend on data) or Lower (an expression of other operators).
 type Op struct {
 	Domain string // "" is ai.onnx
 	Name   string // ONNX's spelling
@@ -29,85 +27,67 @@ type Op struct {
 	Where    Where  // element types of the type variables in In and Out; missing: all
 	Attrs    Config // the zero configuration: a struct with `onnx` tags (see Decode); nil: no attributes
 
-	// Decompose writes a node of the latest version as nodes of other operators, see Spelling.Before and Give, for operator
-	// sets that lack the operator; of a Domain "graft" operator, for files that train (Set.Spell). nil: it cannot be written there.
+	// Decompose writes a node of the latest version as nodes of other operators, using Spelling.Before and Give. It is used
+	// for operator sets that lack the operator, and for operators of Domain "graft" in files that train (Set.Spell). nil:
+	// there is no decomposition.
 	Decompose func(n *Spelling) error
 
-	// Expose writes a node of the latest version, with the hidden outputs after the formal ones, as nodes of other operators,
-	// see Set.Spell. nil: no file can hold it where training reads them.
+	// Expose writes a node of the latest version, with the hidden outputs after the formal ones, as nodes of other
+	// operators, see Set.Spell. nil: a file cannot hold the operator where training reads its hidden outputs.
 	Expose func(n *Spelling) error
 
-	// Check validates a decoded configuration and may rewrite it (a deprecated spelling, say).
+	// Check validates a decoded configuration. It may also rewrite it, for example a deprecated spelling.
 	Check func(c *Call) error
-	// Infer gives the types of the outputs, as far as known: symbols survive, and it must also
-	// work on concrete shapes. Call.Ints asks for the value of an input that shapes depend on.
+	// Infer returns the types of the outputs as far as they are known: symbols are kept. It must also work with concrete
+	// shapes. It asks for the value of an input that shapes depend on with Call.Ints.
 	Infer func(c *Call) ([]Type, error)
-	// Dims carries shape arithmetic: what is known of the outputs' values when those of the inputs are.
+	// Dims carries out computations on shapes: what is known of the values of the outputs, given what is known of those of
+	// the inputs.
 	Dims func(c *Call) []Known
 
 	Kernel func(c *Call) (Kernel, error)
 	Func   func(c *Call, in []dtype.Value) ([]dtype.Value, error)
 	Lower  func(c *Call, in gorgonia.Nodes) (gorgonia.Nodes, error)
-	// Strings stands in for Kernel when an input or output is a tensor of strings or a container,
-	// which have no flat storage. nil beside a Kernel: the operator does not take those.
+	// Random: Kernel gets one more input after the formal ones, a key: uint64[2], seed and step.
+	Random bool
+	// Strings is used instead of Kernel if an input or output is a tensor of strings or a container, which have no flat
+	// storage. nil beside a Kernel: the operator does not take those.
 	Strings func(c *Call, in []dtype.Value) ([]dtype.Value, error)
 
-	// Items stands in for Func where containers hold nodes of an expression graph: it picks, puts
-	// together and takes apart. nil: the operator takes containers as whole values, through which no
-	// gradient passes.
+	// Items is used instead of Func if containers hold nodes of an expression graph: it selects, packs and unpacks. nil: the
+	// operator takes containers as whole values, through which no gradient flows.
 	Items func(c *Call, in []Item) ([]Item, error)
 
-	// Grad returns the gradient of every input (nil: none) from inputs, outputs and output
-	// gradients. in and dout hold nil for what is absent; out has the hidden outputs after the formal ones.
+	// Grad returns the gradient with respect to every input (nil: none), given inputs, outputs and gradients with respect to
+	// outputs. in and dout hold nil for what is absent; out has the hidden outputs after the formal ones.
 	Grad func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
-	// NoGrad says why nothing flows back, when Grad is nil: the derivative is zero wherever there is
-	// one, or no output is a float. Gradients through the operator are zeros.
+	// NoGrad says, if Grad is nil, why gradients through the operator are zero: the derivative is zero wherever it exists,
+	// or no output is a floating-point tensor.
 	NoGrad string
-	// GradMissing says why there is no Grad although the derivative is not zero. To ask for a gradient
-	// through the operator is an error.
+	// GradMissing says why there is no Grad although the derivative is not zero. Asking for a gradient through the operator
+	// is an error.
 	GradMissing string
 
-	// Hidden are outputs beyond the formal ones that Grad or State wants: masks, saved statistics.
+	// Hidden returns the types of outputs beyond the formal ones, which Grad or State needs: masks, saved statistics.
 	Hidden func(c *Call) []Type
 	// State lists the outputs that replace an input's value after a training step.
 	State func(c *Call) []Update
 
-	// Patterns describe what the call computes to the rules by which several calls run as one kernel, see
-	// Set.Fusions. nil as a function or as its result: it runs by itself.
-	Patterns func(c *Call) []Pattern
-	// Rematerialize says how output 0 is computed a second time rather than stored; nil as a function or as its
-	// result: it is not. Cheap: by the kernel itself.
-	Rematerialize func(c *Call) *Rematerialization
-	Cheap         bool // see Rematerialize
+	// Schedule says how the engine may run the call faster or in less memory. The zero value is right for every operator.
+	Schedule Schedule
 
-	// Rows says that the rows of output 0 do not depend on each other, so that where few of them are
-	// read the others need not be computed, see NeededRows. nil as a function or as its result: they do.
-	Rows func(c *Call) *trait.Rows
-
-	// Bilinear says of a call with two inputs that no element of output 0 is larger than the product of their
-	// Euclidean norms: gradients of that form may be computed after all others are known to be finite, if NoError
-	// is set. nil: no call.
-	Bilinear func(c *Call) bool
-	// NoError says that the kernel returns no error and does not panic, whatever the numbers are: only such a one may run
-	// when a training step has begun to change parameters.
-	NoError bool
-
-	InPlace []int // inputs whose memory output 0 may take over
-	View    bool  // output 0 is input 0 with another shape
-	Random  bool  // the kernel gets a key as one more input after the formal ones: uint64[2], seed and step
-
-	// Couple says how channel indices of inputs, parameters and outputs hang together.
+	// Couple says how the channel indices of inputs, parameters and outputs correspond.
 	Couple func(c *Call) []coupling.Coupling
-	// Pinned says why the operator couples nothing, when Couple is nil: its axes are fixed.
+	// Pinned says, if Couple is nil, why the lengths of the operator's axes cannot change.
 	Pinned string
 
-	// Traits are what changing, pruning and training a graph want to know of the operator.
+	// Traits describe the operator to code that changes, prunes or trains graphs.
 	Traits Traits
 
-	// Cost counts multiply-adds and bytes moved; nil: no multiply-adds, inputs and outputs once.
+	// Cost returns the number of multiply-adds and of bytes moved; nil: no multiply-adds, inputs and outputs moved once.
 	Cost func(c *Call) (macs, bytes int64)
-	// Export gives the ONNX form of an operator that is only used inside lowerings: a
-	// configuration and constants that follow the inputs. nil in a Domain "graft" operator: there is none.
+	// Export returns the ONNX form of an operator that is only used inside lowerings: a configuration, and constants that
+	// follow the inputs. nil in an operator of Domain "graft": there is none.
 	Export func(c *Call) (Config, []dtype.Value)
 }
 

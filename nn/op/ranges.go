@@ -2,7 +2,7 @@ package op
 
 import "github.com/graft-ml/graft/nn/op/trait"
 
-// RangeFirst is the rule of operators that move or choose elements of input 0, or average them.
+// RangeFirst is a Traits.Range for operators that move, select or average elements of input 0.
 func RangeFirst(_ *Call, in func(i int) trait.Interval) trait.Interval {
 	if in == nil {
 		return trait.Anywhere()
@@ -10,12 +10,12 @@ func RangeFirst(_ *Call, in func(i int) trait.Interval) trait.Interval {
 	return in(0)
 }
 
-// RangeOf is the rule of operators whose results are in an interval whatever they read.
+// RangeOf returns a Traits.Range for operators whose results are always in the given interval.
 func RangeOf(lo, hi float64) func(*Call, func(int) trait.Interval) trait.Interval {
 	return func(*Call, func(int) trait.Interval) trait.Interval { return trait.Interval{Lo: lo, Hi: hi} }
 }
 
-// RangeHull is the rule of operators that choose among elements of all inputs.
+// RangeHull is a Traits.Range for operators that select elements of all inputs.
 func RangeHull(c *Call, in func(i int) trait.Interval) trait.Interval {
 	if c == nil || in == nil {
 		return trait.Anywhere()

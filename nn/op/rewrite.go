@@ -155,7 +155,7 @@ func (t Term) Roots() []Name {
 	return list
 }
 
-// Near reports whether x is want, rounded to type t or computed in it.
+// Near reports whether x equals want up to rounding to type t.
 func Near(x, want float64, t DType) bool {
 	tol := 1e-6
 	if t.Size() < 4 {

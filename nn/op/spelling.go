@@ -19,7 +19,7 @@ type Version struct {
 	New  Where                 // element types that type variables stand for from At on only
 }
 
-// Newest as an operator-set version stands for the latest version of every operator.
+// Newest, used as an operator-set version, stands for the latest version of every operator.
 const Newest = math.MaxInt
 
 // Operand is a value that nodes read and give while they are respelled. The same pointer is the same value.
@@ -424,12 +424,12 @@ func (n *Spelling) Wants(i int) bool {
 	return i < len(n.Out) && n.Out[i] != nil
 }
 
-// Refuse is a step that no node passes.
+// Refuse returns a Version step that fails for every node.
 func Refuse(why string) func(*Spelling) error {
 	return func(*Spelling) error { return errors.New(why) }
 }
 
-// OnConfig makes a step of a function that changes the operator's configuration.
+// OnConfig returns a Version step that changes the configuration of the operator by f.
 func OnConfig[C Config](f func(n *Spelling, c *C) error) func(*Spelling) error {
 	return func(n *Spelling) error {
 		c, ok := n.Config.(C)
@@ -479,7 +479,7 @@ func (o *Op) NewestType(in, out []Type) (t DType, since int) {
 	return t, since
 }
 
-// TypeSince is the version of the standard operator set with which an element type came.
+// TypeSince returns the version of the standard operator set that introduced an element type.
 func TypeSince(t DType) int {
 	switch t {
 	case dtype.BFloat16:

@@ -62,7 +62,7 @@ func (s Set) SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	return s.Apply1(shaped{"SumTo", shape}, n)
 }
 
-// Sizes are the numbers of a shape whose dimensions are all known.
+// Sizes returns the numbers of a shape whose dimensions are all known.
 func Sizes(shape []Dim) []int { return Type{Shape: shape}.Sizes() }
 
 // ZerosLike is zeros of type t, shaped like n.
@@ -75,7 +75,7 @@ func reshapeTo() *Op {
 		Domain: Internal, Name: "ReshapeTo", Since: []int{1},
 		Doc: "Reshape with the target as an attribute.",
 		In:  "X T", Out: "Y T", Attrs: shaped{},
-		Infer: targetShape, View: true, Kernel: CopyKernel,
+		Infer: targetShape, Schedule: Schedule{View: true}, Kernel: CopyKernel,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.ReshapeTo(dout[0], c.In[0].Shape...)
 			return gorgonia.Nodes{d}, err

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Validate rejects a misdescribed operator. A test runs it over every operator of the list, With
-// over those that a program adds.
+// Validate returns an error if an operator is declared wrongly. A test runs it for every standard operator, and Set.With
+// for operators that a program adds.
 func Validate(o *Op) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -76,7 +76,7 @@ func validateSlots(o *Op) error {
 			}
 		}
 	}
-	if o.View && len(o.Out.List()) != 1 {
+	if o.Schedule.View && len(o.Out.List()) != 1 {
 		return fmt.Errorf("a view has one output")
 	}
 	return nil

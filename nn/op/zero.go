@@ -12,14 +12,14 @@ func (in ZeroInputs) known() ZeroInputs {
 	return in
 }
 
-// ZeroFirst is the rule of operators whose result is zero where input 0 is.
+// ZeroFirst is a Traits.Zero for operators whose result is zero if input 0 is.
 func ZeroFirst(_ *Call, in ZeroInputs) bool {
 	in = in.known()
 	z, _ := in(0)
 	return z
 }
 
-// ZeroAny is the rule of products: one factor suffices.
+// ZeroAny is a Traits.Zero for products: one factor must be zero.
 func ZeroAny(c *Call, in ZeroInputs) bool {
 	if c == nil {
 		return false
@@ -33,7 +33,7 @@ func ZeroAny(c *Call, in ZeroInputs) bool {
 	return false
 }
 
-// ZeroAll is the rule of sums: every term has to be zero.
+// ZeroAll is a Traits.Zero for sums: every term must be zero.
 func ZeroAll(c *Call, in ZeroInputs) bool {
 	if c == nil {
 		return false
@@ -47,7 +47,7 @@ func ZeroAll(c *Call, in ZeroInputs) bool {
 	return true
 }
 
-// ZeroParts is the rule of Concat: every part that reaches the axis has to be zero.
+// ZeroParts is a Traits.Zero for Concat: every input that overlaps the slice must be zero.
 func ZeroParts(c *Call, in ZeroInputs) bool {
 	if c == nil {
 		return false
@@ -61,7 +61,7 @@ func ZeroParts(c *Call, in ZeroInputs) bool {
 	return true
 }
 
-// ZeroAffine is the rule of normalizations: scale and bias, inputs 1 and 2, have to be zero.
+// ZeroAffine is a Traits.Zero for normalizations: scale and bias, inputs 1 and 2, must be zero.
 func ZeroAffine(_ *Call, in ZeroInputs) bool {
 	in = in.known()
 	scale, _ := in(1)
@@ -69,7 +69,8 @@ func ZeroAffine(_ *Call, in ZeroInputs) bool {
 	return scale && bias
 }
 
-// ZeroLayer is the rule of data times weight plus bias, inputs 0 to 2: the bias has to be zero and one factor.
+// ZeroLayer is a Traits.Zero for data times weight plus bias, inputs 0 to 2: the bias and one of the factors must be
+// zero.
 func ZeroLayer(_ *Call, in ZeroInputs) bool {
 	in = in.known()
 	data, tied := in(0) // depthwise: data and weight reach the axis

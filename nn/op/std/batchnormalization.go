@@ -36,16 +36,20 @@ func batchNormalization() *op.Op {
 		In:    "X T, scale T1 weight, B T1 weight, input_mean T2 state, input_var T2 state",
 		Out:   "Y T, running_mean? T2, running_var? T2, saved_mean? T2, saved_var? T2",
 		Where: op.Where{"T": op.Floats(), "T1": op.Floats(), "T2": op.Floats()}, Attrs: BatchNormalizationConfig{},
-		InPlace: []int{0}, Infer: inferBatchNorm, Hidden: batchNormHidden, Kernel: batchNormKernel, Grad: batchNormGrad,
+		Schedule: op.Schedule{
+			InPlace:       []int{0},
+			Patterns:      batchNormPatterns,
+			Rematerialize: func(c *op.Call) *op.Rematerialization { return batchNormRematerialize(c, epilogue.List{}) },
+		},
+		Infer: inferBatchNorm, Hidden: batchNormHidden, Kernel: batchNormKernel, Grad: batchNormGrad,
 		State: func(c *op.Call) []op.Update {
 			if !batchStatistics(c) {
 				return nil
 			}
 			return []op.Update{{Out: 7, In: 3}, {Out: 8, In: 4}}
 		},
-		Couple: coupleBatchNorm, Patterns: batchNormPatterns,
-		Rematerialize: func(c *op.Call) *op.Rematerialization { return batchNormRematerialize(c, epilogue.List{}) },
-		Traits:        batchNormTraits(),
+		Couple: coupleBatchNorm,
+		Traits: batchNormTraits(),
 	}
 }
 
@@ -246,19 +250,22 @@ func batchNormalizationGrad() *op.Op {
 		In: "dY T, X T, scale T1, mean T2, var T2", Out: "dX T, dscale T1, dB T1",
 		Where: op.Where{"T": op.Floats(), "T1": op.Floats(), "T2": op.Floats()}, Attrs: bnGrad{},
 		Infer:       func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0], c.In[2], c.In[2]}, nil },
-		GradMissing: op.NotTwice, Pinned: "gradient", InPlace: []int{0},
+		GradMissing: op.NotTwice, Pinned: "gradient",
+		Schedule: op.Schedule{
+			InPlace: []int{0},
+			Patterns: func(c *op.Call) []op.Pattern {
+				if channelEpilogue(c, &epilogue.Step{}) == nil {
+					return nil
+				}
+				return []op.Pattern{&gated{kernel: func(g gate) op.Kernel {
+					m := c.Config.(bnGrad).Norm
+					return perPrecision(c.In[0].DType, batchNormBackGated[float32](m, g), batchNormBackGated[float64](m, g))
+				}, dtype: c.In[0].DType}}
+			},
+		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			m := c.Config.(bnGrad).Norm
 			return mixedPrecision(c, batchNormBack[float32](m), batchNormBack[float64](m)), nil
-		},
-		Patterns: func(c *op.Call) []op.Pattern {
-			if channelEpilogue(c, &epilogue.Step{}) == nil {
-				return nil
-			}
-			return []op.Pattern{&gated{kernel: func(g gate) op.Kernel {
-				m := c.Config.(bnGrad).Norm
-				return perPrecision(c.In[0].DType, batchNormBackGated[float32](m, g), batchNormBackGated[float64](m, g))
-			}, dtype: c.In[0].DType}}
 		},
 	}
 }

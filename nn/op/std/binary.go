@@ -55,7 +55,7 @@ func (r binary) op() *op.Op {
 	o := &op.Op{
 		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions, Decompose: r.decompose, In: "A T, B T", Out: "C T", Attrs: r.attrs,
 		Where: op.Where{"T": r.types}, Infer: r.infer, Kernel: r.kernel, Strings: r.strs,
-		NoGrad: r.noGrad, Couple: coupleBinary, InPlace: []int{0, 1}, Rows: binaryRows, Traits: r.traits,
+		NoGrad: r.noGrad, Couple: coupleBinary, Schedule: op.Schedule{InPlace: []int{0, 1}, Rows: binaryRows}, Traits: r.traits,
 	}
 	if _, ok := r.attrs.(realigned); ok {
 		o.Versions = append([]op.Version{broadcasting()}, o.Versions...)
@@ -63,7 +63,7 @@ func (r binary) op() *op.Op {
 	if r.result() {
 		o.Out = "C bool"
 	}
-	o.Patterns = func(c *op.Call) []op.Pattern {
+	o.Schedule.Patterns = func(c *op.Call) []op.Pattern {
 		var list []op.Pattern
 		switch r.name {
 		case "Add":

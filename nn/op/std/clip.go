@@ -36,11 +36,15 @@ func clip() *op.Op {
 			}
 			return nil
 		},
-		Infer: op.Same, InPlace: []int{0}, Kernel: clipKernel, Grad: clipGrad,
-		Patterns: func(c *op.Call) []op.Pattern {
-			lo, hi := bounds[float64](c.Config.(ClipConfig), nil, nil)
-			return withLoop(actEpilogue(c, elementwise.Activation{Kind: elementwise.ActClip, Alpha: lo, Beta: hi}), clipLoop(c))
+		Infer: op.Same,
+		Schedule: op.Schedule{
+			InPlace: []int{0},
+			Patterns: func(c *op.Call) []op.Pattern {
+				lo, hi := bounds[float64](c.Config.(ClipConfig), nil, nil)
+				return withLoop(actEpilogue(c, elementwise.Activation{Kind: elementwise.ActClip, Alpha: lo, Beta: hi}), clipLoop(c))
+			},
 		},
+		Kernel: clipKernel, Grad: clipGrad,
 		Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
 		Traits: op.Traits{Zero: clipZero, Range: clipRange, Bounds: true, Activation: trait.ClampActivation, Keeps: clipKeeps},
 	}
@@ -111,9 +115,12 @@ func clipGradOp() *op.Op {
 			}
 			return list, nil
 		},
-		GradMissing: op.NotTwice, Pinned: "gradient", InPlace: []int{0},
-		Patterns: func(c *op.Call) []op.Pattern {
-			return []op.Pattern{&gate{dtype: c.In[0].DType, clip: true, bounds: c.Config.(clipGradConfig).Of}}
+		GradMissing: op.NotTwice, Pinned: "gradient",
+		Schedule: op.Schedule{
+			InPlace: []int{0},
+			Patterns: func(c *op.Call) []op.Pattern {
+				return []op.Pattern{&gate{dtype: c.In[0].DType, clip: true, bounds: c.Config.(clipGradConfig).Of}}
+			},
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			cfg := c.Config.(clipGradConfig).Of

@@ -32,7 +32,7 @@ func cumSum() *op.Op {
 		Name: "CumSum", Since: []int{11, 14},
 		Doc: "Running sums along an axis.",
 		In:  "x T, axis Taxis", Out: "y T", Where: op.Where{"T": op.Numeric(), "Taxis": op.Indices()}, Attrs: CumSumConfig{},
-		Infer: op.Same, Kernel: widened(cumKernel), InPlace: []int{0},
+		Infer: op.Same, Kernel: widened(cumKernel), Schedule: op.Schedule{InPlace: []int{0}},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			cfg := c.Config.(CumSumConfig)
 			cfg.Reverse = !cfg.Reverse
@@ -48,7 +48,7 @@ func cumProd() *op.Op {
 		Name: "CumProd", Since: []int{26},
 		Doc: "Running products along an axis.",
 		In:  "x T, axis Taxis", Out: "y T", Where: op.Where{"T": op.Numeric(), "Taxis": op.Indices()}, Attrs: CumProdConfig{},
-		Infer: op.Same, Kernel: widened(cumKernel), InPlace: []int{0},
+		Infer: op.Same, Kernel: widened(cumKernel), Schedule: op.Schedule{InPlace: []int{0}},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.Apply1(cumProdGradConfig(c.Config.(CumProdConfig)), in[0], in[1], dout[0])
 			return gorgonia.Nodes{d, nil}, err

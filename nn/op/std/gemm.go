@@ -29,12 +29,16 @@ func gemm() *op.Op {
 		Doc: "alpha·A·B + beta·C of matrices, A and B transposed on request.",
 		In:  "A T, B T weight, C? T weight", Out: "Y T", Where: op.Where{"T": matrixTypes()},
 		Attrs: GemmConfig{},
-		Bilinear: func(c *op.Call) bool {
-			alpha := orFloat(c.Config.(GemmConfig).Alpha, 1)
-			return !c.Has(2) && -1 <= alpha && alpha <= 1
+		Schedule: op.Schedule{
+			Bilinear: func(c *op.Call) bool {
+				alpha := orFloat(c.Config.(GemmConfig).Alpha, 1)
+				return !c.Has(2) && -1 <= alpha && alpha <= 1
+			},
+			NoError:  true,
+			Patterns: gemmPatterns,
+			Rows:     gemmRows,
 		},
-		NoError: true,
-		Infer:   inferGemm, Kernel: gemmKernel, Patterns: gemmPatterns, Grad: gemmGrad, Couple: coupleGemm, Rows: gemmRows,
+		Infer: inferGemm, Kernel: gemmKernel, Grad: gemmGrad, Couple: coupleGemm,
 		Cost: func(c *op.Call) (int64, int64) {
 			m, n, k := gemmSizes(c)
 			return int64(m.Size) * int64(n.Size) * int64(k.Size), bytesMoved(c)

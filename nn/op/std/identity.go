@@ -17,7 +17,7 @@ func identity() *op.Op {
 			}
 			return []op.Known{c.Known[0]}
 		},
-		View: true, Kernel: op.CopyKernel, Strings: copyValue,
+		Schedule: op.Schedule{View: true}, Kernel: op.CopyKernel, Strings: copyValue,
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			return gorgonia.Nodes{dout[0]}, nil
 		},

@@ -12,8 +12,13 @@ func matMul() *op.Op {
 		Name: "MatMul", Since: []int{1, 9, 13}, Versions: []op.Version{{At: 9, New: op.Where{"T": op.Integers()}}},
 		Doc: "Matrix product over the last two axes, the others broadcast.",
 		In:  "A T weight, B T weight", Out: "Y T", Where: op.Where{"T": matrixTypes()},
-		Bilinear: func(*op.Call) bool { return true }, NoError: true,
-		Infer: inferMatMul, Kernel: matMulKernel, Patterns: matMulPatterns, Grad: matMulGrad, Couple: coupleMatMul, Rows: matMulRows,
+		Schedule: op.Schedule{
+			Bilinear: func(*op.Call) bool { return true },
+			NoError:  true,
+			Patterns: matMulPatterns,
+			Rows:     matMulRows,
+		},
+		Infer: inferMatMul, Kernel: matMulKernel, Grad: matMulGrad, Couple: coupleMatMul,
 		Cost: func(c *op.Call) (int64, int64) {
 			a := c.In[0].Shape
 			return int64(c.Out[0].Elements()) * int64(a[len(a)-1].Size), bytesMoved(c)
@@ -91,7 +96,14 @@ func matMulTransposed() *op.Op {
 		Domain: op.Internal, Name: "MatMulTransposed", Since: []int{1}, Decompose: spelled(spellMatMulTransposed),
 		Doc: "MatMul with operands transposed in their last two axes.",
 		In:  "A T, B T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: stackConfig{},
-		Bilinear: func(*op.Call) bool { return true }, NoError: true,
+		Schedule: op.Schedule{
+			Bilinear: func(*op.Call) bool { return true },
+			NoError:  true,
+			Patterns: func(c *op.Call) []op.Pattern {
+				cfg := c.Config.(stackConfig)
+				return stackPatterns(c.In[0].DType, c.In[0].Sizes(), c.In[1].Sizes(), cfg.TransA, cfg.TransB)
+			},
+		},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			cfg, a, b := c.Config.(stackConfig), c.In[0].Shape, c.In[1].Shape
 			shape, err := c.Broadcast(a[:len(a)-2], b[:len(b)-2])
@@ -107,10 +119,6 @@ func matMulTransposed() *op.Op {
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			cfg := c.Config.(stackConfig)
 			return stackedProduct(c.In[0].DType, c.In[0].Sizes(), c.In[1].Sizes(), cfg.TransA, cfg.TransB), nil
-		},
-		Patterns: func(c *op.Call) []op.Pattern {
-			cfg := c.Config.(stackConfig)
-			return stackPatterns(c.In[0].DType, c.In[0].Sizes(), c.In[1].Sizes(), cfg.TransA, cfg.TransB)
 		},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 		Cost: func(c *op.Call) (int64, int64) {

@@ -115,7 +115,7 @@ func (s strided) origin(n *gorgonia.Node, roots gorgonia.Nodes) (strided, *gorgo
 		if !ok {
 			break
 		}
-		if !call.Op.View {
+		if !call.Op.Schedule.View {
 			shape, strides, from := partOfInput(call, output)
 			if shape == nil {
 				break

@@ -50,10 +50,14 @@ type pointwiseOp struct {
 func (r pointwiseOp) ops() []*op.Op {
 	o := &op.Op{
 		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions, Decompose: r.decompose, In: "X T", Out: "Y T", Where: op.Where{"T": r.types}, Attrs: r.attrs,
-		Infer: op.Same, InPlace: []int{0}, NoGrad: r.noGrad, Couple: op.Elementwise, Traits: r.traits,
-		Kernel:   func(c *op.Call) (op.Kernel, error) { return r.of(c.Config).kernel(c), nil },
-		Patterns: func(c *op.Call) []op.Pattern { return withLoop(actEpilogue(c, r.of(c.Config).act), r.loop(c)) },
-		Rows:     func(*op.Call) *trait.Rows { return &trait.Rows{Out: 1, In: []int{1}} },
+		Infer: op.Same,
+		Schedule: op.Schedule{
+			InPlace:  []int{0},
+			Patterns: func(c *op.Call) []op.Pattern { return withLoop(actEpilogue(c, r.of(c.Config).act), r.loop(c)) },
+			Rows:     func(*op.Call) *trait.Rows { return &trait.Rows{Out: 1, In: []int{1}} },
+		},
+		NoGrad: r.noGrad, Couple: op.Elementwise, Traits: r.traits,
+		Kernel: func(c *op.Call) (op.Kernel, error) { return r.of(c.Config).kernel(c), nil },
 	}
 	if r.types == nil {
 		o.Where = op.Where{"T": op.Floats()}
@@ -92,18 +96,22 @@ func (r pointwiseOp) gradOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: r.name + "Grad", Since: []int{1}, Doc: "Gradient of " + r.name + ".",
 		In: "dY T, A? T, B? T", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: pointwiseGrad{},
-		Infer: op.Same, InPlace: []int{0}, GradMissing: op.NotTwice, Pinned: "gradient", Decompose: spelled(r.decomposeGrad()),
-		Patterns: func(c *op.Call) []op.Pattern {
-			var list []op.Pattern
-			p := r.of(c.Config.(pointwiseGrad).Of)
-			if p.act.HasSlope() {
-				list = append(list, &epilogue.Step{Kind: epilogue.Slope, Slots: []int{0}, DType: c.In[0].DType, Func: p.act})
-			}
-			if p.act.Kind == elementwise.ActRelu {
-				list = append(list, &gate{dtype: c.In[0].DType})
-			}
-			return withLoop(list, r.gradLoop(c))
+		Infer: op.Same,
+		Schedule: op.Schedule{
+			InPlace: []int{0},
+			Patterns: func(c *op.Call) []op.Pattern {
+				var list []op.Pattern
+				p := r.of(c.Config.(pointwiseGrad).Of)
+				if p.act.HasSlope() {
+					list = append(list, &epilogue.Step{Kind: epilogue.Slope, Slots: []int{0}, DType: c.In[0].DType, Func: p.act})
+				}
+				if p.act.Kind == elementwise.ActRelu {
+					list = append(list, &gate{dtype: c.In[0].DType})
+				}
+				return withLoop(list, r.gradLoop(c))
+			},
 		},
+		GradMissing: op.NotTwice, Pinned: "gradient", Decompose: spelled(r.decomposeGrad()),
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			p := r.of(c.Config.(pointwiseGrad).Of)
 			return perPrecision(c.In[0].DType, pointwiseGradKernel(p.need, p.grad, p.g32), pointwiseGradKernel(p.need, p.grad, p.g64)), nil

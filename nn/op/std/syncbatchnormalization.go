@@ -32,11 +32,11 @@ func SyncBatchNormalization(ops op.Set, sum BatchSum) (op.Set, error) {
 		}
 		return mixedPrecision(c, syncNormTrain[float32](m, sum, c.Node), syncNormTrain[float64](m, sum, c.Node)), nil
 	}
-	f.Patterns = func(c *op.Call) []op.Pattern {
+	f.Schedule.Patterns = func(c *op.Call) []op.Pattern {
 		if batchNormOf(c).train {
 			return nil
 		}
-		return forward.Patterns(c)
+		return forward.Schedule.Patterns(c)
 	}
 	b.Kernel = func(c *op.Call) (op.Kernel, error) {
 		m := c.Config.(bnGrad).Norm
@@ -45,11 +45,11 @@ func SyncBatchNormalization(ops op.Set, sum BatchSum) (op.Set, error) {
 		}
 		return mixedPrecision(c, syncNormBack[float32](m, sum, c.Node), syncNormBack[float64](m, sum, c.Node)), nil
 	}
-	b.Patterns = func(c *op.Call) []op.Pattern {
+	b.Schedule.Patterns = func(c *op.Call) []op.Pattern {
 		if c.Config.(bnGrad).Norm.train {
 			return nil
 		}
-		return backward.Patterns(c)
+		return backward.Schedule.Patterns(c)
 	}
 	return ops.With(&f, &b)
 }
