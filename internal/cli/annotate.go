@@ -30,14 +30,13 @@ func newAnnotate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "annotate MODEL",
 		Short: "List, set and remove annotations of nodes",
-		Long: `An annotation is a key and a value that a node carries and no operator knows: string, number or list.
-It stays with the node through edits, pruning and saving, and marks it for other commands, whose
-patterns take @key and @key=value: graft prune --ignore '@prune=no'.
+		Long: `An annotation is a key with a value (string, number or list) on a node, which operators ignore. It stays with the node through
+edits, pruning and saving, and other commands select nodes by it, with the patterns @key and @key=value:
+graft prune --ignore '@prune=no'.
 
-Without --set, --remove and -o the annotations are listed. --glob chooses nodes by the name of a
-node, an output or a parameter, or by annotation. The file holds annotations as metadata of the
-nodes, which every runtime skips, or with --as attributes as pytorch-pfn-extras does, a form that
-ONNX Runtime refuses.`,
+Without --set, --remove and -o the annotations are listed. --glob selects nodes by the name of a node, an output or a parameter,
+or by annotation. Files store annotations as node metadata, which every runtime ignores, or, with --as attributes, as attributes
+like pytorch-pfn-extras, which ONNX Runtime rejects.`,
 		Example: `  graft annotate model.onnx
   graft annotate model.onnx --glob 'layer4/*' --set prune=no --set stage=4 -o marked.onnx
   graft annotate marked.onnx --glob '@stage=4' --remove stage -o model.onnx`,
@@ -48,12 +47,12 @@ ONNX Runtime refuses.`,
 	}
 	a.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&a.glob, "glob", nil, "pattern of nodes; repeatable; default with --remove: all")
+	f.StringArrayVar(&a.glob, "glob", nil, "select nodes by pattern; repeatable; default with --remove: all nodes")
 	f.StringArrayVar(&a.set, "set", nil, "KEY=VALUE to set; numbers and lists as in JSON; repeatable")
-	f.StringArrayVar(&a.remove, "remove", nil, "key to remove, * for all; repeatable")
-	f.StringVar(&a.mode, "as", "", "where the file holds annotations: metadata or attributes (default: as it did, new ones as metadata)")
+	f.StringArrayVar(&a.remove, "remove", nil, "annotation to remove, * for all; repeatable")
+	f.StringVar(&a.mode, "as", "", "how annotations are stored in the file: metadata or attributes; default: as before, new ones as metadata")
 	f.StringVarP(&a.output, "output", "o", "", "file to write the model to")
-	f.BoolVar(&a.asJSON, "json", false, "one JSON object per annotated node: node, op, annotations")
+	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per annotated node: node, op, annotations")
 	return cmd
 }
 

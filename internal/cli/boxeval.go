@@ -24,10 +24,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-const boxHelp = `A detector is judged by the boxes of a file in COCO's form (FILE.json, or a folder with such a file in it): mean average precision at
-IoU 0.5 to 0.95 and the rest of COCO's figures. --images is the folder with the pictures, which are looked for beside the file otherwise;
-what the numbers of a box are and which class is which category is found out and printed, --boxes and --first-class settle it.
--o FILE.json writes what was found as COCO's list of results; --detections judges such a file in place of a model.`
+const boxHelp = `For a detector, DATA is an annotation file in COCO's format (FILE.json), or a folder that contains one. The metrics are
+COCO's: mean average precision at IoU 0.5 to 0.95, at 0.5 and 0.75, by object size, and recall. --images is the folder of the
+pictures; by default they are looked for next to the file. The box format and the mapping from classes to categories are detected
+and printed; --boxes and --first-class set them. -o FILE.json writes the detected boxes as a COCO results file;
+--detections evaluates such a file instead of a model.`
 
 // boxFlags say how a detector is judged.
 type boxFlags struct {
@@ -41,12 +42,12 @@ type boxFlags struct {
 
 func (b *boxFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&b.images, "images", "", "of boxes: folder of the pictures; default: beside the file")
-	f.StringVar(&b.order, "boxes", "", "what the numbers of a box are: "+strings.Join(boxOrders, ", ")+"; default: found out")
-	f.StringVar(&b.resize, "resize", "", "of boxes: how pictures come to the model's size, stretch or letterbox; default: letterbox for YOLO")
-	f.Float64Var(&b.suppress, "suppress", 0.65, "of candidates for boxes: IoU with a surer one from which on one is dropped")
-	f.IntVar(&b.first, "first-class", 0, "number that the model gives the first category of boxes; default: found out")
-	f.StringVar(&b.detections, "detections", "", "boxes that were found, as a file of COCO's results, in place of MODEL")
+	f.StringVar(&b.images, "images", "", "detection: folder of the pictures; default: next to the file of --data")
+	f.StringVar(&b.order, "boxes", "", "detection: box format: "+strings.Join(boxOrders, ", ")+"; default: detected")
+	f.StringVar(&b.resize, "resize", "", "detection: how pictures are fitted to the model's size, stretch or letterbox; default: letterbox for YOLO")
+	f.Float64Var(&b.suppress, "suppress", 0.65, "detection: IoU threshold of non-maximum suppression, for models that output candidates")
+	f.IntVar(&b.first, "first-class", 0, "detection: class number of the first category in the model's output; default: detected")
+	f.StringVar(&b.detections, "detections", "", "evaluate the boxes of a COCO results file instead of those of MODEL")
 }
 
 var boxOrders = []string{"xyxy", "yxyx", "xywh", "cxcywh"}

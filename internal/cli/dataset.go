@@ -21,14 +21,22 @@ import (
 )
 
 // dataHelp says what --data reads; it is part of the help of every command that has the flag.
-const dataHelp = `DATA is a folder of pictures by class (FOLDER/CLASS/*.jpg, or FOLDER/train/CLASS and
-FOLDER/val/CLASS), a folder of pictures and masks (FOLDER/images and FOLDER/masks, PNG files of the same names whose palette
-numbers or gray levels are the classes of pixels), a folder of pictures and what is to be made of each (FOLDER/images and FOLDER/targets), a folder of MNIST's IDX files or two such files IMAGES,LABELS, a table
-(.csv, .tsv; the target is the last column, or --target), a table of picture files and their tags, a NumPy archive (.npz with an array
-by the name of each input, or x, and y), JSON lines (.jsonl, an object each with a value for each input, and y), or a CIFAR
-file (.bin). With --text the column of a table or the key of JSON lines that it names is text, which --tokenizer makes tokens of; a class for each word
-comes from lists of words and of classes in JSON lines, or from a file with a word on each line (.conll, .conllu, .bio, .iob). Targets that are words, or few whole numbers that each come often, are classes; others are measurements;
---task decides for a table.`
+const dataHelp = `DATA is one of:
+
+  FOLDER/CLASS/*.jpg            pictures by class; also FOLDER/train/CLASS and FOLDER/val/CLASS
+  FOLDER/images, FOLDER/masks   pictures, and PNG masks of the same names: palette indices or gray levels are the classes of pixels
+  FOLDER/images, FOLDER/targets pictures, and target pictures of the same names
+  tags.csv                      a table with the columns file and tags: picture files and their tags
+  FILE.csv, FILE.tsv            a table; the target is the last column, or --target
+  FILE.npz                      NumPy arrays named after the model's inputs (or x), and y
+  FILE.jsonl                    JSON lines: one object per sample, with a value for each input, and y
+  FILE.conll                    a word with its label on each line (also .conllu, .bio, .iob), with --text
+  FOLDER, or IMAGES,LABELS      MNIST's IDX files
+  FILE.bin                      a CIFAR file
+
+With --text, the named column of a table, or key of JSON lines, holds texts, which --tokenizer splits into tokens. JSON lines
+with lists of words and of labels have a label for each word. Targets that are words, or a few whole numbers that each occur
+often, are classes; others are numbers to predict (regression). For a table --task decides.`
 
 // errNoData is for commands that are nothing without samples.
 var errNoData = errors.New("say where the samples are, with --data")
@@ -70,7 +78,7 @@ type dataset struct {
 // flags adds those that say how samples are read.
 func (d *dataset) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&d.data, "data", "", "where samples are: a folder, FILE.csv, FILE.npz, FILE.bin, or IMAGES,LABELS")
+	f.StringVar(&d.data, "data", "", "the samples: a folder, or a .csv, .npz, .jsonl, .conll or .bin file, or IMAGES,LABELS")
 	d.preparing.flags(cmd)
 	d.readFlags(cmd)
 	d.textFlags(cmd)
@@ -79,17 +87,17 @@ func (d *dataset) flags(cmd *cobra.Command) {
 // divideFlags adds those that say how samples are divided and augmented for training.
 func (d *dataset) divideFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&d.val, "val", "0.1", "share of the data to validate on, or validation data: a folder or file")
+	f.StringVar(&d.val, "val", "0.1", "validation data: a fraction of --data, or a folder or file")
 	d.badFlag(cmd)
-	f.BoolVar(&d.noFlip, "no-flip", false, "do not mirror pictures: for digits, signs, text; those of one channel never are")
+	f.BoolVar(&d.noFlip, "no-flip", false, "do not flip pictures horizontally (digits, signs, text); single-channel pictures are never flipped")
 	f.StringVar(&d.augment, "augment", "moderate", "how much pictures vary in training: "+strings.Join(augmentations, ", "))
-	f.Uint64Var(&d.seed, "seed", 0, "what everything random is drawn from")
+	f.Uint64Var(&d.seed, "seed", 0, "seed of all random numbers")
 }
 
 // badFlag adds the one that says how many pictures may be corrupt.
 func (d *dataset) badFlag(cmd *cobra.Command) {
 	d.beside = cmd.ErrOrStderr
-	cmd.Flags().Float64Var(&d.skipBad, "skip-bad", 0.01, "share of the pictures that may be corrupt: they are listed and left out; more are an error")
+	cmd.Flags().Float64Var(&d.skipBad, "skip-bad", 0.01, "fraction of the pictures that may be corrupt; they are listed and skipped, more are an error")
 }
 
 // augmentations are the words that --augment takes.

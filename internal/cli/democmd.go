@@ -17,10 +17,10 @@ func newDemo() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Fine-tune an embedded network on letters it never saw",
-		Long: `demo loads a small convolutional network that PyTorch trained on digits, gives it a
-head for eight letters, inserts a layer, fine-tunes it on rendered pictures, saves it
-and loads it again. Nothing is fetched; everything ends up in one directory.`,
+		Short: "Load, edit, fine-tune and save an embedded network: a demonstration",
+		Long: `demo loads a small convolutional network that PyTorch trained on digits, replaces its classifier by
+one for eight letters, inserts a layer, fine-tunes it on rendered pictures, saves it and loads it
+again. Nothing is downloaded; all files are written to one folder.`,
 		Example: "  graft demo\n  graft demo --json --dir out",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -46,9 +46,9 @@ and loads it again. Nothing is fetched; everything ends up in one directory.`,
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON instead of words")
-	c.Flags().StringVar(&o.Dir, "dir", "", "where results go (default: a new temporary directory)")
-	c.Flags().IntVar(&o.Epochs, "epochs", 0, "passes over the pictures (default 12)")
-	c.Flags().Uint64Var(&o.Seed, "seed", 0, "of pictures, weights and order")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON instead of text")
+	c.Flags().StringVar(&o.Dir, "dir", "", "output folder (default: a new temporary folder)")
+	c.Flags().IntVar(&o.Epochs, "epochs", 0, "training epochs (default 12)")
+	c.Flags().Uint64Var(&o.Seed, "seed", 0, "seed of pictures, weights and sample order")
 	return c
 }

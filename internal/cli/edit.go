@@ -26,20 +26,19 @@ func newEdit() *cobra.Command {
 	var e editing
 	cmd := &cobra.Command{
 		Use:   "edit MODEL",
-		Short: "Change a model by a recipe: insert, remove, replace, resize, deepen, edges, rename, outputs, head",
-		Long: `edit applies the steps of a JSON file (- is standard input), all of them or none. Without a recipe it
-does what --batch-dim, --type, --channels, --compute, --simplify and --opset say, in this order; with one they are done before
-and after it. Each step says what to do:
+		Short: "Change a model: insert, remove, replace, resize or rename layers, change the head, the batch, the operator set",
+		Long: `edit applies the steps of a recipe, a JSON file (- is standard input): all of them, or none. The flags --batch-dim, --type,
+--channels and --compute are applied before the recipe, --simplify and --opset after it; no recipe is needed. An example of
+every step:
 
 ` + recipeHelp() + `
-Nodes are named by their name or that of their output, values by their name. A resize cuts or widens
-everything that hangs together; new channels leave what the model computes. Where insert, replace,
-remove, add-edge and remove-edge bring layers of different sizes together, the layers around are
-realigned: "prefer" says which side follows (grow, shrink, before, after). The plan lists what
-changes; what is impossible is refused with the reason, before anything is written.
+A node is named by its name or that of its output, a value by its name. resize cuts or widens all dependent channels; new
+channels preserve what the model computes. If insert, replace, remove, add-edge or remove-edge connect layers of different
+sizes, the neighbouring layers are resized; "prefer" (grow, shrink, before, after) says which. The printed plan lists all changes;
+an impossible step is refused with the reason, before anything is written.
 
-simplify takes out what a run does not need: nodes whose results are known before anything runs, Identity,
-Dropout, what nothing reads. opset rewrites the nodes for another version of ONNX's operator set.
+simplify removes what inference does not need: nodes with constant results, Identity, Dropout, unused nodes. opset converts
+the model to another version of ONNX's operator set.
 
 Layers: ` + layerHelp() + `.`,
 		Example: `  graft edit model.onnx --recipe recipe.json -o changed.onnx
@@ -60,14 +59,14 @@ Layers: ` + layerHelp() + `.`,
 	e.source.flags(cmd)
 	e.storage.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&e.recipe, "recipe", "", "file with the steps; -: standard input")
-	f.BoolVar(&e.simplify, "simplify", false, "take out what a run does not need, after the recipe")
-	f.StringVar(&e.compute, "compute", "", "float32 or float64: the element type of inputs, parameters and what is computed, in place of float16 say")
-	f.IntVar(&e.channels, "channels", 0, "channels of the input: kernels' slices are added up for fewer, shared out for more")
-	f.IntVar(&e.opset, "opset", 0, "version of the operator set to rewrite the model for, at the end")
+	f.StringVar(&e.recipe, "recipe", "", "recipe file; - is standard input")
+	f.BoolVar(&e.simplify, "simplify", false, "remove nodes that inference does not need, after the recipe")
+	f.StringVar(&e.compute, "compute", "", "element type to compute in, float32 or float64: converts inputs and parameters, of a float16 model for example")
+	f.IntVar(&e.channels, "channels", 0, "number of input channels; the first layer's kernels are summed for fewer and distributed over more")
+	f.IntVar(&e.opset, "opset", 0, "operator-set version to convert the model to, as the last step")
 	f.StringVarP(&e.output, "output", "o", "", "file to write the changed model to")
-	f.StringVar(&e.plan, "plan", "", "file to write what changes to, as JSON")
-	f.BoolVar(&e.dryRun, "dry-run", false, "say what would change, and write nothing")
+	f.StringVar(&e.plan, "plan", "", "write the plan (all changes) to this file, as JSON")
+	f.BoolVar(&e.dryRun, "dry-run", false, "print what would change, and write nothing")
 	f.BoolVar(&e.asJSON, "json", false, "print the plan as JSON")
 	return cmd
 }

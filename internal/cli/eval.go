@@ -43,16 +43,15 @@ func newEval(p *process) *cobra.Command {
 	v := evaluation{runtime: runtimeFlags{process: p}}
 	cmd := &cobra.Command{
 		Use:   "eval MODEL",
-		Short: "Measure how good a model is on pictures, tables or arrays",
-		Long: `eval runs a model over the samples of the data and prints its figures: accuracy for classes; mae,
-rmse and r2 for measurements; others by --metric. The metric confusion is precision, recall, F1 and
-intersection over union, means over the classes, and a table of which class was taken for which.
-Of a folder that is divided, into train and val say, what is not for training is read. A folder may have some of
-the classes that the model knows.
+		Short: "Evaluate a model on pictures, tables, texts or arrays",
+		Long: `eval runs a model on data and prints metrics: accuracy for classes, mae, rmse and r2 for numbers, others by --metric. The
+metric confusion prints precision, recall, F1 and intersection over union, averaged over the classes, and the confusion matrix.
+If a folder is divided into train and val (or test), the part that is not for training is evaluated. The data may lack some of
+the model's classes.
 
---per-class prints precision, recall and F1 of each class. --confusion and --calibration draw which class was taken for
-which, and how sure the model is beside how often it is right. --worst N lists the samples with the largest losses; -o writes all of
-this, with the pictures of those samples, as a page of HTML.
+--per-class prints precision, recall and F1 of each class. --confusion draws the confusion matrix and --calibration a reliability
+diagram. --worst N lists the samples with the largest losses. -o writes all of it, with the pictures of those samples, as an HTML
+page.
 
 ` + boxHelp + "\n\n" + dataHelp + "\n\n" + preparingHelp,
 		Example: `  graft eval flowers.onnx --data flowers-test/
@@ -81,14 +80,14 @@ this, with the pictures of those samples, as a page of HTML.
 	v.box.flags(cmd)
 	v.runtime.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&v.target, "target", "", "a table's column with the target: its name, or its number from 0; default: the model's, or the last")
-	f.StringArrayVar(&v.metrics, "metric", nil, words(metrics)+"; repeatable; default: by the targets")
-	f.IntVar(&v.worst, "worst", 0, "list so many samples that the model is most wrong about")
-	f.StringVarP(&v.page, "output", "o", "", "file for a page of figures, tables and pictures (.html); of boxes, what was found (.json)")
-	f.BoolVar(&v.perClass, "per-class", false, "figures of each class")
-	f.StringVar(&v.confusion, "confusion", "", "file for a picture of which class was taken for which (.png)")
-	f.StringVar(&v.calibration, "calibration", "", "file for a picture of how sure and how right the model is (.png)")
-	f.BoolVar(&v.asJSON, "json", false, "one JSON object")
+	f.StringVar(&v.target, "target", "", "target column of a table, by name or number (from 0); default: the model's, or the last")
+	f.StringArrayVar(&v.metrics, "metric", nil, words(metrics)+"; repeatable; default: chosen by the targets")
+	f.IntVar(&v.worst, "worst", 0, "list this many samples with the largest losses")
+	f.StringVarP(&v.page, "output", "o", "", "write an HTML report (.html); detection: write the detected boxes (.json)")
+	f.BoolVar(&v.perClass, "per-class", false, "print metrics per class")
+	f.StringVar(&v.confusion, "confusion", "", "draw the confusion matrix into this file (.png)")
+	f.StringVar(&v.calibration, "calibration", "", "draw the reliability diagram (confidence and accuracy) into this file (.png)")
+	f.BoolVar(&v.asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 

@@ -35,24 +35,22 @@ func newExportStep() *cobra.Command {
 	var x stepExport
 	cmd := &cobra.Command{
 		Use:   "export-step MODEL",
-		Short: "Write one training step of a model as a model, which any runtime trains with",
-		Long: `export-step writes the training step of a model as an ONNX file of standard operators: loss, gradients
-and update rule. Its inputs are a batch, the targets, the number of the step, the factor on the learning
-rate, the parameters and the state of the update rule; its outputs are the loss and, under the names of the
-inputs with .next behind them, what parameters, state and the statistics of normalizations become. A program
-of ten lines around a runtime trains with it.
+		Short: "Write one training step as an ONNX model, to train in any runtime",
+		Long: `export-step writes one training step of a model as an ONNX model of standard operators: loss, gradients and update rule. Its
+inputs are a batch, the targets, the number of the step, a factor on the learning rate, the parameters and the optimizer state; its
+outputs are the loss and, with .next appended to the names of the inputs, the new parameters, state and running statistics.
+A program of ten lines trains with it in any ONNX runtime.
 
-The file of -o with .start before .onnx is the model of the first values: it has no inputs, and its outputs
-are called as the inputs of the step.
+A second file, named like -o with .start before .onnx, computes the initial values: it has no inputs, and its outputs have the
+names of the step's inputs.
 
-The batch of the file is open, as that of the model; one that the model fixes is freed where that can be.
---freeze leaves parameters out of the update. Schedules are for the program: it feeds their factor as rate.
-Dropout draws by the input seed and the number of the step, the same as graft train does. What has no form
-in standard operators is refused by name, and nothing is written.
+The batch is symbolic if the model allows it. --freeze excludes parameters from training. A learning-rate schedule is up to the
+program, which passes the factor as the input rate. Dropout depends on the input seed and the number of the step, as in graft
+train. If something cannot be expressed in standard operators, the error names it and nothing is written.
 
---training-info writes one file: the model with the step as its training_info, the standard's own form: the loss, a
-node Gradient, and Momentum, Adam or Adagrad where the optimizer is one of them. Models with batch normalization or Dropout
-have all of the step there in standard operators. graft train --as-stored executes it.`,
+--training-info writes one file instead: the model with the step as its training_info, ONNX's own form of it, with the loss, a node
+Gradient, and Momentum, Adam or Adagrad if that is the optimizer. For models with batch normalization or Dropout it holds
+the whole step in standard operators. graft train --as-stored executes it.`,
 		Example: `  graft export-step model.onnx -o step.onnx
   graft export-step model.onnx --loss cross-entropy --optimizer adamw --clip 1 -o step.onnx
   graft export-step regression.onnx --loss mse --optimizer sgd --momentum 0.9 --lr 0.01 -o step.onnx
@@ -73,20 +71,20 @@ have all of the step there in standard operators. graft train --as-stored execut
 	x.source.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&x.loss, "loss", "cross-entropy", words(losses))
-	f.Float64Var(&x.smoothing, "label-smoothing", 0, "of cross-entropy: share of the target that is spread over all classes")
-	f.IntVar(&x.axis, "class-axis", 0, "of cross-entropy: axis of the classes in the model's output, -1 the last; default: 1")
+	f.Float64Var(&x.smoothing, "label-smoothing", 0, "cross-entropy: label smoothing, from 0 to 1")
+	f.IntVar(&x.axis, "class-axis", 0, "cross-entropy: class axis of the model's output, -1 for the last; default: 1")
 	f.StringArrayVar(&x.targets, "target", nil, `type of a target, "int64[N]"; repeatable; default: by the loss and the model's output`)
 	f.StringVar(&x.optimizer, "optimizer", "adamw", words(rules))
-	f.Float64Var(&x.settings.rate, "lr", 0, "learning rate, which the input rate is a factor on; default: the optimizer's, as PyTorch has it")
-	f.Float64Var(&x.settings.decay, "weight-decay", 0, "weight decay; default: the optimizer's, as PyTorch has it")
-	f.Float64Var(&x.settings.momentum, "momentum", 0, "of sgd and rmsprop")
-	f.Float64Var(&x.clip, "clip", 0, "gradients are scaled down to this norm; 0: they are not")
-	f.IntVar(&x.accumulate, "accumulate", 1, "batches that make one update together")
-	f.StringArrayVar(&x.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are; repeatable")
+	f.Float64Var(&x.settings.rate, "lr", 0, "learning rate, multiplied by the step's input rate; default: PyTorch's for the optimizer")
+	f.Float64Var(&x.settings.decay, "weight-decay", 0, "weight decay; default: PyTorch's for the optimizer")
+	f.Float64Var(&x.settings.momentum, "momentum", 0, "momentum of sgd and rmsprop")
+	f.Float64Var(&x.clip, "clip", 0, "clip the global norm of the gradients to this; 0: no clipping")
+	f.IntVar(&x.accumulate, "accumulate", 1, "number of batches whose gradients are accumulated for one update")
+	f.StringArrayVar(&x.freeze, "freeze", nil, "nodes or parameters that are not trained, by pattern; repeatable")
 	f.IntVar(&x.opset, "opset", 0, fmt.Sprintf("version of the operator set; default: %d, or the model's if that is later", step.DefaultOpset))
-	f.BoolVar(&x.info, "training-info", false, "write the model itself with the step as its training_info, not a model of the step")
+	f.BoolVar(&x.info, "training-info", false, "write the model with the step as its training_info, instead of the step as a model")
 	f.BoolVar(&x.asJSON, "json", false, "print inputs and outputs as JSON")
-	f.StringVarP(&x.output, "output", "o", "", "file to write the step to")
+	f.StringVarP(&x.output, "output", "o", "", "file to write the training step to")
 	return cmd
 }
 

@@ -18,10 +18,10 @@ func newExtract() *cobra.Command {
 	var x extraction
 	cmd := &cobra.Command{
 		Use:   "extract MODEL",
-		Short: "Cut a part of a model out as a model of its own",
-		Long: `extract writes the part of a model that computes the values of --to from those of --from, with
-their names as its inputs and outputs. Without --from it begins at the model's inputs, without --to
-it ends at its outputs. inspect --json lists the names of all values.`,
+		Short: "Write a part of a model as a model",
+		Long: `extract writes the part of a model that computes the values of --to from those of --from, which become
+its outputs and inputs. The default of --from is the model's inputs, of --to its outputs.
+graft inspect --json lists the names of all values.`,
 		Example: `  graft extract resnet.onnx --to features -o backbone.onnx
   graft extract model.onnx --from encoder_out --to decoder_out -o decoder.onnx`,
 		Args: oneModel,
@@ -31,9 +31,9 @@ it ends at its outputs. inspect --json lists the names of all values.`,
 	}
 	x.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&x.from, "from", nil, "value that becomes an input; repeatable; default: the inputs")
-	f.StringArrayVar(&x.to, "to", nil, "value that becomes an output; repeatable; default: the outputs")
-	f.StringVarP(&x.output, "output", "o", "", "file to write the part to")
+	f.StringArrayVar(&x.from, "from", nil, "value that becomes an input; repeatable; default: the model's inputs")
+	f.StringArrayVar(&x.to, "to", nil, "value that becomes an output; repeatable; default: the model's outputs")
+	f.StringVarP(&x.output, "output", "o", "", "file to write the extracted model to")
 	return cmd
 }
 

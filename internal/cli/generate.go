@@ -25,21 +25,19 @@ func newGenerate() *cobra.Command {
 	var x generation
 	cmd := &cobra.Command{
 		Use:   "generate MODEL",
-		Short: "Write a model as Go source: layers, functions for repeated blocks, and its weights",
-		Long: `generate writes a Go package that builds the model with graft's layers: New with initial weights, Load
-with those of weights.safetensors beside it. Blocks that the model repeats become one function with
-parameters, names come from the model's scopes, shapes stand in comments. What is no layer is written as
-the operator that it is.
+		Short: "Write a model as readable Go source, and its weights",
+		Long: `generate writes a Go package that builds the model from graft's layers: New with initial weights, Load with those of
+weights.safetensors, which is written beside it. Repeated blocks become one function with parameters, names follow the model's
+scopes, and comments show shapes. Nodes that are not a layer are written as operators.
 
-The source is meant to be changed: after a change of a size Load says which weights no longer fit and start
-afresh. Before anything is written, the model that the source builds is run beside the original on random
-inputs. What cannot be written as source is refused, with the operator and the node.
+The source is meant to be edited: after a size is changed, Load returns the weights that no longer fit and keep their initial
+values. Before anything is written, the generated model and the original are run on random inputs and compared. If something
+cannot be written as source, the error names the operator and the node.
 
---style gorgonia writes a package that needs Gorgonia alone, where all operators of the model have a form
-there, or else lists those that have none.
+--style gorgonia writes a package that needs only Gorgonia; if an operator has no form there, the error lists it.
 
-With --recipe it is the changes of a recipe (see edit --help), or of a plan that removes channels, that
-are written: a function Edit for any model that has those nodes. They are tried on MODEL first.`,
+With --recipe the changes of a recipe (see edit --help), or of a plan that removes channels, are written as a function Edit,
+for any model that has those nodes. They are tried on MODEL first.`,
 		Example: `  graft generate resnet18.onnx -o resnet --package resnet
   graft generate model.onnx -o model --batch-dim N --json
   graft generate model.onnx --recipe recipe.json -o slimmer`,
@@ -51,9 +49,9 @@ are written: a function Edit for any model that has those nodes. They are tried 
 	x.source.flags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&x.output, "output", "o", "", "folder to write the package to")
-	f.StringVar(&x.pkg, "package", "", "name of the package; default: that of the folder")
-	f.StringVar(&x.style, "style", generate.Layers, "layers: graft's; gorgonia: functions of Gorgonia, without graft at run time")
-	f.StringVar(&x.recipe, "recipe", "", "write the changes of a recipe, or the cuts of a plan, as Go instead of the model")
+	f.StringVar(&x.pkg, "package", "", "package name; default: the folder's")
+	f.StringVar(&x.style, "style", generate.Layers, "layers (graft's) or gorgonia (needs no graft at run time)")
+	f.StringVar(&x.recipe, "recipe", "", "write the changes of a recipe or plan as Go source, instead of the model")
 	f.BoolVar(&x.asJSON, "json", false, "print what was written as JSON")
 	return cmd
 }

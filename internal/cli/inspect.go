@@ -51,19 +51,16 @@ func newInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect MODEL",
 		Short: "Show a model's inputs, outputs, nodes, parameters and cost",
-		Long: `inspect prints what a model takes and gives, where it comes from, which of its operators graft
-cannot run, and a table of its nodes: shape of the first output, parameters (those that training
-would change apart) and multiply-adds. Types read float32[N,3,224,224]: a name is a dimension that
-is free, ? one that is unknown. Dimensions without a number count as 1; how the multiply-adds grow
-with each is said. Memory is that of the stored tensors, and of the values of a run: the most at a time, and all
-of them, which training keeps.
+		Long: `inspect prints a model's inputs and outputs, its producer, operators that graft cannot run, and a table of its nodes: the
+shape of the first output, parameters (trainable ones separately) and multiply-adds. In types such as float32[N,3,224,224] a name
+is a symbolic dimension and ? an unknown one. Symbolic dimensions count as 1; how the multiply-adds grow with each is printed.
+Memory is given for the stored tensors and for the values of a run: the peak, and the sum, which training keeps.
 
-Nodes whose results are known before anything runs, constants and arithmetic on shapes, are left out of the table;
---all shows them. --weights adds each parameter: whether it is trained, its range, mean, deviation and zeros.
---json has all of this, and the inputs and attributes of each node.
+Constants and shape arithmetic are omitted from the table; --all includes them. --weights lists the parameters: whether each is
+trainable, its range, mean, deviation and zeros. --json prints all of this, and the inputs and attributes of each node.
 
---svg FILE draws the graph instead: operators with the shapes of their weights, values with theirs, bodies of loops and
-branches in their nodes. Rows of nodes that repeat are drawn once, as a block with the number of times; --all draws every node.`,
+--svg FILE draws the graph instead: operators with the shapes of their weights, values with their shapes, bodies of loops and
+branches inside their nodes. Repeated sequences of nodes are drawn once, as a block with a count; --all draws every node.`,
 		Example: `  graft inspect squeezenet1.1.onnx
   graft inspect --brief model.onnx
   graft inspect --weights model.onnx
@@ -97,11 +94,11 @@ branches in their nodes. Rows of nodes that repeat are drawn once, as a block wi
 	}
 	from.flags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&asJSON, "json", false, "one JSON object")
-	f.BoolVar(&brief, "brief", false, "leave the table of nodes out")
-	f.BoolVar(&all, "all", false, "also the nodes of constants and of arithmetic on shapes")
-	f.BoolVar(&weights, "weights", false, "figures of each parameter")
-	f.StringVar(&svg, "svg", "", "draw the graph into this file, - for standard output")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	f.BoolVar(&brief, "brief", false, "omit the table of nodes")
+	f.BoolVar(&all, "all", false, "include constants and shape arithmetic")
+	f.BoolVar(&weights, "weights", false, "list the parameters with range, mean, deviation and zeros")
+	f.StringVar(&svg, "svg", "", "draw the graph into this file; - is standard output")
 	f.StringArrayVar(&from.types, "input", nil, "the same as --type")
 	_ = f.MarkHidden("input")
 	return cmd

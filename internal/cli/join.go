@@ -19,11 +19,11 @@ func newJoin() *cobra.Command {
 	var j joining
 	cmd := &cobra.Command{
 		Use:   "join FIRST SECOND",
-		Short: "Make one model of two: outputs of the first feed inputs of the second",
-		Long: `join writes one model of two: outputs of the first feed inputs of the second, as --connect says. Without
---connect outputs and inputs of the same name are connected or, where there is one of each, those. What is not
-connected stays an input or an output. Names that both have get a number behind them in the second.
-Types must fit; a model in an older operator set is rewritten for the newer one of the two.`,
+		Short: "Join two models: outputs of the first feed inputs of the second",
+		Long: `join writes two models as one: outputs of the first feed inputs of the second, as --connect says. Without --connect, outputs
+and inputs of the same name are connected or, if there is one of each, those two. Unconnected ones remain inputs and outputs. Names
+that occur in both get a number appended in the second. Types must match; a model in an older operator set is
+converted to the newer one of the two.`,
 		Example: `  graft join backbone.onnx head.onnx -o model.onnx
   graft join encoder.onnx decoder.onnx --connect encoded=memory -o model.onnx`,
 		Args: twoModels,
@@ -32,7 +32,7 @@ Types must fit; a model in an older operator set is rewritten for the newer one 
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&j.connect, "connect", nil, "OUTPUT=INPUT, an output of the first and the input of the second that it feeds; repeatable")
+	f.StringArrayVar(&j.connect, "connect", nil, "OUTPUT=INPUT, connects an output of the first model with an input of the second; repeatable")
 	f.StringVarP(&j.output, "output", "o", "", "file to write the model to")
 	return cmd
 }

@@ -23,10 +23,10 @@ func newLRFind(p *process) *cobra.Command {
 	r := rateFinding{training: training{process: p, runtime: runtimeFlags{process: p}}}
 	cmd := &cobra.Command{
 		Use:   "lr-find MODEL",
-		Short: "Find a learning rate by trying rising ones",
-		Long: `lr-find trains for some steps at rates that rise from one to the next by the same factor, and suggests one: where the loss
-falls most steeply, well below where it begins to rise. The model is not changed. Where the classes of the data are not
-the model's, it gets a new classifier first, as in train. -o draws the loss over the rate.
+		Short: "Suggest a learning rate by a range test",
+		Long: `lr-find is a learning-rate range test: it trains for --steps steps at exponentially increasing rates and suggests the one
+where the loss falls most steeply, well below the rate at which it begins to rise. The model file is not changed. If the classes
+of the data are not the model's, it gets a new classifier first, as in train. -o draws the loss over the rate.
 
 ` + dataHelp + "\n\n" + preparingHelp,
 		Example: `  graft lr-find squeezenet1.1.onnx --data flowers/ -o lr.png
@@ -49,12 +49,12 @@ the model's, it gets a new classifier first, as in train. -o draws the loss over
 	r.runtime.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&r.optimizer, "optimizer", "adamw", words(rules))
-	f.IntVar(&r.finder.Config.Batch, "batch", 32, "samples in a batch")
-	f.Float64Var(&r.finder.Min, "min", 1e-7, "the first rate")
-	f.Float64Var(&r.finder.Max, "max", 10, "the last rate")
+	f.IntVar(&r.finder.Config.Batch, "batch", 32, "batch size")
+	f.Float64Var(&r.finder.Min, "min", 1e-7, "lowest learning rate")
+	f.Float64Var(&r.finder.Max, "max", 10, "highest learning rate")
 	f.IntVar(&r.finder.Steps, "steps", 100, "number of steps")
 	f.BoolVar(&r.asJSON, "json", false, "one JSON object: rates, losses, suggestion")
-	f.StringVarP(&r.picture, "output", "o", "", "file for the picture (.png)")
+	f.StringVarP(&r.picture, "output", "o", "", "draw the loss over the learning rate into this file (.png)")
 	return cmd
 }
 

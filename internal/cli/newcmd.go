@@ -33,17 +33,17 @@ func newNew() *cobra.Command {
 	var c creation
 	cmd := &cobra.Command{
 		Use:   "new KIND",
-		Short: "Make a network to start from: " + strings.Join(slices.Sorted(maps.Keys(networks)), ", "),
-		Long: `new writes a network with random weights, to be trained by train. --input is the shape of one sample, without the batch:
+		Short: "Create an untrained network: " + strings.Join(slices.Sorted(maps.Keys(networks)), ", "),
+		Long: `new writes an untrained network with random weights. --input is the shape of one sample, without the batch:
 
   mlp          fully connected layers; --input 20 for 20 numbers
   cnn          convolutions in three stages with BatchNormalization; --input 3,32,32 (channels, height, width)
   resnet       residual blocks of convolutions in four stages; --input 3,224,224 or smaller
-  lstm         a bidirectional LSTM over time; --input 50,8 (steps, numbers of each) or, with --vocabulary, 50 (steps)
-  transformer  an encoder with learned positions; as lstm
+  lstm         a bidirectional LSTM; --input 50,8 (steps, numbers per step) or, with --vocabulary, 50 (steps)
+  transformer  an encoder with learned positions; --input as for lstm
 
-With --classes the network gives that many scores, otherwise --outputs numbers. For tables train --new tabular makes a network
-that fits the columns.`,
+With --classes the network outputs that many scores, otherwise --outputs numbers. For tables, graft train --new tabular creates a
+network that fits the columns.`,
 		Example: `  graft new cnn --input 1,28,28 --classes 10 -o digits.onnx
   graft new mlp --input 13 --hidden 64,32 -o houses.onnx
   graft new transformer --input 128 --vocabulary 30000 --mask --classes 2 -o reviews.onnx`,
@@ -56,16 +56,16 @@ that fits the columns.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.input, "input", "", "shape of one sample: 20, or 3,32,32")
-	f.IntVar(&c.classes, "classes", 0, "classes to tell apart; 0: --outputs numbers")
-	f.IntVar(&c.outputs, "outputs", 1, "numbers to answer with, where there are no classes")
-	f.StringVar(&c.hidden, "hidden", "128,64", "of mlp: units of the layers")
-	f.IntVar(&c.width, "width", 32, "channels of the first stage; units of lstm, a multiple of 4 of transformer")
-	f.IntVar(&c.depth, "depth", 2, "blocks in a stage; layers of lstm and transformer")
-	f.IntVar(&c.vocabulary, "vocabulary", 0, "of lstm and transformer: how many different tokens there are; 0: the input is numbers")
-	f.BoolVar(&c.masked, "mask", false, "of transformer with --vocabulary: texts of any length up to --input; inputs input_ids and attention_mask")
-	f.BoolVar(&c.perToken, "per-token", false, "of transformer with --mask: scores for each token, where words have classes of their own")
-	f.Float64Var(&c.dropout, "dropout", 0.1, "share of the units that training leaves out before the last layer")
-	f.Uint64Var(&c.seed, "seed", 0, "what the weights are drawn from")
+	f.IntVar(&c.classes, "classes", 0, "number of classes; 0: regression with --outputs numbers")
+	f.IntVar(&c.outputs, "outputs", 1, "number of outputs without --classes")
+	f.StringVar(&c.hidden, "hidden", "128,64", "mlp: units of each hidden layer")
+	f.IntVar(&c.width, "width", 32, "channels of the first stage; lstm: units; transformer: model dimension, a multiple of 4")
+	f.IntVar(&c.depth, "depth", 2, "blocks per stage; lstm and transformer: layers")
+	f.IntVar(&c.vocabulary, "vocabulary", 0, "lstm and transformer: vocabulary size; 0: the input is numbers")
+	f.BoolVar(&c.masked, "mask", false, "transformer with --vocabulary: texts of any length up to --input, with inputs input_ids and attention_mask")
+	f.BoolVar(&c.perToken, "per-token", false, "transformer with --mask: scores for each token, for token classification")
+	f.Float64Var(&c.dropout, "dropout", 0.1, "dropout probability before the last layer")
+	f.Uint64Var(&c.seed, "seed", 0, "seed of the weights")
 	f.StringVarP(&c.output, "output", "o", "", "file to write the network to")
 	return cmd
 }

@@ -24,7 +24,7 @@ func saveModel(path string, g *nn.Graph) error { return saver.Save(path, g) }
 type storage struct{ weights string }
 
 func (s *storage) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.weights, "store", "", "type that weights are stored in: float16 or bfloat16 halves a file of float32, which is computed in as before; default: as they are")
+	cmd.Flags().StringVar(&s.weights, "store", "", "type to store weights in: float16 or bfloat16 halves the file, the model still computes in float32; default: unchanged")
 }
 
 var storedTypes = map[string]dtype.DType{"": 0, "float32": dtype.Float32, "float64": dtype.Float64, "float16": dtype.Float16, "bfloat16": dtype.BFloat16}

@@ -34,19 +34,20 @@ func newPredict(process *process) *cobra.Command {
 	p := prediction{runtime: runtimeFlags{process: process}}
 	cmd := &cobra.Command{
 		Use:   "predict MODEL DATA…",
-		Short: "Answer for pictures, tables or arrays: labels, probabilities, measurements, pictures",
-		Long: `predict runs a model over data without targets and prints an answer for each sample.
+		Short: "Predict labels, probabilities, numbers or masks for pictures, tables, texts or arrays",
+		Long: `predict runs a model on data without targets and prints a prediction for each sample.
 
-DATA is a picture, a folder of pictures (with all folders in it), a table (.csv, .tsv), a NumPy archive with arrays by the names of
-the model's inputs (.npz) or one array (.npy), JSON lines with an object each (.jsonl; keys are the names of inputs or
-columns), a file with a word on each line (.conll, .conllu, .bio, .iob), or - for a table or JSON lines on standard input. Pictures, also those in arrays of bytes, and columns are prepared as the model's metadata say, which train wrote.
+DATA is a picture, a folder of pictures (searched recursively), a table (.csv, .tsv), a NumPy archive with arrays named after the
+model's inputs (.npz), one array (.npy), JSON lines (.jsonl; keys are the names of inputs or columns), a file with a word on each
+line (.conll, .conllu, .bio, .iob), or - for a table or JSON lines on standard input. Pictures, also those in arrays of bytes,
+columns and texts are preprocessed as the model's metadata say, which train wrote.
 
-Scores of classes become labels with probabilities, for each word where words were trained on; one score of a model for yes and no becomes a probability; what was
-trained on measurements comes in the target's own unit. Masks and pictures that a model gives are written
-as PNG into the folder of --output, as are, with --explain, maps of what an answer rests on, over the picture as the model saw it and
-beside it: gradients (how the pixels' change would change the score) or cam (Grad-CAM over the last convolution).
+Class scores become labels with probabilities, per word for models of words; the single score of a binary classifier becomes a
+probability; numbers are in the unit of the target. Masks and pictures that a model outputs are written as PNG files to the
+folder of --output. --explain writes saliency maps there: gradients (of the score with respect to the pixels) or cam
+(Grad-CAM over the last convolution).
 
-A table, or with --csv a file of commas, has the raw columns of the data first; --json is an object for each sample:
+Tables begin with the columns of the data; --csv prints comma-separated values; --json prints an object per sample:
 {"sample":"a.jpg","label":"rose","probability":0.93,"top":[…]} or {"sample":"3","value":12.5}.`,
 		Example: `  graft predict flowers.onnx photos/ --top 3
   graft predict houses.onnx new.csv --csv > answers.csv
@@ -72,13 +73,13 @@ A table, or with --csv a file of commas, has the raw columns of the data first; 
 	p.textFlags(cmd)
 	p.runtime.flags(cmd)
 	f := cmd.Flags()
-	f.IntVar(&p.top, "top", 3, "classes to list for each sample, the most likely first")
-	f.BoolVar(&p.asJSON, "json", false, "one JSON object for each sample")
-	f.BoolVar(&p.asCSV, "csv", false, "comma-separated values: the raw columns, then the answer")
+	f.IntVar(&p.top, "top", 3, "number of classes to list for each sample")
+	f.BoolVar(&p.asJSON, "json", false, "print one JSON object for each sample")
+	f.BoolVar(&p.asCSV, "csv", false, "print comma-separated values: the input columns, then the predictions")
 	f.StringVarP(&p.output, "output", "o", "", "folder for masks, pictures and maps")
-	f.StringVar(&p.explain, "explain", "", "maps of what the answer rests on: gradients or cam")
-	f.StringVar(&p.as, "as", "", "what the answers are: classes, values, mask, picture or arrays; default: found out")
-	f.IntVar(&p.batchSize, "batch", 32, "samples at a time, where the model leaves it open")
+	f.StringVar(&p.explain, "explain", "", "write saliency maps: gradients or cam (Grad-CAM)")
+	f.StringVar(&p.as, "as", "", "kind of the outputs: classes, values, mask, picture or arrays; default: detected")
+	f.IntVar(&p.batchSize, "batch", 32, "batch size, if the model leaves it open")
 	return cmd
 }
 

@@ -19,11 +19,11 @@ import (
 )
 
 // preparingHelp says how pictures are prepared; it is part of the help of every command that has the flags.
-const preparingHelp = `How a model wants its pictures is read from its metadata; where they do not say, the usual ways are tried on
-some of the pictures, and what fits best is taken, printed and, by train, stored. --preset settles it; --mean, --std,
---range, --bgr, --size and --crop change single settings: a number of the input is (range·p − mean)/std, where p is the
-pixel from 0, black, to 1, white. Means and deviations are one for all or one each for red, green and blue.
-Of arrays and tables that are not pictures, --mean, --std and --range prepare the numbers as they are.`
+const preparingHelp = `The preprocessing of pictures is read from the model's metadata. If they have none, common presets are tried on some of the
+pictures; the best one is used and printed, and train stores it in the model. --preset chooses one; --mean, --std, --range,
+--bgr, --size and --crop change single settings: input = (range·p − mean)/std, where p is the pixel from 0 (black) to 1
+(white). --mean and --std take one number, or three for red, green and blue. For arrays and tables that are not pictures,
+--mean, --std and --range apply to the numbers as they are.`
 
 // preparing holds the flags that say how pictures, or numbers, become a model's input.
 type preparing struct {
@@ -40,13 +40,13 @@ type preparing struct {
 func (p *preparing) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	p.given = f
-	f.StringVar(&p.preset, "preset", "", "how pictures are prepared: "+strings.Join(presetNames(), ", ")+"; default: as the metadata say, or measured")
-	f.Float64SliceVar(&p.mean, "mean", nil, "what is taken off the pixels, after --range: one number, or one each for red, green and blue")
-	f.Float64SliceVar(&p.std, "std", nil, "what they are then divided by, likewise")
-	f.Float64Var(&p.white, "range", 1, "what white is: 1 or 255")
-	f.BoolVar(&p.bgr, "bgr", false, "channels are blue, green, red; --bgr=false: red, green, blue")
-	f.StringVar(&p.size, "size", "", "size of the pictures where the model leaves it open: 224, or HEIGHTxWIDTH")
-	f.Float64Var(&p.crop, "crop", 0.875, "share of a picture's shorter side that is looked at")
+	f.StringVar(&p.preset, "preset", "", "preprocessing of pictures: "+strings.Join(presetNames(), ", ")+"; default: the model's metadata, or estimated")
+	f.Float64SliceVar(&p.mean, "mean", nil, "mean to subtract from pixels scaled to --range: one number, or three for red, green and blue")
+	f.Float64SliceVar(&p.std, "std", nil, "standard deviation to divide by: one number, or three for red, green and blue")
+	f.Float64Var(&p.white, "range", 1, "value of a white pixel: 1 or 255")
+	f.BoolVar(&p.bgr, "bgr", false, "channel order is blue, green, red; --bgr=false: red, green, blue")
+	f.StringVar(&p.size, "size", "", "picture size if the model leaves it open: 224, or HEIGHTxWIDTH")
+	f.Float64Var(&p.crop, "crop", 0.875, "fraction of the shorter side that the center crop keeps")
 }
 
 // presetNames are the words that --preset takes.

@@ -33,20 +33,19 @@ func newPrune() *cobra.Command {
 	var p pruning
 	cmd := &cobra.Command{
 		Use:   "prune MODEL",
-		Short: "Take away the channels, heads and hidden units that matter least",
-		Long: `prune removes whole channels, attention heads and hidden units with everything that hangs together
-with them, so that the model that is written is smaller and faster everywhere.
+		Short: "Remove the least important channels, attention heads and hidden units",
+		Long: `prune removes whole channels, attention heads and hidden units, and everything that depends on them, so that the model is
+smaller and faster in every runtime.
 
---target says what stays: macs=0.5, params=0.5, channels=0.7 or time=0.6, measured here; several
-may be joined by commas. --criterion says what matters least; some criteria read gradients, which
-need --data. With --iterations the target is reached in rounds, each followed by --finetune-epochs
-on the data, with the settings of train: --lr, --optimizer, --schedule and the others. A table says of each layer
-what it was and what it is, and at the end how good the model was after each round.
+--target is the fraction to keep: macs=0.5, params=0.5, channels=0.7 or time=0.6 (measured on this machine); several are joined by
+commas. --criterion ranks the channels; criteria that use gradients or activations need --data. With --iterations the target is
+reached in rounds, each followed by --finetune-epochs of training with the settings of train (--lr, --optimizer, --schedule and
+others). A table shows each layer before and after and, at the end, the metrics after each round.
 
 ` + dataHelp + `
 
-The plan is written by --plan as JSON: every index removed from every initializer; --details prints it.
---replay applies such a file instead of choosing anew.`,
+--plan writes the plan as JSON: every index removed from every initializer; --details prints it. --replay applies such a plan
+instead of choosing channels.`,
 		Example: `  graft prune model.onnx --target macs=0.5 -o small.onnx
   graft prune model.onnx --target params=0.6 --criterion lamp --ignore 'head*' --round-to 8 --dry-run
   graft prune model.onnx --target macs=0.5 --criterion taylor --data flowers/ --iterations 3 --finetune-epochs 2 --lr 1e-4 -o small.onnx
@@ -64,21 +63,21 @@ The plan is written by --plan as JSON: every index removed from every initialize
 	p.divideFlags(cmd)
 	p.fitFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&p.details, "details", false, "print what is removed of each parameter in place of the table")
-	f.StringSliceVar(&p.stays, "target", []string{"macs=0.5"}, "share that stays: macs=, params=, channels= or time=")
-	f.StringVar(&p.criterion, "criterion", "l2", words(criteria)+", or with --data "+words(gradientCriteria))
-	f.IntVar(&p.iterations, "iterations", 1, "rounds in which the target is reached")
+	f.BoolVar(&p.details, "details", false, "print what is removed from each parameter, instead of the table")
+	f.StringSliceVar(&p.stays, "target", []string{"macs=0.5"}, "fraction to keep: macs=, params=, channels= or time=")
+	f.StringVar(&p.criterion, "criterion", "l2", words(criteria)+"; with --data also "+words(gradientCriteria))
+	f.IntVar(&p.iterations, "iterations", 1, "number of rounds to reach the target in")
 	f.IntVar(&p.config.Epochs, "finetune-epochs", 0, "epochs of fine-tuning after each round")
-	f.IntVar(&p.config.Batch, "batch", 32, "samples in a batch")
-	f.IntVar(&p.scoreBatches, "score-batches", 64, "batches that taylor, activation and hessian read in each round; 0: all")
-	f.StringArrayVar(&p.ignore, "ignore", nil, "glob of nodes whose outputs keep their channels; repeatable")
-	f.IntVar(&p.roundTo, "round-to", 0, "make what stays a multiple of this")
-	f.Float64Var(&p.most, "most", 0, "largest share of a layer that may go; 0: all but one channel")
-	f.BoolVar(&p.perLayer, "per-layer", false, "take the same share of every layer")
-	f.BoolVar(&p.normalized, "normalized-axes", false, "also cut axes that a normalization runs over")
+	f.IntVar(&p.config.Batch, "batch", 32, "batch size")
+	f.IntVar(&p.scoreBatches, "score-batches", 64, "batches read in each round by criteria that use data; 0: all")
+	f.StringArrayVar(&p.ignore, "ignore", nil, "nodes whose output channels are kept, by pattern; repeatable")
+	f.IntVar(&p.roundTo, "round-to", 0, "make the numbers of remaining channels multiples of this")
+	f.Float64Var(&p.most, "most", 0, "largest fraction of a layer that may be removed; 0: all but one channel")
+	f.BoolVar(&p.perLayer, "per-layer", false, "remove the same fraction from every layer")
+	f.BoolVar(&p.normalized, "normalized-axes", false, "also prune axes that a layer or group normalization reduces over")
 	f.StringVar(&p.plan, "plan", "", "file to write the plan to, as JSON")
-	f.StringVar(&p.replay, "replay", "", "plan to apply instead of choosing")
-	f.BoolVar(&p.dryRun, "dry-run", false, "plan only")
+	f.StringVar(&p.replay, "replay", "", "apply this plan instead of choosing channels")
+	f.BoolVar(&p.dryRun, "dry-run", false, "print the plan, and write nothing")
 	f.BoolVar(&p.asJSON, "json", false, "print plans as JSON")
 	f.StringVarP(&p.output, "output", "o", "", "file to write the pruned model to")
 	return cmd

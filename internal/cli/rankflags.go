@@ -17,9 +17,9 @@ type rankFlags struct {
 
 func (r *rankFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.reduceIn, "reduce-in", "float32", "of several processes: what gradients are sent in: float32, float16 or bfloat16")
-	f.BoolVar(&r.shardState, "shard-state", false, "of several processes: each keeps the optimizer's state of a part of the parameters")
-	f.BoolVar(&r.syncNorm, "sync-batchnorm", false, "of several processes: BatchNormalization takes the statistics of the samples of all")
+	f.StringVar(&r.reduceIn, "reduce-in", "float32", "several processes: type to exchange gradients in: float32, float16 or bfloat16")
+	f.BoolVar(&r.shardState, "shard-state", false, "several processes: each keeps the optimizer state of some parameters only")
+	f.BoolVar(&r.syncNorm, "sync-batchnorm", false, "several processes: BatchNormalization uses the statistics of the samples of all")
 }
 
 // settle passes the flags on to the configuration of a run that c joins to others; nil: there are none.

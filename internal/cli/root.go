@@ -20,13 +20,12 @@ func newRoot() *cobra.Command { return newProcess(Options{}).root() }
 func (p *process) commands() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "graft",
-		Short: "Bring ONNX models to life: run, change, train and verify them",
-		Long: `graft reads ONNX models, runs, trains, changes and checks them, in pure Go.
+		Short: "Run, change, train and verify ONNX models",
+		Long: `graft runs, trains, changes and checks ONNX models, in pure Go.
 
-A .onnx file becomes a graph of layers that Go programs can change, train and write back out;
-this command does the everyday part of that without a program.
+The packages of graft do the same, and more, in Go programs.
 
-It exits with 0 when all went well, 1 when something failed, 130 when it was interrupted.`,
+Exit status: 0 for success, 1 for a failure, 130 for an interruption (ctrl-C).`,
 		Example: `  graft demo
   graft inspect model.onnx
   graft run model.onnx --input image=cat.jpg
@@ -36,7 +35,7 @@ It exits with 0 when all went well, 1 when something failed, 130 when it was int
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(flagWords)
-	memory := root.PersistentFlags().String("memory", "", "most memory to use, 4GB or 500MB; default four fifths of what the machine or container has")
+	memory := root.PersistentFlags().String("memory", "", "memory limit, 4GB or 500MB; default: four fifths of what the machine or container has")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		n, err := bytesOf(*memory)
 		if err != nil {

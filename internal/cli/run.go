@@ -38,16 +38,15 @@ func newRun(p *process) *cobra.Command {
 	r := runner{runtime: runtimeFlags{process: p}}
 	cmd := &cobra.Command{
 		Use:   "run MODEL",
-		Short: "Run a model on files and show or store what comes out",
-		Long: `Each --input names an input and a file with its value: an array (.npy), one of several arrays by the
-input's name (.npz), a serialized tensor (.pb), or a picture (.png, .jpg, .gif, …) where the input
-looks like one, [N, channels, height, width] or [N, height, width, channels]. With a single input
-the name may be left out.
+		Short: "Run a model on input files and print or store its outputs",
+		Long: `Each --input is NAME=FILE: an array (.npy), an archive with an array named after the input (.npz), a serialized tensor (.pb), or
+a picture (.png, .jpg, .gif, …) if the input has the shape of one, [N, channels, height, width] or [N, height, width, channels].
+With a single input the name may be omitted.
 
 ` + preparingHelp + `
 
-The outputs' names, types and first elements are printed; --output DIR stores them, as tensors in
-the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
+The names, types and first elements of the outputs are printed; --output DIR writes them as tensors in the layout of ONNX's test
+cases (output_0.pb …) or, with --npy, as arrays.`,
 		Example: `  graft run squeezenet1.1.onnx --input data_0=cat.jpg
   graft run model.onnx --input ids=ids.npy --input mask=mask.npy --output results/
   graft run model.onnx --input x.pb --testcase report/
@@ -74,12 +73,12 @@ the layout of ONNX's test cases (output_0.pb …) or with --npy as arrays.`,
 	r.preparing.flags(cmd)
 	r.runtime.flags(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&r.inputs, "input", nil, "NAME=FILE, value of an input; repeatable")
-	f.StringArrayVar(&r.want, "want", nil, "name of a value to compute, an inner one too; repeatable; default: the outputs")
-	f.StringVarP(&r.output, "output", "o", "", "folder to store the outputs in")
-	f.StringVar(&r.testcase, "testcase", "", "folder to record model, inputs and outputs in, as a test case that graft verify runs")
-	f.BoolVar(&r.npy, "npy", false, "store outputs as .npy arrays, by name")
-	f.BoolVar(&r.asJSON, "json", false, "one JSON object per output: name, type, shape, data")
+	f.StringArrayVar(&r.inputs, "input", nil, "NAME=FILE, the value of an input; repeatable")
+	f.StringArrayVar(&r.want, "want", nil, "value to compute, by name, intermediate ones included; repeatable; default: the outputs")
+	f.StringVarP(&r.output, "output", "o", "", "folder to write the outputs to")
+	f.StringVar(&r.testcase, "testcase", "", "folder to record model, inputs and outputs in, as a test case for graft verify")
+	f.BoolVar(&r.npy, "npy", false, "write outputs as NAME.npy")
+	f.BoolVar(&r.asJSON, "json", false, "print one JSON object per output: name, type, shape, data")
 	return cmd
 }
 

@@ -39,10 +39,10 @@ const engine = "graft"
 
 func (r *runtimeFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.name, "runtime", engine, "what computes: graft's own engine, or ort, ONNX Runtime, in the command graft-ort")
-	f.StringVar(&r.Provider, "provider", "cpu", "of --runtime ort: execution provider: cpu, cuda, tensorrt, rocm, coreml, …")
-	f.IntVar(&r.Device, "device", 0, "of --runtime ort: number of the device")
-	f.IntVar(&r.Threads, "runtime-threads", 0, "of --runtime ort: threads on the CPU; 0: its cores")
+	f.StringVar(&r.name, "runtime", engine, "runtime: graft (its own engine), or ort (ONNX Runtime; needs the command graft-ort)")
+	f.StringVar(&r.Provider, "provider", "cpu", "with --runtime ort: execution provider: cpu, cuda, tensorrt, rocm, coreml, …")
+	f.IntVar(&r.Device, "device", 0, "with --runtime ort: device number")
+	f.IntVar(&r.Threads, "runtime-threads", 0, "with --runtime ort: CPU threads; 0: all cores")
 }
 
 // open makes the runtime; nil: it is graft's engine.

@@ -39,13 +39,13 @@ func newServe() *cobra.Command {
 	var s service
 	cmd := &cobra.Command{
 		Use:   "serve MODEL",
-		Short: "Answer over HTTP: JSON, pictures, and the KServe v2 protocol",
-		Long: `serve answers requests for a model until it is interrupted; those that wait are finished then.
+		Short: "Serve a model over HTTP: JSON, pictures, and the KServe v2 protocol",
+		Long: `serve answers HTTP requests until it is interrupted; requests in progress are finished first.
 
 POST /predict takes a picture (Content-Type: image/…), a JSON object, a list of objects, or {"samples":[…]}; keys are the names
-of columns or inputs. It answers as predict --json does, with the same preparation. POST /v2/models/NAME/infer, GET
-/v2/models/NAME, /v2/health/live and /v2/health/ready are KServe's open inference protocol, version 2, over the inputs that the
-file has; GET /metrics has counters for Prometheus. Requests that come within --wait run as one batch.`,
+of columns or inputs. The answer and the preprocessing are those of predict --json. POST /v2/models/NAME/infer, GET
+/v2/models/NAME, /v2/health/live and /v2/health/ready are the open inference protocol, version 2 (KServe), on the inputs of the
+file. GET /metrics has counters for Prometheus. Requests that arrive within --wait run as one batch.`,
 		Example: `  graft serve flowers.onnx --listen localhost:8080
   curl --data-binary @rose.jpg -H 'Content-Type: image/jpeg' localhost:8080/predict
   curl -d '{"area":120,"city":"Rome"}' localhost:8080/predict`,
@@ -58,17 +58,17 @@ file has; GET /metrics has counters for Prometheus. Requests that come within --
 	s.preparing.flags(cmd)
 	s.textFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&s.address, "listen", "localhost:8080", "address and port; :8080 is every address of this machine, :0 a free port")
-	f.StringVar(&s.name, "name", "", "the model's name in the protocol; default: that of the file")
-	f.IntVar(&s.top, "top", 3, "classes to list in an answer")
-	f.IntVar(&s.batchSize, "batch", 32, "samples that run together at most")
-	f.DurationVar(&s.wait, "wait", 2*time.Millisecond, "how long a request waits for others to run with")
-	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "after which a request is given up")
-	f.IntVar(&s.queue, "queue", 256, "requests that may wait; more are refused with 503")
-	f.Int64Var(&s.body, "max-body", 32<<20, "bytes of a request at most")
-	f.StringVar(&s.data, "data", "", "pictures, a folder or a file, on which their preparation is measured where the model's metadata do not say it")
-	f.Lookup("preset").Usage = strings.Replace(f.Lookup("preset").Usage, "or measured", "or measured on --data", 1)
-	f.StringVar(&s.as, "as", "", "what the answers are: classes, values or arrays; default: found out")
+	f.StringVar(&s.address, "listen", "localhost:8080", "address and port to listen on; :8080 is all interfaces, port 0 a free one")
+	f.StringVar(&s.name, "name", "", "the model's name in URLs; default: the file's")
+	f.IntVar(&s.top, "top", 3, "number of classes in a response")
+	f.IntVar(&s.batchSize, "batch", 32, "largest batch")
+	f.DurationVar(&s.wait, "wait", 2*time.Millisecond, "how long a request waits for others to form a batch")
+	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "time limit of a request")
+	f.IntVar(&s.queue, "queue", 256, "requests that may wait; further ones get status 503")
+	f.Int64Var(&s.body, "max-body", 32<<20, "largest request body, in bytes")
+	f.StringVar(&s.data, "data", "", "folder or file of pictures to estimate the preprocessing from, if the model's metadata have none")
+	f.Lookup("preset").Usage = strings.Replace(f.Lookup("preset").Usage, "or estimated", "or estimated from --data", 1)
+	f.StringVar(&s.as, "as", "", "kind of the outputs: classes, values or arrays; default: detected")
 	return cmd
 }
 

@@ -18,8 +18,8 @@ type source struct {
 // flags adds them to a command.
 func (s *source) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.batch, "batch-dim", "", "name for the first dimension of inputs where the file fixes it, such as N: frees the batch")
-	f.StringArrayVar(&s.types, "type", nil, `another type for an input, "NAME float32[N,3,224,224]"; repeatable`)
+	f.StringVar(&s.batch, "batch-dim", "", "name of the batch dimension, N for example; makes a fixed batch size symbolic")
+	f.StringArrayVar(&s.types, "type", nil, `change the type of an input, "NAME float32[N,3,224,224]"; repeatable`)
 }
 
 func (s source) load(path string) (*nn.Graph, error) {

@@ -17,14 +17,14 @@ func newStrip() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "strip PATH",
-		Short: "Take the data of large tensors out of a model or a test case, to make it small",
-		Long: `Strip replaces the data of every tensor of more than --over elements by their average and variance.
-Names, shapes and types stay, so that the model can be inspected and edited, and attached to a bug
-report: 98 MB become some 64 KB. graft unstrip fills the tensors with random numbers of the same
-average and variance.
+		Short: "Remove the data of large tensors from a model or test case, to make it small",
+		Long: `strip replaces the data of every tensor with more than --over elements by their mean and variance.
+Names, shapes and types are kept, so that the model can be inspected and edited, and attached to a
+bug report: 98 MB become some 64 KB. graft unstrip fills such tensors with random numbers of the same
+mean and variance.
 
-PATH is a model (.onnx), a value (.pb) or a folder with test cases, of which the models and the
-values are stripped and meta.json is told so. Without -o the files are replaced.`,
+PATH is a model (.onnx), a value (.pb), or a folder with test cases, whose models, values and
+meta.json are changed. Without -o the files are replaced.`,
 		Example: `  graft strip resnet50.onnx -o small.onnx
   graft strip --over 500 testcase/`,
 		Args: onePath,
@@ -41,8 +41,8 @@ values are stripped and meta.json is told so. Without -o the files are replaced.
 	}
 	f := cmd.Flags()
 	f.StringVarP(&out, "output", "o", "", "file or folder to write (default: PATH itself)")
-	f.IntVar(&s.Over, "over", s.Over, "strip tensors of more elements than this")
-	f.BoolVar(&s.Constants, "constants", false, "also tensors in attributes, those of Constant nodes")
+	f.IntVar(&s.Over, "over", s.Over, "strip tensors with more elements than this")
+	f.BoolVar(&s.Constants, "constants", false, "also strip tensors in attributes, such as those of Constant nodes")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
@@ -53,10 +53,10 @@ func newUnstrip() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "unstrip PATH",
-		Short: "Fill tensors whose data were stripped with random numbers",
-		Long: `Unstrip fills each stripped tensor from a normal distribution with the average and variance that
-graft strip, or pytorch-pfn-extras, kept of its data, so that the model runs again. What it computes
-is not what it computed.
+		Short: "Fill stripped tensors with random numbers",
+		Long: `unstrip fills each stripped tensor from a normal distribution with the mean and variance that
+graft strip, or pytorch-pfn-extras, recorded, so that the model runs again. Its results are not
+those of the original model.
 
 PATH is a model (.onnx), a value (.pb) or a folder with test cases. Without -o the files are replaced.`,
 		Example: `  graft unstrip small.onnx -o random.onnx
@@ -68,7 +68,7 @@ PATH is a model (.onnx), a value (.pb) or a folder with test cases. Without -o t
 	}
 	f := cmd.Flags()
 	f.StringVarP(&out, "output", "o", "", "file or folder to write (default: PATH itself)")
-	f.Uint64Var(&u.Seed, "seed", 0, "what the numbers are drawn from")
+	f.Uint64Var(&u.Seed, "seed", 0, "seed of the random numbers")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }

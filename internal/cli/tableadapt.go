@@ -18,9 +18,9 @@ import (
 // tableFlags adds those that say which column is the target, and how a table is prepared.
 func (t *training) tableFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&t.target, "target", "", "a table's column with the target: its name, or its number from 0; default: the last")
-	f.StringVar(&t.scale, "scale", "", "of a table's numbers: standard, quantile or none; default: standard, and none for a model that knows such numbers")
-	f.StringVar(&t.fresh, "new", "", "begin with a new network in place of MODEL: tabular")
+	f.StringVar(&t.target, "target", "", "target column of a table, by name or number (from 0); default: the last")
+	f.StringVar(&t.scale, "scale", "", "scaling of a table's numbers: standard, quantile or none; default: standard, or none for a model trained on such numbers")
+	f.StringVar(&t.fresh, "new", "", "create a network instead of reading MODEL: tabular")
 }
 
 // begin trains a network that is made for the data.

@@ -29,11 +29,11 @@ type tabular struct {
 // readFlags adds those that say how a table is read.
 func (t *tabular) readFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&t.task, "task", "auto", "what a table's target asks for: classes, regression or auto")
-	f.StringVar(&t.columns, "column", "", "kinds of a table's columns, NAME=KIND,…: number, category, date or ignore; default: found out")
-	f.StringVar(&t.separator, "separator", "", `between a table's columns: "," ";" "|" or tab; default: found out`)
-	f.StringVar(&t.decimal, "decimal", "", `mark in a table's numbers, "." or ","; default: found out`)
-	f.StringVar(&t.header, "header", "auto", "whether a table's first line has names: yes, no or auto")
+	f.StringVar(&t.task, "task", "auto", "task of a table's target: classes, regression or auto")
+	f.StringVar(&t.columns, "column", "", "kinds of table columns, NAME=KIND,…: number, category, date or ignore; default: detected")
+	f.StringVar(&t.separator, "separator", "", `column separator of a table: "," ";" "|" or tab; default: detected`)
+	f.StringVar(&t.decimal, "decimal", "", `decimal mark in a table's numbers, "." or ","; default: detected`)
+	f.StringVar(&t.header, "header", "auto", "whether a table's first line is a header: yes, no or auto")
 }
 
 // isTable reports whether a path is that of a table.

@@ -34,17 +34,17 @@ func newTestcase() *cobra.Command {
 	var c testcase
 	cmd := &cobra.Command{
 		Use:   "testcase MODEL",
-		Short: "Write a model, inputs and what it computes from them as an ONNX test case",
-		Long: `Testcase runs a model and writes DIR/model.onnx, DIR/meta.json and, for each set of inputs,
+		Short: "Write an ONNX test case: the model, inputs, outputs and gradients",
+		Long: `testcase runs a model and writes DIR/model.onnx, DIR/meta.json and, for each set of inputs,
 DIR/test_data_set_K with input_N.pb and output_N.pb: the layout of ONNX's backend tests, which
-graft verify and other runtimes' tests read. Inputs that the model does not use are left out.
+graft verify and other runtimes read. Inputs that the model does not use are omitted.
 
-The inputs are files, as for graft run, or with --random K data sets of random numbers. --dims gives
-the sizes of open dimensions, which are 1 otherwise. --gradients adds gradient_input_N.pb, the
-gradients that the outputs get (ones, or --out-grad), and gradient_N.pb, those of the parameters.
-With --train the model is in training mode: it normalizes by statistics of the batch, and drops.
+The inputs are files, as for graft run, or --random K data sets of random numbers; --dims sets
+symbolic dimensions, which are 1 otherwise. --gradients adds gradient_input_N.pb, the gradients
+of the outputs to start from (ones, or --out-grad), and gradient_N.pb, those of the parameters.
+With --train the model is in training mode, with batch statistics and dropout.
 
-A DIR that is there is written over; --keep-model leaves its model.onnx and adds data sets.`,
+An existing DIR is replaced; --keep-model keeps its model.onnx and adds data sets.`,
 		Example: `  graft testcase model.onnx --input x=x.npy -o case/
   graft testcase model.onnx --random 3 --dims N=4,T=7 --seed 1 --gradients -o case/
   graft testcase large.onnx --random 1 --strip -o report/`,
@@ -64,21 +64,21 @@ A DIR that is there is written over; --keep-model leaves its model.onnx and adds
 	}
 	c.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&c.inputs, "input", nil, "NAME=FILE, value of an input; repeatable")
-	f.IntVar(&c.random, "random", 0, "number of data sets with random inputs, in place of --input")
-	f.StringToIntVar(&c.dims, "dims", nil, "sizes of open dimensions for --random, N=4,T=7 (default 1 each)")
-	f.Uint64Var(&c.seed, "seed", 0, "what random inputs are drawn from")
-	f.StringVarP(&c.dir, "output", "o", "", "folder to write")
-	f.BoolVar(&c.gradients, "gradients", false, "also write gradients of the parameters")
-	f.StringArrayVar(&c.outGrad, "out-grad", nil, "NAME=FILE, the gradient an output gets (.npy or .pb); repeatable; implies --gradients")
-	f.BoolVar(&c.Train, "train", false, "in training mode: batch statistics and dropout are on, in the model that is written too")
-	f.BoolVar(&c.KeepModel, "keep-model", false, "leave a model.onnx that is there, add data sets")
-	f.IntVar(&c.strip, "strip", onnxio.DefaultStripOver, "strip tensors of more elements than this")
+	f.StringArrayVar(&c.inputs, "input", nil, "NAME=FILE, the value of an input; repeatable")
+	f.IntVar(&c.random, "random", 0, "number of data sets with random inputs, instead of --input")
+	f.StringToIntVar(&c.dims, "dims", nil, "sizes of symbolic dimensions for --random, N=4,T=7 (default: 1 each)")
+	f.Uint64Var(&c.seed, "seed", 0, "seed of random inputs")
+	f.StringVarP(&c.dir, "output", "o", "", "folder to write the test case to")
+	f.BoolVar(&c.gradients, "gradients", false, "also write the gradients of the parameters")
+	f.StringArrayVar(&c.outGrad, "out-grad", nil, "NAME=FILE, the gradient of an output to start from (.npy or .pb); repeatable; implies --gradients")
+	f.BoolVar(&c.Train, "train", false, "training mode, with batch statistics and dropout, also in the model that is written")
+	f.BoolVar(&c.KeepModel, "keep-model", false, "keep an existing model.onnx and add data sets")
+	f.IntVar(&c.strip, "strip", onnxio.DefaultStripOver, "strip tensors with more elements than this")
 	f.Lookup("strip").NoOptDefVal = fmt.Sprint(onnxio.DefaultStripOver)
-	f.BoolVar(&c.SequenceFiles, "sequence-files", false, "write each item of a sequence to a file of its own, input_0_00.pb")
-	f.StringToStringVar(&c.meta, "meta", nil, "entries for user_meta in meta.json, key=value")
+	f.BoolVar(&c.SequenceFiles, "sequence-files", false, "write each item of a sequence to its own file, input_0_00.pb")
+	f.StringToStringVar(&c.meta, "meta", nil, "KEY=VALUE, entry of user_meta in meta.json; repeatable")
 	f.BoolVar(&c.NoMeta, "no-meta", false, "write no meta.json")
-	f.IntVar(&c.Saver.Opset, "opset", 0, "operator set to write the model in (default: its own)")
+	f.IntVar(&c.Saver.Opset, "opset", 0, "operator-set version of the written model (default: unchanged)")
 	f.BoolVar(&c.asJSON, "json", false, "print what was written as JSON")
 	return cmd
 }

@@ -29,10 +29,10 @@ type textual struct {
 // textFlags adds them to a command.
 func (t *textual) textFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&t.text, "text", "", "column, or key of JSON lines, with the text that the model reads; default: what the model says")
-	f.StringVar(&t.pair, "text-pair", "", "column with a second text")
-	f.StringVar(&t.tokenizer, "tokenizer", "", "tokenizer.json that makes tokens of texts; default: the model's own")
-	f.IntVar(&t.length, "max-length", 0, "tokens of a text at most; default: what the model or the tokenizer says, or 128")
+	f.StringVar(&t.text, "text", "", "column, or key of JSON lines, that holds the text; default: from the model's metadata")
+	f.StringVar(&t.pair, "text-pair", "", "column with the second text, for models of text pairs")
+	f.StringVar(&t.tokenizer, "tokenizer", "", "tokenizer.json file; default: the one stored in the model")
+	f.IntVar(&t.length, "max-length", 0, "maximum number of tokens; default: the model's or the tokenizer's, or 128")
 }
 
 // textFormat is what a model's metadata keep of its texts, besides the tokenizer.

@@ -63,41 +63,40 @@ func newTrain(p *process) *cobra.Command {
 	var named string // the recipe's model
 	cmd := &cobra.Command{
 		Use:   "train MODEL",
-		Short: "Train or fine-tune a model on pictures, tables or arrays",
-		Long: `train fits a model to data and writes the parameters of its best epoch to the file of -o.
+		Short: "Train or fine-tune a model on pictures, tables, texts or arrays",
+		Long: `train fits a model to data and writes it, with the parameters of the best epoch, to the file of -o.
 
 ` + dataHelp + "\n\n" + preparingHelp + `
 
---val is a share of the data that is held out by chance, of pictures by class, or data of its own; a
-folder that has train and val is divided already. Where the classes of the data are not the model's, it gets
-a new classifier; --head wants one in any case. --freeze keeps what it names as it is, and the file that is written says so to the next training. The loss is
-cross-entropy for classes and the mean squared error for measurements, unless --loss names another.
+--val is the fraction of the data that is held out for validation, or other data; a folder with train and val is already
+divided. If the classes of the data are not the model's, it gets a new classifier; --head replaces it in any case. --freeze
+keeps layers from being trained, and records that in the file for later trainings. The loss is cross-entropy for classes and
+the mean squared error for numbers, unless --loss says otherwise. A fixed batch size becomes symbolic.
 
-How to train is chosen, printed, and need not be said: the classifier first, on features that are computed
-once; then all layers, at a rate found by trying, those near the input at lower ones, for as long as the size
-of the data calls for; what the validation data find clearly worse than the first part alone is undone.
---head-only stops after the first part, --full keeps the second whatever comes of it, --from-scratch is for models
-that were never trained, --policy names one of these. Whoever sets the optimizer, rate, schedule, warm-up, weight decay,
-averaging, accumulation or what is frozen has a run of these settings instead, as with --policy manual.
+By default the training policy is automatic, and its choices are printed: first the classifier is fitted, on features of the
+frozen layers; then all layers are trained, at a rate found by trial, with lower rates near the input and a number of epochs that
+depends on the size of the data. If that validates clearly worse than the classifier alone, it is undone. --head-only stops after
+the classifier, --full keeps the second part in any case, --from-scratch is for models that were never trained; --policy names
+one of these. Setting the optimizer, learning rate, schedule, warm-up, weight decay, moving average, accumulation or --freeze
+selects --policy manual: one run with exactly these settings.
 
-After each epoch a checkpoint, the best model, history.csv and curves.png stand in the folder of
---dir; --tensorboard adds events that TensorBoard shows. A run that was interrupted, ctrl-C included, goes on
-from there with --resume, to the bytes of one that was not; settings that differ are listed. A folder with
-another run in it is left alone: the next number is taken. A batch that the model fixes is freed. How pictures
-are prepared and what the classes are called is stored in the model: run and eval read it there.
+After each epoch the folder of --dir has a checkpoint, the best model, history.csv and curves.png; --tensorboard adds event
+files. An interrupted run (ctrl-C) continues with --resume and ends with the same bytes as an uninterrupted one; settings that
+changed are listed. If --dir already has another run, the next free number is appended. Preprocessing and class names are stored
+in the model, where run, eval, predict and serve find them.
 
---recipe reads settings from a YAML file, flags without their dashes ("epochs: 20"; lists for what is repeatable;
-"model: FILE" for MODEL); flags on the command line count more. --dry-run reads model and data, prints all settings
-as such a recipe, those that are chosen later as comments, and trains nothing. Each run keeps its own in --dir.
+--recipe reads the values of flags from a YAML file ("epochs: 20"; lists for repeatable flags; "model: FILE" for MODEL); flags on
+the command line take precedence. --dry-run reads the model and the data, prints all settings as such a recipe, with those that
+would be chosen later as comments, and stops. Each run stores its recipe in --dir.
 
-Classes that are uneven are said. --class-weights auto weighs each by samples/(classes × its samples), --balanced draws each as
-often; 2,1,1 and rose=2,tulip=0.5 are weights by hand. --lr-group 'layer4/*=1e-4' gives parameters, or nodes with theirs, a
-rate of their own; the first that matches counts. --teacher trains on what another model answers, too: at --temperature T,
---teacher-share of T²·KL and the rest of cross-entropy.
+Class imbalance is reported. --class-weights auto weights each class by samples/(classes × its samples); 2,1,1 and
+rose=2,tulip=0.5 set weights. --balanced samples all classes equally often. --lr-group 'layer4/*=1e-4' sets the learning rate of
+parameters, or of all parameters of nodes; the first match counts. --teacher distills another model: the loss is --teacher-share ·
+T²·KL(teacher ‖ student) at --temperature T plus the rest of cross-entropy.
 
---as-stored executes the training that the file states, its training_info (graft export-step --training-info writes one), batch by
-batch: loss, rule and rate are the file's. The output holds the state, too, and goes on from there; --reset begins with
-the file's own initialization.`,
+--as-stored executes the training that is stored in the file's training_info (see graft export-step --training-info): loss, update
+rule and learning rate are the file's. The output contains the state, so that the same command continues; --reset runs the file's
+initialization first.`,
 		Example: `  graft train squeezenet1.1.onnx --data flowers/ -o flowers.onnx
   graft train model.onnx --data table.csv --val test.csv --epochs 50 --patience 5 --lr 1e-2 -o out.onnx
   graft train model.onnx --data arrays.npz --optimizer sgd --momentum 0.9 --schedule cosine --warmup 0.05 -o out.onnx
@@ -182,31 +181,31 @@ the file's own initialization.`,
 	t.divideFlags(cmd)
 	t.tableFlags(cmd)
 	f, c := cmd.Flags(), &t.config
-	f.BoolVar(&t.head, "head", false, "a new classifier, also where the model's own would do")
-	f.BoolVar(&t.headOnly, "head-only", false, "train the classifier, and nothing else")
-	f.BoolVar(&t.full, "full", false, "train all layers after the classifier, whatever comes of it")
-	f.BoolVar(&t.fromScratch, "from-scratch", false, "train all layers alike: for a model that was never trained")
+	f.BoolVar(&t.head, "head", false, "replace the classifier even if the classes are the same")
+	f.BoolVar(&t.headOnly, "head-only", false, "train only the classifier")
+	f.BoolVar(&t.full, "full", false, "train all layers, and keep the result even if it validates worse than the classifier alone")
+	f.BoolVar(&t.fromScratch, "from-scratch", false, "train all layers at one rate, for a model that was never trained")
 	f.StringVar(&t.policy, "policy", "auto", strings.Join(policies, ", "))
-	f.StringArrayVar(&t.freeze, "freeze", nil, "glob of nodes or parameters that stay as they are, now and when the result is trained; repeatable; none: nothing, whatever the file says")
-	f.IntVar(&c.Epochs, "epochs", 0, "passes over the data; default: by its size, 10 for settings by hand")
-	f.IntVar(&c.MicroBatch, "micro-batch", 0, "samples computed at a time, in whose memory a batch is computed in parts; 0: a whole batch")
-	f.IntVar(&c.Batch, "batch", 0, "samples in a batch; default: by the size of the data, 32 for settings by hand")
-	f.BoolVar(&c.NoShuffle, "no-shuffle", false, "samples come in the order of the data in each epoch")
+	f.StringArrayVar(&t.freeze, "freeze", nil, "nodes or parameters to freeze, by pattern, in this and later trainings; repeatable; none: unfreeze all")
+	f.IntVar(&c.Epochs, "epochs", 0, "passes over the data; default: by its size, 10 with --policy manual")
+	f.IntVar(&c.MicroBatch, "micro-batch", 0, "compute each batch in parts of this many samples, to save memory; 0: the whole batch at once")
+	f.IntVar(&c.Batch, "batch", 0, "batch size; default: by the size of the data, 32 with --policy manual")
+	f.BoolVar(&c.NoShuffle, "no-shuffle", false, "keep the order of the data in each epoch")
 	t.fitFlags(cmd)
 	t.ranks.flags(cmd)
 	t.runtime.flags(cmd)
-	f.StringVar(&c.Monitor, "monitor", "", "figure that tells which epoch is best; default: the validation's loss")
-	f.IntVar(&c.Patience, "patience", 0, "stop after so many epochs without improvement; 0: do not")
-	f.IntVar(&c.Keep, "keep", 0, "so many of the best epochs' models are kept in --dir besides the best")
-	f.StringVar(&c.Dir, "dir", "", "folder for checkpoints and curves; default: the name of -o with .run in place of .onnx")
-	f.BoolVar(&c.Resume, "resume", false, "go on from the checkpoint in --dir, or the latest beside -o")
-	f.BoolVar(&t.force, "force", false, "write over the run that --dir holds")
-	f.BoolVar(&t.events, "tensorboard", false, "write figures to --dir as event files of TensorBoard, too")
-	f.BoolVar(&t.asStored, "as-stored", false, "train as the training_info of the file states")
-	f.BoolVar(&t.reset, "reset", false, "of --as-stored: execute the file's initialization first")
-	f.StringVar(&t.recipe, "recipe", "", "YAML file with settings")
-	f.BoolVar(&t.dryRun, "dry-run", false, "print all settings as a recipe, and train nothing")
-	f.BoolVar(&t.asJSON, "json", false, "one JSON object for each epoch, and one at the end")
+	f.StringVar(&c.Monitor, "monitor", "", "metric that decides which epoch is best; default: the validation loss")
+	f.IntVar(&c.Patience, "patience", 0, "stop after this many epochs without improvement; 0: never")
+	f.IntVar(&c.Keep, "keep", 0, "keep the models of this many of the best epochs in --dir")
+	f.StringVar(&c.Dir, "dir", "", "folder for checkpoints and curves; default: the name of -o with .run instead of .onnx")
+	f.BoolVar(&c.Resume, "resume", false, "continue from the checkpoint in --dir, or the latest one of -o")
+	f.BoolVar(&t.force, "force", false, "overwrite the run in --dir")
+	f.BoolVar(&t.events, "tensorboard", false, "also write TensorBoard event files to --dir")
+	f.BoolVar(&t.asStored, "as-stored", false, "execute the training stored in the file's training_info")
+	f.BoolVar(&t.reset, "reset", false, "with --as-stored: run the file's initialization first")
+	f.StringVar(&t.recipe, "recipe", "", "YAML file with values for these flags")
+	f.BoolVar(&t.dryRun, "dry-run", false, "print all settings as a recipe, and do not train")
+	f.BoolVar(&t.asJSON, "json", false, "print one JSON object per epoch, and one at the end")
 	f.StringVarP(&t.output, "output", "o", "", "file to write the trained model to")
 	return cmd
 }

@@ -18,21 +18,19 @@ func newVerify() *cobra.Command {
 	var skip, junit, backend string
 	cmd := &cobra.Command{
 		Use:   "verify DIR…",
-		Short: "Run ONNX test cases and compare outputs and gradients with what they should be",
-		Long: `Each DIR is an ONNX test case or a folder with test cases anywhere below it.
+		Short: "Run ONNX test cases and compare outputs and gradients with the expected ones",
+		Long: `verify runs ONNX test cases and compares their outputs. Each DIR is a test case, or a folder with test cases at any depth.
 
-A test case is a folder with model.onnx and test_data_set_0/input_0.pb …, output_0.pb …. Every data
-set is run. An output must have the type and shape of the expected one, and each number must lie
-within atol + rtol·|want|: rtol 1e-3 and atol 1e-7, or what data.json says ("rtol", "atol",
-"atol_outputs" by output). NaN equals NaN. Of outputs that random numbers reach, only type and
-shape count.
+A test case is a folder with model.onnx and test_data_set_0/input_0.pb …, output_0.pb …. Every data set is run. An output must
+have the expected type and shape, and each element must be within atol + rtol·|expected|: rtol 1e-3 and atol 1e-7, or as
+data.json says ("rtol", "atol", "atol_outputs" by output). NaN equals NaN. Of outputs that depend on random numbers, only type
+and shape are compared.
 
-Where gradients.json or gradient_0.pb … stand beside them, gradients are computed and judged too.
+If there are gradients.json or gradient_0.pb … files, gradients are computed and compared too.
 
-A case is named by its path below DIR, and a DIR that is itself a case by the last two elements of
-its path. The command fails unless everything holds; one bad case does not stop the others. --skip names a
-file of known failures, a line each: the case or a pattern such as node/test_loop*, and the reason.
-Those cases are run all the same, and it is a failure if one passes.`,
+A case is named by its path below DIR; a DIR that is itself a case, by the last two elements of its path. All cases are run;
+the command fails if any does. --skip is a file of known failures: on each line a case, or a pattern such as node/test_loop*, and
+the reason. Those cases are run too, and one that passes is a failure.`,
 		Example: `  graft verify model-folder/
   graft verify --json onnx/backend/test/data/node > results
   graft verify --skip known-failures.txt --junit results.xml onnx/backend/test/data/node
@@ -93,13 +91,13 @@ Those cases are run all the same, and it is a failure if one passes.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&asJSON, "json", false, "one JSON object per case: case, ok, max_abs, gradients, error")
-	f.StringVar(&v.Dump, "dump", "", "folder for what was computed: CASE/test_data_set_K/output_N.pb, CASE/gradients/K.pb")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object per case: case, ok, max_abs, gradients, error")
+	f.StringVar(&v.Dump, "dump", "", "folder to write the computed values to: CASE/test_data_set_K/output_N.pb, CASE/gradients/K.pb")
 	f.DurationVar(&v.Timeout, "timeout", 2*time.Minute, "time limit of one case")
-	f.StringVar(&skip, "skip", "", "file of known failures: CASE REASON a line")
-	f.StringVar(&junit, "junit", "", "file for the results as JUnit's XML")
-	f.StringVar(&backend, "backend", "graft", "what runs the models: graft, or Gorgonia's tapemachine")
-	f.IntVar(&v.Workers, "workers", 0, "cases at a time (0: number of processors)")
+	f.StringVar(&skip, "skip", "", "file of known failures, one CASE REASON per line")
+	f.StringVar(&junit, "junit", "", "write a JUnit XML report to this file")
+	f.StringVar(&backend, "backend", "graft", "backend to test: graft, or tapemachine (Gorgonia's)")
+	f.IntVar(&v.Workers, "workers", 0, "cases to run in parallel (0: one per processor)")
 	return cmd
 }
 

@@ -31,10 +31,10 @@ func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of graft and of Go, and which kernels run here",
-		Long: `version prints what this binary is and what it does on this machine: the instruction set of its
+		Short: "Print the versions of graft and Go, and the kernels used on this machine",
+		Long: `version prints the version of this binary and what it uses on this machine: the instruction set of the
 kernels with the largest block of the matrix product, processors and threads, and the newest
-operator-set version of each domain that it knows.`,
+operator-set version that it supports for each domain.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a := aboutThis()
@@ -44,7 +44,7 @@ operator-set version of each domain that it knows.`,
 			return a.print(cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
