@@ -1,61 +1,156 @@
 package layers
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
+	"gorgonia.org/tensor"
 )
 
-// Attention is multi-head self-attention over [batch, seq, size]. With a second input it attends to
-// that one, which has the same size.
+// Attention is multi-head attention over [batch, seq, size]: softmax(Scale·Q·Kᵀ + mask)·V for each head, of queries, keys and values
+// that it projects, and a projection of all heads together. More axes may stand in front of the sequence.
 type Attention struct {
-	Heads  int    // parts of the channels that attend apart from each other
-	NoBias bool   // the projections have no biases
-	Name   string // of its nodes and parameters; "": one is made
+	Heads    int     // parts of the channels that attend apart from each other
+	KVHeads  int     // heads of keys and values, each for as many heads of queries; 0: Heads
+	HeadSize int     // channels of a head; 0: the size of in[0] divided by Heads
+	Scale    float64 // of the scores; 0: 1/√HeadSize
+	Causal   bool    // a position attends to those up to its own
+	NoBias   bool    // the projections have no biases
+	Name     string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0] and, if given, in[1]. in[2], if given, is added to the scores [N, heads, queries, keys]: a mask
-// of 0 where attention may look and a large negative number where it may not.
+// Build adds the layer after in[0], which queries are made of. Keys and values are made of in[1], if given, and values of in[3], if
+// given; their sizes may differ. in[2], if given and not nil, is added to the scores [batch, heads, queries, keys]: a mask of 0 where
+// attention may look and a large negative number where it may not.
 func (m Attention) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
-	if len(in) < 1 || len(in) > 3 {
-		e.Failf("takes one to three inputs, got %d", len(in))
+	if len(in) < 1 || len(in) > 4 {
+		e.Failf("takes one to four inputs, got %d", len(in))
 	}
 	if e.Err() != nil {
 		return nil
 	}
-	x, _ := ranked(e, in[:1], 3)
-	from, _ := ranked(e, in[min(1, len(in)-1):][:1], 3)
-	size := sizeOf(e, x, 2)
-	if m.Heads <= 0 || size%m.Heads != 0 {
-		e.Failf("%d heads do not divide the size %d", m.Heads, size)
+	x, rank := ranked(e, in[:1], 3)
+	keys := in[min(1, len(in)-1)]
+	values := keys
+	if len(in) == 4 {
+		values = in[3]
 	}
+	for _, v := range []*nn.Value{keys, values} {
+		if _, r := ranked(e, []*nn.Value{v}, 3); e.Err() == nil && r != rank {
+			e.Failf("%s has %d axes, %s %d", x.Name(), rank, v.Name(), r)
+		}
+	}
+	size := sizeOf(e, x, max(rank-1, 0))
+	per := m.headSize(e, size)
 	if e.Err() != nil {
 		return nil
 	}
 	name := e.Label("attention", m.Name)
-	per := size / m.Heads
-	project := func(what string, v *nn.Value) *nn.Value {
-		return e.Apply(relative{name + "." + what, Linear{Out: size, NoBias: m.NoBias, Init: initial.XavierUniform{}, BiasInit: initial.Zeros{}}}, v)
+	project := func(what string, v *nn.Value, out int) *nn.Value {
+		return e.Apply(relative{name + "." + what, Linear{Out: out, NoBias: m.NoBias, Init: initial.XavierUniform{}, BiasInit: initial.Zeros{}}}, v)
 	}
-	heads := func(what string, v *nn.Value, perm ...int) *nn.Value {
-		y := reshape(e, name+"."+what+".heads", project(what, v), 0, 0, m.Heads, per)
-		return put(e, "", "Transpose", attrs{"perm": perm}, y)
+	kvHeads := cmp.Or(m.KVHeads, m.Heads)
+	rows := make([]int, rank-1) // 0: as the input has them
+	heads := func(what string, v *nn.Value, heads int, perm ...int) *nn.Value {
+		y := project(what, v, heads*per)
+		if heads != m.Heads {
+			y = reshape(e, name+"."+what+".groups", y, append(rows, heads, 1, per)...)
+			times := ones(rank + 2)
+			times[rank] = m.Heads / heads
+			y = put(e, "", "Expand", nil, y, e.Ints(name+"."+what+".times", times...))
+		}
+		y = reshape(e, name+"."+what+".heads", y, append(rows, m.Heads, per)...)
+		return put(e, "", "Transpose", attrs{"perm": turned(rank-2, perm...)}, y)
 	}
-	q := heads("query", x, 0, 2, 1, 3)
-	k := heads("key", from, 0, 2, 3, 1)
-	v := heads("value", from, 0, 2, 1, 3)
+	q := heads("query", x, m.Heads, 1, 0, 2)
+	k := heads("key", keys, kvHeads, 1, 2, 0)
+	v := heads("value", values, kvHeads, 1, 0, 2)
 	scores := put(e, name+".scores", "MatMul", nil, q, k)
-	scores = put(e, "", "Mul", nil, scores, e.Scalar(name+".scale", x, 1/math.Sqrt(float64(per))))
-	if len(in) == 3 {
+	if scale := cmp.Or(m.Scale, 1/math.Sqrt(float64(per))); scale != 1 {
+		scores = put(e, "", "Mul", nil, scores, e.Scalar(name+".scale", x, scale))
+	}
+	if len(in) > 2 && in[2] != nil {
 		scores = put(e, "", "Add", nil, scores, in[2])
+	}
+	if m.Causal {
+		scores = put(e, "", "Add", nil, scores, future(e, name, scores))
 	}
 	weights := softmax(e, "Softmax", name+".weights", -1, []*nn.Value{scores})
 	if e.Err() != nil {
 		return nil
 	}
-	y := put(e, "", "Transpose", attrs{"perm": []int{0, 2, 1, 3}}, put(e, "", "MatMul", nil, weights[0], v))
-	return []*nn.Value{project("output", reshape(e, name+".joined", y, 0, 0, size))}
+	y := put(e, "", "Transpose", attrs{"perm": turned(rank-2, 1, 0, 2)}, put(e, "", "MatMul", nil, weights[0], v))
+	return []*nn.Value{project("output", reshape(e, name+".joined", y, append(rows, m.Heads*per)...), size)}
+}
+
+// headSize is the number of channels of a head.
+func (m Attention) headSize(e *nn.Edit, size int) int {
+	switch {
+	case e.Err() != nil:
+	case m.Heads <= 0 || m.HeadSize < 0 || m.HeadSize == 0 && size%m.Heads != 0:
+		e.Failf("%d heads do not divide the size %d", m.Heads, size)
+	case m.KVHeads < 0 || m.KVHeads > 0 && m.Heads%m.KVHeads != 0:
+		e.Failf("%d heads of keys and values do not divide %d heads", m.KVHeads, m.Heads)
+	default:
+		return cmp.Or(m.HeadSize, size/m.Heads)
+	}
+	return 0
+}
+
+// turned is a permutation of the axes after those of the batch, with those in front.
+func turned(batch int, perm ...int) []int {
+	list := make([]int, 0, batch+len(perm))
+	for i := range batch {
+		list = append(list, i)
+	}
+	for _, p := range perm {
+		list = append(list, batch+p)
+	}
+	return list
+}
+
+// ones is a shape of n axes of length 1.
+func ones(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = 1
+	}
+	return list
+}
+
+// future is a mask [queries, keys] of −∞ for the keys after a query, 0 for the others.
+func future(e *nn.Edit, name string, scores *nn.Value) *nn.Value {
+	if e.Err() != nil {
+		return nil
+	}
+	t := scores.Type()
+	rank := t.Rank()
+	rows, columns := t.Shape[rank-2], t.Shape[rank-1]
+	if rows.Known() && !rows.Symbolic() && columns.Known() && !columns.Symbolic() {
+		mask := make([]float64, rows.Size*columns.Size)
+		for i := range mask {
+			if i%columns.Size > i/columns.Size {
+				mask[i] = math.Inf(-1)
+			}
+		}
+		d, err := dtype.FromFloats(t.DType, mask, rows.Size, columns.Size)
+		e.Fail(err)
+		return constant(e, name+".future", d)
+	}
+	shape := put(e, "", "Shape", nil, scores)
+	shape = put(e, "", "Slice", nil, shape, e.Ints(name+".from", rank-2), e.Ints(name+".to", rank))
+	full := put(e, "", "Expand", nil, e.Scalar(name+".never", scores, math.Inf(-1)), shape)
+	return put(e, "", "Trilu", nil, full, constant(e, name+".after", dtype.Scalar(int64(1))))
+}
+
+// constant is a tensor that is not trained.
+func constant(e *nn.Edit, name string, d *tensor.Dense) *nn.Value {
+	v := e.Const(name, d)
+	e.SetRole(v, nn.Constant)
+	return v
 }
 
 // relative builds a Linear under a name that already has its scope in front.

@@ -60,6 +60,7 @@ func TestLayerRefusals(t *testing.T) {
 		{"all dropped", "float32[N,3]", layers.Dropout{P: 1}, "edit: Dropout: cannot drop a share of 1: want 0 or more and less than 1"},
 		{"axis", "float32[N,3]", layers.Softmax{Axis: 2}, "edit: Softmax: input x: want an axis 2, got float32[N,3]"},
 		{"heads", "float32[N,T,3]", layers.Attention{Heads: 2}, "edit: Attention: 2 heads do not divide the size 3"},
+		{"heads of keys", "float32[N,T,6]", layers.Attention{Heads: 3, KVHeads: 2}, "edit: Attention: 2 heads of keys and values do not divide 3 heads"},
 		{"place", "float32[N,3,8,8]", nn.Sequential{layers.ReLU{}, nn.Sequential{layers.ReLU{}, layers.Conv{}}}, "edit: Sequential[1] Sequential[1] Conv: has no kernel size"},
 		{"nothing in sequence", "float32[N,3]", nn.Sequential{}, "edit: Sequential: there are no layers"},
 		{"nil layer", "float32[N,3]", nn.Sequential{nil}, "edit: Sequential[0]: a layer is nil"},
