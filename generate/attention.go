@@ -1,143 +1,237 @@
 package generate
 
 import (
-	"math"
 	"slices"
+	"strings"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/layers"
-	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
-	"gorgonia.org/tensor"
+	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// attention is self-attention, or attention to a second value, with its four projections, of which those of queries, keys and
-// values may be one, and with what is added to the scores; nil where the projection that x is does not end one, or what is in
-// front of it is less or more than that.
-func (r *reader) attention(x *nn.Composite, last *nn.Node) *layer {
-	back := x.In[0].Producer()
-	if back == nil || back.In(0) == nil || back.In(0).Producer() == nil || !only(x.In[0], x.Nodes[0]) && len(x.In[0].Users()) != 1 {
+// attention is softmax(scale·Q·Kᵀ + masks)·V between linear layers, as nodes spell it.
+type attention struct {
+	scale          float64
+	masks          []mask
+	q, k, v        factor
+	scores         *nn.Value // Q·Kᵀ
+	weights, mixed factor    // what V is multiplied by, and their product
+	joined         *nn.Value // the heads side by side, which the last layer reads
+	output         *layer
+	last           *nn.Node   // that the last layer ends in
+	nodes          []*nn.Node // all of them
+}
+
+// factor is a stack of matrices: of heads.
+type factor struct {
+	v     *nn.Value
+	axes  []int     // of v: those of the stack, rows and columns; −1: it is repeated along one that it lacks
+	rows  *nn.Value // what a linear layer gives, which v has its elements of
+	scale float64   // of the elements
+	layer *layer    // that gives rows
+	nodes []*nn.Node
+}
+
+// mask is what keeps scores from counting.
+type mask struct {
+	value *nn.Value // a term; or a condition
+	low   float64   // of a condition: the number that takes the place of a score
+	where bool      // it is a condition, and low stands where it holds
+	not   bool      // it is a condition, and low stands where it does not hold
+	at    *nn.Value // the scores that it changes
+}
+
+// attentionOf is what a softmax is a part of; nil where that is less or more than attention between linear layers.
+func (r *reader) attentionOf(n *nn.Node) *attention {
+	if c := attrs[std.SoftmaxConfig](n); !ofStandard(n, "Softmax") || c.Axis != nil && *c.Axis != -1 && *c.Axis != n.In(0).Type().Rank()-1 {
 		return nil
 	}
-	core := r.groups[back.In(0).Producer()]
-	if core == nil || len(back.In(0).Users()) != 1 || len(core.In) < 3 || len(core.In) > 4 {
+	a := &attention{scale: 1, nodes: []*nn.Node{n}}
+	if !r.toScores(a, n.In(0), n) || !r.toOutput(a, n.Out(0)) {
 		return nil
 	}
-	c, ok := core.Config.(std.HeadAttentionConfig)
-	t := back.In(0).Type()
-	if !ok || !c.RowsY || t.Rank() != 4 || x.In[0].Type().Rank() != 3 {
-		return nil
-	}
-	heads, per := t.Shape[2].Size, t.Shape[3].Size
-	if t.Shape[2].Symbolic() || t.Shape[3].Symbolic() || math.Abs(c.Scale*math.Sqrt(float64(per))-1) > 1e-5 {
-		return nil
-	}
-	p := r.separate(core, heads, per)
-	if p == nil {
-		p = r.joint(core, heads, per)
-	}
-	if p == nil {
-		return nil
-	}
-	if l, _ := r.projection(last); !p.put("output", l) || p.from.Type().Rank() != 3 || p.from.Type().Shape[2].Size != p.size {
-		return nil
-	}
-	l := layerOf(layers.Attention{Heads: heads, NoBias: p.tensors == 1}, "attention", last, p.query, p.weights)
-	if l == nil {
-		return nil
-	}
-	masked := len(core.In) == 4 && core.In[3] != nil
-	if p.from != p.query || masked {
-		l.in = append(l.in, p.from)
-	}
-	if masked {
-		if r.tensor(core.In[3]) != nil {
-			return nil // a constant is no input of a layer
+	for _, f := range []*factor{&a.q, &a.k, &a.v} {
+		if !r.source(f, &a.nodes) {
+			return nil
 		}
-		l.in = append(l.in, core.In[3])
+		a.nodes = append(a.nodes, f.nodes...)
 	}
-	l.name, l.nodes = parent(stem(x.In[1])), slices.Concat([]*nn.Node{back}, core.Nodes, p.nodes, x.Nodes)
-	return l
+	a.scale *= a.q.scale * a.k.scale
+	if a.v.scale != 1 || r.leaves(a) {
+		return nil
+	}
+	return a
 }
 
-// projections are the linear layers around attention.
-type projections struct {
-	query, from *nn.Value // what queries, and keys and values are made of
-	size        int
-	tensors     int // of each layer: a weight, and perhaps a bias; 0: not known yet
-	weights     map[string]*tensor.Dense
-	nodes       []*nn.Node
-}
-
-// put adds the weights of a layer, if they are of the size of the others.
-func (p *projections) put(what string, l *layer) bool {
-	if l == nil || l.Layer.(layers.Linear).Out != p.size || p.tensors > 0 && len(l.weights) != p.tensors {
+// toScores goes back from what the softmax reads to the product of queries and keys.
+func (r *reader) toScores(a *attention, v *nn.Value, by *nn.Node) bool {
+	n := v.Producer()
+	if n == nil || len(readersOf(v)) != 1 {
 		return false
 	}
-	p.tensors = len(l.weights)
-	for k, w := range l.weights {
-		p.weights[what+"."+k] = w
+	a.nodes = append(a.nodes, n)
+	if q, k, out, ok := matrices(n, nil); ok && r.tensor(q.v) == nil && r.tensor(k.v) == nil && inOrder(out) {
+		a.q, a.k, a.scores = q, k, v
+		return true
+	}
+	if x, s, ok := r.scaled(n); ok {
+		a.scale *= s
+		return r.toScores(a, x, n)
+	}
+	switch t := n.Traits(); {
+	case t.Moves == trait.MovedInOrder && moves(n):
+		return r.toScores(a, n.In(0), n)
+	case a.scale != 1: // of the mask, too
+		return false
+	case t.Arithmetic == trait.Adds && len(n.Inputs()) == 2:
+		for i := range 2 {
+			b := *a
+			b.nodes = slices.Clone(a.nodes)
+			if r.tensor(n.In(i)) == nil && r.toScores(&b, n.In(i), n) {
+				*a = b
+				a.masks = append(a.masks, mask{value: n.In(1 - i), at: n.In(i)})
+				return true
+			}
+		}
+	case ofStandard(n, "Where"):
+		for i := 1; i <= 2; i++ {
+			if low, ok := r.number(n.In(i)); ok && low <= -1e4 && r.toScores(a, n.In(3-i), n) {
+				a.masks = append(a.masks, mask{value: n.In(0), low: low, where: i == 1, not: i == 2, at: n.In(3 - i)})
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// toOutput goes on from the softmax over the product with the values to the linear layer after it.
+func (r *reader) toOutput(a *attention, v *nn.Value) bool {
+	for mixed := false; ; {
+		users := readersOf(v)
+		if len(users) != 1 || slices.Contains(r.g.Outputs(), v) {
+			return false
+		}
+		n := users[0]
+		if l, last, nodes := r.projectionOf(v, n); mixed && l != nil {
+			a.joined, a.output, a.last, a.nodes = v, l, last, append(a.nodes, nodes...)
+			return true
+		}
+		a.nodes = append(a.nodes, n)
+		if p, x, out, ok := matrices(n, v); ok && !mixed && r.tensor(x.v) == nil && inOrder(p.axes) {
+			mixed = true
+			a.weights, a.v, a.mixed = p, x, factor{v: n.Out(0), axes: out}
+			v = n.Out(0)
+			continue
+		}
+		t := n.Traits()
+		if !moves(n) || n.In(0) != v || !mixed && t.Moves != trait.MovedInOrder || len(n.Outputs()) != 1 {
+			return false
+		}
+		v = n.Out(0)
+	}
+}
+
+// readersOf are the nodes that read the elements of a value rather than its shape.
+func readersOf(v *nn.Value) []*nn.Node {
+	return slices.DeleteFunc(slices.Clone(v.Users()), func(n *nn.Node) bool { return ofStandard(n, "Shape") })
+}
+
+// leaves reports whether anything else reads what is computed inside.
+func (r *reader) leaves(a *attention) bool {
+	inside := map[*nn.Node]bool{}
+	for _, n := range a.nodes {
+		inside[n] = true
+	}
+	var stays func(v *nn.Value) bool
+	stays = func(v *nn.Value) bool {
+		return !slices.Contains(r.g.Outputs(), v) && !slices.ContainsFunc(v.Users(), func(u *nn.Node) bool {
+			return !inside[u] && !r.constant(u) && (v.Type().DType.IsFloat() && !ofStandard(u, "Shape") || slices.ContainsFunc(u.Outputs(), func(y *nn.Value) bool { return y != nil && !stays(y) }))
+		})
+	}
+	for _, n := range a.nodes {
+		if n != a.last && slices.ContainsFunc(n.Outputs(), func(v *nn.Value) bool { return v != nil && !stays(v) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// inOrder reports whether axes are those of the value, in order.
+func inOrder(axes []int) bool {
+	for i, k := range axes {
+		if i != k {
+			return false
+		}
 	}
 	return true
 }
 
-// separate are the projections where each is a layer of its own.
-func (r *reader) separate(core *nn.Composite, heads, per int) *projections {
-	p := &projections{size: heads * per, weights: map[string]*tensor.Dense{}}
-	if c := core.Config.(std.HeadAttentionConfig); !c.RowsQ || !c.RowsK || !c.RowsV {
-		return nil
+// matrices are the factors of a product of stacks of matrices, and the axes of what it gives. The first factor is the one with the
+// rows of the product; it is first, if that is given.
+func matrices(n *nn.Node, first *nn.Value) (a, b factor, out []int, ok bool) {
+	if len(n.Inputs()) != 2 || n.In(0) == nil || n.In(1) == nil || n.In(0) == n.In(1) {
+		return a, b, nil, false
 	}
-	from := make([]*nn.Value, 3)
-	for i, what := range []string{"query", "key", "value"} {
-		v := core.In[i]
-		if v == nil || v.Producer() == nil || len(v.Users()) != 1 || v.Producer().In(0) == nil || v.Type().Rank() != 4 || v.Type().Shape[2].Size != heads {
-			return nil
+	a, b = factor{v: n.In(0)}, factor{v: n.In(1)}
+	switch {
+	case ofStandard(n, "MatMul") && (first == nil || first == a.v):
+		ra, rb := a.v.Type().Rank(), b.v.Type().Rank()
+		rank := max(ra, rb)
+		if min(ra, rb) < 2 || rank < 3 {
+			return a, b, nil, false
 		}
-		rows := v.Producer().In(0) // before the reshape that cuts it into heads
-		if rows.Producer() == nil || len(rows.Users()) != 1 || rows.Type().Rank() != 3 {
-			return nil
+		for i := range rank {
+			a.axes, b.axes, out = append(a.axes, max(i-rank+ra, -1)), append(b.axes, max(i-rank+rb, -1)), append(out, i)
 		}
-		l, ns := r.projection(rows.Producer())
-		if !p.put(what, l) {
-			return nil
+		return a, b, out, true
+	case ofStandard(n, "Einsum"):
+		left, to, found := strings.Cut(strings.ReplaceAll(attrs[std.EinsumConfig](n).Equation, " ", ""), "->")
+		ta, tb, two := strings.Cut(left, ",")
+		if !found || !two || strings.Contains(left, ".") || len(to) < 2 {
+			return a, b, nil, false
 		}
-		from[i] = l.in[0]
-		p.nodes = append(append(p.nodes, v.Producer()), ns...)
+		if first == b.v || first == nil && !strings.Contains(ta, to[len(to)-2:len(to)-1]) {
+			a, b, ta, tb = b, a, tb, ta
+		}
+		return labelled(a, b, ta, tb, to, first != nil)
 	}
-	if from[1] != from[2] {
-		return nil
-	}
-	p.query, p.from = from[0], from[1]
-	return p
+	return a, b, nil, false
 }
 
-// projection is the linear layer that ends in a node, and its nodes.
-func (r *reader) projection(n *nn.Node) (*layer, []*nn.Node) {
-	if x := r.groups[n]; x != nil {
-		if c, ok := x.Config.(std.LinearConfig); ok {
-			var bias *nn.Value
-			if len(x.In) > 2 {
-				bias = x.In[2]
-			}
-			return r.linear(n, x.In[0], x.In[1], bias, c.TransB), x.Nodes
+// labelled gives the factors of a product their axes by labels. The rows and columns are the last labels of the product, or, with ofFirst,
+// the rows are those of the first factor.
+func labelled(a, b factor, ta, tb, to string, ofFirst bool) (_, _ factor, out []int, ok bool) {
+	stack, row, column, between := to[:len(to)-2], to[len(to)-2:len(to)-1], to[len(to)-1:], ""
+	for _, l := range ta {
+		if s := string(l); strings.Contains(tb, s) && !strings.Contains(to, s) {
+			between += s
 		}
 	}
-	if c, ok := n.Config().(op.Name); ok && len(n.Inputs()) == 2 && c.Domain == "" && r.groups[n] == nil && readers[c.Name] != nil {
-		if l := readers[c.Name](r, n); l != nil {
-			if _, ok := l.Layer.(layers.Linear); ok {
-				return l, []*nn.Node{n}
+	if ofFirst {
+		if len(ta) < 2 {
+			return a, b, nil, false
+		}
+		stack, row, column = ta[:len(ta)-2], ta[len(ta)-2:len(ta)-1], ""
+		for _, l := range tb {
+			if !strings.ContainsRune(ta, l) {
+				column += string(l)
 			}
 		}
 	}
-	return nil, nil
+	of := func(term, labels string) (axes []int) {
+		for _, l := range labels {
+			axes = append(axes, strings.IndexRune(term, l))
+		}
+		return axes
+	}
+	a.axes, b.axes, out = of(ta, stack+row+between), of(tb, stack+between+column), of(to, stack+row+column)
+	count := func(axes []int) int {
+		return len(axes) - len(slices.DeleteFunc(slices.Clone(axes), func(i int) bool { return i >= 0 }))
+	}
+	ok = len(between) == 1 && len(column) == 1 && count(a.axes) == len(ta) && count(b.axes) == len(tb) && count(out) == len(to) && len(to) == len(out) &&
+		strings.Contains(ta, row) && strings.Contains(tb, column)
+	return a, b, out, ok
 }
 
 // parent is a name without its last part.
-func parent(name string) string {
-	for i := len(name) - 1; i >= 0; i-- {
-		if name[i] == '.' {
-			return name[:i]
-		}
-	}
-	return ""
-}
+func parent(name string) string { return name[:max(strings.LastIndexByte(name, '.'), 0)] }

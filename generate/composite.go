@@ -51,9 +51,7 @@ func (r *reader) composite(x *nn.Composite) (draft, bool) {
 				return draft{}, false
 			}
 		}
-		if l = r.attention(x, last); l == nil {
-			l = r.linear(last, x.In[0], x.In[1], bias, c.TransB)
-		}
+		l = r.linear(last, x.In[0], x.In[1], bias, c.TransB)
 	}
 	if l == nil {
 		return draft{}, false

@@ -28,7 +28,8 @@ type reader struct {
 	steps     []*step
 	lift      func(v *nn.Value) *value // of a subgraph: a parameter becomes a value that it captures
 	notes     []string
-	variables []*step // operators with constants that the source has a variable for
+	variables []*step             // operators with constants that the source has a variable for
+	spelled   map[*nn.Node]*layer // layers that were put in the place of others, by the node that they end in
 }
 
 // Refusal says which operator cannot be written as source, and why.
@@ -41,20 +42,22 @@ func read(ctx context.Context, g *nn.Graph) (*reader, error) {
 	if err := onnxio.CheckData(g); err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
-	r := &reader{ctx: ctx, g: g, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}}
 	for n := range g.Nodes() {
 		if n.Op() == nil {
 			return nil, refuse(n, "graft does not know the operator")
 		}
 	}
+	spelled, err := attentions(ctx, g)
+	if err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
+	r := newReader(ctx, g)
+	r.spelled = spelled
 	for _, v := range g.Inputs() {
 		r.vals[v] = &value{typ: v.Type(), input: v.Name()}
 	}
 	if err := r.fold(ctx); err != nil {
 		return nil, err
-	}
-	for _, x := range g.Composites() {
-		r.groups[x.Nodes[len(x.Nodes)-1]] = &x
 	}
 	nodes := slices.Collect(g.Nodes())
 	needed := map[*nn.Value]bool{}
@@ -76,6 +79,15 @@ func read(ctx context.Context, g *nn.Graph) (*reader, error) {
 	}
 	r.count()
 	return r, nil
+}
+
+// newReader is a reader that has read nothing.
+func newReader(ctx context.Context, g *nn.Graph) *reader {
+	r := &reader{ctx: ctx, g: g, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}}
+	for _, x := range g.Composites() {
+		r.groups[x.Nodes[len(x.Nodes)-1]] = &x
+	}
+	return r
 }
 
 // readNodes makes the steps of nodes that the needed values depend on.
@@ -210,6 +222,9 @@ type draft struct {
 
 // step makes the step that ends in a node: of its group, or of the node alone.
 func (r *reader) step(n *nn.Node) (draft, error) {
+	if l := r.spelled[n]; l != nil {
+		return r.layered(l, n)
+	}
 	if x := r.groups[n]; x != nil {
 		if d, ok := r.composite(x); ok {
 			for _, m := range d.nodes {
@@ -250,8 +265,17 @@ func (r *reader) layered(l *layer, n *nn.Node) (draft, error) {
 		l.nodes = []*nn.Node{n}
 	}
 	s := &step{layer: c, kind: l.kind, weights: l.weights, nodes: l.nodes}
+	var from []*nn.Value
 	for _, v := range l.in {
-		s.in = append(s.in, arg{val: r.val(v)})
+		t := r.tensor(v)
+		switch {
+		case v == nil:
+			s.in = append(s.in, arg{})
+		case t != nil:
+			s.in = append(s.in, arg{con: r.constantOf(v, t, "mask", n)})
+		default:
+			s.in, from = append(s.in, arg{val: r.val(v)}), append(from, v)
+		}
 	}
 	if l.out == nil {
 		l.out = n.Outputs()
@@ -272,7 +296,7 @@ func (r *reader) layered(l *layer, n *nn.Node) (draft, error) {
 	if s.scope == nil && len(l.weights) > 0 && !strings.HasPrefix(strings.ToLower(n.Name()), strings.ToLower(n.Type())) {
 		s.scope = scopeOf(n.Name())
 	}
-	return draft{s, l.in}, nil
+	return draft{s, from}, nil
 }
 
 // operator makes a step of a node as it is.

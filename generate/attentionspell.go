@@ -1,0 +1,360 @@
+package generate
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+	"gorgonia.org/tensor"
+)
+
+// attentions puts a layer in the place of every attention that nodes spell, with the layers' own order of axes, and returns the layers
+// by the node that they end in.
+func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
+	r := newReader(ctx, g)
+	if err := r.fold(ctx); err != nil {
+		return nil, err
+	}
+	type found struct {
+		*attention
+		*layout
+	}
+	var list []found
+	var feed nn.Feed
+	for n := range g.Nodes() {
+		a := r.attentionOf(n)
+		if a == nil {
+			continue
+		}
+		if feed == nil {
+			if feed = r.runs(); feed == nil {
+				return nil, nil
+			}
+		}
+		if l := r.layoutOf(a, feed); l != nil {
+			list = append(list, found{a, l})
+		}
+	}
+	made := map[*nn.Node]*layer{}
+	for _, f := range list {
+		s := &speller{reader: r, attention: f.attention, layout: f.layout, feed: feed}
+		var l *layer
+		if s.prepare() {
+			if err := g.Edit(func(e *nn.Edit) { l = s.spell(e) }); err != nil {
+				return nil, err
+			}
+			made[l.out[0].Producer()] = l
+		}
+	}
+	return made, g.Edit(tidy)
+}
+
+// runs are inputs that the model runs on, as small as they can be.
+func (r *reader) runs() nn.Feed {
+	for _, open := range slices.Concat([][2]int{{2, 3}, {2, 7}}, standIns) {
+		if feed, _, err := randomFeed(r.g.Inputs(), open); err == nil {
+			if _, err := r.g.Eval(r.ctx, feed); err == nil {
+				return feed
+			}
+		}
+	}
+	return nil
+}
+
+// speller writes one attention as a layer.
+type speller struct {
+	*reader
+	*attention
+	*layout
+	feed    nn.Feed
+	layer   layers.Attention
+	weights map[string]*tensor.Dense
+	windows int       // a mask tells so many parts of the batch apart; 0: none does
+	length  [2]op.Dim // of queries and keys
+	path    string    // of the names of nodes
+}
+
+// prepare fills the layer in, and reports whether it can be spelled.
+func (s *speller) prepare() bool {
+	t := s.scores.Type().Shape
+	s.length = [2]op.Dim{t[len(t)-2], t[len(t)-1]}
+	s.layer = layers.Attention{Heads: s.heads, Scale: s.scale}
+	s.weights = map[string]*tensor.Dense{}
+	biases := 0
+	for i, f := range []*factor{&s.q, &s.k, &s.v} {
+		biases += s.put([]string{"query", "key", "value"}[i], f.layer, s.layout.columns[i])
+	}
+	biases += s.put("output", s.output, nil)
+	in := s.q.layer.in[0].Type()
+	channels := in.Shape[in.Rank()-1]
+	if biases != 0 && biases != 4 || !fixed(channels) || channels.Size != s.output.Layer.(layers.Linear).Out {
+		return false
+	}
+	s.layer.NoBias = biases == 0
+	if s.kvHeads != s.heads {
+		s.layer.KVHeads = s.kvHeads
+	}
+	if s.heads*s.depth != channels.Size {
+		s.layer.HeadSize = s.depth
+	}
+	if math.Abs(s.scale*math.Sqrt(float64(s.depth))-1) < 1e-5 {
+		s.layer.Scale = 0
+	}
+	for i := range s.masks {
+		if !s.mask(&s.masks[i]) {
+			return false
+		}
+	}
+	s.masks = slices.DeleteFunc(s.masks, func(m mask) bool { return m.value == nil })
+	if s.windows > 0 && (slices.Contains(s.orders[:], rowsBatch)) {
+		return false
+	}
+	for i, f := range []*factor{&s.q, &s.k, &s.v} {
+		if s.plain(f.rows.Type()) {
+			continue
+		}
+		if n := s.length[min(i, 1)]; !fixed(n) {
+			return false
+		}
+	}
+	return len(open(s.last.Out(0).Type())) <= 1 || s.plain(s.last.Out(0).Type())
+}
+
+// plain reports whether rows of a type need no other shape.
+func (s *speller) plain(t op.Type) bool { return t.Rank() == 3 && s.windows == 0 }
+
+// open are the axes of open length.
+func open(t op.Type) (list []int) {
+	for i, d := range t.Shape {
+		if !fixed(d) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// put adds the weights of a linear layer, or columns of them, and returns the number of biases.
+func (s *speller) put(what string, l *layer, columns []int) int {
+	w := l.weights["weight"]
+	if l.in[0].Type().Rank() == 2 { // as a Gemm has it
+		w = transposed(w)
+	}
+	b := l.weights["bias"]
+	if columns != nil {
+		if w = picked(w, columns); b != nil {
+			b = picked(b, columns)
+		}
+	}
+	s.weights[what+".weight"] = w
+	if b == nil {
+		return 0
+	}
+	s.weights[what+".bias"] = b
+	return 1
+}
+
+// mask finds out what a mask is to the layer, and reports whether it can be: value is nil where the layer needs none.
+func (s *speller) mask(m *mask) bool {
+	at, shape := s.dims[m.at], s.dims[m.value]
+	if len(at) < 3 || len(shape) > len(at) || at[len(at)-2] != s.queries || at[len(at)-1] != s.keys {
+		return false
+	}
+	stack, of := at[:len(at)-2], make([]int, len(at)-2)
+	for i := range of {
+		of[i] = 1
+		if k := i - len(at) + len(shape); k >= 0 {
+			of[i] = shape[k]
+		}
+	}
+	flat := !slices.ContainsFunc(of, func(n int) bool { return n != 1 })
+	switch {
+	case flat && !s.layer.Causal && s.causal(m):
+		s.layer.Causal, m.value = true, nil
+	case flat && len(shape) <= 4:
+	case !s.stacked():
+		return false
+	case len(stack) == 2 && stack[0] == s.batch && stack[1] == s.heads:
+		return of[0] == 1 || s.windows == 0
+	case len(stack) == 1 && of[0] == s.batch*s.heads && s.windows == 0:
+	case len(stack) == 3 && stack[2] == s.heads && fixed(m.at.Type().Shape[1]) && (s.windows == 0 || s.windows == stack[1]):
+		s.windows = stack[1]
+	default:
+		return false
+	}
+	return true
+}
+
+// causal reports whether a mask hides what comes after a query, whatever the inputs are.
+func (s *speller) causal(m *mask) bool {
+	shape := s.dims[m.value]
+	if s.queries < 2 || s.queries != s.keys || len(shape) < 2 || shape[len(shape)-2] != s.queries || shape[len(shape)-1] != s.keys || !s.shapesAlone(m.value) {
+		return false
+	}
+	x := s.tensor(m.value)
+	if x == nil {
+		got, err := s.g.Eval(s.ctx, s.feed, m.value.Name())
+		if err != nil {
+			return false
+		}
+		x, _ = got[m.value.Name()].(*tensor.Dense)
+	}
+	hidden := func(i int) bool { return false }
+	if m.where || m.not {
+		list, ok := x.Data().([]bool)
+		if !ok {
+			return false
+		}
+		hidden = func(i int) bool { return list[i] == m.where }
+	} else {
+		list, err := dtype.Float64s(x)
+		if err != nil || slices.ContainsFunc(list, func(f float64) bool { return f != 0 && f > -1e4 }) {
+			return false
+		}
+		hidden = func(i int) bool { return list[i] != 0 }
+	}
+	for i := range s.queries * s.keys {
+		if hidden(i) != (i%s.keys > i/s.keys) {
+			return false
+		}
+	}
+	return true
+}
+
+// shapesAlone reports whether a value depends on no more than constants and the shapes of others.
+func (s *speller) shapesAlone(v *nn.Value) bool {
+	if v == nil || s.tensor(v) != nil {
+		return v == nil || v.Param() == nil || v.Param().Role() == nn.Constant
+	}
+	n := v.Producer()
+	return n != nil && len(n.Bodies()) == 0 && !n.Op().Random && (ofStandard(n, "Shape") || !slices.ContainsFunc(n.Inputs(), func(x *nn.Value) bool { return !s.shapesAlone(x) }))
+}
+
+// spell writes the layer in the place of the nodes.
+func (s *speller) spell(e *nn.Edit) *layer {
+	s.path = s.last.Name()[:strings.LastIndexByte(s.last.Name(), '/')+1]
+	in := []*nn.Value{s.bring(e, 0), nil, nil, nil}
+	for i, f := range []*factor{&s.k, &s.v} {
+		switch {
+		case f.layer.in[0] == s.q.layer.in[0] && s.orders[i+1] == s.orders[0]:
+			in[1+2*i] = in[0]
+		case i == 1 && f.layer.in[0] == s.k.layer.in[0] && s.orders[2] == s.orders[1]:
+			in[3] = in[1]
+		default:
+			in[1+2*i] = s.bring(e, i+1)
+		}
+	}
+	for _, m := range s.masks {
+		term := s.term(e, m)
+		if in[2] != nil {
+			term = s.named(e, e.Node(op.Plain("Add"), in[2], term))
+		}
+		in[2] = term
+	}
+	switch {
+	case in[3] != in[1]:
+	case in[2] != nil:
+		in = in[:3]
+	case in[1] != in[0]:
+		in = in[:2]
+	default:
+		in = in[:1]
+	}
+	y := e.Apply(s.layer, in...)
+	out := y
+	if e.Err() != nil {
+		return nil
+	}
+	if s.orders[3] == rowsBatch {
+		out = s.named(e, e.Node(std.TransposeConfig{Perm: []int{1, 0, 2}}, out))
+	}
+	if t := s.last.Out(0).Type(); !s.plain(t) {
+		out = s.reshaped(e, out, t)
+	}
+	e.Replace(s.last, nn.Func(func(*nn.Edit, ...*nn.Value) []*nn.Value { return []*nn.Value{out} }))
+	l := &layer{Layer: s.layer, kind: "attention", in: in, out: []*nn.Value{y}, weights: s.weights, nodes: []*nn.Node{y.Producer()}}
+	l.name = s.label()
+	return l
+}
+
+// label is what the model calls the attention: what its layers are called, but for the last part.
+func (s *speller) label() string { return parent(s.output.name) }
+
+// named gives a node a name in the scope of the attention.
+func (s *speller) named(e *nn.Edit, n *nn.Node) *nn.Value {
+	if e.Err() != nil {
+		return nil
+	}
+	if s.path != "" {
+		e.RenameNode(n, e.New(s.path+n.Type()))
+	}
+	return n.Out(0)
+}
+
+// reshaped gives a value the shape of a type with one open axis at most.
+func (s *speller) reshaped(e *nn.Edit, v *nn.Value, t op.Type) *nn.Value {
+	dims := make([]int, t.Rank())
+	for i, d := range t.Shape {
+		if dims[i] = d.Size; !fixed(d) {
+			dims[i] = -1
+		}
+	}
+	return s.shaped(e, v, dims)
+}
+
+func (s *speller) shaped(e *nn.Edit, v *nn.Value, dims []int) *nn.Value {
+	return s.named(e, e.Node(op.Plain("Reshape"), v, e.Ints(e.New("shape"), dims...)))
+}
+
+// bring is what queries, keys or values are made of, [batch, rows, channels].
+func (s *speller) bring(e *nn.Edit, i int) *nn.Value {
+	f, o := []*factor{&s.q, &s.k, &s.v}[i], s.orders[i]
+	v := f.layer.in[0]
+	if e.Err() != nil {
+		return nil
+	}
+	t := v.Type()
+	if !s.plain(t) {
+		n, channels := s.length[min(i, 1)].Size, t.Shape[t.Rank()-1].Size
+		switch {
+		case s.windows > 0:
+			v = s.shaped(e, v, []int{-1, s.windows, n, channels})
+		case o == rowsBatch:
+			v = s.shaped(e, v, []int{n, -1, channels})
+		default:
+			v = s.shaped(e, v, []int{-1, n, channels})
+		}
+	}
+	if o == rowsBatch && e.Err() == nil {
+		v = s.named(e, e.Node(std.TransposeConfig{Perm: []int{1, 0, 2}}, v))
+	}
+	return v
+}
+
+// term is what a mask adds to scores [batch, heads, queries, keys].
+func (s *speller) term(e *nn.Edit, m mask) *nn.Value {
+	v := m.value
+	if at, shape := s.dims[m.at], s.dims[m.value]; len(at) == 3 && len(shape) == 3 && shape[0] == s.batch*s.heads && shape[0] > 1 {
+		t := v.Type()
+		if fixed(t.Shape[1]) && fixed(t.Shape[2]) {
+			v = s.shaped(e, v, []int{-1, s.heads, t.Shape[1].Size, t.Shape[2].Size})
+		} else {
+			rest := s.named(e, e.Node(std.ShapeConfig{Start: 1}, v))
+			all := s.named(e, e.Node(std.ConcatConfig{Axis: 0}, e.Ints(e.New("heads"), -1, s.heads), rest))
+			v = s.named(e, e.Node(op.Plain("Reshape"), v, all))
+		}
+	}
+	if !m.where && !m.not {
+		return v
+	}
+	low, zero := e.Scalar(e.New("low"), s.scores, m.low), e.Scalar(e.New("zero"), s.scores, 0)
+	if m.not {
+		low, zero = zero, low
+	}
+	return s.named(e, e.Node(op.Plain("Where"), v, low, zero))
+}
