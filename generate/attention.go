@@ -145,7 +145,7 @@ func (r *reader) leaves(a *attention) bool {
 	var stays func(v *nn.Value) bool
 	stays = func(v *nn.Value) bool {
 		return !slices.Contains(r.g.Outputs(), v) && !slices.ContainsFunc(v.Users(), func(u *nn.Node) bool {
-			return !inside[u] && !r.constant(u) && (v.Type().DType.IsFloat() && !ofStandard(u, "Shape") || slices.ContainsFunc(u.Outputs(), func(y *nn.Value) bool { return y != nil && !stays(y) }))
+			return !inside[u] && !r.constant(u) && (v.Type().DType.IsFloat() && !ofStandard(u, "Shape") && !moves(u) || slices.ContainsFunc(u.Outputs(), func(y *nn.Value) bool { return y != nil && !stays(y) }))
 		})
 	}
 	for _, n := range a.nodes {

@@ -52,7 +52,18 @@ func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 			made[l.out[0].Producer()] = l
 		}
 	}
-	return made, g.Edit(tidy)
+	err := g.Edit(func(e *nn.Edit) {
+		instead := tidy(e)
+		for _, l := range made {
+			for i, v := range l.in {
+				for instead[v] != nil {
+					v = instead[v]
+				}
+				l.in[i] = v
+			}
+		}
+	})
+	return made, err
 }
 
 // runs are inputs that the model runs on, as small as they can be.
@@ -137,6 +148,17 @@ func open(t op.Type) (list []int) {
 		}
 	}
 	return list
+}
+
+// lengths are the dimensions of a type as a Reshape has them.
+func lengths(t op.Type) []int {
+	dims := make([]int, t.Rank())
+	for i, d := range t.Shape {
+		if dims[i] = d.Size; !fixed(d) {
+			dims[i] = -1
+		}
+	}
+	return dims
 }
 
 // put adds the weights of a linear layer, or columns of them, and returns the number of biases.
@@ -298,13 +320,7 @@ func (s *speller) named(e *nn.Edit, n *nn.Node) *nn.Value {
 
 // reshaped gives a value the shape of a type with one open axis at most.
 func (s *speller) reshaped(e *nn.Edit, v *nn.Value, t op.Type) *nn.Value {
-	dims := make([]int, t.Rank())
-	for i, d := range t.Shape {
-		if dims[i] = d.Size; !fixed(d) {
-			dims[i] = -1
-		}
-	}
-	return s.shaped(e, v, dims)
+	return s.shaped(e, v, lengths(t))
 }
 
 func (s *speller) shaped(e *nn.Edit, v *nn.Value, dims []int) *nn.Value {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
@@ -15,7 +16,7 @@ import (
 // run, constants of constants. Weights that are also read as they are stay as they are: their copies would be trained
 // apart.
 func (r *reader) fold(ctx context.Context) error {
-	r.folded = map[*nn.Value]*tensor.Dense{}
+	r.folded, r.apartKnown = map[*nn.Value]*tensor.Dense{}, map[*nn.Value]bool{}
 	made := map[*nn.Value]bool{} // depends on parameters alone, and may be computed once
 	for n := range r.g.Nodes() {
 		if r.foldable(n, made) {
@@ -27,7 +28,7 @@ func (r *reader) fold(ctx context.Context) error {
 	for again := true; again; {
 		again = false
 		for v := range made {
-			if !copies(v.Producer()) && !r.private(v, made) {
+			if !copies(v.Producer()) && !r.private(ctx, v, made) {
 				delete(made, v)
 				again = true
 			}
@@ -107,17 +108,59 @@ func (r *reader) foldable(n *nn.Node, made map[*nn.Value]bool) bool {
 	return true
 }
 
-// private reports whether nothing but what is folded along with v reads the weights that v is made of.
-func (r *reader) private(v *nn.Value, made map[*nn.Value]bool) bool {
+// private reports whether nothing but what is folded along with v reads the elements of weights that v is made of.
+func (r *reader) private(ctx context.Context, v *nn.Value, made map[*nn.Value]bool) bool {
 	for _, x := range v.Producer().Inputs() {
-		if x == nil || x.Param() == nil || x.Param().Role() == nn.Constant {
+		if x == nil {
+			continue
+		}
+		if _, known := x.Known().Value.(*tensor.Dense); x.Param() == nil && !made[x] && !known {
+			return false
+		}
+		if x.Param() == nil || x.Param().Role() == nn.Constant {
 			continue
 		}
 		ends := map[*nn.Value]bool{}
-		if !leads(x, made, ends) || len(ends) != 1 {
+		if !leads(x, made, ends) || len(ends) != 1 && !r.apart(ctx, x, ends) {
 			return false
 		}
 	}
+	return true
+}
+
+// apart reports whether no element of a parameter is in two of the values that are made of it, or twice in one.
+func (r *reader) apart(ctx context.Context, x *nn.Value, ends map[*nn.Value]bool) bool {
+	if !r.apartKnown[x] {
+		numbers := numbered(x.Type().DType, []int(x.Param().Data().Shape()))
+		feed, _, err := randomFeed(r.g.Inputs(), standIns[0]) // any: nothing that is wanted depends on it
+		var list []string
+		for v := range ends {
+			list = append(list, v.Name())
+		}
+		if numbers == nil || len(list) == 0 || err != nil {
+			return false
+		}
+		feed[x.Name()] = numbers
+		got, err := r.g.Eval(ctx, feed, list...)
+		if err != nil {
+			return false
+		}
+		seen := map[float64]bool{}
+		for _, y := range got {
+			d, _ := y.(*tensor.Dense)
+			elements, err := dtype.Float64s(d)
+			if err != nil {
+				return false
+			}
+			for _, e := range elements {
+				if seen[e] {
+					return false
+				}
+				seen[e] = true
+			}
+		}
+	}
+	r.apartKnown[x] = true
 	return true
 }
 

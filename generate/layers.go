@@ -59,6 +59,7 @@ func newest(g *nn.Graph) error {
 			to = e.Ops().Newest("")
 		}
 		e.SetOpset(to)
+		tidy(e)
 	})
 }
 

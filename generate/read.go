@@ -19,17 +19,18 @@ const small = 64
 
 // reader makes steps of the nodes of a graph.
 type reader struct {
-	ctx       context.Context // of the call that reads
-	g         *nn.Graph
-	vals      map[*nn.Value]*value
-	folded    map[*nn.Value]*tensor.Dense // values that are computed from parameters alone and take their place
-	groups    map[*nn.Node]*nn.Composite  // by the node that they end in
-	inside    map[*nn.Node]bool           // nodes inside of groups that became one step
-	steps     []*step
-	lift      func(v *nn.Value) *value // of a subgraph: a parameter becomes a value that it captures
-	notes     []string
-	variables []*step             // operators with constants that the source has a variable for
-	spelled   map[*nn.Node]*layer // layers that were put in the place of others, by the node that they end in
+	ctx        context.Context // of the call that reads
+	g          *nn.Graph
+	vals       map[*nn.Value]*value
+	folded     map[*nn.Value]*tensor.Dense // values that are computed from parameters alone and take their place
+	apartKnown map[*nn.Value]bool          // parameters that several values are made of, none of the same elements
+	groups     map[*nn.Node]*nn.Composite  // by the node that they end in
+	inside     map[*nn.Node]bool           // nodes inside of groups that became one step
+	steps      []*step
+	lift       func(v *nn.Value) *value // of a subgraph: a parameter becomes a value that it captures
+	notes      []string
+	variables  []*step             // operators with constants that the source has a variable for
+	spelled    map[*nn.Node]*layer // layers that were put in the place of others, by the node that they end in
 }
 
 // Refusal says which operator cannot be written as source, and why.

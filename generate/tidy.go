@@ -10,25 +10,32 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// tidy takes out nodes that another undoes, and those that leave their input as it is: transpositions there and back, a shape between
-// two others.
-func tidy(e *nn.Edit) {
+// tidy takes out what another node undoes, transpositions there and back and a shape between two others, and what leaves its input as
+// it is. It returns the values that took the place of others.
+func tidy(e *nn.Edit) map[*nn.Value]*nn.Value {
+	instead := map[*nn.Value]*nn.Value{}
 	for changed := true; changed && e.Err() == nil; {
 		changed = false
-		for _, n := range e.Nodes() {
-			if to := unchanged(n); to != nil && to != n.Out(0) && !slices.Contains(e.Outputs(), n.Out(0)) && len(n.Annotations()) == 0 && len(n.Out(0).Users()) > 0 {
-				e.Rewire(n.Out(0), to)
-				changed = true
-			} else if shape := n.In(0); shape != nil && ofStandard(n, "Reshape") && ofStandard(shape.Producer(), "Reshape") && absolute(n) {
-				e.Rewire(shape, shape.Producer().In(0), n)
+		for _, n := range e.Select(nn.Domain("")) {
+			if len(n.Outputs()) == 0 || n.Out(0) == nil || len(n.Annotations()) > 0 || slices.Contains(e.Outputs(), n.Out(0)) || len(n.Out(0).Users()) == 0 {
+				continue
+			}
+			x := n.In(0)
+			if to := unchanged(n, e.Outputs()); to != nil {
+				instead[n.Out(0)], changed = to, true
+				e.Replace(n, nn.Func(func(*nn.Edit, ...*nn.Value) []*nn.Value { return []*nn.Value{to} }))
+			} else if t := n.Out(0).Type(); x != nil && ofStandard(n, "Reshape") && ofStandard(x.Producer(), "Reshape") && len(open(t)) <= 1 {
+				e.Rewire(n.In(1), e.Ints(e.New("shape"), lengths(t)...), n)
+				e.Rewire(x, x.Producer().In(0), n)
 				changed = true
 			}
 		}
 	}
+	return instead
 }
 
-// unchanged is the value that a node's output equals.
-func unchanged(n *nn.Node) *nn.Value {
+// unchanged is the value that a node's output equals; nil where it equals none.
+func unchanged(n *nn.Node, outputs []*nn.Value) *nn.Value {
 	if n.Domain() != "" || len(n.Inputs()) == 0 || n.In(0) == nil {
 		return nil
 	}
@@ -39,11 +46,37 @@ func unchanged(n *nn.Node) *nn.Value {
 			return before.In(0)
 		}
 	case ofStandard(n, "Reshape"):
-		if sameShape(x.Type(), n.Out(0).Type()) {
+		for ; ; x = x.Producer().In(0) {
+			if sameShape(x.Type(), n.Out(0).Type()) {
+				return x
+			}
+			if !ofStandard(x.Producer(), "Reshape") {
+				break
+			}
+		}
+	case ofStandard(n, "Slice"), ofStandard(n, "Pad"):
+		if len(open(n.Out(0).Type())) <= 1 && sameShape(x.Type(), n.Out(0).Type()) && (n.In(4) == nil || all(n.In(4), 1)) && (ofStandard(n, "Slice") || all(n.In(1), 0)) {
+			return x
+		}
+	case ofStandard(n, "Dropout"):
+		if n.In(1) != nil && all(n.In(1), 0) && alone(n, outputs) {
 			return x
 		}
 	}
 	return nil
+}
+
+// all reports whether a value is a constant whose elements are all x.
+func all(v *nn.Value, x float64) bool {
+	d, _ := v.Known().Value.(*tensor.Dense)
+	if p := v.Param(); p != nil && !v.IsInput() {
+		d = p.Data()
+	}
+	if d == nil {
+		return false
+	}
+	list, err := dtype.Float64s(d)
+	return err == nil && !slices.ContainsFunc(list, func(y float64) bool { return y != x })
 }
 
 // inverse reports whether one permutation undoes another.
@@ -77,17 +110,4 @@ func sameShape(a, b op.Type) bool {
 		}
 	}
 	return unknown <= 1
-}
-
-// absolute reports whether a Reshape names all lengths but for one: none is that of its input.
-func absolute(n *nn.Node) bool {
-	d, _ := n.In(1).Known().Value.(*tensor.Dense)
-	if d == nil && n.In(1).Param() != nil && !n.In(1).IsInput() {
-		d = n.In(1).Param().Data()
-	}
-	if d == nil {
-		return false
-	}
-	list, err := dtype.Ints(d)
-	return err == nil && !slices.Contains(list, 0)
 }
