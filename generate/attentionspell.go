@@ -50,6 +50,7 @@ func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 				return nil, err
 			}
 			made[l.out[0].Producer()] = l
+			l.name = s.label()
 		}
 	}
 	err := g.Edit(func(e *nn.Edit) {
@@ -68,7 +69,7 @@ func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 
 // runs are inputs that the model runs on, as small as they can be.
 func (r *reader) runs() nn.Feed {
-	for _, open := range slices.Concat([][2]int{{2, 3}, {2, 7}}, standIns) {
+	for _, open := range slices.Concat([][2]int{{2, 3}, {2, 7}}, standIns[:3]) {
 		if feed, _, err := randomFeed(r.g.Inputs(), open); err == nil {
 			if _, err := r.g.Eval(r.ctx, feed); err == nil {
 				return feed
@@ -251,10 +252,16 @@ func (s *speller) causal(m *mask) bool {
 // shapesAlone reports whether a value depends on no more than constants and the shapes of others.
 func (s *speller) shapesAlone(v *nn.Value) bool {
 	if v == nil || s.tensor(v) != nil {
-		return v == nil || v.Param() == nil || v.Param().Role() == nn.Constant
+		return v == nil || v.Param() == nil || v.Param().Role() == nn.Constant || hides(v.Param().Data())
 	}
 	n := v.Producer()
 	return n != nil && len(n.Bodies()) == 0 && !n.Op().Random && (ofStandard(n, "Shape") || !slices.ContainsFunc(n.Inputs(), func(x *nn.Value) bool { return !s.shapesAlone(x) }))
+}
+
+// hides reports whether a tensor keeps scores as they are or hides them, and so is not learned.
+func hides(d *tensor.Dense) bool {
+	list, err := dtype.Float64s(d)
+	return err == nil && !slices.ContainsFunc(list, func(x float64) bool { return x != 0 && x > -1e4 }) && slices.ContainsFunc(list, func(x float64) bool { return x != 0 })
 }
 
 // spell writes the layer in the place of the nodes.
@@ -300,12 +307,21 @@ func (s *speller) spell(e *nn.Edit) *layer {
 	}
 	e.Replace(s.last, nn.Func(func(*nn.Edit, ...*nn.Value) []*nn.Value { return []*nn.Value{out} }))
 	l := &layer{Layer: s.layer, kind: "attention", in: in, out: []*nn.Value{y}, weights: s.weights, nodes: []*nn.Node{y.Producer()}}
-	l.name = s.label()
 	return l
 }
 
-// label is what the model calls the attention: what its layers are called, but for the last part.
-func (s *speller) label() string { return parent(s.output.name) }
+// label is what the model calls the attention: what its layers are called, but for the last part; and a word of its own where other
+// parameters are called that, too.
+func (s *speller) label() string {
+	name := parent(s.output.name)
+	for p := range s.g.Params() {
+		own := slices.ContainsFunc([]*layer{s.q.layer, s.k.layer, s.v.layer, s.output}, func(l *layer) bool { return l.name != "" && strings.HasPrefix(p.Name(), l.name) })
+		if name != "" && !own && strings.HasPrefix(p.Name(), name+".") {
+			return name + ".attention"
+		}
+	}
+	return name
+}
 
 // named gives a node a name in the scope of the attention.
 func (s *speller) named(e *nn.Edit, n *nn.Node) *nn.Value {

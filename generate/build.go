@@ -182,8 +182,9 @@ func compare(ctx context.Context, a, b *nn.Graph) (float64, error) {
 }
 
 // standIns are lengths of open axes, of the first one and of others, that the comparison tries in turn until the model
-// runs: a convolution along the first axis, or in front of several others, needs more than a few elements.
-var standIns = [][2]int{{2, 64}, {16, 64}, {2, 640}}
+// runs: a convolution along the first axis, or in front of several others, needs more than a few elements, and a table of positions
+// has no more.
+var standIns = [][2]int{{2, 64}, {16, 64}, {2, 640}, {2, 7}, {2, 3}}
 
 // randomFeed are numbers for inputs; an error is about the input of the name. Axes of one symbol have one length.
 func randomFeed(list []*nn.Value, open [2]int) (feed nn.Feed, name string, err error) {

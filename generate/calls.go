@@ -97,7 +97,12 @@ func (b *statements) calls(list []*call) {
 	for _, v := range first.in {
 		args = append(args, b.vars[v])
 	}
-	b.read(first.in)
+	b.read(first.in[:1])
+	if len(list) == 1 {
+		b.read(first.in[1:])
+	} else {
+		defer b.read(first.in[1:]) // every turn of the loop reads them
+	}
 	name := b.reuse(first.in[:1])
 	if len(list) == 1 {
 		left := b.assign(last.out, name)

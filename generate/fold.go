@@ -3,7 +3,6 @@ package generate
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -44,8 +43,7 @@ func (r *reader) fold(ctx context.Context) error {
 			}
 			continue
 		}
-		last := slices.Contains(r.g.Outputs(), v) || slices.ContainsFunc(v.Users(), func(n *nn.Node) bool { return !made[n.Out(0)] })
-		if _, known := v.Known().Value.(*tensor.Dense); last && !known {
+		if _, known := v.Known().Value.(*tensor.Dense); !known {
 			want = append(want, v.Name())
 		}
 	}
@@ -57,8 +55,10 @@ func (r *reader) fold(ctx context.Context) error {
 	}
 	feed := nn.Feed{} // any: nothing that is wanted depends on it
 	if list := r.g.Inputs(); len(list) > 0 {
-		if feed, _, _ = randomFeed(list[:1], standIns[0]); feed == nil {
-			return nil
+		if feed, _, _ = randomFeed(list, standIns[0]); feed == nil {
+			if feed, _, _ = randomFeed(list[:1], standIns[0]); feed == nil {
+				return nil
+			}
 		}
 	}
 	got, err := r.g.Eval(ctx, feed, want...)
@@ -168,6 +168,9 @@ func (r *reader) apart(ctx context.Context, x *nn.Value, ends map[*nn.Value]bool
 func leads(x *nn.Value, made, ends map[*nn.Value]bool) bool {
 	for _, n := range x.Users() {
 		out := n.Out(0)
+		if ofStandard(n, "Shape") {
+			continue // of the parameter no element counts
+		}
 		if !made[out] {
 			if x.Param() != nil {
 				return false

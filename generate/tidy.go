@@ -17,11 +17,15 @@ func tidy(e *nn.Edit) map[*nn.Value]*nn.Value {
 	for changed := true; changed && e.Err() == nil; {
 		changed = false
 		for _, n := range e.Select(nn.Domain("")) {
-			if len(n.Outputs()) == 0 || n.Out(0) == nil || len(n.Annotations()) > 0 || slices.Contains(e.Outputs(), n.Out(0)) || len(n.Out(0).Users()) == 0 {
+			if len(n.Outputs()) == 0 || n.Out(0) == nil || len(n.Annotations()) > 0 {
+				continue
+			}
+			output := slices.Contains(e.Outputs(), n.Out(0))
+			if len(n.Out(0).Users()) == 0 && !output {
 				continue
 			}
 			x := n.In(0)
-			if to := unchanged(n, e.Outputs()); to != nil {
+			if to := unchanged(n, e.Outputs()); to != nil && (!output || to.Producer() != nil && !slices.Contains(e.Outputs(), to)) {
 				instead[n.Out(0)], changed = to, true
 				e.Replace(n, nn.Func(func(*nn.Edit, ...*nn.Value) []*nn.Value { return []*nn.Value{to} }))
 			} else if t := n.Out(0).Type(); x != nil && ofStandard(n, "Reshape") && ofStandard(x.Producer(), "Reshape") && len(open(t)) <= 1 {
@@ -58,6 +62,10 @@ func unchanged(n *nn.Node, outputs []*nn.Value) *nn.Value {
 		if len(open(n.Out(0).Type())) <= 1 && sameShape(x.Type(), n.Out(0).Type()) && (n.In(4) == nil || all(n.In(4), 1)) && (ofStandard(n, "Slice") || all(n.In(1), 0)) {
 			return x
 		}
+	case ofStandard(n, "Mul"), ofStandard(n, "Div"):
+		if y := n.In(1); x.Param() == nil && sameType(x, n.Out(0)) && (y.Param() == nil || y.Param().Role() == nn.Constant) && all(y, 1) {
+			return x
+		}
 	case ofStandard(n, "Dropout"):
 		if n.In(1) != nil && all(n.In(1), 0) && alone(n, outputs) {
 			return x
@@ -91,6 +99,9 @@ func inverse(a, b []int) bool {
 	}
 	return true
 }
+
+// sameType reports whether two values have one type.
+func sameType(x, y *nn.Value) bool { return x.Type().String() == y.Type().String() }
 
 // sameShape reports whether two types have the same dimensions, one of which at most is open in each.
 func sameShape(a, b op.Type) bool {
