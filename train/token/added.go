@@ -18,6 +18,22 @@ type addedToken struct {
 	Special    bool   `json:"special"`
 }
 
+// numberAdded gives added tokens their ids, in ids, too: those of the model, or else the numbers that follow, as the original library does
+// whatever the file says.
+func numberAdded(list []addedToken, ids map[string]int) {
+	next := len(ids)
+	for i, a := range list {
+		id, ok := ids[a.Content]
+		if !ok {
+			id = next
+			ids[a.Content] = id
+		}
+		if list[i].ID = id; id >= next {
+			next = id + 1
+		}
+	}
+}
+
 // added finds tokens by their first byte, the longest first.
 type added map[byte][]addedToken
 

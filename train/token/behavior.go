@@ -15,54 +15,48 @@ func known(kind, behavior string) error {
 	return fmt.Errorf("pre_tokenizer %s: the behavior %q is not supported; there are Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous", kind, behavior)
 }
 
-// behave splits s at what was found, which is left out, or becomes words of its own, or is part of those beside it.
-func behave(s string, at [][2]int, behavior string) (words []string) {
-	add := func(from, to int) {
+// behave splits s at what was found, which is left out, or becomes words of its own, or is part of those beside it; inverted, at what
+// stands between what was found.
+func behave(s string, found [][2]int, behavior string, inverted bool) (words []string) {
+	type part struct {
+		from, to  int
+		delimiter bool
+	}
+	var all []part
+	add := func(from, to int, delimiter bool) {
 		if from < to {
-			words = append(words, s[from:to])
+			all = append(all, part{from, to, delimiter != inverted})
 		}
 	}
-	from := 0
-	for i, m := range at {
-		switch behavior {
-		case "Removed":
-			add(from, m[0])
-			from = m[1]
-		case "Isolated":
-			add(from, m[0])
-			add(m[0], m[1])
-			from = m[1]
-		case "MergedWithPrevious":
-			add(from, m[1])
-			from = m[1]
-		case "MergedWithNext":
-			add(from, m[0])
-			from = m[0]
-		case "Contiguous":
-			if i == 0 || at[i-1][1] != m[0] {
-				add(from, m[0])
-				from = m[0]
+	end := 0
+	for _, m := range found {
+		add(end, m[0], false)
+		add(m[0], m[1], true)
+		end = m[1]
+	}
+	add(end, len(s), false)
+	from := 0 // of the word that p ends
+	for i, p := range all {
+		if i+1 < len(all) {
+			next, joined := all[i+1], false
+			switch behavior {
+			case "MergedWithPrevious":
+				joined = next.delimiter && !p.delimiter
+			case "MergedWithNext":
+				joined = p.delimiter && !next.delimiter
+			case "Contiguous":
+				joined = p.delimiter == next.delimiter
 			}
-			if i+1 == len(at) || at[i+1][0] != m[1] {
-				add(from, m[1])
-				from = m[1]
+			if joined {
+				continue
 			}
 		}
+		if behavior != "Removed" || !p.delimiter {
+			words = append(words, s[from:p.to])
+		}
+		from = p.to
 	}
-	add(from, len(s))
 	return words
-}
-
-// inverted is what is between the matches.
-func inverted(s string, at [][2]int) (out [][2]int) {
-	from := 0
-	for _, m := range append(at, [2]int{len(s), len(s)}) {
-		if from < m[0] {
-			out = append(out, [2]int{from, m[0]})
-		}
-		from = m[1]
-	}
-	return out
 }
 
 // runes are the characters for which is holds.

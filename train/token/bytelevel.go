@@ -14,17 +14,22 @@ func byteLevel(prefix, split bool) (splitter, error) {
 		}
 		words := []string{s}
 		if split {
-			words = behave(s, find(s), "Isolated")
+			words = behave(s, find(s), "Isolated", false)
 		}
 		for i, w := range words {
-			var b strings.Builder
-			for _, c := range []byte(w) {
-				b.WriteRune(byteRune(c))
-			}
-			words[i] = b.String()
+			words[i] = byteRunes(w)
 		}
 		return words
 	}), err
+}
+
+// byteRunes writes each byte as its character.
+func byteRunes(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		b.WriteRune(byteRune(c))
+	}
+	return b.String()
 }
 
 // byteRune is GPT-2's character for a byte: itself where Latin-1 prints it, others in order from U+0100.

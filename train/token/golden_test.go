@@ -45,7 +45,7 @@ func readGolden(t testing.TB) (g golden) {
 // Tokens are those of the original library, one by one, for each kind of tokenizer and text.
 func TestGolden(t *testing.T) {
 	g := readGolden(t)
-	if len(g.Tokenizers) < 16 || len(g.Texts) < 30 {
+	if len(g.Tokenizers) < 24 || len(g.Texts) < 33 {
 		t.Fatalf("%d tokenizers, %d texts", len(g.Tokenizers), len(g.Texts))
 	}
 	for name, file := range g.Tokenizers {
@@ -78,7 +78,7 @@ func TestGolden(t *testing.T) {
 					t.Errorf("%q: got %v, want %v", p, e, want)
 				}
 				one, two := tok.Encode(p[0], 7), tok.EncodePair(p[0], p[1], 7)
-				if want := g.Cut[name][i]; !slices.Equal(one.IDs, want[0]) || !slices.Equal(two.IDs, want[1]) {
+				if want := g.Cut[name][i]; want[0] != nil && !slices.Equal(one.IDs, want[0]) || want[1] != nil && !slices.Equal(two.IDs, want[1]) {
 					t.Errorf("%q cut to 7: got %v and %v, want %v", p, one.IDs, two.IDs, want)
 				}
 			}

@@ -28,13 +28,13 @@ func TestFit(t *testing.T) {
 		{3, 3, 6, 3, 3}, {3, 3, 5, 2, 3}, {3, 4, 6, 3, 3}, {2, 9, 6, 2, 4}, {9, 2, 6, 4, 2}, {9, 9, 6, 3, 3}, {9, 8, 7, 4, 3}, {8, 9, 7, 3, 4}, {3, 9, 6, 3, 3}, {4, 9, 6, 3, 3}, {0, 9, 6, 0, 6}, {1, 1, 0, 0, 0}, {2, 2, 9, 2, 2}, {3, 3, 7, 3, 3},
 	} {
 		texts := [][]int{make([]int, c.a), make([]int, c.b)}
-		if fit(texts, c.room); len(texts[0]) != c.wantA || len(texts[1]) != c.wantB {
+		if (template{}).fit(texts, c.room); len(texts[0]) != c.wantA || len(texts[1]) != c.wantB {
 			t.Errorf("%d and %d in %d: %d and %d, want %d and %d", c.a, c.b, c.room, len(texts[0]), len(texts[1]), c.wantA, c.wantB)
 		}
 	}
 	for room, want := range map[int]int{3: 3, 5: 5, 9: 5, 0: 0} {
 		texts := [][]int{make([]int, 5)}
-		if fit(texts, room); len(texts[0]) != want {
+		if (template{}).fit(texts, room); len(texts[0]) != want {
 			t.Errorf("5 in %d: %d", room, len(texts[0]))
 		}
 	}
@@ -91,9 +91,17 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%+v is a pattern", p)
 		}
 	}
-	for want, at := range map[string][][2]int{"[[0 5]]": nil, "[[1 2] [4 5]]": {{0, 1}, {2, 4}}, "[]": {{0, 5}}, "[[0 2]]": {{2, 3}, {3, 5}}, "[[3 5]]": {{0, 3}}} {
-		if got := fmt.Sprint(inverted("abcde", at)); got != want {
-			t.Errorf("between %v: %s, want %s", at, got, want)
+	for _, c := range []struct {
+		at             [][2]int
+		behavior, want string
+	}{
+		{nil, "Removed", "[]"}, {[][2]int{{0, 5}}, "Removed", "[abcde]"}, {[][2]int{{0, 1}, {2, 4}}, "Removed", "[a cd]"},
+		{[][2]int{{2, 3}, {3, 5}}, "Removed", "[c de]"}, {[][2]int{{1, 2}, {2, 4}}, "Isolated", "[a b cd e]"},
+		{[][2]int{{1, 2}, {2, 4}}, "MergedWithPrevious", "[a b cde]"}, {[][2]int{{1, 2}, {2, 4}}, "MergedWithNext", "[ab cd e]"},
+		{[][2]int{{1, 2}, {2, 4}}, "Contiguous", "[a bcd e]"},
+	} {
+		if got := fmt.Sprint(behave("abcde", c.at, c.behavior, true)); got != c.want {
+			t.Errorf("%s inverted at %v: %s, want %s", c.behavior, c.at, got, c.want)
 		}
 	}
 	if got := fmt.Sprint(runes("aé中b", func(r rune) bool { return r > 127 })); got != "[[1 3] [3 6]]" {

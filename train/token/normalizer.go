@@ -48,6 +48,8 @@ func newNormalizer(b json.RawMessage) (normalizer, error) {
 		}, nil
 	case "BertNormalizer":
 		return newBertNormalizer(b)
+	case "ByteLevel":
+		return byteRunes, nil
 	case "Lowercase":
 		return lower, nil
 	case "NFC":
@@ -58,8 +60,10 @@ func newNormalizer(b json.RawMessage) (normalizer, error) {
 		return norm.NFKC.String, nil
 	case "NFKD":
 		return norm.NFKD.String, nil
+	case "Nmt":
+		return func(s string) string { return strings.Map(nmt, s) }, nil
 	case "StripAccents":
-		return withoutMarks, nil
+		return func(s string) string { return without(unicode.M, s) }, nil
 	case "Strip":
 		return func(s string) string {
 			if c.Left {
@@ -86,7 +90,7 @@ func newNormalizer(b json.RawMessage) (normalizer, error) {
 	case "Precompiled":
 		return newPrecompiled(c.Charsmap)
 	}
-	return nil, fmt.Errorf("normalizer %q is not supported; there are BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Prepend, Replace, Sequence, Strip, StripAccents", kind)
+	return nil, fmt.Errorf("normalizer %q is not supported; there are BertNormalizer, ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled, Prepend, Replace, Sequence, Strip, StripAccents", kind)
 }
 
 // kindOf is the "type" of a part of the file; "" for null.
@@ -123,14 +127,25 @@ func lower(s string) string {
 	return strings.ToLower(strings.ReplaceAll(s, "\u0130", "i\u0307"))
 }
 
-// withoutMarks leaves combining marks out, category Mn.
-func withoutMarks(s string) string {
+// without leaves characters of a table out.
+func without(t *unicode.RangeTable, s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
+		if unicode.Is(t, r) {
 			return -1
 		}
 		return r
 	}, s)
+}
+
+// nmt is the normalization of SentencePiece's nmt_nfkc that is not NFKC: some control characters go, others and marks of no width are spaces.
+func nmt(r rune) rune {
+	switch {
+	case r >= 1 && r <= 8, r == 0xb, r >= 0xe && r <= 0x1f, r == 0x7f, r == 0x8f, r == 0x9f:
+		return -1
+	case r >= 9 && r <= 0xd, r == 0x1680, r >= 0x200b && r <= 0x200f, r == 0x2028, r == 0x2029, r == 0x2581, r == 0xfeff, r == 0xfffd:
+		return ' '
+	}
+	return r
 }
 
 // newBertNormalizer is the normalization of BERT: no control characters, spaces around Chinese ones, lower case without accents.
@@ -156,7 +171,7 @@ func newBertNormalizer(b json.RawMessage) (normalizer, error) {
 			s = spaced(s)
 		}
 		if strip {
-			s = withoutMarks(norm.NFD.String(s))
+			s = without(unicode.Mn, norm.NFD.String(s)) // spacing marks stay, as in BERT's own
 		}
 		if c.Lower {
 			s = lower(s)

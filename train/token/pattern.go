@@ -43,7 +43,7 @@ func (p pattern) compile() (finder, error) {
 
 // expression compiles a regular expression. Of lookahead it knows \s+(?!\S)|\s+, spaces but for the last one before a word, or a single one.
 func expression(text string) (finder, error) {
-	own := strings.Replace(text, trailing+`|\s+`, `(?P<trailing>\s+)`, 1)
+	own := strings.Replace(possessive.Replace(text), trailing+`|\s+`, `(?P<trailing>\s+)`, 1)
 	own, err := unicodeClasses(own)
 	if err != nil {
 		return nil, fmt.Errorf("regular expression %q: %w", text, err)
@@ -79,42 +79,58 @@ func expression(text string) (finder, error) {
 // Members of a class of characters: those of Oniguruma for Unicode, which Go's \s, \w and \d are not.
 var classes = map[byte]string{
 	's': `\t-\r\x{85}\p{Z}`,
-	'w': `\p{L}\p{M}\p{N}\p{Pc}`,
+	'w': `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}`,
+	'h': `0-9A-Fa-f`,
 	'd': `\p{Nd}`,
 }
 
-// unicodeClasses spells \s, \S, \w, \W, \d and \D out, and refuses what Go understands in another way.
+// latinNumbers are of \w outside of brackets only, in Oniguruma.
+const latinNumbers = `\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}`
+
+// possessive are the quantifiers of GPT-4's tokenizer that give nothing back; what follows each cannot begin with what it repeats,
+// so that those of the right are the same.
+var possessive = strings.NewReplacer(`[^\r\n\p{L}\p{N}]?+\p{L}`, `[^\r\n\p{L}\p{N}]?\p{L}`, `[^\s\p{L}\p{N}]++[\r\n]*|`, `[^\s\p{L}\p{N}]+[\r\n]*|`)
+
+// unicodeClasses spells \s, \S, \w, \W, \d, \D, \h and \H out, and brackets between brackets, and refuses what Go understands in another way.
 func unicodeClasses(text string) (string, error) {
 	var b strings.Builder
-	inside := false
+	depth := 0 // of brackets
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\\' && i+1 < len(text):
 			i++
 			members, ok := classes[text[i]|0x20]
 			negated := text[i] < 'a'
+			if depth == 0 && text[i]|0x20 == 'w' {
+				members += latinNumbers
+			}
 			switch {
 			case text[i] == 'b' || text[i] == 'B':
 				return "", fmt.Errorf("\\%c, the end of a word, is not supported", text[i])
 			case !ok:
 				b.WriteString(text[i-1 : i+1])
-			case !inside && negated:
+			case depth == 0 && negated:
 				b.WriteString("[^" + members + "]")
-			case !inside:
+			case depth == 0:
 				b.WriteString("[" + members + "]")
 			case !negated:
 				b.WriteString(members)
 			default:
 				return "", fmt.Errorf("\\%c between brackets is not supported", text[i])
 			}
-		case inside && c == '[':
-			return "", fmt.Errorf("brackets between brackets are not supported")
-		default:
-			if c == '[' {
-				inside = true
-			} else if c == ']' {
-				inside = false
+		case c == '[':
+			if depth++; depth == 1 {
+				b.WriteByte(c)
+			} else if strings.HasPrefix(text[i+1:], "^") || strings.HasPrefix(text[i+1:], ":") {
+				return "", fmt.Errorf("[%c between brackets is not supported", text[i+1])
 			}
+		case c == ']' && depth > 0:
+			if depth--; depth == 0 {
+				b.WriteByte(c)
+			}
+		case c == '&' && depth > 0 && strings.HasPrefix(text[i:], "&&"):
+			return "", fmt.Errorf("&& between brackets is not supported")
+		default:
 			b.WriteByte(c)
 		}
 	}

@@ -53,14 +53,14 @@ func newSplitter(b json.RawMessage) (splitter, error) {
 	case "BertPreTokenizer":
 		return each(func(s string) (words []string) {
 			for _, w := range strings.FieldsFunc(s, unicode.IsSpace) {
-				words = append(words, behave(w, runes(w, punctuation), "Isolated")...)
+				words = append(words, behave(w, runes(w, punctuation), "Isolated", false)...)
 			}
 			return words
 		}), nil
 	case "Whitespace":
 		return each(func(s string) (words []string) {
 			for _, w := range strings.FieldsFunc(s, unicode.IsSpace) {
-				words = append(words, behave(w, runes(w, wordRune), "Contiguous")...)
+				words = append(words, behave(w, runes(w, wordRune), "Contiguous", false)...)
 			}
 			return words
 		}), nil
@@ -70,15 +70,15 @@ func newSplitter(b json.RawMessage) (splitter, error) {
 		if c.Behavior == "" {
 			c.Behavior = "Isolated"
 		}
-		return each(func(s string) []string { return behave(s, runes(s, punctuation), c.Behavior) }), known(kind, c.Behavior)
+		return each(func(s string) []string { return behave(s, runes(s, punctuation), c.Behavior, false) }), known(kind, c.Behavior)
 	case "Digits":
 		if c.Behavior = "Contiguous"; c.Individual {
 			c.Behavior = "Isolated"
 		}
-		return each(func(s string) []string { return behave(s, runes(s, unicode.IsNumber), c.Behavior) }), nil
+		return each(func(s string) []string { return behave(s, runes(s, unicode.IsNumber), c.Behavior, false) }), nil
 	case "CharDelimiterSplit":
 		return each(func(s string) []string {
-			return behave(s, runes(s, func(r rune) bool { return string(r) == c.Delimiter }), "Removed")
+			return behave(s, runes(s, func(r rune) bool { return string(r) == c.Delimiter }), "Removed", false)
 		}), nil
 	case "Split":
 		find, err := c.Pattern.compile()
@@ -89,11 +89,7 @@ func newSplitter(b json.RawMessage) (splitter, error) {
 			return nil, err
 		}
 		return each(func(s string) []string {
-			at := find(s)
-			if c.Invert {
-				at = inverted(s, at)
-			}
-			return behave(s, at, c.Behavior)
+			return behave(s, find(s), c.Behavior, c.Invert)
 		}), nil
 	case "ByteLevel":
 		return byteLevel(yes(c.Prefix), yes(c.UseRegex))
@@ -144,7 +140,7 @@ func metaspace(by, scheme string, split bool) (splitter, error) {
 					at = append(at, [2]int{j, j + len(by)})
 				}
 			}
-			words = append(words, behave(s, at, "MergedWithNext")...)
+			words = append(words, behave(s, at, "MergedWithNext", false)...)
 		}
 		return words
 	}, nil

@@ -6,14 +6,18 @@ import (
 )
 
 // template says which special tokens stand around one text and around two.
-type template struct{ single, pair []slot }
+type template struct {
+	single, pair []slot
+	left         bool   // texts are cut at their beginnings
+	strategy     string // which of two texts is cut: OnlyFirst, OnlySecond, or else both
+}
 
 // slot is a text, by its number, or the id of a special token.
 type slot struct{ text, id, typ int } // text −1: a token
 
 // newTemplate reads the "post_processor" of a file; null adds nothing.
 func newTemplate(b json.RawMessage, ids map[string]int) (t template, err error) {
-	t = template{[]slot{{0, 0, 0}}, []slot{{0, 0, 0}, {1, 0, 1}}}
+	t = template{single: []slot{{0, 0, 0}}, pair: []slot{{0, 0, 0}, {1, 0, 1}}}
 	kind, err := kindOf("post_processor", b)
 	if err != nil || kind == "" {
 		return t, err
@@ -108,7 +112,7 @@ func (t template) apply(limit int, texts ...[]int) (e Encoding) {
 				room--
 			}
 		}
-		fit(texts, max(room, 0))
+		t.fit(texts, max(room, 0))
 	}
 	for _, s := range slots {
 		list := []int{s.id}
@@ -122,12 +126,26 @@ func (t template) apply(limit int, texts ...[]int) (e Encoding) {
 	return e
 }
 
-// fit cuts texts to room tokens in all: the longer one to what the shorter leaves, or both to halves, the longer one's rounded up.
-func fit(texts [][]int, room int) {
-	cut := func(i, n int) { texts[i] = texts[i][:min(n, len(texts[i]))] }
+// fit cuts texts to room tokens in all: the one that the strategy names, or the longer one to what the shorter leaves, or both to
+// halves, the longer one's rounded up. One text alone, and what a strategy leaves too long, is cut in any case.
+func (t template) fit(texts [][]int, room int) {
+	cut := func(i, n int) {
+		n = min(max(n, 0), len(texts[i]))
+		if t.left {
+			texts[i] = texts[i][len(texts[i])-n:]
+		} else {
+			texts[i] = texts[i][:n]
+		}
+	}
 	if len(texts) == 1 {
 		cut(0, room)
 		return
+	}
+	switch t.strategy {
+	case "OnlyFirst":
+		cut(0, room-len(texts[1]))
+	case "OnlySecond":
+		cut(1, room-len(texts[0]))
 	}
 	short, long := 0, 1
 	if len(texts[0]) > len(texts[1]) {

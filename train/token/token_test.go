@@ -25,17 +25,17 @@ func TestRefused(t *testing.T) {
 		{`{"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":["a b"]}}`, `token: model BPE: merge 0 has the token "ab", which is not in the vocab`},
 		{`{"model":{"type":"Unigram","vocab":[["a"]]}}`, `token: model Unigram: token 0 is [a <nil>]: want a text and a score`},
 		{`{"model":{"type":"Unigram","vocab":[["a",0]],"unk_id":3}}`, `token: model Unigram: the unk_id is 3, there are 1 tokens`},
-		{`{` + words + `,"normalizer":{"type":"Nmt"}}`, `token: normalizer "Nmt" is not supported; there are BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Prepend, Replace, Sequence, Strip, StripAccents`},
+		{`{` + words + `,"normalizer":{"type":"Titlecase"}}`, `token: normalizer "Titlecase" is not supported; there are BertNormalizer, ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled, Prepend, Replace, Sequence, Strip, StripAccents`},
 		{`{` + words + `,"normalizer":{"type":"Precompiled","precompiled_charsmap":"AAAA"}}`, `token: normalizer Precompiled: 3 bytes: too short`},
 		{`{` + words + `,"pre_tokenizer":{"type":"UnicodeScripts"}}`, `token: pre_tokenizer "UnicodeScripts" is not supported; there are BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, Metaspace, Punctuation, Sequence, Split, Whitespace, WhitespaceSplit`},
 		{`{` + words + `,"pre_tokenizer":{"type":"Split","pattern":{"Regex":"a(?=b)"},"behavior":"Isolated"}}`, "token: pre_tokenizer Split: regular expression \"a(?=b)\": error parsing regexp: invalid or unsupported Perl syntax: `(?=`"},
 		{`{` + words + `,"normalizer":{"type":"Replace","pattern":{"Regex":"\\bA"},"content":""}}`, `token: normalizer Replace: regular expression "\\bA": \b, the end of a word, is not supported`},
 		{`{` + words + `,"normalizer":{"type":"Replace","pattern":{"Regex":"[\\S]"},"content":""}}`, `token: normalizer Replace: regular expression "[\\S]": \S between brackets is not supported`},
-		{`{` + words + `,"normalizer":{"type":"Replace","pattern":{"Regex":"[[:punct:]]"},"content":""}}`, `token: normalizer Replace: regular expression "[[:punct:]]": brackets between brackets are not supported`},
+		{`{` + words + `,"normalizer":{"type":"Replace","pattern":{"Regex":"[[:punct:]]"},"content":""}}`, `token: normalizer Replace: regular expression "[[:punct:]]": [: between brackets is not supported`},
 		{`{` + words + `,"pre_tokenizer":{"type":"Split","pattern":{"Regex":"a"},"behavior":"Kept"}}`, `token: pre_tokenizer Split: the behavior "Kept" is not supported; there are Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous`},
 		{`{` + words + `,"post_processor":{"type":"Other"}}`, `token: post_processor "Other" is not supported; there are BertProcessing, ByteLevel, RobertaProcessing, Sequence, TemplateProcessing`},
 		{`{` + words + `,"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"[X]","type_id":0}}]}}`, `token: post_processor TemplateProcessing: the special token "[X]" has no id`},
-		{`{` + words + `,"truncation":{"max_length":4,"direction":"Left"}}`, `token: truncation at the left is not supported`},
+		{`{` + words + `,"normalizer":{"type":"Replace","pattern":{"Regex":"[a-z&&[^b]]"},"content":""}}`, `token: normalizer Replace: regular expression "[a-z&&[^b]]": && between brackets is not supported`},
 	} {
 		if _, err := token.Parse([]byte(c.file)); err == nil || err.Error() != c.want {
 			t.Errorf("%s:\n got %v\nwant %s", c.file, err, c.want)

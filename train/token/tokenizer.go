@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 )
@@ -48,6 +49,7 @@ type file struct {
 	Truncation    *struct {
 		Length    int    `json:"max_length"`
 		Direction string `json:"direction"`
+		Strategy  string `json:"strategy"`
 	} `json:"truncation"`
 	Padding *struct {
 		ID        int    `json:"pad_id"`
@@ -91,12 +93,8 @@ func parse(b []byte) (*Tokenizer, error) {
 	if t.model, t.ids, err = newModel(f.Model); err != nil {
 		return nil, err
 	}
-	for i, a := range f.Added {
-		if id, ok := t.ids[a.Content]; ok {
-			f.Added[i].ID = id
-		}
-		t.ids[a.Content] = f.Added[i].ID
-	}
+	t.ids = maps.Clone(t.ids) // words are not made of added tokens
+	numberAdded(f.Added, t.ids)
 	for token, id := range t.ids {
 		if id < 0 {
 			return nil, fmt.Errorf("the token %q has the id %d", token, id)
@@ -116,9 +114,7 @@ func parse(b []byte) (*Tokenizer, error) {
 	t.raw, t.done = newAdded(f.Added, t.normalize)
 	if f.Truncation != nil {
 		t.most = f.Truncation.Length
-		if strings.EqualFold(f.Truncation.Direction, "left") {
-			return nil, fmt.Errorf("truncation at the left is not supported")
-		}
+		t.template.left, t.template.strategy = strings.EqualFold(f.Truncation.Direction, "left"), f.Truncation.Strategy
 	}
 	if f.Padding != nil {
 		t.pad, t.padType = f.Padding.ID, f.Padding.TypeID
@@ -160,7 +156,7 @@ func (t *Tokenizer) Encode(text string, limit int) Encoding {
 	return t.template.apply(limit, t.tokens(text))
 }
 
-// EncodePair is Encode for two texts: the longer one is cut first.
+// EncodePair is Encode for two texts: the longer one is cut first, or the one that the file names.
 func (t *Tokenizer) EncodePair(first, second string, limit int) Encoding {
 	return t.template.apply(limit, t.tokens(first), t.tokens(second))
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // EncodeWords makes tokens of a text that is cut into words already, each by itself, as the original library does of what is
-// "pretokenized": at most limit of them, special ones included, of which the last words are cut off; 0: any number. Words of the result
-// says which word a token is of. A tokenizer that marks the beginning of a word by the space before it sees one before each word.
+// "pretokenized": at most limit of them, special ones included, of which the last words are cut off, or the first, if the file says so;
+// 0: any number. Words of the result says which word a token is of. A tokenizer that marks the beginning of a word by the space before it sees one before each word.
 func (t *Tokenizer) EncodeWords(words []string, limit int) Encoding {
 	var ids, of []int
 	for i, w := range words {
@@ -25,6 +25,9 @@ func (t *Tokenizer) EncodeWords(words []string, limit int) Encoding {
 		}
 	}
 	kept := of[:max(0, len(e.IDs)-special)]
+	if t.template.left {
+		kept = of[len(of)-len(kept):]
+	}
 	for _, s := range t.template.single {
 		if s.text < 0 {
 			e.Words = append(e.Words, -1)

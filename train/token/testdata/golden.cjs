@@ -125,6 +125,8 @@ const sub = bpe(texts.slice(0, 5).flatMap(t => plain(t)), 60, ["<unk>"], "##", "
 const split = (o, behavior, invert = false) => ({ type: "Split", pattern: o, behavior, invert });
 const llama3 = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
+const gpt4 = "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+";
+
 const tokenizers = {
   bert: file({ added_tokens: specials, normalizer: b("BertNormalizer", { clean_text: true, handle_chinese_chars: true, strip_accents: null, lowercase: true }), pre_tokenizer: b("BertPreTokenizer"), post_processor: around("[CLS]", 2, "[SEP]", 3), model: wp }),
   "bert-cased": file({ added_tokens: added([["[UNK]", 1], ["[MASK]", 4]], { "[MASK]": { single_word: true, rstrip: true } }), normalizer: b("BertNormalizer", { clean_text: false, handle_chinese_chars: false, strip_accents: false, lowercase: false }), pre_tokenizer: b("BertPreTokenizer"), post_processor: b("BertProcessing", { sep: ["[SEP]", 3], cls: ["[CLS]", 2] }), model: { ...wp, max_input_chars_per_word: 12 } }),
@@ -142,10 +144,21 @@ const tokenizers = {
   xlmr: file({ added_tokens: added([["<s>", 1], ["</s>", 2], ["<pad>", 3]]), normalizer: b("Precompiled", { precompiled_charsmap: charsmap(folded) }), pre_tokenizer: seq(b("WhitespaceSplit"), b("Metaspace", { replacement: "▁", prepend_scheme: "always", split: true })), post_processor: around("<s>", 1, "</s>", 2), model: { type: "Unigram", unk_id: 0, vocab: unigram(false), byte_fallback: false } }),
   first: file({ added_tokens: added([["<s>", 1], ["</s>", 2]]), normalizer: norms(b("NFKC"), b("Replace", { pattern: { Regex: " {2,}" }, content: " " })), pre_tokenizer: b("Metaspace", { replacement: "▁", prepend_scheme: "first", split: true }), model: { type: "Unigram", unk_id: 0, vocab: unigram(true), byte_fallback: true } }),
   never: file({ pre_tokenizer: b("Metaspace", { replacement: "▁", prepend_scheme: "never", split: false }), model: { type: "Unigram", unk_id: 0, vocab: unigram(false), byte_fallback: false } }),
+  // As published models have them: CLIP, BLOOM, GPT-4, ALBERT.
+  "clip-split": file({ normalizer: norms(b("NFC"), b("Replace", { pattern: { Regex: "\\s+" }, content: " " }), b("Lowercase")), pre_tokenizer: seq(split({ Regex: "<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+" }, "Removed", true), b("ByteLevel", { add_prefix_space: false, trim_offsets: true, use_regex: true })), post_processor: b("RobertaProcessing", { sep: ["</s>", 2], cls: ["<s>", 1], trim_offsets: false, add_prefix_space: false }), model: { type: "BPE", ...gpt } }),
+  bloom: file({ pre_tokenizer: seq(split({ Regex: " ?[^(\\s|[.,!?…。，、।۔،])]+" }, "Isolated"), b("ByteLevel", { add_prefix_space: false, trim_offsets: true, use_regex: false })), model: { type: "BPE", ...gpt } }),
+  gpt4: file({ pre_tokenizer: seq(split({ Regex: gpt4 }, "Removed", true), b("ByteLevel", { add_prefix_space: false, trim_offsets: true, use_regex: false })), model: { type: "BPE", ...gpt } }),
+  albert: file({ added_tokens: added([["<s>", 1], ["</s>", 2]]), normalizer: norms(b("Replace", { pattern: { String: "``" }, content: '"' }), b("NFKD"), b("StripAccents"), b("Lowercase"), b("Precompiled", { precompiled_charsmap: charsmap(folded) })), pre_tokenizer: b("Metaspace", { replacement: "▁", prepend_scheme: "always", split: true }), post_processor: around("<s>", 1, "</s>", 2), model: { type: "Unigram", unk_id: 0, vocab: unigram(false), byte_fallback: false } }),
+  nmt: file({ normalizer: norms(b("Nmt"), b("NFKC")), pre_tokenizer: b("WhitespaceSplit"), model: wp }),
+  bytes: file({ normalizer: b("ByteLevel"), model: { type: "BPE", ...gpt } }),
+  // Added tokens within words and within each other; ids that the library does not keep to; what is cut of pairs.
+  within: file({ added_tokens: [...specials, ...added([["[MASK] is", 900], ["on the", 901], ["don", 902], ["n't", 903]], { "[MASK] is": { normalized: true }, "on the": { lstrip: true, normalized: true }, "n't": { single_word: true, normalized: true } })], normalizer: b("Lowercase"), pre_tokenizer: split({ Regex: "\\w+|[^\\w\\s]+" }, "Removed", true), post_processor: around("[CLS]", 2, "[SEP]", 3), truncation: { direction: "Left", max_length: 512, strategy: "LongestFirst", stride: 0 }, model: wp }),
+  "first-alone": file({ pre_tokenizer: b("Whitespace"), post_processor: around("[CLS]", 2, "[SEP]", 3), truncation: { direction: "Right", max_length: 512, strategy: "OnlyFirst", stride: 0 }, model: wp }),
 };
+texts.push("x²½ ¾y ⁴z\u0e33 Ⓐb", "मि x ी ` ``a``", "aि\u0301b DON'T");
 
 // What marks words by the space before them, and puts none before a text: words alone get one.
-const spaced = new Set(["gpt2", "llama3", "never"]);
+const spaced = new Set(["gpt2", "llama3", "never", "clip-split", "bloom", "gpt4"]);
 
 (async () => {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), "golden-")), ids = {}, two = {}, cut = {}, words = {};
@@ -163,13 +176,16 @@ const spaced = new Set(["gpt2", "llama3", "never"]);
     const ofWords = async (s, limit) => {
       let list = [], of = [];
       for (const [i, w] of apart(s).entries()) for (const id of (await tok.encode(w, null, { addSpecialTokens: false })).getIds()) { list.push(id); of.push(i); }
-      list = list.slice(0, limit - before.length - after.length); of = of.slice(0, list.length);
+      const left = t.truncation && t.truncation.direction === "Left", room = Math.min(list.length, limit - before.length - after.length);
+      const from = left ? list.length - room : 0;
+      list = list.slice(from, from + room); of = of.slice(from, from + room);
       words[name].push([s.split(/\s+/u).filter(Boolean), [...before, ...list, ...after], [...before.map(() => -1), ...of, ...after.map(() => -1)]]);
     };
     for (const s of texts) if (apart(s).length) await ofWords(s, 1e9);
     for (const s of texts.slice(0, 2)) await ofWords(s, 7);
-    await tok.setTruncation(7);
-    for (const [x, y] of pairs) cut[name].push([(await tok.encode(x, null)).getIds(), (await tok.encode(x, y)).getIds()]);
+    await tok.setTruncation(7, t.truncation ? { direction: t.truncation.direction.toLowerCase(), strategy: t.truncation.strategy } : {});
+    const ended = (x, y) => tok.encode(x, y).then(e => e.getIds(), () => null); // refused where one text is to be cut and the other too long
+    for (const [x, y] of pairs) cut[name].push([await ended(x, null), await ended(x, y)]);
   }
   fs.rmSync(dir, { recursive: true });
   fs.writeFileSync(path.join(process.argv[2] || ".", "golden.json"), JSON.stringify({ tokenizers, texts, pairs, ids, two, cut, words }) + "\n");
