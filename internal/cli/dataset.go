@@ -188,6 +188,9 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 		return nil, nil, fmt.Errorf("--augment %s: want one of %s", d.augment, strings.Join(augmentations, ", "))
 	}
 	d.graph = g
+	if err := d.learn(g); err != nil {
+		return nil, nil, err
+	}
 	if err := d.settleTexts(g); err != nil {
 		return nil, nil, err
 	}

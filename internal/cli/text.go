@@ -2,10 +2,12 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
@@ -24,15 +26,16 @@ const (
 type textual struct {
 	text, pair, tokenizer string
 	length                int
+	learned               *token.Tokenizer // made of the texts to train on; nil: none was
 }
 
 // textFlags adds them to a command.
 func (t *textual) textFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&t.text, "text", "", "column, or key of JSON lines, that holds the text; default: from the model's metadata")
-	f.StringVar(&t.pair, "text-pair", "", "column with the second text, for models of text pairs")
-	f.StringVar(&t.tokenizer, "tokenizer", "", "tokenizer.json file; default: the one stored in the model")
-	f.IntVar(&t.length, "max-length", 0, "maximum number of tokens; default: the model's or the tokenizer's, or 128")
+	f.StringVar(&t.text, "text", "", "column, or key of JSON lines, with the text that the model reads; default: what the model says")
+	f.StringVar(&t.pair, "text-pair", "", "column with a second text")
+	f.StringVar(&t.tokenizer, "tokenizer", "", "tokenizer.json that makes tokens of texts; default: the model's own, or, of a network that graft new made, one that is made of the texts")
+	f.IntVar(&t.length, "max-length", 0, "tokens of a text at most; default: what the model or the tokenizer says, or 128")
 }
 
 // textFormat is what a model's metadata keep of its texts, besides the tokenizer.
@@ -82,6 +85,8 @@ func (t textual) newTexts(g *nn.Graph) (*texts, error) {
 	switch own, ok := g.Meta()[metaTokenizer]; {
 	case t.tokenizer != "":
 		x.tok, err = token.Load(t.tokenizer)
+	case t.learned != nil:
+		x.tok = t.learned
 	case ok:
 		if x.tok, err = token.Parse([]byte(own)); err != nil {
 			err = fmt.Errorf("metadata %s: %w", metaTokenizer, err)
@@ -95,7 +100,33 @@ func (t textual) newTexts(g *nn.Graph) (*texts, error) {
 	if err := x.bind(g); err != nil {
 		return nil, err
 	}
-	return x, x.limit(t.length)
+	stored := x.Length
+	if err := x.limit(t.length); err != nil {
+		return nil, err
+	}
+	if t.length == 0 && stored == 0 && x.fixed == 0 {
+		x.Length = x.longest(g)
+	}
+	return x, nil
+}
+
+// longest is how many tokens the model runs with, x.Length at most: its table of positions may end earlier.
+func (x *texts) longest(g *nn.Graph) int {
+	runs := func(n int) bool {
+		s, err := x.inputsOf(token.Encoding{IDs: make([]int, n), Types: make([]int, n)}, nil)
+		if err != nil {
+			return false
+		}
+		feed, err := x.collate([]data.Sample{s})
+		if err == nil {
+			_, err = g.Eval(context.Background(), feed, g.Outputs()[0].Name())
+		}
+		return err == nil
+	}
+	if slices.ContainsFunc(x.inputs, func(v *nn.Value) bool { return v.Type().Shape[0].Known() }) || runs(x.Length) || !runs(1) {
+		return x.Length // what else is wrong the first batch shows
+	}
+	return sort.Search(x.Length-1, func(n int) bool { return !runs(n + 1) })
 }
 
 // bind finds the model's inputs.
@@ -110,7 +141,7 @@ func (x *texts) bind(g *nn.Graph) error {
 	}
 	at := slices.Index(x.roles, "input_ids")
 	if at < 0 {
-		return fmt.Errorf("the model takes no text: none of its inputs %v is called input_ids, nor is there one alone", ports(x.inputs))
+		return fmt.Errorf("the model takes no text: none of its inputs %v is called input_ids, nor is there one alone; a recipe renames them: {\"do\": \"rename\", \"value\": %q, \"to\": \"input_ids\"}", ports(x.inputs), x.inputs[0].Name())
 	}
 	for i, v := range x.inputs {
 		typ := v.Type()

@@ -180,7 +180,7 @@ func TestTextRefused(t *testing.T) {
 		{"train m.onnx --data a.csv --text sentence -o x.onnx", "the model holds no tokenizer: say which makes tokens of its texts, with --tokenizer tokenizer.json"},
 		{"train m.onnx --data a.csv --text sentence --tokenizer char.json -o x.onnx", `token: char.json: the model is of type "Char", which is not supported; there are WordPiece, BPE, Unigram, WordLevel`},
 		{"predict m.onnx a.csv --text sentence --tokenizer empty.json", `token: empty.json: not a tokenizer.json: it has no "model"`},
-		{fmt.Sprintf(train, "named.onnx"), "the model takes no text: none of its inputs [words int64[N,L] weights float32[N,L]] is called input_ids, nor is there one alone"},
+		{fmt.Sprintf(train, "named.onnx"), "the model takes no text: none of its inputs [words int64[N,L] weights float32[N,L]] is called input_ids, nor is there one alone; a recipe renames them: {\"do\": \"rename\", \"value\": \"words\", \"to\": \"input_ids\"}"},
 		{fmt.Sprintf(train, "other.onnx"), "input weights float32[N,L] is not made of texts: those that are have the names input_ids, attention_mask, token_type_ids and position_ids"},
 		{fmt.Sprintf(train, "small.onnx"), "the tokenizer has 23 tokens, the model knows 7: it is another model's tokenizer"},
 		{"eval m.onnx --data a.csv --tokenizer tokenizer.json", "--tokenizer, --text-pair and --max-length are for texts: --text names the column that they are in"},

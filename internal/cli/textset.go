@@ -2,19 +2,86 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/graft-ml/graft/train/table"
+	"github.com/graft-ml/graft/train/token"
 )
 
 // settleTexts finds out whether and how the model g reads texts.
 func (d *dataset) settleTexts(g *nn.Graph) (err error) {
 	d.texts, err = d.newTexts(g)
 	return err
+}
+
+// learn makes a tokenizer of the texts to train on for a network of graft new, which has none: as many tokens as it has room for.
+func (d *dataset) learn(g *nn.Graph) error {
+	format, ok := g.Meta()[metaText]
+	if _, has := g.Meta()[metaTokenizer]; !ok || has || d.tokenizer != "" || d.text == "" {
+		return nil
+	}
+	x := &texts{}
+	if err := json.Unmarshal([]byte(format), &x.textFormat); err != nil {
+		return fmt.Errorf("metadata %s: %w", metaText, err)
+	}
+	x.Column, x.Pair = d.text, d.pair
+	room := 0
+	for _, v := range g.Inputs() {
+		room = max(room, rowsLookedUp(v))
+	}
+	d.texts = x
+	list, err := d.allTexts(d.data)
+	if err != nil || room == 0 {
+		return err
+	}
+	if d.learned, err = token.Learn(slices.Values(list), room, !x.Words); err != nil {
+		return fmt.Errorf("--tokenizer names none, and the model's vocabulary is too small for one made of the texts of %s: %s", d.data, strings.TrimPrefix(err.Error(), "token: "))
+	}
+	d.notes = append(d.notes, fmt.Sprintf("the model has no tokenizer: one is made of the texts, byte pair encoding with %d tokens", d.learned.Size()))
+	return nil
+}
+
+// allTexts is what d.texts names of a file: both columns, or the words.
+func (d *dataset) allTexts(path string) ([]string, error) {
+	if isTable(path) {
+		t, err := d.textTable(path, true)
+		if err != nil {
+			return nil, err
+		}
+		return append(column(t, d.texts.Column), column(t, d.texts.Pair)...), nil
+	}
+	var rows []map[string]any
+	var err error
+	if isConll(path) {
+		rows, _, err = d.texts.conll(path, "", false)
+	} else if isLines(path) {
+		var b []byte
+		if b, err = os.ReadFile(path); err == nil {
+			rows, err = objects(b)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if !d.texts.Words {
+		list, pairs, err := d.texts.objects(rows)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return append(list, pairs...), err
+	}
+	words, err := d.texts.wordLists(rows)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return slices.Concat(words...), nil
 }
 
 // noTexts refuses a model that reads texts where the columns of a table are to be trained on.

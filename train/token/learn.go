@@ -1,0 +1,177 @@
+package token
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// learnedSpecial are the first tokens of a tokenizer that Learn makes.
+var learnedSpecial = []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]"}
+
+// Learn makes a tokenizer of at most size tokens for texts like these: byte pair encoding (Sennrich et al., 2016) of bytes, as GPT-2
+// has it, with BERT's special tokens. Its alphabet is the bytes that occur, or all 256 where they are at most a quarter of the tokens; others are
+// unknown. Pairs that come once are not joined. lower: texts are written small first. What JSON gives is a tokenizer.json of the original library.
+func Learn(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
+	normalizers := []any{map[string]any{"type": "NFKC"}}
+	if lower {
+		normalizers = append(normalizers, map[string]any{"type": "Lowercase"})
+	}
+	level := map[string]any{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}
+	f := map[string]any{
+		"version": "1.0", "truncation": nil, "padding": nil, "decoder": level, "pre_tokenizer": level,
+		"normalizer": map[string]any{"type": "Sequence", "normalizers": normalizers},
+	}
+	words, err := wordCounts(texts, f)
+	if err != nil {
+		return nil, err
+	}
+	vocab, merges, err := learnPairs(words, size)
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]int{}
+	for i, s := range vocab {
+		ids[s] = i
+	}
+	special := func(s string, typ int) any {
+		return map[string]any{"SpecialToken": map[string]any{"id": s, "type_id": typ}}
+	}
+	text := func(s string, typ int) any {
+		return map[string]any{"Sequence": map[string]any{"id": s, "type_id": typ}}
+	}
+	var added []any
+	named := map[string]any{}
+	for i, s := range learnedSpecial {
+		added = append(added, map[string]any{"id": i, "content": s, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true})
+		named[s] = map[string]any{"id": s, "ids": []int{i}, "tokens": []string{s}}
+	}
+	f["added_tokens"] = added
+	f["post_processor"] = map[string]any{
+		"type": "TemplateProcessing", "special_tokens": named,
+		"single": []any{special("[CLS]", 0), text("A", 0), special("[SEP]", 0)},
+		"pair":   []any{special("[CLS]", 0), text("A", 0), special("[SEP]", 0), text("B", 1), special("[SEP]", 1)},
+	}
+	f["model"] = map[string]any{
+		"type": "BPE", "dropout": nil, "unk_token": "[UNK]", "continuing_subword_prefix": nil, "end_of_word_suffix": nil, "fuse_unk": false,
+		"byte_fallback": false, "ignore_merges": false, "vocab": ids, "merges": merges,
+	}
+	b, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("token: %w", err)
+	}
+	return Parse(b)
+}
+
+// wordCounts is how often each word of the texts comes, after the normalizer and pre_tokenizer of f.
+func wordCounts(texts iter.Seq[string], f map[string]any) (map[string]int, error) {
+	var part [2]json.RawMessage
+	for i, key := range []string{"normalizer", "pre_tokenizer"} {
+		var err error
+		if part[i], err = json.Marshal(f[key]); err != nil {
+			return nil, err
+		}
+	}
+	normalize, err := newNormalizer(part[0])
+	if err != nil {
+		return nil, err
+	}
+	split, err := newSplitter(part[1])
+	if err != nil {
+		return nil, err
+	}
+	words := map[string]int{}
+	for s := range texts {
+		for _, w := range split([]string{normalize(strings.ToValidUTF8(s, "\ufffd"))}, true) {
+			words[w]++
+		}
+	}
+	return words, nil
+}
+
+// learnPairs joins the pair that comes most often, of equal ones the first in order, until there are size tokens.
+func learnPairs(counts map[string]int, size int) ([]string, [][2]string, error) {
+	letters := map[string]bool{}
+	for w := range counts {
+		for _, r := range w {
+			letters[string(r)] = true
+		}
+	}
+	if 4*256 <= size {
+		for c := range 256 {
+			letters[string(byteRune(byte(c)))] = true
+		}
+	}
+	vocab := append(slices.Clone(learnedSpecial), slices.Sorted(maps.Keys(letters))...)
+	if len(vocab) > size {
+		return nil, nil, fmt.Errorf("token: %d tokens are too few: the texts have %d different bytes, and there are %d special tokens", size, len(letters), len(learnedSpecial))
+	}
+	type word struct {
+		tokens []string
+		count  int
+	}
+	var words []word
+	pairs, in := map[[2]string]int{}, map[[2]string]map[int]bool{}
+	note := func(at, by int) {
+		w := words[at]
+		for i := range len(w.tokens) - 1 {
+			p := [2]string{w.tokens[i], w.tokens[i+1]}
+			if pairs[p] += by * w.count; by > 0 {
+				if in[p] == nil {
+					in[p] = map[int]bool{}
+				}
+				in[p][at] = true
+			}
+		}
+	}
+	for _, s := range slices.Sorted(maps.Keys(counts)) {
+		if utf8.RuneCountInString(s) < 2 {
+			continue
+		}
+		words = append(words, word{strings.Split(s, ""), counts[s]})
+		note(len(words)-1, 1)
+	}
+	known, merges := map[string]bool{}, [][2]string{}
+	for _, s := range vocab {
+		known[s] = true
+	}
+	for len(vocab) < size {
+		var best [2]string
+		most := 1
+		for p, n := range pairs {
+			if n > most || n == most && n > 1 && (p[0] < best[0] || p[0] == best[0] && p[1] < best[1]) {
+				best, most = p, n
+			}
+		}
+		if most < 2 {
+			break
+		}
+		joined := best[0] + best[1]
+		if merges = append(merges, best); !known[joined] {
+			known[joined] = true
+			vocab = append(vocab, joined)
+		}
+		for at := range in[best] {
+			note(at, -1)
+			w := &words[at]
+			var tokens []string
+			for i := 0; i < len(w.tokens); i++ {
+				if i+1 < len(w.tokens) && w.tokens[i] == best[0] && w.tokens[i+1] == best[1] {
+					tokens = append(tokens, joined)
+					i++
+				} else {
+					tokens = append(tokens, w.tokens[i])
+				}
+			}
+			w.tokens = tokens
+			note(at, 1)
+		}
+		delete(pairs, best)
+		delete(in, best)
+	}
+	return vocab, merges, nil
+}
