@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -65,6 +66,28 @@ func TestTextPositions(t *testing.T) {
 	}
 	out, err := command(strings.Fields("train m.onnx --data reviews.csv --text sentence --target label --tokenizer tokenizer.json --epochs 1 --lr 1e-2 -o out.onnx")...)
 	if err != nil || !strings.Contains(out, "texts fill the 7 tokens or are cut to them (--max-length)") {
+		t.Error(out, err)
+	}
+}
+
+// A model with several scores gets a last layer with one number where what texts are to answer is measured.
+func TestTextMeasured(t *testing.T) {
+	t.Chdir(t.TempDir())
+	reviews(t, "reviews", 60, 1)
+	b, err := os.ReadFile("reviews.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := strings.NewReplacer(",good\n", ",4.5\n", ",bad\n", ",1.25\n", ",label\n", ",stars\n").Replace(string(b))
+	if err := os.WriteFile("stars.csv", []byte(measured), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	masked(t, "m.onnx", "input_ids", "attention_mask", len(reviewWords))
+	out, err := command(strings.Fields("train m.onnx --data stars.csv --text sentence --target stars --tokenizer tokenizer.json --epochs 2 -o out.onnx")...)
+	if err != nil || !strings.Contains(out, "the target is measured: a last layer with 1 in place of the model's 2 scores") || !strings.Contains(out, "r2 ") {
+		t.Fatal(out, err)
+	}
+	if out, err = command("predict", "out.onnx", "stars.csv", "--json"); err != nil || !strings.Contains(out, `{"sample":"1","value":`) {
 		t.Error(out, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -407,8 +408,28 @@ func (t *training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
 		if found, err := t.count(fit); err == nil && found > n {
 			classes = found
 		}
+		if m, err := measured(fit); err == nil && m > 0 && m != n && len(g.Outputs()[0].Type().Shape) == 2 {
+			t.notes = append(t.notes, fmt.Sprintf("the target is measured: a last layer with %d in place of the model's %d scores", m, n))
+			classes = m
+		}
 	}
 	return t.reshape(g, classes)
+}
+
+// measured is how many numbers each target of the samples is; 0: targets are classes.
+func measured(s data.Set[data.Sample]) (int, error) {
+	if s.Len() == 0 {
+		return 0, nil
+	}
+	x, err := s.At(0, data.Rand(0, 0, 0))
+	if err != nil || len(x.Y) != 1 {
+		return 0, err
+	}
+	typ, shape := dtype.Of(x.Y[0].Dtype()), x.Y[0].Shape()
+	if !typ.IsFloat() || len(shape) > 1 {
+		return 0, nil
+	}
+	return shape.TotalSize(), nil
 }
 
 // reshape gives the model a new head, where classes is above 0, freezes what --freeze names, and writes the metadata.
