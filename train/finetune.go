@@ -27,7 +27,8 @@ const (
 // is fitted to them, by logistic regression with a cross-validated decay where it is linear in their means. Then all layers:
 // AdamW with a base rate that a short run of RateFinder suggests, the first layer's a tenth of the last's, weight decay
 // on matrices and kernels alone, one cycle with warm-up, label smoothing, and an average of the weights that is what is
-// judged. Running statistics stay as they are while there are few samples. Rates are compared before: each is trained at for half of
+// judged. While there are few samples running statistics stay as they are, and a half of what training changes is kept, or as much as the
+// comparison below finds clearly better: weights on the line between both models. Rates are compared before: each is trained at for half of
 // the epochs, and the least loss on samples held out decides. Models that are cheap to run try several, one that was never trained
 // from its own weights, too; others the suggested one and 1e-3, on up to 500 samples of the training set, judged by others of it and
 // of the validation. What is expensive goes on only if the answers or the losses there are better than the classifier's alone
@@ -289,6 +290,9 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	}
 	if t.out.History, err = trainer.Fit(ctx, t.fit, t.val); err != nil {
 		return err
+	}
+	if s := t.plan.Share; s > 0 && s < 1 {
+		before.toward(snap(t.g), s)
 	}
 	all, err := t.verdictOn(ctx, t.val)
 	if err != nil {

@@ -138,7 +138,7 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 		return err
 	}
 	start := snap(t.g)
-	alone, err := t.verdictOn(ctx, held)
+	alone, err := t.glance(ctx, held)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 		_, err := Fit(ctx, t.g, c, fit, nil)
 		var got verdict
 		if err == nil {
-			got, err = t.verdictOn(ctx, held)
+			p.Share, got, err = t.share(ctx, start, held, p)
 		}
 		release()
 		start.restore()

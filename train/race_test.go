@@ -81,7 +81,7 @@ func TestRaceIsLost(t *testing.T) {
 			return s, nil
 		})
 		said := ""
-		tune := &tuning{FineTuner: FineTuner{Policy: policy, Config: Config{Log: Quiet, Epochs: 300}}, g: g, fit: wrong, val: right, say: func(s string) { said += s }}
+		tune := &tuning{FineTuner: FineTuner{Policy: policy, Config: Config{Log: Quiet, Epochs: 300, Rule: optim.SGD{LR: 3}}}, g: g, fit: wrong, val: right, say: func(s string) { said += s }}
 		tune.plan = tune.draft(60, 1e12)
 		if err := tune.race(context.Background(), 1e-3, 1e12); err != nil {
 			t.Fatal(err)

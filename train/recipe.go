@@ -21,6 +21,7 @@ type recipe struct {
 	HoldStatistics bool               `json:"hold_statistics"`      // running statistics stay as they are
 	Anew           bool               `json:"anew,omitempty"`       // begins with the weights before the classifier was fitted
 	Unmirrored     bool               `json:"unmirrored,omitempty"` // images are not mirrored, though the set would
+	Share          float64            `json:"share,omitempty"`      // of what training changes that the model keeps; 0: all
 	Raced          bool               `json:"raced,omitempty"`      // was better than the classifier alone on samples held out
 	Head           map[string]float64 `json:"head,omitempty"`       // figures of the validation before
 }
@@ -40,6 +41,9 @@ func (p recipe) String() string {
 	}
 	if p.Anew {
 		s += ", from the weights before the classifier was fitted"
+	}
+	if p.Share > 0 && p.Share < 1 {
+		s += fmt.Sprintf(", %g of the change kept", p.Share)
 	}
 	return s
 }

@@ -43,6 +43,12 @@ func TestRecipe(t *testing.T) {
 	if s := q.String(); s != strings.Replace(words, ", falling to 0.0001 at the first layer", "", 1)+", label smoothing 0.1, running statistics held, from the weights before the classifier was fitted" {
 		t.Error(s)
 	}
+	for share, want := range map[float64]string{0.5: words + ", 0.5 of the change kept", 1: words} {
+		q := p
+		if q.Share = share; q.String() != want {
+			t.Error(q)
+		}
+	}
 	g := layered(t)
 	c := p.config(g, Config{Seed: 3})
 	if c.Loss != nil || c.Rule != (optim.AdamW{LR: 0.001, WeightDecay: 0.05}) || c.Schedule != (optim.OneCycleLR{Up: 0.25, Div: 10, FinalDiv: 50}) || c.ClipNorm != 5 || c.Patience != 4 || c.Epochs != 8 || c.Batch != 16 || c.EMA != 0.99 || !c.RestoreBest || c.Seed != 3 {

@@ -11,12 +11,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log"
 	"math"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +42,7 @@ func main() {
 	seeds := flag.Int("seeds", 3, "runs of each way")
 	grid := flag.Bool("grid", false, "measure the grid of 20 settings, too")
 	ways := flag.String("policies", "head-only,auto,full", "of photographs: which to measure")
+	parts := flag.Bool("parts", false, "of runs without settings: print the accuracy of the classifier alone, and of all layers with the whole of what training changed, too")
 	verbose := flag.Bool("v", false, "print what the policies say")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -47,7 +51,7 @@ func main() {
 	if *mnist != "" {
 		err = digits(ctx, *mnist, *images, *model, *seeds, *grid)
 	} else {
-		err = photographs(ctx, *model, *fit, *test, *seeds, strings.Split(*ways, ","), *verbose)
+		err = photographs(ctx, *model, *fit, *test, *seeds, strings.Split(*ways, ","), *parts, *verbose)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -59,7 +63,7 @@ type task struct {
 	model          func(seed uint64) (*nn.Graph, error)
 	fit, val, test func(seed uint64) data.Set[data.Sample]
 	head           *nn.Head
-	verbose        bool
+	parts, verbose bool
 }
 
 // digits measures on MNIST.
@@ -155,9 +159,39 @@ func untuned(p train.Policy) way {
 				}
 			}
 		}
+		if t.parts && p == train.Auto {
+			dir, err := os.MkdirTemp("", "finetune")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(dir)
+			c.Dir = dir
+		}
 		_, err := train.FineTuner{Policy: p, Head: t.head, Refit: true, Config: c}.FineTune(ctx, g, t.fit(seed), t.val(seed))
-		return err
+		if err != nil || c.Dir == "" {
+			return err
+		}
+		return t.sayParts(ctx, c.Dir, seed)
 	}
+}
+
+// sayParts prints the accuracy of the models that a run leaves in its folder.
+func (t task) sayParts(ctx context.Context, dir string, seed uint64) error {
+	for _, part := range []struct{ name, file string }{{"the classifier alone", "head.onnx"}, {"all layers, whole", "last.onnx"}} {
+		g, err := onnxio.Load(filepath.Join(dir, part.file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // what was held out was against training all layers
+		}
+		if err != nil {
+			return err
+		}
+		figures, err := train.Evaluate(ctx, g, t.test(seed))
+		if err != nil {
+			return err
+		}
+		fmt.Printf("    %s: %.4f, loss %.4f\n", part.name, figures["accuracy"], figures["loss"])
+	}
+	return nil
 }
 
 // byHand trains with the settings of a configuration.
@@ -201,7 +235,7 @@ func (t task) measure(ctx context.Context, name string, seeds int, w way) error 
 }
 
 // photographs measures a model on two folders of pictures by class.
-func photographs(ctx context.Context, model, fit, test string, seeds int, ways []string, verbose bool) error {
+func photographs(ctx context.Context, model, fit, test string, seeds int, ways []string, parts, verbose bool) error {
 	pictures, err := data.Folder(fit)
 	if err != nil {
 		return err
@@ -240,7 +274,7 @@ func photographs(ctx context.Context, model, fit, test string, seeds int, ways [
 		return p.Split(0.1, found.Preprocess)
 	}
 	t := task{
-		verbose: verbose, model: load, head: &nn.Head{Labels: pictures.Classes},
+		parts: parts, verbose: verbose, model: load, head: &nn.Head{Labels: pictures.Classes},
 		fit:  func(seed uint64) data.Set[data.Sample] { f, _ := part(seed); return f },
 		val:  func(seed uint64) data.Set[data.Sample] { _, v := part(seed); return v },
 		test: func(uint64) data.Set[data.Sample] { return held.All(found.Preprocess) },

@@ -1,0 +1,69 @@
+package train
+
+import (
+	"context"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train/data"
+)
+
+// between is how much of what training changes may be kept, the middle first. Between a pretrained model with a new classifier and what
+// few samples make of all its layers lie models that do better on other samples: Wortsman et al., Robust fine-tuning of zero-shot models, 2022.
+var between = []float64{0.5, 0.75, 0.25, 1}
+
+// share judges a model that was trained by plan p from start on. Of a pretrained one whose statistics were held it judges models between,
+// too: the share is the first one that no later one is clearly better than, and the verdict is on that. The model is one of them afterwards.
+func (t *tuning) share(ctx context.Context, start snapshot, held data.Set[data.Sample], p recipe) (share float64, got verdict, err error) {
+	if p.Spread == 1 || !p.HoldStatistics {
+		got, err = t.glance(ctx, held)
+		return 0, got, err
+	}
+	end := snap(t.g)
+	for i, s := range between {
+		start.toward(end, s)
+		v, err := t.glance(ctx, held)
+		if err != nil {
+			return 0, got, err
+		}
+		if i == 0 || v.better(got) {
+			share, got = s, v
+		}
+	}
+	return share, got, nil
+}
+
+// glance is verdictOn, but of classifiers without a loss of their own it has only the figures that its answers tell.
+func (t *tuning) glance(ctx context.Context, s data.Set[data.Sample]) (verdict, error) {
+	list, err := t.answers(ctx, s)
+	if err := t.ranks.agree(err); err != nil {
+		return verdict{}, err
+	}
+	if len(list) == 0 || t.Config.Loss != nil {
+		return t.verdictOn(ctx, s)
+	}
+	loss, right := 0.0, 0.0
+	for _, a := range list {
+		loss += a.loss
+		if a.right {
+			right++
+		}
+	}
+	n := float64(len(list))
+	return verdict{figures: map[string]float64{"loss": loss / n, "accuracy": right / n}, answers: list, samples: s.Len()}, nil
+}
+
+// toward takes the model from s a share of the way to end.
+func (s snapshot) toward(end snapshot, share float64) {
+	s.restore()
+	for p, d := range end {
+		switch dtype.Of(d.Dtype()) {
+		case dtype.Float32:
+			blend(dtype.Slice[float32](p.Data()), dtype.Slice[float32](d), float32(share))
+		case dtype.Float64:
+			blend(dtype.Slice[float64](p.Data()), dtype.Slice[float64](d), share)
+		default:
+			assign(p.Data(), d)
+		}
+		p.Changed()
+	}
+}

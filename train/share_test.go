@@ -1,0 +1,91 @@
+package train
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train/data"
+)
+
+// Between two states weights lie on the line, and what is no float32 or float64 is that of the end.
+func TestToward(t *testing.T) {
+	g := layered(t)
+	start := snap(g)
+	end := snapshot{}
+	for p, d := range start {
+		end[p] = dtype.Clone(d)
+		for i := range end[p].Float32s() {
+			end[p].Float32s()[i] += 2
+		}
+	}
+	for _, share := range []float64{0, 0.25, 1} {
+		start.toward(end, share)
+		for p, d := range start {
+			for i, x := range p.Data().Float32s() {
+				if math.Abs(float64(x-d.Float32s()[i])-2*share) > 1e-6 {
+					t.Fatalf("share %v: %s is %v, begins as %v", share, p.Name(), x, d.Float32s()[i])
+				}
+			}
+		}
+	}
+}
+
+// Of what training changed as much is kept as does best on samples held out, half where no share is clearly better. Plans that train all layers alike, or their statistics, keep all.
+func TestShare(t *testing.T) {
+	g := layered(t)
+	held := points(t, 90)
+	tune := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet}}, g: g, fit: held}
+	start := snap(g)
+	gentle := recipe{Spread: 0.1, HoldStatistics: true}
+	choose := func(p recipe) float64 {
+		share, got, err := tune.share(context.Background(), start, held, p)
+		if err != nil || len(got.answers) != held.Len() {
+			t.Fatalf("%d answers, %v", len(got.answers), err)
+		}
+		return share
+	}
+	if s := choose(gentle); s != 0.5 {
+		t.Errorf("nothing was trained: %v", s)
+	}
+	if _, err := Fit(context.Background(), g, Config{Epochs: 20, Log: Quiet}, held, nil); err != nil {
+		t.Fatal(err)
+	}
+	if s := choose(gentle); s < 0.75 {
+		t.Errorf("trained on what is held out: %v", s)
+	}
+	for _, p := range []recipe{{Spread: 1, HoldStatistics: true}, {Spread: 0.1}} {
+		if s := choose(p); s != 0 {
+			t.Errorf("%+v: %v", p, s)
+		}
+	}
+}
+
+// A glance has the figures that a judgement has; with a loss of one's own it is that.
+func TestGlance(t *testing.T) {
+	held := points(t, 40)
+	for _, loss := range []Loss{nil, CrossEntropy{LabelSmoothing: 0.3}} {
+		tune := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet, Loss: loss}}, g: layered(t), fit: held}
+		quick, err := tune.glance(context.Background(), held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow, err := tune.verdictOn(context.Background(), held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"loss", "accuracy"} {
+			if math.Abs(quick.figures[name]-slow.figures[name]) > 1e-5 {
+				t.Errorf("%s %v, want %v", name, quick.figures[name], slow.figures[name])
+			}
+		}
+		if quick.samples != slow.samples || len(quick.answers) != len(slow.answers) {
+			t.Errorf("%d samples, %d answers", quick.samples, len(quick.answers))
+		}
+	}
+	tune := &tuning{g: layered(t), fit: held}
+	if v, err := tune.glance(context.Background(), data.Subset(held, nil)); err != nil || len(v.answers) != 0 {
+		t.Errorf("of nothing: %+v, %v", v, err)
+	}
+}
