@@ -68,6 +68,9 @@ func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.
 		return nil, errNoOp
 	}
 	if c.Op.Lower != nil && !c.whole() {
+		if err := c.fits(); err != nil {
+			return nil, err
+		}
 		return c.Op.Lower(c, in)
 	}
 	e := &emission{call: c, in: in, extra: extra, out: make(gorgonia.Nodes, len(c.Out))}
@@ -102,14 +105,27 @@ func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.
 	return nodes, nil
 }
 
+// fits refuses a call whose results no memory holds, before anything is made of them.
+func (c *Call) fits() error {
+	for _, t := range c.Out {
+		if !t.Static() {
+			continue
+		}
+		if n, err := dtype.Count(t.Sizes()); err != nil || n > MaxElements || slices.Contains(t.Sizes(), math.MaxInt) || float64(n)*float64(t.DType.Size()) > float64(engine.MemoryLeft()) {
+			return c.Errorf("would give %v, more than the memory holds", t.Concrete())
+		}
+	}
+	return nil
+}
+
 // core binds the call's kernel.
 func (c *Call) core(e *emission) (*engine.Core, error) {
-	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.Schedule.InPlace, View: c.Op.Schedule.View}
+	if err := c.fits(); err != nil {
+		return nil, err
+	}
+	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.InPlace, View: c.Op.View}
 	for _, t := range c.Out {
 		spec := engine.Spec{}
-		if n, err := dtype.Count(t.Sizes()); t.Static() && (err != nil || n > MaxElements || slices.Contains(t.Sizes(), math.MaxInt) || float64(n)*float64(t.DType.Size()) > float64(engine.MemoryLeft())) {
-			return nil, c.Errorf("would give %v, more than the memory holds", t.Concrete())
-		}
 		if t.Present() {
 			spec = engine.Spec{DType: storage(t), Shape: t.TensorShape()}
 		}

@@ -72,6 +72,9 @@ func unpooled(c *op.Call) (plain, out []op.Dim, err error) {
 	if out, err = c.Dims(2); err != nil {
 		return nil, nil, err
 	}
+	if err := noNegative(c, 2, out); err != nil {
+		return nil, nil, err
+	}
 	if len(out) != len(plain) {
 		return nil, nil, c.Errorf("output_shape has %d entries, X %d axes", len(out), len(plain))
 	}

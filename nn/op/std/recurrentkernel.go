@@ -76,12 +76,12 @@ func cutPart[T any](v []T, d, n int) []T {
 // steps is where direction d begins in a [seq, dirs, batch, hidden] tensor.
 func (r *cell) steps(d int) int { return d * r.Batch * r.Hidden }
 
-// from is v from element at on, nil where v is.
+// from is v from element at on, nil where v is; what no time step has begins at its end.
 func from[T any](v []T, at int) []T {
 	if v == nil {
 		return nil
 	}
-	return v[at:]
+	return v[min(at, len(v)):]
 }
 
 // recurrentForward takes X, W, R, B, lens, h0 and (LSTM) c0, P; it gives Y, Y_h, (LSTM) Y_c and the reserve.
