@@ -58,12 +58,15 @@ type reading struct {
 	steps    []int64 // by which a constant grows; nil: it is the same in all turns
 }
 
+// body are the nodes of the last turn.
+func (c *chain) body() []*Node { return c.turns[0] }
+
 // at is what a turn reads there.
 func (c *chain) at(turn int, r reading) *Value { return c.turns[turn][r.node].in[r.in] }
 
 // chainAt is the chain whose last turn ends with n, nil if there is none.
 func (e *Edit) chainAt(n *Node, earlier []*Node) *chain {
-	if !e.rolls(n) {
+	if !rolls(n) {
 		return nil
 	}
 	mine := upstream(n)
@@ -75,7 +78,7 @@ func (e *Edit) chainAt(n *Node, earlier []*Node) *chain {
 		if tried++; tried > candidates {
 			return nil
 		}
-		if c := e.chainOf(n, m, mine); c != nil {
+		if c := chainOf(n, m, mine); c != nil {
 			return c
 		}
 	}
@@ -83,7 +86,7 @@ func (e *Edit) chainAt(n *Node, earlier []*Node) *chain {
 }
 
 // rolls reports whether a node may be in a Loop: not one that draws at random, keeps state or has subgraphs of its own.
-func (e *Edit) rolls(n *Node) bool {
+func rolls(n *Node) bool {
 	o := n.op
 	return o != nil && !o.Random && o.State == nil && len(n.bodies()) == 0 && len(n.captured) == 0 && len(n.Annotations()) == 0
 }
@@ -106,52 +109,31 @@ func upstream(n *Node) map[*Node]bool {
 
 // sameKind reports whether two nodes are of the same operator with the same attributes and give values of the same types.
 func sameKind(a, b *Node) bool {
-	if a.domain != b.domain || a.opType != b.opType || len(a.in) != len(b.in) || len(a.out) != len(b.out) || !reflect.DeepEqual(a.Config(), b.Config()) {
-		return false
-	}
-	for i, v := range a.out {
-		if (v == nil) != (b.out[i] == nil) || v != nil && v.typ.String() != b.out[i].typ.String() {
-			return false
-		}
-	}
-	return true
+	return len(a.in) == len(b.in) && reflect.DeepEqual(a.Config(), b.Config()) && slices.EqualFunc(a.out, b.out, func(v, w *Value) bool {
+		return v.Type().String() == w.Type().String()
+	})
 }
 
 // chainOf follows the turns that end with n, m and so on.
-func (e *Edit) chainOf(n, m *Node, mine map[*Node]bool) *chain {
-	before := upstream(m)
-	c := &chain{index: map[*Node]int{}}
-	var last []*Node
-	var add func(x *Node) bool
-	add = func(x *Node) bool {
-		if _, ok := c.index[x]; ok {
-			return true
-		}
-		if !e.rolls(x) {
-			return false
-		}
-		for _, v := range x.in {
-			if v != nil && v.producer != nil && mine[v.producer] && !before[v.producer] && !add(v.producer) {
-				return false
-			}
-		}
-		c.index[x] = len(last)
-		last = append(last, x)
-		return len(last) <= largestBody
-	}
-	if !add(n) {
+func chainOf(n, m *Node, mine map[*Node]bool) *chain {
+	c := &chain{turns: [][]*Node{nil}, index: map[*Node]int{}}
+	if !c.take(n, mine, upstream(m)) {
 		return nil
 	}
-	c.turns = [][]*Node{last}
+	root := len(c.body()) - 1
 	for m != nil {
-		turn := c.image(m, len(last)-1, nil)
-		if turn == nil || len(c.turns) == 1 && !c.classify(turn) || len(c.turns) > 1 && !c.goesOn(turn) {
+		goesOn := c.goesOn
+		if len(c.turns) == 1 {
+			goesOn = c.classify
+		}
+		turn := c.image(m, root, nil)
+		if turn == nil || !goesOn(turn) {
 			break
 		}
 		c.turns = append(c.turns, turn)
 		m = nil
 		for _, r := range c.reads {
-			if r.carried && r.from == len(last)-1 {
+			if r.carried && r.from == root {
 				m = c.at(len(c.turns)-1, r).producer
 			}
 		}
@@ -165,16 +147,35 @@ func (e *Edit) chainOf(n, m *Node, mine map[*Node]bool) *chain {
 	return c
 }
 
+// take adds x to the last turn, behind what it depends on: that of mine which is not in before. False where one may not be in a
+// Loop, or there are too many.
+func (c *chain) take(x *Node, mine, before map[*Node]bool) bool {
+	if _, ok := c.index[x]; ok {
+		return true
+	}
+	if !rolls(x) {
+		return false
+	}
+	for _, v := range x.in {
+		if v != nil && mine[v.producer] && !before[v.producer] && !c.take(v.producer, mine, before) {
+			return false
+		}
+	}
+	c.index[x] = len(c.body())
+	c.turns[0] = append(c.body(), x)
+	return len(c.body()) <= largestBody
+}
+
 // image is the turn that has m in the place of node root of the last one and the nodes that are known of it, nil if it is
 // not like the last.
 func (c *chain) image(m *Node, root int, known []*Node) []*Node {
-	last := c.turns[0]
+	last := c.body()
 	turn := make([]*Node, len(last))
 	copy(turn, known)
 	var match func(k int, x *Node) bool
 	match = func(k int, x *Node) bool {
-		if x == nil || turn[k] != nil {
-			return turn[k] == x && x != nil
+		if turn[k] != nil {
+			return turn[k] == x
 		}
 		if !sameKind(last[k], x) {
 			return false
@@ -185,7 +186,7 @@ func (c *chain) image(m *Node, root int, known []*Node) []*Node {
 			if (v == nil) != (w == nil) {
 				return false
 			}
-			if v == nil || v.producer == nil {
+			if v == nil {
 				continue
 			}
 			if at, inside := c.index[v.producer]; inside && (w.producer == nil || w.index != v.index || !match(at, w.producer)) {
@@ -212,17 +213,17 @@ func (c *chain) classify(turn []*Node) bool {
 		of[x] = k
 	}
 	carries := false
-	for k, x := range c.turns[0] {
+	for k, x := range c.body() {
 		for i, v := range x.in {
 			if v == nil {
 				continue
 			}
-			if _, inside := c.index[v.producer]; inside && v.producer != nil {
+			if _, inside := c.index[v.producer]; inside {
 				continue
 			}
 			w := turn[k].in[i]
 			r := reading{node: k, in: i}
-			if from, ok := of[v.producer]; ok && v.producer != nil {
+			if from, ok := of[v.producer]; ok {
 				r.carried, r.from, r.out = true, from, v.index
 				carries = carries || from == len(turn)-1
 			} else if !sameValue(v, w) {
@@ -262,7 +263,7 @@ func sameValue(a, b *Value) bool {
 	if a == b {
 		return true
 	}
-	if a == nil || b == nil || a.param == nil || b.param == nil || a.param.data == nil || b.param.data == nil || a.param.Trainable() || b.param.Trainable() {
+	if a.param == nil || b.param == nil || a.param.data == nil || b.param.data == nil || a.param.Trainable() || b.param.Trainable() {
 		return false
 	}
 	return dtype.SameType(a.param.data, b.param.data) == nil && bytes.Equal(dtype.Bytes(a.param.data), dtype.Bytes(b.param.data))
@@ -277,7 +278,7 @@ func (c *chain) begins() bool {
 			continue
 		}
 		v, key := c.at(first, r), [2]int{r.from, r.out}
-		if at[key] != nil && at[key] != v || v.typ.String() != c.turns[0][r.from].out[r.out].typ.String() {
+		if at[key] != nil && at[key] != v || v.typ.String() != c.body()[r.from].out[r.out].typ.String() {
 			return false
 		}
 		at[key] = v
@@ -299,7 +300,7 @@ func increase(a, b *Value) []int64 {
 }
 
 func integers(v *Value) []int64 {
-	if v == nil || v.param == nil || v.param.data == nil || dtype.Of(v.param.data.Dtype()) != dtype.Int64 {
+	if v.param == nil || v.param.data == nil || dtype.Of(v.param.data.Dtype()) != dtype.Int64 {
 		return nil
 	}
 	return dtype.Slice[int64](v.param.data)

@@ -13,9 +13,13 @@ import (
 // sequence is a value of which a node of the body reads one slice in each turn, without the axis: those at first, first + step
 // and so on.
 type sequence struct {
+	rows
+	nodes []int // of the body: more than one where several read the same
+}
+
+type rows struct {
 	value             *Value
 	axis, first, step int
-	nodes             []int // of the body: more than one where several read the same slices
 }
 
 // sequences are what a Scan goes through in the place of the chain. False where it cannot: nothing is sliced, or a turn reads
@@ -26,7 +30,7 @@ func (c *chain) sequences() ([]sequence, bool) {
 		reads[r.node] = append(reads[r.node], r)
 	}
 	var list []sequence
-	for k := range c.turns[0] {
+	for k := range c.body() {
 		numbered := slices.ContainsFunc(reads[k], func(r reading) bool { return r.steps != nil })
 		if !numbered {
 			continue
@@ -35,10 +39,7 @@ func (c *chain) sequences() ([]sequence, bool) {
 		if !ok {
 			return nil, false
 		}
-		same := func(x sequence) bool {
-			return x.value == s.value && x.axis == s.axis && x.first == s.first && x.step == s.step
-		}
-		if i := slices.IndexFunc(list, same); i >= 0 {
+		if i := slices.IndexFunc(list, func(x sequence) bool { return x.rows == s.rows }); i >= 0 {
 			list[i].nodes = append(list[i].nodes, k)
 		} else {
 			list = append(list, s)
@@ -49,21 +50,18 @@ func (c *chain) sequences() ([]sequence, bool) {
 
 // sequenceOf is what node k reads the slices of.
 func (c *chain) sequenceOf(k int, reads []reading) (sequence, bool) {
-	x := c.turns[0][k]
+	x := c.body()[k]
 	none := sequence{}
-	if x.op.Traits.Picks == nil || len(x.out) != 1 || x.in[0] == nil || x.in[0].typ.Unranked || x.out[0].typ.Rank() != x.in[0].typ.Rank()-1 {
+	if x.op.Traits.Picks == nil || x.out[0].typ.Rank() != x.in[0].typ.Rank()-1 {
 		return none, false
 	}
-	for i, v := range x.in {
+	for i := range x.in {
 		fixed := func(r reading) bool { return r.in == i && !r.carried && (r.steps == nil) == (i == 0) }
-		if v != nil && !slices.ContainsFunc(reads, fixed) {
+		if !slices.ContainsFunc(reads, fixed) {
 			return none, false
 		}
 	}
-	for axis, d := range x.in[0].typ.Shape {
-		if d.Symbolic() {
-			continue
-		}
+	for axis := range x.in[0].typ.Shape {
 		var at []int
 		for _, turn := range slices.Backward(c.turns) {
 			if list := turn[k].op.Traits.Picks(turn[k].Call(), axis); len(list) == 1 {
@@ -73,7 +71,7 @@ func (c *chain) sequenceOf(k int, reads []reading) (sequence, bool) {
 		if len(at) != len(c.turns) {
 			continue
 		}
-		s := sequence{value: x.in[0], axis: axis, first: at[0], step: at[1] - at[0], nodes: []int{k}}
+		s := sequence{rows{x.in[0], axis, at[0], at[1] - at[0]}, []int{k}}
 		for t, i := range at {
 			if i != s.first+t*s.step {
 				return none, false // indices from the end may go on at the beginning
@@ -90,7 +88,7 @@ func (s sequence) input(e *Edit, turns int) (v *Value, direction int) {
 	if s.step < 0 {
 		first, last, direction = last, first, 1
 	}
-	if d := s.value.typ.Shape[s.axis]; first == 0 && last == d.Size-1 && (s.step == 1 || s.step == -1) {
+	if s.value.typ.Shape[s.axis].Size == turns {
 		return s.value, direction
 	}
 	number := func(name string, n int) *Value {
@@ -112,7 +110,7 @@ type gathering struct {
 // gatherings are the nodes that may take the results of so many turns, for a chain without turns of as many as they take.
 func (e *Edit) gatherings(c *chain) (list []gathering) {
 	for _, n := range e.g.nodes {
-		if n.op == nil || n.op.Traits.Concat == nil || len(n.in) < leastTurns || len(n.out) != 1 {
+		if n.op == nil || n.op.Traits.Concat == nil || len(n.in) < leastTurns {
 			continue
 		}
 		turns := len(c.turns)
@@ -123,7 +121,7 @@ func (e *Edit) gatherings(c *chain) (list []gathering) {
 		for at := 0; err == nil && at+turns <= len(n.in); at++ {
 			var roots []*Node
 			for _, v := range n.in[at : at+turns] {
-				if v != nil && v.producer != nil && v.index == 0 && len(v.producer.out) == 1 && !slices.Contains(roots, v.producer) {
+				if v.producer != nil && v.index == 0 && !slices.Contains(roots, v.producer) {
 					roots = append(roots, v.producer)
 				}
 			}
@@ -141,7 +139,7 @@ func (e *Edit) mapped() *chain {
 	for _, x := range e.gatherings(&chain{}) {
 		c := &chain{index: map[*Node]int{}, turns: make([][]*Node, len(x.roots))}
 		moves := func(n *Node) bool { return n.op.Traits.Moves != trait.NotMoved || n.op.Traits.Picks != nil }
-		if !e.extend(c, x.roots) || !slices.ContainsFunc(c.turns[0], func(n *Node) bool { return !moves(n) }) {
+		if !c.extend(x.roots) || !slices.ContainsFunc(c.body(), func(n *Node) bool { return !moves(n) }) {
 			continue
 		}
 		if _, ok := c.sequences(); ok {
@@ -153,10 +151,9 @@ func (e *Edit) mapped() *chain {
 
 // extend adds to the turns what the roots, one for each, depend on beside them. False, and nothing is changed, where that is
 // not alike.
-func (e *Edit) extend(c *chain, roots []*Node) bool {
-	x := &chain{index: map[*Node]int{}, reads: slices.Clone(c.reads)}
-	last := slices.Clone(c.turns[0])
-	for k, n := range last {
+func (c *chain) extend( roots []*Node) bool {
+	x := &chain{turns: [][]*Node{slices.Clone(c.body())}, index: map[*Node]int{}, reads: slices.Clone(c.reads)}
+	for k, n := range c.body() {
 		x.index[n] = k
 	}
 	mine, before := upstream(roots[0]), upstream(roots[1])
@@ -165,27 +162,9 @@ func (e *Edit) extend(c *chain, roots []*Node) bool {
 			before[n] = true
 		}
 	}
-	var add func(n *Node) bool
-	add = func(n *Node) bool {
-		if _, ok := x.index[n]; ok {
-			return true
-		}
-		if !e.rolls(n) || len(last) >= largestBody {
-			return false
-		}
-		for _, v := range n.in {
-			if v != nil && v.producer != nil && mine[v.producer] && !before[v.producer] && !add(v.producer) {
-				return false
-			}
-		}
-		x.index[n] = len(last)
-		last = append(last, n)
-		return true
-	}
-	if !add(roots[0]) {
+	if !x.take(roots[0], mine, before) {
 		return false
 	}
-	x.turns = [][]*Node{last}
 	for t := range roots {
 		if t == 0 {
 			continue
@@ -202,12 +181,12 @@ func (e *Edit) extend(c *chain, roots []*Node) bool {
 			inside[n] = true
 		}
 	}
-	for k := len(c.turns[0]); k < len(last); k++ {
-		for i, v := range last[k].in {
+	for k := len(c.body()); k < len(x.body()); k++ {
+		for i, v := range x.body()[k].in {
 			if v == nil {
 				continue
 			}
-			if _, ok := x.index[v.producer]; ok && v.producer != nil {
+			if _, ok := x.index[v.producer]; ok {
 				continue
 			}
 			r, ok := x.shared(k, i, inside)
@@ -256,18 +235,17 @@ func (c *chain) shared(k, i int, inside map[*Node]bool) (reading, bool) {
 	return r, true
 }
 
-// stack puts what the Scan stacked in the place of the results that a node puts one after the other. It is false where the
-// sizes are not known.
-func (e *Edit) stack(x gathering, stacked *Value, turns int) bool {
+// stack puts what the Scan stacked in the place of the results that a node puts one after the other, unless more than one size is
+// not known.
+func (e *Edit) stack(x gathering, stacked *Value, turns int) {
 	item := x.n.in[x.at].typ
 	var shape []int64
 	open := 0
 	for i, d := range item.Shape {
-		known := d.Known() && !d.Symbolic()
 		switch {
-		case known && i == x.axis:
+		case d.Known() && i == x.axis:
 			shape = append(shape, int64(d.Size*turns))
-		case known && d.Size > 0:
+		case d.Known() && d.Size > 0:
 			shape = append(shape, int64(d.Size))
 		case i < x.axis:
 			shape = append(shape, 0) // as it is in the input
@@ -275,11 +253,11 @@ func (e *Edit) stack(x gathering, stacked *Value, turns int) bool {
 			shape, open = append(shape, -1), open+1
 		}
 	}
-	if open > 1 || e.err != nil {
-		return false
+	if open > 1 {
+		return
 	}
 	var v *Value
-	if d := item.Shape[x.axis]; d.Size == 1 && !d.Symbolic() {
+	if item.Shape[x.axis].Size == 1 {
 		one := tensor.New(tensor.WithShape(1), tensor.WithBacking([]int64{int64(x.axis + 1)}))
 		v = do(e, std.SqueezeConfig{}, stacked, e.Const(e.New("axes"), one))
 	} else {
@@ -293,5 +271,4 @@ func (e *Edit) stack(x gathering, stacked *Value, turns int) bool {
 	}
 	e.takeOver(x.n.out[0], v)
 	e.sweep(x.n.out[0])
-	return true
 }

@@ -56,7 +56,7 @@ func (e *Edit) rolled(c *chain) {
 	scan := std.ScanConfig{NumScanInputs: len(sequences)}
 	for _, s := range sequences {
 		v, direction := s.input(e, count)
-		over, types = append(over, v), append(types, c.turns[0][s.nodes[0]].out[0].typ.String())
+		over, types = append(over, v), append(types, c.body()[s.nodes[0]].out[0].typ.String())
 		scan.InputAxes, scan.InputDirections = append(scan.InputAxes, s.axis), append(scan.InputDirections, direction)
 	}
 	collected := e.collected(c, carried)
@@ -99,9 +99,6 @@ func (e *Edit) rolled(c *chain) {
 			}
 		}
 	}
-	if e.err != nil {
-		return
-	}
 	var n *Node
 	if outputs := len(carried) + len(collected); scans {
 		scan.Body, scan.OutputAxes = body, notAllZero(axes)
@@ -114,7 +111,7 @@ func (e *Edit) rolled(c *chain) {
 		return
 	}
 	for k, r := range carried {
-		e.takeOver(c.turns[0][r.from].out[r.out], n.Out(k))
+		e.takeOver(c.body()[r.from].out[r.out], n.Out(k))
 	}
 	for k, o := range collected {
 		stacked := n.Out(len(carried) + k)
@@ -124,7 +121,7 @@ func (e *Edit) rolled(c *chain) {
 			}
 		}
 		for t, turn := range slices.Backward(c.turns) {
-			if v := turn[o[0]].out[o[1]]; e.err == nil && c.outside(e, v) {
+			if v := turn[o[0]].out[o[1]]; c.outside(e, v) {
 				e.takeOver(v, do(e, std.GatherConfig{Axis: axes[k]}, stacked, constInt(e, first-t)))
 			}
 		}
@@ -132,9 +129,7 @@ func (e *Edit) rolled(c *chain) {
 	for _, turn := range c.turns {
 		for _, x := range slices.Backward(turn) {
 			for _, v := range x.out {
-				if v != nil && e.err == nil && e.g.values[v.name] == v {
-					e.sweep(v)
-				}
+				e.sweep(v)
 			}
 		}
 	}
@@ -155,7 +150,7 @@ func (e *Edit) stacks(c *chain) (list []gathering) {
 			continue
 		}
 		mine := upstream(x.roots[0])
-		if slices.ContainsFunc(c.turns[0], func(n *Node) bool { return mine[n] }) && e.extend(c, x.roots) {
+		if slices.ContainsFunc(c.body(), func(n *Node) bool { return mine[n] }) && c.extend(x.roots) {
 			list = append(list, x)
 		}
 	}
@@ -169,8 +164,8 @@ func (e *Edit) turn(sub *Edit, c *chain, slice func(k int) *Value, read func(r *
 	for i := range c.reads {
 		from[[2]int{c.reads[i].node, c.reads[i].in}] = &c.reads[i]
 	}
-	made := make([][]*Value, len(c.turns[0]))
-	for k, x := range c.turns[0] {
+	made := make([][]*Value, len(c.body()))
+	for k, x := range c.body() {
 		if v := slice(k); v != nil {
 			made[k] = []*Value{v}
 			continue
@@ -211,7 +206,7 @@ func progression(sub *Edit, turn *Value, first *tensor.Dense, steps []int64) *Va
 
 // collected are the outputs of nodes of the body that something outside reads, but for what the last turn carries out.
 func (e *Edit) collected(c *chain, carried []reading) (list [][2]int) {
-	for k, x := range c.turns[0] {
+	for k, x := range c.body() {
 		for o := range x.out {
 			out := slices.ContainsFunc(carried, func(r reading) bool { return r.from == k && r.out == o })
 			for t, turn := range c.turns {
@@ -237,11 +232,8 @@ func (c *chain) outside(e *Edit, v *Value) bool {
 
 // takeOver puts v in the place of old, name included where it is an output.
 func (e *Edit) takeOver(old, v *Value) {
-	if e.err != nil {
-		return
-	}
 	name, output := old.name, slices.Contains(e.g.outputs, old)
-	if e.Rewire(old, v); output && e.err == nil {
+	if e.Rewire(old, v); output {
 		e.RenameValue(old, e.unique(name+"_before"))
 		e.RenameValue(v, name)
 	}
