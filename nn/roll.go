@@ -167,7 +167,7 @@ func (c *chain) take(x *Node, mine, before map[*Node]bool) bool {
 }
 
 // image is the turn that has m in the place of node root of the last one and the nodes that are known of it, nil if it is
-// not like the last.
+// not like the last or has a node that is in another place, too.
 func (c *chain) image(m *Node, root int, known []*Node) []*Node {
 	last := c.body()
 	turn := make([]*Node, len(last))
@@ -198,10 +198,12 @@ func (c *chain) image(m *Node, root int, known []*Node) []*Node {
 	if !match(root, m) || slices.Contains(turn, nil) {
 		return nil
 	}
-	for _, earlier := range c.turns {
-		if slices.ContainsFunc(turn, func(x *Node) bool { return slices.Contains(earlier, x) }) {
+	seen := map[*Node]bool{}
+	for _, x := range slices.Concat(append(slices.Clone(c.turns), turn)...) {
+		if seen[x] {
 			return nil
 		}
+		seen[x] = true
 	}
 	return turn
 }

@@ -26,14 +26,16 @@ func cell(x, h, w, u, b *G.Node) *G.Node {
 	return G.Must(G.Tanh(G.Must(G.BroadcastAdd(sum, b, nil, []byte{0}))))
 }
 
-// unrolled are functions with loops of Go.
-var unrolled = []struct {
+// unrolledLoop is a function with a loop of Go.
+type unrolledLoop struct {
 	name   string
 	inputs []string
 	ops    string // control flow when it is rolled
 	most   int    // nodes in all
 	f      nn.Expr
-}{
+}
+
+var unrolled = []unrolledLoop{
 	{"repeated", []string{"x %s[N,3]"}, "Loop", 4, func(x ...*G.Node) (G.Nodes, error) {
 		h, w := x[0], weight(x[0], "w", 3, 3)
 		for range 6 {
@@ -272,7 +274,7 @@ var unrolled = []struct {
 // works at other batches. Bodies that are not equal stay as they are.
 func TestRoll(t *testing.T) {
 	var b strings.Builder
-	for _, c := range unrolled {
+	for _, c := range append(unrolled, besides...) {
 		t.Run(c.name, func(t *testing.T) {
 			plain, feed := controlTrace(t, c.f, c.inputs, "float64")
 			var inputs, single []string

@@ -3,6 +3,8 @@ package nn_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
@@ -85,9 +87,11 @@ func randomTurns(seed uint64) nn.Expr {
 	}
 }
 
-// TestRollRandom rolls random loops: what they compute stays, and most become a Loop or a Scan.
+// TestRollRandom rolls random loops: what they compute stays, most become a Loop or a Scan, and testdata/rolledrandom.txt has the
+// operators that remain; -update writes it anew.
 func TestRollRandom(t *testing.T) {
 	rolled := 0
+	var b strings.Builder
 	const trials = 150
 	for seed := range uint64(trials) {
 		f := randomTurns(seed)
@@ -102,6 +106,7 @@ func TestRollRandom(t *testing.T) {
 		for range g.Nodes(nn.Ops("Loop", "Scan")) {
 			rolled++
 		}
+		fmt.Fprintf(&b, "%d: %s\n", seed, operators(g))
 		got, want := evalAll(t, g, feed), evalAll(t, plain, feed)
 		for i := range want {
 			nntest.Near(t, fmt.Sprintf("seed %d, output %d", seed, i), got[i], want[i], 1e-12)
@@ -110,4 +115,5 @@ func TestRollRandom(t *testing.T) {
 	if rolled < trials/2 {
 		t.Errorf("%d of %d are rolled", rolled, trials)
 	}
+	nntest.CompareFile(t, filepath.Join("testdata", "rolledrandom.txt"), b.String())
 }

@@ -151,7 +151,7 @@ func (e *Edit) mapped() *chain {
 
 // extend adds to the turns what the roots, one for each, depend on beside them. False, and nothing is changed, where that is
 // not alike.
-func (c *chain) extend( roots []*Node) bool {
+func (c *chain) extend(roots []*Node) bool {
 	x := &chain{turns: [][]*Node{slices.Clone(c.body())}, index: map[*Node]int{}, reads: slices.Clone(c.reads)}
 	for k, n := range c.body() {
 		x.index[n] = k

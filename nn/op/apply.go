@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,7 +29,7 @@ func (s Set) ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, erro
 	for i, x := range in {
 		if x != nil {
 			types[i] = NodeType(x)
-			g = x.Graph()
+			g = cmp.Or(g, x.Graph()) // a constant may be in none
 		}
 	}
 	call, err := s.NewCall(c, types...)

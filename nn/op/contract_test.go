@@ -532,6 +532,15 @@ func TestApplyKnows(t *testing.T) {
 	if got := fmt.Sprint(known); got != "[false false true false]" {
 		t.Errorf("known values %s", got)
 	}
+	for _, in := range []gorgonia.Nodes{{x, gorgonia.NewConstant(integers)}, {gorgonia.NewConstant(floats), x}} { // Gorgonia's constants are in no graph
+		out, err := set.ApplyN(1, o, in...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out[0].Graph() != g {
+			t.Error("the result is not in the graph of the input that has one")
+		}
+	}
 	_, err := set.ApplyN(1, o, nil, nil)
 	wants(t, "no node", err, "has no input to tell the expression graph by")
 }
