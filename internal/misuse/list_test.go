@@ -325,6 +325,7 @@ var functions = map[string]any{
 	"table.TargetScaling":           table.TargetScaling,
 	"token.ConllColumn":             token.ConllColumn,
 	"token.ConllWords":              token.ConllWords,
+	"token.Learn":                   token.Learn,
 	"token.Load":                    token.Load,
 	"token.Parse":                   token.Parse,
 	"token.ReadConll":               token.ReadConll,

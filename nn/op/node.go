@@ -123,7 +123,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 	if err := c.fits(); err != nil {
 		return nil, err
 	}
-	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.InPlace, View: c.Op.View}
+	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.Schedule.InPlace, View: c.Op.Schedule.View}
 	for _, t := range c.Out {
 		spec := engine.Spec{}
 		if t.Present() {
