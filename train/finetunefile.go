@@ -75,7 +75,7 @@ func (t *tuning) keepPlan() error {
 
 func (t *tuning) writePlan(dir string) error {
 	if err := disk.MkdirAll(dir); err != nil {
-		return fmt.Errorf("train: there is no place for checkpoints: %w", err)
+		return fmt.Errorf("train: cannot create the folder for checkpoints: %w", err)
 	}
 	if err := onnxio.Save(filepath.Join(dir, headModel), t.g); err != nil {
 		return err

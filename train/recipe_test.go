@@ -164,7 +164,7 @@ func TestPlanFile(t *testing.T) {
 		t.Error("a damaged model is no error")
 	}
 	nowhere := &tuning{FineTuner: FineTuner{Config: Config{Dir: filepath.Join(dir, headModel, "below")}}, g: g}
-	if err := nowhere.keepPlan(); err == nil || !strings.HasPrefix(err.Error(), "train: there is no place for checkpoints: ") {
+	if err := nowhere.keepPlan(); err == nil || !strings.HasPrefix(err.Error(), "train: cannot create the folder for checkpoints: ") {
 		t.Error(err)
 	}
 	if err := (&tuning{g: g}).keepPlan(); err != nil {

@@ -216,7 +216,7 @@ func TestRuntimeGradients(t *testing.T) {
 		t.Errorf("%+v, %v, batches %v, shares %v", info, err, d.numbers, d.shares)
 	}
 	d.norm = math.Inf(1)
-	if _, err = tr.Step(ctx, b); err == nil || err.Error() != "train: step 3: the gradient has norm +Inf; nothing was changed by it: try a lower rate, ClipNorm, or look at the data" || d.dropped != 1 {
+	if _, err = tr.Step(ctx, b); err == nil || err.Error() != "train: step 3: the gradient has norm +Inf; nothing was changed by it: try a lower rate or ClipNorm, and check the data" || d.dropped != 1 {
 		t.Errorf("%v, dropped %d times", err, d.dropped)
 	}
 	stop := errors.New("stop")

@@ -226,7 +226,7 @@ func (t *Trainer) handBack() {
 
 // diverged is the error of a step that leaves the numbers.
 func (t *Trainer) diverged(format string, args ...any) error {
-	return &op.Error{Stage: "train", Err: fmt.Errorf("step %d: %s; nothing was changed by it: try a lower rate, ClipNorm, or look at the data", t.progress.Step+1, fmt.Sprintf(format, args...))}
+	return &op.Error{Stage: "train", Err: fmt.Errorf("step %d: %s; nothing was changed by it: try a lower rate or ClipNorm, and check the data", t.progress.Step+1, fmt.Sprintf(format, args...))}
 }
 
 // begin opens a group: what it may change before its update is put aside.

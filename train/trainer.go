@@ -92,7 +92,7 @@ func (t *Trainer) prepare() error {
 	}
 	if t.c.Dir != "" && t.ranks.first() {
 		if err := disk.MkdirAll(t.c.Dir); err != nil {
-			return fmt.Errorf("train: there is no place for checkpoints: %w", err)
+			return fmt.Errorf("train: cannot create the folder for checkpoints: %w", err)
 		}
 	}
 	t.g.Trim()

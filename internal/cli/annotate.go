@@ -63,9 +63,9 @@ func (a annotating) run(w io.Writer, model string) error {
 	case !ok:
 		return fmt.Errorf("--as: want metadata or attributes, got %q", a.mode)
 	case len(a.set) > 0 && len(a.glob) == 0:
-		return errors.New("say which nodes get the annotation, with --glob PATTERN")
+		return errors.New("missing --glob PATTERN, the nodes to annotate")
 	case changes && a.output == "":
-		return errors.New("say where the model goes, with -o FILE")
+		return errors.New("missing -o FILE, the file to write the model to")
 	case a.output != "":
 		if err := checkOutput(a.output); err != nil {
 			return err

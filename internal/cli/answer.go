@@ -131,7 +131,7 @@ func (a *answerer) of(ctx context.Context, s *sampleSource, index []int, size in
 		return nil, err
 	}
 	if len(list) < len(index) {
-		return nil, fmt.Errorf("the model gives %d answers for %d samples; --batch 1 asks for one at a time", len(list), len(index))
+		return nil, fmt.Errorf("the model returned %d results for %d samples; --batch 1 asks for one at a time", len(list), len(index))
 	}
 	return list[:len(index)], nil
 }

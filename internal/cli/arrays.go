@@ -181,5 +181,5 @@ func (d *dataset) whole(path, name string, a *tensor.Dense) error {
 			count++
 		}
 	}
-	return fmt.Errorf("%s: array %s: element %v is %v, one of %d that are not finite numbers: training on it would give nothing", path, name, at, x[i], count)
+	return fmt.Errorf("%s: array %s: element %v is %v, one of %d that are not finite numbers: the loss would not be finite", path, name, at, x[i], count)
 }

@@ -78,10 +78,10 @@ func boxFile(path string) string {
 // boxes judges a detector.
 func (v *evaluation) boxes(ctx context.Context, w io.Writer, model, file string) error {
 	if v.worst > 0 || v.confusion != "" || v.calibration != "" || v.metrics != nil {
-		return fmt.Errorf("--worst, --confusion, --calibration and --metric are not for boxes, which are judged by COCO's figures")
+		return fmt.Errorf("--worst, --confusion, --calibration and --metric are not for detectors, whose metrics are COCO's")
 	}
 	if v.page != "" && !strings.EqualFold(filepath.Ext(v.page), ".json") {
-		return fmt.Errorf("--output %s: of boxes it is a file of COCO's results: want a name that ends in .json", v.page)
+		return fmt.Errorf("--output %s: for a detector it is a COCO results file: want a name that ends in .json", v.page)
 	}
 	if v.box.order != "" && !slices.Contains(boxOrders, v.box.order) {
 		return fmt.Errorf("--boxes %s: want one of %s", v.box.order, strings.Join(boxOrders, ", "))
@@ -352,7 +352,7 @@ func (v *evaluation) printBoxes(w io.Writer, set *boxes.Set, found [][]boxes.Det
 		}
 		return json.NewEncoder(w).Encode(all)
 	}
-	fmt.Fprintf(w, "%d pictures with %d boxes, %d found\n", len(found), there, n)
+	fmt.Fprintf(w, "%d pictures with %d boxes, %d detected\n", len(found), there, n)
 	said := func(x float64) string {
 		if x < 0 {
 			return "-"

@@ -120,10 +120,10 @@ func TestEvalBoxes(t *testing.T) {
 		"eval squares.onnx --data instances.json --boxes corners": "--boxes corners: want one of xyxy, yxyx, xywh, cxcywh",
 		"eval squares.onnx --data instances.json --resize crop":   "--resize crop: want stretch or letterbox",
 		"eval squares.onnx --data instances.json --suppress 2":    "--suppress 2: want an IoU above 0, up to 1",
-		"eval squares.onnx --data instances.json --worst 3":       "--worst, --confusion, --calibration and --metric are not for boxes, which are judged by COCO's figures",
-		"eval squares.onnx --data instances.json -o page.html":    "of boxes it is a file of COCO's results: want a name that ends in .json",
+		"eval squares.onnx --data instances.json --worst 3":       "--worst, --confusion, --calibration and --metric are not for detectors, whose metrics are COCO's",
+		"eval squares.onnx --data instances.json -o page.html":    "for a detector it is a COCO results file: want a name that ends in .json",
 		"eval --data instances.json --detections result.json":     "result.json: result 0 is of image 9, which the set does not have",
-		"eval squares.onnx --data images --boxes xyxy":            "are for boxes, in a file of COCO's form (.json), which",
+		"eval squares.onnx --data images --boxes xyxy":            "are for detectors, whose data are a COCO annotation file (.json), which",
 	} {
 		args := strings.Fields(line)
 		for i, a := range args {

@@ -39,7 +39,7 @@ with lists of words and of labels have a label for each word. Targets that are w
 often, are classes; others are numbers to predict (regression). For a table --task decides.`
 
 // errNoData is for commands that are nothing without samples.
-var errNoData = errors.New("say where the samples are, with --data")
+var errNoData = errors.New("missing --data, the samples to read")
 
 // dataset holds the flags that say where samples come from, and what the data say of themselves.
 type dataset struct {
@@ -182,7 +182,7 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 	share, err := strconv.ParseFloat(d.val, 64)
 	apart := err != nil
 	if !apart && !(share >= 0 && share < 1) {
-		return nil, nil, fmt.Errorf("--val %s: want a share from 0 to below 1, or data of its own", d.val)
+		return nil, nil, fmt.Errorf("--val %s: want a fraction from 0 to below 1, or a folder or file", d.val)
 	}
 	if d.augment != "" && !slices.Contains(augmentations, strings.ToLower(d.augment)) {
 		return nil, nil, fmt.Errorf("--augment %s: want one of %s", d.augment, strings.Join(augmentations, ", "))
@@ -199,7 +199,7 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 		return nil, nil, err
 	}
 	if len(s.classes) == 1 && s.tags == nil {
-		return nil, nil, fmt.Errorf("%s has one class, %s: there is nothing to tell apart; want two or more, a folder for each", d.data, s.classes[0])
+		return nil, nil, fmt.Errorf("%s has one class, %s: classification needs two or more, with a folder for each", d.data, s.classes[0])
 	}
 	if err := d.leaveBad(ctx, d.data, &s); err != nil {
 		return nil, nil, err
@@ -234,7 +234,7 @@ func (d *dataset) leaveBad(ctx context.Context, path string, s *samples) error {
 		return nil
 	}
 	if !(d.skipBad >= 0 && d.skipBad <= 1) {
-		return fmt.Errorf("--skip-bad %v: want a share from 0 to 1", d.skipBad)
+		return fmt.Errorf("--skip-bad %v: want a fraction from 0 to 1", d.skipBad)
 	}
 	bad, n, err := s.corrupt(ctx)
 	if err != nil || len(bad) == 0 {
@@ -483,7 +483,7 @@ func (d *dataset) count(set data.Set[data.Sample]) (int, error) {
 			return 0, err
 		}
 		if len(s.Y) != 1 || !dtype.Of(s.Y[0].Dtype()).IsInteger() {
-			return 0, errors.New("the data have no classes: their targets are measurements")
+			return 0, errors.New("the data have no classes: their targets are numbers")
 		}
 		classes, err := dtype.Ints(s.Y[0])
 		if err != nil {

@@ -40,12 +40,12 @@ func (t training) keepDivision(now division) error {
 			}
 		}
 		if then != now {
-			return fmt.Errorf("--resume: the run has %d samples to train on, %d to validate and seed %d; with these flags they are %d, %d and %d: it would be judged by samples that it was trained on",
+			return fmt.Errorf("--resume: the run has %d samples to train on, %d to validate and seed %d; with these flags they are %d, %d and %d: it would be validated on samples that it was trained on",
 				then.Fit, then.Val, then.Seed, now.Fit, now.Val, now.Seed)
 		}
 	}
 	if err := disk.MkdirAll(t.config.Dir); err != nil {
-		return fmt.Errorf("there is no place for checkpoints: %w", err)
+		return fmt.Errorf("cannot create the folder for checkpoints: %w", err)
 	}
 	return onnxio.WriteFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(now) })
 }

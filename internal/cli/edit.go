@@ -120,7 +120,7 @@ func (e editing) steps(in io.Reader) (r recipe, err error) {
 	case e.recipe != "":
 		r, err = readRecipe(e.recipe)
 	case !e.simplify && e.channels == 0 && e.weights == "" && e.opset == 0 && e.compute == "" && e.batch == "" && len(e.types) == 0:
-		return r, errors.New("say what to change, with --recipe FILE, or --batch-dim, --type, --channels, --compute, --simplify, --opset, --store")
+		return r, errors.New("nothing to change: give --recipe FILE, or --batch-dim, --type, --channels, --compute, --simplify, --opset, --store")
 	}
 	if e.compute != "" {
 		r.Steps = append([]recipeStep{{Do: "compute", Type: e.compute}}, r.Steps...)

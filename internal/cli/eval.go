@@ -103,7 +103,7 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 		return fmt.Errorf("--worst %d: want 0 or more", v.worst)
 	}
 	if !(v.skipBad >= 0 && v.skipBad <= 1) {
-		return fmt.Errorf("--skip-bad %v: want a share from 0 to 1", v.skipBad)
+		return fmt.Errorf("--skip-bad %v: want a fraction from 0 to 1", v.skipBad)
 	}
 	for flag, path := range map[string]string{"--confusion": v.confusion, "--calibration": v.calibration} {
 		if err := checkEnding(flag, path, ".png"); err != nil {
@@ -124,7 +124,7 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 		return v.boxes(ctx, w, model, file)
 	}
 	if v.changed("images", "boxes", "resize", "suppress", "first-class", "detections") {
-		return fmt.Errorf("--images, --boxes, --resize, --suppress, --first-class and --detections are for boxes, in a file of COCO's form (.json), which %s is not", v.data)
+		return fmt.Errorf("--images, --boxes, --resize, --suppress, --first-class and --detections are for detectors, whose data are a COCO annotation file (.json), which %s is not", v.data)
 	}
 	g, err := v.load(model)
 	if err != nil {
@@ -239,7 +239,7 @@ func (v evaluation) suit(list []train.Metric, g *nn.Graph, set data.Set[data.Sam
 		readLogits(list, g)
 		return list, nil
 	}
-	return nil, fmt.Errorf("the data have classes up to %d, the model gives %d scores; --task regression takes a table's targets for measurements", classes-1, n)
+	return nil, fmt.Errorf("the data have classes up to %d, the model gives %d scores; --task regression treats a table's targets as numbers", classes-1, n)
 }
 
 // classMetric reports whether a metric, by name, reads a score for each class.

@@ -219,7 +219,7 @@ func (v evaluation) print(w io.Writer, r *findings) error {
 // classTable prints the figures of each class.
 func (v evaluation) classTable(w io.Writer, c *train.Confusion) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "\nclass\tprecision\trecall\tf1\tsamples\ttaken for it\t\n")
+	fmt.Fprint(t, "\nclass\tprecision\trecall\tf1\tsamples\tpredicted\t\n")
 	for i, f := range c.PerClass() {
 		if f.Samples+f.Said > 0 {
 			fmt.Fprintf(t, "%s\t%.4f\t%.4f\t%.4f\t%d\t%d\t\n", v.class(i), f.Precision, f.Recall, f.F1, f.Samples, f.Said)
@@ -231,7 +231,7 @@ func (v evaluation) classTable(w io.Writer, c *train.Confusion) error {
 // worstTable prints the samples with the largest losses.
 func (v evaluation) worstTable(w io.Writer, worst []mistake) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "\nsample\tloss\tis\ttaken for\tprobability\n")
+	fmt.Fprint(t, "\nsample\tloss\tactual\tpredicted\tprobability\n")
 	for _, m := range worst {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", m.Sample, cell(m.Loss), m.Is, m.Said, cell(m.Sure))
 	}
@@ -248,7 +248,7 @@ func cell(x *float64) string {
 // matrix prints which class, a row, was taken for which, a column.
 func (v evaluation) matrix(w io.Writer, count [][]int) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "\nis, taken for\t")
+	fmt.Fprint(t, "\nactual, predicted\t")
 	for i := range count {
 		fmt.Fprintf(t, "%s\t", v.class(i))
 	}

@@ -29,11 +29,11 @@ func TestEvalReport(t *testing.T) {
 		{"eval abe.onnx --data fit/ --worst 2", filepath.Join(dir, "fit"), ""},
 		{"eval abe.onnx --data fit/ --worst 3 --confusion c.png --calibration k.png -o page.html", "ece ", ""},
 		{"eval abe.onnx --data two/ --per-class", "30 samples", ""},
-		{"eval abe.onnx --data one/ --metric confusion", "is, taken for", ""},
+		{"eval abe.onnx --data one/ --metric confusion", "actual, predicted", ""},
 		{"eval abe.onnx --data other/", "", "the data have the classes B, X, the model knows A, B, E"},
 		{"eval abe.onnx --data fit/ --worst -1", "", "--worst -1: want 0 or more"},
 		{"eval abe.onnx --data fit/ --confusion none/c.png", "", "c.png: cannot be written: no such file or folder"},
-		{"train digits.onnx --data one/ --head -o never.onnx", "", "has one class, E: there is nothing to tell apart; want two or more, a folder for each"},
+		{"train digits.onnx --data one/ --head -o never.onnx", "", "has one class, E: classification needs two or more, with a folder for each"},
 	})
 	html, err := os.ReadFile(filepath.Join(dir, "page.html"))
 	if err != nil {

@@ -41,11 +41,11 @@ func (d *dataset) unevenness(fit data.Set[data.Sample], evened bool) string {
 	case counts[least] == 0:
 		return fmt.Sprintf("no sample of class %s to train on", d.classes[least])
 	case counts[most] >= uneven*counts[least]:
-		how := "; --class-weights auto or --balanced makes them count alike"
+		how := "; --class-weights auto or --balanced compensates for it"
 		if evened {
 			how = ""
 		}
-		return fmt.Sprintf("classes are uneven: %d samples of %s, %d of %s%s", counts[most], d.classes[most], counts[least], d.classes[least], how)
+		return fmt.Sprintf("class imbalance: %d samples of %s, %d of %s%s", counts[most], d.classes[most], counts[least], d.classes[least], how)
 	}
 	return ""
 }
@@ -162,7 +162,7 @@ func (t *training) mixed(g *nn.Graph, fit data.Set[data.Sample]) (data.Set[data.
 	case t.mixup == 0 && t.cutmix == 0:
 		return fit, nil
 	case t.mixup != 0 && t.cutmix != 0:
-		return nil, fmt.Errorf("--mixup and --cutmix: want one of them")
+		return nil, fmt.Errorf("--mixup and --cutmix exclude each other")
 	case !(m.Alpha > 0):
 		return nil, fmt.Errorf("--%s %v: want a number above 0, such as 0.2 for mixup and 1 for cutmix", flag, m.Alpha)
 	}

@@ -130,9 +130,9 @@ func (x stepExport) run(w io.Writer, model string) error {
 	}
 	fmt.Fprintf(w, "  output  loss\n")
 	fmt.Fprintf(w, "  %d parameters, %d states and %d statistics go in and come out as NAME.next\n", kinds[step.Parameter], kinds[step.State], kinds[step.Statistic])
-	fmt.Fprintf(w, "%s: their first values\n", start)
+	fmt.Fprintf(w, "%s: their initial values\n", start)
 	if fixed != nil {
-		fmt.Fprintf(w, "the batch stays as the model fixes it: %v\n", fixed)
+		fmt.Fprintf(w, "the batch size is fixed, as in the model: %v\n", fixed)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func TestExportStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"nodes of operator set", "input   x float32[N,4]", "input   target int64[N]", "input   step int64[]", "input   rate float32[]", "4 parameters, 4 states and 0 statistics", "step.start.onnx: their first values"} {
+	for _, want := range []string{"nodes of operator set", "input   x float32[N,4]", "input   target int64[N]", "input   step int64[]", "input   rate float32[]", "4 parameters, 4 states and 0 statistics", "step.start.onnx: their initial values"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -117,7 +117,7 @@ func TestExportStep(t *testing.T) {
 		t.Errorf("%+v", answer)
 	}
 	for args, want := range map[string]string{
-		"model.onnx":                                             "say where the model goes, with -o FILE",
+		"model.onnx":                                             "missing -o FILE, the file to write the model to",
 		"model.onnx -o no.onnx --loss lost":                      "--loss lost: want one of",
 		"model.onnx -o no.onnx --optimizer best":                 "--optimizer best: want one of",
 		"model.onnx -o no.onnx --momentum 0.9":                   "--momentum is for sgd and rmsprop, adamw has its own",

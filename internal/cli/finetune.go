@@ -33,12 +33,12 @@ func (t *training) settlePolicy(f *pflag.FlagSet) error {
 			continue
 		}
 		if t.policy != "auto" {
-			return fmt.Errorf("--%s beside --policy %s: want one of them", word, t.policy)
+			return fmt.Errorf("--%s and --policy %s exclude each other", word, t.policy)
 		}
 		t.policy = word
 	}
 	if n := slices.Index([]bool{t.headOnly && t.full, t.headOnly && t.fromScratch, t.full && t.fromScratch}, true); n >= 0 {
-		return fmt.Errorf("--head-only, --full and --from-scratch: want one of them")
+		return fmt.Errorf("--head-only, --full and --from-scratch exclude each other")
 	}
 	for name, n := range map[string]int{"epochs": t.config.Epochs, "batch": t.config.Batch} {
 		if f.Changed(name) && n < 1 {
@@ -95,7 +95,7 @@ func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, v
 		fmt.Fprintf(w, "validation: %s\n", figureLine(out.Val))
 	}
 	if !out.AllKept && len(out.History) > 0 {
-		fmt.Fprintln(w, "training all layers made it no better: the model is that of the first part")
+		fmt.Fprintln(w, "training all layers did not improve it: the model of the first part is kept")
 	}
 	_, err = fmt.Fprintf(w, "model %s; checkpoints, history and curves in %s\n", t.output, t.config.Dir)
 	return err

@@ -61,13 +61,13 @@ func TestTrainMistakes(t *testing.T) {
 	for args, want := range map[string]string{
 		good + "--policy best":                         "--policy best: want one of auto, head-only, full, from-scratch, manual",
 		good + "--reduce-in float8":                    "--reduce-in float8: want float32, float16 or bfloat16",
-		good + "--reduce-in float16":                   "--reduce-in is for several processes that train together, as mpirun starts them with graft-mpi: this is one",
+		good + "--reduce-in float16":                   "--reduce-in is for several processes that train together, as mpirun starts them with graft-mpi: this is a single process",
 		good + "--shard-state":                         "--shard-state is for several processes",
 		good + "--sync-batchnorm":                      "--sync-batchnorm is for several processes",
 		good + "--policy full":                         "--policy full is for pictures and arrays: networks on tables are trained whole",
 		"two.onnx --data none/ --policy full --lr 0.1": "--lr is chosen by --policy full: --policy manual takes all settings by hand",
-		good + "--full --head-only":                    "want one of them",
-		good + "--full --policy manual":                "--full beside --policy manual: want one of them",
+		good + "--full --head-only":                    "exclude each other",
+		good + "--full --policy manual":                "--full and --policy manual exclude each other",
 		good + "--epochs 0":                            "--epochs 0: want 1 or more",
 		good + "--batch -3":                            "--batch -3: want 1 or more",
 		good + "--micro-batch -1":                      "--micro-batch -1: want 0 or more",
@@ -78,9 +78,9 @@ func TestTrainMistakes(t *testing.T) {
 		good + "--loss good":                           "--loss good: want one of bce, cross-entropy",
 		good + "--metric good":                         "--metric good: want one of accuracy, auroc",
 		good + "--epoch 3":                             "unknown flag: --epoch; did you mean --epochs?",
-		good + "--val 2":                               "--val 2: want a share",
+		good + "--val 2":                               "--val 2: want a fraction",
 		good + "--preset caffe":                        "--preset is for pictures",
-		"two.onnx":                                     "say where the samples are, with --data",
+		"two.onnx":                                     "missing --data, the samples to read",
 		"two.onnx --data none/":                        "none",
 		"two.onnx two.onnx --data all.csv":             "want one MODEL, got 2 arguments",
 	} {
@@ -95,7 +95,7 @@ func TestTrainMistakes(t *testing.T) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
 	}
-	if _, err := command("train", in("two.onnx"), "--data", in("all.csv")); err == nil || err.Error() != "say where the model goes, with -o FILE" {
+	if _, err := command("train", in("two.onnx"), "--data", in("all.csv")); err == nil || err.Error() != "missing -o FILE, the file to write the model to" {
 		t.Errorf("no -o: %v", err)
 	}
 	if _, err := command("train", in("two.onnx"), "--data", in("all.csv"), "-o", dir); err == nil || err.Error() != fmt.Sprintf("-o %s: is a folder, want a file", dir) {

@@ -19,7 +19,7 @@ func TestFound(t *testing.T) {
 		{"predict digits.onnx blind.npz --json", `"sample":"0"`, ""},
 		{"run digits.onnx --input blind.npz", "float32[4,10]", ""},
 		{"run digits.onnx --input letters/", "", "is a folder, want a file; graft predict answers for all pictures of a folder"},
-		{"eval digits.onnx --data bad/ --skip-bad 2", "", "--skip-bad 2: want a share from 0 to 1"},
+		{"eval digits.onnx --data bad/ --skip-bad 2", "", "--skip-bad 2: want a fraction from 0 to 1"},
 		{"eval digits.onnx --data bad/ --skip-bad 0.3", "", "2 of 2 pictures are corrupt, --skip-bad 1 leaves them out"},
 		{"serve cnn.onnx --data missing/", "", "no such file or folder: "},
 		{"serve two.onnx --data letters/", "", "which take no pictures"},
@@ -53,7 +53,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"POST", "/v2/models/two/infer", "", http.StatusBadRequest, "with the inputs [x float32["},
 		{"POST", "/v2/models/two/infer", "{}", http.StatusBadRequest, `no input "x"; the model has the inputs [x float32[`},
 		{"POST", "/v2/models/two/infer", `{"inputs":[{"name":"y","shape":[1],"datatype":"FP32","data":[1]}]}`, http.StatusBadRequest, `the model has the inputs [x float32[`},
-		{"POST", "/v2/models/two/infer", `[1]`, http.StatusBadRequest, "array is not what belongs there; want {"},
+		{"POST", "/v2/models/two/infer", `[1]`, http.StatusBadRequest, "array is of the wrong kind; want {"},
 		{"POST", "/v2/models/two/infer", `{"inputs":{}}`, http.StatusBadRequest, "with the inputs [x float32["},
 	} {
 		q, err := http.NewRequest(c.method, s.URL+c.path, strings.NewReader(c.body))

@@ -38,7 +38,7 @@ func TestFrozenIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	train("m.onnx", " --freeze hidden*", "a.onnx", "")
-	train("a.onnx", "", "b.onnx", "frozen, as the model's metadata say: hidden1.bias, hidden1.weight; --freeze none trains everything")
+	train("a.onnx", "", "b.onnx", "frozen, as the model's metadata say: hidden1.bias, hidden1.weight; --freeze none unfreezes them")
 	train("b.onnx", " --freeze none", "c.onnx", "")
 	train("c.onnx", "", "d.onnx", "")
 	name := "hidden1.weight"

@@ -58,7 +58,7 @@ for any model that has those nodes. They are tried on MODEL first.`,
 
 func (x generation) run(ctx context.Context, w io.Writer, model string) error {
 	if x.output == "" {
-		return errors.New("say where the package goes, with -o FOLDER")
+		return errors.New("missing -o FOLDER, the folder to write the package to")
 	}
 	if x.pkg == "" {
 		path, err := filepath.Abs(x.output)

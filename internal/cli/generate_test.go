@@ -38,7 +38,7 @@ func TestGenerateCommand(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ args, want string }{
-		{"", "say where the package goes, with -o FOLDER"},
+		{"", "missing -o FOLDER, the folder to write the package to"},
 		{"-o " + dir + " --package my-net", `"my-net" cannot be the name of a package that others import`},
 		{"-o " + filepath.Join(dir, "digits.go"), `"digits.go" cannot be the name of a package`},
 	} {

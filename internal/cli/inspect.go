@@ -261,7 +261,7 @@ func (r report) print(w io.Writer, brief, all bool) error {
 	if !brief {
 		fmt.Fprintf(&b, "\n%s\n", strings.TrimRight(r.shown(all).String(), "\n"))
 		if left := len(r.Summary.Rows) - len(r.shown(all).Rows); left > 0 {
-			fmt.Fprintf(&b, "%d nodes of constants and shapes are left out; --all shows them\n", left)
+			fmt.Fprintf(&b, "%d nodes of constants and shapes are not shown; --all shows them\n", left)
 		}
 	}
 	if r.Parameters != nil {

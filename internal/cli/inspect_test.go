@@ -35,7 +35,7 @@ func TestInspect(t *testing.T) {
 	shapedModel(t, filepath.Join(dir, "m.onnx"))
 	cnn(t, dir)
 	expect(t, dir, [][3]string{
-		{"inspect m.onnx", "1 nodes of constants and shapes are left out; --all shows them", ""},
+		{"inspect m.onnx", "1 nodes of constants and shapes are not shown; --all shows them", ""},
 		{"inspect m.onnx --all", "int64[3]", ""},
 		{"inspect m.onnx", "by S         12·S multiply-adds", ""},
 		{"inspect cnn.onnx --brief", "by N         39 936·N multiply-adds", ""},

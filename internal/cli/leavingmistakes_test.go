@@ -42,10 +42,10 @@ func TestLeavingMistakes(t *testing.T) {
 	const gone = "run graft unstrip on the file to fill them"
 	expect(t, ".", [][3]string{
 		{"testcase", "", "want one MODEL, got 0 arguments"},
-		{"testcase cnn.onnx --random 1", "", "say where the test case goes, with -o DIR"},
-		{"testcase cnn.onnx -o out", "", "give the inputs, with --input NAME=FILE, or let them be random, with --random K"},
+		{"testcase cnn.onnx --random 1", "", "missing -o DIR, the folder to write the test case to"},
+		{"testcase cnn.onnx -o out", "", "missing inputs: give --input NAME=FILE, or --random K for random ones"},
 		{"testcase cnn.onnx --random -3 -o out", "", "--random -3: want a number of data sets"},
-		{"testcase cnn.onnx --random 1 --input x=blind.npz -o out", "", "--random and --input: choose one"},
+		{"testcase cnn.onnx --random 1 --input x=blind.npz -o out", "", "--random and --input exclude each other"},
 		{"testcase missing.onnx --random 1 -o out", "", "no such file or folder: "},
 		{"testcase text.onnx --random 1 -o out", "", "text.onnx: not an ONNX model"},
 		{"testcase cnn.onnx --random 1 --dims N=many -o out", "", `invalid argument "N=many" for "--dims" flag: want a whole number`},
@@ -76,8 +76,8 @@ func TestLeavingMistakes(t *testing.T) {
 		{"annotate marked.onnx", "Conv a  a=1", ""},
 		{"annotate", "", "want one MODEL, got 0 arguments"},
 		{"annotate text.onnx", "", "text.onnx: not an ONNX model"},
-		{"annotate cnn.onnx --set a=1 -o out.onnx", "", "say which nodes get the annotation, with --glob PATTERN"},
-		{"annotate cnn.onnx --glob a --set a=1", "", "say where the model goes, with -o FILE"},
+		{"annotate cnn.onnx --set a=1 -o out.onnx", "", "missing --glob PATTERN, the nodes to annotate"},
+		{"annotate cnn.onnx --glob a --set a=1", "", "missing -o FILE, the file to write the model to"},
 		{"annotate cnn.onnx --glob a --set a -o out.onnx", "", "--set a: want KEY=VALUE"},
 		{"annotate cnn.onnx --glob a --set =1 -o out.onnx", "", "--set =1: want KEY=VALUE"},
 		{"annotate cnn.onnx --glob convolution --set a=1 -o out.onnx", "", "--glob convolution: no node or parameter has such a name"},
@@ -88,7 +88,7 @@ func TestLeavingMistakes(t *testing.T) {
 		{"annotate cnn.onnx --glob a --set kernel_shape=3 --as attributes -o out.onnx", "", "annotation kernel_shape: Conv a has an attribute of that name"},
 
 		{"generate", "", "want one MODEL, got 0 arguments"},
-		{"generate cnn.onnx", "", "say where the package goes, with -o FOLDER"},
+		{"generate cnn.onnx", "", "missing -o FOLDER, the folder to write the package to"},
 		{"generate text.onnx -o out", "", "text.onnx: not an ONNX model"},
 		{"generate stripped.onnx -o out", "", gone},
 		{"generate cnn.onnx -o rare.csv --package net", "", "is a file, want a folder"},
@@ -100,7 +100,7 @@ func TestLeavingMistakes(t *testing.T) {
 		{"generate cnn.onnx -o out --recipe text.onnx", "", "text.onnx: not a recipe, which is JSON: "},
 
 		{"export-step", "", "want one MODEL, got 0 arguments"},
-		{"export-step cnn.onnx", "", "say where the model goes, with -o FILE"},
+		{"export-step cnn.onnx", "", "missing -o FILE, the file to write the model to"},
 		{"export-step stripped.onnx -o out.onnx", "", gone},
 		{"export-step places.onnx --loss mse -o out.onnx", "", "the graph has no trainable parameter"},
 		{"export-step cnn.onnx --loss huh -o out.onnx", "", "--loss huh: want one of bce, cross-entropy"},
@@ -113,7 +113,7 @@ func TestLeavingMistakes(t *testing.T) {
 		{"export-step cnn.onnx --class-axis 7 -o out.onnx", "", "it has no axis of classes"},
 		{"export-step cnn.onnx -o no/such/out.onnx", "", "cannot be written: no such file or folder: "},
 
-		{"run cnn.onnx --testcase out", "", "say what the inputs "},
+		{"run cnn.onnx --testcase out", "", "missing --input NAME=FILE for the inputs "},
 		{"run cnn.onnx --input x=missing.npy --testcase out", "", "input x: no such file or folder: missing.npy"},
 		{"run cnn.onnx --input nothing=blind.npz --testcase out", "", `no value is named "nothing"`},
 		{"run digits.onnx --input image=odd.npz --testcase out", "", "got float32[4,3,5]"},
@@ -121,8 +121,8 @@ func TestLeavingMistakes(t *testing.T) {
 		{"run cnn.onnx --input x=blind.npz --provider cuda", "", "--provider is for --runtime ort"},
 
 		{"train cnn.onnx --as-stored --data short.npz -o out.onnx", "", "states no training: it has no training_info"},
-		{"train stored.onnx --as-stored -o out.onnx", "", "say where the samples are, with --data"},
-		{"train stored.onnx --as-stored --data short.npz", "", "say where the model goes, with -o FILE"},
+		{"train stored.onnx --as-stored -o out.onnx", "", "missing --data, the samples to read"},
+		{"train stored.onnx --as-stored --data short.npz", "", "missing -o FILE, the file to write the model to"},
 		{"train stored.onnx --as-stored --data missing.npz -o out.onnx", "", "no such file or folder: "},
 		{"train stored.onnx --as-stored --data odd.npz -o out.onnx", "", "got float32[4,3,5]"},
 		{"train stored.onnx --as-stored --data short.npz -o out.onnx", "", "x has 4 rows"},

@@ -106,7 +106,7 @@ func (d *dataset) targetKey(row map[string]any) (string, error) {
 	}
 	at := slices.IndexFunc(keys, func(k string) bool { _, ok := row[k]; return ok })
 	if at < 0 {
-		return "", fmt.Errorf("object 1: no target under %s; it has %s; --target names it", strings.Join(keys, ", "), brief(slices.Sorted(maps.Keys(row))))
+		return "", fmt.Errorf("object 1: no target under %s; it has %s; --target names another", strings.Join(keys, ", "), brief(slices.Sorted(maps.Keys(row))))
 	}
 	return keys[at], nil
 }

@@ -33,7 +33,7 @@ func (t *training) rateGroups(g *nn.Graph) ([]train.ParamGroup, error) {
 		}
 		params := trainedBy(g, pattern)
 		if len(params) == 0 {
-			return nil, fmt.Errorf("--lr-group %s: nothing there is trained", s)
+			return nil, fmt.Errorf("--lr-group %s: none of the matching parameters is trained", s)
 		}
 		own := t.settings
 		if own.rate = rate; rate == 0 {

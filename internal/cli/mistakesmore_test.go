@@ -16,7 +16,7 @@ func TestOtherMistakes(t *testing.T) {
 	}
 	expect(t, dir, [][3]string{
 		{"lr-find", "", "want one MODEL, got 0 arguments []; graft lr-find --help says more"},
-		{"lr-find cnn.onnx", "", "say where the samples are, with --data"},
+		{"lr-find cnn.onnx", "", "missing --data, the samples to read"},
 		{"lr-find cnn.onnx --data missing/", "", "no such file or folder: "},
 		{"lr-find text.onnx --data letters/", "", "text.onnx: not an ONNX model"},
 		{"lr-find two.onnx --data rare.csv", "", "rates are found for pictures and arrays, not for tables"},
@@ -40,7 +40,7 @@ func TestOtherMistakes(t *testing.T) {
 		{"serve two.onnx --port 80", "", "unknown flag: --port"},
 
 		{"generate", "", "want one MODEL, got 0 arguments []; graft generate --help says more"},
-		{"generate two.onnx", "", "say where the package goes, with -o FOLDER"},
+		{"generate two.onnx", "", "missing -o FOLDER, the folder to write the package to"},
 		{"generate missing.onnx -o g", "", "no such file or folder: "},
 		{"generate text.onnx -o g", "", "text.onnx: not an ONNX model"},
 		{"generate empty.onnx -o g", "", "it has no graph"},
@@ -51,7 +51,7 @@ func TestOtherMistakes(t *testing.T) {
 		{"generate two.onnx -o g --pakage x", "", "unknown flag: --pakage; did you mean --package?"},
 
 		{"extract", "", "want one MODEL, got 0 arguments []"},
-		{"extract cnn.onnx", "", "say where the model goes, with -o FILE"},
+		{"extract cnn.onnx", "", "missing -o FILE, the file to write the model to"},
 		{"extract missing.onnx -o x.onnx", "", "no such file or folder: "},
 		{"extract text.onnx -o x.onnx", "", "text.onnx: not an ONNX model"},
 		{"extract cnn.onnx --to nowhere -o x.onnx", "", `extract: no value is named "nowhere"`},
@@ -73,9 +73,9 @@ func TestOtherMistakes(t *testing.T) {
 		{"verify hollow --skip missing", "", "no folder here has a model.onnx"},
 
 		{"testcase", "", "want one MODEL, got 0 arguments []; graft testcase --help says more"},
-		{"testcase two.onnx", "", "say where the test case goes, with -o DIR"},
-		{"testcase two.onnx -o c", "", "give the inputs, with --input NAME=FILE, or let them be random, with --random K"},
-		{"testcase two.onnx --random 0 -o c", "", "let them be random, with --random K"},
+		{"testcase two.onnx", "", "missing -o DIR, the folder to write the test case to"},
+		{"testcase two.onnx -o c", "", "missing inputs: give --input NAME=FILE, or --random K for random ones"},
+		{"testcase two.onnx --random 0 -o c", "", "or --random K for random ones"},
 		{"testcase missing.onnx --random 1 -o c", "", "no such file or folder: "},
 		{"testcase text.onnx --random 1 -o c", "", "text.onnx: not an ONNX model"},
 		{"testcase two.onnx --random 1 -o rare.csv", "", "rare.csv: is a file, want a folder"},

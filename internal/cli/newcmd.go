@@ -202,7 +202,7 @@ func (c creation) run(w io.Writer, kind string) error {
 		return fmt.Errorf("--width %d: a transformer has 4 heads: want a multiple of 4", c.width)
 	}
 	if !(c.dropout >= 0 && c.dropout < 1) {
-		return fmt.Errorf("--dropout %v: want a share from 0 to below 1", c.dropout)
+		return fmt.Errorf("--dropout %v: want a fraction from 0 to below 1", c.dropout)
 	}
 	out, name := c.outputs, "values"
 	if c.classes > 0 {

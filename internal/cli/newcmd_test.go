@@ -124,13 +124,13 @@ func TestNewMistakes(t *testing.T) {
 		"new mlp --input 3 --outputs 0":         "--outputs 0: want 1 or more",
 		"new mlp --input 3 --vocabulary 9":      "--vocabulary is for lstm and transformer, not mlp",
 		"new transformer --input 5,3 --width 6": "--width 6: a transformer has 4 heads: want a multiple of 4",
-		"new mlp --input 3 --dropout 1":         "--dropout 1: want a share from 0 to below 1",
+		"new mlp --input 3 --dropout 1":         "--dropout 1: want a fraction from 0 to below 1",
 	} {
 		if _, err := command(append(strings.Fields(args), "-o", out)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n got %v\nwant %s", args, err, want)
 		}
 	}
-	if _, err := command("new", "mlp", "--input", "3"); err == nil || !strings.Contains(err.Error(), "say where the model goes, with -o FILE") {
+	if _, err := command("new", "mlp", "--input", "3"); err == nil || !strings.Contains(err.Error(), "missing -o FILE, the file to write the model to") {
 		t.Errorf("without -o: %v", err)
 	}
 }

@@ -48,7 +48,7 @@ var saver = onnxio.Saver{Warn: func(err error) { fmt.Fprintln(os.Stderr, "warnin
 // checkOutput says what is wrong with the file of -o, before any work is done for it.
 func checkOutput(path string) error {
 	if path == "" {
-		return errors.New("say where the model goes, with -o FILE")
+		return errors.New("missing -o FILE, the file to write the model to")
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fmt.Errorf("-o %s: is a folder, want a file", path)

@@ -34,7 +34,7 @@ func plainError(err error) error {
 	text = ofRules.ReplaceAllStringFunc(text, func(s string) string { return "--optimizer " + strings.ToLower(strings.TrimPrefix(s, "optim.")) })
 	text = noDuration.ReplaceAllString(text, "want a length of time, such as 5ms or 2s")
 	text = folderRead.ReplaceAllString(text, "$1 is a folder, want a file")
-	text = wholeJSON.ReplaceAllString(text, "$1 is not what belongs there")
+	text = wholeJSON.ReplaceAllString(text, "$1 is of the wrong kind")
 	text = notJSON.ReplaceAllString(text, `"$2" is a $1, which does not belong there`)
 	if text == err.Error() {
 		return err
@@ -44,7 +44,7 @@ func plainError(err error) error {
 
 // fieldWords are the flags that settings of the packages have.
 var fieldWords = strings.NewReplacer(
-	"try a lower rate, ClipNorm, or look at the data", "try a lower --lr, --clip-norm, or look at the data",
+	"try a lower rate or ClipNorm, and check the data", "try a lower --lr or --clip-norm, and check the data",
 	"Monitor is ", "--monitor is ", "RoundTo is ", "--round-to is ", "Most is ", "--most is ", "EMA is ", "--ema is ", "ClipNorm is ", "--clip-norm is ",
 	", Batch is ", ", --batch is ", ", MicroBatch is ", ", --micro-batch is ", "Batch is ", "--batch is ", ", MicroBatch ", ", --micro-batch ", "free it with Edit.Input or Loader.Inputs", "--batch-dim N frees it",
 	"Alpha is ", "--teacher-share is ", " and Temperature ", " and --temperature ",

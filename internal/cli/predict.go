@@ -108,7 +108,7 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 	defer a.close()
 	if a.drawn() || p.explain != "" {
 		if p.output == "" {
-			return errors.New("say where the pictures go, with -o FOLDER")
+			return errors.New("missing -o FOLDER, the folder to write pictures to")
 		}
 		if err := disk.MkdirAll(p.output); err != nil {
 			return err
@@ -173,7 +173,7 @@ func (p prediction) check() error {
 	case p.batchSize < 1:
 		return fmt.Errorf("--batch %d: want 1 or more", p.batchSize)
 	case p.asJSON && p.asCSV:
-		return errors.New("--json and --csv: choose one")
+		return errors.New("--json and --csv exclude each other")
 	case p.explain != "" && p.explain != "gradients" && p.explain != "cam":
 		return fmt.Errorf("--explain %s: want gradients or cam", p.explain)
 	}

@@ -181,7 +181,7 @@ func TestPredictMistakes(t *testing.T) {
 	for args, want := range map[string]string{
 		"predict two.onnx":                                                     "want MODEL and DATA, got 1 arguments",
 		"predict two.onnx three.csv --top 0":                                   "--top 0: want 1 or more",
-		"predict two.onnx three.csv --json --csv":                              "--json and --csv: choose one",
+		"predict two.onnx three.csv --json --csv":                              "--json and --csv exclude each other",
 		"predict two.onnx three.csv --as labels":                               "--as labels: want classes, values, mask, picture or arrays",
 		"predict two.onnx houses.csv":                                          "the table has 5 columns besides the target",
 		"predict two.onnx empty.csv":                                           "empty.csv: empty",
@@ -193,7 +193,7 @@ func TestPredictMistakes(t *testing.T) {
 		"predict digits.onnx none":                                             "none: no pictures in this folder",
 		"predict digits.onnx bad.png":                                          "none of 1 samples can be read; the first: data: ",
 		"predict digits.onnx bad.png --explain heat":                           "--explain heat: want gradients or cam",
-		"predict digits.onnx bad.png --explain cam":                            "say where the pictures go, with -o FOLDER",
+		"predict digits.onnx bad.png --explain cam":                            "missing -o FOLDER, the folder to write pictures to",
 		"predict column.onnx three.csv":                                        "the table has 2 columns besides the target (a, b), the model takes 1",
 		"train two.onnx --new tabular --data three.csv -o o.onnx":              "--new tabular makes the network: it takes no MODEL, such as",
 		"train --new tabular --data none -o o.onnx":                            "--new tabular is for tables (.csv, .tsv)",
@@ -207,7 +207,7 @@ func TestPredictMistakes(t *testing.T) {
 		"train --new tabular --data houses.csv --separator : -o o.onnx":        `--separator ":": want one of "," ";" "|" "\t"`,
 		"train --new tabular --data houses.csv --header maybe -o o.onnx":       "--header maybe: want yes, no or auto",
 		"train --new tabular --data houses.csv --scale log -o o.onnx":          `scale "log": want standard or quantile`,
-		"train two.onnx --data houses.csv -o o.onnx":                           "the table's columns give 11 features (area: number, missing: 7, the first in line 6; city: category, 3 categories; sold: date, as 2006-01-02; price: number; column id is left out: 60 of 60 values differ; --column id=category takes it all the same), the model takes 2: --new tabular makes a network that fits",
+		"train two.onnx --data houses.csv -o o.onnx":                           "the table's columns give 11 features (area: number, missing: 7, the first in line 6; city: category, 3 categories; sold: date, as 2006-01-02; price: number; column id is left out: 60 of 60 values differ; --column id=category uses it), the model takes 2: --new tabular makes a network that fits",
 	} {
 		words := strings.Fields(args)
 		for i, w := range words {

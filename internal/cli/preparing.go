@@ -97,7 +97,7 @@ func (p preparing) geometry(base data.Preprocess, t op.Type) (data.Preprocess, e
 	}
 	if p.changed("crop") {
 		if !(p.crop > 0 && p.crop <= 1) {
-			return base, fmt.Errorf("--crop %v: want a share above 0, up to 1", p.crop)
+			return base, fmt.Errorf("--crop %v: want a fraction above 0, up to 1", p.crop)
 		}
 		base.Crop = p.crop
 	}
@@ -196,7 +196,7 @@ func (d *dataset) preparation() string {
 func prepared(p train.Preparation) string {
 	text := fmt.Sprintf("pictures: %v\n          %v\n", p, p.Preprocess)
 	if p.Guess {
-		text += fmt.Sprintf("          --preset %s settles it, --preset %s is the other way\n", p.Name, cmp.Or(p.RunnerUp, "unit"))
+		text += fmt.Sprintf("          --preset %s confirms it, --preset %s is the next best\n", p.Name, cmp.Or(p.RunnerUp, "unit"))
 	}
 	return text
 }

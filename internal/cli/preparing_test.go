@@ -32,7 +32,7 @@ func TestPreparingRefused(t *testing.T) {
 		picture + "--bgr":      "--bgr: the model takes gray pictures",
 		picture + "--size 32":  "--size 32: the model's input is float32[",
 		picture + "--size big": "--size big: want a number such as 224, or HEIGHTxWIDTH",
-		picture + "--crop 2":   "--crop 2: want a share above 0, up to 1",
+		picture + "--crop 2":   "--crop 2: want a fraction above 0, up to 1",
 		picture + "--std 0":    "std is [0]",
 		picture + "--mean 1,2": "mean has 2 values, want 1 or 1",
 	} {

@@ -54,7 +54,7 @@ func (p *process) root() *cobra.Command {
 var forSeveral = []string{"train", "version", "help", "completion"}
 
 // errElsewhere makes the process end well, since the first one says what is wrong.
-var errElsewhere = errors.New("the first process says why")
+var errElsewhere = errors.New("see the message of the first process")
 
 // alone refuses a command that several processes would each run for themselves.
 func (p *process) alone(cmd *cobra.Command) error {
@@ -183,5 +183,5 @@ func (p *process) hurry(ctx context.Context) {
 
 // goesOn says how a run that was interrupted goes on.
 func goesOn(dir string) string {
-	return dir + " holds a checkpoint: the same command with --resume goes on"
+	return dir + " holds a checkpoint: the same command with --resume continues"
 }

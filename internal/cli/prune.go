@@ -196,7 +196,7 @@ func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 		p.tell(w, was, is, plan)
 	}
 	if p.dryRun && p.iterations > 1 && !p.asJSON {
-		fmt.Fprintf(w, "planned at once: what %d rounds cut is decided after fine-tuning\n", p.iterations)
+		fmt.Fprintf(w, "planned in one round: with --iterations %d the later rounds depend on the fine-tuning\n", p.iterations)
 	}
 	if err := writePlan(w, plan, p.plan, p.asJSON); err != nil || p.dryRun {
 		return err

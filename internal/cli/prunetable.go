@@ -42,7 +42,7 @@ func (p pruning) tell(w io.Writer, was, is *nn.Summary, plan *nn.Plan) {
 	}
 	_ = t.Flush() // whoever prints next hears of it
 	a, b := was.Total, is.Total
-	fmt.Fprintf(w, "in all: parameters %s → %s (%.1f %% stay), multiply-adds %s → %s (%.1f %% stay)\n",
+	fmt.Fprintf(w, "total: parameters %s → %s (%.1f %% remain), multiply-adds %s → %s (%.1f %% remain)\n",
 		grouped(int64(a.Params)), grouped(int64(b.Params)), 100*float64(b.Params)/float64(max(a.Params, 1)), grouped(a.MACs), grouped(b.MACs), 100*float64(b.MACs)/float64(max(a.MACs, 1)))
 }
 

@@ -14,7 +14,7 @@ func TestPruneTable(t *testing.T) {
 	expect(t, dir, [][3]string{
 		{"prune cnn.onnx --target macs=0.5 --round-to 4 --dry-run", "layer  op    gives                parameters   multiply-adds", ""},
 		{"prune cnn.onnx --target macs=0.5 --round-to 4 --dry-run", "b      Conv  N×16×4×4 → N×8×4×4   2 320 → 872  36 864 → 13 824", ""},
-		{"prune cnn.onnx --target macs=0.5 --round-to 4 --dry-run", "in all: parameters 3 251 → ", ""},
+		{"prune cnn.onnx --target macs=0.5 --round-to 4 --dry-run", "total: parameters 3 251 → ", ""},
 		{"prune cnn.onnx --target macs=0.5 --dry-run --details", "axis 0 of ", ""},
 		{"prune two.onnx --target macs=0.5 --data rare.csv --preset none -o s.onnx", "", "--preset is for pictures"},
 		{"prune two.onnx --target macs=0.5 --data rare.csv --iterations 2 --finetune-epochs 1 --optimizer sgd --lr 0.1 --class-weights auto -o s.onnx", "validation loss", ""},

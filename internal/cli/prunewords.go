@@ -21,13 +21,13 @@ func targets(list []string) (t prune.Target, err error) {
 		key, value, _ := strings.Cut(s, "=")
 		to, ok := share[key]
 		if !ok {
-			return t, fmt.Errorf("--target %s: want macs=, params=, channels= or time= and a share", s)
+			return t, fmt.Errorf("--target %s: want macs=, params=, channels= or time= and a fraction", s)
 		}
 		if *to, err = strconv.ParseFloat(value, 64); err != nil {
-			return t, fmt.Errorf("--target %s: %q is no share: want %s=0.5 or the like", s, value, key)
+			return t, fmt.Errorf("--target %s: %q is not a fraction: want %s=0.5 or the like", s, value, key)
 		}
 		if *to == 0 {
-			return t, fmt.Errorf("--target %s: want a share above 0", s)
+			return t, fmt.Errorf("--target %s: want a fraction above 0", s)
 		}
 	}
 	return t, nil

@@ -32,7 +32,7 @@ func (r rankFlags) settle(cmd *cobra.Command, config *train.Config, c train.Comm
 	if c == nil {
 		for _, name := range []string{"reduce-in", "shard-state", "sync-batchnorm"} {
 			if cmd.Flags().Changed(name) {
-				return fmt.Errorf("--%s is for several processes that train together, as mpirun starts them with graft-mpi: this is one", name)
+				return fmt.Errorf("--%s is for several processes that train together, as mpirun starts them with graft-mpi: this is a single process", name)
 			}
 		}
 		return nil

@@ -88,7 +88,7 @@ func decodeRecipe(name string, in io.Reader) (recipe, error) {
 		}
 	}
 	if len(r.Steps) == 0 {
-		return r, fmt.Errorf("%s: there are no steps", name)
+		return r, fmt.Errorf("%s: it has no steps", name)
 	}
 	return r, nil
 }
@@ -102,7 +102,7 @@ var preferences = map[string]nn.Prefer{
 func (s recipeStep) check() error {
 	v, ok := findVerb(s.Do)
 	if !ok {
-		return fmt.Errorf("%q is not something to do", s.Do)
+		return fmt.Errorf("unknown step %q", s.Do)
 	}
 	given := s.given()
 	for _, field := range v.needs {

@@ -78,8 +78,8 @@ func TestRecipes(t *testing.T) {
 		{`{"do":"decompose"}`, "", `decompose needs "node", "glob" or "domain"`},
 		{`{"do":"remove","node":"c","kernel":[3]}`, "", `remove does not take "kernel"`},
 		{`{"do":"insert","value":"act","layer":{"op":"conv"}}`, "", `layer conv needs "kernel"`},
-		{`{"do":"insert","value":"act","layer":{"op":"magic"}}`, "", `no layer "magic"`},
-		{`{"do":"dance"}`, "", `"dance" is not something to do`},
+		{`{"do":"insert","value":"act","layer":{"op":"magic"}}`, "", `unknown layer "magic"`},
+		{`{"do":"dance"}`, "", `unknown step "dance"`},
 		{`{"do":"widen","node":"a","factor":2},{"do":"kernel","node":"nobody","kernel":[3]}`, "", "step 2, kernel: edit:"},
 	} {
 		t.Run(c.steps, func(t *testing.T) {

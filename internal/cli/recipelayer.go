@@ -108,7 +108,7 @@ func (l layer) build() (nn.Layer, error) {
 		}
 		return k.build(l), nil
 	}
-	return nil, fmt.Errorf("there is no layer %q for recipes", l.Op)
+	return nil, fmt.Errorf("unknown layer %q", l.Op)
 }
 
 // must builds a layer that was checked when the recipe was read.

@@ -92,7 +92,7 @@ func (r runner) run(ctx context.Context, w io.Writer, model string, rt Runtime) 
 		return err
 	}
 	if len(r.inputs) == 0 && slices.ContainsFunc(g.Inputs(), func(v *nn.Value) bool { return v.Param() == nil && v.Type().Kind == op.Tensor }) {
-		return fmt.Errorf("say what the inputs %v are, with --input NAME=FILE", ports(g.Inputs()))
+		return fmt.Errorf("missing --input NAME=FILE for the inputs %v", ports(g.Inputs()))
 	}
 	if r.testcase != "" {
 		return r.capture(ctx, w, g, feed)

@@ -69,7 +69,7 @@ func (t *training) settleDir() error {
 	given := c.Dir != ""
 	c.Dir = numbered(1)
 	if c.Resume && t.force {
-		return errors.New("--resume and --force: want one of them")
+		return errors.New("--resume and --force exclude each other")
 	}
 	taken := 0
 	for train.HasCheckpoint(numbered(taken + 1)) {
@@ -84,7 +84,7 @@ func (t *training) settleDir() error {
 		return train.ClearRun(c.Dir)
 	default:
 		c.Dir = numbered(taken + 1)
-		t.notes = append(t.notes, fmt.Sprintf("%s holds another run: this one goes to %s (--resume goes on with one, --force writes over it)", numbered(taken), c.Dir))
+		t.notes = append(t.notes, fmt.Sprintf("%s holds another run, so this one is written to %s (--resume continues a run, --force overwrites it)", numbered(taken), c.Dir))
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func TestNumbersStayPrepared(t *testing.T) {
 		{"eval kept.onnx --data a.npz --bgr", "", "--bgr is for pictures"},
 		{"predict kept.onnx a.npz --std 0", "", "--std [0]: want numbers that can be divided by"},
 		{"predict kept.onnx a.npz --range NaN", "", "--range NaN: want a finite number"},
-		{"train kept.onnx --data a.csv -o again.onnx", "", `the model was trained on numbers prepared by --mean, --std and --range ({"range":1,"mean":[100,101,100],"std":[2]}): say so again, and they stay the same`},
+		{"train kept.onnx --data a.csv -o again.onnx", "", `the model was trained on numbers prepared by --mean, --std and --range ({"range":1,"mean":[100,101,100],"std":[2]}): give the same flags again`},
 	})
 	for args, want := range map[string]string{"": " 306 312", " --mean 100 --range 1": " 6 12", " --std 3": " 102 104"} {
 		if out, err := in(dir, "run kept.onnx --input a.npz"+args); err != nil || !strings.Contains(strings.NewReplacer("[", " ", "]", " ", ",", "").Replace(out), want) {

@@ -192,7 +192,7 @@ func (h *endpoint) answers(ctx context.Context, feed nn.Feed, n int) ([]answer, 
 	}
 	list, err := h.a.read(out)
 	if err == nil && len(list) != n {
-		err = fmt.Errorf("the model gives %d answers for %d samples", len(list), n)
+		err = fmt.Errorf("the model returned %d results for %d samples", len(list), n)
 	}
 	return list, err
 }

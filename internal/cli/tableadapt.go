@@ -135,7 +135,7 @@ func (p *plan) filled() error {
 			continue
 		}
 		if row := c.Gap(p.fit); row >= 0 {
-			return fmt.Errorf("%s: line %d, column %s: the number is missing, and the model has nothing in its place: training on it would give nothing; --new tabular makes a network that has", p.table.Path, p.table.Lines[row], c.Name)
+			return fmt.Errorf("%s: line %d, column %s: the number is missing, and the model does not replace missing values; --new tabular makes a network that does", p.table.Path, p.table.Lines[row], c.Name)
 		}
 	}
 	return nil
@@ -187,7 +187,7 @@ func (t *training) pack(ctx context.Context, p *plan, in *nn.Value) error {
 			return err
 		}
 		if knows {
-			p.lines = append(p.lines, "the model knows such numbers: it takes them as they are")
+			p.lines = append(p.lines, "the model was trained on such numbers: they are not scaled")
 		}
 	}
 	if knows {
@@ -197,7 +197,7 @@ func (t *training) pack(ctx context.Context, p *plan, in *nn.Value) error {
 	if err != nil {
 		return err
 	}
-	p.lines = append(p.lines, "numbers are brought to a common scale, which becomes part of the model")
+	p.lines = append(p.lines, "numbers are standardized, as part of the model")
 	return p.graph.Edit(func(e *nn.Edit) {
 		e.Insert(e.Value(in.Name()), prep.Scaling(p.schema))
 		if p.table.Classes == nil {

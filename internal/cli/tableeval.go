@@ -99,7 +99,7 @@ func (v *evaluation) table(ctx context.Context, g *nn.Graph, list []train.Metric
 		return 0, nil, nil, err
 	}
 	if p.table.Target == nil {
-		return 0, nil, nil, fmt.Errorf("%s has no column %q, which the model answers: --target names the target", v.data, p.schema.Target)
+		return 0, nil, nil, fmt.Errorf("%s has no column %q, the model's target: --target names another", v.data, p.schema.Target)
 	}
 	v.classes, v.odd = p.table.Classes, oddities(p.table)
 	rows := p.table.Complete()
@@ -112,7 +112,7 @@ func (v *evaluation) table(ctx context.Context, g *nn.Graph, list []train.Metric
 	case n == 1 && k == 2 && list == nil:
 		list = []train.Metric{&train.BinaryAccuracy{}}
 	default:
-		return 0, nil, nil, fmt.Errorf("the data have classes up to %d, the model gives %d scores; --task regression takes a table's targets for measurements", k-1, n)
+		return 0, nil, nil, fmt.Errorf("the data have classes up to %d, the model gives %d scores; --task regression treats a table's targets as numbers", k-1, n)
 	}
 	if list == nil && v.classes == nil {
 		list = []train.Metric{&train.Deviation{}}

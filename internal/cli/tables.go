@@ -109,7 +109,7 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 	share, err := strconv.ParseFloat(t.val, 64)
 	apart := err != nil
 	if !apart && !(share >= 0 && share < 1) {
-		return nil, fmt.Errorf("--val %s: want a share from 0 to below 1, or data of its own", t.val)
+		return nil, fmt.Errorf("--val %s: want a fraction from 0 to below 1, or a folder or file", t.val)
 	}
 	r, err := t.tabular.reader()
 	if err != nil {
@@ -118,7 +118,7 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 	p := &plan{graph: known}
 	if known != nil {
 		if how, scaled := known.Meta()[metaScaling]; scaled {
-			return nil, fmt.Errorf("the model was trained on numbers prepared by --mean, --std and --range (%s): say so again, and they stay the same", how)
+			return nil, fmt.Errorf("the model was trained on numbers prepared by --mean, --std and --range (%s): give the same flags again", how)
 		}
 		if r, err = p.suit(r, t.data, strings.EqualFold(t.loss, "bce")); err != nil {
 			return nil, err
@@ -128,7 +128,7 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 		return nil, err
 	}
 	if p.table.Target == nil {
-		return nil, fmt.Errorf("%s has no column %q, which the model answers: --target names the target", t.data, r.Target)
+		return nil, fmt.Errorf("%s has no column %q, the model's target: --target names another", t.data, r.Target)
 	}
 	if known == nil {
 		p.leaveRowNumbers(r)
@@ -159,7 +159,7 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 		return nil, fmt.Errorf("%s: no row has a target to train on", t.data)
 	}
 	if t.classes = p.table.Classes; len(t.classes) == 1 {
-		return nil, fmt.Errorf("%s: the target %s is always %s: there is nothing to tell apart", t.data, p.table.Target.Name, t.classes[0])
+		return nil, fmt.Errorf("%s: the target %s is always %s: there is nothing to learn", t.data, p.table.Target.Name, t.classes[0])
 	}
 	if t.classes == nil {
 		p.unit = table.TargetScaling(p.table, p.fit)

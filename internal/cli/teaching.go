@@ -39,7 +39,7 @@ func (t *training) taught(g *nn.Graph, fit, val data.Set[data.Sample]) (data.Set
 		return nil, nil, fmt.Errorf("--teacher goes with the loss cross-entropy, not %s", t.loss)
 	}
 	if !(t.alpha > 0 && t.alpha <= 1) || !(t.temperature > 0) {
-		return nil, nil, fmt.Errorf("--teacher-share %v --temperature %v: want a share above 0, up to 1, and a temperature above 0", t.alpha, t.temperature)
+		return nil, nil, fmt.Errorf("--teacher-share %v --temperature %v: want a fraction above 0, up to 1, and a temperature above 0", t.alpha, t.temperature)
 	}
 	t.config.Loss = train.Distill{Alpha: t.alpha, Temperature: t.temperature, Hard: hard}
 	if t.config.Metrics == nil {

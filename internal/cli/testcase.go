@@ -85,15 +85,15 @@ An existing DIR is replaced; --keep-model keeps its model.onnx and adds data set
 
 func (c testcase) run(ctx context.Context, w, notes io.Writer, model string) error {
 	if c.dir == "" {
-		return errors.New("say where the test case goes, with -o DIR")
+		return errors.New("missing -o DIR, the folder to write the test case to")
 	}
 	switch {
 	case c.random < 0:
 		return fmt.Errorf("--random %d: want a number of data sets", c.random)
 	case c.random > 0 && len(c.inputs) > 0:
-		return errors.New("--random and --input: choose one")
+		return errors.New("--random and --input exclude each other")
 	case c.random == 0 && len(c.inputs) == 0:
-		return errors.New("give the inputs, with --input NAME=FILE, or let them be random, with --random K")
+		return errors.New("missing inputs: give --input NAME=FILE, or --random K for random ones")
 	}
 	g, err := c.load(model)
 	if err != nil {

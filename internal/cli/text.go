@@ -77,7 +77,7 @@ func (t textual) newTexts(g *nn.Graph) (*texts, error) {
 	x.Column, x.Pair = cmp.Or(t.text, x.Column), cmp.Or(t.pair, x.Pair)
 	if x.Column == "" {
 		if t.tokenizer != "" || t.pair != "" || t.length != 0 {
-			return nil, errors.New("--tokenizer, --text-pair and --max-length are for texts: --text names the column that they are in")
+			return nil, errors.New("--tokenizer, --text-pair and --max-length are for texts: --text names the column of the texts")
 		}
 		return nil, nil
 	}
@@ -92,7 +92,7 @@ func (t textual) newTexts(g *nn.Graph) (*texts, error) {
 			err = fmt.Errorf("metadata %s: %w", metaTokenizer, err)
 		}
 	default:
-		err = errors.New("the model holds no tokenizer: say which makes tokens of its texts, with --tokenizer tokenizer.json")
+		err = errors.New("the model has no tokenizer: --tokenizer tokenizer.json gives one")
 	}
 	if err != nil {
 		return nil, err
@@ -210,12 +210,12 @@ func (x *texts) said(s data.Set[data.Sample]) (string, error) {
 			cut++
 		}
 	}
-	line := fmt.Sprintf("texts of column %s: %.1f tokens on average, %d at most; the tokenizer has %d and becomes part of the model", x.Column, float64(total)/float64(max(1, s.Len())), most, x.tok.Size())
+	line := fmt.Sprintf("texts of column %s: %.1f tokens on average, %d at most; the tokenizer has a vocabulary of %d and is stored in the model", x.Column, float64(total)/float64(max(1, s.Len())), most, x.tok.Size())
 	if cut > 0 && !x.Words { // of words the note about parts says it
 		line += fmt.Sprintf("; %d texts fill the %d tokens or are cut to them (--max-length)", cut, x.Length)
 	}
 	if !slices.Contains(x.roles, "attention_mask") {
-		line += "; the model has no attention_mask: it reads what fills texts up, too"
+		line += "; the model has no attention_mask: it also reads the padding"
 	}
 	return line, nil
 }

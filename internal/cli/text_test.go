@@ -177,17 +177,17 @@ func TestTextRefused(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"train m.onnx --data a.csv --text sentense --tokenizer tokenizer.json -o x.onnx", `table: a.csv: no column "sentense"; it has id, sentence, label`},
 		{"train m.onnx --data a.csv --text sentence --target sentence --tokenizer tokenizer.json -o x.onnx", "a.csv: column sentence holds the texts: --target names the column with the answers"},
-		{"train m.onnx --data a.csv --text sentence -o x.onnx", "the model holds no tokenizer: say which makes tokens of its texts, with --tokenizer tokenizer.json"},
+		{"train m.onnx --data a.csv --text sentence -o x.onnx", "the model has no tokenizer: --tokenizer tokenizer.json gives one"},
 		{"train m.onnx --data a.csv --text sentence --tokenizer char.json -o x.onnx", `token: char.json: the model is of type "Char", which is not supported; there are WordPiece, BPE, Unigram, WordLevel`},
 		{"predict m.onnx a.csv --text sentence --tokenizer empty.json", `token: empty.json: not a tokenizer.json: it has no "model"`},
 		{fmt.Sprintf(train, "named.onnx"), "the model takes no text: none of its inputs [words int64[N,L] weights float32[N,L]] is called input_ids, nor is there one alone; a recipe renames them: {\"do\": \"rename\", \"value\": \"words\", \"to\": \"input_ids\"}"},
 		{fmt.Sprintf(train, "other.onnx"), "input weights float32[N,L] is not made of texts: those that are have the names input_ids, attention_mask, token_type_ids and position_ids"},
 		{fmt.Sprintf(train, "small.onnx"), "the tokenizer has 23 tokens, the model knows 7: it is another model's tokenizer"},
-		{"eval m.onnx --data a.csv --tokenizer tokenizer.json", "--tokenizer, --text-pair and --max-length are for texts: --text names the column that they are in"},
+		{"eval m.onnx --data a.csv --tokenizer tokenizer.json", "--tokenizer, --text-pair and --max-length are for texts: --text names the column of the texts"},
 		{"predict m.onnx a.csv --text sentence --tokenizer tokenizer.json --max-length -1", "--max-length -1: want 1 or more"},
 		{"train m.onnx --data a.npz --text sentence --tokenizer tokenizer.json -o x.onnx", "texts are read from tables, JSON lines and, with a class for each word, lines of words (.csv, .tsv, .jsonl, .conll), not from a.npz"},
 		{"train m.onnx --data bad.jsonl --text sentence --tokenizer tokenizer.json -o x.onnx", `bad.jsonl: object 2: "sentence" is 3, want a text`},
-		{"train m.onnx --data none.jsonl --text sentence --tokenizer tokenizer.json -o x.onnx", "none.jsonl: object 1: no target under y, label, target, labels, tags, scores; it has sentence; --target names it"},
+		{"train m.onnx --data none.jsonl --text sentence --tokenizer tokenizer.json -o x.onnx", "none.jsonl: object 1: no target under y, label, target, labels, tags, scores; it has sentence; --target names another"},
 	} {
 		if _, err := command(strings.Fields(c.args)...); err == nil || err.Error() != c.want {
 			t.Errorf("%s:\n got %v\nwant %s", c.args, err, c.want)

@@ -377,7 +377,7 @@ func (t *training) byHand() error {
 		c.Plateau = &optim.Plateau{}
 	}
 	if !(t.warmup >= 0 && t.warmup < 1) {
-		return fmt.Errorf("--warmup %v: want a share of the run, from 0 to below 1", t.warmup)
+		return fmt.Errorf("--warmup %v: want a fraction of the run, from 0 to below 1", t.warmup)
 	}
 	if t.warmup > 0 {
 		c.Schedule = optim.Warmup{Share: t.warmup, Then: c.Schedule}
@@ -444,7 +444,7 @@ func (t *training) reshape(g *nn.Graph, classes int) error {
 	} else if names, err := frozenNames(g); err != nil {
 		return err
 	} else if len(names) > 0 {
-		t.notes = append(t.notes, fmt.Sprintf("frozen, as the model's metadata say: %s; --freeze none trains everything", brief(names)))
+		t.notes = append(t.notes, fmt.Sprintf("frozen, as the model's metadata say: %s; --freeze none unfreezes them", brief(names)))
 	}
 	for _, pattern := range t.freeze {
 		if err := matched(g, "freeze", pattern); err != nil {

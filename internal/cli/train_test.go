@@ -160,7 +160,7 @@ func TestTrainOnTables(t *testing.T) {
 		{"two.onnx --data all.csv --target kind --freeze none*", "", "--freeze none*: no node or parameter has such a name; graft inspect lists them"},
 		{"two.onnx --data all.csv --target kind --momentum 0.9", "", "--momentum is for sgd and rmsprop"},
 		{"two.onnx --data all.csv --target kind --optimizer fast", "", "--optimizer fast: want one of adadelta, adafactor, adagrad"},
-		{"two.onnx --data all.csv --target kind --val 2", "", "--val 2: want a share"},
+		{"two.onnx --data all.csv --target kind --val 2", "", "--val 2: want a fraction"},
 		{"two.onnx --data all.csv --target breed", "", `no column "breed"`},
 		{"two.onnx --data all.csv --target kind --loss mse --label-smoothing 0.1", "", "--label-smoothing is for cross-entropy"},
 		{"one.onnx --data numbers.csv --task regression --head", "", "the data have no classes"},
@@ -217,7 +217,7 @@ func TestTrainInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	err := train(ctx, stopper{cancel}, "-o", in("parts.onnx"))
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "parts.run holds a checkpoint: the same command with --resume goes on") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "parts.run holds a checkpoint: the same command with --resume continues") {
 		t.Fatalf("interrupted: %v", err)
 	}
 	if err := train(context.Background(), io.Discard, "-o", in("parts.onnx"), "--resume"); err != nil {
@@ -373,7 +373,7 @@ func TestCorruptPictures(t *testing.T) {
 	if err != nil || !strings.Contains(out, "left out: "+in("fit/A/bad.png")) || !strings.Contains(out, "26 samples to train on, 4 to validate") {
 		t.Errorf("--skip-bad 0.04 prints %q, %v", out, err)
 	}
-	if _, err := command(append(args, "--skip-bad", "2", "-o", in("other.onnx"))...); err == nil || !strings.Contains(err.Error(), "--skip-bad 2: want a share from 0 to 1") {
+	if _, err := command(append(args, "--skip-bad", "2", "-o", in("other.onnx"))...); err == nil || !strings.Contains(err.Error(), "--skip-bad 2: want a fraction from 0 to 1") {
 		t.Errorf("--skip-bad 2: %v", err)
 	}
 	// What a program reads says nothing of them, the other output does.

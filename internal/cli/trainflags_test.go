@@ -71,7 +71,7 @@ func TestTrainFlags(t *testing.T) {
 	}
 	const run = "train two.onnx --data rare.csv --epochs 1 --batch 8 --scale none -o out.onnx "
 	expect(t, dir, [][3]string{
-		{run, "classes are uneven: 96 samples of cat, 12 of dog; --class-weights auto or --balanced makes them count alike", ""},
+		{run, "class imbalance: 96 samples of cat, 12 of dog; --class-weights auto or --balanced compensates for it", ""},
 		{run + "--class-weights auto", "best is epoch 1", ""},
 		{run + "--class-weights auto --force", "96 samples of cat, 12 of dog\n", ""},
 		{run + "--balanced --force", "96 samples of cat, 12 of dog\n", ""},
@@ -86,7 +86,7 @@ func TestTrainFlags(t *testing.T) {
 		{run + "--class-weights cow=3", "", `no class is called "cow"; there are cat, dog`},
 		{run + "--class-weights heavy", "", `"heavy" is not a weight: want auto, a number for each class, or CLASS=NUMBER,…`},
 		{run + "--class-weights auto --loss mse", "", "--class-weights is for the losses cross-entropy, nll and bce, not mse"},
-		{run + "--mixup 0.2 --cutmix 1", "", "--mixup and --cutmix: want one of them"},
+		{run + "--mixup 0.2 --cutmix 1", "", "--mixup and --cutmix exclude each other"},
 		{run + "--mixup -1", "", "--mixup -1: want a number above 0"},
 		{run + "--lr-group body", "", "--lr-group body: want GLOB=RATE, such as 'layer4/*=1e-4'"},
 		{run + "--lr-group body*=fast", "", `--lr-group body*=fast: "fast" is not a rate`},
@@ -94,8 +94,8 @@ func TestTrainFlags(t *testing.T) {
 		{run + "--freeze tpo*", "", "--freeze tpo*: no node or parameter has such a name; near it: top"},
 		{run + "--teacher five.onnx", "", "gives 5 scores, the model 2: want as many classes, and two or more"},
 		{run + "--teacher none.onnx", "", "--teacher: "},
-		{run + "--teacher two.onnx --temperature 0", "", "--temperature 0: want a share above 0, up to 1, and a temperature above 0"},
-		{run + "--resume --force", "", "--resume and --force: want one of them"},
+		{run + "--teacher two.onnx --temperature 0", "", "--temperature 0: want a fraction above 0, up to 1, and a temperature above 0"},
+		{run + "--resume --force", "", "--resume and --force exclude each other"},
 		{"train one.onnx --data numbers.csv --task regression --epochs 1 -o out.onnx --balanced", "", "--balanced is for classes: sample 0 has no class"},
 		{"train one.onnx --data numbers.csv --task regression --epochs 1 -o out.onnx --class-weights auto", "", "--class-weights is for classes: sample 0 has no class"},
 		{"train two.onnx --data rare.csv --policy full -o out.onnx", "", "networks on tables are trained whole"},
@@ -112,11 +112,11 @@ func TestRunFolders(t *testing.T) {
 	const run = "train two.onnx --data rare.csv --batch 8 --scale none -o out.onnx "
 	expect(t, dir, [][3]string{
 		{run + "--epochs 1 --tensorboard", "history and curves in " + filepath.Join(dir, "out.run"), ""},
-		{run + "--epochs 1", "out.run holds another run: this one goes to " + filepath.Join(dir, "out-2.run"), ""},
-		{run + "--epochs 2 --lr 0.01 --resume", "the run goes on with other settings: epochs 1 → 2, lr default → 0.01", ""},
+		{run + "--epochs 1", "out.run holds another run, so this one is written to " + filepath.Join(dir, "out-2.run"), ""},
+		{run + "--epochs 2 --lr 0.01 --resume", "the resumed run has other settings: epochs 1 → 2, lr default → 0.01", ""},
 		{run + "--epochs 2 --lr 0.01 --resume", "checkpoints, history and curves in " + filepath.Join(dir, "out-2.run"), ""},
 		{run + "--epochs 3 --lr 0.01 --optimizer adamax --resume", "optimizer default → adamax", "is of another optimizer, --optimizer adamw: the configuration has --optimizer adamax"},
-		{run + "--epochs 3 --lr 0.02 --resume", "the run goes on with other settings: epochs 2 → 3, lr 0.01 → 0.02\n", ""}, // not those of the run that was refused
+		{run + "--epochs 3 --lr 0.02 --resume", "the resumed run has other settings: epochs 2 → 3, lr 0.01 → 0.02\n", ""}, // not those of the run that was refused
 		{run + "--epochs 1 --force", "history and curves in " + filepath.Join(dir, "out.run"), ""},
 	})
 	found, err := filepath.Glob(filepath.Join(dir, "out.run", "events.*"))

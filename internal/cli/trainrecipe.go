@@ -166,12 +166,12 @@ func (t *training) keepSettings(f *pflag.FlagSet, model string) error {
 		if err == nil {
 			t.earlier = then
 			if diff := differences(then, now); diff != "" {
-				t.notes = append(t.notes, "the run goes on with other settings: "+diff)
+				t.notes = append(t.notes, "the resumed run has other settings: "+diff)
 			}
 		}
 	}
 	if err := disk.MkdirAll(t.config.Dir); err != nil {
-		return fmt.Errorf("there is no place for checkpoints: %w", plainError(err))
+		return fmt.Errorf("cannot create the folder for checkpoints: %w", plainError(err))
 	}
 	return onnxio.WriteFile(path, func(w io.Writer) error { _, err := w.Write(now); return err })
 }

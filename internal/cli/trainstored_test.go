@@ -98,17 +98,17 @@ func TestTrainAsStored(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"model.onnx --as-stored --data samples.npz":                    "the model's file states no training: it has no training_info",
-		"t.onnx --as-stored":                                           "say where the samples are, with --data",
+		"t.onnx --as-stored":                                           "missing --data, the samples to read",
 		"t.onnx --as-stored --data samples.npz --lr 0.1 --loss mse":    "--as-stored trains as the file states: leave out --loss, --lr",
 		"t.onnx --as-stored --data samples.npz --resume":               "leave out --resume",
 		"t.onnx --as-stored --data samples.npz --reset":                "--reset: the training_info of the model has no initialization",
 		"t.onnx --reset --data samples.npz":                            "--reset is for --as-stored",
 		"t.onnx --as-stored --data samples.npz --epochs -1":            "--epochs -1: want 1 or more",
 		"t.onnx --as-stored --data missing.npz":                        "no such file or folder",
-		"t.onnx --as-stored --data samples.npz --val 2":                "--val 2: want a share",
+		"t.onnx --as-stored --data samples.npz --val 2":                "--val 2: want a fraction",
 		"missing.onnx --as-stored --data samples.npz":                  "no such file or folder",
 		"t.onnx --as-stored --data samples.npz --optimizer adamw":      "leave out --optimizer",
-		"t.onnx --as-stored --data samples.npz --from-scratch --full ": "want one of them",
+		"t.onnx --as-stored --data samples.npz --from-scratch --full ": "exclude each other",
 	} {
 		_, err := command(append([]string{"train", "-o", "no.onnx"}, strings.Fields(args)...)...)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -131,7 +131,7 @@ func TestTrainWithoutData(t *testing.T) {
 	expect(t, ".", [][3]string{
 		{"train power.onnx --as-stored --epochs 3 -o out.onnx", "epoch 3", ""},
 		{"train power.onnx --as-stored --data want.npz -o other.onnx", "", "the training_info reads no data: leave out --data"},
-		{"train adam.onnx --as-stored -o other.onnx", "", "say where the samples are, with --data"},
+		{"train adam.onnx --as-stored -o other.onnx", "", "missing --data, the samples to read"},
 	})
 	want, err := oracle.NPZ("want.npz")
 	if err != nil {

@@ -82,7 +82,7 @@ the reason. Those cases are run too, and one that passes is a failure.`,
 				}
 			}
 			if !asJSON {
-				fmt.Fprintf(cmd.OutOrStdout(), "%d of %d cases hold\n", passed, len(cases))
+				fmt.Fprintf(cmd.OutOrStdout(), "%d of %d cases passed\n", passed, len(cases))
 			}
 			if expected < len(cases) {
 				return errSilent

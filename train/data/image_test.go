@@ -215,7 +215,7 @@ func TestCheck(t *testing.T) {
 		"std is [1 0 1]":                       {Std: []float64{1, 0, 1}},
 		"mean is [NaN]":                        {Mean: []float64{nan}},
 		"range is NaN":                         {Range: nan},
-		"least area is 1.5, want a share in (": {MinArea: 1.5},
+		"least area is 1.5, want a fraction in (": {MinArea: 1.5},
 	} {
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

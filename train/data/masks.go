@@ -157,13 +157,13 @@ func (m *Masks) count(seen [256]bool) error {
 	}
 	list = slices.DeleteFunc(list, func(v int) bool { return v == void })
 	if len(list) == 0 {
-		return errors.New("data: the masks are all of one level: there is nothing to tell apart")
+		return errors.New("data: the masks are all of one level: there is nothing to learn")
 	}
 	if m.Classes = list[len(list)-1] + 1; m.Classes > 2*len(list)+20 {
 		return fmt.Errorf("data: the masks have the levels %v: want classes numbered from 0", list)
 	}
 	if m.Classes < 2 {
-		return errors.New("data: the masks have one class, 0: there is nothing to tell apart")
+		return errors.New("data: the masks have one class, 0: there is nothing to learn")
 	}
 	return nil
 }

@@ -88,10 +88,10 @@ func (p Preprocess) Check() error {
 		return fmt.Errorf("data: preprocess: size %d×%d, want 1 to %d each way", h, w, most)
 	}
 	if c := p.crop(); !(c > 0 && c <= 1) || float64(max(h, w))/c > most {
-		return fmt.Errorf("data: preprocess: crop is %v, want a share of the size in (0, 1]", c)
+		return fmt.Errorf("data: preprocess: crop is %v, want a fraction of the size in (0, 1]", c)
 	}
 	if p.MinArea < 0 || p.MinArea > 1 || math.IsNaN(p.MinArea) {
-		return fmt.Errorf("data: preprocess: least area is %v, want a share in (0, 1]", p.MinArea)
+		return fmt.Errorf("data: preprocess: least area is %v, want a fraction in (0, 1]", p.MinArea)
 	}
 	if r := p.white(); math.IsNaN(r) || math.IsInf(r, 0) {
 		return fmt.Errorf("data: preprocess: range is %v", r)

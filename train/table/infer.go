@@ -25,7 +25,7 @@ func (c *Column) fill(records []record, lines []int, i int, rows *Rows, k kind) 
 	}
 	c.words(records, i)
 	if k.Kind == "" && c.Kind == Category && identifier(c, len(records)) {
-		c.Kind, c.Note = Ignore, fmt.Sprintf("%d of %d values differ; --column %s=category takes it all the same", len(c.Words), len(records), c.Name)
+		c.Kind, c.Note = Ignore, fmt.Sprintf("%d of %d values differ; --column %s=category uses it", len(c.Words), len(records), c.Name)
 	}
 	return nil
 }

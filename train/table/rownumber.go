@@ -40,7 +40,7 @@ func (t *Table) RowNumber(c *Column) bool {
 func (t *Table) LeaveRowNumbers() {
 	for _, c := range t.Columns {
 		if t.RowNumber(c) {
-			c.Kind, c.Note = Ignore, fmt.Sprintf("numbers the rows; --column %s=number takes it all the same", c.Name)
+			c.Kind, c.Note = Ignore, fmt.Sprintf("numbers the rows; --column %s=number uses it", c.Name)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestRowNumber(t *testing.T) {
 		}
 	}
 	got.LeaveRowNumbers()
-	if c := got.Column("ID"); c.Kind != table.Ignore || c.Note != "numbers the rows; --column ID=number takes it all the same" {
+	if c := got.Column("ID"); c.Kind != table.Ignore || c.Note != "numbers the rows; --column ID=number uses it" {
 		t.Errorf("%s: %s", c.Kind, c.Note)
 	}
 }

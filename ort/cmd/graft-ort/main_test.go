@@ -131,7 +131,7 @@ func TestMistakes(t *testing.T) {
 		"run digits.onnx --provider cuda":                               "--provider is for --runtime ort",
 		"run digits.onnx --runtime ort --provider gpu":                  `ort: provider "gpu": want one of coreml, cpu, cuda`,
 		"run digits.onnx --runtime ort --device -1":                     "--device -1: want 0 or more",
-		"run digits.onnx --runtime ort":                                 "say what the inputs [image float32[N,1,28,28]] are, with --input NAME=FILE",
+		"run digits.onnx --runtime ort":                                 "missing --input NAME=FILE for the inputs [image float32[N,1,28,28]]",
 		"run digits.onnx --runtime ort --testcase d":                    "leave --runtime out",
 		"train digits.onnx --data letters --as-stored --runtime ort":    "leave --runtime out",
 		"train digits.onnx --data letters --runtime ort --provider qnn": "has no provider QNN, it has ",
