@@ -48,7 +48,7 @@ func pruned(ctx context.Context, t *trial) (string, error) {
 		p.NormalizedAxes = true
 	}
 	if len(p.Groups(g)) == 0 {
-		return "", errors.New("no channels can be cut: all of them hang together with an input or an output, or there are none")
+		return "", errors.New("no channels can be removed: all of them depend on an input or an output, or there are none")
 	}
 	plan, err := p.Plan(ctx, g)
 	if err != nil {

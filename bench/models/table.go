@@ -15,19 +15,19 @@ type table struct {
 
 const intro = `# Models that were tried
 
-Written by ` + "`make models`" + `. %d models, of other projects and of PyTorch's exporter, were taken the whole way, on the inputs of their test
-cases. A number in parentheses leads to a note below the table: why a cell is empty, or what has to be known of it.
+Written by ` + "`make models`" + `. %d models, from other projects and from PyTorch's exporter, were loaded, run, trained, pruned, written as source and
+exported, on the inputs of their test cases. A number in parentheses refers to a note below the table.
 
-* **load**, **run**: median of nine times, after one that is not counted, with %d threads; a run is one forward pass. The machine did other work,
-  too: the times give an order of magnitude.
-* **ONNX Runtime**: the largest difference of an output to that of ONNX Runtime %s without graph optimizations, as a share of
-  the output's largest element or, where that is less, of 1.
-* **loss after 10 steps**: of ` + "`train.Trainer`" + ` with Adam at 0.001 on this one batch, as a share of the first loss. The loss is the
-  squared distance of the first output to random targets in its range.
-* **parameters left**: elements of all initializers after pruning to 70 %% of the multiply-adds. The cut model computes what the whole one does with the cut slices
-  zeroed (within 1e-5), is written, and gives the same in ONNX Runtime.
+* **load**, **run**: median of nine times after a warm-up, with %d threads; a run is one forward pass. The machine was shared: the times give an order of
+  magnitude.
+* **ONNX Runtime**: the largest difference between an output and that of ONNX Runtime %s without graph optimizations, relative to the output's
+  largest element (at least 1).
+* **loss after 10 steps**: of ` + "`train.Trainer`" + ` with Adam at 0.001 on this one batch, relative to the first loss. The loss is the squared
+  distance of the first output to random targets in its range.
+* **parameters left**: elements of all initializers after pruning to 70 %% of the multiply-adds. The pruned model equals the original with the removed slices
+  set to zero (within 1e-5); it is saved, and gives the same in ONNX Runtime.
 * **source**: lines of the Go program that ` + "`graft generate`" + ` writes, which computes the same.
-* **step**: nodes of the exported training step; ONNX Runtime gives the trainer's first loss (within 1e-4).
+* **step**: nodes of the exported training step; in ONNX Runtime it gives the trainer's first loss (within 1e-4).
 
 `
 
