@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
 )
 
@@ -87,5 +88,44 @@ func TestGlance(t *testing.T) {
 	tune := &tuning{g: layered(t), fit: held}
 	if v, err := tune.glance(context.Background(), data.Subset(held, nil)); err != nil || len(v.answers) != 0 {
 		t.Errorf("of nothing: %+v, %v", v, err)
+	}
+}
+
+// All layers keep the plan's share of what their training changed, in a run that goes on, too.
+func TestShareIsKept(t *testing.T) {
+	change := func(share float64, dir string, resume bool) (list []float64) {
+		g := layered(t)
+		start := snap(g)
+		c := Config{Log: Quiet, Seed: 3, Rule: optim.SGD{LR: 0.05}, Dir: dir, Resume: resume}
+		tune := &tuning{FineTuner: FineTuner{Config: c}, g: g, fit: points(t, 30), plan: recipe{Epochs: 2, Batch: 16, EMA: 0.5, Spread: 0.1, HoldStatistics: true, Share: share}, say: func(string) {}}
+		if !resume {
+			if err := tune.keepPlan(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := tune.allLayers(context.Background()); err != nil || !tune.out.AllKept {
+			t.Fatal(err)
+		}
+		for p := range g.Params() {
+			if d := start[p]; d != nil {
+				for i, x := range p.Data().Float32s() {
+					list = append(list, float64(x-d.Float32s()[i]))
+				}
+			}
+		}
+		return list
+	}
+	dir := t.TempDir()
+	whole, most := change(1, "", false), 0.0
+	for what, part := range map[string][]float64{"a part": change(0.25, dir, false), "of a run that went on": change(0.25, dir, true)} {
+		for i, x := range whole {
+			most = max(most, math.Abs(x))
+			if math.Abs(part[i]-x/4) > 1e-6 {
+				t.Fatalf("%s: number %d changes by %v, as a whole by %v", what, i, part[i], x)
+			}
+		}
+	}
+	if most < 1e-3 {
+		t.Errorf("the largest change is %v", most)
 	}
 }
