@@ -85,12 +85,16 @@ func TestHostileNumbers(t *testing.T) {
 		"Tile, of nothing|9223372036854775807":    ints("r", 1<<62, 1, 1<<62, 0) + node("Tile", []string{"x", "r"}),
 		"BlackmanWindow|2147483648":               `initializer { name: "s" data_type: 7 int64_data: 2147483648 } ` + node("BlackmanWindow", []string{"s"}),
 		"AffineGrid|-1":                           "input " + float("th", "1 2 3") + ints("s", 1, 1, -1, 4) + node("AffineGrid", []string{"th", "s"}),
-		"CenterCropPad|-1":                        ints("s", 1, -1, 4, 4) + node("CenterCropPad", []string{"x", "s"}),
-		"Col2Im|-1":                               "input " + float("c", "1 4 4") + ints("s", -1, 4) + ints("b", 2, 2) + node("Col2Im", []string{"c", "s", "b"}),
-		"RandomUniform|2147483648":                node("RandomUniform", nil, `name: "shape" ints: 2147483648 ints: 2`),
-		"Multinomial|2147483648":                  "input " + float("p", "2 3") + node("Multinomial", []string{"p"}, `name: "sample_size" i: 2147483648`),
-		"DFT|2147483647":                          "input " + float("d", "1 8 1") + `initializer { name: "l" data_type: 7 int64_data: 2147483647 } ` + node("DFT", []string{"d", "l"}),
-		"HannWindow|4611686018427387904":          `initializer { name: "s" data_type: 7 int64_data: 4611686018427387904 } ` + node("HannWindow", []string{"s"}),
+		"AffineGrid, huge|2147483647":             "input " + float("th", "1 2 3") + ints("s", 1, 1, 2147483647, 4) + node("AffineGrid", []string{"th", "s"}),
+		"CenterCropPad, huge|2147483647":          ints("s", 1, 2147483647, 4, 4) + node("CenterCropPad", []string{"x", "s"}),
+		"MaxUnpool|-9223372036854775808": ints("i", make([]int64, 32)...) + ints("d", 1, 2, 4, 4) + `node { op_type: "Reshape" input: "i" input: "d" output: "at" } ` +
+			ints("s", -1<<63, 2, 8, 8) + node("MaxUnpool", []string{"x", "at", "s"}, `name: "kernel_shape" ints: 2 ints: 2`),
+		"CenterCropPad|-1":               ints("s", 1, -1, 4, 4) + node("CenterCropPad", []string{"x", "s"}),
+		"Col2Im|-1":                      "input " + float("c", "1 4 4") + ints("s", -1, 4) + ints("b", 2, 2) + node("Col2Im", []string{"c", "s", "b"}),
+		"RandomUniform|2147483648":       node("RandomUniform", nil, `name: "shape" ints: 2147483648 ints: 2`),
+		"Multinomial|2147483648":         "input " + float("p", "2 3") + node("Multinomial", []string{"p"}, `name: "sample_size" i: 2147483648`),
+		"DFT|2147483647":                 "input " + float("d", "1 8 1") + `initializer { name: "l" data_type: 7 int64_data: 2147483647 } ` + node("DFT", []string{"d", "l"}),
+		"HannWindow|4611686018427387904": `initializer { name: "s" data_type: 7 int64_data: 4611686018427387904 } ` + node("HannWindow", []string{"s"}),
 	} {
 		name, number, _ := strings.Cut(name, "|")
 		begin := spent(t)

@@ -106,7 +106,7 @@ func (f *forest) check(c *op.Call) error {
 		}
 		seen[k] = true
 		n := f.nodes[k]
-		if n.feature < 0 {
+		if n.feature < 0 || n.feature > maxExtent {
 			return c.Errorf("node %d asks for feature %d", k, n.feature)
 		}
 		f.features = max(f.features, n.feature+1)

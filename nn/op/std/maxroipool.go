@@ -49,17 +49,21 @@ func maxRoiPool() *op.Op {
 func maxRoiPoolKernel[T kernel.Float](c *op.Call) op.Kernel {
 	cfg, s := c.Config.(MaxRoiPoolConfig), c.In[0].Sizes()
 	scale, oh, ow := orFloat(cfg.Scale, 1), cfg.Shape[0], cfg.Shape[1]
-	// span is which pixels cell o of n covers.
+	// span is which pixels cell o of n covers; none where the region's bounds are not numbers.
 	span := func(from, length float64, o, n, limit int) (int, int) {
 		size := length / float64(n)
 		lo := math.Floor(float64(o)*size) + from
 		hi := math.Ceil(float64(o+1)*size) + from
 		l := float64(limit)
+		if math.IsNaN(lo) || math.IsNaN(hi) {
+			return 0, 0
+		}
 		return int(math.Min(math.Max(lo, 0), l)), int(math.Min(math.Max(hi, 0), l))
 	}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		img, regions := dtype.Slice[T](in[0]), dtype.Slice[T](in[1])
 		y, index := dtype.Elems[T](out[0]), dtype.ElemsAt[int64](out, 1)
+		seen := 0 // elements since the context was looked at
 		for n := range len(regions) / 5 {
 			r := regions[5*n : 5*n+5]
 			if i := float64(r[0]); !(i >= 0 && i < float64(s[0])) {
@@ -73,6 +77,10 @@ func maxRoiPoolKernel[T kernel.Float](c *op.Call) op.Kernel {
 				base := (int(r[0])*s[1] + ch) * s[2] * s[3]
 				ya, yb := span(y0, h, oy, oh, s[2])
 				xa, xb := span(x0, w, ox, ow, s[3])
+				if seen += 16 + (yb-ya)*(xb-xa); seen > 1<<18 {
+					pool(x).Check()
+					seen = 0
+				}
 				best := -1
 				for py := ya; py < yb; py++ {
 					for px := xa; px < xb; px++ {
