@@ -64,7 +64,7 @@ func (x *nested) lower(k int, g *gorgonia.ExprGraph) (*sampled, error) {
 }
 
 // differentiate adds gradients of the formal inputs, from those of the outputs that have one.
-func (x *nested) differentiate(k int, g *gorgonia.ExprGraph, s *sampled, seeded []bool) error {
+func (x *nested) differentiate(k int, g *gorgonia.ExprGraph, s *sampled, given []*Value) error {
 	s.seeds, s.grads = make(gorgonia.Nodes, len(s.out)), make(gorgonia.Nodes, len(s.in))
 	var from, seeds, wrt gorgonia.Nodes
 	var at []int
@@ -74,14 +74,14 @@ func (x *nested) differentiate(k int, g *gorgonia.ExprGraph, s *sampled, seeded 
 		}
 	}
 	for i, y := range s.out {
-		if i >= len(seeded) || !seeded[i] || !op.NodeType(y).DType.IsFloat() {
+		if given[i] == nil {
 			continue
 		}
 		n, err := x.t.e.g.ops.Apply1(op.Plain("Identity"), y) // outputs may be inputs, or one another
-		if err == nil {
-			err = op.CheckGradients(gorgonia.Nodes{n}, wrt)
-		}
 		if err != nil {
+			return err
+		}
+		if err := op.CheckGradients(gorgonia.Nodes{n}, wrt); err != nil {
 			return err
 		}
 		d, err := op.Input(g, fmt.Sprintf("gradient %d", i), op.NodeType(y), nil)
@@ -110,15 +110,13 @@ func (x *nested) trace(args, seeds []*Value) ([]*Value, error) {
 	for k := range x.t.samples {
 		g := gorgonia.NewGraph()
 		s, err := x.lower(k, g)
-		if err == nil && seeds != nil {
-			seeded := make([]bool, len(seeds))
-			for i, v := range seeds {
-				seeded[i] = v != nil
-			}
-			err = x.differentiate(k, g, s, seeded)
-		}
 		if err != nil {
 			return nil, err
+		}
+		if seeds != nil {
+			if err := x.differentiate(k, g, s, seeds); err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, s)
 	}

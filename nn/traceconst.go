@@ -19,9 +19,9 @@ func (s *Site) varying() (v *Value, differs bool) {
 	whole := make([][]int, len(s.at))
 	var like *tensor.Dense
 	for k, n := range s.at {
-		x, err := valueOf(constantValue(n))
-		d, ok := x.(*tensor.Dense)
-		if err != nil || !ok {
+		x, _ := valueOf(constantValue(n))
+		d, ok := x.(*tensor.Dense) // not with an error
+		if !ok {
 			return nil, false
 		}
 		if k == 0 {
@@ -31,9 +31,7 @@ func (s *Site) varying() (v *Value, differs bool) {
 			return nil, true
 		}
 		rows[k], whole[k] = floats(d)
-		if k > 0 && !slices.Equal(rows[k], rows[0]) {
-			differs = true
-		}
+		differs = differs || slices.Compare(rows[k], rows[0]) != 0 // NaN is equal to NaN
 	}
 	if !differs {
 		return nil, false

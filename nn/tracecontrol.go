@@ -160,12 +160,12 @@ func zerosLike(e *Edit, v *Value) *Value {
 
 // typeText is the type of a value with numbers as they are and everything else open.
 func typeText(v *Value) string {
-	if v == nil || v.typ.Unranked {
+	if v.typ.Unranked {
 		return "float32"
 	}
 	var dims []string
 	for _, d := range v.typ.Shape {
-		if d.Known() && !d.Symbolic() {
+		if d.Known() {
 			dims = append(dims, strconv.Itoa(d.Size))
 		} else {
 			dims = append(dims, "?")

@@ -64,7 +64,7 @@ func (s *Site) flat() *Value {
 // fit brings v into the rank that Gorgonia gives the site.
 func (s *Site) fit(v *Value) *Value {
 	want := s.at[0].Shape()
-	if s.t.e.err != nil || v == nil || v.typ.Unranked || len(v.typ.Shape) == len(want) {
+	if v == nil || v.typ.Rank() == len(want) {
 		return v
 	}
 	from := make([]size, len(v.typ.Shape))
@@ -124,8 +124,8 @@ func (s *Site) aligned(from []size, to []int) []size {
 		return out
 	}
 	now := s.In(0).at[0].Shape()
-	for k := range out {
-		if k >= len(from) || k >= len(now) || now[k] != to[k] {
+	for k := range min(len(out), len(now)) {
+		if now[k] != to[k] {
 			break
 		}
 		out[k] = from[k]
@@ -136,7 +136,7 @@ func (s *Site) aligned(from []size, to []int) []size {
 	}
 	for k := len(out) - 1; k >= 0; k-- {
 		rest := total(append(slices.Clone(out[:k]), out[k+1:]...), s.t.count())
-		if d, ok := quotient(whole, rest); ok && !d.constant() {
+		if d, ok := quotient(whole, rest); ok {
 			out[k] = d
 			return out
 		}

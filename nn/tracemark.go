@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -180,7 +181,7 @@ func (t *tracer) mark(n *gorgonia.Node, m *traceMark) {
 // claim notes that the nodes added since are what became of the current site.
 func (t *tracer) claim() {
 	nodes := t.e.g.nodes
-	if t.site != nil && t.claimed < len(nodes) {
+	if t.site != nil {
 		for _, m := range t.marks[t.site.at[0]] {
 			for _, n := range nodes[t.claimed:] {
 				t.made[m] = append(t.made[m], n)
@@ -209,15 +210,14 @@ func (t *tracer) behindAnchors(v *Value) string {
 
 // annotate gives annotations to what became of marked nodes.
 func (t *tracer) annotate() {
-	if t.e.err != nil || len(t.order) == 0 {
+	if t.e.err != nil {
 		return
 	}
 	t.e.sortNodes()
 	for _, m := range t.order { // the inner ones come first
 		made := t.made[m]
 		if m.first && len(made) > 0 {
-			slices.SortStableFunc(made, func(a, b *Node) int { return t.rank(a) - t.rank(b) })
-			made = made[:1]
+			made = []*Node{slices.MinFunc(made, func(a, b *Node) int { return cmp.Compare(t.rank(a), t.rank(b)) })}
 		}
 		for _, n := range made {
 			a := maps.Clone(m.annotations)
@@ -241,7 +241,7 @@ func (t *tracer) asked(graphs []*gorgonia.ExprGraph) {
 	for _, g := range graphs {
 		list = append(list, slices.DeleteFunc(marksOf(g), func(m *traceMark) bool { return m.output == "" }))
 	}
-	for _, marks := range list[1:] {
+	for _, marks := range list {
 		if !slices.EqualFunc(list[0], marks, func(a, b *traceMark) bool { return a.output == b.output }) {
 			t.e.Failf("which values are outputs depends on a symbol")
 			return

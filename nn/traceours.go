@@ -106,17 +106,14 @@ func (s *Site) inputs(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 			continue
 		}
 		if op.IsConst(k.at[0]) && s.t.names[k.at[0]] == "" && i < len(c.Known) {
-			if t := &c.Op.Traits; i == t.ShapeInput && t.Moves == trait.MovedInOrder && values[0] != nil {
-				from, to := s.kid(in, 0).shape(), s.result(calls)
-				if to != nil && !allConstant(to) {
+			if t := &c.Op.Traits; i > 0 && i == t.ShapeInput && t.Moves == trait.MovedInOrder {
+				if from, to := s.kid(in, 0).shape(), s.result(calls); !allConstant(to) {
 					values[i] = s.target(from, to)
 					continue
 				}
-			} else if d := c.Known[i].Dims; len(s.at) == 1 && d != nil {
-				if list := s.evalAll(d); list != nil && !allConstant(list) {
-					values[i] = s.likeInput(s.vector(list), c.In[i])
-					continue
-				}
+			} else if list := s.evalAll(c.Known[i].Dims); !allConstant(list) {
+				values[i] = s.likeInput(s.vector(list), c.In[i])
+				continue
 			}
 		}
 		values[i] = k.Value()
@@ -204,7 +201,7 @@ func (s *Site) exported(calls []*op.Call, in []gorgonia.Nodes) *Value {
 // add makes the node of a call and returns its outputs.
 func (s *Site) add(calls []*op.Call, in []*Value) []*Value {
 	e, c := s.t.e, calls[0]
-	for _, d := range calls[1:] {
+	for _, d := range calls {
 		if a, b := attrText(c), attrText(d); a != b {
 			s.Failf("attributes depend on a symbol: %s and %s", a, b)
 			return nil
@@ -237,7 +234,7 @@ func (s *Site) outputNames(c *op.Call) []string {
 		}
 		names = append(names, name)
 	}
-	for len(names) > 1 && names[len(names)-1] == "" {
+	for names[len(names)-1] == "" {
 		names = names[:len(names)-1]
 	}
 	return names

@@ -172,7 +172,7 @@ func (s *Site) translate() *Value {
 	if base.Op() == nil {
 		return s.leaf()
 	}
-	if c, ok := base.Op().(interface{ Value() gorgonia.Value }); ok && len(exprgraph.Children(base)) == 0 {
+	if c, ok := base.Op().(interface{ Value() gorgonia.Value }); ok {
 		return s.constant(c.Value())
 	}
 	for _, n := range s.at[1:] {

@@ -54,13 +54,7 @@ func (s *Site) spelled(calls []*op.Call, in []gorgonia.Nodes, index int) *Value 
 	if s.t.calls[c] == nil {
 		s.t.calls[c] = s.spell(calls, in)
 	}
-	if v := outputAt(s.t.calls[c], index); v != nil {
-		return v
-	}
-	if s.t.e.err == nil {
-		return s.Refuse(fmt.Sprintf("output %d", index))
-	}
-	return nil
+	return outputAt(s.t.calls[c], index)
 }
 
 // spell adds the nodes of a call that is written out. It returns nil outputs where the operator cannot be.
@@ -175,7 +169,7 @@ func (s *Site) place() string {
 func (s *Site) untraceable(given []*op.Operand) []*Value {
 	out := make([]*Value, len(given))
 	for i, x := range given {
-		if x == nil || s.t.e.err != nil {
+		if x == nil {
 			continue
 		}
 		n := &Node{opType: "Untraceable", graph: s.t.e.g, fresh: true}
@@ -211,7 +205,7 @@ func mergedType(calls []*op.Call, of func(c *op.Call) op.Type) op.Type {
 	t.Shape = slices.Clone(t.Shape)
 	for _, c := range calls[1:] {
 		for k, d := range of(c).Shape {
-			if k < len(t.Shape) && d.Size != t.Shape[k].Size && t.Shape[k].Sym == "" {
+			if k < len(t.Shape) && d.Size != t.Shape[k].Size {
 				t.Shape[k].Sym = "?"
 			}
 		}

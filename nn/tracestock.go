@@ -68,8 +68,8 @@ func convolution(s *Site) (*Value, bool) {
 	im, w := patches.In(0), filter.In(0)
 	cols, shape := im.shapeOf(nil), w.shapeOf(nil)
 	out := back.shapeOf(nil)
-	if len(shape) != 4 || !shape[2].is(im.Int("h")) || !shape[3].is(im.Int("w")) || len(out) != 4 ||
-		!sameShapes(cols[:3], out[:3]) || !slices.Equal(out[3], shape[0]) {
+	if len(shape) != 4 || !shape[2].is(im.Int("h")) || !shape[3].is(im.Int("w")) || !sameShapes(cols[:3], out[:3]) ||
+		!slices.Equal(patches.shapeOf(nil)[1], cols[3]) || !slices.Equal(filter.shapeOf(nil)[0], shape[0]) {
 		return nil, false
 	}
 	h, v := im.Int("padH"), im.Int("padW")
@@ -135,7 +135,7 @@ func (t *tracer) ambiguous(n *gorgonia.Node) bool {
 		n = readers[n][0]
 	}
 	r := readers[n]
-	return len(r) > 1 && r[0] == r[1]
+	return len(r) > 0 && r[0] == r[1]
 }
 
 // dropoutRule keeps the node: it is the identity until a trainer turns it on.
@@ -211,7 +211,7 @@ func (s *Site) cuts(axis int, in []size) (starts, ends size, step int, ok bool) 
 		return nil, nil, 0, true
 	}
 	starts, ends = list[0], list[1]
-	if len(s.at) == 1 && !in[axis].constant() && ends[0] == s.In(0).at[0].Shape()[axis] || slices.Equal(ends, in[axis]) {
+	if len(s.at) == 1 && ends[0] == s.In(0).at[0].Shape()[axis] || slices.Equal(ends, in[axis]) {
 		ends = s.t.fixed(1<<31 - 1) // up to the end, whatever it is
 	}
 	return starts, ends, step, true
