@@ -259,7 +259,7 @@ func stockCases() []stockCase {
 // TestTraceStock traces functions of Gorgonia's own operators and compares with its TapeMachine,
 // at sizes that the trace did not see.
 func TestTraceStock(t *testing.T) {
-	for _, c := range stockCases() {
+	for _, c := range append(stockCases(), nearStock()...) {
 		t.Run(c.name, func(t *testing.T) {
 			g, err := nn.Trace(c.f, c.inputs...)
 			if err != nil {
@@ -290,7 +290,7 @@ func TestTraceStock(t *testing.T) {
 
 // TestTraceFixed traces the same functions with plain numbers for symbols.
 func TestTraceFixed(t *testing.T) {
-	for _, c := range stockCases() {
+	for _, c := range append(stockCases(), nearStock()...) {
 		t.Run(c.name, func(t *testing.T) {
 			var inputs []string
 			for _, s := range c.inputs {

@@ -285,9 +285,9 @@ func tracedCases() []stockCase {
 // testdata/traced.txt; -update writes it anew.
 func TestTraced(t *testing.T) {
 	var b strings.Builder
-	cases := stockCases()
+	cases := append(stockCases(), nearStock()...)
 	slices.SortStableFunc(cases, func(x, y stockCase) int { return strings.Compare(x.name, y.name) })
-	for _, c := range append(cases, tracedCases()...) {
+	for _, c := range slices.Concat(cases, tracedCases(), nearTraces()) {
 		for _, fixed := range []bool{false, true} {
 			inputs := slices.Clone(c.inputs)
 			for i, s := range inputs {

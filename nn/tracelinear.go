@@ -45,7 +45,7 @@ func productRule(s *Site) *Value {
 func (s *Site) turned(yes bool) *Value {
 	v := s.Value()
 	r := len(s.at[0].Shape())
-	if !yes || r < 2 {
+	if !yes {
 		return v
 	}
 	perm := make([]int, r)

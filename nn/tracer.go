@@ -117,7 +117,7 @@ func (t *tracer) addInput(name string, typ op.Type) *Value {
 // bind records the value that nodes became.
 func (t *tracer) bind(at gorgonia.Nodes, v *Value) {
 	t.done[at[0]] = append(t.done[at[0]], traced{at, v})
-	if v == nil || v.param != nil {
+	if v.param != nil {
 		return
 	}
 	if s := (&Site{t: t, at: at}).shapeOf(v); s != nil {

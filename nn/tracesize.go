@@ -170,17 +170,17 @@ func (s *Site) shapeNode(v *Value) *Value {
 	return s.t.shapes[v]
 }
 
-// calculate tries a·x+b, x/a and a·x·y for the sizes x and y that vary.
+// calculate tries a·x+b, x/a and a·x·y for the sizes x and y that there are.
 func (s *Site) calculate(d size) *Value {
-	var vary []size
+	var list []size
 	for _, src := range s.t.sources {
 		for _, x := range src.shape {
-			if !x.constant() && !slices.ContainsFunc(vary, func(y size) bool { return slices.Equal(x, y) }) {
-				vary = append(vary, x)
+			if !slices.ContainsFunc(list, func(y size) bool { return slices.Equal(x, y) }) {
+				list = append(list, x)
 			}
 		}
 	}
-	for _, x := range vary {
+	for _, x := range list {
 		if a, b, ok := line(x, d); ok {
 			return s.plus(s.times(s.length(x), a), b)
 		}
@@ -188,8 +188,8 @@ func (s *Site) calculate(d size) *Value {
 			return s.Node(op.Plain("Div"), s.length(x), s.vector([]size{s.t.fixed(a)}))
 		}
 	}
-	for i, x := range vary {
-		for _, y := range vary[i:] {
+	for i, x := range list {
+		for _, y := range list[i:] {
 			if a, ok := ratio(d, product(x, y)); ok {
 				return s.times(s.Node(op.Plain("Mul"), s.length(x), s.length(y)), a)
 			}

@@ -133,7 +133,7 @@ func TestTraceOnOldOperatorSets(t *testing.T) {
 // TestTraceStockInRuntime saves the traced functions and runs them in ONNX Runtime.
 func TestTraceStockInRuntime(t *testing.T) {
 	ort := oracle.ORT(t)
-	for _, c := range stockCases() {
+	for _, c := range append(stockCases(), nearStock()...) {
 		t.Run(c.name, func(t *testing.T) {
 			g, err := nn.Trace(c.f, c.inputs...)
 			if err != nil {

@@ -162,7 +162,7 @@ func TestMoreSymbols(t *testing.T) {
 	for _, c := range []struct {
 		have, t op.Type
 		want    string
-	}{{number, symbol, "float32[N,3]"}, {symbol, number, "float32[N,3]"}, {op.Type{}, symbol, "float32[N,3]"}, {number, op.Type{}, "float32[2,3]"}, {op.T(1, op.D(2)), symbol, "float32[N]"}} {
+	}{{number, symbol, "float32[N,3]"}, {symbol, number, "float32[N,3]"}, {op.Type{}, symbol, "float32[N,3]"}, {number, op.Type{}, "float32[2,3]"}, {op.T(1, op.D(2)), symbol, "float32[N]"}, {op.T(1, op.D(2)), op.T(1, op.D(2), op.Sym("M")), "float32[2]"}} {
 		if got := moreSymbols(c.have, c.t).String(); got != c.want {
 			t.Errorf("%v and %v are %s, want %s", c.have, c.t, got, c.want)
 		}

@@ -203,7 +203,7 @@ func (s *Site) operand(w *speller, v *Value, calls []*op.Call, of func(c *op.Cal
 func mergedType(calls []*op.Call, of func(c *op.Call) op.Type) op.Type {
 	t := of(calls[0])
 	t.Shape = slices.Clone(t.Shape)
-	for _, c := range calls[1:] {
+	for _, c := range calls {
 		for k, d := range of(c).Shape {
 			if k < len(t.Shape) && d.Size != t.Shape[k].Size {
 				t.Shape[k].Sym = "?"
