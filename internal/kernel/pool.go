@@ -46,6 +46,7 @@ type Pool struct {
 	owner  *Pool           // whose workers they are, kept alive
 	serial *Pool           // see Serial
 	done   <-chan struct{} // see StopBy
+	step   int             // see Cut
 }
 
 // Stopped is what Run, Range and Check panic with once their pool is stopped.
@@ -113,7 +114,7 @@ func (p *Pool) Threads() int {
 func (p *Pool) Stoppable() *Pool {
 	s := &Pool{serial: &Pool{}}
 	if p != nil {
-		s.crew, s.owner = p.crew, p
+		s.crew, s.owner, s.step, s.serial.step = p.crew, p, p.step, p.step
 	}
 	return s
 }
@@ -348,8 +349,18 @@ func (p *Pool) Range(n, grain int, f func(lo, hi int)) {
 	p.Run(pieces, func(_, i int) { p.inTurn(i*n/pieces, (i+1)*n/pieces, grain, f) })
 }
 
+// Cut returns a pool, the caller alone, that splits every range into parts of n elements and computes the last part first: for tests,
+// which see with a few elements what many would need.
+func Cut(n int) *Pool { return &Pool{step: n} }
+
 // inTurn calls f for lo to hi, in parts.
 func (p *Pool) inTurn(lo, hi, grain int, f func(lo, hi int)) {
+	if p != nil && p.step > 0 {
+		for ; lo < hi; hi = max(lo, hi-p.step) {
+			f(max(lo, hi-p.step), hi)
+		}
+		return
+	}
 	step := cutLarge
 	if grain > 1 {
 		step = cutGrains * grain

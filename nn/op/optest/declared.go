@@ -48,6 +48,7 @@ func Declared(c Case) (string, error) {
 		return "", err
 	}
 	b.WriteString(steps)
+	b.WriteString(c.declaredProgram())
 	answers, order := map[string][]string{}, []string{}
 	for _, v := range c.variants() {
 		a := ""

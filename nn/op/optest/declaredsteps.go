@@ -99,6 +99,19 @@ func (c *Case) stepsWith(n neighbor) (string, error) {
 	return strings.Join(p.Stats().Steps, "; "), nil
 }
 
+// declaredProgram says in which steps results and gradients are computed: one that nobody needs gives the same numbers.
+func (c *Case) declaredProgram() string {
+	roots, _, err := c.roots()
+	if err != nil || len(roots) == 0 {
+		return ""
+	}
+	p, err := engine.Compile(engine.Options{}, roots...)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("\tprogram %s\n", strings.Join(p.Stats().Steps, "; "))
+}
+
 func withShape(with string, shape []int) ([]int, bool) {
 	switch with {
 	case "same":

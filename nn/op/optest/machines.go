@@ -13,6 +13,35 @@ import (
 // checkMachines runs outputs and gradients on the engine, twice because the second run finds
 // memory in use, and on Gorgonia's TapeMachine. Both must agree with plain evaluation.
 func (c *Case) checkMachines() error {
+	roots, g, err := c.roots()
+	if err != nil {
+		return err
+	}
+	want, err := evaluate(roots, nil)
+	if err != nil {
+		return err
+	}
+	if err := onProgram(roots, want); err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	if len(roots) > 1 {
+		for i, n := range roots {
+			if err := onPool(nil, gorgonia.Nodes{n}, want[i:i+1]); err != nil {
+				return fmt.Errorf("engine, for one result alone: %w", err)
+			}
+		}
+	}
+	if err := onPool(kernel.Cut(3), roots, want); err != nil {
+		return fmt.Errorf("ranges in parts of three elements: %w", err)
+	}
+	if err := onTape(g, roots, want); err != nil {
+		return fmt.Errorf("TapeMachine: %w", err)
+	}
+	return nil
+}
+
+// roots are the outputs that are wanted and, where gradients are compared, the gradients.
+func (c *Case) roots() (gorgonia.Nodes, *gorgonia.ExprGraph, error) {
 	var d *backward
 	var err error
 	if c.NoGrad == "" {
@@ -24,7 +53,7 @@ func (c *Case) checkMachines() error {
 		}
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	var roots gorgonia.Nodes
 	for _, n := range append(append(gorgonia.Nodes{}, d.out...), d.grads...) {
@@ -32,22 +61,16 @@ func (c *Case) checkMachines() error {
 			roots = append(roots, n)
 		}
 	}
-	want, err := evaluate(roots, nil)
-	if err != nil {
-		return err
-	}
-	if err := onProgram(roots, want); err != nil {
-		return fmt.Errorf("engine: %w", err)
-	}
-	if err := onTape(d.graph, roots, want); err != nil {
-		return fmt.Errorf("TapeMachine: %w", err)
-	}
-	return nil
+	return roots, d.graph, nil
 }
 
 func onProgram(roots gorgonia.Nodes, want []dtype.Value) error {
 	pool := kernel.NewPool(3)
 	defer pool.Close()
+	return onPool(pool, roots, want)
+}
+
+func onPool(pool *kernel.Pool, roots gorgonia.Nodes, want []dtype.Value) error {
 	p, err := engine.Compile(engine.Options{Pool: pool}, roots...)
 	if err != nil {
 		return err

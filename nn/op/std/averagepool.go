@@ -31,7 +31,7 @@ func averagePool() *op.Op {
 		Infer: func(c *op.Call) ([]op.Type, error) { return inferPool(c, c.Config.(AveragePoolConfig).pooling()) },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			s, err := poolShape(c, c.Config.(AveragePoolConfig).pooling())
-			return perPrecision(c.In[0].DType, averagePooled[float32](s), averagePooled[float64](s)), err
+			return floatKernel(c, averagePooled[float32](s), averagePooled[float64](s)), err
 		},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			s, err := poolShape(c, c.Config.(AveragePoolConfig).pooling())

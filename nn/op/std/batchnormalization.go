@@ -81,7 +81,7 @@ func batchNormPatterns(c *op.Call) []op.Pattern {
 		return []op.Pattern{&epilogue.Host{
 			DType: c.In[0].DType, Channels: m.c,
 			Kernel: func(e epilogue.List) op.Kernel {
-				return perPrecision(c.In[0].DType, batchNormTrain[float32](m, e), batchNormTrain[float64](m, e))
+				return floatKernel(c, batchNormTrain[float32](m, e), batchNormTrain[float64](m, e))
 			},
 			Rematerialize: func(e epilogue.List) *op.Rematerialization { return batchNormRematerialize(c, e) },
 		}}
@@ -266,6 +266,15 @@ func batchNormalizationGrad() *op.Op {
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			m := c.Config.(bnGrad).Norm
 			return mixedPrecision(c, batchNormBack[float32](m), batchNormBack[float64](m)), nil
+		},
+		Patterns: func(c *op.Call) []op.Pattern {
+			if channelEpilogue(c, &epilogue.Pattern{}) == nil {
+				return nil
+			}
+			return []op.Pattern{&gated{kernel: func(g gate) op.Kernel {
+				m := c.Config.(bnGrad).Norm
+				return floatKernel(c, batchNormBackGated[float32](m, g), batchNormBackGated[float64](m, g))
+			}, dtype: c.In[0].DType}}
 		},
 	}
 }

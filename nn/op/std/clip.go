@@ -124,7 +124,7 @@ func clipGradOp() *op.Op {
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			cfg := c.Config.(clipGradConfig).Of
-			return perPrecision(c.In[0].DType, clipGradKernel[float32](cfg), clipGradKernel[float64](cfg)), nil
+			return floatKernel(c, clipGradKernel[float32](cfg), clipGradKernel[float64](cfg)), nil
 		},
 	}
 }

@@ -161,7 +161,7 @@ func im2Col() *op.Op {
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			m := c.Config.(im2colConfig).Map
-			return perPrecision(c.In[0].DType, cutBlocks[float32](m), cutBlocks[float64](m)), nil
+			return floatKernel(c, cutBlocks[float32](m), cutBlocks[float64](m)), nil
 		},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 	}

@@ -33,7 +33,7 @@ func convSteps() []*op.Op {
 			},
 			Kernel: func(c *op.Call) (op.Kernel, error) {
 				s := c.Config.(convStep).Conv
-				return perPrecision(c.In[0].DType, f32(s), f64(s)), nil
+				return floatKernel(c, f32(s), f64(s)), nil
 			},
 			Cost: func(c *op.Call) (int64, int64) { return convMacs(c.Config.(convStep).Conv), bytesMoved(c) },
 		}
@@ -110,7 +110,7 @@ func channelSum() *op.Op {
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			n, ch, space := channels(c.In[0])
-			return perPrecision(c.In[0].DType, sumChannels[float32](n, ch, space), sumChannels[float64](n, ch, space)), nil
+			return floatKernel(c, sumChannels[float32](n, ch, space), sumChannels[float64](n, ch, space)), nil
 		},
 	}
 }

@@ -28,7 +28,7 @@ func det() *op.Op {
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			n := lastSize(c)
-			return perPrecision(c.In[0].DType, detKernel[float32](n), detKernel[float64](n)), nil
+			return floatKernel(c, detKernel[float32](n), detKernel[float64](n)), nil
 		},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.Apply1(op.Name{Domain: op.Internal, Name: "DetGrad"}, dout[0], in[0])
@@ -101,7 +101,7 @@ func detGrad() *op.Op {
 		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[1]}, nil },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			n := lastSize(c)
-			return perPrecision(c.In[0].DType, detBack[float32](n), detBack[float64](n)), nil
+			return floatKernel(c, detBack[float32](n), detBack[float64](n)), nil
 		},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 	}

@@ -37,7 +37,7 @@ func dropout() *op.Op {
 		},
 		Hidden: func(c *op.Call) []op.Type { return []op.Type{c.In[0].Of(dtype.Bool), op.T(c.In[0].DType)} },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
-			return perPrecision(c.In[0].DType, dropoutKernel[float32](c), dropoutKernel[float64](c)), nil
+			return floatKernel(c, dropoutKernel[float32](c), dropoutKernel[float64](c)), nil
 		},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			if dout[0] == nil {
@@ -165,7 +165,7 @@ func dropoutGrad() *op.Op {
 		In: "dY T, mask bool, scale T", Out: "dX T", Where: op.Where{"T": op.Floats()},
 		Infer: op.Same, Schedule: op.Schedule{InPlace: []int{0}}, GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {
-			return perPrecision(c.In[0].DType, dropoutGradKernel[float32], dropoutGradKernel[float64]), nil
+			return floatKernel(c, dropoutGradKernel[float32], dropoutGradKernel[float64]), nil
 		},
 	}
 }

@@ -113,7 +113,7 @@ func fakeQuantizeKernel(f32, f64 func(integers) op.Kernel) func(c *op.Call) (op.
 			return nil, err
 		}
 		lo, hi := integerRange(to)
-		return perPrecision(c.In[0].DType, f32(integers{s, lo, hi}), f64(integers{s, lo, hi})), nil
+		return floatKernel(c, f32(integers{s, lo, hi}), f64(integers{s, lo, hi})), nil
 	}
 }
 

@@ -26,7 +26,7 @@ func globalPools() []*op.Op {
 	mean := global("GlobalAveragePool", "Mean over all spatial axes.", pooled(op.RangeFirst), 1, 22)
 	mean.Kernel = func(c *op.Call) (op.Kernel, error) {
 		s := globalShape(c)
-		return perPrecision(c.In[0].DType, averagePooled[float32](s), averagePooled[float64](s)), nil
+		return floatKernel(c, averagePooled[float32](s), averagePooled[float64](s)), nil
 	}
 	mean.Grad = func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return gradOfPool("AveragePoolGrad", c, globalShape(c), 0, dout[0])
@@ -36,7 +36,7 @@ func globalPools() []*op.Op {
 	most.Expose = spelled(exposeGlobalMaxPool)
 	most.Kernel = func(c *op.Call) (op.Kernel, error) {
 		s := globalShape(c)
-		return perPrecision(c.In[0].DType, maxPooled[float32](s, nil), maxPooled[float64](s, nil)), nil
+		return floatKernel(c, maxPooled[float32](s, nil), maxPooled[float64](s, nil)), nil
 	}
 	most.Grad = func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return gradOfPool("MaxPoolGrad", c, globalShape(c), 0, dout[0], out[2])
@@ -46,7 +46,7 @@ func globalPools() []*op.Op {
 	norm.Check = func(c *op.Call) error { return normOrder(c, c.Config.(GlobalLpPoolConfig).P) }
 	norm.Kernel = func(c *op.Call) (op.Kernel, error) {
 		s, p := globalShape(c), float64(c.Config.(GlobalLpPoolConfig).P)
-		return perPrecision(c.In[0].DType, lpPooled[float32](s, p), lpPooled[float64](s, p)), nil
+		return floatKernel(c, lpPooled[float32](s, p), lpPooled[float64](s, p)), nil
 	}
 	norm.Grad = func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return gradOfPool("LpPoolGrad", c, globalShape(c), float64(c.Config.(GlobalLpPoolConfig).P), dout[0], in[0], out[0])

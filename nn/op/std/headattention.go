@@ -120,7 +120,7 @@ func headLayout(c *op.Call) softmax.Attention {
 
 func headAttentionKernel(c *op.Call) (op.Kernel, error) {
 	a := headLayout(c)
-	return perPrecision(c.In[0].DType, headsForward[float32](a), headsForward[float64](a)), nil
+	return floatKernel(c, headsForward[float32](a), headsForward[float64](a)), nil
 }
 
 func headsForward[T kernel.Float](a softmax.Attention) op.Kernel {
@@ -147,7 +147,7 @@ func headAttentionGradOp() *op.Op {
 		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[1], c.In[2], c.In[3], c.In[4]}, nil },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			a := c.Config.(headAttentionGradConfig).Layout
-			return perPrecision(c.In[0].DType, headsBack[float32](a), headsBack[float64](a)), nil
+			return floatKernel(c, headsBack[float32](a), headsBack[float64](a)), nil
 		},
 		Cost: func(c *op.Call) (int64, int64) {
 			a := c.Config.(headAttentionGradConfig).Layout

@@ -39,7 +39,7 @@ func lpNormalization() *op.Op {
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			l, err := lpNormOf(c)
-			return perPrecision(c.In[0].DType, lpNormed[float32](l), lpNormed[float64](l)), err
+			return floatKernel(c, lpNormed[float32](l), lpNormed[float64](l)), err
 		},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			l, err := lpNormOf(c)
@@ -134,7 +134,7 @@ func lpNormalizationGrad() *op.Op {
 		Infer: op.Same, GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			l := c.Config.(lpNorm)
-			return perPrecision(c.In[0].DType, lpNormBack[float32](l), lpNormBack[float64](l)), nil
+			return floatKernel(c, lpNormBack[float32](l), lpNormBack[float64](l)), nil
 		},
 	}
 }

@@ -33,7 +33,7 @@ func lpPool() *op.Op {
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			cfg := c.Config.(LpPoolConfig)
 			s, err := poolShape(c, cfg.pooling())
-			return perPrecision(c.In[0].DType, lpPooled[float32](s, float64(cfg.P)), lpPooled[float64](s, float64(cfg.P))), err
+			return floatKernel(c, lpPooled[float32](s, float64(cfg.P)), lpPooled[float64](s, float64(cfg.P))), err
 		},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			cfg := c.Config.(LpPoolConfig)

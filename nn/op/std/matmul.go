@@ -106,6 +106,9 @@ func matMulTransposed() *op.Op {
 		},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			cfg, a, b := c.Config.(stackConfig), c.In[0].Shape, c.In[1].Shape
+			if min(len(a), len(b)) < 2 {
+				return nil, c.Errorf("takes matrices, not %v and %v", c.In[0], c.In[1])
+			}
 			shape, err := c.Broadcast(a[:len(a)-2], b[:len(b)-2])
 			m, n := a[len(a)-2], b[len(b)-1]
 			if cfg.TransA {

@@ -68,7 +68,7 @@ func maxPoolKernel(c *op.Call) (op.Kernel, error) {
 	if cfg.StorageOrder == 1 {
 		column = s.In
 	}
-	return perPrecision(c.In[0].DType, maxPooled[float32](s, column), maxPooled[float64](s, column)), nil
+	return floatKernel(c, maxPooled[float32](s, column), maxPooled[float64](s, column)), nil
 }
 
 // maxPoolPatterns is the shape of the windows, for what can pool its own result.

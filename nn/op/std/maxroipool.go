@@ -34,7 +34,7 @@ func maxRoiPool() *op.Op {
 		// The hidden output says where each maximum came from, −1 for an empty cell.
 		Hidden: func(c *op.Call) []op.Type { return []op.Type{c.Out[0].Of(dtype.Int64)} },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
-			return perPrecision(c.In[0].DType, maxRoiPoolKernel[float32](c), maxRoiPoolKernel[float64](c)), nil
+			return floatKernel(c, maxRoiPoolKernel[float32](c), maxRoiPoolKernel[float64](c)), nil
 		},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.Apply1(flatSumConfig{c.In[0].Shape}, dout[0], out[1])
@@ -118,7 +118,7 @@ func flatSum() *op.Op {
 			return []op.Type{c.In[0].With(c.Config.(flatSumConfig).Shape...)}, nil
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
-			return perPrecision(c.In[0].DType, flatSumKernel[float32], flatSumKernel[float64]), nil
+			return floatKernel(c, flatSumKernel[float32], flatSumKernel[float64]), nil
 		},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 	}

@@ -39,7 +39,7 @@ func meanVarianceNormalization() *op.Op {
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			m, err := mvnOf(c)
-			return perPrecision(c.In[0].DType, mvnKernel(m, mvnRow[float32]), mvnKernel(m, mvnRow[float64])), err
+			return floatKernel(c, mvnKernel(m, mvnRow[float32]), mvnKernel(m, mvnRow[float64])), err
 		},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			m, err := mvnOf(c)
@@ -169,7 +169,7 @@ func meanVarianceNormalizationGrad() *op.Op {
 		Infer: op.Same, GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			m := c.Config.(mvn)
-			return perPrecision(c.In[0].DType, mvnKernel(m, mvnBack[float32]), mvnKernel(m, mvnBack[float64])), nil
+			return floatKernel(c, mvnKernel(m, mvnBack[float32]), mvnKernel(m, mvnBack[float64])), nil
 		},
 	}
 }

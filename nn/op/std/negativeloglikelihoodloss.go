@@ -33,7 +33,7 @@ func negativeLogLikelihoodLoss() *op.Op {
 		Infer: inferClassLoss,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			l := classLossOf(c)
-			return perPrecision(c.In[0].DType, nllKernel[float32](l), nllKernel[float64](l)), nil
+			return floatKernel(c, nllKernel[float32](l), nllKernel[float64](l)), nil
 		},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			return classLossGrads(c, in, in[0], out[0], dout[0])
@@ -176,12 +176,15 @@ func classLossGrad() *op.Op {
 		In: "dL T, logp T, loss T, labels Tind, weight? T", Out: "dX T, dweight T",
 		Where: op.Where{"T": op.Floats(), "Tind": op.Indices()}, Attrs: classLoss{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
+			if len(c.In[1].Shape) < 2 {
+				return nil, c.Mismatch(1, "rank 2 or more", c.In[1])
+			}
 			return []op.Type{c.In[1], c.In[0].With(c.In[1].Shape[1])}, nil
 		},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			l := c.Config.(classLoss)
-			return perPrecision(c.In[0].DType, classLossBack[float32](l), classLossBack[float64](l)), nil
+			return floatKernel(c, classLossBack[float32](l), classLossBack[float64](l)), nil
 		},
 	}
 }

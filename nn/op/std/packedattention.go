@@ -53,7 +53,7 @@ func inferPackedAttention(c *op.Call) ([]op.Type, error) {
 
 func packedAttentionKernel(c *op.Call) (op.Kernel, error) {
 	cfg := c.Config.(PackedAttentionConfig)
-	return perPrecision(c.In[0].DType, packedForward[float32](cfg), packedForward[float64](cfg)), nil
+	return floatKernel(c, packedForward[float32](cfg), packedForward[float64](cfg)), nil
 }
 
 func packedForward[T kernel.Float](cfg PackedAttentionConfig) op.Kernel {
@@ -82,7 +82,7 @@ func packedAttentionGradOp() *op.Op {
 		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[1], c.In[2]}, nil },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			cfg := c.Config.(packedAttentionGradConfig).PackedAttentionConfig
-			return perPrecision(c.In[0].DType, packedBack[float32](cfg), packedBack[float64](cfg)), nil
+			return floatKernel(c, packedBack[float32](cfg), packedBack[float64](cfg)), nil
 		},
 		Cost: func(c *op.Call) (int64, int64) {
 			a := c.Config.(packedAttentionGradConfig).Layout

@@ -114,7 +114,7 @@ func (r pointwiseOp) gradOp() *op.Op {
 		GradMissing: op.NotTwice, Pinned: "gradient", Decompose: spelled(r.decomposeGrad()),
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			p := r.of(c.Config.(pointwiseGrad).Of)
-			return perPrecision(c.In[0].DType, pointwiseGradKernel(p.need, p.grad, p.g32), pointwiseGradKernel(p.need, p.grad, p.g64)), nil
+			return floatKernel(c, pointwiseGradKernel(p.need, p.grad, p.g32), pointwiseGradKernel(p.need, p.grad, p.g64)), nil
 		},
 	}
 }

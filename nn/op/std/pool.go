@@ -90,7 +90,7 @@ func poolGrads() []*op.Op {
 			},
 			Kernel: func(c *op.Call) (op.Kernel, error) {
 				p := c.Config.(poolGrad)
-				return perPrecision(c.In[0].DType, f32(p), f64(p)), nil
+				return floatKernel(c, f32(p), f64(p)), nil
 			},
 		}
 	}

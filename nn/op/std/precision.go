@@ -21,6 +21,9 @@ func perPrecision(t op.DType, f32, f64 op.Kernel) op.Kernel {
 	return computeIn(dtype.Float32, f32)
 }
 
+// floatKernel is perPrecision for the element type of input 0.
+func floatKernel(c *op.Call, f32, f64 op.Kernel) op.Kernel { return perPrecision(c.In[0].DType, f32, f64) }
+
 // mixedPrecision is perPrecision for operators whose inputs and outputs may have different
 // floating types: all are brought to that of input 0.
 func mixedPrecision(c *op.Call, f32, f64 op.Kernel) op.Kernel {

@@ -49,7 +49,7 @@ func isInfOp() *op.Op {
 }
 
 func predicateKernel(c *op.Call, f func(x float64) bool) op.Kernel {
-	return perPrecision(c.In[0].DType, predicate[float32](f), predicate[float64](f))
+	return floatKernel(c, predicate[float32](f), predicate[float64](f))
 }
 
 func predicate[T kernel.Float](f func(x float64) bool) op.Kernel {

@@ -126,7 +126,7 @@ func preluGrad() *op.Op {
 			if err != nil {
 				return nil, err
 			}
-			return perPrecision(c.In[0].DType, preluGradKernel[float32](w), preluGradKernel[float64](w)), nil
+			return floatKernel(c, preluGradKernel[float32](w), preluGradKernel[float64](w)), nil
 		},
 	}
 }

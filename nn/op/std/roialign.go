@@ -45,7 +45,7 @@ func roiAlign() *op.Op {
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			r := roisOf(c)
-			return perPrecision(c.In[0].DType, roiAlignKernel[float32](c, r), roiAlignKernel[float64](c, r)), nil
+			return floatKernel(c, roiAlignKernel[float32](c, r), roiAlignKernel[float64](c, r)), nil
 		},
 		// The regions get no gradient: proposals are taken as given.
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
@@ -205,7 +205,7 @@ func roiAlignGrad() *op.Op {
 		Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[1]}, nil },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			r := c.Config.(roiAlignGradConfig).Rois
-			return perPrecision(c.In[0].DType, roiAlignBack[float32](c, r), roiAlignBack[float64](c, r)), nil
+			return floatKernel(c, roiAlignBack[float32](c, r), roiAlignBack[float64](c, r)), nil
 		},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 	}

@@ -29,7 +29,7 @@ func scale() *op.Op {
 		Attrs: scaling{}, Infer: op.Same, Schedule: op.Schedule{InPlace: []int{0}}, Couple: op.Elementwise,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			f := c.Config.(scaling).Factor
-			return perPrecision(c.In[0].DType, scaleKernel[float32](f), scaleKernel[float64](f)), nil
+			return floatKernel(c, scaleKernel[float32](f), scaleKernel[float64](f)), nil
 		},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := ScaleBy(c.Set, dout[0], c.Config.(scaling).Factor)

@@ -53,7 +53,7 @@ func softmaxes() []*op.Op {
 			},
 			Kernel: func(c *op.Call) (op.Kernel, error) {
 				a, err := softmaxAlong(c)
-				return perPrecision(c.In[0].DType, f32(a), f64(a)), err
+				return floatKernel(c, f32(a), f64(a)), err
 			},
 		}
 	}
@@ -176,7 +176,7 @@ func softmaxGrads() []*op.Op {
 			Infer: op.Same, Schedule: op.Schedule{InPlace: []int{0}}, GradMissing: op.NotTwice, Pinned: "gradient",
 			Kernel: func(c *op.Call) (op.Kernel, error) {
 				a := c.Config.(alongGrad).Along
-				return perPrecision(c.In[0].DType, alongBack(a, f32), alongBack(a, f64)), nil
+				return floatKernel(c, alongBack(a, f32), alongBack(a, f64)), nil
 			},
 		}
 	}

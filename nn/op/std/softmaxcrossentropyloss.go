@@ -35,7 +35,7 @@ func softmaxCrossEntropyLoss() *op.Op {
 		Hidden: func(c *op.Call) []op.Type { return []op.Type{c.In[0]} },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			l := classLossOf(c)
-			return perPrecision(c.In[0].DType, crossEntropy[float32](l), crossEntropy[float64](l)), nil
+			return floatKernel(c, crossEntropy[float32](l), crossEntropy[float64](l)), nil
 		},
 		Grad: crossEntropyGrad,
 		Couple: func(c *op.Call) []coupling.Coupling {

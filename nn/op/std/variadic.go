@@ -89,7 +89,7 @@ func (v variadic) kernel(c *op.Call) (op.Kernel, error) {
 	n := float64(len(c.In))
 	var scale op.Kernel
 	if v.mean {
-		scale = perPrecision(c.In[0].DType, scaleKernel[float32](1/n), scaleKernel[float64](1/n))
+		scale = floatKernel(c, scaleKernel[float32](1/n), scaleKernel[float64](1/n))
 	}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		acc := in[0]
@@ -193,7 +193,7 @@ func extremeGradOp() *op.Op {
 					return nil, err
 				}
 			}
-			return perPrecision(c.In[0].DType, extremeGradKernel[float32](walks), extremeGradKernel[float64](walks)), nil
+			return floatKernel(c, extremeGradKernel[float32](walks), extremeGradKernel[float64](walks)), nil
 		},
 	}
 }
