@@ -51,7 +51,7 @@ func (s Set) ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, erro
 	return Emit(g, call, in)
 }
 
-// Resolve checks the call, infers its outputs and adds the hidden ones.
+// Resolve checks the call, infers the types of its outputs and adds the hidden ones.
 func (c *Call) Resolve() error {
 	if err := c.checkInputs(); err != nil {
 		return err

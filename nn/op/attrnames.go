@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// AttrNames are the names of the operator's attributes in any version.
+// AttrNames returns the names of the operator's attributes in any version.
 func (o *Op) AttrNames() map[string]bool {
 	names := map[string]bool{}
 	if o.Attrs == nil {

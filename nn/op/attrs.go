@@ -72,10 +72,9 @@ func fields(t reflect.Type) []field {
 	return list
 }
 
-// Decode makes the operator's configuration from attributes as files hold them: int64, float32,
-// string, dtype.Value, Body and slices of the first three. Unknown names, wrong types and missing
-// required attributes are errors. consumed_inputs, a hint about memory that every elementwise
-// operator could have before version 6, means nothing and is dropped.
+// Decode returns the operator's configuration for attributes as files hold them: int64, float32, string, dtype.Value,
+// Body and slices of the first three. Unknown names, wrong types and missing required attributes are errors.
+// consumed_inputs, a hint about memory that elementwise operators could have before version 6, is ignored.
 func (o *Op) Decode(version int, attrs map[string]any) (Config, error) {
 	if _, ok := attrs["consumed_inputs"]; ok && version < 6 && !o.declares("consumed_inputs") {
 		attrs = maps.Clone(attrs)
@@ -133,7 +132,8 @@ func unknownAttr(t reflect.Type, attrs map[string]any) string {
 	return "?"
 }
 
-// Encode is the inverse of Decode: attributes that differ from their defaults, in the order of the struct.
+// Encode is the inverse of Op.Decode: it returns the attributes that differ from their defaults, in the order of the
+// struct.
 func Encode(version int, c Config) []Attr {
 	v := reflect.ValueOf(c)
 	if v.Kind() != reflect.Struct {
@@ -194,7 +194,7 @@ func (s Set) Complete(c Config) (Config, error) {
 	return Fill(c), nil
 }
 
-// Fill puts the defaults into the zero fields of a configuration that a program wrote.
+// Fill returns c with defaults in its zero fields.
 func Fill(c Config) Config {
 	if c == nil || reflect.TypeOf(c).Kind() != reflect.Struct {
 		return c

@@ -8,23 +8,23 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Body is a subgraph attribute (If, Loop, Scan) as its operator sees it; nn implements it. Its inputs
-// are the formal ones, then the outer values that it captures.
+// Body is a subgraph attribute (of If, Loop or Scan) as its operator sees it. Package nn implements it. Its inputs are
+// the formal ones, followed by the outer values that it captures.
 type Body interface {
-	// Inputs counts the subgraph's formal inputs; the captured values follow them.
+	// Inputs returns the number of formal inputs; the captured values follow them.
 	Inputs() int
-	// Captured names the outer values the subgraph reads, in the order in which they are appended.
+	// Captured returns the names of the outer values that the subgraph reads, in the order in which they follow the inputs.
 	Captured() []string
 	// Random reports whether an operator in it draws random numbers.
 	Random() bool
-	// States lists the inputs, captured ones included, that a training step replaces: running statistics.
+	// States returns the inputs, captured ones included, whose values a training step replaces: running statistics.
 	States() []int
-	// Infer gives the output types from those of the inputs and captured values.
+	// Infer returns the types of the outputs, given those of the inputs and captured values.
 	Infer(in []Type, known []Known, train bool) ([]Type, error)
-	// Lower emits the subgraph onto nodes of an expression graph.
+	// Lower adds the subgraph to an expression graph, with in as its inputs and captured values.
 	Lower(s Scope, in gorgonia.Nodes, types []Type, known []Known) (gorgonia.Nodes, error)
-	// Run computes the outputs from values, whatever their shapes. Next holds, by input, what States take
-	// after a training step, nil where they stay as they are.
+	// Run computes the outputs from values of any shape. next holds, by input, the values that States have after a training
+	// step, nil for those that do not change.
 	Run(r BodyRun, in []dtype.Value) (out, next []dtype.Value, err error)
 }
 
@@ -32,23 +32,23 @@ type Body interface {
 type Scope struct {
 	Graph *gorgonia.ExprGraph // that nodes are added to
 	Train bool                // batch statistics and dropout are on
-	Ctx   context.Context     // of what is computed at once; nil: nothing ends it
-	Types bool                // only types are wanted: no loop is run for them
-	Grad  bool                // what is lowered is differentiated: by the inputs that Known.Apart does not except
+	Ctx   context.Context     // cancels what is computed immediately; nil: nothing does
+	Types bool                // only types are needed: loops are not run for them
+	Grad  bool                // what is lowered is differentiated with respect to all inputs except those with Known.Apart
 
-	Key    func() (*gorgonia.Node, error)       // of random operators, as Call.Key; nil: a key of zeros
-	Update func(input int, next *gorgonia.Node) // is given what replaces an input after a training step
+	Key    func() (*gorgonia.Node, error)       // of random operators, as in Call.Key; nil: zeros
+	Update func(input int, next *gorgonia.Node) // called with the value that an input has after a training step
 }
 
-// BodyRun says how a subgraph is computed.
+// BodyRun says how a subgraph is run.
 type BodyRun struct {
-	Ctx    context.Context // ends the run
+	Ctx    context.Context // cancels the run
 	Train  bool            // batch statistics and dropout are on
-	Key    [2]uint64       // of random operators
-	Frozen []bool          // by input: statistics that training leaves as they are
+	Key    [2]uint64       // seed and step of random operators
+	Frozen []bool          // by input: statistics that training does not change
 }
 
-// Bodies are the subgraphs among the attributes of a configuration.
+// Bodies returns the subgraphs among the attributes of a configuration.
 func Bodies(c Config) (list []Body) {
 	v := reflect.ValueOf(c)
 	if v.Kind() != reflect.Struct {
@@ -65,7 +65,7 @@ func Bodies(c Config) (list []Body) {
 	return list
 }
 
-// Random reports whether the call draws random numbers, in a subgraph perhaps.
+// Random reports whether the call draws random numbers, including in its subgraphs.
 func (c *Call) Random() bool {
 	if c.Op != nil && c.Op.Random {
 		return true
@@ -91,7 +91,7 @@ func EmitInto(s Scope, c *Call, in gorgonia.Nodes, extra ...*gorgonia.Node) (gor
 	return Emit(s.Graph, &within, in, extra...)
 }
 
-// Scope is what a composite operator emits its subgraphs into.
+// Scope returns what a composite operator emits its subgraphs into.
 func (c *Call) Scope(g *gorgonia.ExprGraph) Scope {
 	if c.scope != nil && c.scope.Graph == g {
 		return *c.scope
@@ -99,7 +99,7 @@ func (c *Call) Scope(g *gorgonia.ExprGraph) Scope {
 	return Scope{Graph: g, Train: c.Train, Ctx: c.Ctx}
 }
 
-// BodyRun is how subgraphs are computed whose inputs are those of the call from position first on.
+// BodyRun returns how the subgraphs of the call are run. known describes their inputs.
 func (c *Call) BodyRun(key [2]uint64, known []Known) BodyRun {
 	r := BodyRun{Ctx: c.Context(), Train: c.Train, Key: key, Frozen: make([]bool, len(known))}
 	for i, k := range known {

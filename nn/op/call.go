@@ -10,35 +10,35 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Call is one use of an operator: its attributes and what is known of its inputs. Functions of
-// an Op get everything from here and keep nothing.
+// Call is one use of an operator: its attributes and what is known of its inputs. Functions of an Op get everything they
+// need from it and must not keep it.
 type Call struct {
 	Set     // the operators that its gradient and decomposition apply
 	Op      *Op
-	Config  Config  // of the operator's own configuration type, attributes and defaults filled in
-	Version int     // the since-version in force
+	Config  Config  // of the operator's own configuration type, with attributes and defaults filled in
+	Version int     // the since-version that applies
 	Node    string  // for errors: the node's name, or that of its first output
-	In      []Type  // actual inputs; the zero Type where an optional one is absent
-	Known   []Known // of each input, beside In
-	Outputs int     // formal outputs the node has
+	In      []Type  // of the actual inputs; the zero Type for an optional one that is absent
+	Known   []Known // what is known of each input
+	Outputs int     // number of formal outputs of the node
 	Want    []bool  // which of them have a name; nil: all
-	Out     []Type  // formal outputs, then hidden ones; filled by inference
+	Out     []Type  // of the formal outputs, then of the hidden ones; set by inference
 	Train   bool    // batch statistics and dropout are on
-	Keep    bool    // the expression graph is to be traced: composite operators stay whole where they can
-	Stream  uint64  // tells random operators of one model apart
+	Keep    bool    // the expression graph is to be traced: composite operators are not taken apart where possible
+	Stream  uint64  // distinguishes the random operators of a model
 	Opset   int     // operator-set version of the model
 
-	// Derive, for a Referrer, gives the gradients of the last value it names for the others, which take the values of
-	// the given nodes. nil outside of a graph.
+	// Derive computes, for the GradientConfig of package std, the gradients of the last value that it names with respect to
+	// the others, which have the values of the given nodes. nil outside of a graph.
 	Derive func(in gorgonia.Nodes) (gorgonia.Nodes, error)
 
-	Ctx context.Context // ends what takes long: a loop of subgraphs asks it before each iteration; nil: nothing does
-	Key [2]uint64       // while Func runs, what its random subgraphs draw from: seed and step
+	Ctx context.Context // cancels what takes long: loops check it before each iteration; nil: nothing does
+	Key [2]uint64       // seed and step of random operators in subgraphs that Func runs
 
 	scope *Scope // around a composite operator that is being emitted
 }
 
-// Context is the context of the run, never nil.
+// Context returns the context of the run; it is never nil.
 func (c *Call) Context() context.Context {
 	if c.Ctx == nil {
 		return context.Background()
@@ -60,15 +60,15 @@ func (s Set) NewCall(c Config, in ...Type) (*Call, error) {
 	return &Call{Set: s, Op: o, Config: c, Version: o.Latest(), In: in, Known: make([]Known, len(in)), Outputs: 1}, nil
 }
 
-// Has reports whether input i is there.
+// Has reports whether input i is present.
 func (c *Call) Has(i int) bool { return i < len(c.In) && c.In[i].Present() }
 
-// Wants reports whether formal output i is there.
+// Wants reports whether formal output i is used.
 func (c *Call) Wants(i int) bool {
 	return i < c.Outputs && (c.Want == nil || i < len(c.Want) && c.Want[i])
 }
 
-// InputName is the formal name of input i.
+// InputName returns the formal name of input i.
 func (c *Call) InputName(i int) string {
 	if c.Op == nil {
 		return ""
@@ -77,7 +77,7 @@ func (c *Call) InputName(i int) string {
 	return s.Name
 }
 
-// Rank is the rank of input i; an error if it is absent or its rank unknown.
+// Rank returns the rank of input i. It is an error if the input is absent or its rank unknown.
 func (c *Call) Rank(i int) (int, error) {
 	if !c.Has(i) {
 		return 0, c.Mismatch(i, "a value", "nothing")
@@ -88,8 +88,8 @@ func (c *Call) Rank(i int) (int, error) {
 	return len(c.In[i].Shape), nil
 }
 
-// Dims is the value of integer input i as dimensions, perhaps symbolic. A *NeedError asks for it
-// when it is not known.
+// Dims returns the value of integer input i as dimensions, which may be symbolic. The error is a *NeedError if the value
+// is not known.
 func (c *Call) Dims(i int) ([]Dim, error) {
 	if i < len(c.Known) {
 		k := c.Known[i]
@@ -110,7 +110,8 @@ func (c *Call) Dims(i int) ([]Dim, error) {
 	return nil, &NeedError{Input: i, Name: c.InputName(i)}
 }
 
-// Exact reports whether negative ones among the elements of input i, which Dims gave, are numbers.
+// Exact reports whether negative elements of d, which Dims returned for input i, are numbers rather than unknown
+// dimensions.
 func (c *Call) Exact(i int, d []Dim) bool {
 	if i < 0 || i >= len(c.Known) {
 		return false
@@ -121,7 +122,7 @@ func (c *Call) Exact(i int, d []Dim) bool {
 	return !slices.ContainsFunc(d, func(x Dim) bool { return x == Unknown() })
 }
 
-// Ints is the value of integer input i. A *NeedError asks for it when it is not known.
+// Ints returns the value of integer input i. The error is a *NeedError if the value is not known.
 func (c *Call) Ints(i int) ([]int, error) {
 	d, err := c.Dims(i)
 	if err != nil {
@@ -137,7 +138,7 @@ func (c *Call) Ints(i int) ([]int, error) {
 	return n, nil
 }
 
-// Value is the value of input i. A *NeedError asks for it when it is not known.
+// Value returns the value of input i. The error is a *NeedError if it is not known.
 func (c *Call) Value(i int) (dtype.Value, error) {
 	if i < len(c.Known) {
 		if v := c.Known[i].Value; v != nil {
@@ -170,7 +171,8 @@ func DimsValue(d []Dim, t Type) (*tensor.Dense, bool) {
 	return v, err == nil
 }
 
-// Axis brings an axis of a tensor of the given rank into [0, rank).
+// Axis brings an axis of a tensor of the given rank, which may be negative, into [0, rank). It is an error if the axis
+// does not exist.
 func (c *Call) Axis(axis, rank int) (int, error) {
 	if axis < -rank || axis >= rank {
 		return 0, c.Errorf("axis %d is outside of [%d, %d]", axis, -rank, rank-1)
@@ -181,7 +183,7 @@ func (c *Call) Axis(axis, rank int) (int, error) {
 	return axis, nil
 }
 
-// Axes is Axis for several, sorted; a repeated one is an error.
+// Axes is Axis for several axes, sorted; a repeated one is an error.
 func (c *Call) Axes(axes []int, rank int) ([]int, error) {
 	out := make([]int, len(axes))
 	for i, a := range axes {
@@ -209,7 +211,7 @@ func Same(c *Call) ([]Type, error) {
 	return []Type{c.In[0]}, nil
 }
 
-// Broadcast is the shape that the given shapes broadcast to, by numpy's rules.
+// Broadcast returns the shape that the given shapes broadcast to by NumPy's rules.
 func (c *Call) Broadcast(shapes ...[]Dim) ([]Dim, error) {
 	rank := 0
 	for _, s := range shapes {
@@ -233,7 +235,7 @@ func (c *Call) Broadcast(shapes ...[]Dim) ([]Dim, error) {
 	return out, nil
 }
 
-// BroadcastDim is the dimension that a and b broadcast to, by numpy's rules; false where they do not.
+// BroadcastDim returns the dimension that a and b broadcast to by NumPy's rules. It reports false if they do not.
 func BroadcastDim(a, b Dim) (Dim, bool) {
 	one := func(d Dim) bool { return d.Size == 1 && d.Sym == "" }
 	switch {

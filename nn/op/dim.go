@@ -9,24 +9,23 @@ import (
 	"strings"
 )
 
-// Dim is one dimension of a shape: a number, an expression over symbols, or unknown. In a
-// lowering it is both: Size is the number at hand and Sym says what it depends on, so that a
-// traced model keeps its symbolic batch.
+// Dim is one dimension of a shape: a number, an expression over symbols, or unknown. In a lowering it can have both: Size
+// is the number in use and Sym says what it depends on, so that a traced model keeps its symbolic batch.
 type Dim struct {
-	Size int    // -1: no number known
-	Sym  string // "N", "2*H+1"; "": a plain number, or nothing known at all
+	Size int    // -1: not known
+	Sym  string // "N", "2*H+1"; "": just a number, or unknown
 }
 
-// Unknown is a dimension of which nothing is known.
+// Unknown returns the dimension of which nothing is known.
 func Unknown() Dim { return Dim{Size: -1} }
 
-// D is the dimension of n elements.
+// D returns the dimension of size n.
 func D(n int) Dim { return Dim{Size: n} }
 
-// Sym is a dimension known only by name.
+// Sym returns a dimension that only has a name.
 func Sym(name string) Dim { return Dim{Size: -1, Sym: name} }
 
-// Dims is the shape of the given sizes.
+// Dims returns the shape with the given sizes.
 func Dims(sizes ...int) []Dim {
 	d := make([]Dim, len(sizes))
 	for i, n := range sizes {
@@ -41,12 +40,12 @@ func (d Dim) Known() bool { return d.Size >= 0 }
 // Symbolic reports whether the dimension depends on a symbol.
 func (d Dim) Symbolic() bool { return d.Sym != "" }
 
-// Plain reports whether the dimension goes by a plain name, which no negative number does.
+// Plain reports whether the dimension is a plain name such as N. Such a dimension is never negative.
 func (d Dim) Plain() bool {
 	return d.Sym != "" && !strings.ContainsAny(d.Sym, "-+*/(), ")
 }
 
-// String writes the dimension as in float32[N,3,?,224]. The symbol wins over the number.
+// String formats the dimension as in float32[N,3,?,224]. A symbol takes precedence over the number.
 func (d Dim) String() string {
 	switch {
 	case d.Sym != "":
@@ -65,11 +64,11 @@ func (d Dim) Same(e Dim) bool {
 	return d.Sym != "" && d.Sym == e.Sym
 }
 
-// Differ reports whether two dimensions are known to be different. Of symbols that is never known.
+// Differ reports whether two dimensions are known to be different. Dimensions with symbols never are.
 func (d Dim) Differ(e Dim) bool { return d.Known() && e.Known() && d.Size != e.Size }
 
-// Merge is what is known of a dimension of which d and e are both true; the second result is
-// false when they contradict each other.
+// Merge returns a dimension with what is known of both, when d and e describe the same one. It reports false if they
+// contradict each other.
 func (d Dim) Merge(e Dim) (Dim, bool) {
 	if d.Differ(e) {
 		return d, false
@@ -83,16 +82,16 @@ func (d Dim) Merge(e Dim) (Dim, bool) {
 	return d, true
 }
 
-// Add is d + e. Lengths beyond an int become the largest int, which nothing can hold.
+// Add returns d + e. A sum that exceeds an int becomes the largest int, which no tensor can have.
 func (d Dim) Add(e Dim) Dim { return combine(d, e, "+", addLengths) }
 
-// Sub is d − e.
+// Sub returns d − e.
 func (d Dim) Sub(e Dim) Dim { return combine(d, e, "-", func(a, b int) int { return a - b }) }
 
-// Mul is d · e, bounded as in Add.
+// Mul returns d · e, limited as in Add.
 func (d Dim) Mul(e Dim) Dim { return combine(d, e, "*", mulLengths) }
 
-// Div is d / e rounded down. Division by zero is Unknown.
+// Div returns d / e rounded down, Unknown if e is zero.
 func (d Dim) Div(e Dim) Dim {
 	if e.Size == 0 && e.Sym == "" {
 		return Unknown()
@@ -100,7 +99,7 @@ func (d Dim) Div(e Dim) Dim {
 	return combine(d, e, "/", floorDiv)
 }
 
-// Max is the larger of both.
+// Max returns the larger one.
 func (d Dim) Max(e Dim) Dim {
 	if d.Same(e) {
 		return d
@@ -108,7 +107,7 @@ func (d Dim) Max(e Dim) Dim {
 	return combine(d, e, "max", func(a, b int) int { return max(a, b) })
 }
 
-// Min is the smaller of both.
+// Min returns the smaller one.
 func (d Dim) Min(e Dim) Dim {
 	if d.Same(e) {
 		return d
@@ -141,7 +140,7 @@ func floorDiv(a, b int) int {
 	return q
 }
 
-// Product is the number of elements of a shape.
+// Product returns the number of elements of a shape.
 func Product(shape []Dim) Dim {
 	p := D(1)
 	for _, d := range shape {
@@ -150,7 +149,7 @@ func Product(shape []Dim) Dim {
 	return p
 }
 
-// Eval is the dimension's number when the symbols have the given sizes.
+// Eval returns the dimension's number if the symbols have the given sizes.
 func (d Dim) Eval(size map[string]int) (int, error) {
 	if d.Sym == "" {
 		if d.Size < 0 {
@@ -165,7 +164,7 @@ func (d Dim) Eval(size map[string]int) (int, error) {
 	return p.eval(size)
 }
 
-// Symbols are the names that a dimension depends on, sorted.
+// Symbols returns the names that the dimension depends on, sorted.
 func (d Dim) Symbols() []string {
 	if d.Sym == "" {
 		return nil

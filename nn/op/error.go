@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Error is the one shape of graft's errors: where it happened, what was wanted and what came.
-// It prints on one line.
+// Error is the type of graft's errors: where it happened, what was wanted and what was found. It is formatted on one
+// line.
 type Error struct {
 	Stage string // load, infer, lower, run, edit, train, save …
 	Op    string // operator, "Conv"
-	Node  string // the node's name, or its first output's
+	Node  string // the node's name, or that of its first output
 	Input string // the value concerned
-	Want  any    // what fits, nil where Err says it
-	Got   any    // what there was instead
-	Err   error  // the cause; nil where Want and Got say it
+	Want  any    // what would fit; nil if Err says it
+	Got   any    // what was found instead
+	Err   error  // the cause; nil if Want and Got say it
 	Kind  error  // what errors.Is finds: ErrNotFound and so on; nil: see Is
 }
 
@@ -28,8 +28,8 @@ var (
 	ErrShape       = errors.New("wrong shapes") // types, shapes or attributes of a node do not fit together
 )
 
-// Is reports whether the error is of the kind. Where none was given, what a run was fed and did not want is ErrInput, and what
-// inference or lowering met is ErrShape.
+// Is reports whether the error is of the kind target. If Kind is nil, an input of a run that does not fit is ErrInput,
+// and errors of inference and lowering are ErrShape.
 func (e *Error) Is(target error) bool {
 	switch {
 	case e.Kind != nil:
@@ -48,7 +48,7 @@ func kinded(err error) bool {
 	return errors.As(err, &e) && e.Kind != nil
 }
 
-// Error writes the filled fields: "lower: Conv conv1: input W: want float32[8,3,3,3], got …".
+// Error formats the fields that are set: "lower: Conv conv1: input W: want float32[8,3,3,3], got …".
 func (e *Error) Error() string {
 	var b strings.Builder
 	part := func(s string) {
@@ -80,9 +80,8 @@ func (e *Error) Error() string {
 	return strings.ReplaceAll(b.String(), "\n", " ")
 }
 
-// AtRun is an error that an operator met while it ran, with that stage and without what was wrapped
-// around it to say where. Errors of subgraphs have their stage already and keep the way to them; for
-// other errors it is nil.
+// AtRun returns the error of an operator while it ran, with the stage "run" and without the context that callers added.
+// It returns nil for other errors, and for errors in subgraphs, which already have a stage.
 func AtRun(err error) *Error {
 	var e *Error
 	if !errors.As(err, &e) || e.Stage != "" {
@@ -93,10 +92,10 @@ func AtRun(err error) *Error {
 	return &c
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf is an Error of a call with a sentence as its cause.
+// Errorf returns an Error that names the call, with a formatted message.
 func (c *Call) Errorf(format string, args ...any) error {
 	return &Error{Op: c.opName(), Node: c.Node, Err: fmt.Errorf(format, args...)}
 }
@@ -109,13 +108,13 @@ func (c *Call) opName() string {
 	return c.Op.Name
 }
 
-// Mismatch is an Error about input i of a call.
+// Mismatch returns an Error about input i that says what was wanted and what was found instead.
 func (c *Call) Mismatch(i int, want, got any) error {
 	return &Error{Op: c.opName(), Node: c.Node, Input: c.InputName(i), Want: want, Got: got}
 }
 
-// NeedError says that an operator's types cannot be told before the value of an input is known.
-// The graph then specializes the lowering by that value or ends a stage before the operator.
+// NeedError says that the types of an operator depend on the value of an input that is not known. The graph then
+// specializes the lowering for that value, or ends a stage before the operator.
 type NeedError struct {
 	Input int    // number of the input
 	Name  string // its formal name

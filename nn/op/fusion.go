@@ -6,43 +6,42 @@ import (
 	"github.com/graft-ml/graft/internal/engine"
 )
 
-// Pattern is one thing that a call computes, described for kernels that can compute it together with a result of
-// their own, or the other way round. Those of the packages epilogue and loops are open to every operator, see
-// Op.Patterns; a package may have patterns of its own and the rules that know them, see Set.Fusing.
+// Pattern describes what a call computes, for kernels that can compute it together with their own result. The patterns of
+// packages epilogue and loops can be used by every operator, see Schedule.Patterns; a package may also define its own
+// patterns and the rules for them, see Set.Fusing.
 type Pattern interface {
-	// PatternName is what the list of rules calls the pattern. It is asked of zero values, too.
+	// PatternName returns the name by which rules refer to the pattern. It must work on zero values.
 	PatternName() string
 }
 
-// Meeting is two calls that may run as one: output 0 of the first is read by the second alone, as its input Slot,
-// and wanted by nobody else.
+// Meeting is a pair of calls that may be fused: output 0 of the first is only read by the second, as its input Slot.
 type Meeting struct {
-	FirstInputs, SecondInputs int // how many inputs the kernels of the calls have
+	FirstInputs, SecondInputs int // number of inputs of the kernels
 
 	Slot  int
-	Sides bool // somebody wants other outputs of the second than output 0
+	Sides bool // other outputs of the second than output 0 are read
 }
 
-// Fused is a kernel that runs in place of two. Its inputs are those of the first, then those of the second without
-// Meeting.Slot; its outputs those of the second, then those of the first without output 0.
+// Fused is a kernel that computes two calls. Its inputs are those of the first call, followed by those of the second
+// except Meeting.Slot; its outputs are those of the second call, followed by those of the first except output 0.
 type Fused struct {
-	Kernel        Kernel             // what computes both
+	Kernel        Kernel             // computes both calls
 	InPlace       []int              // inputs whose memory output 0 may take over, as in Schedule
-	Patterns      []Pattern          // of the whole, for what follows
-	KeepsSides    bool               // it computes the other outputs of the first, too; else it serves only where nobody wants them
-	Rematerialize *Rematerialization // see Op.Rematerialize
+	Patterns      []Pattern          // of the fused call
+	KeepsSides    bool               // it also computes the other outputs of the first call; otherwise it is only used if nothing reads them
+	Rematerialize *Rematerialization // see Schedule.Rematerialize
 }
 
-// Fusion is a rule by which two calls become one kernel.
+// Fusion is a rule by which two calls are computed by one kernel.
 type Fusion struct {
-	First, Second string // the names of the patterns that meet
-	Last          bool   // asked when no other rule finds anything to fuse any more
+	First, Second string // names of the patterns that the rule combines
+	Last          bool   // try the rule only when no other rule finds anything to fuse
 
 	fuse func(first, second engine.Pattern, m Meeting) *Fused
 }
 
-// NewFusion is the rule that fuses a call that has pattern P with the one that reads it and has pattern Q. fuse
-// returns nil where it cannot.
+// NewFusion returns the rule that fuses a call with pattern P and the call with pattern Q that reads it. fuse returns nil
+// if it cannot.
 func NewFusion[P, Q Pattern](fuse func(first P, second Q, m Meeting) *Fused) Fusion {
 	var p P
 	var q Q
@@ -99,12 +98,12 @@ func (s Set) describe(core *engine.Core, list []Pattern) {
 	}
 }
 
-// Rematerialization computes output 0 of a call once more, to the last bit. Where it is read early and late in a
-// program, it then need not stay in memory between, which training asks for to save memory.
+// Rematerialization computes output 0 of a call again, with identical results. If output 0 is read both early and late in
+// a program, it need not be kept in memory in between. Training can use it to save memory.
 type Rematerialization struct {
-	Kernel Kernel // of the inputs of the call and, after them, the outputs in Needs
-	Needs  []int  // outputs of the call
-	Spares []int  // inputs of the call that the kernel does not read: they are nil
+	Kernel Kernel // its inputs are those of the call, followed by the outputs in Needs
+	Needs  []int  // outputs of the call that it reads
+	Spares []int  // inputs of the call that it does not read and that are nil
 }
 
 func (r *Rematerialization) engine() *engine.Rematerialization {

@@ -129,19 +129,18 @@ type group struct {
 	taken  map[int]bool
 }
 
-// Rewriter replaces nodes of an expression graph and makes those that depend on them anew. The given nodes stay as they
-// are.
+// Rewriter replaces nodes of an expression graph, and copies those that depend on them. The given nodes do not change.
 type Rewriter struct {
 	memo   map[*gorgonia.Node]*gorgonia.Node
 	groups map[*emission]*group
 }
 
-// NewRewriter is a Rewriter that replaces nothing yet.
+// NewRewriter returns a Rewriter without replacements.
 func NewRewriter() *Rewriter {
 	return &Rewriter{memo: map[*gorgonia.Node]*gorgonia.Node{}, groups: map[*emission]*group{}}
 }
 
-// Replace makes by stand in for n.
+// Replace makes by replace n.
 func (m *Rewriter) Replace(n, by *gorgonia.Node) {
 	if m.memo == nil {
 		panic("op: a Rewriter is made by NewRewriter: this one is zero")
@@ -167,7 +166,7 @@ func (m *Rewriter) find(n *gorgonia.Node, seen map[*gorgonia.Node]bool) {
 	}
 }
 
-// RewriteAll returns what replaces the roots: themselves where the Rewriter has nothing to replace.
+// RewriteAll returns the nodes that replace the roots, or the roots themselves if the Rewriter has no replacements.
 func (m *Rewriter) RewriteAll(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if len(m.memo) == 0 {
 		return roots, nil
@@ -182,7 +181,7 @@ func (m *Rewriter) RewriteAll(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return out, nil
 }
 
-// Rewrite returns the node that replaces n; nil when n is a part that another one has taken over.
+// Rewrite returns the node that replaces n; nil if n is an output that Merge moved to another call.
 func (m *Rewriter) Rewrite(n *gorgonia.Node) (*gorgonia.Node, error) {
 	if r, ok := m.memo[n]; ok {
 		return r, nil

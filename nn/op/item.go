@@ -8,19 +8,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Item is a value while a graph is lowered: a tensor, or a container that is taken apart, so that
-// gradients pass through what it holds.
+// Item is a value during lowering: a tensor, or a container whose contents are known, so that gradients flow through
+// them.
 type Item struct {
 	Type  Type                           // of the value
-	Items []Item                         // of a sequence or optional
+	Items []Item                         // contents of a sequence or optional
 	Value dtype.Value                    // of a tensor that is known; nil: Node computes it
-	Node  func() (*gorgonia.Node, error) // gives the node that computes it
+	Node  func() (*gorgonia.Node, error) // returns the node that computes it
 }
 
 // ErrWhole is returned by Op.Items if containers cannot be taken apart.
 var ErrWhole = errors.New("the container cannot be taken apart")
 
-// ItemOf takes a container apart whose value is at hand. lower makes nodes of what it holds.
+// ItemOf returns the contents of a container whose value is known. lower makes nodes of them.
 func ItemOf(v dtype.Value, lower func(v dtype.Value) (*gorgonia.Node, error)) (Item, error) {
 	it := Item{Type: TypeOf(v)}
 	var held []dtype.Value
@@ -48,7 +48,7 @@ func ItemOf(v dtype.Value, lower func(v dtype.Value) (*gorgonia.Node, error)) (I
 	return it, nil
 }
 
-// Pack is the node of an item: a container is put together.
+// Pack returns the node of an item; a container is packed.
 func (it Item) Pack(ops Set, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 	switch {
 	case it.Node != nil:

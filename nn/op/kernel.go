@@ -8,35 +8,33 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Kernel computes the outputs of a call from its inputs. All tensors are contiguous and row-major, with the types
-// that inference gave, rank 0 as shape (); an absent optional input is nil, an output that nobody reads is nil.
-// The outputs are allocated, their elements uninitialized. A kernel leaves its inputs as they are, but for what
-// Op.InPlace and Exec.MayOverwrite allow, and keeps no reference to its arguments. It may be called from
-// several goroutines at once.
+// Kernel computes the outputs of a call from its inputs. All tensors are contiguous and row-major, with the types that
+// inference returned; rank 0 has shape (). An optional input that is absent and an output that nothing reads are nil.
+// Outputs are allocated, with undefined elements. A kernel must not change its inputs, except as Schedule.InPlace and
+// Exec.MayOverwrite allow, and must not keep references to its arguments. It may be called by several goroutines at once.
 type Kernel func(x *Exec, out, in []*tensor.Dense) error
 
-// Exec is what a running kernel is offered: threads, scratch memory, a cache of what it derives from weights, and
-// the context of the run. nil works too: one thread, memory from the heap, no cache.
+// Exec provides a running kernel with threads, scratch memory, a cache of what it derives from weights, and the context
+// of the run. A nil Exec works too: one thread, memory from the heap, no cache.
 type Exec engine.Exec
 
-// Context is that of the run, for kernels that take long or run programs of their own.
+// Context returns the context of the run, for kernels that take long or run programs of their own.
 func (x *Exec) Context() context.Context { return (*engine.Exec)(x).Context() }
 
-// Threads is the number of threads that Run and Range spread over, at least 1.
+// Threads returns the number of threads that Run and Range use, at least 1.
 func (x *Exec) Threads() int { return pool(x).Threads() }
 
-// Range splits [0, n) into contiguous ranges of at least grain elements, no more than there are threads, and calls
-// f(lo, hi) for each, in parallel. It returns when all have. The ranges depend on n, grain and the number of
-// threads alone; a grain is right where its elements take some ten microseconds.
+// Range splits [0, n) into contiguous ranges of at least grain elements, at most one for each thread, and calls f(lo, hi)
+// for each in parallel. It returns when all calls have. The ranges depend only on n, grain and the number of threads. A
+// good grain takes about ten microseconds.
 func (x *Exec) Range(n, grain int, f func(lo, hi int)) { pool(x).Range(n, grain, f) }
 
-// Run calls f for each task in [0, n), in parallel; worker, below Threads, is the same for tasks of one thread and
-// no two threads at once, so that each can have scratch memory of its own. What a task computes must not depend on
-// its worker.
+// Run calls f for each task in [0, n) in parallel. worker is less than Threads and never the same for two threads at the
+// same time, so each worker can have its own scratch memory. Results of a task must not depend on its worker.
 func (x *Exec) Run(n int, f func(worker, task int)) { pool(x).Run(n, f) }
 
-// Reserve charges bytes that a kernel takes from the heap to the budget of memory until release is called, or says that
-// there are not as many left. Scratch memory is charged by itself.
+// Reserve charges bytes that a kernel allocates on the heap to the memory limit until release is called. It is an error
+// if that many are not left. Scratch memory is charged automatically.
 func (x *Exec) Reserve(bytes int64) (release func(), err error) {
 	return (*engine.Exec)(x).Reserve(bytes)
 }
@@ -55,14 +53,14 @@ func (x *Exec) Int(n int) []int { return (*engine.Exec)(x).Int(n) }
 func (x *Exec) Bytes(n int) []byte { return (*engine.Exec)(x).Bytes(n) }
 
 // MayOverwrite reports whether t is an input of the running kernel in memory of the program that nothing reads
-// afterwards: the kernel may use the memory as scratch.
+// afterwards. The kernel may then use that memory as scratch.
 func (x *Exec) MayOverwrite(t *tensor.Dense) bool { return (*engine.Exec)(x).MayOverwrite(t) }
 
-// Packed returns what pack makes of inputs of the running kernel, from a cache if it was made under the same key
-// before and none of them has changed since: a weight in the order in which a product reads it, say. It returns nil
-// where nothing may be cached, for values that are computed or fed, and the first time, since weights that change
-// from step to step are not worth the memory: the kernel then reads the inputs themselves. The key must be
-// comparable and tell apart what different kernels make of the first of the inputs.
+// Packed returns the result of pack, which rearranges inputs of the running kernel: for example a weight in the order in
+// which a product reads it. It comes from a cache if it was made before with the same key and the inputs have not changed
+// since. It is nil if it cannot be cached, since the inputs are computed or fed, and on first use, since weights that
+// change in each step are not worth the memory: the kernel then reads the inputs themselves. The key must be comparable,
+// and distinguish what different kernels make of the first of the inputs.
 func (x *Exec) Packed(key any, pack func() any, of ...*tensor.Dense) any {
 	return (*engine.Exec)(x).Packed(key, pack, of...)
 }

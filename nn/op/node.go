@@ -36,7 +36,8 @@ type expr struct {
 // Gorgonia merges nodes by a 32-bit hash of their Ops; numbering them keeps two of ours apart.
 var serial atomic.Uint32
 
-// CallOf returns the call after a node of ours and which of its outputs the node is.
+// CallOf returns the call that n is an output of, the nodes of its inputs, and the number of the output. It reports false
+// if n is not a node of graft's.
 func CallOf(n *gorgonia.Node) (c *Call, in gorgonia.Nodes, output int, ok bool) {
 	if n == nil {
 		return nil, nil, 0, false

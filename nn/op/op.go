@@ -94,22 +94,22 @@ type Op struct {
 // Internal is the domain of operators that exist only in lowerings (gradients mostly).
 const Internal = "graft"
 
-// Config is plain data: the name of an operator together with its attributes, ConvConfig{Group: 8}. What the
-// operator does is found in a Set by that name: that of the graph, or that of the Call a gradient belongs to.
-// An operator with attributes has one configuration type (Op.Attrs); Name and Plain stand for one without
-// attributes, or with all of them at their defaults.
+// Config is plain data: the name of an operator together with its attributes, such as std.ConvConfig{Group: 8}. What the
+// operator does is looked up by name in a Set: that of the graph, or that of the Call which a gradient belongs to. An
+// operator with attributes has one configuration type (Op.Attrs). Name and Plain can be used for an operator without
+// attributes, or with default values for all.
 type Config interface{ Operator() Name }
 
-// Name identifies an operator in a Set. As a Config it has default attributes.
+// Name identifies an operator in a Set. As a Config it stands for the operator with default attributes.
 type Name struct {
 	Domain string // "" is ai.onnx
 	Name   string // the operator's type, as nodes of a file spell it
 }
 
-// Operator makes Name a Config.
+// Operator returns n, which makes Name a Config.
 func (n Name) Operator() Name { return n }
 
-// String is the name after its domain: "Relu", "com.microsoft.Gelu".
+// String returns the name preceded by its domain: "Relu", "com.microsoft.Gelu".
 func (n Name) String() string {
 	if n.Domain == "" {
 		return n.Name
@@ -117,39 +117,39 @@ func (n Name) String() string {
 	return n.Domain + "." + n.Name
 }
 
-// Plain is the Name of an operator of the standard domain: e.Node(op.Plain("Relu"), x).
+// Plain is the Name of an operator in the standard domain: e.Node(op.Plain("Relu"), x).
 type Plain string
 
 // Operator makes Plain a Config.
 func (p Plain) Operator() Name { return Name{Name: string(p)} }
 
-// Operator is the name under which a Set holds the operator. It makes *Op a Config with default attributes, of
-// whichever operator the Set holds under that name.
+// Operator returns the name by which a Set finds the operator. It makes *Op a Config with default attributes; the Set may
+// hold another operator by that name.
 func (o *Op) Operator() Name { return Name{Domain: o.Domain, Name: o.Name} }
 
 // Update says that output Out is the next value of input In.
 type Update struct{ Out, In int }
 
-// Known is what is known of a value before anything runs.
+// Known is what is known of a value before the graph runs.
 type Known struct {
 	Value  dtype.Value // the whole value
 	Dims   []Dim       // of an integer tensor of rank 0 or 1: its elements as dimensions
-	Frozen bool        // training leaves it as it is: a running statistic does not move
-	Apart  bool        // no gradient is asked for by it, nor by anything it depends on
-	Exact  bool        // negative elements of Dims are numbers, not unknown ones
+	Frozen bool        // training does not change it: a running statistic is not updated
+	Apart  bool        // no gradient is computed with respect to it or to anything it depends on
+	Exact  bool        // negative elements of Dims are numbers rather than unknown dimensions
 }
 
-// Role says what an input is for.
+// Role says what an input is used for.
 type Role uint8
 
 // The roles of inputs.
 const (
 	Data   Role = iota
-	Weight      // a float initializer here is trained by default
-	State       // running statistics: changed by their own rule, never trained
-	Shape       // shapes depend on the value
-	Given       // a float that is taken as given, as if computed outside of the network: nothing flows back to it
-	Fixed       // a float that is taken as it is: there is no gradient by it, though the derivative is not zero
+	Weight      // a floating-point initializer here is trained by default
+	State       // running statistics: updated by the operator, never by gradients
+	Shape       // shapes depend on its value
+	Given       // a floating-point value that is treated as computed outside of the network: no gradient flows to it
+	Fixed       // a floating-point value without a gradient, although the derivative is not zero
 )
 
 // Slot is one formal input or output.
@@ -228,25 +228,25 @@ func At(list []Slot, i int) (Slot, bool) {
 // Where gives the element types that type variables stand for.
 type Where map[string][]DType
 
-// Floats are the floating-point types that operators compute with.
+// Floats returns the floating-point types that operators compute with.
 func Floats() []DType { return []DType{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16} }
 
-// Signed are the integers of 8 to 64 bits with a sign.
+// Signed returns the signed integer types of 8 to 64 bits.
 func Signed() []DType { return []DType{dtype.Int8, dtype.Int16, dtype.Int32, dtype.Int64} }
 
-// Unsigned are the integers of 8 to 64 bits without a sign.
+// Unsigned returns the unsigned integer types of 8 to 64 bits.
 func Unsigned() []DType { return []DType{dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Uint64} }
 
-// Integers are the signed and the unsigned ones.
+// Integers returns the signed and unsigned integer types of 8 to 64 bits.
 func Integers() []DType { return append(Signed(), Unsigned()...) }
 
-// Numeric are the floats and the integers.
+// Numeric returns Floats and Integers.
 func Numeric() []DType { return append(Floats(), Integers()...) }
 
-// Indices are the types of indices into an axis.
+// Indices returns the types of indices into an axis.
 func Indices() []DType { return []DType{dtype.Int32, dtype.Int64} }
 
-// Version is the since-version in force in operator set v, 0 when the operator is younger.
+// Version returns the since-version that applies in operator set v, 0 if the operator was added later.
 func (o *Op) Version(v int) int {
 	since := 0
 	for _, s := range o.Since {
@@ -257,7 +257,7 @@ func (o *Op) Version(v int) int {
 	return since
 }
 
-// Latest is the youngest since-version.
+// Latest returns the newest since-version.
 func (o *Op) Latest() int {
 	if len(o.Since) == 0 {
 		return 1
@@ -265,5 +265,5 @@ func (o *Op) Latest() int {
 	return o.Since[len(o.Since)-1]
 }
 
-// String is the operator's name with its domain.
+// String returns the operator's name with its domain.
 func (o *Op) String() string { return o.Operator().String() }

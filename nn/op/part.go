@@ -33,7 +33,7 @@ func gradientPart() *Op {
 	}
 }
 
-// CopyKernel is the kernel of operators whose output 0 has the bytes of input 0.
+// CopyKernel returns the kernel of operators whose output 0 has the same bytes as input 0.
 func CopyKernel(*Call) (Kernel, error) {
 	return func(_ *Exec, out, in []*tensor.Dense) error {
 		copy(out[0].Raw, in[0].Raw)

@@ -1,24 +1,24 @@
 package op
 
-// Resizing is a call around which sizes change: channels leave or join, and what the call says about lengths must follow,
-// in its attributes and in integer inputs that spell lengths out. The trait Resize reads it and sets Config and Set.
+// Resizing is a call whose inputs or outputs change their shapes: channels are removed or added. What the call says about
+// lengths, in its attributes or in integer inputs, must follow. Traits.Resize reads it and sets Config and Set.
 type Resizing struct {
-	Call    *Call                     // as it was, all shapes with numbers
+	Call    *Call                     // before the change, with concrete shapes
 	In, Out []Resized                 // of inputs and outputs
-	Ints    func(i int) ([]int, bool) // integer input i as it is by now, what it is computed from having followed; false: not known
+	Ints    func(i int) ([]int, bool) // returns integer input i as it is now, after what it is computed from has changed; false: not known
 
-	Config Config        // the new configuration; nil: as it was
-	Set    map[int][]int // what integer inputs must hold; an absent input is added
-	First  map[int]int   // axes of inputs whose first index is to stand for all of them, which must be equal
+	Config Config        // the new configuration; nil: unchanged
+	Set    map[int][]int // new values of integer inputs; an input that is absent is added
+	First  map[int]int   // axes of inputs to be reduced to their first index; all indices must be equal
 }
 
-// Resized is a value whose axes change.
+// Resized is a value whose shape changes.
 type Resized struct {
-	Old, New []int   // lengths before and after; nil where they are not known
-	Kept     [][]int // by axis: the old index of each one after, −1 for a new one; nil: none leaves or joins
+	Old, New []int   // shape before and after; nil if not known
+	Kept     [][]int // by axis: for each index after the change the one before, −1 for a new one; nil: the axis does not change
 }
 
-// KeptOn are the old indices of those that the axis has after; nil: nothing changes there.
+// KeptOn returns Kept for an axis, nil if the axis does not change.
 func (r Resized) KeptOn(axis int) []int {
 	if axis < 0 || axis >= len(r.Kept) {
 		return nil
@@ -26,7 +26,7 @@ func (r Resized) KeptOn(axis int) []int {
 	return r.Kept[axis]
 }
 
-// Changed is the first axis of input 0 whose length changes, -1 where none does.
+// Changed returns the first axis of input 0 whose length changes, -1 if there is none.
 func (r *Resizing) Changed() int {
 	if len(r.In) == 0 {
 		return -1
@@ -39,7 +39,7 @@ func (r *Resizing) Changed() int {
 	return -1
 }
 
-// Put notes what integer input i must hold.
+// Put sets the new value of integer input i.
 func (r *Resizing) Put(i int, x []int) {
 	if r.Set == nil {
 		r.Set = map[int][]int{}
@@ -47,7 +47,7 @@ func (r *Resizing) Put(i int, x []int) {
 	r.Set[i] = x
 }
 
-// KeepFirst notes that the first index of an axis of input i is to stand for all.
+// KeepFirst reduces an axis of input i to its first index.
 func (r *Resizing) KeepFirst(i, axis int) {
 	if r.First == nil {
 		r.First = map[int]int{}

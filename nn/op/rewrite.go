@@ -8,19 +8,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Rewrite is a rule by which a lowering that only runs a graph computes a group of nodes as one operator: exporters write
-// layer normalization or attention out as a dozen small ones. The graph keeps its nodes. A rule names operators, and matches
-// nodes of the operators that the set holds under these names; those that With put in their places it leaves alone, see
-// Set.Replaced. A value inside of the group that somebody else reads or asks for prevents it.
+// Rewrite is a rule by which a lowering that is only run computes a group of nodes as one operator, such as a layer
+// normalization or an attention that an exporter wrote as a dozen small ones. The graph keeps its nodes. A rule refers to
+// operators by name. It does not apply to operators that Set.With replaced, see Set.Replaced, nor to a group with an
+// inner value that something else reads.
 type Rewrite struct {
-	Name    string // of the rule, in lists
-	Pattern Term   // ends in the value that the operator computes
-	// Build is what takes the place of a group that matches; nil: nothing after all. The set must hold the operator, and its
-	// output must have the type that the group gives, or the group is left as it is.
+	Name    string // of the rule
+	Pattern Term   // computes the output of the operator
+	// Build returns what replaces a group that matches; nil: nothing. The set must contain the operator, and its output must
+	// have the type of the group's; otherwise the group is not replaced.
 	Build func(m Match) *Replacement
 }
 
-// Replacement is an operator and its inputs.
+// Replacement is an operator with its inputs.
 type Replacement struct {
 	Config Config   // operator and attributes
 	In     []Source // its inputs
@@ -53,15 +53,15 @@ func (s Source) Number() (float64, bool) {
 	return x[0], true
 }
 
-// Match is a group of nodes that a pattern matches.
+// Match is a group of nodes that matches the pattern of a Rewrite.
 type Match interface {
-	// Value is the value that a Term with this name matched, the zero Source where none did.
+	// Value returns the value that the term with this name matched, the zero Source if none did.
 	Value(name string) Source
-	// Number is the number that an AnyNumber with this name matched.
+	// Number returns the number that the AnyNumber with this name matched.
 	Number(name string) (float64, bool)
-	// Call is the use of the operator that computes a value in this run; nil for what no operator computes here.
+	// Call returns the call that computes a value in this run; nil if no operator does.
 	Call(s Source) *Call
-	// Input is input i of the node that computes a value, the zero Source where it is absent.
+	// Input returns input i of the node that computes a value, the zero Source if it is absent.
 	Input(s Source, i int) Source
 }
 

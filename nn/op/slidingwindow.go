@@ -18,7 +18,7 @@ type Window struct {
 	With func(kernel, pads []int, autoPad string) Config
 }
 
-// Window is the window that the call slides over input 0, nil where its operator has none.
+// Window returns the window that the call slides over input 0, nil if its operator has none.
 func (c *Call) Window() *Window {
 	if c == nil || c.Op == nil || c.Op.Traits.Window == nil {
 		return nil

@@ -22,18 +22,19 @@ type Version struct {
 // Newest, used as an operator-set version, stands for the latest version of every operator.
 const Newest = math.MaxInt
 
-// Operand is a value that nodes read and give while they are respelled. The same pointer is the same value.
+// Operand is a value that nodes read and compute while they are rewritten for another version. Equal pointers are the
+// same value.
 type Operand struct {
 	Type  Type   // as far as known
-	Known Known  // likewise; Known.Value of a value that an adapter may turn into an attribute
-	Name  string // what a value that an adapter adds is called, after the node
+	Known Known  // as far as known; Known.Value is set if an adapter may turn the value into an attribute
+	Name  string // suffix of the name of a value that an adapter adds, after that of the node
 	fixed bool   // a constant that was added
 }
 
-// Constant reports whether the operand is a constant that an adapter added: its value is Known.Value.
+// Constant reports whether the operand is a constant that an adapter added; its value is Known.Value.
 func (x *Operand) Constant() bool { return x.fixed }
 
-// Part is one node: a configuration, what it reads and what it gives. nil stands for what is absent.
+// Part is one node: a configuration, what it reads and what it computes. nil stands for a value that is absent.
 type Part struct {
 	Config  Config     // operator and attributes
 	In, Out []*Operand // nil: absent, or read by nothing
@@ -453,8 +454,8 @@ func (s Set) Newest(domain string) int {
 	return newest
 }
 
-// NewestType is the element type among those of a node's inputs and outputs that came last to the format or to the operator, and the
-// operator-set version with which it came.
+// NewestType returns, of the element types of a node's inputs and outputs, the one that was added last to ONNX or to the
+// operator, and the operator-set version that added it.
 func (o *Op) NewestType(in, out []Type) (t DType, since int) {
 	note := func(x DType, version int) {
 		if version > since {

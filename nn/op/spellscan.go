@@ -2,14 +2,15 @@ package op
 
 import "slices"
 
-// Scan is the subgraph of a part that goes over sequences: Part.In lists the states, then the sequences, which are cut along their
-// first axis, then the values that the subgraph captures. Part.Out lists the last states, then what is stacked.
+// Scan is the subgraph of a Part that iterates over sequences. Part.In lists the states, the sequences, which are sliced
+// along their first axis, and the values that the subgraph captures; Part.Out lists the last states, followed by the
+// stacked outputs.
 type Scan struct {
-	States, Sequences int        // how many there are
-	Back              bool       // from the last slice to the first
-	In                []*Operand // what stands for Part.In inside
+	States, Sequences int        // number of states and of sequences
+	Back              bool       // iterates from the last slice to the first
+	In                []*Operand // placeholders for Part.In inside the subgraph
 	Parts             []*Part    // in an order in which they can be computed
-	Out               []*Operand // the next states, then a slice of each stacked output
+	Out               []*Operand // the next states, followed by a slice of each stacked output
 }
 
 // Scan adds a Scan in front, of operator set 9 or later, where the length of a sequence is not known. f adds the nodes of its

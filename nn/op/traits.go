@@ -110,7 +110,7 @@ func (t Traits) StartAt(i int) trait.Start {
 	return t.Starts[min(i, len(t.Starts)-1)]
 }
 
-// Numbers are the elements of input i where its value is known.
+// Numbers returns the elements of input i. It reports false if the value is not known.
 func (c *Call) Numbers(i int) ([]float64, bool) {
 	if i >= len(c.Known) {
 		return nil, false
@@ -123,7 +123,7 @@ func (c *Call) Numbers(i int) ([]float64, bool) {
 	return x, err == nil
 }
 
-// Uniform is the number that all elements of input i are, where its value is known.
+// Uniform returns the number that all elements of input i equal. It reports false if they differ or are not known.
 func (c *Call) Uniform(i int) (float64, bool) {
 	x, ok := c.Numbers(i)
 	if !ok || len(x) == 0 {

@@ -9,10 +9,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// DType is an element type, with ONNX's numbers.
+// DType is an element type, numbered as in ONNX.
 type DType = dtype.DType
 
-// Kind tells tensors from the containers that ONNX also knows.
+// Kind distinguishes tensors and the containers of ONNX.
 type Kind uint8
 
 // The kinds of values.
@@ -227,7 +227,7 @@ func ParseInput(s string) (name string, t Type, err error) {
 	return name, t, err
 }
 
-// ParseDim reads one dimension: a number, a symbol or expression, or ? (also -1) for unknown.
+// ParseDim parses a dimension: a number, a symbol or expression, or ? (also -1) for unknown.
 func ParseDim(s string) (Dim, error) {
 	s = strings.TrimSpace(s)
 	if s == "?" || s == "-1" {
