@@ -20,9 +20,8 @@ func (s Set) Apply1(c Config, in ...*gorgonia.Node) (*gorgonia.Node, error) {
 	return n[0], nil
 }
 
-// ApplyN adds the operator that c names, looked up in the set, to the expression graph of its inputs and returns
-// its first n outputs. Gradients and decompositions are written with it. The shapes are those of the nodes; nil is
-// an absent input; zero fields of c mean the defaults.
+// ApplyN adds the operator that c names to the expression graph of its inputs and returns its first n outputs. Gradients
+// and decompositions use it. A nil input is an absent one; zero fields of c mean the defaults.
 func (s Set) ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	types := make([]Type, len(in))
 	var g *gorgonia.ExprGraph
@@ -155,7 +154,8 @@ func (c *Call) checkType(i int, s Slot, t Type, bound map[string]Type) error {
 	return nil
 }
 
-// NodeType is the type of a node of an expression graph. Nodes of ours know their symbols; Go's int counts as int64.
+// NodeType returns the type of a node of an expression graph. Nodes of graft's operators keep their symbols; Go's int
+// counts as int64.
 func NodeType(n *gorgonia.Node) Type {
 	if n == nil {
 		return Type{}
@@ -169,8 +169,7 @@ func NodeType(n *gorgonia.Node) Type {
 	return Shaped(dtype.Of(n.Dtype()), n.Shape()...)
 }
 
-// Compute applies an operator to values at once and returns its first n outputs; version is the since-version that
-// it has, 0 for the latest.
+// Compute applies an operator to values and returns its first n outputs. version is its since-version, 0 for the latest.
 func (s Set) Compute(n int, c Config, version int, in ...dtype.Value) ([]dtype.Value, error) {
 	types := make([]Type, len(in))
 	for i, v := range in {

@@ -163,9 +163,9 @@ type Attr struct {
 	Value any    // int64, float32, string, []int64, []float32, []string, dtype.Value, Body, Type
 }
 
-// Complete makes a configuration that a program wrote one of its operator's own type, with the defaults in its zero
-// fields. What names no operator of the set, is of another type than the operator's attributes, or is a bare name
-// where attributes are required, is an error.
+// Complete returns a configuration of the operator's own type, with defaults in its zero fields. It is an error if the
+// set has no such operator, c is of another type than the operator's attributes, or c is only a name and some attributes
+// are required.
 func (s Set) Complete(c Config) (Config, error) {
 	if o, isOp := c.(*Op); isOp && o == nil {
 		return nil, errors.New("an operator is nil")

@@ -46,8 +46,8 @@ func (c *Call) Context() context.Context {
 	return c.Ctx
 }
 
-// NewCall is a call of the operator that c names, looked up in the set, on inputs of the given types: at its latest
-// version, with one formal output, zero fields of c at their defaults. See Complete for its errors.
+// NewCall returns a call of the operator that c names, on inputs of the given types: at its latest version, with one
+// formal output, and defaults in zero fields of c. See Complete for its errors.
 func (s Set) NewCall(c Config, in ...Type) (*Call, error) {
 	c, err := s.Complete(c)
 	if err != nil {
@@ -203,7 +203,7 @@ func (c *Call) Axes(axes []int, rank int) ([]int, error) {
 
 var errNoInput = errors.New("op: the call is nil or has no input")
 
-// Same is an Infer for operators whose only output has the type of input 0.
+// Same is an Infer for operators with one output that has the type of input 0.
 func Same(c *Call) ([]Type, error) {
 	if c == nil || len(c.In) == 0 {
 		return nil, errNoInput

@@ -55,13 +55,13 @@ func NewFusion[P, Q Pattern](fuse func(first P, second Q, m Meeting) *Fused) Fus
 	}}
 }
 
-// Fusing is the set with more rules by which calls run as one kernel. They are tried before those that it has.
+// Fusing returns the set with more rules of fusion, which are tried before those that it has.
 func (s Set) Fusing(rules ...Fusion) Set {
 	s.fusions = slices.Concat(rules, s.fusions)
 	return s
 }
 
-// Fusions lists the rules by which calls run as one kernel, in the order in which they are tried.
+// Fusions returns the rules of fusion in the order in which they are tried.
 func (s Set) Fusions() []Fusion { return slices.Clone(s.fusions) }
 
 // fuse asks the rules, in order, about all pairs of patterns.

@@ -181,7 +181,7 @@ func (m *Rewriter) RewriteAll(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return out, nil
 }
 
-// Rewrite returns the node that replaces n; nil if n is an output that Merge moved to another call.
+// Rewrite returns the node that replaces n; nil if n is a partial gradient that Merge combined with another.
 func (m *Rewriter) Rewrite(n *gorgonia.Node) (*gorgonia.Node, error) {
 	if r, ok := m.memo[n]; ok {
 		return r, nil

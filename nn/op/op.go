@@ -155,24 +155,23 @@ const (
 // Slot is one formal input or output.
 type Slot struct {
 	Name     string // its formal name
-	Type     string // type variable
+	Type     string // type variable or element type
 	Role     Role   // what it is for
 	Optional bool   // it may be absent
-	Variadic bool   // the last one: any number of values
+	Variadic bool   // it is the last one and stands for any number of values
 
 	fixed DType // the element type where Type names one
 }
 
-// Slots lists formal inputs or outputs in one line: "X T, W T weight, B? T weight, rest* T".
-// Each is a name (? optional, * variadic), a type variable or an element type, and for inputs a
-// role: weight, state, shape, given or fixed.
+// Slots lists formal inputs or outputs on one line: "X T, W T weight, B? T weight, rest* T". Each has a name (? optional,
+// * variadic), a type variable or an element type, and, for inputs, a role: weight, state, shape, given or fixed.
 type Slots string
 
 // slotLists remembers the lines that were taken apart: every walk asks at every node.
 var slotLists sync.Map
 
-// List takes the line apart. It panics on a misspelled line, which Validate reports in a test.
-// The result is shared: do not write to it.
+// List parses the line. It panics if the line is malformed, which Validate reports. The result is shared: do not modify
+// it.
 func (s Slots) List() []Slot {
 	if s == "" {
 		return nil
@@ -214,7 +213,8 @@ func (s Slots) parse() []Slot {
 	return list
 }
 
-// At is the formal slot of actual position i: the last one repeats when it is variadic.
+// At returns the formal slot of actual position i: the last slot repeats if it is variadic. It reports false if there is
+// none.
 func At(list []Slot, i int) (Slot, bool) {
 	if i < len(list) {
 		return list[i], true
@@ -225,7 +225,7 @@ func At(list []Slot, i int) (Slot, bool) {
 	return Slot{}, false
 }
 
-// Where gives the element types that type variables stand for.
+// Where gives the element types that each type variable stands for.
 type Where map[string][]DType
 
 // Floats returns the floating-point types that operators compute with.

@@ -26,21 +26,21 @@ type Replacement struct {
 	In     []Source // its inputs
 }
 
-// Source is a value that a Match gives, or a constant that a Rewrite makes; the zero Source is an absent input.
+// Source is a value that a Match returns, or a constant that a Rewrite uses. The zero Source is an absent input.
 type Source struct {
 	Type     Type  // of the value
-	Known    Known // before anything runs
-	Gradient bool  // the run asks for a gradient through the value
-	Ref      any   // the graph's own name of it; nil for a constant
+	Known    Known // what is known before the graph runs
+	Gradient bool  // the run computes a gradient through the value
+	Ref      any   // identifies it in the graph; nil for a constant
 }
 
-// Constant is the Source of a value that is part of the rule.
+// Constant returns the Source of a value that is part of a rule.
 func Constant(v dtype.Value) Source { return Source{Type: TypeOf(v), Known: Known{Value: v}} }
 
 // Present reports whether there is a value.
 func (s Source) Present() bool { return s.Ref != nil || s.Known.Value != nil }
 
-// Number is the only element of a scalar or a vector of one that is known before anything runs.
+// Number returns the only element of a scalar, or of a vector of length one, if it is known before the graph runs.
 func (s Source) Number() (float64, bool) {
 	d, ok := s.Known.Value.(*tensor.Dense)
 	if !ok || d.Dims() > 1 {
@@ -65,7 +65,7 @@ type Match interface {
 	Input(s Source, i int) Source
 }
 
-// Term is one place of a pattern: an operator on terms, a number, or any value.
+// Term is a part of a pattern: an operator applied to terms, a number, or any value.
 type Term struct {
 	op   Name
 	in   []Term   // its first inputs
@@ -76,8 +76,8 @@ type Term struct {
 	open bool
 }
 
-// On is operator o, with any attributes, on terms: its first inputs. Of sums and products (Traits.Joins) two match either way
-// round. A nil o panics.
+// On matches operator o, with any attributes, whose first inputs match the terms. If o is commutative (Traits.Joins) and
+// has two inputs, they may be in either order. A nil o panics.
 func On(o Config, in ...Term) Term {
 	if o == nil {
 		panic("op: On: the operator is nil")
@@ -85,7 +85,7 @@ func On(o Config, in ...Term) Term {
 	return Term{op: o.Operator(), in: in}
 }
 
-// OnEach is operator o with any number of inputs, each of which matches the term. A nil o panics.
+// OnEach matches operator o with any number of inputs, each of which matches the term. A nil o panics.
 func OnEach(o Config, each Term) Term {
 	if o == nil {
 		panic("op: OnEach: the operator is nil")
@@ -93,45 +93,45 @@ func OnEach(o Config, each Term) Term {
 	return Term{op: o.Operator(), in: []Term{each}, each: true}
 }
 
-// Anything is a value that the match calls name; where the name stands again it is the same value.
+// Anything matches any value and gives it a name; further terms with that name match the same value.
 func Anything(name string) Term { return Term{name: name} }
 
-// Num is a value known to be x, up to rounding in its type.
+// Num matches a value known to be x up to rounding in its type.
 func Num(x float64) Term { return Term{num: &x} }
 
-// AnyNumber is a known number that the match calls name; where the name stands again it is the same number.
+// AnyNumber matches a known number and gives it a name; further terms with that name match the same number.
 func AnyNumber(name string) Term { nan := math.NaN(); return Term{num: &nan, name: name} }
 
-// Either matches where one of the terms does; the first that does counts.
+// Either matches what one of the terms matches, the first if several do.
 func Either(list ...Term) Term { return Term{alts: list} }
 
-// As names the value of a term.
+// As returns the term with a name for its value.
 func (t Term) As(name string) Term { t.name = name; return t }
 
-// AlsoRead lets others read the value of a term: it is computed for them by itself.
+// AlsoRead returns the term with its value allowed to have other users as well; it is then computed separately for them.
 func (t Term) AlsoRead() Term { t.open = true; return t }
 
-// Name is what a match calls the term's value or number, "" where it has no name.
+// Name returns the name of the term's value or number, "" if it has none.
 func (t Term) Name() string { return t.name }
 
-// Shared reports whether others may read the value, see AlsoRead.
+// Shared reports whether the value may have other users, see AlsoRead.
 func (t Term) Shared() bool { return t.open }
 
-// Alternatives are the terms of Either, nil for another term.
+// Alternatives returns the terms of Either, nil for other terms.
 func (t Term) Alternatives() []Term { return t.alts }
 
-// IsNumber reports whether the term is Num or AnyNumber.
+// IsNumber reports whether the term is a Num or an AnyNumber.
 func (t Term) IsNumber() bool { return t.num != nil }
 
-// Admits reports whether a known number of type d is the one that Num wants; AnyNumber wants any.
+// Admits reports whether a Num or AnyNumber matches the number x of type d.
 func (t Term) Admits(x float64, d DType) bool {
 	return t.num != nil && (math.IsNaN(*t.num) || Near(x, *t.num, d))
 }
 
-// Operator is the operator that computes the term's value; false where any value will do.
+// Operator returns the operator that computes the term's value. It reports false if the term matches any value.
 func (t Term) Operator() (Name, bool) { return t.op, t.op != Name{} }
 
-// Inputs are the terms of the first inputs of a node that has n; false: there must be more of them.
+// Inputs returns the terms for the inputs of a node that has n. It reports false if the term needs more of them.
 func (t Term) Inputs(n int) ([]Term, bool) {
 	if t.each {
 		return slices.Repeat(t.in, n), n > 0
@@ -139,7 +139,7 @@ func (t Term) Inputs(n int) ([]Term, bool) {
 	return t.in, n >= len(t.in)
 }
 
-// Roots are the operators that a match may end in.
+// Roots returns the operators that a group may end in.
 func (t Term) Roots() []Name {
 	if t.alts == nil {
 		return []Name{t.op}
@@ -164,12 +164,13 @@ func Near(x, want float64, t DType) bool {
 	return math.Abs(x-want) <= tol*math.Abs(want)
 }
 
-// Rewriting is the set with more rules by which groups of nodes run as one operator. They are tried before those it has.
+// Rewriting returns the set with more rules by which groups of nodes are computed as one operator. They are tried before
+// those that it has.
 func (s Set) Rewriting(rules ...Rewrite) Set {
 	s.rewrites = slices.Concat(rules, s.rewrites)
 	return s
 }
 
-// Rewrites lists the rules by which groups of nodes run as one operator. Of several that end in one node the first that
-// fits counts.
+// Rewrites returns the rules by which groups of nodes are computed as one operator. If several match a group that ends in
+// the same node, the first one is used.
 func (s Set) Rewrites() []Rewrite { return slices.Clone(s.rewrites) }

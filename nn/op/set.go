@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Set is an immutable collection of operators, found by domain and name. There is no global
-// registry: a Set is passed to Load, kept by the graph, and part of every Call, whose gradient and
-// decomposition take the operators that they apply from it.
+// Set is an immutable collection of operators, found by domain and name. There is no global registry: a Set is passed to
+// a loader, kept by the graph, and part of every Call, whose gradient and decomposition look up the operators that they
+// use in it.
 type Set struct {
 	ops      map[Name]*Op
 	replaced map[Name]bool
@@ -19,8 +19,8 @@ type Set struct {
 	rewrites []Rewrite
 }
 
-// NewSet is a set of operators and of the rules by which they run as one kernel, in the order in which these are tried.
-// It trusts that a test of their package validates the operators; With validates them itself.
+// NewSet returns a set of operators, with the rules by which they are fused, in the order in which these are tried. It
+// does not validate the operators: a test of their package should. With does.
 func NewSet(ops []*Op, rules ...Fusion) Set {
 	s := Set{ops: structural(), fusions: rules}
 	for _, o := range ops {
@@ -38,10 +38,10 @@ func structural() map[Name]*Op {
 	return ops
 }
 
-// IsZero reports whether the set holds no operator: the value that options have when they name none.
+// IsZero reports whether the set has no operators, which options take to mean the default set.
 func (s Set) IsZero() bool { return len(s.ops) == 0 }
 
-// With is the set with operators added or replaced. A replaced operator keeps its name.
+// With returns the set with operators added or replaced, after it has validated them.
 func (s Set) With(ops ...*Op) (Set, error) {
 	n := Set{ops: maps.Clone(s.ops), replaced: maps.Clone(s.replaced), fusions: s.fusions, rewrites: s.rewrites}
 	if n.ops == nil {
@@ -65,7 +65,7 @@ func (s Set) With(ops ...*Op) (Set, error) {
 	return n, nil
 }
 
-// Union is the set with the operators of t that it lacks. Its rules of fusion and rewriting are those of s.
+// Union returns the set with those operators of t that it lacks. Its rules of fusion and rewriting are those of s.
 func (s Set) Union(t Set) Set {
 	n := Set{ops: maps.Clone(t.ops), replaced: maps.Clone(s.replaced), fusions: s.fusions, rewrites: s.rewrites}
 	if n.ops == nil {
@@ -85,8 +85,8 @@ func (s Set) Union(t Set) Set {
 	return n
 }
 
-// Find returns the operator, or nil. "ai.onnx" is the standard domain's other name. An operator
-// named "*" answers for every unknown name of its domain.
+// Find returns the operator, or nil. "ai.onnx" is another name of the standard domain. An operator named "*" stands for
+// every unknown name in its domain.
 func (s Set) Find(domain, name string) *Op {
 	if domain == "ai.onnx" {
 		domain = ""
@@ -97,7 +97,7 @@ func (s Set) Find(domain, name string) *Op {
 	return s.ops[Name{domain, "*"}]
 }
 
-// Of returns the operator that a configuration names, or an error that names it.
+// Of returns the operator that a configuration names. The error names the operator if the set does not have it.
 func (s Set) Of(c Config) (*Op, error) {
 	if c == nil {
 		return nil, errors.New("an operator is nil")
@@ -112,11 +112,11 @@ func (s Set) Of(c Config) (*Op, error) {
 	return nil, &Error{Kind: ErrNotFound, Err: fmt.Errorf("there is no operator %q", n.String())}
 }
 
-// Replaced reports whether With put another operator in the place of one that the set held. Rewrites that take
-// a group of operators for one, and so presume what each of them computes, leave replaced ones alone.
+// Replaced reports whether With replaced an operator of the set by another. Rewrites, which assume what the operators of
+// a group compute, do not apply to such operators.
 func (s Set) Replaced(n Name) bool { return s.replaced[n] }
 
-// List is every operator, sorted by domain and name.
+// List returns all operators, sorted by domain and name.
 func (s Set) List() []*Op {
 	list := slices.Collect(maps.Values(s.ops))
 	slices.SortFunc(list, func(a, b *Op) int {

@@ -1,20 +1,20 @@
 package op
 
-// Window is the geometry of a window that slides over the spatial axes of a value [batch, channels, spatial…], with one
-// entry for each spatial axis.
+// Window is the geometry of a window that slides over the spatial axes of a value [batch, channels, spatial…]. Slices
+// have one element for each spatial axis.
 type Window struct {
-	Weight     int    // the input whose axes 2 and following are the window's; 0: the window is an attribute
-	Kernel     []int  // its size, in elements; Call.Window fills in that of a weight, nil where its shape is not known
+	Weight     int    // the input whose axes from 2 on are the window's; 0: the window is an attribute
+	Kernel     []int  // its size in elements; Call.Window takes it from the weight, nil if the weight's shape is not known
 	Strides    []int  // nil: ones
 	Dilations  []int  // nil: ones
-	Pads       []int  // what is added at the beginnings of the axes, then at their ends; nil: nothing
-	AutoPad    string // ONNX's auto_pad; where it is SAME_UPPER, SAME_LOWER or VALID, Pads do not count
-	Transposed bool   // the window is written rather than read: ConvTranspose
+	Pads       []int  // padding at the beginning of each axis, then at the end of each; nil: none
+	AutoPad    string // ONNX's auto_pad; if it is SAME_UPPER, SAME_LOWER or VALID, Pads is ignored
+	Transposed bool   // the window is written rather than read, as in ConvTranspose
 
-	OutputPadding []int // what a transposed one adds at the ends of its output; nil: nothing
-	OutputLengths bool  // attributes give the lengths of the output, and padding follows from them
+	OutputPadding []int // of a transposed window: padding at the end of the output; nil: none
+	OutputLengths bool  // attributes give the lengths of the output, from which padding follows
 
-	// With is the call's configuration with another size and another padding.
+	// With returns the call's configuration with another window size and padding.
 	With func(kernel, pads []int, autoPad string) Config
 }
 

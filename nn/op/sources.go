@@ -1,11 +1,11 @@
 package op
 
-// Sources answers where the inputs of a node come from in its graph.
+// Sources says where the inputs of a node come from in its graph.
 type Sources interface {
-	Inputs() int             // how many there are
-	Role(i int) Role         // the role of the formal input
-	Data(i int) bool         // input i depends, through numbers that are differentiated, on the graph's inputs or on rows looked up in a table
-	Repeated(i int) bool     // input i is a parameter that was repeated, for the batch perhaps
-	Parameter(i int) bool    // input i is a floating-point parameter, perhaps moved
-	Leads(i, other int) bool // input other depends on input i otherwise than through the node
+	Inputs() int             // number of inputs
+	Role(i int) Role         // role of formal input i
+	Data(i int) bool         // input i depends, through floating-point numbers, on the graph's inputs or on rows looked up in a table
+	Repeated(i int) bool     // input i is a parameter that was expanded, perhaps along the batch
+	Parameter(i int) bool    // input i is a floating-point parameter, perhaps transposed or reshaped
+	Leads(i, other int) bool // input other depends on input i by another path than through the node
 }

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// SizesOf makes an int64 vector of dimensions that of picks from a call. What depends on symbols is computed from
-// the shapes of other values.
+// SizesOf returns an int64 vector of dimensions that of selects from a call. Those that depend on symbols are computed
+// from the shapes of other values.
 type SizesOf func(of func(c *Call) []Dim) *Operand
 
-// Spell writes a call of a lowering as nodes of operators that files have: a gradient operator (Op.Decompose), or an
-// operator whose hidden outputs are read (Op.Expose), which p.Out lists after the formal ones. The nodes are written
-// for the operator-set versions that to gives, in an order in which they can be computed. The configuration holds for
-// the sizes of the first of calls only, which are the same one at several sizes of the symbols: numbers that depend on
-// symbols come from sizes.
+// Spell writes a call of a lowering as nodes of operators that files can hold: a gradient operator (Op.Decompose), or an
+// operator whose hidden outputs are read (Op.Expose), which p.Out then lists after the formal ones. The nodes are written
+// for the operator-set versions that to returns, in an order in which they can be computed. calls are the same call at
+// several sizes of the symbols; the configuration only holds for the first. Numbers that depend on symbols come from
+// sizes.
 func (s Set) Spell(p *Part, calls []*Call, sizes SizesOf, to func(domain string) int) ([]*Part, error) {
 	if p == nil || len(calls) == 0 || calls[0] == nil || calls[0].Op == nil || to == nil {
 		return nil, errors.New("op: Spell takes a part, its calls and the versions of operator sets")
@@ -80,7 +80,7 @@ func liveParts(parts []*Part, out []*Operand) []*Part {
 	return list
 }
 
-// Sizes of a call as an int64 vector; outside of Spell there is no call.
+// ShapeOf returns dimensions that of selects from the call as an int64 vector. It is an error outside of Set.Spell.
 func (n *Spelling) ShapeOf(of func(c *Call) []Dim) *Operand {
 	if n.sizes == nil {
 		n.Err = errors.Join(n.Err, errors.New("its sizes are known in a lowering only"))
@@ -89,7 +89,7 @@ func (n *Spelling) ShapeOf(of func(c *Call) []Dim) *Operand {
 	return n.sizes(of)
 }
 
-// Fixed are numbers that must not depend on a symbol, of the call at its first size.
+// Fixed returns numbers of the call that must not depend on a symbol; it is an error, which names what, if they do.
 func (n *Spelling) Fixed(what string, of func(c *Call) []int) []int {
 	if n.Part == nil || of == nil {
 		panic(zeroSpelling)
@@ -104,7 +104,7 @@ func (n *Spelling) Fixed(what string, of func(c *Call) []int) []int {
 	return list
 }
 
-// OutShape is the shape of output i.
+// OutShape returns the shape of output i as an int64 vector.
 func (n *Spelling) OutShape(i int) *Operand {
 	return n.ShapeOf(func(c *Call) []Dim { return c.Out[i].Shape })
 }

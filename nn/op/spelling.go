@@ -10,13 +10,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Version is an operator-set version at which the spelling or the meaning of an operator changed (Op.Versions, ascending).
-// Versions that only brought attributes need no step: a node that sets an attribute is refused where there is none.
+// Version is an operator-set version that changed the spelling or the meaning of an operator (Op.Versions, ascending). A
+// version that only added attributes needs no step: a node that sets such an attribute is refused where it does not
+// exist.
 type Version struct {
-	At   int                   // operator-set version from which on it holds
-	Up   func(*Spelling) error // rewrites a node of an earlier version for At; nil: it holds as it is
-	Down func(*Spelling) error // rewrites a node of At for the version before; nil: it holds as it is
-	New  Where                 // element types that type variables stand for from At on only
+	At   int                   // the operator-set version
+	Up   func(*Spelling) error // rewrites a node of an earlier version for At; nil: nothing changes
+	Down func(*Spelling) error // rewrites a node of At for the version before; nil: nothing changes
+	New  Where                 // element types that type variables only stand for from At on
 }
 
 // Newest, used as an operator-set version, stands for the latest version of every operator.
@@ -41,24 +42,23 @@ type Part struct {
 	Scan    *Scan      // the subgraph of a part that Spelling.Scan added
 }
 
-// Spelling is a node on its way from one version of its operator to another. Steps and decompositions change its
-// configuration and operands, and put further nodes around it. Those are written in the newest version and
-// respelled in turn.
+// Spelling is a node that is being rewritten from one version of its operator to another. Steps and decompositions change
+// its configuration and operands and add nodes around it, which are written in the newest version and rewritten in turn.
 type Spelling struct {
 	*Part
 	set           Set
 	before, after []*Part
 	gone          bool  // the parts before take its place
-	Err           error // the error that stuck
+	Err           error // the first error, after which methods do nothing
 
-	Call  *Call   // a call of a lowering that is written out, nil otherwise
+	Call  *Call   // the call of a lowering that is being written (Set.Spell), nil otherwise
 	calls []*Call // the same at all sizes
 	sizes SizesOf // see Spell
 }
 
-// Respell rewrites a node of operator-set version from for another, to says which that is for a domain. It gives nodes in
-// an order in which they can be computed, p itself among them unless its operator was decomposed. After an error, p
-// is not to be used.
+// Respell rewrites a node of operator-set version from for another version, which to returns for each domain. It returns
+// the resulting nodes in an order in which they can be computed; p is among them unless its operator was decomposed.
+// After an error p must not be used.
 func (s Set) Respell(p *Part, from int, to func(domain string) int) ([]*Part, error) {
 	if p == nil || to == nil {
 		return nil, errors.New("op: Respell takes a part and the versions of operator sets")
@@ -80,8 +80,8 @@ func (s Set) Respell(p *Part, from int, to func(domain string) int) ([]*Part, er
 	return n.respelled(to)
 }
 
-// Decompose rewrites a node of operator-set version from, whose operator has Op.Decompose, as nodes of other operators, as
-// Respell does where the operator set lacks it.
+// Decompose rewrites a node of operator-set version from, whose operator has Op.Decompose, as nodes of other operators,
+// as Respell does if the target operator set lacks the operator.
 func (s Set) Decompose(p *Part, from int, to func(domain string) int) ([]*Part, error) {
 	if p == nil || to == nil {
 		return nil, errors.New("op: Decompose takes a part and the versions of operator sets")
@@ -186,13 +186,13 @@ func (n *Spelling) steps(o *Op, from, to int) error {
 	return nil
 }
 
-// VersionError says that a node cannot be expressed before an operator-set version.
+// VersionError says that a node cannot be expressed before some operator-set version.
 type VersionError struct {
-	Needs int   // the first version that has it
-	Why   error // nil: the operator came with it
+	Needs int   // the first version in which it can
+	Why   error // nil: the operator does not exist before
 }
 
-// Error is the reason.
+// Error returns the reason.
 func (e *VersionError) Error() string {
 	if e.Why == nil {
 		return fmt.Sprintf("it came with %d", e.Needs)
@@ -200,7 +200,7 @@ func (e *VersionError) Error() string {
 	return e.Why.Error()
 }
 
-// Unwrap is the reason.
+// Unwrap returns Why.
 func (e *VersionError) Unwrap() error { return e.Why }
 
 const zeroSpelling = "op: a Spelling is what the steps of a version are given: this one is zero"
@@ -212,7 +212,7 @@ func (n *Spelling) made() {
 	}
 }
 
-// SlotName is the formal name of an input or output.
+// SlotName returns the formal name of an input or output.
 func (n *Spelling) SlotName(formal func(o *Op) Slots, i int) string {
 	n.made()
 	o, err := n.set.Of(n.Config)
@@ -223,13 +223,13 @@ func (n *Spelling) SlotName(formal func(o *Op) Slots, i int) string {
 	return s.Name
 }
 
-// Has reports whether input i is there.
+// Has reports whether input i is present.
 func (n *Spelling) Has(i int) bool {
 	n.made()
 	return i < len(n.In) && n.In[i] != nil
 }
 
-// Rank is the rank of input i, an error when it is not known.
+// Rank returns the rank of input i. It is an error if the rank is not known.
 func (n *Spelling) Rank(i int) (int, error) {
 	if n.Has(i) {
 		if t := n.In[i].Type; t.Present() && t.Rank() >= 0 {
@@ -239,7 +239,7 @@ func (n *Spelling) Rank(i int) (int, error) {
 	return 0, errors.New("the rank of its input is not known")
 }
 
-// Sizes is the shape of input i, an error when a dimension has no number.
+// Sizes returns the shape of input i. It is an error if a dimension has no number.
 func (n *Spelling) Sizes(i int) ([]int, error) {
 	if !n.Has(i) || !n.In[i].Type.Static() || slices.ContainsFunc(n.In[i].Type.Shape, Dim.Symbolic) {
 		return nil, errors.New("the shape of its input is not known")
@@ -247,7 +247,7 @@ func (n *Spelling) Sizes(i int) ([]int, error) {
 	return n.In[i].Type.Sizes(), nil
 }
 
-// DType is the element type of input i, float32 where it is not known.
+// DType returns the element type of input i, float32 if it is not known.
 func (n *Spelling) DType(i int) DType {
 	if n.Has(i) && n.In[i].Type.Present() {
 		return n.In[i].Type.DType
@@ -255,7 +255,7 @@ func (n *Spelling) DType(i int) DType {
 	return dtype.Float32
 }
 
-// Constant is the value of input i, nil when it is absent and an error when it is computed.
+// Constant returns the value of input i, nil if it is absent. It is an error if the input is computed.
 func (n *Spelling) Constant(i int) (*tensor.Dense, error) {
 	if !n.Has(i) {
 		return nil, nil
@@ -266,7 +266,7 @@ func (n *Spelling) Constant(i int) (*tensor.Dense, error) {
 	return nil, fmt.Errorf("input %s is computed, there it is an attribute", n.SlotName(func(o *Op) Slots { return o.In }, i))
 }
 
-// Ints is the value of integer input i, nil when it is absent.
+// Ints returns the value of integer input i, nil if it is absent.
 func (n *Spelling) Ints(i int) ([]int, error) {
 	d, err := n.Constant(i)
 	if d == nil || err != nil {
@@ -275,7 +275,7 @@ func (n *Spelling) Ints(i int) ([]int, error) {
 	return dtype.Ints(d)
 }
 
-// Number is the value of input i of one element, nil when it is absent.
+// Number returns the value of input i, which must have one element; nil if it is absent.
 func (n *Spelling) Number(i int) (*float32, error) {
 	d, err := n.Constant(i)
 	if d == nil || err != nil {
@@ -289,7 +289,7 @@ func (n *Spelling) Number(i int) (*float32, error) {
 	return &x, nil
 }
 
-// Cut removes the inputs from i on.
+// Cut removes input i and those after it.
 func (n *Spelling) Cut(i int) {
 	n.made()
 	n.In = slices.Clip(n.In[:min(i, len(n.In))])
@@ -306,7 +306,7 @@ func (n *Spelling) Put(i int, x *Operand) {
 	n.In = in
 }
 
-// Tensor is a constant.
+// Tensor adds a constant.
 func (n *Spelling) Tensor(name string, d *tensor.Dense) *Operand {
 	if d == nil {
 		n.Err = errors.Join(n.Err, fmt.Errorf("constant %q is nil", name))
@@ -315,7 +315,7 @@ func (n *Spelling) Tensor(name string, d *tensor.Dense) *Operand {
 	return &Operand{Type: TypeOf(d), Known: Known{Value: d}, Name: name, fixed: true}
 }
 
-// Vector is a constant int64 vector.
+// Vector adds a constant int64 vector.
 func (n *Spelling) Vector(name string, v ...int) *Operand {
 	d := dtype.New(dtype.Int64, len(v))
 	for i, x := range v {
@@ -324,7 +324,7 @@ func (n *Spelling) Vector(name string, v ...int) *Operand {
 	return n.Tensor(name, d)
 }
 
-// Filled is a constant of element type t with every element x; without dimensions it is a scalar.
+// Filled adds a constant of element type t whose elements are all x; without a shape it is a scalar.
 func (n *Spelling) Filled(name string, t DType, x float64, shape ...int) (*Operand, error) {
 	count, err := dtype.Count(shape)
 	if err != nil {
@@ -341,7 +341,7 @@ func (n *Spelling) Filled(name string, t DType, x float64, shape ...int) (*Opera
 	return n.Tensor(name, d), nil
 }
 
-// Before adds a node in front and returns what it computes.
+// Before adds a node before n and returns its output.
 func (n *Spelling) Before(name string, c Config, in ...*Operand) *Operand {
 	return n.BeforeN(name, 1, c, in...)[0]
 }
@@ -386,8 +386,8 @@ func (n *Spelling) infer(p *Part, outputs int) []Type {
 	return c.Out[:outputs]
 }
 
-// After lets output 0 pass through a node on its way, of which it is input 0; more follow it. t is the type that the
-// output has in between.
+// After makes output 0 pass through an added node, of which it is input 0; more are its other inputs. t is the type of
+// the output before that node.
 func (n *Spelling) After(name string, t Type, c Config, more ...*Operand) {
 	n.made()
 	x := &Operand{Type: t, Name: name}
@@ -398,8 +398,8 @@ func (n *Spelling) After(name string, t Type, c Config, more ...*Operand) {
 	n.Out[0] = x
 }
 
-// Give makes x, which a node in front computes, output i of a decomposed operator. An output that nothing reads is
-// left out. Each x is given once, and last.
+// Give makes x, the output of a node added with Before, output i of a decomposed operator. It does nothing for an output
+// that nothing reads. Give each x only once, after all other uses.
 func (n *Spelling) Give(i int, x *Operand) {
 	if !n.Wants(i) {
 		return
@@ -419,7 +419,7 @@ func (n *Spelling) Give(i int, x *Operand) {
 	}
 }
 
-// Wants reports whether output i is read.
+// Wants reports whether output i is used.
 func (n *Spelling) Wants(i int) bool {
 	n.made()
 	return i < len(n.Out) && n.Out[i] != nil
@@ -443,7 +443,7 @@ func OnConfig[C Config](f func(n *Spelling, c *C) error) func(*Spelling) error {
 	}
 }
 
-// Newest is the version of a domain in which one of the set's operators changed last, 0 when it has none.
+// Newest returns the latest version of a domain in which one of the set's operators changed, 0 if it has none.
 func (s Set) Newest(domain string) int {
 	newest := 0
 	for _, o := range s.List() {

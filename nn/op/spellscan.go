@@ -13,9 +13,9 @@ type Scan struct {
 	Out               []*Operand // the next states, followed by a slice of each stacked output
 }
 
-// Scan adds a Scan in front, of operator set 9 or later, where the length of a sequence is not known. f adds the nodes of its
-// subgraph to a spelling of its own; it gets what stands inside for the states, the slices and the captured values, and returns
-// the next states and what is stacked. They are not to be given: a node has to follow.
+// Scan adds a Scan (operator set 9 or later) before n, for sequences whose length is not known. f adds the nodes of the
+// subgraph to a spelling of their own: it gets placeholders for the states, the slices and the captured values, and
+// returns the next states and what is stacked. The results must not be passed to Give; another node has to follow.
 func (n *Spelling) Scan(back bool, states, sequences, captured []*Operand, f func(in *Spelling, states, slices, captured []*Operand) (next, stacked []*Operand)) (last, stacked []*Operand) {
 	n.made()
 	s := &Scan{States: len(states), Sequences: len(sequences), Back: back}

@@ -40,7 +40,7 @@ func (s Set) ReshapeTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	return s.Apply1(shaped{"ReshapeTo", shape}, n)
 }
 
-// ExpandTo repeats a node along dimensions of length 1 and in front, as broadcasting does.
+// ExpandTo repeats a node along dimensions of length 1 and along new ones in front, as broadcasting does.
 func (s Set) ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	if n == nil {
 		return nil, errNoNode
@@ -51,7 +51,7 @@ func (s Set) ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	return s.Apply1(shaped{"ExpandTo", shape}, n)
 }
 
-// SumTo is the transpose of ExpandTo: it adds up what broadcasting to the node's shape repeated.
+// SumTo is the transpose of ExpandTo: it sums over the dimensions that broadcasting to the node's shape expanded.
 func (s Set) SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	if n == nil {
 		return nil, errNoNode
@@ -65,7 +65,7 @@ func (s Set) SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 // Sizes returns the numbers of a shape whose dimensions are all known.
 func Sizes(shape []Dim) []int { return Type{Shape: shape}.Sizes() }
 
-// ZerosLike is zeros of type t, shaped like n.
+// ZerosLike returns zeros of type t with the shape of n.
 func (s Set) ZerosLike(n *gorgonia.Node, t Type) (*gorgonia.Node, error) {
 	return s.Apply1(shaped{"ZerosLike", t.Shape}, n)
 }

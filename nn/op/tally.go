@@ -5,11 +5,11 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// Tally charges values that an operator gathers one by one, the results of a loop's iterations say, to the budget of memory. The
-// zero value is empty.
+// Tally charges values that an operator collects one by one, such as results of a loop's iterations, to the memory limit.
+// The zero value is empty.
 type Tally struct{ of engine.Tally }
 
-// Add charges values, or reports that there is no memory left for them.
+// Add charges values. It is an error if there is not enough memory left for them.
 func (t *Tally) Add(values ...dtype.Value) error {
 	for _, v := range values {
 		if err := t.of.Add(engine.Footprint(v)); err != nil {
@@ -19,5 +19,5 @@ func (t *Tally) Add(values ...dtype.Value) error {
 	return nil
 }
 
-// Free gives back what was charged.
+// Free releases what was charged.
 func (t *Tally) Free() { t.of.Free() }

@@ -6,103 +6,106 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Traits are what code that changes, prunes or trains graphs wants to know of an operator beyond what computing
-// needs. Each is plain data or a plain function of a call; the zero value says that the trait does not apply. Code
-// reaches them through the operator that the graph's Set gave a node, so a user's operator has all that ours
-// have, and a node of an operator that is not known has none.
+// Traits describe an operator to code that changes, prunes or trains graphs. Each is plain data or a function of a call;
+// the zero value means that the trait does not apply. Code looks them up in the operator that the graph's Set gave a
+// node, so operators of a program can have all of them; a node of an unknown operator has none.
 type Traits struct {
-	// Zero reports whether the slices of output 0 along an axis are zero where those of the inputs are. See ZeroFirst
-	// and its neighbours for the usual rules. nil: never.
+	// Zero reports whether the slices of output 0 along an axis are zero if those of the inputs are. See ZeroFirst and
+	// similar functions for the usual rules. nil: never.
 	Zero func(c *Call, in ZeroInputs) bool
-	// Range bounds the elements of the outputs, given bounds of the elements of the inputs. See RangeFirst and its
-	// neighbours for the usual rules. nil: any number.
+	// Range bounds the elements of the outputs, given bounds of those of the inputs. See RangeFirst and similar functions
+	// for the usual rules. nil: any number.
 	Range func(c *Call, in func(i int) trait.Interval) trait.Interval
 
-	// Moves: the outputs hold elements of inputs at other places, in other shapes or types.
+	// Moves: the outputs hold elements of the inputs at other positions, in other shapes or types.
 	Moves trait.Movement
 	// Bounds: the operator maps each element of a parameter to a rate, a gate or a share, and the parameter is still
-	// what is learned: exp, sigmoid, softmax.
+	// trained: exp, sigmoid, softmax.
 	Bounds bool
-	// Trains reports whether a floating-point parameter in input i is trained by default. nil: in slots of the role
-	// Weight. Slots of the role State it is not asked about.
+	// Trains reports whether a floating-point parameter in input i is trained by default. nil: if the slot has the role
+	// Weight. It is not called for slots with the role State.
 	Trains func(i int, from Sources) bool
-	// LooksUp: the operator picks rows of input 0, a table, so that what it computes of a parameter is data.
+	// LooksUp: the operator selects rows of input 0, a table, so that its result counts as data even if the table is a
+	// parameter.
 	LooksUp bool
-	// StraightThrough: where gradients are asked for, they pass as if the operator were the identity, although its
-	// derivative is zero: rounding.
+	// StraightThrough: gradients flow through the operator as if it were the identity, although its derivative is zero:
+	// rounding.
 	StraightThrough bool
 
-	// Activation: the operator is a nonlinear function of single elements of input 0, as stands between layers.
+	// Activation: the operator is a nonlinear function of single elements of input 0, as used between layers.
 	Activation trait.Activation
-	// Keeps reports whether the operator leaves every number of the interval in input 0 as it is. nil: it does not.
+	// Keeps reports whether the operator returns every number of the interval r in input 0 unchanged. nil: it does not.
 	Keeps func(c *Call, r trait.Interval) bool
-	// Odd gives the numbers for which φ(scale·x) − φ(−scale·x) = gain·scale·x, exactly, or nearly for small scales.
+	// Odd returns gain and scale such that φ(scale·x) − φ(−scale·x) = gain·scale·x, exactly or nearly so for small scales.
 	// nil: there are none.
 	Odd func(c *Call) (gain, scale float64, ok bool)
-	// Step: the operator rises from one bound to the other, so that with its argument it makes an activation:
+	// Step: the operator rises from one bound to another, so that the product with its argument is an activation:
 	// x·sigmoid(x), x·½·(1+erf(x)).
 	Step trait.Step
-	// Arithmetic is the operation that the operator does on its operands.
+	// Arithmetic is the operation that the operator applies to two operands.
 	Arithmetic trait.Arithmetic
 
-	// Layers describe an operator that multiplies data with a matrix or kernels: a layer whose channels can be
-	// counted, pruned and masked, and that a head may replace. Of several ways to see it the first whose weight does not
-	// depend on data counts. nil: it is none.
+	// WeightedSums describes an operator that multiplies data by a matrix or kernels: a layer whose channels can be counted,
+	// pruned and masked, and that Head can replace. If there are several ways to see it, the first whose weight does not
+	// depend on data applies. nil: the operator is no such layer.
 	WeightedSums func(c *Call) []trait.WeightedSum
-	// Layout says which axis of input 0 the operator takes for the channels; output 0 has them on the same one.
+	// Layout says on which axis of input 0 the operator expects the channels; output 0 has them on the same axis.
 	Layout trait.Layout
-	// Removable: the operator can be left out, its input taking the place of its output: normalizations, pools.
+	// Removable: the operator can be removed, with its input in place of its output: normalizations, pools.
 	Removable bool
-	// Starts gives, for each input, what a new index of a parameter there starts as when channels are added.
-	// Inputs beyond the list start as its last one says.
+	// Starts says for each input how a new index of a parameter is initialized when channels are added. The last element
+	// also holds for further inputs.
 	Starts []trait.Start
-	// Reads reports whether indices along an axis of parameter i are columns that read channels rather than rows
-	// that compute them, where couplings cannot tell because both are the same channels. nil: couplings tell.
+	// Reads reports whether indices along an axis of parameter i are columns that read channels rather than rows that
+	// compute them, if couplings cannot tell because both are the same channels. nil: couplings can tell.
 	Reads func(i, axis int) bool
 
-	// Joins: one value is made of several of the same shape, in any order, so that a term can be added or taken away. An
+	// Joins: the operator combines values of the same shape, in any order, so that an operand can be added or removed. An
 	// operator with a variadic input takes any number.
 	Joins bool
-	// Concat is the axis along which the inputs are put one after the other; nil: they are not.
+	// Concat returns the axis along which the inputs are concatenated; nil: they are not.
 	Concat func(c *Call) (axis int, err error)
-	// Reduces: each axis of input 0 that Couple does not mention becomes one element.
+	// Reduces: each axis of input 0 that Couple does not mention is reduced to one element.
 	Reduces trait.Reduction
-	// Resize makes attributes, and integer inputs that spell lengths out, follow a change of sizes around the call. nil: the
-	// call says nothing about lengths that its inputs do not.
+	// Resize adapts attributes, and integer inputs that hold lengths, to a change of shapes around the call. nil: nothing
+	// needs to change.
 	Resize func(r *Resizing) error
-	// Open rewrites what the call says about lengths so that an axis of input 0, whose length differs between Old and New, may
-	// have any length: -1 in place of a number. It reads r as Resize does. nil: the call says nothing that prevents it.
+	// Open rewrites what the call says about lengths so that an axis of input 0, whose length differs between Old and New,
+	// may have any length: -1 instead of a number. It reads r as Resize does. nil: nothing in the call prevents it.
 	Open func(r *Resizing) error
-	// ShapeInput is the input that spells out the shape of output 0, 0 where none does.
+	// ShapeInput is the input that holds the shape of output 0, 0 if there is none.
 	ShapeInput int
-	// OfLengths: input 0 holds the lengths of output 0, whose elements do not depend on where they are: constants.
+	// OfLengths: input 0 holds the shape of output 0, whose elements do not depend on their positions: constants.
 	OfLengths bool
-	// Lengths gives the element of output 0 that the length of an axis of input 0 goes into, -1 where it goes into all, on
-	// whose elements the output does not depend. False: into none. nil: the operator does not read lengths.
+	// Lengths returns the element of output 0 that the length of an axis of input 0 determines; -1 if it determines all
+	// elements, which the output does not otherwise depend on. It reports false if it determines none. nil: the operator
+	// does not read lengths.
 	Lengths func(c *Call, axis int) (element int, ok bool)
-	// Picks are the indices of an axis of input 0 that output 0 holds, in its order; where output 0 lacks the axis there is one
-	// of them. Resize must make them follow. nil as a function or as its result: they are not known, or depend on data.
+	// Picks returns the indices of an axis of input 0 that output 0 holds, in its order; a single one if output 0 lacks the
+	// axis. Resize must adapt them. nil as a function or as its result: they are not known, or depend on data.
 	Picks func(c *Call, axis int) []int
 
-	// Window is the window that the operator slides over the spatial axes of input 0; nil as a function or as its result: none.
+	// Window returns the window that the operator slides over the spatial axes of input 0; nil as a function or as its
+	// result: none.
 	Window func(c *Call) *Window
-	// Draws reports whether the call draws random numbers as it is, outside of training. nil: where Op.Random says so.
+	// Draws reports whether the call draws random numbers even when it does not train. nil: if Op.Random is set.
 	Draws func(c *Call) bool
-	// Probabilities: output 0 holds probabilities that are made of scores, input 0, so that a loss can be computed from the
-	// scores. nil as a function or as its result: it does not.
+	// Probabilities: output 0 holds probabilities computed from scores, input 0, so a loss can be computed from the scores.
+	// nil as a function or as its result: it does not.
 	Probabilities func(c *Call) *trait.Probabilities
-	// Training says how a file asks for what the operator does in training. nil: it does the same, or no file can.
+	// Training says how a file can ask for the operator's behaviour in training. nil: it is the same as elsewhere, or no
+	// file can.
 	Training *TrainingMode
 }
 
-// TrainingMode is how a node asks for what its operator does in training, wherever it runs.
+// TrainingMode says how a node can be made to behave as in training wherever it runs.
 type TrainingMode struct {
-	Since  int                 // the operator set that has the way
-	Config func(Config) Config // the configuration that says so; nil: an input does
-	Input  int                 // the input that is true then
+	Since  int                 // the operator set that introduced the setting
+	Config func(Config) Config // returns the configuration with the setting; nil: the setting is an input
+	Input  int                 // the input that must be true
 }
 
-// StartAt is what a new index of a parameter in input i starts as.
+// StartAt says how a new index of a parameter in input i is initialized.
 func (t Traits) StartAt(i int) trait.Start {
 	if len(t.Starts) == 0 {
 		return trait.NoStart

@@ -24,23 +24,23 @@ const (
 	Sparse
 )
 
-// Type is what is known of a value before it is computed. The zero Type means: no value
-// (an optional input that is absent), or a value of which nothing is known.
+// Type is what is known of a value before it is computed. The zero Type means that there is no value (an optional input
+// that is absent), or that nothing is known of it.
 type Type struct {
-	Kind     Kind  // tensor, or which container
+	Kind     Kind  // tensor or a container
 	DType    DType // of a tensor's elements; of the keys of a map
 	Shape    []Dim // of a tensor; empty: rank 0
-	Unranked bool  // the rank is unknown; Shape is empty
+	Unranked bool  // the rank is not known; Shape is empty
 	Elem     *Type // of a sequence, an optional, or the values of a map
 }
 
-// T is a tensor type of the given shape.
+// T returns a tensor type.
 func T(t DType, shape ...Dim) Type { return Type{DType: t, Shape: shape} }
 
-// Shaped is a tensor type of concrete sizes.
+// Shaped returns a tensor type with concrete sizes.
 func Shaped(t DType, sizes ...int) Type { return Type{DType: t, Shape: Dims(sizes...)} }
 
-// TypeOf is the type of a value at hand.
+// TypeOf returns the type of a value.
 func TypeOf(v dtype.Value) Type {
 	switch v := v.(type) {
 	case nil:
@@ -67,16 +67,16 @@ func TypeOf(v dtype.Value) Type {
 	return Shaped(dtype.Of(v.Dtype()), v.Shape()...)
 }
 
-// MapType is a map from keys to values of the given types.
+// MapType returns the type of maps from keys to values of the given types.
 func MapType(keys, values DType) Type {
 	e := T(values)
 	return Type{Kind: Map, DType: keys, Elem: &e}
 }
 
-// Present reports whether there is a value at all.
+// Present reports whether the type is that of a value, rather than of an absent one.
 func (t Type) Present() bool { return t.DType != dtype.Undefined || t.Kind != Tensor }
 
-// Rank is the number of dimensions, -1 when unknown.
+// Rank returns the number of dimensions, -1 if it is not known.
 func (t Type) Rank() int {
 	if t.Unranked {
 		return -1
@@ -97,7 +97,7 @@ func (t Type) Static() bool {
 	return true
 }
 
-// Sizes are the numbers of a static shape; unknown dimensions are -1.
+// Sizes returns the numbers of the shape; those that are not known are -1.
 func (t Type) Sizes() []int {
 	s := make([]int, len(t.Shape))
 	for i, d := range t.Shape {
@@ -106,10 +106,10 @@ func (t Type) Sizes() []int {
 	return s
 }
 
-// TensorShape is Sizes for gorgonia.org/tensor.
+// TensorShape returns Sizes as a shape of gorgonia.org/tensor.
 func (t Type) TensorShape() tensor.Shape { return tensor.Shape(t.Sizes()) }
 
-// Elements is the number of elements of a static shape.
+// Elements returns the number of elements of a static shape.
 func (t Type) Elements() int {
 	n := 1
 	for _, d := range t.Shape {
@@ -118,14 +118,13 @@ func (t Type) Elements() int {
 	return n
 }
 
-// With is the type with another shape.
+// With returns the type with another shape.
 func (t Type) With(shape ...Dim) Type { return Type{DType: t.DType, Shape: shape} }
 
-// Of is the type with another element type.
+// Of returns the type with another element type.
 func (t Type) Of(d DType) Type { t.DType = d; return t }
 
-// String writes the type in the one text form: float32[N,3,?,224], seq(float32[?]), int64[] for
-// rank 0, float32 for an unknown rank.
+// String formats the type: float32[N,3,?,224], seq(float32[?]), int64[] for rank 0, float32 for an unknown rank.
 func (t Type) String() string {
 	switch t.Kind {
 	case Sequence:
@@ -157,7 +156,7 @@ func (t Type) elem() string {
 	return t.Elem.String()
 }
 
-// Concrete writes the type with numbers where they are known, for errors at run time.
+// Concrete formats the type with numbers rather than symbols where they are known, for errors of runs.
 func (t Type) Concrete() string {
 	c := t
 	c.Shape = append([]Dim(nil), t.Shape...)
@@ -169,7 +168,7 @@ func (t Type) Concrete() string {
 	return c.String()
 }
 
-// ParseType reads the text form that String writes.
+// ParseType is the inverse of Type.String.
 func ParseType(s string) (Type, error) {
 	s = strings.TrimSpace(s)
 	if inner, ok := strings.CutPrefix(s, "map("); ok && strings.HasSuffix(inner, ")") {
@@ -217,7 +216,7 @@ func ParseType(s string) (Type, error) {
 	return typ, nil
 }
 
-// ParseInput reads an input's name and type: "data float32[N,3,224,224]".
+// ParseInput parses the name and type of an input: "data float32[N,3,224,224]".
 func ParseInput(s string) (name string, t Type, err error) {
 	name, typ, ok := strings.Cut(strings.TrimSpace(s), " ")
 	if !ok {

@@ -1,7 +1,7 @@
 package op
 
-// ZeroInputs reports of input i whether its slices are zero along the axes that an axis of the output is tied to, and
-// whether any are tied. An input that is absent is zero.
+// ZeroInputs reports whether the slices of input i along the axes that correspond to an axis of the output are zero, and
+// whether there are such axes. An absent input is zero.
 type ZeroInputs func(i int) (zero, tied bool)
 
 // known is in, or where that is nil, inputs of which nothing is known.

@@ -12,32 +12,32 @@ import (
 
 // Case is one use of an operator.
 type Case struct {
-	Name    string        // of the subtest
-	Ops     op.Set        // zero: std.Operators(), and Config if it is an *op.Op
+	Name    string        // name of the subtest
+	Ops     op.Set        // zero: std.Operators(), with Config if that is an *op.Op
 	Config  op.Config     // of the operator and its attributes
-	Version int           // since-version in force; 0: the latest
+	Version int           // since-version; 0: the latest
 	Opset   int           // operator set of the model; 0: Version
-	In      []dtype.Value // nil where absent; float inputs away from kinks and ties
-	Outputs int           // formal outputs; 0: 1
+	In      []dtype.Value // nil for those absent; floating-point inputs must be away from kinks and ties
+	Outputs int           // number of formal outputs; 0: 1
 	Skip    []int         // outputs that have no name
 	Train   bool          // batch statistics and dropout are on
 	Key     [2]uint64     // of random operators: seed and step
 
-	Refusal string // of Fails: what the error says
+	Refusal string // for Fails: part of the error's text
 
-	Want []dtype.Value // what should come out; nil elements are not compared
+	Want []dtype.Value // expected outputs; nil elements are not compared
 	Tol  float64       // of floats, relative and absolute; 0: 1e-5 (float16 2e-3, bfloat16 2e-2 at least)
 
-	Constant []int // float inputs that are no variables: their gradient is not compared
+	Constant []int // floating-point inputs whose gradients are not compared
 
 	GradTol float64 // of gradients; 0: 1e-6
-	NoGrad  string  // why gradients are not compared in this case, "" where they are
-	NoCut   string  // why no channel is cut in this case
-	NoLow   string  // why float16 is not compared with float64
-	NoWide  string  // why float32 is not compared with float64
+	NoGrad  string  // why gradients are not compared in this case; "": they are
+	NoCut   string  // why no channel is removed in this case; "": one is
+	NoLow   string  // why float16 is not compared with float64; "": it is
+	NoWide  string  // why float32 is not compared with float64; "": it is
 
-	// Resize adapts what must follow a cut, attributes or shape inputs, in a copy of the case
-	// whose data inputs are cut already. cut lists the removed indices of each axis, ascending.
+	// Resize adapts attributes or shape inputs to the removal of channels, in a copy of the case whose data inputs have
+	// already been cut. cut lists the removed indices of each axis, ascending.
 	Resize func(c *Case, cut map[coupling.Axis][]int)
 
 	decoded bool // Config comes from attributes: its zeros are zeros
@@ -67,7 +67,7 @@ func steps() []step {
 	}
 }
 
-// Check runs a case through all checks. The error names the first that failed.
+// Check runs all checks on a case. The error names the first that failed.
 func Check(c Case) error {
 	for _, s := range steps() {
 		if err := guard(func() error { return s.run(&c) }); err != nil {
@@ -104,7 +104,7 @@ func Run(t *testing.T, cases ...Case) {
 	}
 }
 
-// Fails checks that the call of a case is refused with an error that has the text Refusal, not with a panic.
+// Fails checks that the call of a case is refused with an error that contains Refusal, rather than a panic.
 func Fails(t *testing.T, c Case) {
 	t.Helper()
 	panicked := true
@@ -126,7 +126,7 @@ func Fails(t *testing.T, c Case) {
 	}
 }
 
-// Forward computes the outputs of a case, on its inputs as they are.
+// Forward computes the outputs of a case.
 func Forward(c Case) (out []dtype.Value, err error) {
 	err = guard(func() error {
 		g, err := c.build(c.In)

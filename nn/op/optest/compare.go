@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Compare says how two values differ: in type, shape or an element. Floats may differ by
-// tol·(1 + |want|); float16 and bfloat16 by what they resolve, at least. NaN equals NaN.
+// Compare returns an error if two values differ in type, shape or an element. Floating-point numbers may differ by tol·(1
+// + |want|), those of float16 and bfloat16 at least by the resolution of the type. NaN equals NaN.
 func Compare(got, want dtype.Value, tol float64) error {
 	switch w := want.(type) {
 	case *dtype.Strings:

@@ -13,10 +13,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Declared writes down what an operator says about a call without running it: the types it infers from sizes and
-// from symbols, the values that shape arithmetic knows, couplings, rows and cost; then how it answers calls that differ
-// from the case in one thing, an axis, axes of one length, a rank, an input, an attribute, a number that a shape depends on, how
-// much is known of such numbers: with other types or a refusal. Equal answers share a line. A panic is an error.
+// Declared describes what an operator declares about a call, without running it: the types it infers from sizes and from
+// symbols, the values computed from shapes, couplings, rows and cost; then the same for calls that differ from the case
+// in one respect: an axis, axes of equal length, a rank, an input, an attribute, a number that a shape depends on, or how
+// much of such numbers is known. Equal results share a line. A panic is an error.
 func Declared(c Case) (string, error) {
 	var b strings.Builder
 	call, err := c.declared(variant{types: typesOf(c.In), values: c.In})

@@ -1,11 +1,11 @@
-// Package optest checks operators. A Case is one use of an operator on values at hand; Check runs
-// it through everything that an operator promises:
+// Package optest checks operators. A Case is one use of an operator with concrete values; Check verifies everything that
+// the operator declares about it:
 //
-//   - the declaration is complete (op.Validate), the configuration survives Encode and Decode
+//   - the declaration is complete (op.Validate), and the configuration survives Encode and Decode
 //   - inferred types are those of the results, with symbolic dimensions too
-//   - results are the wanted ones, agree between element types, alias nothing and leave the inputs alone
-//   - kernels write every element, may take over memory where the operator says so, and skip unused outputs
-//   - gradients agree with differences in float64, for each output alone and all together
+//   - results are those expected, agree between element types, do not share memory, and inputs do not change
+//   - kernels write every element, reuse memory where the operator allows it, and skip unused outputs
+//   - gradients agree with finite differences in float64, for each output alone and for all together
 //   - the engine and Gorgonia's TapeMachine compute the same
-//   - an index that leaves all coupled axes leaves the rest of the outputs as they were
+//   - removing an index from all coupled axes does not change the rest of the outputs
 package optest

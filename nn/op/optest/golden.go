@@ -36,7 +36,7 @@ type golden struct {
 	By      string // what computed the values
 }
 
-// Golden reads the cases of a file of expected values.
+// Golden reads cases from a file of expected values.
 func Golden(fsys fs.FS, file string, set op.Set) ([]Case, error) {
 	b, err := fs.ReadFile(fsys, file)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Spread is a float32 tensor of distinct values between lo and hi in random order, evenly spaced
-// with a little noise: no two are close, so nothing that compares them sits on a tie. The values
-// depend on the seed and the shape only.
+// Spread returns a float32 tensor of distinct values between lo and hi in random order, evenly spaced with a little
+// noise: no two are close to each other, so comparisons are never ties. The values depend only on the seed and the shape.
 func Spread(seed uint64, lo, hi float64, shape ...int) *tensor.Dense {
 	d := dtype.New(dtype.Float32, shape...)
 	x := dtype.Slice[float32](d)
@@ -22,7 +21,7 @@ func Spread(seed uint64, lo, hi float64, shape ...int) *tensor.Dense {
 	return d
 }
 
-// Rand is Spread over [−2, 2] without the neighbourhood of 0, where many functions have a kink.
+// Rand is Spread over [−2, 2] without a neighbourhood of 0, where many functions are not differentiable.
 func Rand(seed uint64, shape ...int) *tensor.Dense {
 	d := Spread(seed, -2, 2, shape...)
 	for i, v := range dtype.Slice[float32](d) {
@@ -33,7 +32,7 @@ func Rand(seed uint64, shape ...int) *tensor.Dense {
 	return d
 }
 
-// Tensor is a tensor of the given elements. It panics if they do not fit the shape.
+// Tensor returns a tensor with the given elements. It panics if they do not fit the shape.
 func Tensor[T any](elems []T, shape ...int) *tensor.Dense {
 	d, err := dtype.FromSlice(elems, shape...)
 	if err != nil {
@@ -42,13 +41,13 @@ func Tensor[T any](elems []T, shape ...int) *tensor.Dense {
 	return d
 }
 
-// Floats is a float32 tensor of the given elements.
+// Floats returns a float32 tensor with the given elements.
 func Floats(shape []int, elems ...float32) *tensor.Dense { return Tensor(elems, shape...) }
 
-// Ints is an int64 vector.
+// Ints returns an int64 vector.
 func Ints(elems ...int64) *tensor.Dense { return Tensor(elems, len(elems)) }
 
-// As is d with elements of another type.
+// As returns d with elements of another type.
 func As(t dtype.DType, d *tensor.Dense) *tensor.Dense {
 	c, err := dtype.ConvertTo(t, d)
 	if err != nil {

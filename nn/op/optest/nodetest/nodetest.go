@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// ErrUnsupported says that a folder needs an operator that is not there, or a subgraph.
+// ErrUnsupported is returned if a folder needs an operator that does not exist, or a subgraph.
 var ErrUnsupported = errors.New("not supported")
 
 // Folder is a test folder: a model and its data sets.
@@ -80,7 +80,7 @@ func elemOf(t *onnxpb.TypeProto) dtype.DType {
 	return dtype.DType(t.GetTensorType().GetElemType())
 }
 
-// Ops lists the operator types of the model's nodes.
+// Ops returns the operator types of the model's nodes.
 func (f *Folder) Ops() []string {
 	var list []string
 	for _, n := range f.model.Graph.GetNode() {
@@ -89,7 +89,7 @@ func (f *Folder) Ops() []string {
 	return list
 }
 
-// Run computes every data set and compares the outputs: tol is relative and absolute.
+// Run computes every data set and compares the outputs with relative and absolute tolerance tol.
 func (f *Folder) Run(tol float64) error {
 	for k, s := range f.sets {
 		if err := f.runSet(s, tol); err != nil {
@@ -130,7 +130,7 @@ func (f *Folder) runSet(s *onnxio.DataSet, tol float64) error {
 	return nil
 }
 
-// Case is the call of a node on values at hand.
+// Case returns the call of a node on the values in env.
 func (f *Folder) Case(n *onnxpb.NodeProto, env map[string]dtype.Value) (optest.Case, error) {
 	c := optest.Case{Name: n.GetOpType(), Outputs: len(n.GetOutput())}
 	domain := n.GetDomain()
