@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"nn/op/contrib":                {"nn/dtype", "nn/op", "nn/op/std"},
 	"nn/op/legacy":                 {"nn/dtype", "nn/op", "nn/op/std"},
 	"nn/op/gen":                    {},
-	"nn/op/newop":                  {},
+	"nn/op/newop":                  {"nn/op/std"},
 	"nn/op/gendoc":                 {"nn/op", "nn/op/std", "nn/op/contrib"},
 	"nn/op/optest/...":             {"nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/optest", "onnxio", "onnxio/onnxpb"},
 	"nn/op/optest":                 {"nn/dtype", "internal/kernel/...", "internal/engine", "nn/op", "nn/op/std", "onnxio", "onnxio/onnxpb"},

@@ -1,6 +1,6 @@
 // Command newop writes the two files of a new operator from a template: the declaration and its test.
 //
-//	go run ./nn/op/newop HardSwish
+//	go run ./nn/op/newop SquaredRelu
 package main
 
 import (
@@ -16,6 +16,8 @@ import (
 	"strings"
 	"text/template"
 	"unicode"
+
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 //go:embed op.tmpl
@@ -28,9 +30,14 @@ func main() {
 	log.SetFlags(0)
 	dir := "nn/op/std"
 	if len(os.Args) != 2 || !unicode.IsUpper(rune(os.Args[1][0])) {
-		log.Fatal("usage: newop NAME, where NAME is ONNX's spelling, such as HardSwish")
+		log.Fatal("usage: newop NAME, where NAME is ONNX's spelling, such as SquaredRelu")
 	}
 	name := os.Args[1]
+	for _, o := range std.Operators().List() {
+		if strings.EqualFold(o.Name, name) {
+			log.Fatalf("%s is an operator already: search %s for %q", o.Name, dir, o.Name)
+		}
+	}
 	base := filepath.Join(dir, strings.ToLower(name))
 	for suffix, text := range map[string]string{".go": opTemplate, "_test.go": testTemplate} {
 		if err := write(base+suffix, name, text); err != nil {
