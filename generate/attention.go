@@ -133,8 +133,11 @@ func (r *reader) toOutput(a *attention, v *nn.Value) bool {
 
 // readersOf are the nodes that read the elements of a value rather than its shape.
 func readersOf(v *nn.Value) []*nn.Node {
-	return slices.DeleteFunc(slices.Clone(v.Users()), func(n *nn.Node) bool { return ofStandard(n, "Shape") })
+	return slices.DeleteFunc(slices.Clone(v.Users()), measures)
 }
+
+// measures reports whether of what a node reads no element counts, but the shape.
+func measures(n *nn.Node) bool { return ofStandard(n, "Shape") }
 
 // leaves reports whether anything else reads what is computed inside.
 func (r *reader) leaves(a *attention) bool {
@@ -145,7 +148,7 @@ func (r *reader) leaves(a *attention) bool {
 	var stays func(v *nn.Value) bool
 	stays = func(v *nn.Value) bool {
 		return !slices.Contains(r.g.Outputs(), v) && !slices.ContainsFunc(v.Users(), func(u *nn.Node) bool {
-			return !inside[u] && !r.constant(u) && (v.Type().DType.IsFloat() && !ofStandard(u, "Shape") && !moves(u) || slices.ContainsFunc(u.Outputs(), func(y *nn.Value) bool { return y != nil && !stays(y) }))
+			return !inside[u] && !r.constant(u) && (v.Type().DType.IsFloat() && !measures(u) && !moves(u) || slices.ContainsFunc(u.Outputs(), func(y *nn.Value) bool { return y != nil && !stays(y) }))
 		})
 	}
 	for _, n := range a.nodes {

@@ -255,7 +255,7 @@ func (s *speller) shapesAlone(v *nn.Value) bool {
 		return v == nil || v.Param() == nil || v.Param().Role() == nn.Constant || hides(v.Param().Data())
 	}
 	n := v.Producer()
-	return n != nil && len(n.Bodies()) == 0 && !n.Op().Random && (ofStandard(n, "Shape") || !slices.ContainsFunc(n.Inputs(), func(x *nn.Value) bool { return !s.shapesAlone(x) }))
+	return n != nil && len(n.Bodies()) == 0 && !n.Op().Random && (measures(n) || !slices.ContainsFunc(n.Inputs(), func(x *nn.Value) bool { return !s.shapesAlone(x) }))
 }
 
 // hides reports whether a tensor keeps scores as they are or hides them, and so is not learned.
@@ -266,7 +266,8 @@ func hides(d *tensor.Dense) bool {
 
 // spell writes the layer in the place of the nodes.
 func (s *speller) spell(e *nn.Edit) *layer {
-	s.path = s.last.Name()[:strings.LastIndexByte(s.last.Name(), '/')+1]
+	softmax := s.nodes[0].Name()
+	s.path = softmax[:strings.LastIndexByte(softmax, '/')+1]
 	in := []*nn.Value{s.bring(e, 0), nil, nil, nil}
 	for i, f := range []*factor{&s.k, &s.v} {
 		switch {
@@ -299,6 +300,7 @@ func (s *speller) spell(e *nn.Edit) *layer {
 	if e.Err() != nil {
 		return nil
 	}
+	e.RenameNode(y.Producer(), e.New(s.path+y.Producer().Type())) // the name that the layer makes up is not the model's
 	if s.orders[3] == rowsBatch {
 		out = s.named(e, e.Node(std.TransposeConfig{Perm: []int{1, 0, 2}}, out))
 	}

@@ -168,8 +168,8 @@ func (r *reader) apart(ctx context.Context, x *nn.Value, ends map[*nn.Value]bool
 func leads(x *nn.Value, made, ends map[*nn.Value]bool) bool {
 	for _, n := range x.Users() {
 		out := n.Out(0)
-		if ofStandard(n, "Shape") {
-			continue // of the parameter no element counts
+		if measures(n) {
+			continue
 		}
 		if !made[out] {
 			if x.Param() != nil {

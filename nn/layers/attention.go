@@ -5,9 +5,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
-	"gorgonia.org/tensor"
 )
 
 // Attention is multi-head attention over [batch, seq, size]: softmax(Scale·Q·Kᵀ + mask)·V for each head, of queries, keys and values
@@ -130,24 +128,24 @@ func future(e *nn.Edit, name string, scores *nn.Value) *nn.Value {
 	rank := t.Rank()
 	rows, columns := t.Shape[rank-2], t.Shape[rank-1]
 	if rows.Known() && !rows.Symbolic() && columns.Known() && !columns.Symbolic() {
-		mask := make([]float64, rows.Size*columns.Size)
-		for i := range mask {
-			if i%columns.Size > i/columns.Size {
-				mask[i] = math.Inf(-1)
-			}
+		past := make([]bool, rows.Size*columns.Size)
+		for i := range past {
+			past[i] = i%columns.Size <= i/columns.Size
 		}
-		d, err := dtype.FromFloats(t.DType, mask, rows.Size, columns.Size)
-		e.Fail(err)
-		return constant(e, name+".future", d)
+		return put(e, name+".future", "Where", nil, constant(e, name+".past", past, rows.Size, columns.Size), e.Scalar(name+".kept", scores, 0), e.Scalar(name+".never", scores, math.Inf(-1)))
 	}
 	shape := put(e, "", "Shape", nil, scores)
 	shape = put(e, "", "Slice", nil, shape, e.Ints(name+".from", rank-2), e.Ints(name+".to", rank))
 	full := put(e, "", "Expand", nil, e.Scalar(name+".never", scores, math.Inf(-1)), shape)
-	return put(e, "", "Trilu", nil, full, constant(e, name+".after", dtype.Scalar(int64(1))))
+	return put(e, "", "Trilu", nil, full, constant(e, name+".after", []int64{1}))
 }
 
 // constant is a tensor that is not trained.
-func constant(e *nn.Edit, name string, d *tensor.Dense) *nn.Value {
+func constant[T any](e *nn.Edit, name string, data []T, dims ...int) *nn.Value {
+	d, err := nn.Tensor(data, dims...)
+	if e.Fail(err); err != nil {
+		return nil
+	}
 	v := e.Const(name, d)
 	e.SetRole(v, nn.Constant)
 	return v

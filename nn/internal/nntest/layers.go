@@ -61,7 +61,7 @@ var LayerCases = []struct {
 	{"attention, heads that share keys", "float32[N,T,8]", layers.Attention{Heads: 4, KVHeads: 2, HeadSize: 3, Scale: 1, NoBias: true}, "float32[N,T,8]",
 		"attention1.key.weight attention1.output.weight attention1.query.weight attention1.value.weight", 8},
 	{"attention to what came before", "float32[N,5,4]", layers.Attention{Heads: 2, Causal: true, NoBias: true}, "float32[N,5,4]",
-		"attention1.key.weight attention1.output.weight attention1.query.weight attention1.value.weight", 0},
+		"attention1.key.weight attention1.output.weight attention1.query.weight attention1.value.weight", 9},
 	{"attention to what came before, of any length", "float32[N,T,4]", layers.Attention{Heads: 2, Causal: true, NoBias: true}, "float32[N,T,4]",
 		"attention1.key.weight attention1.output.weight attention1.query.weight attention1.value.weight", 14},
 	{"attention in windows", "float32[N,3,5,4]", layers.Attention{Heads: 2, KVHeads: 1, NoBias: true}, "float32[N,3,5,4]",
