@@ -189,7 +189,7 @@ func (t task) sayParts(ctx context.Context, dir string, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("    %s: %.4f, loss %.4f\n", part.name, figures["accuracy"], figures["loss"])
+		fmt.Printf("    %s: %.4f\n", part.name, figures["accuracy"])
 	}
 	return nil
 }
