@@ -102,7 +102,9 @@ func (b *Body) States() (list []int) {
 		c := b.Graph.bareCall(n, in)
 		c.Train = true
 		for i := range c.In {
-			c.In[i] = in[i].Type()
+			if c.In[i] = in[i].Type(); in[i] != nil && !c.In[i].Static() {
+				c.In[i] = op.Shaped(dtype.Float32) // a captured value's type is known where the subgraph runs: a subgraph inside asks whether it is
+			}
 		}
 		for _, u := range n.op.State(c) {
 			if u.In >= len(in) {
