@@ -45,12 +45,28 @@ func nearStock() []stockCase {
 		return G.Nodes{G.Must(G.Sum(x[0], 0)), G.Must(G.Sum(x[0], 1)), G.Must(G.Sum(x[0])), G.Must(G.Mean(x[0], 0)), G.Must(G.Max(x[0], 1))}, nil
 	}
 	return []stockCase{
+		{"a row by a column", func(x ...*G.Node) (G.Nodes, error) { return one(G.Mul(x[0], x[1])) }, []string{"x float32[1,N]", "y float32[N,1]"}, ""},
+		{"a column by a row", func(x ...*G.Node) (G.Nodes, error) { return one(G.Mul(x[0], x[1])) }, []string{"x float32[N,1]", "y float32[1,3]"}, ""},
+		{"a row by a vector", func(x ...*G.Node) (G.Nodes, error) { return one(G.Mul(x[0], x[1])) }, []string{"x float32[1,N]", "y float32[N]"}, ""},
+		{"a matrix by a row", func(x ...*G.Node) (G.Nodes, error) { return one(G.Mul(x[0], x[1])) }, []string{"x float32[3,1]", "y float32[1,N]"}, ""},
+		{"a row by a matrix", func(x ...*G.Node) (G.Nodes, error) { return one(G.Mul(x[0], x[1])) }, []string{"x float32[1,N]", "y float32[N,3]"}, ""},
+		{"a vector by a matrix", func(x ...*G.Node) (G.Nodes, error) { return one(G.Mul(x[0], x[1])) }, []string{"x float32[N]", "y float32[N,3]"}, ""},
+		{"a vector by a column", func(x ...*G.Node) (G.Nodes, error) { return one(G.Mul(x[0], x[1])) }, []string{"x float32[N]", "y float32[N,1]"}, ""},
+		{"a matrix by a column", func(x ...*G.Node) (G.Nodes, error) { return one(G.Mul(x[0], x[1])) }, []string{"x float32[3,N]", "y float32[N,1]"}, ""},
 		{"rows less their means", func(x ...*G.Node) (G.Nodes, error) { // square where N is 4
 			mean := G.Must(G.Reshape(G.Must(G.Mean(x[0], 1)), tensor.Shape{x[0].Shape()[0], 1}))
 			return one(G.BroadcastSub(x[0], mean, nil, []byte{1}))
 		}, m, ""},
 		{"sums of a column", sums, []string{"x float32[N,1]"}, ""},
 		{"sums of a row", sums, []string{"x float32[1,N]"}, ""},
+		{"sums of thin blocks", func(x ...*G.Node) (list G.Nodes, err error) {
+			for _, y := range x {
+				for _, axes := range [][]int{{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}} {
+					list = append(list, G.Must(G.Sum(y, axes...)))
+				}
+			}
+			return list, nil
+		}, []string{"x float32[1,N,1]", "y float32[N,1,3]", "z float32[3,2,N]"}, ""},
 		{"gradient of a sum", gradient(func(x *G.Node) *G.Node { return energy(x) }), m, ""},
 		{"gradient of a mean of rows", gradient(func(x *G.Node) *G.Node { return energy(G.Must(G.Sum(x, 1))) }), m, ""},
 		{"read by two", func(x ...*G.Node) (G.Nodes, error) {

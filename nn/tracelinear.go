@@ -29,12 +29,12 @@ func productRule(s *Site) *Value {
 		}
 		return s.Node(op.Plain("MatMul"), a.Value(), b.Value())
 	case matVecMul:
-		return s.fit(s.Node(op.Plain("MatMul"), a.turned(ta), b.flat()))
+		return s.Node(op.Plain("MatMul"), a.turned(ta), b.flat())
 	case vecDot:
-		return s.fit(s.Node(op.Plain("MatMul"), a.flat(), b.flat()))
+		return s.Node(op.Plain("MatMul"), a.flat(), b.flat())
 	case outerProd:
 		col := []size{total(a.shape(), s.t.count()), s.t.fixed(1)}
-		return s.fit(s.Node(op.Plain("Mul"), s.reshape(a.Value(), a.shape(), col), b.flat()))
+		return s.Node(op.Plain("Mul"), s.reshape(a.Value(), a.shape(), col), b.flat())
 	case batchedMatMul:
 		return s.Node(op.Plain("MatMul"), a.turned(ta), b.turned(tb))
 	}
@@ -61,24 +61,6 @@ func (s *Site) flat() *Value {
 	return s.reshape(s.Value(), s.shape(), []size{total(s.shape(), s.t.count())})
 }
 
-// fit brings v into the rank that Gorgonia gives the site.
-func (s *Site) fit(v *Value) *Value {
-	want := s.at[0].Shape()
-	if v == nil || v.typ.Rank() == len(want) {
-		return v
-	}
-	from := make([]size, len(v.typ.Shape))
-	for k, d := range v.typ.Shape {
-		from[k], _ = s.t.eval(d)
-	}
-	if s.t.samples > 1 {
-		return s.Node(op.Plain("Reshape"), v, s.target(nil, s.shapeOf(nil)))
-	}
-	return s.reshape(v, from, s.aligned(from, numbersOf(want)))
-}
-
-func numbersOf(shape []int) []int { return slices.Clone(shape) }
-
 // reduce adds a reduction along the axes of a sum or maximum, which drops them.
 func (s *Site) reduce(name string, x *Value) *Value {
 	keep := false
@@ -96,7 +78,7 @@ func (s *Site) reduce(name string, x *Value) *Value {
 	default:
 		c = std.ReduceMeanConfig{KeepDims: &keep}
 	}
-	return s.fit(s.Node(c, x, s.vector(list)))
+	return s.Node(c, x, s.vector(list))
 }
 
 // reshapeRule keeps what depends on symbols open.

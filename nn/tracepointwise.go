@@ -56,7 +56,7 @@ func binaryRule(s *Site) *Value {
 		}
 	case binDiv:
 		if sum := s.mean(); sum != nil {
-			return s.fit(sum.reduce("ReduceMean", sum.In(0).Value()))
+			return sum.reduce("ReduceMean", sum.In(0).Value())
 		}
 	}
 	names := []string{"Add", "Sub", "Mul", "Div", "Pow", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "Equal", "Equal"}

@@ -32,7 +32,7 @@ func stockRules() map[string]TraceRule {
 		"*gorgonia.maxOp":               func(s *Site) *Value { return s.reduce("ReduceMax", s.In(0).Value()) },
 		"*gorgonia.softmaxOp":           softmaxRule,
 		"*gorgonia.maxPoolOp":           maxPoolRule,
-		"*gorgonia.globalAveragePoolOp": func(s *Site) *Value { return s.fit(s.Node(op.Plain("GlobalAveragePool"), s.In(0).Value())) },
+		"*gorgonia.globalAveragePoolOp": func(s *Site) *Value { return s.Node(op.Plain("GlobalAveragePool"), s.In(0).Value()) },
 		"*gorgonia.dropoutOp":           dropoutRule,
 		"*gorgonia.dtConvOp":            castRule,
 	}
