@@ -19,11 +19,11 @@ import (
 // much of such numbers is known. Equal results share a line. A panic is an error.
 func Declared(c Case) (string, error) {
 	var b strings.Builder
-	call, err := c.declared(variant{types: typesOf(c.In), values: c.In})
+	call, asks, err := c.declared(variant{types: typesOf(c.In), values: c.In})
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintf(&b, "%v\n", typeStrings(call.Out))
+	fmt.Fprintf(&b, "%s%v\n", asks, typeStrings(call.Out))
 	if o := call.Op; o.Cost != nil {
 		macs, bytes := o.Cost(call)
 		fmt.Fprintf(&b, "\tcost %d %d\n", macs, bytes)
@@ -53,12 +53,16 @@ func Declared(c Case) (string, error) {
 	for _, v := range c.variants() {
 		a := ""
 		err := guard(func() error {
-			call, err := c.declared(v)
+			call, asks, err := c.declared(v)
 			if err == nil {
 				a = strings.Join(append(typeStrings(call.Out), dimsOf(call)...), " ")
+				if v.run {
+					a += c.refusal(call, v)
+				}
 			} else {
 				a = "refused: " + err.Error()
 			}
+			a = asks + a
 			return nil
 		})
 		if err != nil {
@@ -117,10 +121,12 @@ type variant struct {
 	types  []op.Type
 	values []dtype.Value
 	known  []op.Known // before an operator asks
+	run    bool       // the operator may refuse it when it runs
 }
 
-// declared resolves a variant; the values of inputs that the operator asks for are known.
-func (c *Case) declared(v variant) (*op.Call, error) {
+// declared resolves a variant; the values of inputs that the operator asks for are known. asks says which these are and what types
+// it infers before.
+func (c *Case) declared(v variant) (call *op.Call, asks string, err error) {
 	known := map[int]bool{}
 	for {
 		k := *c
@@ -129,7 +135,7 @@ func (c *Case) declared(v variant) (*op.Call, error) {
 		}
 		call, err := k.call(slices.Clone(v.types))
 		if err != nil {
-			return nil, err
+			return nil, asks, err
 		}
 		copy(call.Known, v.known)
 		for i := range known {
@@ -138,10 +144,30 @@ func (c *Case) declared(v variant) (*op.Call, error) {
 		err = call.Resolve()
 		i, needs := op.Needs(err)
 		if !needs || known[i] || i >= len(v.values) || v.values[i] == nil {
-			return call, err
+			return call, asks, err
 		}
+		asks += fmt.Sprintf("%v asks for %d: ", typeStrings(call.Out), i)
 		known[i] = true
 	}
+}
+
+// refusal is the error that a variant with other numbers ends with, "" if there is none or the result would be large.
+func (c *Case) refusal(call *op.Call, v variant) string {
+	for _, t := range call.Out {
+		if t.Kind == op.Tensor && (!t.Static() || t.Elements() > 1<<16) {
+			return ""
+		}
+	}
+	k := *c
+	k.In = v.values
+	b, err := k.build(k.In)
+	if err == nil {
+		_, err = b.forward(nil)
+	}
+	if err != nil {
+		return " refused as it runs: " + err.Error()
+	}
+	return ""
 }
 
 // variants lists the calls that differ from the case in one thing.
@@ -150,6 +176,13 @@ func (c *Case) variants() []variant {
 	types := typesOf(c.In)
 	symbols, _ := symbolic(c.op(), slices.Clone(types), false, true)
 	list = append(list, variant{name: "symbols", types: symbols, values: c.In})
+	unknown := slices.Clone(types)
+	for i, t := range types {
+		if len(t.Shape) > 0 {
+			unknown[i].Shape = slices.Repeat([]op.Dim{op.Unknown()}, len(t.Shape))
+		}
+	}
+	list = append(list, variant{name: "unknown", types: unknown, values: c.In})
 	for i, t := range types {
 		if !t.Present() {
 			continue
@@ -179,25 +212,28 @@ func (c *Case) variants() []variant {
 					add(fmt.Sprintf(".%d=%d", a, size), t.With(shape...))
 				}
 			}
+			shape := slices.Clone(t.Shape)
+			shape[a] = op.Unknown()
+			add(fmt.Sprintf(".%d=?", a), t.With(shape...))
 		}
 	}
 	return slices.Concat(list, c.together(types), c.numbers(types), c.partly(types), c.attributes(types))
 }
 
-// numbers changes the elements of integer inputs of rank 0 or 1, one at a time.
+// numbers changes the first elements of integer inputs, one at a time.
 func (c *Case) numbers(types []op.Type) []variant {
 	var list []variant
 	for i, v := range c.In {
 		d, ok := v.(*tensor.Dense)
-		if !ok || d.Dims() > 1 || !dtype.DTypeOf(d).IsInteger() {
+		if !ok || !dtype.DTypeOf(d).IsInteger() {
 			continue
 		}
 		n, err := dtype.Int64s(d)
-		if err != nil || len(n) > 8 {
+		if err != nil {
 			continue
 		}
-		for at := range n {
-			for _, x := range []int64{-1, 0, n[at] + 1, 1 << 31, 1<<31 + 1, 1 << 40} {
+		for at := range min(len(n), 8) {
+			for _, x := range []int64{-1, 0, 1, n[at] + 1, 1 << 31, 1<<31 + 1, 1 << 40} {
 				m := slices.Clone(n)
 				m[at] = x
 				w, err := dtype.ConvertTo(dtype.DTypeOf(d), Tensor(m, d.Shape()...))
@@ -206,7 +242,7 @@ func (c *Case) numbers(types []op.Type) []variant {
 				}
 				values := slices.Clone(c.In)
 				values[i] = w
-				list = append(list, variant{name: fmt.Sprintf("%d[%d]=%d", i, at, x), types: types, values: values})
+				list = append(list, variant{name: fmt.Sprintf("%d[%d]=%d", i, at, x), types: types, values: values, run: true})
 			}
 		}
 	}
@@ -240,7 +276,7 @@ func (c *Case) attributes(types []op.Type) []variant {
 func others(v any) []any {
 	switch v := v.(type) {
 	case int64:
-		return []any{int64(-1), int64(0), v + 1, int64(1) << 31, int64(1)<<31 + 1, int64(1) << 40}
+		return []any{int64(-1), int64(0), int64(1), v + 1, int64(1) << 31, int64(1)<<31 + 1, int64(1) << 40}
 	case float32:
 		return []any{float32(-1.5), float32(0)}
 	case string:
@@ -248,7 +284,7 @@ func others(v any) []any {
 	case []int64:
 		list := []any{append(slices.Clone(v), 1)}
 		for i := range v {
-			for _, x := range []int64{-1, 0, v[i] + 1, 1 << 31, 1<<31 + 1, 1 << 40} {
+			for _, x := range []int64{-1, 0, 1, v[i] + 1, 1 << 31, 1<<31 + 1, 1 << 40} {
 				w := slices.Clone(v)
 				w[i] = x
 				list = append(list, w)

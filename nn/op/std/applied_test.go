@@ -43,7 +43,9 @@ func TestApplied(t *testing.T) {
 				if k.Config.Operator().Name == "RecurrentGrad" {
 					k.Outputs = 5 // those for inputs that are absent are not computed
 				}
-				if !slices.ContainsFunc(k.In, func(v dtype.Value) bool { return v != nil && slices.Contains([]dtype.DType{dtype.Float32, dtype.Float64}, dtype.DTypeOf(v)) }) {
+				if !slices.ContainsFunc(k.In, func(v dtype.Value) bool {
+					return v != nil && slices.Contains([]dtype.DType{dtype.Float32, dtype.Float64}, dtype.DTypeOf(v))
+				}) {
 					k.NoGrad = "16 bits"
 				}
 				calls[name][i] = k

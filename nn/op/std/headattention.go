@@ -125,9 +125,17 @@ func headAttentionKernel(c *op.Call) (op.Kernel, error) {
 
 func headsForward[T kernel.Float](a softmax.Attention) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		softmax.AttentionForward(pool(x), &a, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.ElemsAt[T](in, 3), dtype.Elems[T](out[0]), dtype.ElemsAt[T](out, 1))
+		softmax.AttentionForward(pool(x), &a, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.ElemsAt[T](in, 3), attended[T](x, a, out), dtype.ElemsAt[T](out, 1))
 		return nil
 	}
+}
+
+// attended is where the result goes: output 0, or scratch memory where only the gradient wants what goes to output 1.
+func attended[T kernel.Float](x *op.Exec, a softmax.Attention, out []*tensor.Dense) []T {
+	if out[0] == nil {
+		return scratch[T](x)(a.Batch * a.Heads * a.Rows * a.Width)
+	}
+	return dtype.Elems[T](out[0])
 }
 
 // headAttentionGradConfig is the configuration of HeadAttentionGrad.

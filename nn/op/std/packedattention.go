@@ -62,7 +62,7 @@ func packedForward[T kernel.Float](cfg PackedAttentionConfig) op.Kernel {
 		if len(all) == 0 {
 			return nil
 		}
-		softmax.AttentionForward(pool(x), &cfg.Layout, all[cfg.From[0]:], all[cfg.From[1]:], all[cfg.From[2]:], dtype.ElemsAt[T](in, 1), dtype.Elems[T](out[0]), dtype.ElemsAt[T](out, 1))
+		softmax.AttentionForward(pool(x), &cfg.Layout, all[cfg.From[0]:], all[cfg.From[1]:], all[cfg.From[2]:], dtype.ElemsAt[T](in, 1), attended[T](x, cfg.Layout, out), dtype.ElemsAt[T](out, 1))
 		return nil
 	}
 }

@@ -22,7 +22,9 @@ func perPrecision(t op.DType, f32, f64 op.Kernel) op.Kernel {
 }
 
 // floatKernel is perPrecision for the element type of input 0.
-func floatKernel(c *op.Call, f32, f64 op.Kernel) op.Kernel { return perPrecision(c.In[0].DType, f32, f64) }
+func floatKernel(c *op.Call, f32, f64 op.Kernel) op.Kernel {
+	return perPrecision(c.In[0].DType, f32, f64)
+}
 
 // mixedPrecision is perPrecision for operators whose inputs and outputs may have different
 // floating types: all are brought to that of input 0.
