@@ -259,22 +259,13 @@ func batchNormalizationGrad() *op.Op {
 				}
 				return []op.Pattern{&gated{kernel: func(g gate) op.Kernel {
 					m := c.Config.(bnGrad).Norm
-					return perPrecision(c.In[0].DType, batchNormBackGated[float32](m, g), batchNormBackGated[float64](m, g))
+					return floatKernel(c, batchNormBackGated[float32](m, g), batchNormBackGated[float64](m, g))
 				}, dtype: c.In[0].DType}}
 			},
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			m := c.Config.(bnGrad).Norm
 			return mixedPrecision(c, batchNormBack[float32](m), batchNormBack[float64](m)), nil
-		},
-		Patterns: func(c *op.Call) []op.Pattern {
-			if channelEpilogue(c, &epilogue.Pattern{}) == nil {
-				return nil
-			}
-			return []op.Pattern{&gated{kernel: func(g gate) op.Kernel {
-				m := c.Config.(bnGrad).Norm
-				return floatKernel(c, batchNormBackGated[float32](m, g), batchNormBackGated[float64](m, g))
-			}, dtype: c.In[0].DType}}
 		},
 	}
 }
