@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
@@ -51,10 +52,10 @@ func (x *Exec) Reserve(n int64) (release func(), err error) {
 	if n < 1<<20 {
 		return func() {}, nil
 	}
-	if err := charge(n); err != nil {
+	if err := budget.Charge(n); err != nil {
 		return nil, err
 	}
-	return func() { discharge(n) }, nil
+	return func() { budget.Discharge(n) }, nil
 }
 
 // Float32 returns n uninitialised float32s.

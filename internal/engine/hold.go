@@ -5,6 +5,7 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -67,7 +68,7 @@ func hold[T any](p *T, n int64) error {
 	if already {
 		return nil
 	}
-	if err := charge(n); err != nil {
+	if err := budget.Charge(n); err != nil {
 		return err
 	}
 	held.Lock()
@@ -80,7 +81,7 @@ func hold[T any](p *T, n int64) error {
 		held.Lock()
 		delete(held.of, key)
 		held.Unlock()
-		discharge(n)
+		budget.Discharge(n)
 	}, key)
 	return nil
 }
@@ -137,7 +138,7 @@ func (t *Tally) Add(n int64) error {
 		return nil
 	}
 	more := max(t.counted-t.charged, tallyStep)
-	if err := charge(more); err != nil {
+	if err := budget.Charge(more); err != nil {
 		return err
 	}
 	t.charged += more
@@ -146,6 +147,6 @@ func (t *Tally) Add(n int64) error {
 
 // Free gives back what was charged.
 func (t *Tally) Free() {
-	discharge(t.charged)
+	budget.Discharge(t.charged)
 	*t = Tally{}
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/graft-ml/graft/internal/budget"
+)
 
 // cacheLine is the alignment, in bytes, of everything the engine allocates.
 const cacheLine = 64
@@ -17,11 +21,11 @@ type memory struct {
 
 // get returns n zeroed bytes that start on a cache line.
 func (m *memory) get(n int64) ([]byte, error) {
-	if err := charge(n); err != nil {
+	if err := budget.Charge(n); err != nil {
 		if !m.must {
 			return nil, err
 		}
-		discharge(-n)
+		budget.Discharge(-n)
 	}
 	m.charged += n
 	if m.private && n > 0 {
@@ -36,7 +40,7 @@ func (m *memory) get(n int64) ([]byte, error) {
 // put gives back what get returned.
 func (m *memory) put(b []byte) {
 	m.charged -= int64(len(b))
-	discharge(int64(len(b)))
+	budget.Discharge(int64(len(b)))
 	for i, x := range m.mapped {
 		if unsafe.SliceData(x) == unsafe.SliceData(b) {
 			m.mapped = append(m.mapped[:i], m.mapped[i+1:]...)
@@ -52,7 +56,7 @@ func (m *memory) free() {
 		unmapBytes(b)
 	}
 	m.mapped = nil
-	discharge(m.charged)
+	budget.Discharge(m.charged)
 	m.charged = 0
 }
 

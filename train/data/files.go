@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"os"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // open opens a file for reading, through gzip where its content says so,
@@ -48,8 +50,11 @@ func size(dims []int, width int) (int, error) {
 }
 
 // exactly reads n bytes and wants the stream to end there. Memory grows with
-// what arrives, not with what a header claims.
+// what arrives, not with what a header claims, and no further than the budget.
 func exactly(r io.Reader, n int) ([]byte, error) {
+	if left := budget.Left(); int64(n) > left {
+		return nil, fmt.Errorf("%d bytes of data are more than the %d bytes of memory that are left", n, left)
+	}
 	var b bytes.Buffer
 	got, err := io.Copy(&b, io.LimitReader(r, int64(n)))
 	if err != nil {

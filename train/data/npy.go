@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"gorgonia.org/tensor"
 )
 
@@ -39,6 +40,8 @@ func Arrays(path string) (map[string]*tensor.Dense, error) {
 	}
 	defer z.Close()
 	out := make(map[string]*tensor.Dense)
+	var taken int64 // all arrays together are within the budget
+	defer func() { budget.Discharge(taken) }()
 	for _, e := range z.File {
 		name, ok := strings.CutSuffix(e.Name, ".npy")
 		if !ok {
@@ -53,7 +56,11 @@ func Arrays(path string) (map[string]*tensor.Dense, error) {
 		if err != nil {
 			return nil, fmt.Errorf("data: %s: %s: %w", path, e.Name, err)
 		}
-		out[name] = t
+		n := int64(t.MemSize())
+		if err := budget.Charge(n); err != nil {
+			return nil, fmt.Errorf("data: %s: %s: %w", path, e.Name, err)
+		}
+		out[name], taken = t, taken+n
 	}
 	return out, nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"golang.org/x/text/transform"
 )
 
@@ -34,7 +35,26 @@ type Rows struct {
 	closer io.Closer
 	line   int
 	recode *recoder
+	record *bounded
 }
+
+// bounded ends a record that goes on without end: packed, it takes a thousandth of what it fills.
+type bounded struct {
+	io.Reader
+	n, most int64 // bytes since the record began, about, and of any
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.n > b.most {
+		return 0, fmt.Errorf("a record of more than %d bytes, more than the memory holds", b.most)
+	}
+	n, err := b.Reader.Read(p)
+	b.n += int64(n)
+	return n, err
+}
+
+// share is the part of the memory that is left that one record may take: its fields are copied, and read ahead.
+const share = 16
 
 // Recoded counts the bytes so far that were read as Windows-1252, as they are not UTF-8.
 func (r *Rows) Recoded() int {
@@ -95,7 +115,8 @@ func (f Format) read(path string, in io.Reader, c io.Closer, target string) (*Ro
 		return nil, fmt.Errorf("table: %s: not a table: it holds bytes that are not text", path)
 	}
 	f.sniff(string(head))
-	r := &Rows{Format: f, Path: path, csv: reader(b, f.Comma), closer: c, recode: recode}
+	record := &bounded{Reader: b, most: max(budget.Left()/share, most)}
+	r := &Rows{Format: f, Path: path, csv: reader(record, f.Comma), closer: c, recode: recode, record: record}
 	return r, r.names(sample(string(head), f.Comma), target)
 }
 
@@ -129,9 +150,9 @@ func decoded(in io.Reader) (*bufio.Reader, error) {
 
 // wide reads UTF-16, which spreadsheets write.
 func wide(b *bufio.Reader) (*bufio.Reader, error) {
-	raw, err := io.ReadAll(b)
+	raw, err := io.ReadAll(&bounded{Reader: b, most: budget.Left() / share})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("UTF-16: %w", err)
 	}
 	units := make([]uint16, len(raw)/2)
 	little := raw[0] == 0xff
@@ -195,6 +216,7 @@ func (r *Rows) Next() ([]string, int, error) {
 	if r.csv == nil {
 		return nil, 0, io.EOF
 	}
+	r.record.n = 0
 	rec, err := r.csv.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, r.line, io.EOF

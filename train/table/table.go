@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // Column is one column of a table in memory.
@@ -100,6 +102,7 @@ func (r Reader) Read(path string) (*Table, error) {
 
 // all keeps the records, each as one string and the ends of its fields, which takes little more memory than the file.
 func all(rows *Rows) (records []record, lines []int, err error) {
+	taken, most := int64(0), budget.Left()
 	for {
 		rec, line, err := rows.Next()
 		if errors.Is(err, io.EOF) {
@@ -113,6 +116,9 @@ func all(rows *Rows) (records []record, lines []int, err error) {
 		for i, s := range rec {
 			b.WriteString(s)
 			ends[i] = uint32(b.Len())
+		}
+		if taken += int64(b.Cap()+4*len(ends)) + 64; taken > most {
+			return nil, nil, fmt.Errorf("table: %s: line %d: the rows up to here take more than the %d bytes of memory that are left", rows.Path, line, most)
 		}
 		records, lines = append(records, record{b.String(), ends}), append(lines, line)
 	}

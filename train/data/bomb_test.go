@@ -1,0 +1,52 @@
+package data
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/internal/budget"
+)
+
+// TestPackedArrays: packed arrays that fill more than the budget are refused by what their headers claim, each and all together.
+func TestPackedArrays(t *testing.T) {
+	budget.Limit(4 << 20)
+	defer budget.Limit(0)
+	left := budget.Left()
+	for _, c := range []struct {
+		arrays, elements int
+		want             string
+	}{{1, 1 << 21, "a0.npy: 8388608 bytes of data are more than the 4194304 bytes"}, {9, 1 << 17, "a8.npy: 524288 bytes of data are more than the 0 bytes"}, {8, 1 << 16, ""}} {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		for i := range c.arrays {
+			w, err := z.Create(fmt.Sprintf("a%d.npy", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", c.elements)
+			fmt.Fprintf(w, "\x93NUMPY\x01\x00%c\x00%s", len(head), head)
+			if _, err := w.Write(make([]byte, 4*c.elements)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "a.npz")
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := Arrays(path)
+		if c.want == "" && (err != nil || len(all) != c.arrays) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%d arrays of %d: %d, %v, want %q", c.arrays, c.elements, len(all), err, c.want)
+		}
+		if budget.Left() != left {
+			t.Errorf("%d bytes are left of %d", budget.Left(), left)
+		}
+	}
+}
