@@ -2,6 +2,7 @@ package std
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -77,7 +78,11 @@ func dropoutDraws(c *op.Call) bool {
 func ratioOf(c *op.Call, in []*tensor.Dense) (float64, error) {
 	on := c.Train
 	if m := inputAt(in, 2); c.Has(2) && m != nil {
-		on = dtype.Slice[bool](m)[0]
+		v := dtype.Slice[bool](m)
+		if len(v) != 1 {
+			return 0, c.Mismatch(2, "one truth value", c.In[2])
+		}
+		on = v[0]
 	}
 	if !on {
 		return 0, nil
@@ -212,7 +217,7 @@ func dropoutVersions() []op.Version {
 		if err != nil {
 			return err
 		}
-		if mode != nil && dtype.Slice[bool](mode)[0] {
+		if mode != nil && slices.Contains(dtype.Slice[bool](mode), true) {
 			return errors.New("it always drops, there it does in training only")
 		}
 		if c.Ratio, err = n.Number(1); err != nil {
