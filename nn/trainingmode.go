@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 )
@@ -65,4 +66,78 @@ func (e *Edit) trainAlways() {
 			e.setIn(n, in)
 		}
 	}
+}
+
+// TrainingNodes returns the nodes, including those of subgraphs, that behave as in training wherever the graph runs: they normalize by
+// statistics of the batch, or drop elements. Files that were exported in training mode have such nodes.
+func (g *Graph) TrainingNodes() (list []*Node) {
+	for _, n := range g.nodes {
+		if n.trainsAlways() {
+			list = append(list, n)
+		}
+		for _, b := range n.bodies() {
+			list = append(list, b.Graph.TrainingNodes()...)
+		}
+	}
+	return list
+}
+
+// trainsAlways reports whether n behaves as in training wherever it runs.
+func (n *Node) trainsAlways() bool {
+	c := n.Call()
+	if c == nil || c.Op.Traits.Training == nil {
+		return false
+	}
+	if t := c.Op.Traits.Training; t.Config == nil {
+		on, known := c.Uniform(t.Input)
+		return c.Has(t.Input) && known && on != 0
+	}
+	return c.Op.State != nil && c.Op.State(c) != nil
+}
+
+// InferenceMode makes the TrainingNodes behave as in inference, and returns their number. The edit fails if an output that such a node
+// has in training alone, a running statistic, is read by another node or is an output of the graph.
+func (e *Edit) InferenceMode() (nodes int) {
+	if e.err != nil {
+		return 0
+	}
+	e.made()
+	for _, n := range slices.Clone(e.g.nodes) {
+		for _, b := range n.bodies() {
+			sub := &Edit{g: b.Graph, acts: e.acts, outer: e}
+			nodes += sub.InferenceMode()
+			e.log, e.acts = append(e.log, sub.log...), sub.acts
+			e.fail(sub.err)
+		}
+		if e.err != nil {
+			return 0
+		}
+		if !n.trainsAlways() {
+			continue
+		}
+		nodes++
+		t := n.traits().Training
+		if t.Config == nil {
+			in, asked := slices.Clone(n.in), n.in[t.Input]
+			in[t.Input] = nil
+			e.setIn(n, in)
+			e.sweep(asked)
+			continue
+		}
+		for _, v := range n.out[1:] {
+			if v != nil && (len(v.Users()) > 0 || slices.Contains(e.g.outputs, v)) {
+				e.fail(&Error{Op: n.op.Name, Node: n.Label(), Err: fmt.Errorf("its output %s, which only training has, is read", v.name)})
+				return 0
+			}
+		}
+		gone := n.out[1:]
+		e.setOut(n, n.out[:1:1])
+		for _, v := range gone {
+			if v != nil {
+				e.removeValue(v)
+			}
+		}
+		e.setConfig(n, t.Off(n.config))
+	}
+	return nodes
 }

@@ -127,7 +127,7 @@ func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string
 	if err != nil {
 		return nil, err
 	}
-	g, err := v.load(model)
+	g, err := v.loadToRun(model)
 	if err != nil {
 		return nil, err
 	}

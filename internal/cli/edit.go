@@ -18,7 +18,7 @@ type editing struct {
 	recipe, output, plan string
 	compute              string
 	opset, channels      int
-	simplify             bool
+	simplify, inference  bool
 	dryRun, asJSON       bool
 }
 
@@ -28,7 +28,7 @@ func newEdit() *cobra.Command {
 		Use:   "edit MODEL",
 		Short: "Change a model: insert, remove, replace, resize or rename layers, change the head, the batch, the operator set",
 		Long: `edit applies the steps of a recipe, a JSON file (- is standard input): all of them, or none. The flags --batch-dim, --type,
---channels and --compute are applied before the recipe, --simplify and --opset after it; no recipe is needed. An example of
+--channels and --compute are applied before the recipe, --inference, --simplify and --opset after it; no recipe is needed. An example of
 every step:
 
 ` + recipeHelp() + `
@@ -37,7 +37,8 @@ channels preserve what the model computes. If insert, replace, remove, add-edge 
 sizes, the neighbouring layers are resized; "prefer" (grow, shrink, before, after) says which. The printed plan lists all changes;
 an impossible step is refused with the reason, before anything is written.
 
-simplify removes what inference does not need: nodes with constant results, Identity, Dropout, unused nodes. opset converts
+inference makes nodes that were exported in training mode behave as in inference: BatchNormalization uses its running statistics,
+Dropout drops nothing. simplify removes what inference does not need: nodes with constant results, Identity, Dropout, unused nodes. opset converts
 the model to another version of ONNX's operator set.
 
 Layers: ` + layerHelp() + `.`,
@@ -60,6 +61,7 @@ Layers: ` + layerHelp() + `.`,
 	e.storage.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&e.recipe, "recipe", "", "recipe file; - is standard input")
+	f.BoolVar(&e.inference, "inference", false, "make nodes that were exported in training mode behave as in inference, after the recipe")
 	f.BoolVar(&e.simplify, "simplify", false, "remove nodes that inference does not need, after the recipe")
 	f.StringVar(&e.compute, "compute", "", "element type to compute in, float32 or float64: converts inputs and parameters, of a float16 model for example")
 	f.IntVar(&e.channels, "channels", 0, "number of input channels; the first layer's kernels are summed for fewer and distributed over more")
@@ -119,14 +121,17 @@ func (e editing) steps(in io.Reader) (r recipe, err error) {
 		r, err = decodeRecipe("the recipe", in)
 	case e.recipe != "":
 		r, err = readRecipe(e.recipe)
-	case !e.simplify && e.channels == 0 && e.weights == "" && e.opset == 0 && e.compute == "" && e.batch == "" && len(e.types) == 0:
-		return r, errors.New("nothing to change: give --recipe FILE, or --batch-dim, --type, --channels, --compute, --simplify, --opset, --store")
+	case !e.simplify && !e.inference && e.channels == 0 && e.weights == "" && e.opset == 0 && e.compute == "" && e.batch == "" && len(e.types) == 0:
+		return r, errors.New("nothing to change: give --recipe FILE, or --batch-dim, --type, --channels, --compute, --inference, --simplify, --opset, --store")
 	}
 	if e.compute != "" {
 		r.Steps = append([]recipeStep{{Do: "compute", Type: e.compute}}, r.Steps...)
 	}
 	if e.channels > 0 {
 		r.Steps = append([]recipeStep{{Do: "input-channels", Channels: e.channels}}, r.Steps...)
+	}
+	if e.inference {
+		r.Steps = append(r.Steps, recipeStep{Do: "inference"})
 	}
 	if e.simplify {
 		r.Steps = append(r.Steps, recipeStep{Do: "simplify"})

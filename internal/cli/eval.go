@@ -126,7 +126,7 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 	if v.changed("images", "boxes", "resize", "suppress", "first-class", "detections") {
 		return fmt.Errorf("--images, --boxes, --resize, --suppress, --first-class and --detections are for detectors, whose data are a COCO annotation file (.json), which %s is not", v.data)
 	}
-	g, err := v.load(model)
+	g, err := v.loadToRun(model)
 	if err != nil {
 		return err
 	}

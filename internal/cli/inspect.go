@@ -23,6 +23,7 @@ type report struct {
 	Outputs     []port            `json:"outputs"`
 	Meta        map[string]string `json:"meta"`
 	Unsupported []string          `json:"unsupported"`
+	Training    map[string]int    `json:"training_mode,omitempty"` // nodes that were exported in training mode, by operator
 	Summary     *nn.Summary       `json:"summary"`
 	Growth      map[string]string `json:"growth"`     // multiply-adds by each symbol, the others at size 1
 	Details     []nodeDetails     `json:"details"`    // of each node of the summary
@@ -78,7 +79,7 @@ branches inside their nodes. Repeated sequences of nodes are drawn once, as a bl
 			}
 			r := report{
 				Model: g.Name(), Header: onnxio.HeaderOf(g), Inputs: ports(g.Inputs()), Outputs: ports(g.Outputs()),
-				Meta: g.Meta(), Unsupported: onnxio.Unsupported(g), Summary: g.Summary(), Growth: growth(g),
+				Meta: g.Meta(), Unsupported: onnxio.Unsupported(g), Training: trainingNodes(g), Summary: g.Summary(), Growth: growth(g),
 			}
 			if weights {
 				if r.Parameters, err = weightTable(g); err != nil {
@@ -255,6 +256,9 @@ func (r report) print(w io.Writer, brief, all bool) error {
 		line("by "+symbol, "%s multiply-adds", s)
 	}
 	line("memory", "%s stored; values of a run %s at a time, %s in all", size(t.Stored), size(t.Peak), size(t.Bytes))
+	if what := runInTraining(r.Training); what != "" {
+		line("training", "%s as in training, in inference, too; graft edit --inference fixes it", what)
+	}
 	if len(r.Unsupported) > 0 {
 		line("unsupported", "%s", strings.Join(r.Unsupported, ", "))
 	}

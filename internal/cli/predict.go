@@ -92,7 +92,7 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 		return err
 	}
 	p.paths = paths
-	g, err := p.load(model)
+	g, err := p.loadToRun(model)
 	if err != nil {
 		return err
 	}

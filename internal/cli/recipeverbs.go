@@ -97,6 +97,10 @@ func verbs() []verb {
 			func(s recipeStep, e *nn.Edit) { annotate(e, s.Set, nn.Glob(s.Glob...)) }},
 		{"anchor", list("value"), list("set"), `"value": "features", "set": {"stage": 2}`,
 			func(s recipeStep, e *nn.Edit) { anchor(e, s) }},
+		{"inference", nil, nil, ``,
+			func(_ recipeStep, e *nn.Edit) {
+				e.Note("%d nodes converted from training mode to inference mode", e.InferenceMode())
+			}},
 		{"simplify", nil, nil, ``,
 			func(_ recipeStep, e *nn.Edit) { e.Note("%d nodes went", e.Simplify()) }},
 		{"opset", list("version"), nil, `"version": 17`,

@@ -83,7 +83,7 @@ cases (output_0.pb …) or, with --npy, as arrays.`,
 }
 
 func (r runner) run(ctx context.Context, w io.Writer, model string, rt Runtime) error {
-	g, err := r.load(model)
+	g, err := r.loadToRun(model)
 	if err != nil {
 		return err
 	}

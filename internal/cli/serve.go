@@ -131,7 +131,7 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 	if s.timeout <= 0 {
 		return nil, fmt.Errorf("--timeout %v: want a length of time, such as 30s", s.timeout)
 	}
-	g, err := s.load(model)
+	g, err := s.loadToRun(model)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -13,10 +14,13 @@ import (
 type source struct {
 	batch string
 	types []string
+
+	warnings func() io.Writer // where what is doubtful about a model is said; nil: nowhere
 }
 
 // flags adds them to a command.
 func (s *source) flags(cmd *cobra.Command) {
+	s.warnings = cmd.ErrOrStderr
 	f := cmd.Flags()
 	f.StringVar(&s.batch, "batch-dim", "", "name of the batch dimension, N for example; makes a fixed batch size symbolic")
 	f.StringArrayVar(&s.types, "type", nil, `change the type of an input, "NAME float32[N,3,224,224]"; repeatable`)

@@ -385,13 +385,18 @@ func (t *training) byHand() error {
 	return nil
 }
 
-// widen has a model in half precision compute in float32, and says so.
+// widen has a model in half precision compute in float32, and one that was exported in training mode do without, and says so.
 func (t *training) widen(g *nn.Graph) error {
-	note, err := widened(g)
-	if note != "" {
-		t.notes = append(t.notes, note)
+	for _, change := range []func(*nn.Graph) (string, error){widened, inference} {
+		note, err := change(g)
+		if err != nil {
+			return err
+		}
+		if note != "" {
+			t.notes = append(t.notes, note)
+		}
 	}
-	return err
+	return nil
 }
 
 // prepare gives the model its new head, freezes parts of it and stores what the data say.

@@ -102,6 +102,7 @@ type Traits struct {
 type TrainingMode struct {
 	Since  int                 // the operator set that introduced the setting
 	Config func(Config) Config // returns the configuration with the setting; nil: the setting is an input
+	Off    func(Config) Config // returns the configuration without the setting, for a node with its first output alone
 	Input  int                 // the input that must be true
 }
 

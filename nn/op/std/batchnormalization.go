@@ -55,11 +55,14 @@ func batchNormalization() *op.Op {
 
 func batchNormTraits() op.Traits {
 	t := normalized(trait.ChannelsFirst)
-	t.Training = &op.TrainingMode{Since: 14, Config: func(c op.Config) op.Config {
-		cfg := c.(BatchNormalizationConfig)
-		cfg.TrainingMode = true
-		return cfg
-	}}
+	says := func(training bool) func(op.Config) op.Config {
+		return func(c op.Config) op.Config {
+			cfg := c.(BatchNormalizationConfig)
+			cfg.TrainingMode = training
+			return cfg
+		}
+	}
+	t.Training = &op.TrainingMode{Since: 14, Config: says(true), Off: says(false)}
 	return t
 }
 
