@@ -45,7 +45,7 @@ func newServe() *cobra.Command {
 POST /predict takes a picture (Content-Type: image/…), a JSON object, a list of objects, or {"samples":[…]}; keys are the names
 of columns or inputs. The answer and the preprocessing are those of predict --json. POST /v2/models/NAME/infer, GET
 /v2/models/NAME, /v2/health/live and /v2/health/ready are the open inference protocol, version 2 (KServe), on the inputs of the
-file. GET /metrics has counters for Prometheus. Requests that arrive within --wait run as one batch.`,
+file. POST /predict?png answers masks and pictures as PNG files in base64. GET /metrics has counters for Prometheus. Requests that arrive within --wait run as one batch.`,
 		Example: `  graft serve flowers.onnx --listen localhost:8080
   curl --data-binary @rose.jpg -H 'Content-Type: image/jpeg' localhost:8080/predict
   curl -d '{"area":120,"city":"Rome"}' localhost:8080/predict`,
@@ -106,6 +106,7 @@ type endpoint struct {
 	service
 	name       string
 	a          *answerer
+	drawn      *answerer // of a model whose output is a mask or picture: draws it; nil for others
 	b          *batcher
 	prep       train.Preparation // of pictures
 	unprepared error             // why there is no such preparation
@@ -147,6 +148,8 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 		return nil, err
 	}
 	if h.a.drawn() {
+		drawn := *h.a
+		h.drawn = &drawn
 		h.a.kind = "arrays"
 	}
 	if takesPictures(g) {

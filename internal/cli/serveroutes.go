@@ -75,9 +75,19 @@ func refuse(w http.ResponseWriter, code int, why string) {
 // predict answers for a picture or for objects.
 func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
+	asPNG := r.URL.Query().Has("png")
+	if err == nil && asPNG && h.drawn == nil {
+		err = errors.New("png: the model's output is not a mask or a picture")
+	}
 	if err != nil {
 		reply(w, nil, err)
 		return
+	}
+	fields := func(x answer) (map[string]any, error) {
+		if asPNG {
+			return h.drawn.png(x)
+		}
+		return x.fields(h.top), nil
 	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "image/") {
 		list, err := h.picture(r.Context(), body)
@@ -85,7 +95,8 @@ func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 			reply(w, nil, err)
 			return
 		}
-		reply(w, list[0].fields(h.top), nil)
+		one, err := fields(list[0])
+		reply(w, one, err)
 		return
 	}
 	rows, many, err := samplesIn(body)
@@ -100,7 +111,10 @@ func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 	}
 	all := make([]map[string]any, len(list))
 	for i, x := range list {
-		all[i] = x.fields(h.top)
+		if all[i], err = fields(x); err != nil {
+			reply(w, nil, err)
+			return
+		}
 	}
 	if !many && len(all) == 1 {
 		reply(w, all[0], nil)
