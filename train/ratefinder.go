@@ -146,6 +146,9 @@ func (c *RateCurve) suggest() {
 	steep, at := 0.0, low
 	const span = 3 // steps that a slope is measured over
 	for i := span; i <= low; i++ {
+		if low >= len(first) && c.Loss[i] >= slices.Min(first) {
+			continue // at such rates differences between the batches are larger
+		}
 		if fall := c.Loss[i-span] - c.Loss[i]; fall > steep {
 			steep, at = fall, i-span/2
 		}

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/table"
 	"github.com/spf13/cobra"
 )
 
@@ -46,6 +49,7 @@ of the data are not the model's, it gets a new classifier first, as in train. -o
 	r.source.flags(cmd)
 	r.dataset.flags(cmd)
 	r.divideFlags(cmd)
+	r.targetFlags(cmd)
 	r.runtime.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&r.optimizer, "optimizer", "adamw", words(rules))
@@ -69,9 +73,6 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 		if err := checkEnding("-o", r.picture, ".png"); err != nil {
 			return err
 		}
-	}
-	if r.columnar() {
-		return fmt.Errorf("--data %s: rates are found for pictures and arrays, not for tables", r.data)
 	}
 	rule, err := choose("optimizer", r.optimizer, rules)
 	if err != nil {
@@ -97,15 +98,8 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 	if err := freeBatch(g, r.finder.Config.Batch); err != nil {
 		return err
 	}
-	fit, _, err := r.divided(ctx, g)
+	g, fit, err := r.samples(ctx, g, model)
 	if err != nil {
-		return err
-	}
-	r.tellNotes()
-	if err := r.prepare(g, fit); err != nil {
-		return err
-	}
-	if err := r.tagging(g); err != nil {
 		return err
 	}
 	c := &r.finder.Config
@@ -127,4 +121,51 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 	}
 	_, err = fmt.Fprintf(w, "%ssuggested rate: %.2g\n", r.preparation(), curve.Suggestion)
 	return err
+}
+
+// samples opens what to train on. It returns the graph to train, too, which for tables is the part after the preparation of the columns.
+func (r *rateFinding) samples(ctx context.Context, g *nn.Graph, model string) (*nn.Graph, data.Set[data.Sample], error) {
+	if r.columnar() {
+		several, err := r.severalAnswers(model)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !several {
+			return r.tableSamples(ctx, g)
+		}
+	}
+	fit, _, err := r.divided(ctx, g)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.tellNotes()
+	if err := r.prepare(g, fit); err != nil {
+		return nil, nil, err
+	}
+	return g, fit, r.tagging(g)
+}
+
+// tableSamples prepares a table and the model for it as train does.
+func (r *rateFinding) tableSamples(ctx context.Context, g *nn.Graph) (*nn.Graph, data.Set[data.Sample], error) {
+	if err := r.noTexts(g); err != nil {
+		return nil, nil, err
+	}
+	p, err := r.readTable(g)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.adapt(ctx, p); err != nil {
+		return nil, nil, err
+	}
+	if err := r.prepareTable(p); err != nil {
+		return nil, nil, err
+	}
+	r.notes = append(r.notes, p.lines...)
+	r.tellNotes()
+	trunk, err := table.Cut(p.graph, p.schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	fit, err := trunk.Samples(ctx, p.table, p.fit)
+	return trunk.Rest, fit, err
 }

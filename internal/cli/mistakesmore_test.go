@@ -19,7 +19,7 @@ func TestOtherMistakes(t *testing.T) {
 		{"lr-find cnn.onnx", "", "missing --data, the samples to read"},
 		{"lr-find cnn.onnx --data missing/", "", "no such file or folder: "},
 		{"lr-find text.onnx --data letters/", "", "text.onnx: not an ONNX model"},
-		{"lr-find two.onnx --data rare.csv", "", "rates are found for pictures and arrays, not for tables"},
+		{"lr-find two.onnx --data rare.csv --target none", "", `no column "none"; it has `},
 		{"lr-find cnn.onnx --data letters/ --steps 3", "", "--steps 3: want 4 or more"},
 		{"lr-find cnn.onnx --data letters/ --min 0", "", "--min 0: want a rate above 0"},
 		{"lr-find cnn.onnx --data letters/ --min 1 --max 0.1", "", "--max 0.1: want a rate above that of --min, 1"},

@@ -17,10 +17,15 @@ import (
 
 // tableFlags adds those that say which column is the target, and how a table is prepared.
 func (t *training) tableFlags(cmd *cobra.Command) {
+	t.targetFlags(cmd)
+	cmd.Flags().StringVar(&t.fresh, "new", "", "create a network instead of reading MODEL: tabular")
+}
+
+// targetFlags adds those of them that apply to a given model.
+func (t *training) targetFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&t.target, "target", "", "target column of a table, by name or number (from 0); default: the last")
 	f.StringVar(&t.scale, "scale", "", "scaling of a table's numbers: standard, quantile or none; default: standard, or none for a model trained on such numbers")
-	f.StringVar(&t.fresh, "new", "", "create a network instead of reading MODEL: tabular")
 }
 
 // begin trains a network that is made for the data.
