@@ -91,7 +91,11 @@ func (t *sheet) add(s *sampleSource, i int, x answer) error {
 				names, values = append(names, "…"), append(values, "…")
 				break
 			}
-			names, values = append(names, name), append(values, raw[k])
+			value := raw[k]
+			if t.short {
+				value = shortened(value)
+			}
+			names, values = append(names, name), append(values, value)
 		}
 	}
 	switch {
@@ -178,3 +182,12 @@ func (t *sheet) end() error {
 }
 
 func share(p float64) string { return strconv.FormatFloat(p, 'f', 4, 64) }
+
+// shortened is a text as one column of a table for people: the first 48 characters, on one line.
+func shortened(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if list := []rune(s); len(list) > 48 {
+		return string(list[:47]) + "…"
+	}
+	return s
+}

@@ -91,3 +91,17 @@ func TestTextMeasured(t *testing.T) {
 		t.Error(out, err)
 	}
 }
+
+// Long texts do not widen the table that predict prints; its CSV has them whole.
+func TestShortened(t *testing.T) {
+	for in, want := range map[string]string{
+		"a  b\n c":              "a b c",
+		strings.Repeat("é", 48): strings.Repeat("é", 48),
+		strings.Repeat("é", 49): strings.Repeat("é", 47) + "…",
+		"":                      "",
+	} {
+		if got := shortened(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
