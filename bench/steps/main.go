@@ -7,6 +7,11 @@
 // Batches have 3 and 5 samples by turns, sizes that no export saw. "loss" and "weights" are the largest differences of the
 // two runs, relative to values above 1; beside each stands what float32 allows: the difference of two runs of the trainer
 // whose weights begin one rounding apart. Milliseconds are of the fastest of several steps with four samples.
+//
+//	go run ./bench/steps -ort $HOME/.cache/graft/ort -turns 30 NETS/*.onnx
+//
+// prints times that can be compared: three processes that stay, one step of each after the other, so many times; medians, and the first and
+// third quartile. All take the same step: forward, loss, backward, the norm of the gradients clipped, SGD with momentum.
 package main
 
 import (
@@ -24,6 +29,8 @@ import (
 type options struct {
 	ort, torch, level string
 	steps, repeats    int
+	turns             int
+	python            string
 	threads           int
 	rate              float64
 }
@@ -37,7 +44,15 @@ func main() {
 	flag.IntVar(&o.repeats, "repeats", 8, "steps that are timed")
 	flag.IntVar(&o.threads, "threads", 2, "threads of ONNX Runtime")
 	flag.Float64Var(&o.rate, "lr", 1e-3, "learning rate of SGD with momentum 0.9 and a clipped norm")
+	flag.IntVar(&o.turns, "turns", 0, "print times alone: of so many steps of graft, ONNX Runtime and PyTorch by turns")
+	flag.StringVar(&o.python, "python", "/usr/bin/python3", "Python with torch and torchvision, for -turns")
 	flag.Parse()
+	if o.turns > 0 {
+		if err := printTurns(context.Background(), o, flag.Args()); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	torch := map[string]float64{}
 	if o.torch != "" {
 		b, err := os.ReadFile(o.torch)

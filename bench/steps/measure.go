@@ -49,22 +49,32 @@ type run struct {
 	weights [][]float64 // by parameter
 }
 
-// measure exports the step of a model and trains by it.
-func measure(ctx context.Context, file string, o options) (result, error) {
-	var r result
+// prepare exports the step of a model that cross-entropy, or else the mean squared error, trains.
+func prepare(file string, o options) (*nn.Graph, step.Exporter, *step.Model, error) {
+	var x step.Exporter
 	g, err := onnxio.Load(file)
 	if err != nil {
-		return r, err
+		return nil, x, nil, err
 	}
 	_ = g.Edit(func(e *nn.Edit) { e.FreeBatch("N") }) // a batch that cannot be freed stays
-	x := step.Exporter{Config: train.Config{Rule: optim.SGD{LR: o.rate, Momentum: 0.9}, ClipNorm: 1, Seed: 5, Log: train.Quiet, Whole: true}}
+	x.Config = train.Config{Rule: optim.SGD{LR: o.rate, Momentum: 0.9}, ClipNorm: 1, Seed: 5, Log: train.Quiet, Whole: true}
 	s, err := x.Export(g)
 	if err != nil || g.Outputs()[0].Type().Shape[1].Size == 1 {
 		x.Config.Loss = train.MSE{}
 		var other error
 		if s, other = x.Export(g); other != nil {
-			return r, fmt.Errorf("%w; %w", err, other)
+			return nil, x, nil, fmt.Errorf("%w; %w", err, other)
 		}
+	}
+	return g, x, s, nil
+}
+
+// measure exports the step of a model and trains by it.
+func measure(ctx context.Context, file string, o options) (result, error) {
+	var r result
+	g, x, s, err := prepare(file, o)
+	if err != nil {
+		return r, err
 	}
 	r.nodes = s.Nodes()
 	for p := range g.Params() {
@@ -180,6 +190,15 @@ type fed struct {
 	Data  []byte `json:"data"`
 }
 
+// feeds are the inputs of a step for a batch.
+func feeds(s *step.Model, b data.Sample) []fed {
+	var list []fed
+	for i, d := range append(append(b.X[:0:0], b.X...), b.Y...) {
+		list = append(list, fed{s.Batch[i], dtype.Of(d.Dtype()).String(), append([]int{}, d.Shape()...), dtype.Bytes(d)})
+	}
+	return list
+}
+
 // exported is the run of the step in ONNX Runtime.
 func exported(s *step.Model, seed uint64, names []string, like run, batches []data.Sample, last data.Sample, o options) (run, float64, error) {
 	var r run
@@ -195,13 +214,6 @@ func exported(s *step.Model, seed uint64, names []string, like run, batches []da
 	if err := onnxio.Save(at("start.onnx"), s.Start); err != nil {
 		return r, 0, err
 	}
-	feeds := func(b data.Sample) []fed {
-		var list []fed
-		for i, d := range append(append(b.X[:0:0], b.X...), b.Y...) {
-			list = append(list, fed{s.Batch[i], dtype.Of(d.Dtype()).String(), append([]int{}, d.Shape()...), dtype.Bytes(d)})
-		}
-		return list
-	}
 	variable := map[string]bool{}
 	for _, v := range s.Variables {
 		variable[v.Name] = true
@@ -214,11 +226,11 @@ func exported(s *step.Model, seed uint64, names []string, like run, batches []da
 	}
 	var all [][]fed
 	for _, b := range batches {
-		all = append(all, feeds(b))
+		all = append(all, feeds(s, b))
 	}
 	job, err := json.Marshal(map[string]any{
 		"start": at("start.onnx"), "step": at("step.onnx"), "variables": at("variables"), "answer": at("answer.json"), "threads": o.threads,
-		"level": o.level, "seeded": s.Seeded, "seed": seed, "batches": all, "timed": feeds(last), "repeats": o.repeats, "names": known,
+		"level": o.level, "seeded": s.Seeded, "seed": seed, "batches": all, "timed": feeds(s, last), "repeats": o.repeats, "names": known,
 	})
 	if err == nil {
 		err = os.WriteFile(at("job.json"), job, 0o600)

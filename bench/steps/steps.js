@@ -1,7 +1,8 @@
 // Trains by an exported step in ONNX Runtime.
 //   node steps.js FOLDER JOB.json    FOLDER/node_modules holds onnxruntime-node
 // The job names the files of the step and of the first values, the batches of the run and one to time. Losses, the final
-// variables and the milliseconds of the fastest step go to the files that it names.
+// variables and the milliseconds of the fastest step go to the files that it names. A job that serves does a step for each line of the
+// standard input and answers with its milliseconds.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -32,6 +33,17 @@ async function main() {
     for (const name in out) if (name.endsWith('.next')) state[name.slice(0, -5)] = out[name];
     return out.loss.data[0];
   };
+  if (job.serve) {
+    const feeds = tensors(job.timed);
+    let i = 0;
+    console.log('ready');
+    for await (const _ of require('readline').createInterface({ input: process.stdin })) {
+      const begin = process.hrtime.bigint();
+      await one(i++, feeds);
+      console.log(Number(process.hrtime.bigint() - begin) / 1e6);
+    }
+    return;
+  }
   const losses = [];
   for (const [i, batch] of job.batches.entries()) losses.push(Number(await one(i, tensors(batch))));
   const out = fs.openSync(job.variables, 'w');
