@@ -62,3 +62,20 @@ func adadelta[F float](r Adadelta, weight, grad *tensor.Dense, s []Slot) {
 		w[i] = x - lr*step
 	}
 }
+
+// Formula implements [Formula].
+func (r Adadelta) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
+	r, err := r.resolve()
+	if err != nil {
+		return nil, nil, err
+	}
+	eps := b.Number(r.Eps)
+	d := decayed(b, grad, w, r.WeightDecay)
+	square := moment(b, r.Rho, s[0], b.Mul(d, d))
+	by := b.Mul(b.Div(b.Sqrt(b.Add(s[1], eps)), b.Sqrt(b.Add(square, eps))), d)
+	moved := moment(b, r.Rho, s[1], b.Mul(by, by))
+	return b.Sub(w, b.Mul(b.Mul(rate, b.Number(r.LR)), by)), []Term{square, moved}, nil
+}

@@ -68,3 +68,20 @@ func adamax[F float](r Adamax, weight, grad *tensor.Dense, s []Slot) {
 		w[i] = x - lr*m[i]/most[i]
 	}
 }
+
+// Formula implements [Formula].
+func (r Adamax) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, []Term, error) {
+	if b == nil {
+		return nil, nil, errNoBuilder
+	}
+	r, err := r.resolve()
+	if err != nil {
+		return nil, nil, err
+	}
+	d := decayed(b, grad, w, r.WeightDecay)
+	m := moment(b, r.Beta1, s[0], d)
+	size := b.Add(b.Max(d, b.Sub(b.Number(0), d)), b.Number(r.Eps))
+	most := b.Max(b.Mul(b.Number(r.Beta2), s[1]), size)
+	lr := b.Div(b.Mul(rate, b.Number(r.LR)), corrected(b, r.Beta1, b.Add(step, b.Number(1))))
+	return b.Sub(w, b.Div(b.Mul(lr, m), most)), []Term{m, most}, nil
+}

@@ -199,6 +199,7 @@ var rules = map[string]optim.Rule{
 	"adamw": optim.AdamW{LR: 0.01}, "amsgrad": optim.Adam{LR: 0.01, AMSGrad: true}, "nadam": optim.NAdam{}, "radam": optim.RAdam{LR: 0.01},
 	"lamb": optim.LAMB{LR: 0.01}, "lion": optim.Lion{LR: 0.001}, "adagrad": optim.Adagrad{LRDecay: 0.1, Initial: 0.1},
 	"rmsprop": optim.RMSprop{LR: 0.001}, "centered": optim.RMSprop{LR: 0.001, Momentum: 0.9, Centered: true}, "adafactor": optim.Adafactor{},
+	"adadelta": optim.Adadelta{LR: 0.5, WeightDecay: 0.01}, "adamax": optim.Adamax{LR: 0.01, WeightDecay: 0.01},
 	"chain": optim.Chain{optim.ClipValue{Limit: 0.01}, optim.Decay{L1: 0.01, L2: 0.1}, optim.SGD{LR: 0.1}},
 }
 
@@ -261,6 +262,26 @@ func TestLosses(t *testing.T) {
 }
 
 // TestFrozen: what is frozen is no variable, and statistics that are frozen stay.
+// TestRulesTogether: every rule, with batches that make one update together, a clipped norm and a frozen convolution.
+func TestRulesTogether(t *testing.T) {
+	each(t, func(t *testing.T, run runner) {
+		for name, rule := range rules {
+			t.Run(name, func(t *testing.T) {
+				g := model(t, "float32[N,2,6,6]", layers.Conv{Out: 3, Kernel: []int{3}}, layers.BatchNorm{}, layers.ReLU{}, layers.Conv{Out: 4, Kernel: []int{2}}, layers.Tanh{},
+					layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 3})
+				if err := g.Edit(func(e *nn.Edit) { e.Freeze(nn.Glob("conv1")) }); err != nil {
+					t.Fatal(err)
+				}
+				x := step.Exporter{Config: train.Config{Rule: rule, ClipNorm: 0.05, Accumulate: 2}}
+				follow(t, g, x, batches(8, func(r *rand.Rand) data.Sample {
+					n := 3 + r.IntN(5)
+					return data.Sample{X: []*tensor.Dense{normal(r, n, 2, 6, 6)}, Y: []*tensor.Dense{classes(r, n, 3)}}
+				}), run, 2e-5)
+			})
+		}
+	})
+}
+
 func TestFrozen(t *testing.T) {
 	g := model(t, "float32[N,6]", layers.Linear{Out: 8}, layers.BatchNorm{}, layers.ReLU{}, layers.Linear{Out: 3})
 	if err := g.Edit(func(e *nn.Edit) { e.Freeze(nn.Glob("linear1")); e.Freeze(nn.Glob("batchnorm1")) }); err != nil {
