@@ -83,6 +83,13 @@ func TestStored(t *testing.T) {
 		"adagrad":     {train.Config{Rule: optim.Adagrad{LRDecay: 0.1, Initial: 0.1}}, plain, "Adagrad", 2e-5},
 		"groups":      {train.Config{Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Groups: []train.ParamGroup{{Rank: 1, Rate: 0.5}}}, plain, "Momentum", 2e-5},
 		"accumulated": {train.Config{Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Accumulate: 2}, plain, "Gradient", 2e-5},
+		"adadelta":    {train.Config{Rule: optim.Adadelta{LR: 0.5}, ClipNorm: 1, Accumulate: 2}, plain, "Gradient", 2e-5},
+		"adafactor":   {train.Config{Rule: optim.Adafactor{}, ClipNorm: 1}, plain, "Gradient", 2e-5},
+		"adamax":      {train.Config{Rule: optim.Adamax{LR: 0.01}, ClipNorm: 1}, plain, "Gradient", 2e-5},
+		"lion":        {train.Config{Rule: optim.Lion{LR: 0.001}, Accumulate: 3}, plain, "Gradient", 2e-5},
+		"nadam":       {train.Config{Rule: optim.NAdam{}}, plain, "Gradient", 2e-5},
+		"radam":       {train.Config{Rule: optim.RAdam{LR: 0.01}, Accumulate: 2}, plain, "Gradient", 2e-5},
+		"rmsprop":     {train.Config{Rule: optim.RMSprop{LR: 0.001, Momentum: 0.9, Centered: true}, ClipNorm: 1}, plain, "Gradient", 2e-5},
 		"lamb":        {train.Config{Rule: optim.LAMB{LR: 0.01}}, plain, "Gradient", 2e-5},
 		"norm":        {train.Config{Rule: optim.SGD{LR: 0.05, Momentum: 0.9}}, []nn.Layer{layers.Linear{Out: 8}, layers.BatchNorm{}, layers.Tanh{}, layers.Dropout{P: 0.3}, layers.Linear{Out: 3}}, "BitShift", 1e-4},
 	} {
