@@ -307,7 +307,11 @@ func (s *speller) spell(e *nn.Edit) *layer {
 	if t := s.last.Out(0).Type(); !s.plain(t) {
 		out = s.reshaped(e, out, t)
 	}
+	name := s.last.Name()
 	e.Replace(s.last, nn.Func(func(*nn.Edit, ...*nn.Value) []*nn.Value { return []*nn.Value{out} }))
+	if name != "" && s.path == "" && s.output.name != "" {
+		e.RenameNode(y.Producer(), e.New(name))
+	}
 	l := &layer{Layer: s.layer, kind: "attention", in: in, out: []*nn.Value{y}, weights: s.weights, nodes: []*nn.Node{y.Producer()}}
 	return l
 }
