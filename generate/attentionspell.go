@@ -227,7 +227,7 @@ func (s *speller) causal(m *mask) bool {
 		}
 		x, _ = got[m.value.Name()].(*tensor.Dense)
 	}
-	hidden := func(i int) bool { return false }
+	var hidden func(i int) bool
 	if m.where || m.not {
 		list, ok := x.Data().([]bool)
 		if !ok {
