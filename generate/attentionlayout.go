@@ -30,27 +30,38 @@ const (
 	rowsBatch       // of all elements of the batch, then the next of each
 )
 
-// layoutOf finds the layout of an attention; nil where rows or channels are mixed otherwise.
-func (r *reader) layoutOf(a *attention, feed nn.Feed) *layout {
-	l := &layout{dims: map[*nn.Value][]int{}}
-	want := []*nn.Value{a.scores, a.weights.v, a.mixed.v, a.joined, a.q.v, a.k.v, a.v.v, a.q.rows, a.k.rows, a.v.rows, a.last.Out(0)}
-	for _, m := range a.masks {
-		want = append(want, m.value, m.at)
-	}
-	for _, v := range want {
-		x := r.tensor(v)
-		if x == nil {
-			got, err := r.g.Eval(r.ctx, feed, v.Name())
-			if err != nil {
-				return nil
+// shapes are those, on inputs, of the values that attentions are made of.
+func (r *reader) shapes(list []*attention, feed nn.Feed) (map[*nn.Value][]int, error) {
+	dims := map[*nn.Value][]int{}
+	var want []string
+	for _, a := range list {
+		values := []*nn.Value{a.scores, a.weights.v, a.mixed.v, a.joined, a.q.v, a.k.v, a.v.v, a.q.rows, a.k.rows, a.v.rows, a.last.Out(0)}
+		for _, m := range a.masks {
+			values = append(values, m.value, m.at)
+		}
+		for _, v := range values {
+			if x := r.tensor(v); x != nil {
+				dims[v] = slices.Clone([]int(x.Shape()))
+			} else if dims[v] == nil {
+				dims[v], want = []int{}, append(want, v.Name())
 			}
-			x, _ = got[v.Name()].(*tensor.Dense)
 		}
-		if x == nil {
-			return nil
-		}
-		l.dims[v] = slices.Clone([]int(x.Shape()))
 	}
+	got, err := r.g.Eval(r.ctx, feed, want...)
+	if err != nil {
+		return nil, err
+	}
+	for v := range dims {
+		if x, ok := got[v.Name()].(*tensor.Dense); ok {
+			dims[v] = slices.Clone([]int(x.Shape()))
+		}
+	}
+	return dims, nil
+}
+
+// layoutOf finds the layout of an attention; nil where rows or channels are mixed otherwise.
+func (r *reader) layoutOf(a *attention, feed nn.Feed, dims map[*nn.Value][]int) *layout {
+	l := &layout{dims: dims}
 	numbers := nn.Feed{}
 	for name, x := range feed {
 		numbers[name] = x
