@@ -98,7 +98,7 @@ func (a *Assembler) Node(s NodeSpec) { a.specs = append(a.specs, s) }
 // Type declares the type of a value that a node computes.
 func (a *Assembler) Type(name string, t op.Type, origin any) {
 	a.made()
-	if v := a.g.values[name]; v != nil && v.producer != nil {
+	if v := a.g.values[name]; v.Producer() != nil {
 		v.typ, v.origin = t, origin
 	}
 }

@@ -184,9 +184,7 @@ func (b *Body) Run(r op.BodyRun, in []dtype.Value) (out, next []dtype.Value, err
 	}
 	next = make([]dtype.Value, len(formal))
 	for i, v := range formal {
-		if d := res.next[v]; d != nil {
-			next[i] = d
-		}
+		next[i] = res.next[v]
 	}
 	return res.values, next, nil
 }

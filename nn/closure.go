@@ -153,8 +153,8 @@ func (t *tracer) body(name string, list []*closure, outer []*Value) *Body {
 	out := make([]*Value, len(list[0].out))
 	for i := range out {
 		v := s.value(closureNodes(list, func(c *closure) *gorgonia.Node { return c.out[i] }))
-		if e.err == nil && (v.producer == nil || slices.Contains(out, v)) { // files want an output of its own
-			v = e.Node(op.Plain("Identity"), v).Out(0)
+		if v.Producer() == nil || slices.Contains(out, v) { // files want an output of its own
+			v = do(e, op.Plain("Identity"), v)
 		}
 		out[i] = v
 	}
@@ -215,7 +215,7 @@ func (s *Site) retraced(calls []*op.Call, captured []*Value) op.Config {
 		list := make([]*closure, len(calls))
 		for k, c := range calls {
 			x, _ := reflect.ValueOf(c.Config).Field(i).Interface().(*Body)
-			if x == nil || x.made == nil || len(x.made.formal) != len(b.made.formal) || len(x.made.captured) != len(own) || len(x.made.out) != len(b.made.out) {
+			if x.made == nil || len(x.made.captured) != len(own) || len(x.made.out) != len(b.made.out) {
 				s.Failf("what a subgraph computes depends on a symbol")
 				return calls[0].Config
 			}

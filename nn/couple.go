@@ -99,7 +99,7 @@ func (g *Graph) standIn() *walker {
 
 func (g *Graph) open() bool {
 	for _, v := range g.inputs {
-		if v.typ.Unranked || !v.typ.Static() {
+		if !v.typ.Static() {
 			return true
 		}
 	}

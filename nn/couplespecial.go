@@ -186,10 +186,7 @@ func (a *analysis) freeAxes(n *Node, i int) {
 // lengthOf finds the value and the axis whose length is element at of an integer vector: a node that reads lengths gave it, and
 // nothing was done with it but picking and putting together. nil: it is another number.
 func (a *analysis) lengthOf(v *Value, at int) (of *Value, axis int) {
-	if v == nil || v.producer == nil || v.producer.op == nil {
-		return nil, 0
-	}
-	n := v.producer
+	n := v.Producer()
 	switch t := n.traits(); {
 	case t.Lengths != nil:
 		for x := range a.rank[n.In(0)] {
@@ -204,15 +201,23 @@ func (a *analysis) lengthOf(v *Value, at int) (of *Value, axis int) {
 			return a.lengthOf(n.In(0), list[at])
 		}
 	case t.Concat != nil:
-		for _, x := range n.in {
-			if len(x.typ.Shape) != 1 || !x.typ.Shape[0].Known() {
-				return nil, 0
-			}
-			if at < x.typ.Shape[0].Size {
-				return a.lengthOf(x, at)
-			}
-			at -= x.typ.Shape[0].Size
+		return a.lengthOf(partAt(n, at))
+	}
+	return nil, 0
+}
+
+// partAt is the input of a Concat of vectors that element at of the result comes from, and which of its elements it is; nil where
+// lengths are not known.
+func partAt(n *Node, at int) (*Value, int) {
+	for _, x := range n.in {
+		if !x.typ.Static() {
+			break
 		}
+		length := x.typ.Elements()
+		if at < length {
+			return x, at
+		}
+		at -= length
 	}
 	return nil, 0
 }
@@ -225,24 +230,13 @@ func settable(v *Value, at int) bool {
 		return false
 	case v.param != nil || v.known.Value != nil:
 		return true
-	case v.producer == nil:
-		return false
 	}
 	n := v.producer
 	switch t := n.traits(); {
 	case t.Moves == trait.MovedInOrder:
 		return settable(n.In(0), at)
 	case t.Concat != nil:
-		for _, x := range n.in {
-			s := x.typ.Shape
-			if len(s) != 1 || !s[0].Known() {
-				return false
-			}
-			if at < s[0].Size {
-				return settable(x, at)
-			}
-			at -= s[0].Size
-		}
+		return settable(partAt(n, at))
 	}
 	return false
 }

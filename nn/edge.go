@@ -10,7 +10,7 @@ import (
 
 // joiner reports whether a node joins computed values.
 func (n *Node) joiner() bool {
-	if n.op == nil || !n.op.Traits.Joins || len(n.in) < 2 {
+	if !n.traits().Joins || len(n.in) < 2 {
 		return false
 	}
 	for _, v := range n.in {
@@ -23,7 +23,7 @@ func (n *Node) joiner() bool {
 
 // joinAxis is the axis along which a node puts its inputs one after the other.
 func (n *Node) joinAxis() (axis int, ok bool) {
-	if n.op == nil || n.op.Traits.Concat == nil {
+	if n.traits().Concat == nil {
 		return 0, false
 	}
 	axis, err := n.op.Traits.Concat(n.Call())

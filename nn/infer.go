@@ -30,7 +30,7 @@ func (g *Graph) infer() error {
 	w, err := lowering{g: g, mode: walkInfer, bound: bound}.lower()
 	var news []inferred
 	for v, b := range w.env {
-		if v.graph != g || v.input {
+		if v.graph != g {
 			continue
 		}
 		x := inferred{v, v.typ, b.known}

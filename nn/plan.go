@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -123,7 +124,7 @@ func inverse(log []action, version int) []action {
 			c.Kind = k
 		}
 		c.Undoes = version
-		c.Name, c.Old = first(c.Old, c.Name), c.Name
+		c.Name, c.Old = cmp.Or(c.Old, c.Name), c.Name
 		if c.Kind == ParamCut {
 			c.Keep, c.Size, c.Like, c.Scale = backwards(c.Keep, c.Size), len(c.Keep), nil, unscaled(c)
 		}
@@ -158,13 +159,6 @@ func unscaled(c Change) []float64 {
 		}
 	}
 	return s
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // Steps returns the changes, one sentence each.

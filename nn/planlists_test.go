@@ -44,9 +44,6 @@ func TestIndexLists(t *testing.T) {
 	if unscaled(Change{Keep: []int{0}, Size: 1}) != nil {
 		t.Error("factors where nothing was scaled")
 	}
-	if first("a", "b") != "a" || first("", "b") != "b" {
-		t.Error("the first of two names")
-	}
 }
 
 // TestStretch: copies stand behind each run of an atom's indices.

@@ -181,7 +181,7 @@ func (n *Node) trains(i int, s op.Slot) bool {
 
 // isRepeated reports whether the value is a parameter that was repeated.
 func (v *Value) isRepeated() bool {
-	for v != nil && v.producer != nil && v.producer.traits().Moves != trait.NotMoved {
+	for v.Producer().traits().Moves != trait.NotMoved {
 		if v.producer.traits().Moves == trait.MovedOften {
 			return true
 		}
@@ -192,10 +192,10 @@ func (v *Value) isRepeated() bool {
 
 // fromParams reports whether the value is a floating-point parameter, perhaps moved.
 func (v *Value) fromParams() bool {
-	for v != nil && v.producer != nil && v.producer.traits().Moves != trait.NotMoved {
+	for v.Producer().traits().Moves != trait.NotMoved {
 		v = v.producer.In(0)
 	}
-	return v != nil && v.param != nil && v.typ.DType.IsFloat()
+	return v.Param() != nil && v.typ.DType.IsFloat()
 }
 
 // dataMemo remembers which values carry data, see carriesData, and how parameters are used. What an edit adds leaves the

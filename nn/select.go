@@ -166,8 +166,8 @@ func (g *Graph) Node(name string) (*Node, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		if v := g.values[name]; v != nil && v.producer != nil {
-			return v.producer, nil
+		if n := g.values[name].Producer(); n != nil {
+			return n, nil
 		}
 		return nil, &Error{Kind: ErrNotFound, Err: fmt.Errorf("no node is named %q%s", name, similar(name, names))}
 	}

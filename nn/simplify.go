@@ -110,9 +110,9 @@ func (n *Node) constants(learned map[*Value]bool) ([]*tensor.Dense, bool) {
 // keepsAll reports whether the output of a node is its first input, to the bit, where no training is.
 func (n *Node) keepsAll() bool {
 	c := n.Call()
-	if c == nil || c.Op.Traits.Keeps == nil || len(n.out) == 0 || slices.ContainsFunc(n.out[1:], func(v *Value) bool { return v != nil && len(v.users) > 0 }) {
+	if c == nil || c.Op.Traits.Keeps == nil || slices.ContainsFunc(n.out[1:], func(v *Value) bool { return v != nil && len(v.users) > 0 }) {
 		return false
 	}
 	in, out := n.In(0), n.Out(0)
-	return in != nil && in.typ.String() == out.typ.String() && c.Op.Traits.Keeps(c, trait.Anywhere()) && (c.Op.Traits.Draws == nil || !c.Op.Traits.Draws(c))
+	return in.Type().String() == out.Type().String() && c.Op.Traits.Keeps(c, trait.Anywhere()) && (c.Op.Traits.Draws == nil || !c.Op.Traits.Draws(c))
 }
