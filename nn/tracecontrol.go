@@ -41,11 +41,6 @@ func (s *Site) reversed(b std.BodyGradient, calls []*op.Call, in []gorgonia.Node
 			return refuse("its subgraph updates running statistics: freeze them")
 		}
 	}
-	for i := b.First; i < b.FirstIn+b.States; i++ { // none of an If; what is scanned are tensors
-		if t := c.In[i]; t.Present() && (t.Kind != op.Tensor || t.Unranked) {
-			return refuse("it carries sequences or optional values")
-		}
-	}
 	for i := range in[0] {
 		k := s.kid(in, i)
 		if k == nil {
