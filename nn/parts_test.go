@@ -139,3 +139,40 @@ func TestSimplifyEmpty(t *testing.T) {
 		t.Errorf("%d nodes, want 1:\n%v", n, g.Summary())
 	}
 }
+
+// TestResizes: cuts of one change of channels stand together, and so does what one group gained, whatever comes between.
+func TestResizes(t *testing.T) {
+	one, two := &growth{}, &growth{}
+	cut := func(name string, round int) Cut { return Cut{Initializer: name, Removed: []int{0}, round: round} }
+	grown := func(name string, g *growth, round int) Cut {
+		return Cut{Initializer: name, grow: g, round: round, added: &Added{}}
+	}
+	for want, cuts := range map[string][]Cut{
+		"":                                 {{Initializer: "a constant", round: 1}},
+		"cut a b":                          {cut("a", 1), cut("b", 1)},
+		"cut a; cut b c":                   {cut("a", 1), cut("b", 2), cut("c", 2)},
+		"grow a b; grow c":                 {grown("a", one, 1), grown("b", one, 1), grown("c", two, 1)},
+		"cut a; grow b; cut c":             {cut("a", 1), grown("b", one, 2), cut("c", 3)},
+		"cut a; grow b c; grow d; cut e f": {cut("a", 1), grown("b", one, 2), {Initializer: "a constant", round: 2}, grown("c", one, 2), grown("d", two, 2), cut("e", 2), cut("f", 2)},
+		"grow a":                           {grown("a", one, 1), {Initializer: "no axis", grow: one, round: 1}},
+	} {
+		var list []string
+		for _, r := range resizes(cuts) {
+			what := "cut"
+			var names []string
+			for _, c := range r.Cut {
+				names = append(names, c.Initializer)
+			}
+			if r.Grow != nil {
+				what = "grow"
+				for _, x := range r.Grow.Axes {
+					names = append(names, x.Initializer)
+				}
+			}
+			list = append(list, what+" "+strings.Join(names, " "))
+		}
+		if got := strings.Join(list, "; "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
