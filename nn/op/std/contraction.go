@@ -1,6 +1,7 @@
 package std
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel/matmul"
@@ -56,7 +57,7 @@ func contractor[T number](k contraction) op.Kernel {
 		acc := arrange(x, k, factor[T]{k.In[0], dtype.Elems[T](in[0])}, keptLabels(k.In[0], needed(1)))
 		for i := 1; i < len(k.In); i++ {
 			need := needed(i + 1)
-			keep := needed(i + 1)
+			keep := maps.Clone(need)
 			for _, l := range acc.labels {
 				keep[l] = true
 			}

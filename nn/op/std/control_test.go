@@ -20,6 +20,16 @@ type subgraph struct {
 	f                func(in gorgonia.Nodes) (gorgonia.Nodes, error)
 }
 
+// apply calls f; what an operator refuses there is an error.
+func (s *subgraph) apply(in gorgonia.Nodes) (out gorgonia.Nodes, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	return s.f(in)
+}
+
 func (s *subgraph) Inputs() int { return s.inputs }
 
 func (s *subgraph) Captured() []string { return make([]string, s.captured) }
@@ -43,7 +53,7 @@ func (s *subgraph) Infer(in []op.Type, known []op.Known, train bool) ([]op.Type,
 			return nil, err
 		}
 	}
-	out, err := s.f(nodes)
+	out, err := s.apply(nodes)
 	types := make([]op.Type, len(out))
 	for i, n := range out {
 		types[i] = op.NodeType(n)
@@ -65,7 +75,7 @@ func (s *subgraph) Random() bool { return false }
 func (s *subgraph) States() []int { return nil }
 
 func (s *subgraph) Lower(_ op.Scope, in gorgonia.Nodes, types []op.Type, known []op.Known) (gorgonia.Nodes, error) {
-	return s.f(in)
+	return s.apply(in)
 }
 
 func (s *subgraph) Run(_ op.BodyRun, in []dtype.Value) (out, next []dtype.Value, err error) {
@@ -77,7 +87,7 @@ func (s *subgraph) Run(_ op.BodyRun, in []dtype.Value) (out, next []dtype.Value,
 			return nil, nil, err
 		}
 	}
-	roots, err := s.f(nodes)
+	roots, err := s.apply(nodes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,15 +134,18 @@ func TestIf(t *testing.T) {
 		e := apply("Exp", in[0])
 		return gorgonia.Nodes{e, e}, nil
 	}}
+	var cases []optest.Case
 	for _, yes := range []bool{true, false} {
-		optest.Run(t, optest.Case{Name: fmt.Sprint(yes), Config: std.IfConfig{Then: then, Else: otherwise},
+		cases = append(cases, optest.Case{Name: fmt.Sprint(yes), Config: std.IfConfig{Then: then, Else: otherwise},
 			In: values(optest.Tensor([]bool{yes}), x, y, z), Outputs: 2})
 	}
 	wide := &subgraph{0, 1, func(in gorgonia.Nodes) (gorgonia.Nodes, error) {
 		n, err := std.Operators().ReshapeTo(in[0], op.D(3), op.D(1))
 		return gorgonia.Nodes{n}, err
 	}}
-	optest.Run(t, optest.Case{Name: "shapes differ", Config: std.IfConfig{Then: wide, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x, z)})
+	cases = append(cases, optest.Case{Name: "shapes differ", Config: std.IfConfig{Then: wide, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x, z)})
+	optest.Run(t, cases...)
+	compareDeclared(t, "If", cases)
 	optest.Fails(t, optest.Case{Name: "captured", Config: std.IfConfig{Then: then, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x), Refusal: "has 1 captured values, its branches want 2"})
 }
 
@@ -143,11 +156,13 @@ func TestLoop(t *testing.T) {
 		return gorgonia.Nodes{in[1], s, s}, nil
 	}}
 	trips, s, w, x := optest.Tensor([]int64{3}), optest.Rand(1, 2), optest.Rand(2, 2), optest.Rand(3, 2)
-	optest.Run(t,
-		optest.Case{Name: "collect", Config: std.LoopConfig{Body: body}, In: values(trips, nil, s, w, x), Outputs: 2},
-		optest.Case{Name: "condition", Config: std.LoopConfig{Body: body}, In: values(trips, optest.Tensor([]bool{true}), s, w, x), Outputs: 2},
-		optest.Case{Name: "final", Config: std.LoopConfig{Body: body}, In: values(trips, nil, s, w, x)},
-	)
+	cases := []optest.Case{
+		{Name: "collect", Config: std.LoopConfig{Body: body}, In: values(trips, nil, s, w, x), Outputs: 2},
+		{Name: "condition", Config: std.LoopConfig{Body: body}, In: values(trips, optest.Tensor([]bool{true}), s, w, x), Outputs: 2},
+		{Name: "final", Config: std.LoopConfig{Body: body}, In: values(trips, nil, s, w, x)},
+	}
+	optest.Run(t, cases...)
+	compareDeclared(t, "Loop", cases)
 	out, err := evaluate(std.LoopConfig{Body: body}, 2, values(trips, optest.Tensor([]bool{false}), s, w, x))
 	if err == nil {
 		err = optest.Compare(out[0], s, 0)
@@ -167,15 +182,17 @@ func TestScan(t *testing.T) {
 		return gorgonia.Nodes{s, apply("Add", s, in[1])}, nil
 	}}
 	s, w := optest.Rand(1, 2), optest.Rand(2, 2)
-	optest.Run(t,
-		optest.Case{Name: "forward", Config: std.ScanConfig{Body: body, NumScanInputs: 1}, In: values(s, optest.Rand(3, 3, 2), w), Outputs: 2},
-		optest.Case{Name: "backward", Config: std.ScanConfig{Body: body, NumScanInputs: 1, InputDirections: []int{1}, OutputDirections: []int{1}, InputAxes: []int{1}, OutputAxes: []int{-1}},
+	cases := []optest.Case{
+		{Name: "forward", Config: std.ScanConfig{Body: body, NumScanInputs: 1}, In: values(s, optest.Rand(3, 3, 2), w), Outputs: 2},
+		{Name: "backward", Config: std.ScanConfig{Body: body, NumScanInputs: 1, InputDirections: []int{1}, OutputDirections: []int{1}, InputAxes: []int{1}, OutputAxes: []int{-1}},
 			In: values(s, optest.Rand(3, 2, 3), w), Outputs: 2},
-		optest.Case{Name: "batch", Config: std.ScanConfig{Body: body, NumScanInputs: 1}, Version: 8, NoGrad: "version 8 has none",
+		{Name: "batch", Config: std.ScanConfig{Body: body, NumScanInputs: 1}, Version: 8, NoGrad: "version 8 has none",
 			In: values(optest.Ints(3, 1), optest.Rand(1, 2, 2), optest.Rand(3, 2, 3, 2), w), Outputs: 2},
-		optest.Case{Name: "batch backward", Config: std.ScanConfig{Body: body, NumScanInputs: 1, Directions: []int{1}}, Version: 8, NoGrad: "version 8 has none",
+		{Name: "batch backward", Config: std.ScanConfig{Body: body, NumScanInputs: 1, Directions: []int{1}}, Version: 8, NoGrad: "version 8 has none",
 			In: values(nil, optest.Rand(1, 2, 2), optest.Rand(3, 2, 3, 2), w), Outputs: 2},
-	)
+	}
+	optest.Run(t, cases...)
+	compareDeclared(t, "Scan", cases)
 }
 
 func TestSequenceMap(t *testing.T) {

@@ -8,15 +8,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// convert is how.Convert, by a kernel where there is one for the two types.
+// convert is how.Convert of as many elements as there are, by a kernel where there is one for the two types.
 func convert(p *kernel.Pool, how dtype.Cast, dst, src *tensor.Dense) error {
 	f := conversions[[2]op.DType{dtype.Of(src.Dtype()), dtype.Of(dst.Dtype())}]
 	n := src.Shape().TotalSize()
-	if f != nil && n == dst.Shape().TotalSize() {
+	if f != nil {
 		f(p, dst, src)
 		return nil
 	}
-	if n < checkEvery || n != dst.Shape().TotalSize() {
+	if n < checkEvery {
 		return how.Convert(dst, src)
 	}
 	to, err := dtype.View(dst, n)

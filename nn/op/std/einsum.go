@@ -83,7 +83,6 @@ func parseEquation(c *op.Call) (equation, error) {
 	}
 	var e equation
 	seen, longest := labels{}, 0
-	count := map[int]int{}
 	for i, term := range terms {
 		rank, err := c.Rank(i)
 		if err != nil {
@@ -97,7 +96,6 @@ func parseEquation(c *op.Call) (equation, error) {
 		axes := make([]int, len(keys))
 		for k, key := range keys {
 			axes[k] = seen.of(key)
-			count[key]++
 		}
 		e.in = append(e.in, axes)
 	}

@@ -13,7 +13,7 @@ func (s *sample) tap(g float64, n int) (t tap) {
 		lo, hi = 0, float64(n-1)
 		x = (g + 1) * slope
 	}
-	if math.IsNaN(x) || math.Abs(x) > 1<<40 {
+	if !(math.Abs(x) < 1<<40) { // or not a number
 		x = -1 << 40
 	}
 	if s.Mode == "nearest" {

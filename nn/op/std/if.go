@@ -192,10 +192,10 @@ func (f bodyFlags) of(from, to int) bodyFlags { return bodyFlags{f.Frozen[from:t
 
 // gradientKey takes the random key, its last input, from those of a gradient that has one.
 func gradientKey(c *op.Call, in []dtype.Value, keyed bool) ([]dtype.Value, [2]uint64) {
-	last := len(in) - 1
-	if !keyed || last < 0 {
+	if !keyed {
 		return in, [2]uint64{}
 	}
+	last := len(in) - 1
 	if key, ok := in[last].(*tensor.Dense); ok && key != nil {
 		return in[:last], [2]uint64(dtype.Slice[uint64](key))
 	}

@@ -98,6 +98,17 @@ func TestLimits(t *testing.T) {
 			Want: values(optest.Tensor([]int32{0, 0, 0, 1, 1, 1, 0, 0, 0}, 3, 3))},
 		optest.Case{Name: "a number is replaced", Config: std.ImputerConfig{Floats: []float32{7}, ReplaceFloat: 3}, In: values(optest.Tensor([]float32{nan, 2, 3, 4}, 2, 2)),
 			Want: values(optest.Tensor([]float32{nan, 2, 7, 4}, 2, 2))},
+		optest.Case{Name: "a score that is the least", Config: std.NonMaxSuppressionConfig{}, In: values(optest.Tensor([]float32{0, 0, 1, 1, 2, 2, 3, 3}, 1, 2, 4), optest.Tensor([]float32{0.5, 0.75}, 1, 1, 2),
+			optest.Ints(2), optest.Tensor([]float32{0.5}), optest.Tensor([]float32{0.5})), Want: values(optest.Tensor([]int64{0, 0, 1}, 1, 3))},
+		optest.Case{Name: "large numbers without a sign in order", Config: std.UniqueConfig{}, In: values(optest.Tensor([]uint64{1 << 63, 3, 1<<64 - 1, 3}, 4)), Outputs: 2,
+			Want: values(optest.Tensor([]uint64{3, 1 << 63, 1<<64 - 1}, 3), optest.Tensor([]int64{1, 0, 2}, 3))},
+		optest.Case{Name: "a slope without bound", Config: op.Plain("PRelu"), In: values(optest.Floats([]int{3}, 0, 2, 3), optest.Floats([]int{1}, float32(math.Inf(1)))), Want: values(optest.Floats([]int{3}, 0, 2, 3)), NoGrad: "infinite", NoCut: "infinite"},
+		optest.Case{Name: "an activation with the numbers it has by default", Config: std.RNNConfig{Activations: []string{"HardSigmoid"}, HiddenSize: 1},
+			In: values(optest.Floats([]int{1, 1, 1}, 1), optest.Floats([]int{1, 1, 1}, 1), optest.Floats([]int{1, 1, 1}, 1)), Outputs: 2, NoCut: "f(0) is not 0",
+			Want: values(optest.Floats([]int{1, 1, 1, 1}, 0.7), optest.Floats([]int{1, 1, 1}, 0.7))},
+		optest.Case{Name: "Affine with one number", Config: std.RNNConfig{Activations: []string{"Affine"}, ActivationAlpha: []float32{0.5}, HiddenSize: 1},
+			In: values(optest.Floats([]int{1, 1, 1}, 1), optest.Floats([]int{1, 1, 1}, 1), optest.Floats([]int{1, 1, 1}, 1)), Outputs: 2,
+			Want: values(optest.Floats([]int{1, 1, 1, 1}, 0.5), optest.Floats([]int{1, 1, 1}, 0.5))},
 	)
 }
 
@@ -157,10 +168,29 @@ func TestLarge(t *testing.T) {
 			}
 		}
 	}
+	// Rows of two, each the seventh after the one before of 1300, in more than one block of indices.
+	const rows = 1300
+	list, rowsOf, added := make([]int64, rows), make([]int64, 2*rows), make([]int64, 2*rows)
+	elements := make([]int64, 2*rows) // indices of the same for each element
+	for i := range rows {
+		k := 7 * i % rows
+		list[i], elements[2*i], elements[2*i+1] = int64(k), int64(k), int64(k)
+		for j := range 2 {
+			rowsOf[2*i+j], added[2*k+j] = int64(2*k+j), int64(2*k+j)+int64(2*i+j)
+		}
+	}
+	table, picks := optest.Tensor(ramp[:2*rows], rows, 2), optest.Tensor(list, rows, 1)
 	x, y := optest.Tensor(ramp, shape...), optest.Tensor(small, 13, 1, 9)
 	optest.Run(t,
 		optest.Case{Name: "Transpose", Config: std.TransposeConfig{Perm: []int{2, 0, 3, 1}}, In: values(x), Want: values(optest.Tensor(turned, 11, 17, 9, 13)), NoCut: "many"},
 		optest.Case{Name: "Add", Config: op.Plain("Add"), In: values(x, y), Want: values(optest.Tensor(sum, shape...)), NoCut: "many"},
 		optest.Case{Name: "Expand", Config: op.Plain("Expand"), In: values(y, optest.Ints(17, 13, 11, 9)), Want: values(optest.Tensor(flat, shape...)), NoCut: "many"},
+		optest.Case{Name: "GatherND", Config: std.GatherNDConfig{}, In: values(table, picks), Want: values(optest.Tensor(rowsOf, rows, 2)), NoCut: "many"},
+		optest.Case{Name: "GatherElements", Config: std.GatherElementsConfig{}, In: values(table, optest.Tensor(elements, rows, 2)), Want: values(optest.Tensor(rowsOf, rows, 2)), NoCut: "many"},
+		optest.Case{Name: "ScatterND", Config: std.ScatterNDConfig{}, In: values(table, picks, optest.Tensor(rowsOf, rows, 2)), Want: values(table), NoCut: "many"},
+		optest.Case{Name: "ScatterND, sums", Config: std.ScatterNDConfig{Reduction: "add"}, In: values(table, picks, table), Want: values(optest.Tensor(added, rows, 2)), NoCut: "many"},
+		optest.Case{Name: "ScatterElements, sums", Config: std.ScatterElementsConfig{Reduction: "add"}, In: values(table, optest.Tensor(elements, rows, 2), table), Want: values(optest.Tensor(added, rows, 2)), NoCut: "many"},
+		optest.Case{Name: "ScatterND of floats, sums", Config: std.ScatterNDConfig{Reduction: "add"}, In: values(optest.As(dtype.Float64, table), picks, optest.As(dtype.Float64, table)), Want: values(optest.As(dtype.Float64, optest.Tensor(added, rows, 2))), NoCut: "many", NoGrad: "many"},
+		optest.Case{Name: "ScatterND, largest", Config: std.ScatterNDConfig{Reduction: "max"}, In: values(table, picks, optest.Tensor(rowsOf, rows, 2)), Want: values(table), NoCut: "many"},
 	)
 }

@@ -34,7 +34,7 @@ func mod() *op.Op {
 
 func floorMod(a, b float64) float64 {
 	r := math.Mod(a, b)
-	if r != 0 && (r < 0) != (b < 0) {
+	if r != 0 && math.Signbit(r) != math.Signbit(b) {
 		r += b
 	}
 	return r
@@ -42,7 +42,7 @@ func floorMod(a, b float64) float64 {
 
 func floorModInt(a, b int64) int64 {
 	r := a % b
-	if r != 0 && (r < 0) != (b < 0) {
+	if r != 0 && r^b < 0 { // of different signs
 		r += b
 	}
 	return r

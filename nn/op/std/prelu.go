@@ -94,12 +94,7 @@ func preluKernel(c *op.Call) (op.Kernel, error) {
 		return perPrecision(t, pairKernel(w, 1, preluPair[float32]()), pairKernel(w, 1, preluPair[float64]())), nil
 	}
 	return binary{
-		i: func(x, s int64) int64 {
-			if x < 0 {
-				return s * x
-			}
-			return x
-		},
+		i: func(x, s int64) int64 { return max(x, 0) + s*min(x, 0) },
 		u: func(x, _ uint64) uint64 { return x },
 	}.integerKernel(c, t, w)
 }

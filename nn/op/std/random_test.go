@@ -66,3 +66,19 @@ func TestRandomMoments(t *testing.T) {
 		}
 	}
 }
+
+// TestStreams: numbers number 0 to 3 of the stream of the key (7, 9), by the formulas in random.go worked out in Python. Training that is
+// resumed draws what it would have drawn.
+func TestStreams(t *testing.T) {
+	flat := []float64{0.21092364548096687, 0.6100149966286901, 0.8147457139636899, 0.3908269227244142}
+	normal := []float64{-0.5303183060200063, -1.420967320198455, 1.3321538621040565, 1.1150884654599709}
+	chances := optest.Tensor([]float64{0.21, 0.61, 0.82, 0.4}, 4)
+	key := [2]uint64{7, 9}
+	optest.Run(t,
+		optest.Case{Name: "uniform", Config: std.RandomUniformConfig{DType: dtype.Float64, Shape: []int{4}}, Key: key, Want: values(optest.Tensor(flat, 4)), Tol: 1e-12},
+		optest.Case{Name: "normal", Config: std.RandomNormalConfig{DType: dtype.Float64, Shape: []int{4}}, Key: key, Want: values(optest.Tensor(normal, 4)), Tol: 1e-12},
+		optest.Case{Name: "bernoulli", Config: std.BernoulliConfig{DType: dtype.Bool}, In: values(chances), Key: key, Want: values(optest.Tensor([]bool{false, false, true, true}, 4))},
+		optest.Case{Name: "multinomial", Config: std.MultinomialConfig{SampleSize: 4}, In: values(optest.Floats([]int{1, 5}, 0, 0, 0, 0, 0)), Key: key,
+			Want: values(optest.Tensor([]int32{1, 3, 4, 1}, 1, 4))},
+	)
+}

@@ -281,10 +281,13 @@ func (r *resampling) position(a, o int) float64 {
 	if r.given[a] {
 		length = float64(r.out[a].Size)
 	}
-	center := (x+0.5)*old/length - 0.5
-	if !r.given[a] {
-		center = (x+0.5)/scale - 0.5
+	on := func(x float64) float64 {
+		if r.given[a] {
+			return x * old / length
+		}
+		return x / scale
 	}
+	center := on(x+0.5) - 0.5
 	switch r.Coordinates {
 	case "align_corners":
 		if length == 1 {
@@ -292,10 +295,7 @@ func (r *resampling) position(a, o int) float64 {
 		}
 		return x * (old - 1) / (length - 1)
 	case "asymmetric":
-		if r.given[a] {
-			return x * old / length
-		}
-		return x / scale
+		return on(x)
 	case "tf_crop_and_resize":
 		begin, end := r.roi[a][0], r.roi[a][1]
 		if length == 1 {

@@ -71,7 +71,7 @@ func runWidened(x *op.Exec, f op.Kernel, w *op.Call, out, in []*tensor.Dense) er
 		return err
 	}
 	for i, d := range out {
-		if d != nil && outs[i] != d {
+		if outs[i] != d {
 			if err := convert(pool(x), dtype.Cast{}, d, outs[i]); err != nil {
 				return err
 			}
