@@ -98,7 +98,7 @@ func batchNormPatterns(c *op.Call) []op.Pattern {
 // version 14 by naming all five outputs.
 func batchStatistics(c *op.Call) bool {
 	cfg := c.Config.(BatchNormalizationConfig)
-	return c.Train || cfg.TrainingMode || c.Version < 14 && c.Outputs == 5 && !cfg.IsTest
+	return c.Train || cfg.TrainingMode || c.Outputs == 5 && !cfg.IsTest
 }
 
 // perElement reports whether there are statistics for every element rather than every channel.

@@ -34,7 +34,7 @@ func BodyGradientOf(c *op.Call) (b BodyGradient, ok bool, err error) {
 		return b, false, nil
 	}
 	asked := func(f bodyFlags) func(t op.Type, i int) bool {
-		return func(t op.Type, i int) bool { return t.Present() && op.Differentiable(t) && !f.apart(i) }
+		return func(t op.Type, i int) bool { return op.Differentiable(t) && !f.apart(i) }
 	}
 	switch cfg := c.Config.(type) {
 	case ifGradConfig:

@@ -1,6 +1,8 @@
 package std
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -34,7 +36,7 @@ func newWalk(c *op.Call, out []int, in ...[]int) (*walk, error) {
 			b := a - len(out) + len(s)
 			still[k] = b < 0 || s[b] == 1
 		}
-		if l := len(runs) - 1; l >= 0 && equalBools(runs[l].still, still) {
+		if l := len(runs) - 1; l >= 0 && slices.Equal(runs[l].still, still) {
 			runs[l].n *= n
 			continue
 		}
@@ -80,15 +82,6 @@ func (w *walk) column(k int) bool {
 		}
 	}
 	return w.strides[k][0] == 1
-}
-
-func equalBools(a, b []bool) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // each calls f for pieces of rows, on the workers of p: n output elements from position at, and

@@ -114,7 +114,7 @@ func groupNormOf(c *op.Call) (groupNorm, error) {
 	case InstanceNormalizationConfig:
 		eps = orFloat(cfg.Epsilon, float64(float32(1e-5)))
 	}
-	for i := 1; i < 3; i++ {
+	for _, i := range []int{1, 2} {
 		if err := channelVector(c, i, affine); err != nil {
 			return groupNorm{}, err
 		}

@@ -231,7 +231,7 @@ func bodyGradients(c *op.Call, cfg op.Config, first int, types []op.Type, in, do
 func gradTypes(in []op.Type, first, end int, flags bodyFlags) []op.Type {
 	var list []op.Type
 	for i, t := range in[first:end] {
-		if t.Present() && op.Differentiable(t) && !flags.apart(first+i) {
+		if op.Differentiable(t) && !flags.apart(first+i) {
 			list = append(list, t)
 		}
 	}
@@ -284,7 +284,7 @@ func ifGradOp() *op.Op {
 func compactGrads(in []op.Type, first int, d []dtype.Value, flags bodyFlags) []dtype.Value {
 	var list []dtype.Value
 	for i, v := range d {
-		if t := in[first+i]; t.Present() && op.Differentiable(t) && !flags.apart(first+i) {
+		if t := in[first+i]; op.Differentiable(t) && !flags.apart(first+i) {
 			list = append(list, orZeros(v, t))
 		}
 	}

@@ -129,7 +129,7 @@ class Runtime:
 
     def __init__(self):
         home = os.environ.get("GRAFT_ORT") or os.path.expanduser("~/.cache/graft/ort")
-        script = open(os.path.join(HERE, "../../../../internal/oracle/ort.js")).read()
+        script = open(os.path.join(HERE, "../../../../../internal/oracle/ort.js")).read()
         self.process = subprocess.Popen(["node", "-e", script, "--", home], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.version = json.loads(self.process.stdout.readline())["ready"]
 

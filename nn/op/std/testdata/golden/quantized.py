@@ -21,6 +21,7 @@ def run():
     case("QuantizeLinear", some(5, 2, seed=3), some(3, 2, lo=0.01, hi=0.05, seed=4), tensor([[1, 2], [3, 4], [5, 6]], "uint8"), axis=0, block_size=2, nograd="rounds", nolow="ties", nowide="ties")
     for t in ["int8", "uint16"]:
         case("QuantizeLinear", x, one(0.021), output_dtype=CODES[t], nograd="rounds", nolow="ties", nowide="ties")
+        case("QuantizeLinear", x, one(0.021), Tensor(np.array(4), t), output_dtype=CODES[t], nograd="rounds", nolow="ties", nowide="ties")
     case("QuantizeLinear", tensor([64, -3, 100], "int32"), one(2.5), Tensor(np.array(3), "uint8"), opset=19, via=lambda x, s, z: ("QuantizeLinear", [Tensor(x.data, "float32"), s, z], {}, 13), nolow="ties", nowide="ties")
     for t in LOW + ["float64"]:
         case("QuantizeLinear", Tensor(x.data, t), one(0.5, t if t != "float64" else "float32"), Tensor(np.array(3), "uint8"), nograd="rounds", ref=lambda x, s, z: Tensor(np.clip(np.rint(x / s) + 3, 0, 255), "uint8"), nolow="ties", nowide="ties")

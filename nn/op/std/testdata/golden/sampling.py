@@ -28,6 +28,7 @@ def run():
     case("Resize", some(1, 1, 6, 7), flat, scales(1, 1, 0.4, 0.6), mode="cubic", antialias=1)
     case("Resize", x, scales(0, 0, 0.2, 0.1, 1, 1, 0.9, 1.3), none, ints(1, 2, 4, 6), mode="linear", coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.5, tol=1e-4, nograd="borders")
     case("Resize", x, scales(0, 0, 0.2, 0.1, 1, 1, 0.9, 1.3), none, ints(1, 2, 4, 6), coordinate_transformation_mode="tf_crop_and_resize")
+    case("Resize", x, scales(0, 0, -0.4, 0.1, 1, 1, 1.6, 0.8), none, ints(1, 2, 5, 6), mode="linear", coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=-3.5, tol=1e-4, nograd="borders")
     case("Resize", x, flat, scales(1.5, 2.5), mode="linear", axes=[2, 3])
     case("Resize", x, flat, scales(2.5, 1.5), mode="linear", axes=[3, 2])
     case("Resize", x, flat, none, ints(6, 6), mode="linear", axes=[2, 3], keep_aspect_ratio_policy="not_larger")

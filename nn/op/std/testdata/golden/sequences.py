@@ -49,6 +49,7 @@ def run():
     case("OptionalHasElement", a, ref=lambda *v: Tensor(np.array(True)), opset=18)
     case("Optional", [a, b], ref=lambda *v: {"optional": [a, b]})
     case("OptionalGetElement", {"optional": [a, b]}, ref=lambda *v: [a, b])
+    case("OptionalGetElement", [a, b], ref=lambda *v: [a, b], opset=18)
     words()
 
 
