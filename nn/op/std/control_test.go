@@ -146,6 +146,7 @@ func TestIf(t *testing.T) {
 	cases = append(cases, optest.Case{Name: "shapes differ", Config: std.IfConfig{Then: wide, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x, z)})
 	optest.Run(t, cases...)
 	compareDeclared(t, "If", cases)
+	optest.Fails(t, optest.Case{Name: "two conditions", Config: std.IfConfig{Then: then, Else: otherwise}, In: values(optest.Tensor([]bool{true, false}, 2), x, y, z), Outputs: 2, Refusal: "want one boolean"})
 	optest.Fails(t, optest.Case{Name: "captured", Config: std.IfConfig{Then: then, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x), Refusal: "has 1 captured values, its branches want 2"})
 }
 
@@ -163,6 +164,10 @@ func TestLoop(t *testing.T) {
 	}
 	optest.Run(t, cases...)
 	compareDeclared(t, "Loop", cases)
+	count := &subgraph{3, 0, func(in gorgonia.Nodes) (gorgonia.Nodes, error) {
+		return gorgonia.Nodes{in[2], apply("Add", in[2], in[2])}, nil
+	}}
+	optest.Fails(t, optest.Case{Name: "a number as the condition", Config: std.LoopConfig{Body: count}, In: values(trips, nil, optest.Tensor([]int8{1})), Refusal: "want one boolean"})
 	out, err := evaluate(std.LoopConfig{Body: body}, 2, values(trips, optest.Tensor([]bool{false}), s, w, x))
 	if err == nil {
 		err = optest.Compare(out[0], s, 0)

@@ -61,7 +61,7 @@ func compareDeclared(t *testing.T, name string, cases []optest.Case) {
 	}
 }
 
-// formOf tells calls apart by the attributes that are set, and by the inputs' ranks.
+// formOf tells calls apart by the attributes that are set, and by the inputs' ranks, or their types where they are not tensors.
 func formOf(c optest.Case) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "version %d", c.Version)
@@ -69,9 +69,12 @@ func formOf(c optest.Case) string {
 		fmt.Fprintf(&b, " %s", a.Name)
 	}
 	for _, v := range c.In {
-		if v == nil {
+		switch t := op.TypeOf(v); {
+		case v == nil:
 			b.WriteString(" -")
-		} else {
+		case t.Kind != op.Tensor:
+			fmt.Fprintf(&b, " %v", t)
+		default:
 			fmt.Fprintf(&b, " %d", len(v.Shape()))
 		}
 	}
