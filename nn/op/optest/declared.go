@@ -14,8 +14,9 @@ import (
 )
 
 // Declared describes what an operator declares about a call, without running it: the types it infers from sizes and from
-// symbols, the values computed from shapes, couplings, rows and cost; then the same for calls that differ from the case
-// in one respect: an axis, axes of equal length, a rank, an input, an attribute, a number that a shape depends on, or how
+// symbols, the values computed from shapes, couplings, rows, cost and the steps of a program; then the same, and which numbers in its
+// inputs it refuses as it runs, for calls that differ from the case
+// in one respect: the version, an axis, axes of equal length, a rank, an input, an attribute, a number that a shape depends on, or how
 // much of such numbers is known. Equal results share a line. A panic is an error.
 func Declared(c Case) (string, error) {
 	var b strings.Builder
@@ -122,6 +123,8 @@ type variant struct {
 	values []dtype.Value
 	known  []op.Known // before an operator asks
 	run    bool       // the operator may refuse it when it runs
+
+	version int // since-version in force; 0: that of the case
 }
 
 // declared resolves a variant; the values of inputs that the operator asks for are known. asks says which these are and what types
@@ -132,6 +135,9 @@ func (c *Case) declared(v variant) (call *op.Call, asks string, err error) {
 		k := *c
 		if v.config != nil {
 			k.Config = v.config
+		}
+		if v.version != 0 {
+			k.Version, k.Opset = v.version, v.version
 		}
 		call, err := k.call(slices.Clone(v.types))
 		if err != nil {
@@ -183,6 +189,11 @@ func (c *Case) variants() []variant {
 		}
 	}
 	list = append(list, variant{name: "unknown", types: unknown, values: c.In})
+	for _, v := range c.op().Since {
+		if v != c.Version && c.Version != 0 {
+			list = append(list, variant{name: fmt.Sprintf("v%d", v), types: types, values: c.In, version: v})
+		}
+	}
 	for i, t := range types {
 		if !t.Present() {
 			continue
