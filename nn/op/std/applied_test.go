@@ -37,23 +37,50 @@ func TestApplied(t *testing.T) {
 		}
 	})
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
-		t.Run(name, func(t *testing.T) {
-			for i, k := range calls[name] {
-				k.NoCut, k.NoLow = "shapes are in the attributes", "what an operator leaves for its gradient depends on the type"
-				if k.Config.Operator().Name == "RecurrentGrad" {
-					k.Outputs = 5 // those for inputs that are absent are not computed
-				}
-				if !slices.ContainsFunc(k.In, func(v dtype.Value) bool {
-					return v != nil && slices.Contains([]dtype.DType{dtype.Float32, dtype.Float64}, dtype.DTypeOf(v))
-				}) {
-					k.NoGrad = "16 bits"
-				}
-				calls[name][i] = k
-				if err := optest.Check(k); err != nil {
-					t.Errorf("%s: %v", k.Name, err)
-				}
+		t.Run(name, func(t *testing.T) { checkApplied(t, name, calls[name]) })
+	}
+}
+
+func checkApplied(t *testing.T, name string, calls []optest.Case) {
+	t.Helper()
+	for i, k := range calls {
+		k.NoCut, k.NoLow = "shapes are in the attributes", "what an operator leaves for its gradient depends on the type"
+		if k.Config.Operator().Name == "RecurrentGrad" {
+			k.Outputs = 5 // those for inputs that are absent are not computed
+		}
+		if !slices.ContainsFunc(k.In, func(v dtype.Value) bool {
+			return v != nil && slices.Contains([]dtype.DType{dtype.Float32, dtype.Float64}, dtype.DTypeOf(v))
+		}) {
+			k.NoGrad = "16 bits"
+		}
+		calls[i] = k
+		if err := optest.Check(k); err != nil {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+	}
+	compareDeclared(t, name, calls)
+}
+
+// runDeclared runs cases of an operator that no file has cases of, and those of its gradient; both have their files in testdata/declared.
+func runDeclared(t *testing.T, cases ...optest.Case) {
+	t.Helper()
+	optest.Run(t, cases...)
+	own := cases[0].Config.Operator().String()
+	compareDeclared(t, own, cases)
+	var gradients []optest.Case
+	for _, c := range cases {
+		list, err := optest.Applied(c)
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+		for _, k := range list {
+			if name := k.Config.Operator().String(); name == own+"Grad" {
+				k.Name = fmt.Sprintf("%s of %s", name, c.Name)
+				gradients = append(gradients, k)
 			}
-			compareDeclared(t, name, calls[name])
-		})
+		}
+	}
+	if len(gradients) > 0 {
+		checkApplied(t, own+"Grad", gradients)
 	}
 }

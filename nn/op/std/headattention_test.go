@@ -11,7 +11,7 @@ import (
 func TestHeadAttention(t *testing.T) {
 	q, k, v := optest.Rand(1, 2, 3, 4, 5), optest.Rand(2, 2, 3, 6, 5), optest.Rand(3, 2, 3, 6, 2)
 	const pinned = "heads and rows are pinned"
-	optest.Run(t,
+	runDeclared(t,
 		optest.Case{Name: "plain", Config: std.HeadAttentionConfig{Scale: 1}, In: values(q, k, v), NoCut: pinned},
 		optest.Case{Name: "scale and mask", Config: std.HeadAttentionConfig{Scale: 0.4}, In: values(q, k, v, optest.Rand(4, 3, 1, 6)), NoCut: pinned},
 		optest.Case{Name: "a mask for each row", Config: std.HeadAttentionConfig{Scale: 0.4}, In: values(q, k, v, optest.Rand(4, 2, 1, 4, 1)), NoCut: pinned},
@@ -37,7 +37,7 @@ func TestPackedAttention(t *testing.T) {
 	inTurn, ofHeads := layout(60, 20, 5), layout(180, 15, 45)
 	inTurn.Y = inTurn.Q
 	ofHeads.Y, ofHeads.Mask = softmax.HeadStrides{Batch: 60, Head: 5, Row: 15}, [4]int{0, 0, 4, 1}
-	optest.Run(t,
+	runDeclared(t,
 		optest.Case{Name: "parts in turn", Config: std.PackedAttentionConfig{Layout: inTurn, From: [3]int{0, 240, 120}},
 			In: values(optest.Rand(1, 3, 2, 3, 4, 5)), NoCut: pinned},
 		optest.Case{Name: "parts of heads, a mask", Config: std.PackedAttentionConfig{Layout: ofHeads, From: [3]int{0, 5, 10}, RowsY: true},
@@ -48,7 +48,7 @@ func TestPackedAttention(t *testing.T) {
 
 func TestLinear(t *testing.T) {
 	const pinned = "exists in lowerings only"
-	optest.Run(t,
+	runDeclared(t,
 		optest.Case{Name: "plain", Config: std.LinearConfig{}, In: values(optest.Rand(1, 2, 3, 4), optest.Rand(2, 4, 5)), NoCut: pinned},
 		optest.Case{Name: "transposed, bias", Config: std.LinearConfig{TransB: true}, In: values(optest.Rand(1, 2, 3, 4), optest.Rand(2, 5, 4), optest.Rand(3, 5)), NoCut: pinned},
 		optest.Case{Name: "matrix, bias of rank 2", Config: std.LinearConfig{}, In: values(optest.Rand(1, 3, 4), optest.Rand(2, 4, 5), optest.Rand(3, 1, 5)), NoCut: pinned},
@@ -59,7 +59,7 @@ func TestLinear(t *testing.T) {
 
 func TestReorder(t *testing.T) {
 	const pinned = "exists in lowerings only"
-	optest.Run(t,
+	runDeclared(t,
 		optest.Case{Name: "all", Config: std.ReorderConfig{From: []int{4, 0, 2}, Size: []int{2, 2, 2}}, In: values(optest.Rand(1, 6, 3)), NoCut: pinned},
 		optest.Case{Name: "some, inner axis", Config: std.ReorderConfig{Axis: 1, From: []int{4, 0}, Size: []int{2, 1}}, In: values(optest.Rand(1, 2, 6, 3)), NoCut: pinned},
 	)
