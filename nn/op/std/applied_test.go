@@ -65,8 +65,8 @@ func checkApplied(t *testing.T, name string, calls []optest.Case) {
 func runDeclared(t *testing.T, cases ...optest.Case) {
 	t.Helper()
 	optest.Run(t, cases...)
-	own := cases[0].Config.Operator().String()
-	compareDeclared(t, own, cases)
+	own := cases[0].Config.Operator()
+	compareDeclared(t, own.String(), cases)
 	var gradients []optest.Case
 	for _, c := range cases {
 		list, err := optest.Applied(c)
@@ -74,13 +74,13 @@ func runDeclared(t *testing.T, cases ...optest.Case) {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 		for _, k := range list {
-			if name := k.Config.Operator().String(); name == own+"Grad" {
-				k.Name = fmt.Sprintf("%s of %s", name, c.Name)
+			if o := k.Config.Operator(); o.Domain == op.Internal && o.Name == own.Name+"Grad" {
+				k.Name = fmt.Sprintf("%v of %s", o, c.Name)
 				gradients = append(gradients, k)
 			}
 		}
 	}
 	if len(gradients) > 0 {
-		checkApplied(t, own+"Grad", gradients)
+		checkApplied(t, gradients[0].Config.Operator().String(), gradients)
 	}
 }

@@ -144,8 +144,7 @@ func TestIf(t *testing.T) {
 		return gorgonia.Nodes{n}, err
 	}}
 	cases = append(cases, optest.Case{Name: "shapes differ", Config: std.IfConfig{Then: wide, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x, z)})
-	optest.Run(t, cases...)
-	compareDeclared(t, "If", cases)
+	runDeclared(t, cases...)
 	optest.Fails(t, optest.Case{Name: "two conditions", Config: std.IfConfig{Then: then, Else: otherwise}, In: values(optest.Tensor([]bool{true, false}, 2), x, y, z), Outputs: 2, Refusal: "want one boolean"})
 	optest.Fails(t, optest.Case{Name: "captured", Config: std.IfConfig{Then: then, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x), Refusal: "has 1 captured values, its branches want 2"})
 }
@@ -162,8 +161,7 @@ func TestLoop(t *testing.T) {
 		{Name: "condition", Config: std.LoopConfig{Body: body}, In: values(trips, optest.Tensor([]bool{true}), s, w, x), Outputs: 2},
 		{Name: "final", Config: std.LoopConfig{Body: body}, In: values(trips, nil, s, w, x)},
 	}
-	optest.Run(t, cases...)
-	compareDeclared(t, "Loop", cases)
+	runDeclared(t, cases...)
 	count := &subgraph{3, 0, func(in gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return gorgonia.Nodes{in[2], apply("Add", in[2], in[2])}, nil
 	}}
@@ -196,8 +194,7 @@ func TestScan(t *testing.T) {
 		{Name: "batch backward", Config: std.ScanConfig{Body: body, NumScanInputs: 1, Directions: []int{1}}, Version: 8, NoGrad: "version 8 has none",
 			In: values(nil, optest.Rand(1, 2, 2), optest.Rand(3, 2, 3, 2), w), Outputs: 2},
 	}
-	optest.Run(t, cases...)
-	compareDeclared(t, "Scan", cases)
+	runDeclared(t, cases...)
 }
 
 func TestSequenceMap(t *testing.T) {
