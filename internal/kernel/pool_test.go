@@ -214,5 +214,5 @@ func TestPoolGate(t *testing.T) {
 func somePools(t *testing.T) map[string]*Pool {
 	two, three := NewPool(2), NewPool(3)
 	t.Cleanup(func() { two.Close(); three.Close() })
-	return map[string]*Pool{"serial": nil, "two": two, "three": three}
+	return map[string]*Pool{"serial": nil, "two": two, "three": three, "cut": Cut(3), "cut, stoppable": Cut(5).Stoppable()}
 }
