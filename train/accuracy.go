@@ -8,13 +8,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Accuracy is the share of samples whose right class is among the K with the highest scores:
-// "accuracy", or "top5" for K 5. Scores are [N, C, …]; probabilities and logits do alike. Of
-// equal scores the lower class counts as higher; a NaN score is never right. Targets of −100 do
-// not count.
+// Accuracy is the fraction of samples whose class is among the K highest scores: "accuracy", or "top5" for K 5. Scores
+// are [N, C, …], as logits or probabilities. Among equal scores the lower class ranks first; a NaN score is never
+// right. Targets of −100 are ignored.
 type Accuracy struct {
 	K    int // 0: 1
-	Axis int // of the classes, -1 the last; 0: 1
+	Axis int // axis of the classes, -1 for the last; 0: 1
 
 	right, all float64
 }
@@ -58,11 +57,10 @@ func (a *Accuracy) Result() map[string]float64 {
 	return r
 }
 
-// BinaryAccuracy is the share of elements on the right side of a threshold: "accuracy". Targets
-// are 0 or 1, above and below one half.
+// BinaryAccuracy is the fraction of elements on the right side of a threshold: "accuracy". Targets are 0 or 1.
 type BinaryAccuracy struct {
 	Threshold float64 // on probabilities; 0: 0.5
-	Logits    bool    // outputs are logits: the threshold is on their sigmoid
+	Logits    bool    // outputs are logits; the threshold applies to their sigmoid
 
 	right, all float64
 }

@@ -12,17 +12,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Attached is a fork of a graph, sharing its tensors, with a loss on it: what a step of training computes.
+// Attached is a fork of a graph, sharing its tensors, with a loss: what a training step computes.
 type Attached struct {
-	Graph   *nn.Graph               // a fork with the loss
-	Loss    *nn.Value               // its value, of rank 0
+	Graph   *nn.Graph               // fork of the model, with the loss
+	Loss    *nn.Value               // value of the loss, a scalar
 	Targets []string                // inputs of the loss
-	Params  []*nn.Param             // of the fork: those that training changes
-	Origin  map[*nn.Param]*nn.Param // from the fork's parameters to the model's
+	Params  []*nn.Param             // parameters of the fork that are trained
+	Origin  map[*nn.Param]*nn.Param // maps the fork's parameters to the model's
 }
 
-// Attach builds Config.Loss on a fork of g for targets of the given types, "int64[N]"; the batch axis is called what the
-// output's is. Without types there is one target: classes for losses over classes, else what the output is.
+// Attach builds Config.Loss on a fork of g, for targets of the given types, "int64[N]"; the batch axis has the name of
+// the output's. Without types there is one target: classes for losses over classes, otherwise the type of the output.
 func (c Config) Attach(g *nn.Graph, targets ...string) (*Attached, error) {
 	if g == nil {
 		return nil, errors.New("train: there is no graph")
@@ -81,8 +81,8 @@ func (c Config) Attach(g *nn.Graph, targets ...string) (*Attached, error) {
 	return a, c.checkGroups(trained)
 }
 
-// Plan is how training updates a parameter: its rule and the factor on the rate, by the first of Config.Groups that
-// it belongs to.
+// Plan returns the update rule of a parameter and the factor on its rate, from the first of Config.Groups that matches
+// it.
 func (c Config) Plan(p *nn.Param) (optim.Rule, float64, error) {
 	r, err := c.planFor(p)
 	return r.rule, r.rate, err
@@ -140,8 +140,9 @@ func classTargets(l Loss) (axis int, ok bool) {
 	return axis, ok
 }
 
-// Weight writes down how much a batch counts where several make one update, see Weighted, as a float32 value of rank 0:
-// batch and targets are the inputs of the model and of the loss in the graph under edit. nil: gradients are added up.
+// Weight adds nodes that compute the weight of a batch when several batches make one update (see Weighted), as a
+// float32 scalar; batch and targets are the inputs of the model and of the loss in the edited graph. nil means that
+// gradients are added without weights.
 func (c Config) Weight(e *nn.Edit, batch, targets []*nn.Value) *nn.Value {
 	p := pieces{e}
 	if e.Err() != nil {

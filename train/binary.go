@@ -6,11 +6,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// BCEWithLogits is torch.nn.BCEWithLogitsLoss: the cross-entropy between each element of the
-// target, 0 to 1, and the sigmoid of the output's. A final Sigmoid of the model is looked through.
+// BCEWithLogits is torch.nn.BCEWithLogitsLoss: the cross-entropy between each element of the target, 0 to 1, and the
+// sigmoid of the output. If the model ends in Sigmoid, the logits before it are used.
 type BCEWithLogits struct {
-	PosWeight []float64 // factor on positive targets: one, or one for each element of the last axis; nil: 1
-	Sum       bool      // the sum in place of the mean
+	PosWeight []float64 // weight of positive targets: one number, or one per element of the last axis; nil: 1
+	Sum       bool      // return the sum instead of the mean
 }
 
 // Build implements Loss. Softplus keeps it stable: softplus(x) − x·y, or with a factor w on the
@@ -45,7 +45,7 @@ func (l BCEWithLogits) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 // each selects probabilities of events of their own.
 func each(p *trait.Probabilities) bool { return p.Over == nil && !p.Log }
 
-// EndsInEach reports whether a value holds probabilities, each that of an event of its own, rather than their logits.
+// EndsInEach reports whether v holds independent probabilities (the result of a Sigmoid) rather than logits.
 func EndsInEach(v *nn.Value) bool {
 	p := scored(v.Producer())
 	return p != nil && each(p)

@@ -12,20 +12,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Calibration compares how sure a classifier is with how often it is right. Its figure is "ece", the expected calibration error
-// (Guo et al., 2017): the mean over samples of the difference between the two in the sample's bin of probability. Outputs
-// are scores [N, C] or probabilities.
+// Calibration compares the confidence of a classifier with its accuracy. Its result is "ece", the expected calibration
+// error (Guo et al., 2017): the mean over samples of the difference between the two in the sample's bin of confidence.
+// Outputs are scores or probabilities [N, C].
 type Calibration struct {
 	Bins int // of equal width; 0: 15
 
-	Count       []int     // samples in each bin, of the last Result; made by it, as the others are
-	Sure, Right []float64 // mean probability of the class that was chosen, and share of right choices
+	Count       []int     // samples in each bin; set by Result, as the others are
+	Sure, Right []float64 // mean confidence of the predictions, and their accuracy, in each bin
 
 	n           []int
 	sure, right []float64
 }
 
-// Add implements Metric. Targets of −100 do not count.
+// Add implements Metric. Targets of −100 are ignored.
 func (m *Calibration) Add(out, want []*tensor.Dense) error {
 	s, err := classes("calibration", 1, out, want)
 	if err != nil {
@@ -74,7 +74,7 @@ func (m *Calibration) Result() map[string]float64 {
 	return map[string]float64{"ece": ratio(gap, all)}
 }
 
-// WritePNG draws the share of right answers over the probability, after Result.
+// WritePNG draws a reliability diagram, accuracy over confidence. Call Result before.
 func (m *Calibration) WritePNG(w io.Writer) error {
 	p, err := m.plot()
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 	keptModels  = "epoch-*.onnx"
 )
 
-// HasCheckpoint reports whether a run left a checkpoint in the folder, from which Config.Resume goes on.
+// HasCheckpoint reports whether the folder has a checkpoint, from which Config.Resume continues.
 func HasCheckpoint(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, lastState))
 	return err == nil
@@ -260,8 +260,8 @@ func (t *Trainer) resume() error {
 	return nil
 }
 
-// Save writes a checkpoint to a file, for a loop of your own: weights, optimizer, averages, position and history.
-// It does not change the trainer. Gradients that Step has accumulated are an error: Flush them before.
+// Save writes a checkpoint to a file, in a training loop of your own: weights, optimizer state, averages, position and
+// history. It is an error if Step has accumulated gradients: call Flush before.
 func (t *Trainer) Save(path string) error {
 	if err := errors.Join(t.Sync(), t.follow()); err != nil {
 		return err
@@ -273,9 +273,9 @@ func (t *Trainer) Save(path string) error {
 	return t.write(func() error { return t.saveState(path, whole) })
 }
 
-// Restore goes back, or on, to a checkpoint that Save wrote, or a run with Config.Dir (its last.state): the next step
-// is what it would have been there. The graph and the configuration must be those of the checkpoint; where they are
-// not, that is an error and nothing is changed. Gradients that Step has accumulated are dropped.
+// Restore continues from a checkpoint that Save wrote, or from that of a run with Config.Dir (its last.state): the next
+// step is the one that would have followed there. The graph and the configuration must be those of the checkpoint;
+// otherwise Restore returns an error and changes nothing. Gradients that Step has accumulated are dropped.
 func (t *Trainer) Restore(path string) error {
 	var b []byte
 	var err error

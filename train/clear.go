@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/internal/disk"
 )
 
-// ClearRun removes from dir what runs leave there: checkpoints, models, history, curves and events. Other files stay.
+// ClearRun removes the files of a run from dir: checkpoints, models, history, curves and events. Other files are kept.
 func ClearRun(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -1,7 +1,7 @@
 package train
 
-// Communicator joins the processes of one training run, its ranks. All ranks make the same calls in the same order, one
-// at a time. An error of a call means that the run cannot go on: the ranks may no longer agree.
+// Communicator connects the processes (ranks) of a training run. All ranks make the same calls in the same order, one
+// at a time. An error of a call means that the run cannot continue: the ranks may no longer agree.
 type Communicator interface {
 	// Rank is this process's number, from 0; Size is how many there are.
 	Rank() int

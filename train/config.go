@@ -11,50 +11,51 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Config says how to train. The zero value of every field is the default written beside it.
+// Config are the settings of a training run. The zero value of each field is the default that its comment states.
 //
-// A step changes all parameters or none: one whose loss or gradients are not finite is an error that names the
-// parameter, and leaves parameters, optimizer states, averages, statistics and the count of steps as they were.
-// Where the layers' inputs and the signals that come back to them take less memory than the gradients of their
-// weights, these are computed when the others are known to be finite, one in the place of the other, and are bounded
-// by the norms of what they are products of: a bound above 1e30 (float32) is taken for not finite. With Whole all
-// gradients are there before the first update; Accumulate, MicroBatch, ClipNorm and rules other than SGD, Adam and AdamW imply it.
+// A step changes all parameters or none: if the loss or a gradient is not finite, the step returns an error that names
+// the parameter, and leaves parameters, optimizer state, averages, running statistics and the number of steps
+// unchanged. To save memory, weight gradients that are larger than the activations and output gradients that they are
+// products of are computed only after all others are known to be finite, each in the memory of the one before; they are
+// checked by the product of the norms of their factors, and a bound above 1e30 (float32) counts as not finite. With
+// Whole all gradients are computed before the first update; Accumulate, MicroBatch, ClipNorm and rules other than SGD,
+// Adam and AdamW imply it.
 //
-// With MicroBatch a batch is computed in equal parts of at most so many samples, one after another in the memory of one, and
-// their gradients are added up: it is the same step within the rounding of sums, with the losses, figures and schedule of the whole batch. The parts
-// are those that so many ranks would have: the parameters get the same bits as from a Communicator that adds up in the order of the ranks.
-// Random operators draw anew for each part. BatchNormalization normalizes each part by its own samples, and its running statistics
-// follow the first part of each batch. Validation runs by the same parts.
+// With MicroBatch a batch is computed in equal parts of at most that many samples, one after another, and their
+// gradients are summed: the same step up to the rounding of sums, with the losses, metrics and schedule of the whole
+// batch. The result has the bits of as many ranks of a Communicator that sums in the order of the ranks. Random
+// operators draw separately for each part. BatchNormalization normalizes each part by its own statistics, and its
+// running statistics follow the first part of each batch. Validation uses the same parts.
 type Config struct {
 	Loss     Loss           // nil: CrossEntropy for classes, MSE for targets that are floating-point numbers
 	Rule     optim.Rule     // nil: optim.AdamW
-	Schedule optim.Schedule // factor on the rate, step by step over one run of Epochs; nil: constant
-	Plateau  *optim.Plateau // lowers the rate when Monitor stops improving; nil: does not
-	Metrics  []Metric       // of the validation; nil: what fits the loss; empty: none
+	Schedule optim.Schedule // factor on the learning rate for each step of a run of Epochs; nil: constant
+	Plateau  *optim.Plateau // lowers the rate when Monitor stops improving; nil: off
+	Metrics  []Metric       // metrics of the validation; nil: those that fit the loss; empty: none
 
-	Steps      int                      // updates in a loop of your own, which schedules over a share of the run need; Epochs counts its own; 0: unknown
-	Epochs     int                      // of one call of Trainer.Epochs or Fit; 0: 1
-	Batch      int                      // samples in a batch, of all ranks together where there are several; 0: 32
-	MicroBatch int                      // most samples that are computed at a time, see Config; 0: a batch, or a rank's part of it
-	Accumulate int                      // batches whose gradients make one step, as if they were one batch; 0: 1
-	NoShuffle  bool                     // samples come in the set's order in each epoch
-	Sampler    func(n, epoch int) []int // which samples an epoch takes, and their order, see data.Loader; nil: all, in an order that chance draws
-	Workers    int                      // goroutines that prepare batches, see data.Loader; of no influence on the result
-	ClipNorm   float64                  // gradients are scaled down to this global norm; 0: they are not
-	Whole      bool                     // all gradients are in memory before the first update, see Config
-	EMA        float64                  // decay of the weights' running average, which validation and checkpoints use; 0: none
-	Seed       uint64                   // of shuffling, augmentation and dropout
-	Groups     []ParamGroup             // parameters with settings of their own; the first that matches counts
+	Steps      int                      // number of updates in a training loop of your own, for schedules that depend on it; Epochs counts its own; 0: unknown
+	Epochs     int                      // epochs of one call of Trainer.Epochs or Fit; 0: 1
+	Batch      int                      // samples in a batch, of all ranks together; 0: 32
+	MicroBatch int                      // largest number of samples computed at a time, see Config; 0: a batch, or a rank's shard of it
+	Accumulate int                      // batches whose gradients are accumulated for one update; 0: 1
+	NoShuffle  bool                     // keep the order of the set in each epoch
+	Sampler    func(n, epoch int) []int // samples of an epoch, in order, see data.Loader; nil: all, shuffled
+	Workers    int                      // goroutines that load samples, see data.Loader; does not affect the result
+	ClipNorm   float64                  // clip the global norm of the gradients to this; 0: off
+	Whole      bool                     // compute all gradients before the first update, see Config
+	EMA        float64                  // decay of an exponential moving average of the weights, which validation and checkpoints use; 0: none
+	Seed       uint64                   // seed of shuffling, augmentation and dropout
+	Groups     []ParamGroup             // parameters with settings of their own; the first match counts
 
 	// Runtime computes in place of graft's engine, see Runtime. It has no part in Whole; rules without a formula (optim.Formula),
 	// and models whose step has no form in standard operators (docs/export-step.md), are refused.
 	Runtime Runtime
 
-	Monitor     string  // the figure that tells better from worse; "": the validation's loss, or the training's without one
-	Mode        string  // "min" or "max": whether it should be small or large; "": by its name
-	Patience    int     // epochs without improvement after which training stops; 0: it does not
-	MinDelta    float64 // a change that is no larger is no improvement
-	RestoreBest bool    // parameters of the best epoch come back when the epochs end
+	Monitor     string  // metric that decides which epoch is better; "": the validation loss, or the training loss without validation
+	Mode        string  // "min" or "max": whether lower or higher is better; "": by the name of the metric
+	Patience    int     // stop after this many epochs without improvement; 0: never
+	MinDelta    float64 // a change must be larger than this to count as an improvement
+	RestoreBest bool    // restore the parameters of the best epoch at the end
 
 	// Communicator joins the processes that train together, its ranks: see New. nil: this process trains alone. Each rank is given
 	// the whole data and takes its part of each batch; in a loop of one's own, Step is given the rank's part, which may be empty.
@@ -66,11 +67,11 @@ type Config struct {
 	// SyncBatchNorm lets BatchNormalization take mean and variance of the samples of all processes, as in one process with the
 	// whole batch; otherwise those of its own.
 	SyncBatchNorm bool
-	BucketBytes   int // gradients are summed over processes in groups of at least so many bytes; 0: 4 MiB
+	BucketBytes   int // smallest size of a bucket of gradients, in bytes; 0: 4 MiB
 
 	Dir    string // for checkpoints (models and their state), history.csv and curves.png; "": none
-	Resume bool   // go on from Dir's last checkpoint, if there is one
-	Keep   int    // so many of the best epochs' models are kept in Dir besides last and best; 0: none
+	Resume bool   // continue from the last checkpoint in Dir, if there is one
+	Keep   int    // number of models of the best epochs to keep in Dir besides last and best; 0: none
 
 	// OnGradient gets the gradient of each parameter, in the order of the graph, before clipping and the update; it
 	// may change its elements. With it all gradients are in memory before the first update. An error ends the
@@ -84,17 +85,17 @@ type Config struct {
 	Log func(Event) // nil: a progress bar on a terminal, lines elsewhere, on standard error; see Quiet
 }
 
-// ParamGroup gives parameters settings of their own.
+// ParamGroup is a group of parameters with settings of its own.
 type ParamGroup struct {
-	Match       []string    // globs on parameter names, * crosses slashes; nil: all
+	Match       []string    // patterns of parameter names, * also matches slashes; nil: all
 	Params      []*nn.Param // only these; nil: any
 	Rank        int         // only parameters of at most this rank, 1 for biases and scales; 0: any
-	Rate        float64     // factor on the rate; 0: 1; optim.Off: 0
-	WeightDecay float64     // in place of the rule's WeightDecay; 0: the rule's; optim.Off: none
+	Rate        float64     // factor on the learning rate; 0: 1; optim.Off: 0
+	WeightDecay float64     // weight decay instead of the rule's; 0: the rule's; optim.Off: none
 	Rule        optim.Rule  // nil: Config's
 }
 
-// Quiet is a Log that prints nothing.
+// Quiet is a Config.Log that prints nothing.
 func Quiet(Event) {}
 
 func (c Config) epochs() int     { return max(c.Epochs, 1) }

@@ -6,16 +6,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Confusion counts which class was taken for which. Its figures are means over the classes that
-// occur, each class counting the same: "precision", "recall", "f1" and "iou".
+// Confusion is a confusion matrix. Its results are unweighted means over the classes that occur: "precision", "recall",
+// "f1" and "iou".
 type Confusion struct {
-	Axis  int     // of the classes, -1 the last; 0: 1
-	Count [][]int // [right class][class with the highest score], of the last Result; made by it
+	Axis  int     // axis of the classes, -1 for the last; 0: 1
+	Count [][]int // [true class][predicted class], of the last Result
 
 	now [][]int
 }
 
-// Add implements Metric. Targets of −100 do not count.
+// Add implements Metric. Targets of −100 are ignored.
 func (m *Confusion) Add(out, want []*tensor.Dense) error {
 	s, err := classes("confusion", m.Axis, out, want)
 	if err != nil {
@@ -57,10 +57,9 @@ func (m *Confusion) Result() map[string]float64 {
 	return map[string]float64{"precision": ratio(precision, seen), "recall": ratio(recall, seen), "f1": ratio(f1, seen), "iou": ratio(iou, seen)}
 }
 
-// AUROC is the area under the receiver's operating characteristic of a binary classifier: the
-// probability that a positive sample scores higher than a negative one, "auroc". It takes
-// outputs of one element per sample, or of two classes, of which the second counts. It keeps all
-// scores.
+// AUROC is the area under the receiver operating characteristic of a binary classifier, "auroc": the probability that a
+// positive sample scores higher than a negative one; ties count one half. Outputs have one element per sample, or two
+// classes, of which the second is the positive one. It stores all scores.
 type AUROC struct {
 	score []float64
 	yes   []bool
@@ -85,7 +84,7 @@ func (a *AUROC) Add(out, want []*tensor.Dense) error {
 	return err
 }
 
-// Result implements Metric; equal scores count one half.
+// Result implements Metric.
 func (a *AUROC) Result() map[string]float64 {
 	order := make([]int, len(a.score))
 	for i := range order {

@@ -9,18 +9,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// CrossEntropy is torch.nn.CrossEntropyLoss: the negative logarithm of the probability that the
-// softmax of the scores [N, C] or [N, C, d…] gives to the right class. A final Softmax or
-// LogSoftmax of the model is looked through.
+// CrossEntropy is torch.nn.CrossEntropyLoss: −log of the softmax of the scores, [N, C] or [N, C, d…], at the true
+// class. If the model ends in Softmax or LogSoftmax, the scores before it are used.
 //
-// Targets are classes, int64 or int32 [N] or [N, d…], or probabilities of the shape of the
-// scores, which is told from their element type.
+// Targets are classes, int64 or int32 [N] or [N, d…], or probabilities of the shape of the scores; their element type
+// decides.
 type CrossEntropy struct {
-	LabelSmoothing float64   // 0 … 1: this share of the target is spread over all classes
+	LabelSmoothing float64   // from 0 to 1: the fraction of the target that is spread over all classes
 	ClassWeights   []float64 // one per class; nil: all 1
-	IgnoreIndex    *int      // samples of this class do not count; nil: -100
-	Axis           int       // of the classes in the output, -1 the last; 0: 1
-	Sum            bool      // the sum over samples in place of the weighted mean
+	IgnoreIndex    *int      // class that is ignored; nil: -100
+	Axis           int       // axis of the classes in the output, -1 for the last; 0: 1
+	Sum            bool      // return the sum over samples instead of the weighted mean
 }
 
 const ignored = -100 // PyTorch's default
@@ -189,7 +188,7 @@ func classScores(e *nn.Edit, loss string, x, y *nn.Value, soft bool) *nn.Value {
 	return x
 }
 
-// Weight implements Weighted: the sum of the weights of the samples that count.
+// Weight implements Weighted: the sum of the class weights of the samples that are not ignored.
 func (l CrossEntropy) Weight(want []*tensor.Dense) (float64, error) {
 	if l.Sum || len(want) == 0 {
 		return -1, nil

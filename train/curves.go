@@ -28,7 +28,7 @@ type chart struct {
 	log    bool
 }
 
-// WriteCurves draws figures over the epochs as a PNG: the losses, the validation's other figures, with an axis for each kind, and
+// WriteCurves draws learning curves as a PNG: the losses, the other validation metrics, with an axis for each kind, and
 // the learning rate. The best epoch is marked.
 func (h History) WriteCurves(w io.Writer) error {
 	if w == nil {

@@ -28,8 +28,8 @@ func defaultLoss(want []*tensor.Dense, out []*nn.Value) Loss {
 	return CrossEntropy{}
 }
 
-// ClassesLast reports whether an output [N, d…, C] has the scores of targets [N, d…], which are classes, on its last axis: where the sizes
-// of those do not say, an open size is that of a sequence.
+// ClassesLast reports whether the classes of scores [N, d…, C], for targets [N, d…] that are classes, are on the last
+// axis. If the sizes do not decide, a symbolic size is taken for the length of a sequence.
 func ClassesLast(out *nn.Value, want *tensor.Dense) bool {
 	if out == nil || want == nil {
 		return false

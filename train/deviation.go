@@ -6,9 +6,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Deviation tells how far predicted numbers are from measured ones, over all elements: "mae",
-// the mean absolute error, "rmse", the root of the mean squared error, and "r2", the share of
-// the targets' variance that is explained (0 for targets that are all the same).
+// Deviation measures regression, over all elements: "mae", the mean absolute error, "rmse", the root of the mean
+// squared error, and "r2", the fraction of the targets' variance that is explained (0 if all targets are equal).
 type Deviation struct {
 	n, abs, square float64
 	shift          float64 // the first target: keeps the variance exact

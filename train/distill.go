@@ -5,9 +5,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Distill teaches a model what another one says: α·T²·KL(teacher ‖ student) + (1−α)·cross-entropy,
-// both softmaxes at temperature T (Hinton, Vinyals and Dean, 2015). Samples have two targets, the
-// class and the teacher's logits [N, C].
+// Distill is the loss of knowledge distillation: α·T²·KL(teacher ‖ student) + (1−α)·cross-entropy, with both softmaxes
+// at temperature T in the first term (Hinton, Vinyals and Dean, 2015). Samples have two targets: the class, and the
+// teacher's logits [N, C] (see Taught).
 type Distill struct {
 	Alpha       float64      // α; 0: 0.5, 1: no cross-entropy
 	Temperature float64      // T; 0: 2

@@ -14,10 +14,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Epochs trains on fit, Config.Epochs times around, and validates on val after each; val may be
-// nil. The loop body is the callback: the graph may be looked at, saved and edited there, and
-// break stops. After an error, the context's included, the sequence ends; with Config.Dir a
-// cancelled run has left a checkpoint from which it can be resumed.
+// Epochs trains on fit for Config.Epochs epochs and validates on val, which may be nil, after each. In the loop body
+// the graph may be read, saved and edited, and break stops the training. After an error, that of the context included,
+// the sequence ends; with Config.Dir a canceled run leaves a checkpoint from which it can be resumed.
 func (t *Trainer) Epochs(ctx context.Context, fit, val data.Set[data.Sample]) iter.Seq2[Epoch, error] {
 	return func(yield func(Epoch, error) bool) {
 		done := t.listen()
@@ -36,7 +35,7 @@ func (t *Trainer) Epochs(ctx context.Context, fit, val data.Set[data.Sample]) it
 	}
 }
 
-// Fit trains as Epochs does and returns what happened, epochs before a resume included.
+// Fit trains as Epochs does and returns the history, including epochs before a resume.
 func (t *Trainer) Fit(ctx context.Context, fit, val data.Set[data.Sample]) (History, error) {
 	for _, err := range t.Epochs(ctx, fit, val) {
 		if err != nil {

@@ -20,8 +20,8 @@ type Evaluator struct {
 	Run func(ctx context.Context, in nn.Feed) (nn.Feed, error)
 }
 
-// Evaluate runs the model over a set and returns what the metrics make of it, by name. Without
-// a metric it takes those that fit the targets: Accuracy for classes, Deviation for numbers.
+// Evaluate runs the model over a set and returns the results of the metrics by name. Without metrics it uses those that
+// fit the targets: Accuracy for classes, Deviation for numbers.
 func Evaluate(ctx context.Context, g *nn.Graph, s data.Set[data.Sample], m ...Metric) (map[string]float64, error) {
 	return Evaluator{}.Evaluate(ctx, g, s, m...)
 }
@@ -56,13 +56,13 @@ func (x Evaluator) Evaluate(ctx context.Context, g *nn.Graph, s data.Set[data.Sa
 	}, m...)
 }
 
-// Batch is inputs by name, of any element type, and the targets.
+// Batch has inputs by name, of any element type, and targets in the order of the loss.
 type Batch struct {
 	Feed nn.Feed         // inputs by name
 	Y    []*tensor.Dense // targets
 }
 
-// EvaluateBatches is Evaluate for samples that come batch by batch, as from a stream.
+// EvaluateBatches is Evaluate for samples that come in batches, from a stream for example.
 func EvaluateBatches(ctx context.Context, g *nn.Graph, batches iter.Seq2[Batch, error], m ...Metric) (map[string]float64, error) {
 	return Evaluator{}.EvaluateBatches(ctx, g, batches, m...)
 }
@@ -142,8 +142,8 @@ func results(m []Metric) map[string]float64 {
 	return all
 }
 
-// Evaluate runs the model over a set: the loss, under the name loss, and the configuration's
-// metrics. With Config.EMA it is the averages that are judged.
+// Evaluate runs the model over a set and returns the loss, as "loss", and the results of Config.Metrics. With
+// Config.EMA it evaluates the averages.
 func (t *Trainer) Evaluate(ctx context.Context, s data.Set[data.Sample]) (map[string]float64, error) {
 	if s == nil || s.Len() == 0 {
 		return nil, errors.New("train: there are no samples to evaluate")
@@ -255,9 +255,9 @@ func scalarOf(v dtype.Value) (float64, error) {
 	return x[0], nil
 }
 
-// Gradients yields the gradient of each batch's loss with respect to every weight, frozen ones
-// included, in evaluation mode and without changing anything: what pruning by Taylor expansion
-// reads. With Config.MicroBatch the batches are no larger than that. The tensors are valid until the next is asked for.
+// Gradients yields, for each batch, the gradient of the loss with respect to every weight, frozen ones included, in
+// evaluation mode and without changing anything: the input of pruning by Taylor expansion. Config.MicroBatch limits the
+// batch size. The tensors are valid until the next batch.
 func (t *Trainer) Gradients(ctx context.Context, s data.Set[data.Sample]) iter.Seq2[nn.Grads, error] {
 	return func(yield func(nn.Grads, error) bool) {
 		if s == nil || s.Len() == 0 {

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// EventKind says what an Event is about.
+// EventKind is the kind of an Event.
 type EventKind string
 
 // The kinds of events.
 const (
-	Stepped  EventKind = "step"       // a batch was trained on
-	Tested   EventKind = "validation" // a batch was validated on
+	Stepped  EventKind = "step"       // a training batch was computed
+	Tested   EventKind = "validation" // a validation batch was computed
 	Finished EventKind = "epoch"      // an epoch ended
-	Note     EventKind = "note"       // something the user should know
+	Note     EventKind = "note"       // a message for the user
 )
 
-// Event is a piece of news from training.
+// Event reports the progress of training.
 type Event struct {
 	Kind   EventKind     // what happened
 	Epoch  int           // counted from 1
@@ -27,9 +27,9 @@ type Event struct {
 	Count  int           // batches in the epoch or the validation
 	Info   StepInfo      // of Stepped
 	LR     float64       // of Stepped: the learning rate of Config.Rule
-	Loss   float64       // of Stepped: mean over the epoch so far
+	Loss   float64       // of Stepped: mean loss of the epoch so far
 	Speed  float64       // samples per second, over the epoch so far
-	Left   time.Duration // until the end of the epoch, an estimate
+	Left   time.Duration // estimated time until the end of the epoch
 	Done   *Epoch        // of Finished
 	Text   string        // of Note
 }
@@ -49,7 +49,7 @@ func (e Event) String() string {
 	return e.Text
 }
 
-// MarshalJSON writes the fields that belong to the event's kind.
+// MarshalJSON writes the fields of the event's kind.
 func (e Event) MarshalJSON() ([]byte, error) {
 	m := map[string]any{"event": e.Kind}
 	switch e.Kind {

@@ -2,8 +2,8 @@ package train
 
 import "github.com/graft-ml/graft/nn"
 
-// ExprLoss makes a loss of a Gorgonia function: it gets the outputs, then the targets, and
-// returns one node of rank 0. Stock Gorgonia operators and any size of batch are fine.
+// ExprLoss makes a loss of a Gorgonia function, which gets the outputs followed by the targets and returns one scalar
+// node. Gorgonia's own operators and any batch size can be used.
 type ExprLoss struct{ F nn.Expr }
 
 // Build implements Loss.

@@ -10,32 +10,35 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// Policy is how much of a model is trained.
+// Policy is how much of a model a FineTuner trains.
 type Policy string
 
 // The policies.
 const (
-	Auto        Policy = ""             // head first, then all layers where that does not make it worse
-	HeadOnly    Policy = "head-only"    // the classifier alone
-	Full        Policy = "full"         // head first, then all layers, whatever comes of it
-	FromScratch Policy = "from-scratch" // all layers alike, from the weights as they are: for models without training
+	Auto        Policy = ""             // the classifier first, then all layers, unless that validates worse
+	HeadOnly    Policy = "head-only"    // only the classifier
+	Full        Policy = "full"         // the classifier first, then all layers, in any case
+	FromScratch Policy = "from-scratch" // all layers at one rate, from the current weights: for models that were never trained
 )
 
-// FineTuner chooses how to train a model for a task, and does it. The zero value is a policy for any task.
+// FineTuner chooses how to train a model for a task, and trains it. The zero value is an automatic policy for any task.
 //
-// Head first: the features that the layers before the classifier compute are computed once, and the classifier
-// is fitted to them, by logistic regression with a cross-validated decay where it is linear in their means. Then all layers:
-// AdamW with a base rate that a short run of RateFinder suggests, the first layer's a tenth of the last's, weight decay
-// on matrices and kernels alone, one cycle with warm-up, label smoothing, and an average of the weights that is what is
-// judged. While there are few samples running statistics stay as they are, and a half of what training changes is kept, or as much as the
-// comparison below finds clearly better: weights on the line between both models. Rates are compared before: each is trained at for half of
-// the epochs, and the least loss on samples held out decides. Models that are cheap to run try several, one that was never trained
-// from its own weights, too; others the suggested one and 1e-3, on up to 500 samples of the training set, judged by others of it and
-// of the validation. What is expensive goes on only if the answers or the losses there are better than the classifier's alone
-// by more than the standard error of paired samples. It is undone where of a few samples that validate fewer are right, by more than two
-// standard errors, or many are no better.
+// First the classifier: the features that the frozen layers before it compute are computed once, and the classifier is
+// fitted to them; if it is linear in their means, by logistic regression with a cross-validated weight decay. Then all
+// layers: AdamW with a base rate that a short run of RateFinder suggests, a tenth of it in the first layer, weight
+// decay on matrices and kernels only, a one-cycle schedule with warm-up, label smoothing, and an average of the
+// weights, which is what is evaluated. With few samples, running statistics are frozen, and half of the change of the
+// weights is kept (interpolation between both models), or another fraction if the comparison below finds it clearly
+// better.
+//
+// Rates are compared before: each is trained with for half of the epochs, and the lowest loss on held-out samples wins.
+// For models that are cheap to run several rates are tried, for a model that was never trained also from its own
+// weights; for others the suggested rate and 1e-3, on up to 500 samples of the training set, evaluated on other
+// training samples and the validation set. Expensive training continues only if accuracy or loss there are better than
+// the classifier's alone by more than the standard error of paired samples. The second part is undone if, on few
+// validation samples, fewer are right by more than two standard errors, or if on many it is not better.
 type FineTuner struct {
-	Policy Policy   // which parts are trained; zero: what suits
+	Policy Policy   // which parts to train; zero: automatic
 	Head   *nn.Head // a new classifier; nil: the model keeps its own
 	// Refit: a classifier that alone was trained is fitted once more, to the samples of the validation as well, where these
 	// are a share of the data that was set apart to judge by. Outcome's figures are from before that.
@@ -46,17 +49,17 @@ type FineTuner struct {
 	Config Config
 }
 
-// Outcome is what a FineTuner did.
+// Outcome is the result of a FineTuner.
 type Outcome struct {
-	Policy  string             `json:"policy"`   // what was chosen, in words
-	Head    map[string]float64 `json:"head"`     // the validation's figures after the first part; nil without one
-	Val     map[string]float64 `json:"val"`      // of the model as it is now
-	Folds   float64            `json:"folds"`    // accuracy of the fitted classifier on samples of the training set that were held out; 0 without one
-	AllKept bool               `json:"all_kept"` // the second part is in the model
-	History History            `json:"-"`        // of the second part
+	Policy  string             `json:"policy"`   // description of what was chosen
+	Head    map[string]float64 `json:"head"`     // validation metrics after the first part; nil without validation
+	Val     map[string]float64 `json:"val"`      // validation metrics of the result
+	Folds   float64            `json:"folds"`    // cross-validated accuracy of the fitted classifier on the training set; 0 without one
+	AllKept bool               `json:"all_kept"` // the result of the second part was kept
+	History History            `json:"-"`        // epochs of the second part
 }
 
-// FineTune trains g as FineTuner's zero value does.
+// FineTune trains g with the automatic policy: the zero value of FineTuner.
 func FineTune(ctx context.Context, g *nn.Graph, fit, val data.Set[data.Sample]) (Outcome, error) {
 	return FineTuner{}.FineTune(ctx, g, fit, val)
 }
@@ -81,8 +84,8 @@ type tuning struct {
 	headIsBest bool // samples held out found all layers no better
 }
 
-// FineTune trains g on fit and judges by val, which may be nil. Samples of fit that are asked for without chance (a nil r)
-// must come without augmentation.
+// FineTune trains g on fit and validates on val, which may be nil. Samples of fit that are read without randomness (a
+// nil r) must not be augmented.
 func (f FineTuner) FineTune(ctx context.Context, g *nn.Graph, fit, val data.Set[data.Sample]) (Outcome, error) {
 	switch {
 	case g == nil:

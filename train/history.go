@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// Epoch is what one epoch did.
+// Epoch is the result of one epoch.
 type Epoch struct {
 	Epoch   int                // counted from 1
 	Steps   int                // updates made since training began
 	Samples int                // trained on in this epoch
-	Loss    float64            // mean over the epoch's samples, as they were trained on
-	Norm    float64            // of the gradients of the last update, before clipping
+	Loss    float64            // mean over the epoch's samples, at the time of their step
+	Norm    float64            // norm of the gradients of the last update, before clipping
 	Rate    float64            // factor on the rule's rate at the last update
-	LR      float64            // the learning rate of Config.Rule at the last update, groups apart; 0: unknown
-	Val     map[string]float64 // the validation's loss and metrics; nil without one
+	LR      float64            // learning rate of Config.Rule at the last update, without groups; 0: unknown
+	Val     map[string]float64 // loss and metrics of the validation; nil without validation
 	Best    bool               // better than all epochs before
-	Seconds float64            // spent on it
+	Seconds float64            // duration
 }
 
 // String is one line: "epoch 3: loss 0.2121, validation accuracy 0.981, loss 0.06402, 12 s".
@@ -45,7 +45,7 @@ func (e Epoch) String() string {
 	return b.String()
 }
 
-// MarshalJSON writes the figures; those that are no numbers are null.
+// MarshalJSON writes the fields; NaN and infinities are written as null.
 func (e Epoch) MarshalJSON() ([]byte, error) {
 	val := map[string]any{}
 	for k, v := range e.Val {
@@ -67,10 +67,10 @@ func (e *Epoch) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(e))
 }
 
-// History is the epochs so far.
+// History is the list of epochs so far.
 type History []Epoch
 
-// Last is the last epoch, the zero Epoch when there is none.
+// Last returns the last epoch, or the zero Epoch if there is none.
 func (h History) Last() Epoch {
 	if len(h) == 0 {
 		return Epoch{}
@@ -78,7 +78,7 @@ func (h History) Last() Epoch {
 	return h[len(h)-1]
 }
 
-// Best is the best epoch so far, the zero Epoch when there is none.
+// Best returns the best epoch so far, or the zero Epoch if there is none.
 func (h History) Best() Epoch {
 	for _, e := range slices.Backward(h) {
 		if e.Best {
@@ -115,7 +115,7 @@ func (h History) figures() []string {
 
 var errNoWriter = errors.New("train: the writer is nil")
 
-// WriteCSV writes a table with a line for each epoch; validation figures are val_NAME.
+// WriteCSV writes a table with a line for each epoch; validation metrics are in columns val_NAME.
 func (h History) WriteCSV(w io.Writer) error {
 	if w == nil {
 		return errNoWriter

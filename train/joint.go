@@ -8,11 +8,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Joint is the loss of a model with several outputs: Σ wᵢ·lossᵢ(outputᵢ, targetᵢ), outputs and targets in their order. It is
-// the default where samples have several targets.
+// Joint is the loss of a model with several outputs: Σ wᵢ·lossᵢ(outputᵢ, targetᵢ), with outputs and targets in their
+// order. It is the default for samples with several targets.
 type Joint struct {
-	Losses  []Loss    // one for each output; nil, or a nil among them: CrossEntropy for integers, MSE for floating-point numbers
-	Weights []float64 // one for each output; nil: 1
+	Losses  []Loss    // one per output; nil, or a nil element: CrossEntropy for integer targets, MSE for floating-point targets
+	Weights []float64 // one per output; nil: all 1
 }
 
 // Build implements Loss.
@@ -98,11 +98,11 @@ func (j Joint) metrics(out []*nn.Value) (list []Metric) {
 	return list
 }
 
-// OutputMetric is a metric of one of several outputs, with the target in the same place.
+// OutputMetric applies a metric to one of several outputs and its target.
 type OutputMetric struct {
 	Output int    // counted from 0
-	Name   string // stands before the figures' names, with a slash between; "": nothing does
-	Metric Metric // what is measured
+	Name   string // prefix of the names of results, followed by a slash; "": none
+	Metric Metric // metric to apply
 }
 
 // Add implements Metric.

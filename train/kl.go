@@ -7,13 +7,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// KL is the Kullback-Leibler divergence from the target's probabilities to those of the softmax
-// of the output, Σ q·(log q − log p), a mean over the batch: torch.nn.KLDivLoss with reduction
-// "batchmean" after a log_softmax. A final Softmax or LogSoftmax of the model is looked through.
-// Classes are on axis 1; the target has the output's shape.
+// KL is the Kullback-Leibler divergence from the target distribution q to the softmax p of the output, Σ q·(log q − log
+// p), averaged over the batch: torch.nn.KLDivLoss with reduction "batchmean" after log_softmax. If the model ends in
+// Softmax or LogSoftmax, the scores before it are used. Classes are on axis 1; the target has the shape of the output.
 type KL struct {
-	LogTarget bool // targets are logarithms of probabilities
-	Sum       bool // the sum in place of the mean over the batch
+	LogTarget bool // targets are log-probabilities
+	Sum       bool // return the sum instead of the mean over the batch
 }
 
 // Build implements Loss.

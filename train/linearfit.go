@@ -2,9 +2,10 @@ package train
 
 import "fmt"
 
-// LinearFit is a linear model of rows of features x: scores Weight·x + Bias. It minimizes the mean loss plus half of Decay times
-// the squares of the weights of standardized features; the decay is chosen by cross-validation, from 100 down to 10⁻⁴. The scores of
-// classes are multiplied by Scale afterwards: what makes the loss least on the folds that were held out.
+// LinearFit is a linear model of rows of features x, with scores Weight·x + Bias. It minimizes the mean loss plus half
+// of Decay times the squared weights of the standardized features; the decay is chosen by cross-validation, from 100
+// down to 10⁻⁴. Class scores are then multiplied by Scale, which minimizes the loss on the held-out folds (temperature
+// scaling).
 type LinearFit struct {
 	Weight [][]float64 // [scores][features]
 	Bias   []float64   // [scores]
@@ -12,8 +13,8 @@ type LinearFit struct {
 	Scale  float64 // 1 for measurements
 }
 
-// FitClasses is multinomial logistic regression: a score for each class. The rows are as long as each other; seed divides them
-// into the folds of the cross-validation.
+// FitClasses fits a multinomial logistic regression, with one score per class. All rows have the same length; seed
+// determines the folds of the cross-validation.
 func FitClasses(rows [][]float32, class []int, classes int, seed uint64) (LinearFit, error) {
 	if err := rectangular(rows, len(class)); err != nil {
 		return LinearFit{}, err
@@ -24,7 +25,7 @@ func FitClasses(rows [][]float32, class []int, classes int, seed uint64) (Linear
 	return linear(problem{x: rows, y: class, classes: classes}, seed), nil
 }
 
-// FitMeasured is ridge regression: one score, by half of the squared error.
+// FitMeasured fits a ridge regression: one score, with half of the squared error as loss.
 func FitMeasured(rows [][]float32, target []float64, seed uint64) (LinearFit, error) {
 	if err := rectangular(rows, len(target)); err != nil {
 		return LinearFit{}, err

@@ -44,7 +44,8 @@ func scored(n *nn.Node) *trait.Probabilities {
 	return n.Op().Traits.Probabilities(n.Call())
 }
 
-// EndsInOne reports whether a value holds probabilities of which one class is right, those of a Softmax, rather than scores.
+// EndsInOne reports whether v holds the probabilities of exclusive classes (the result of a Softmax) rather than
+// scores.
 func EndsInOne(v *nn.Value) bool {
 	p := scored(v.Producer())
 	return p != nil && p.Over != nil

@@ -8,16 +8,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Loss is what training makes small: a piece of graph from a model's outputs and the targets of
-// a batch to a value of rank 0.
+// Loss is a differentiable loss: nodes that compute a scalar from a model's outputs and the targets of a batch.
 //
-// Build reports what does not fit with e.Fail. Targets have a batch axis first, as the outputs do.
+// Build reports errors with e.Fail. Targets have the batch axis first, as the outputs do.
 type Loss interface {
 	Build(e *nn.Edit, out, want []*nn.Value) *nn.Value
 }
 
-// Weighted is a Loss that says how much a batch counts when several are put together: the
-// number its mean was divided by. A loss that does not is taken for a mean over samples.
+// Weighted is a Loss that states the weight of a batch when several batches are combined: the divisor of its mean.
+// Other losses are taken for means over samples.
 type Weighted interface {
 	Loss
 	// Weight is the divisor of the batch's mean: 0 where nothing in the batch counts, negative
@@ -30,7 +29,7 @@ type checker interface {
 	check(out []*nn.Value, want []*tensor.Dense) error
 }
 
-// LossFunc makes a Loss of a function.
+// LossFunc is a function as a Loss.
 type LossFunc func(e *nn.Edit, out, want []*nn.Value) *nn.Value
 
 // Build implements Loss.

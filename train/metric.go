@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Metric is a figure that is collected batch by batch, from the model's outputs and the targets.
+// Metric is a figure of merit that is accumulated batch by batch, from the model's outputs and the targets.
 type Metric interface {
 	// Add takes a batch. The tensors are valid during the call only.
 	Add(out, want []*tensor.Dense) error

@@ -5,12 +5,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// NLL is torch.nn.NLLLoss: the negative of the output at the right class, for models that end in
-// a LogSoftmax. The scores are [N, C] or [N, C, d…], the targets int64 [N] or [N, d…].
+// NLL is torch.nn.NLLLoss: the negative output at the true class, for models that end in LogSoftmax. Outputs are [N, C]
+// or [N, C, d…], targets int64 [N] or [N, d…].
 type NLL struct {
 	ClassWeights []float64 // one per class; nil: all 1
-	IgnoreIndex  *int      // samples of this class do not count; nil: -100
-	Sum          bool      // the sum over samples in place of the weighted mean
+	IgnoreIndex  *int      // class that is ignored; nil: -100
+	Sum          bool      // return the sum over samples instead of the weighted mean
 }
 
 func (l NLL) entropy() CrossEntropy {

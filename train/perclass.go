@@ -12,16 +12,16 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// ClassFigures are the figures of one class.
+// ClassFigures are the metrics of one class.
 type ClassFigures struct {
-	Precision float64 `json:"precision"` // share of what was taken for the class that is of it
-	Recall    float64 `json:"recall"`    // share of the class that was taken for it
+	Precision float64 `json:"precision"` // fraction of the predictions of the class that are right
+	Recall    float64 `json:"recall"`    // fraction of the samples of the class that are predicted right
 	F1        float64 `json:"f1"`        // their harmonic mean
-	Samples   int     `json:"samples"`   // of the class
-	Said      int     `json:"said"`      // taken for the class
+	Samples   int     `json:"samples"`   // samples of the class
+	Said      int     `json:"said"`      // predictions of the class
 }
 
-// PerClass are the figures of each class, after Result. What is over nothing is 0.
+// PerClass returns the metrics of each class; quotients with denominator 0 are 0. Call Result before.
 func (m *Confusion) PerClass() []ClassFigures {
 	list := make([]ClassFigures, len(m.Count))
 	for c, row := range m.Count {
@@ -37,8 +37,8 @@ func (m *Confusion) PerClass() []ClassFigures {
 	return list
 }
 
-// WritePNG draws the table, after Result: a row for each right class, shares of the row as shades. name gives the names of
-// classes.
+// WritePNG draws the matrix with a row for each true class; shades are fractions of the row. name returns the names of
+// classes. Call Result before.
 func (m *Confusion) WritePNG(w io.Writer, name func(class int) string) error {
 	if len(m.Count) == 0 {
 		return fmt.Errorf("train: confusion: nothing was counted")

@@ -16,17 +16,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MetaPreparation is the key under which a model's metadata keeps a Preparation as JSON.
+// MetaPreparation is the key of a Preparation, as JSON, in the metadata of a model.
 const MetaPreparation = "graft.preparation"
 
-// Preparation is how a model's pictures are to be prepared, and how that was found out.
+// Preparation is the preprocessing of pictures for a model, and how it was determined.
 type Preparation struct {
 	data.Preprocess `json:"-"`
 	Name            string  `json:"name"`                // of the preset
-	By              string  `json:"by"`                  // "statistics" of normalizations, "scores" of classes, "producer" or "shape" where nothing could be measured, or who else said so
-	Margin          float64 `json:"margin"`              // how many times better it fits than the runner-up
-	RunnerUp        string  `json:"runner_up,omitempty"` // the preset that fits second best
-	Guess           bool    `json:"guess,omitempty"`     // not to be relied on: the margin is small, or scores alone were measured
+	By              string  `json:"by"`                  // how it was determined: "statistics" of normalizations, "scores" of classes, "producer" or "shape" if nothing could be measured, or another source
+	Margin          float64 `json:"margin"`              // ratio of the fits of the runner-up and of this preset
+	RunnerUp        string  `json:"runner_up,omitempty"` // second best preset
+	Guess           bool    `json:"guess,omitempty"`     // not reliable: the margin is small, or only scores were measured
 }
 
 // String is one line.
@@ -50,7 +50,7 @@ func (p Preparation) String() string {
 	return s
 }
 
-// Finding is how p was found out, as an entry for a model's metadata: see MetaPreparation.
+// Finding returns p as an entry of a model's metadata, see MetaPreparation.
 func (p Preparation) Finding() (string, error) {
 	b, err := json.Marshal(p)
 	return string(b), err
@@ -62,17 +62,17 @@ const (
 	measuredNorms  = 8   // so many normalizations are looked at, from the input on
 )
 
-// Prepare finds out how pictures become inputs of g, which has one, of rank 4. base gives their geometry; the
-// pictures are float32 [1 or 3, height, width] from 0 to 1, as data.Unit makes them: some dozen, of the kind that
-// the model is for. Each preset is tried on them.
+// Prepare determines the preprocessing of pictures for g, a model with one input of rank 4. base has the geometry;
+// pictures are float32 [1 or 3, height, width] from 0 to 1, as data.Unit makes them: a few dozen of the kind that the
+// model is for. Every preset is tried on them.
 //
-// Where g has normalizations with running statistics, the preset is taken whose activations agree best with those: the
-// divergence between the normal distributions of each channel, ½((μ−μ')²/σ'² + σ²/σ'² − 1 − ln(σ²/σ'²)), damped by
-// ln(1+x), averaged over the channels and then over the layers, each with 0.6 of the weight of the one before. Else the
-// class scores are judged: what two views of a picture, one of them shifted, say about each other (Ji, Henriques
-// and Vedaldi, 2019) is large where the scores are sure, diverse and steady; scores that differ by more than a
-// classifier's usually do count less. The preset of the tool that g was made with has an advantage there, and everywhere
-// the more usual of two presets that fit alike.
+// If g has normalizations with running statistics, the best preset is the one whose activations agree best with them:
+// the divergence between the normal distributions of each channel, ½((μ−μ')²/σ'² + σ²/σ'² − 1 − ln(σ²/σ'²)), damped by
+// ln(1+x), averaged over the channels and then over the layers, each with 0.6 times the weight of the one before.
+// Otherwise the class scores of two views of each picture, one of them shifted, are compared: their mutual information
+// (Ji, Henriques and Vedaldi, 2019) is large if the scores are confident, diverse and stable; scores that differ by
+// more than is usual for a classifier count less. The preset of the tool that produced g is preferred there, and the
+// more common preset always if two fit equally well.
 func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, pictures []*tensor.Dense) (Preparation, error) {
 	presets := data.Presets(base.Gray)
 	first := Preparation{Preprocess: presets[0].With(base), Name: presets[0].Name, By: "shape", Guess: true}

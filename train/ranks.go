@@ -9,10 +9,10 @@ import (
 	"runtime/debug"
 )
 
-// RankError is an error that all ranks of a run return, each in the same place: what one of them could not do.
-// Where an error of a run with a Communicator is none, the others may not know of it: end them by Communicator.Abort.
+// RankError is an error that all ranks of a run return at the same place, because one of them failed. Any other error
+// of a run with a Communicator may be unknown to the other ranks: end them with Communicator.Abort.
 type RankError struct {
-	Rank int   // who failed; -1: all did, and said the same
+	Rank int   // rank that failed; -1: all, with the same error
 	Err  error // on other ranks: its text
 	kind byte
 }
@@ -25,7 +25,7 @@ func (e *RankError) Error() string {
 	return fmt.Sprintf("rank %d: %v", e.Rank, e.Err)
 }
 
-// Unwrap gives the error of the rank that failed.
+// Unwrap returns the error of the rank that failed.
 func (e *RankError) Unwrap() error { return e.Err }
 
 // told is the error of another rank.

@@ -16,27 +16,27 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// RateFinder trains for some steps at rates that rise from one to the next by the same factor, to see at which the loss falls
-// (Smith, 2017). The zero value of each field is the default beside it.
+// RateFinder is a learning-rate range test (Smith, 2017): it trains for some steps at exponentially increasing rates,
+// to find where the loss falls. The zero value of each field is the default that its comment states.
 type RateFinder struct {
-	Min, Max float64 // 1e-7 and 10
-	Steps    int     // 100
+	Min, Max float64 // first and last rate; 0: 1e-7 and 10
+	Steps    int     // number of steps; 0: 100
 	Config   Config  // loss, rule, groups, batch, seed; the rule's rate, schedule and epochs are not used
 }
 
-// RateCurve is what a RateFinder saw.
+// RateCurve is the result of a RateFinder.
 type RateCurve struct {
-	Rate       []float64 `json:"rate"`       // that were tried, rising
-	Loss       []float64 `json:"loss"`       // smoothed
-	Suggestion float64   `json:"suggestion"` // where the loss fell most steeply, but no more than an eighth of where it began to rise
+	Rate       []float64 `json:"rate"`       // learning rates tried, in ascending order
+	Loss       []float64 `json:"loss"`       // smoothed loss at each rate
+	Suggestion float64   `json:"suggestion"` // rate at which the loss fell most steeply, at most an eighth of the rate at which it began to rise
 }
 
-// FindRate finds a rate with the default settings of RateFinder.
+// FindRate runs a learning-rate range test with the default settings of RateFinder.
 func FindRate(ctx context.Context, g *nn.Graph, fit data.Set[data.Sample]) (RateCurve, error) {
 	return RateFinder{}.FindRate(ctx, g, fit)
 }
 
-// FindRate tries the rates. The graph's parameters are as before when it returns.
+// FindRate runs the test. The parameters of the graph are restored afterwards.
 func (r RateFinder) FindRate(ctx context.Context, g *nn.Graph, fit data.Set[data.Sample]) (c RateCurve, err error) {
 	if r.Min == 0 {
 		r.Min = 1e-7

@@ -9,7 +9,7 @@ import (
 
 // MSE is torch.nn.MSELoss: the mean over all elements of the squared difference.
 type MSE struct {
-	Sum bool // the sum in place of the mean
+	Sum bool // return the sum instead of the mean
 }
 
 // Build implements Loss.
@@ -24,7 +24,7 @@ func (l MSE) Weight(want []*tensor.Dense) (float64, error) { return samples(l.Su
 
 // L1 is torch.nn.L1Loss: the mean over all elements of the absolute difference.
 type L1 struct {
-	Sum bool // the sum in place of the mean
+	Sum bool // return the sum instead of the mean
 }
 
 // Build implements Loss.
@@ -36,12 +36,12 @@ func (l L1) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 // Weight implements Weighted.
 func (l L1) Weight(want []*tensor.Dense) (float64, error) { return samples(l.Sum, want), nil }
 
-// Huber is torch.nn.HuberLoss: d²/2 where the difference d is at most Delta, a straight line
-// beyond. Divided by Delta it is SmoothL1Loss.
+// Huber is torch.nn.HuberLoss: d²/2 if the absolute difference d is at most Delta, Delta·(d − Delta/2) beyond. With
+// Smooth it is torch.nn.SmoothL1Loss: the same divided by Delta.
 type Huber struct {
 	Delta  float64 // 0: 1
 	Smooth bool    // divide by Delta: torch.nn.SmoothL1Loss(beta=Delta)
-	Sum    bool    // the sum in place of the mean
+	Sum    bool    // return the sum instead of the mean
 }
 
 // Build implements Loss. With a = |d| and c = min(a, Delta) the loss is c·(a − c/2).

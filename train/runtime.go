@@ -13,29 +13,29 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A Runtime computes the steps of training in place of graft's engine, on a device of its own. The module
-// github.com/graft-ml/graft/ort has that of ONNX Runtime; package step makes one of whatever runs ONNX models.
+// Runtime computes training steps instead of graft's engine, on a device. The module github.com/graft-ml/graft/ort has
+// one for ONNX Runtime; package step makes one of anything that runs ONNX models.
 type Runtime interface {
 	Begin(Job) (Session, error) // starts a session
 }
 
-// Job is what a session trains.
+// Job is what a Session trains.
 type Job struct {
 	Attached
-	Outputs []*nn.Value                  // of the model: what metrics read
-	Config  Config                       // the trainer's; Accumulate is more than 1 where gradients are added up
-	State   func(p *nn.Param) ParamState // of a parameter or a running statistic of Attached.Graph
+	Outputs []*nn.Value                  // outputs of the model, for metrics
+	Config  Config                       // configuration of the trainer; Accumulate is more than 1 if gradients are accumulated
+	State   func(p *nn.Param) ParamState // state of a parameter or running statistic of Attached.Graph
 }
 
-// ParamState is what a trainer keeps beside a parameter. A session reads the tensors and writes them.
+// ParamState is the state of a parameter in training. A session reads and writes the tensors.
 type ParamState struct {
-	Follows bool          // training changes it: a parameter that is not frozen, a statistic that is not held
-	Slots   []optim.Slot  // the state of its rule
-	Updates int           // of the parameter so far
-	Average *tensor.Dense // with Config.EMA
+	Follows bool          // changed by training: a parameter or running statistic that is not frozen
+	Slots   []optim.Slot  // state of its update rule
+	Updates int           // updates of the parameter so far
+	Average *tensor.Dense // moving average, with Config.EMA
 }
 
-// A Session is training on a device, which keeps parameters, statistics, averages and the state of the rules between the
+// Session is training on a device, which holds parameters, running statistics, averages and optimizer state between the
 // steps. It is for one goroutine at a time.
 type Session interface {
 	// Backward runs the batch of that number forward and backward, adds its gradients, times weight, to those since the last update,
@@ -70,9 +70,9 @@ type remote struct {
 // errAhead is for edits between Steps.
 var errAhead = errors.New("the graph was edited while the runtime had its parameters: call Trainer.Sync before an edit, between the steps of a loop of your own")
 
-// Sync brings the graph's parameters, and what else the trainer keeps, up to date with a runtime that has newer ones.
-// Epochs does so at the end of an epoch; between the calls of Step, and in OnStep, who reads or edits the graph calls it. Without
-// Config.Runtime it does nothing.
+// Sync brings the graph's parameters, and the trainer's other state, up to date with Config.Runtime; without a Runtime
+// it does nothing. Epochs does so at the end of each epoch; call it before reading or editing the graph between calls
+// of Step, or in OnStep.
 func (t *Trainer) Sync() error {
 	if !t.remote.ahead {
 		return nil
@@ -90,8 +90,8 @@ func (t *Trainer) Sync() error {
 	return nil
 }
 
-// Close brings the graph up to date and gives back what Config.Runtime holds, for a loop of your own; Epochs does so when it
-// ends. The trainer can go on.
+// Close brings the graph up to date and releases what Config.Runtime holds, in a training loop of your own; Epochs does
+// so when it ends. The trainer remains usable.
 func (t *Trainer) Close() error {
 	err := t.Sync()
 	return errors.Join(err, t.quit())

@@ -9,20 +9,21 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// SampleLosses keeps the loss of each sample, in the order of the evaluation: which samples a model is most wrong about. Of
-// classes the loss is −log of the right one's probability, over scores or probabilities [N, C], of several positions their mean, or of one score of a yes; of
-// numbers the mean squared error, or with Each the binary cross-entropy. Its figures are none.
+// SampleLosses records the loss of each sample, in the order of the evaluation, to find those that a model is most
+// wrong about. For classes, with scores or probabilities [N, C] or one score of a binary classifier, it is −log of the
+// probability of the true class (the mean over positions, if there are several); for numbers the mean squared error;
+// with Each the binary cross-entropy. Result is empty.
 type SampleLosses struct {
-	Logits bool // one score of a yes is a logit, no probability
-	Each   bool // each element of the target, 0 to 1, says yes or no of the output's, as several labels of a sample do
+	Logits bool // the single score of a binary classifier is a logit, not a probability
+	Each   bool // targets are multi-label: each element, 0 to 1, belongs to the same element of the output
 
-	Loss []float64 // of each sample, in order
-	Said []int     // the class that was chosen; of several positions and of numbers -1
-	Is   []int     // the right class; of numbers -1
-	Sure []float64 // probability of the class that was chosen; of numbers the first of them
-	Want []float64 // of numbers: the first measured one
-	Has  [][]int   // of labels, [N, C] with Each: those that a sample has
-	Gets [][]int   // of labels: those that it is given
+	Loss []float64 // loss of each sample, in order
+	Said []int     // predicted class; -1 for several positions and for numbers
+	Is   []int     // true class; -1 for numbers
+	Sure []float64 // probability of the predicted class; for numbers, the first prediction
+	Want []float64 // for numbers: the first target
+	Has  [][]int   // with Each and [N, C]: true labels of each sample
+	Gets [][]int   // with Each: predicted labels of each sample
 }
 
 // Add implements Metric.
@@ -161,7 +162,7 @@ func (m *SampleLosses) numbers(out, want []*tensor.Dense) error {
 // Result implements Metric.
 func (m *SampleLosses) Result() map[string]float64 { return nil }
 
-// Worst are the k samples with the largest losses, the largest first; those that are no numbers count as larger than all.
+// Worst returns the k samples with the largest losses, largest first; NaN counts as larger than all.
 func (m *SampleLosses) Worst(k int) []int {
 	order := make([]int, len(m.Loss))
 	for i := range order {

@@ -11,14 +11,14 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// StepInfo is what one batch did.
+// StepInfo is the result of one batch.
 type StepInfo struct {
-	Step    int     // updates made so far, this one included
-	Loss    float64 // of the batch, before the update
-	Norm    float64 // global norm of the gradients before clipping; 0 while they accumulate
+	Step    int     // number of updates so far, including this one
+	Loss    float64 // loss of the batch, before the update
+	Norm    float64 // global norm of the gradients before clipping; 0 while accumulating
 	Rate    float64 // factor on the rule's rate
-	Samples int     // in the batch
-	Updated bool    // false: gradients were kept for a later update
+	Samples int     // samples in the batch
+	Updated bool    // false: gradients were accumulated for a later update
 }
 
 // String is one line.
@@ -29,15 +29,14 @@ func (s StepInfo) String() string {
 	return fmt.Sprintf("step %d: loss %.4g of %d samples, gradient norm %.3g, rate %.3g", s.Step, s.Loss, s.Samples, s.Norm, s.Rate)
 }
 
-// MarshalJSON writes the fields in lower case; figures that are no numbers are null.
+// MarshalJSON writes the fields in lower case; NaN and infinities are null.
 func (s StepInfo) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"step": s.Step, "loss": number(s.Loss), "norm": number(s.Norm), "rate": s.Rate, "samples": s.Samples, "updated": s.Updated})
 }
 
-// Step trains on one batch, for a loop of your own: tensors with a batch axis, in the order of
-// the model's inputs and of the loss's targets. With Config.Accumulate every k-th call makes an
-// update; Flush makes one of what is left. The schedule counts updates, of Config.Steps; one that goes over a share of
-// the run is an error without that.
+// Step trains on one batch, in a training loop of your own: tensors with a batch axis, in the order of the model's
+// inputs and of the loss's targets. With Config.Accumulate every k-th call makes an update; Flush makes one of the
+// rest. The schedule counts updates, up to Config.Steps; a schedule over the whole run needs Config.Steps.
 func (t *Trainer) Step(ctx context.Context, batch data.Sample) (StepInfo, error) {
 	total, err := t.whole()
 	if err != nil {
@@ -55,7 +54,7 @@ func (t *Trainer) Step(ctx context.Context, batch data.Sample) (StepInfo, error)
 	return info, err
 }
 
-// Flush makes an update of gradients that Step accumulated, if there are any.
+// Flush makes an update of the gradients that Step has accumulated, if there are any.
 func (t *Trainer) Flush() error {
 	t.hold(false)
 	total, err := t.whole()
@@ -70,8 +69,8 @@ func (t *Trainer) Flush() error {
 	return t.stepped(info)
 }
 
-// Average puts the running averages (Config.EMA) in the graph's parameters, for exporting in a
-// loop of your own; the next step goes on with the weights themselves. Epochs does so by itself.
+// Average copies the running averages (Config.EMA) to the graph's parameters, for exporting in a training loop of your
+// own; the next step continues with the weights themselves. Epochs does that automatically.
 func (t *Trainer) Average() {
 	if err := t.Sync(); err != nil {
 		t.say(Event{Kind: Note, Text: err.Error()}) // the graph is as it was

@@ -13,9 +13,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Taught is s with what a teacher says of each sample as its second target, float32 [classes]: what Distill learns from. The
-// teacher is a classifier of the samples' inputs, whose batch is free or 1; a final Softmax of it is looked through. see, if
-// there is one, makes the teacher's inputs of a sample's, without a batch axis.
+// Taught returns s with the logits of a teacher as second target of each sample, float32 [classes]: the data of
+// Distill. The teacher is a classifier of the samples' inputs with a symbolic batch or a batch of 1; if it ends in
+// Softmax, the scores before it are used. see, if not nil, converts a sample's inputs to the teacher's, without batch
+// axis.
 func Taught(s data.Set[data.Sample], teacher *nn.Graph, see func([]*tensor.Dense) ([]*tensor.Dense, error)) (data.Set[data.Sample], error) {
 	if teacher == nil || len(teacher.Outputs()) == 0 {
 		return nil, errors.New("train: the teacher has no output")

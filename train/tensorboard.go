@@ -16,7 +16,7 @@ import (
 	"github.com/graft-ml/graft/internal/disk"
 )
 
-// EventFile writes figures over steps where TensorBoard finds them: a file of TFRecords, each an Event of
+// EventFile writes metrics over steps for TensorBoard: a file of TFRecords, each an Event of
 // tensorflow/core/util/event.proto. It is for one goroutine at a time.
 type EventFile struct {
 	file *os.File
@@ -24,7 +24,8 @@ type EventFile struct {
 	err  error // the first one
 }
 
-// NewEventFile begins a file in dir, which is made. Several files in one folder are one run to TensorBoard.
+// NewEventFile creates a file in dir, which is created if necessary. TensorBoard shows the files of one folder as one
+// run.
 func NewEventFile(dir string) (*EventFile, error) {
 	if err := disk.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("train: there is no place for events: %w", err)
@@ -45,7 +46,7 @@ func NewEventFile(dir string) (*EventFile, error) {
 	return f, f.Flush()
 }
 
-// Scalars writes figures by name, all at one step. Those that are no numbers are left out.
+// Scalars writes values by name, all at one step. NaN and infinities are omitted.
 func (f *EventFile) Scalars(step int, figures map[string]float64) error {
 	var summary []byte
 	for _, name := range slices.Sorted(maps.Keys(figures)) {
@@ -61,8 +62,8 @@ func (f *EventFile) Scalars(step int, figures map[string]float64) error {
 	return f.err
 }
 
-// Event writes what an event of training says: after each update the batch's loss, the rate and the gradients' norm, after each
-// epoch its loss and the validation's figures. It is a Config.Observe.
+// Event writes an event of training: after each update the batch's loss, the rate and the norm of the gradients, after
+// each epoch its loss and the metrics of the validation. It can be used as Config.Observe.
 func (f *EventFile) Event(e Event) {
 	switch {
 	case e.Kind == Stepped && e.Info.Updated:
@@ -79,7 +80,7 @@ func (f *EventFile) Event(e Event) {
 
 var errNoEvents = errors.New("train: the EventFile is zero: NewEventFile makes one")
 
-// Flush writes what was kept back.
+// Flush writes buffered events.
 func (f *EventFile) Flush() error {
 	if f.w == nil {
 		return errNoEvents
@@ -88,7 +89,7 @@ func (f *EventFile) Flush() error {
 	return f.err
 }
 
-// Close ends the file. Its error is the first of all.
+// Close closes the file. It returns the first error of all calls.
 func (f *EventFile) Close() error {
 	if f.w == nil {
 		return errNoEvents

@@ -16,9 +16,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Trainer fits the parameters of one graph. It is for one goroutine at a time; while it steps,
-// the graph's parameters must not be read or written by others. Between steps the graph may be
-// edited.
+// Trainer trains the parameters of one graph. It is for one goroutine at a time; during a step no one else may read or
+// write the graph's parameters. Between steps the graph may be edited.
 type Trainer struct {
 	g      *nn.Graph
 	c      Config
@@ -62,12 +61,12 @@ type progress struct {
 	Stopped bool // patience ended the run
 }
 
-// New prepares training of g, and makes the folder Config.Dir. With Config.Resume the parameters are read from the last
-// checkpoint in Config.Dir, if there is one.
+// New prepares the training of g and creates the folder Config.Dir. With Config.Resume it reads the last checkpoint in
+// Config.Dir, if there is one.
 //
-// With a Config.Communicator each of its ranks makes a Trainer, of the same model and with the same configuration, and
-// calls the same methods in the same order: New, Fit, Epochs, Step, Flush, Evaluate, Save and Restore are where they meet. Rank 0
-// alone reads and writes files and tells Config.Log.
+// With a Config.Communicator every rank creates a Trainer, of the same model with the same configuration, and calls the
+// same methods in the same order: New, Fit, Epochs, Step, Flush, Evaluate, Save and Restore synchronize the ranks. Only
+// rank 0 reads and writes files and calls Config.Log.
 func New(g *nn.Graph, c Config) (*Trainer, error) {
 	t := &Trainer{g: g, c: c, log: c.Log}
 	t.ranks = joined(c.Communicator, t)
@@ -125,13 +124,13 @@ func (t *Trainer) begun(err error) error {
 	return t.ranks.match(nil, t.facts())
 }
 
-// Graph is the graph in training.
+// Graph returns the graph that is trained.
 func (t *Trainer) Graph() *nn.Graph { return t.g }
 
-// History is what happened so far, epochs before a resume included.
+// History returns the epochs so far, including those before a resume.
 func (t *Trainer) History() History { return t.history }
 
-// Fit trains g and returns what happened: New and Trainer.Fit.
+// Fit trains g and returns the history: New, then Trainer.Fit.
 func Fit(ctx context.Context, g *nn.Graph, c Config, fit, val data.Set[data.Sample]) (History, error) {
 	t, err := New(g, c)
 	if err != nil {

@@ -206,15 +206,15 @@ func TestOddImages(t *testing.T) {
 func TestCheck(t *testing.T) {
 	nan := math.NaN()
 	for want, p := range map[string]data.Preprocess{
-		"size -1×-1, want":                     {Size: -1},
-		"size 100000×100000":                   {Size: 100000},
-		"crop is 2, want":                      {Crop: 2},
-		"crop is 0.001, want":                  {Crop: 0.001},
-		"mean has 2 values, want 1 or 3":       {Mean: []float64{1, 2}},
-		"mean has 3 values, want 1 or 1":       {Mean: []float64{1, 2, 3}, Gray: true},
-		"std is [1 0 1]":                       {Std: []float64{1, 0, 1}},
-		"mean is [NaN]":                        {Mean: []float64{nan}},
-		"range is NaN":                         {Range: nan},
+		"size -1×-1, want":                        {Size: -1},
+		"size 100000×100000":                      {Size: 100000},
+		"crop is 2, want":                         {Crop: 2},
+		"crop is 0.001, want":                     {Crop: 0.001},
+		"mean has 2 values, want 1 or 3":          {Mean: []float64{1, 2}},
+		"mean has 3 values, want 1 or 1":          {Mean: []float64{1, 2, 3}, Gray: true},
+		"std is [1 0 1]":                          {Std: []float64{1, 0, 1}},
+		"mean is [NaN]":                           {Mean: []float64{nan}},
+		"range is NaN":                            {Range: nan},
 		"least area is 1.5, want a fraction in (": {MinArea: 1.5},
 	} {
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {

@@ -119,7 +119,7 @@ func TestMasksRefused(t *testing.T) {
 	for want, masks := range map[string]map[string]image.Image{
 		"a.png has no mask of its name in":                {"b.png": mask},
 		"want classes numbered from 0":                    {"a.png": mask},
-		"there is nothing to learn":                  {"a.png": one},
+		"there is nothing to learn":                       {"a.png": one},
 		"a mask in colour: want a palette, or gray level": {"a.png": red},
 	} {
 		dir := t.TempDir()
