@@ -14,7 +14,7 @@ import (
 // Box is a rectangle in pixels, from the left and top edge to the right and bottom one.
 type Box struct{ X0, Y0, X1, Y1 float64 }
 
-// Area is that of a box, 0 where it has none.
+// Area returns the area of the box, 0 if its edges are in the wrong order.
 func (b Box) Area() float64 { return max(0, b.X1-b.X0) * max(0, b.Y1-b.Y0) }
 
 // overlap is the area that two boxes share.
@@ -22,7 +22,7 @@ func (b Box) overlap(c Box) float64 {
 	return max(0, min(b.X1, c.X1)-max(b.X0, c.X0)) * max(0, min(b.Y1, c.Y1)-max(b.Y0, c.Y0))
 }
 
-// IoU is the area that two boxes share divided by what they cover together.
+// IoU returns the area of the intersection of two boxes divided by that of their union.
 func (b Box) IoU(c Box) float64 {
 	o := b.overlap(c)
 	if o == 0 {
@@ -31,29 +31,29 @@ func (b Box) IoU(c Box) float64 {
 	return o / (b.Area() + c.Area() - o)
 }
 
-// Truth is a box that is on a picture.
+// Truth is a true box of a picture.
 type Truth struct {
 	Box
-	Category int     // place in Set.Categories
-	Area     float64 // of the object, which decides whether it is small; that of the box where the file has none
-	Crowd    bool    // a group of objects: what is found there is neither right nor wrong
+	Category int     // index in Set.Categories
+	Area     float64 // area of the object; that of the box if the file has none
+	Crowd    bool    // a group of objects: detections in it are ignored
 }
 
-// Picture is a file with its boxes.
+// Picture is a file with its true boxes.
 type Picture struct {
-	ID            int64   // as the annotations have it
+	ID            int64   // as in the annotations
 	File          string  // its name
-	Width, Height int     // 0: the file does not say
-	Truth         []Truth // the boxes that are right
+	Width, Height int     // 0: not in the file
+	Truth         []Truth // true boxes
 }
 
-// Category is a class of boxes and the number that the file gives it.
+// Category is a class of boxes, with its number in the file.
 type Category struct {
 	ID   int64
 	Name string
 }
 
-// Set is pictures and what is on them.
+// Set is annotated pictures.
 type Set struct {
 	Pictures   []Picture  // by ID
 	Categories []Category // by ID
@@ -95,7 +95,8 @@ func (f *flag) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Load reads a file in COCO's form: images, annotations with a bbox [left, top, width, height], categories.
+// Load reads an annotation file in COCO's format: images, annotations with a bbox [left, top, width, height],
+// categories.
 func Load(path string) (*Set, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -109,7 +110,7 @@ func Load(path string) (*Set, error) {
 	return s, nil
 }
 
-// Read is Load for what is open.
+// Read is Load for an open file.
 func Read(r io.Reader) (*Set, error) {
 	var f file
 	if r == nil {

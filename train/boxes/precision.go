@@ -1,3 +1,5 @@
+// Package boxes reads annotations in the format of the COCO data set, decodes the outputs of detectors into boxes, and
+// evaluates them with COCO's metrics.
 package boxes
 
 import (
@@ -7,11 +9,11 @@ import (
 	"slices"
 )
 
-// Detection is a box that a model found.
+// Detection is a detected box.
 type Detection struct {
 	Box
-	Category int     // place in Set.Categories
-	Score    float64 // how sure the model is
+	Category int     // index in Set.Categories
+	Score    float64 // confidence
 	FileArea float64 // width times height as a file of results has them, before they became edges and were rounded; 0: that of Box
 }
 
@@ -23,14 +25,14 @@ func (d Detection) area() float64 {
 	return d.Area()
 }
 
-// Figures are COCO's twelve, −1 where there is nothing to judge by. AP is the mean precision at 101 recalls from 0 to 1, the mean over
-// categories and, where no other is named, over the thresholds of IoU from 0.5 to 0.95 by 0.05; AR is the largest recall, likewise. An
-// object is small below 32² pixels, large from 96² on.
+// Figures are COCO's twelve metrics; −1 if there is nothing to evaluate. AP is the precision averaged over 101 recalls
+// from 0 to 1, over the categories and, unless named otherwise, over IoU thresholds from 0.5 to 0.95 in steps of 0.05;
+// AR is the largest recall, averaged in the same way. Objects are small below 32² pixels and large from 96² pixels.
 type Figures struct {
-	AP, AP50, AP75             float64   // of 100 boxes of a picture and category at most
-	APSmall, APMedium, APLarge float64   // AP by the area of the boxes, as COCO divides it
-	AR1, AR10, AR100           float64   // of so many boxes
-	ARSmall, ARMedium, ARLarge float64   // AR100 likewise
+	AP, AP50, AP75             float64   // with at most 100 boxes per picture and category
+	APSmall, APMedium, APLarge float64   // AP by the area of the objects
+	AR1, AR10, AR100           float64   // with at most that many boxes
+	ARSmall, ARMedium, ARLarge float64   // AR100 by the area of the objects
 	Category                   []float64 // AP of each category
 	Category50                 []float64 // AP50 of each category
 }
@@ -47,7 +49,7 @@ var areas = [4][2]float64{{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96,
 // counts are how many boxes of a picture and category are looked at.
 var counts = [3]int{1, 10, 100}
 
-// Judge compares what was found on each picture of the set with what is there.
+// Judge evaluates detections, one list for each picture of the set.
 func (s *Set) Judge(found [][]Detection) (Figures, error) {
 	if len(found) != len(s.Pictures) {
 		return Figures{}, fmt.Errorf("boxes: detections of %d pictures for a set of %d", len(found), len(s.Pictures))

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// Output is an output of a detector for one picture, with its elements in row-major order.
+// Output is an output of a detector for one picture, in row-major order.
 type Output struct {
 	Name    string
 	Shape   []int
@@ -18,21 +18,21 @@ type Output struct {
 	Integer bool
 }
 
-// Reader makes detections of what a model gives, picture by picture. These are understood:
+// Reader decodes the outputs of a detector, picture by picture. It understands
 //
-//   - boxes [N,4], scores [N] and classes [N], and maybe how many of them count: what detectors end in that suppress overlapping boxes
-//     themselves (torchvision, TensorFlow's zoo). One output [N,6] is box, score, class.
-//   - boxes [N,4] and a score [N,C] for each class, or one output [4+C,N], [N,4+C] or, with a score of its own in the fifth place,
-//     [N,5+C] (YOLO): candidates, of which those that overlap a surer one of their class by more than Suppress are dropped.
+//   - boxes [N,4], scores [N] and classes [N], optionally with the number of valid ones: detectors that include non-maximum suppression
+//     (torchvision, TensorFlow's model zoo). One output [N,6] is box, score, class.
+//   - boxes [N,4] and scores [N,C], or one output [4+C,N], [N,4+C] or, with an objectness score in the fifth place, [N,5+C] (YOLO): candidates,
+//     to which non-maximum suppression per class is applied.
 //
-// Axes of size 1 in front are passed over. What a detector gives before its boxes are decoded is refused: heads of several scales, and
-// numbers that are neither corners nor a center and a size.
+// Leading axes of size 1 are ignored. Outputs from before the decoding of boxes are refused: heads of several scales,
+// and numbers that are neither corners nor a center and a size.
 type Reader struct {
 	Categories []Category // of the annotations
-	Names      []string   // of the model's classes; nil: they are told from their numbers
-	Order      string     // xyxy (corners), yxyx, xywh (left, top, width, height), cxcywh (center, width, height); "": found out
-	First      *int       // number that the model gives the first category; nil: found out
-	Suppress   float64    // IoU; 0: 0.65
+	Names      []string   // names of the model's classes; nil: categories are matched by number
+	Order      string     // box format: xyxy (corners), yxyx, xywh (left, top, width, height), cxcywh (center, width, height); "": detected
+	First      *int       // class number of the first category in the model; nil: detected
+	Suppress   float64    // IoU threshold of non-maximum suppression; 0: 0.65
 
 	pictures []raw
 	classes  int  // scores of a candidate; 0: classes are numbers
@@ -56,7 +56,7 @@ const (
 	few   = 20    // boxes that tell nothing about the others
 )
 
-// Add reads the outputs for the next picture.
+// Add decodes the outputs for the next picture.
 func (r *Reader) Add(out []Output, at data.Placement) error {
 	if r.pictures == nil {
 		r.unknown = -1
@@ -347,8 +347,8 @@ func (r *Reader) keep(list []Detection, v []float64, class int, score float64) [
 	return append(list, Detection{Box: b, Category: class, Score: score})
 }
 
-// Detections are those of the pictures in their order, in pixels of the pictures, and said how they were read. Numbers up to 2 are
-// shares of the input's size.
+// Detections returns those of all pictures, in order, in pixels of the pictures, and a description of how they were
+// decoded. Coordinates up to 2 are fractions of the input's size.
 func (r *Reader) Detections() (found [][]Detection, how string, err error) {
 	place, classes := r.places()
 	width, height, unit := 1.0, 1.0, "pixels of the input"

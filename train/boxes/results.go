@@ -16,7 +16,8 @@ type result struct {
 	Score    float64   `json:"score"`
 }
 
-// LoadDetections reads COCO's list of results, objects with image_id, category_id, bbox and score, for the pictures of s in their order.
+// LoadDetections reads a COCO results file, objects with image_id, category_id, bbox and score, for the pictures of s
+// in their order.
 func (s *Set) LoadDetections(path string) ([][]Detection, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -52,7 +53,7 @@ func (s *Set) LoadDetections(path string) ([][]Detection, error) {
 	return found, nil
 }
 
-// WriteDetections writes what was found on the pictures of s as COCO's list of results.
+// WriteDetections writes detections for the pictures of s as a COCO results file.
 func (s *Set) WriteDetections(w io.Writer, found [][]Detection) error {
 	if w == nil {
 		return errors.New("boxes: the writer is nil")

@@ -6,16 +6,16 @@ import (
 	"math/rand/v2"
 )
 
-// Augmentation is how much images vary in training.
+// Augmentation is an augmentation policy for images.
 type Augmentation string
 
 // The policies. Light to Strong mirror, unless NoFlip says not to, and differ in how much they cut out, turn and move.
 const (
-	Moderate       Augmentation = ""        // a part of MinArea of the image or more, up to 10° turned where the image is a tensor
+	Moderate       Augmentation = ""        // crops of at least MinArea of the image; image tensors are rotated by up to 10°
 	NoAugmentation Augmentation = "none"    // as for evaluation
-	Light          Augmentation = "light"   // four fifths of the image or more, a third of the other changes
-	Strong         Augmentation = "strong"  // Moderate, brightness, contrast and colour by up to 40 %, a rectangle erased in one of four
-	Trivial        Augmentation = "trivial" // Moderate, and one of TrivialAugment's fourteen changes; tensors are turned by that alone
+	Light          Augmentation = "light"   // crops of at least four fifths of the image, a third of the other changes
+	Strong         Augmentation = "strong"  // Moderate, and brightness, contrast and colour changed by up to 40 %, a rectangle erased in one of four images
+	Trivial        Augmentation = "trivial" // Moderate, and one of TrivialAugment's fourteen operations, which alone rotates tensors
 )
 
 // strength scales turning, scaling and moving.

@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Classes are the classes of all samples of s: of samples that have one int64 target of rank 0. Image files are not read.
+// Classes returns the classes of all samples of s, whose one target is an int64 of rank 0. Image files are not read.
 func Classes(s Set[Sample]) ([]int, error) {
 	if s == nil {
 		return nil, errNoSet
@@ -55,7 +55,7 @@ func classAt(s Set[Sample], i int) (int, error) {
 	return int(backing(x.Y[0]).Index(0).Int()), nil
 }
 
-// Counts is how often each class occurs, up to the largest.
+// Counts returns how often each class occurs, up to the largest class.
 func Counts(classes []int) []int {
 	var n []int
 	for _, c := range classes {
@@ -69,8 +69,8 @@ func Counts(classes []int) []int {
 	return n
 }
 
-// ClassWeights are weights that make classes count alike: samples over classes times the samples of the class, 0 for a class
-// that does not occur.
+// ClassWeights returns the weight n/(classes · nᵢ) for each class, which balances class frequencies; 0 for a class that
+// does not occur.
 func ClassWeights(counts []int) []float64 {
 	w, all, some := make([]float64, len(counts)), 0, 0
 	for _, n := range counts {
@@ -86,8 +86,8 @@ func ClassWeights(counts []int) []float64 {
 	return w
 }
 
-// Balance draws samples of s so that each class comes as often as every other: asked with chance, the sample is one of a class
-// that is drawn first. classes are those of the samples. Asked without chance, sample i is that of s.
+// Balance returns a set that samples all classes equally often: a random class is drawn first, then one of its samples.
+// classes are those of the samples. Without randomness, sample i is that of s.
 func Balance(s Set[Sample], classes []int) (Set[Sample], error) {
 	if s == nil {
 		return nil, errNoSet

@@ -5,10 +5,8 @@ import (
 	"io"
 )
 
-// CIFAR reads the binary version of CIFAR-10 or CIFAR-100, plain or gzip, one
-// file after the other (data_batch_1.bin …). An image is float32 [3, 32, 32]
-// scaled to 0 … 1, a label int64 of rank 0; of CIFAR-100's two labels it is
-// the fine one.
+// CIFAR reads the binary version of CIFAR-10 or CIFAR-100, plain or gzip, one file after the other (data_batch_1.bin
+// …). An image is float32 [3, 32, 32] scaled to 0 … 1, a label int64 of rank 0; for CIFAR-100 it is the fine label.
 func CIFAR(paths ...string) (Set[Sample], error) {
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("data: no CIFAR files")

@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Collate stacks samples to a batch: each tensor gets a new first axis of size
-// len(samples). All samples must have tensors of the same number, shapes and
-// element types, but for lengths that a sample's Padding fills up; the error names the sample that does not fit.
+// Collate stacks samples to a batch: each tensor gets a new first axis of size len(samples). All samples must have the
+// same number of tensors, with the same shapes and element types, except for lengths that are padded (Padding); the
+// error names the sample that does not fit.
 func Collate(samples []Sample) (Sample, error) { return collate(samples, nil) }
 
 // collate calls sample i id[i] in errors.

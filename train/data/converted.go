@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Converted turns the tensor of an image that was prepared by from into the one that to would have made: other ranges, means and
-// deviations for the same pixels. Both have the same shape and order of channels.
+// Converted returns a function that converts an image tensor made by from into the one that to would have made: another
+// range, mean and deviation. Both must have the same shape and order of channels.
 func Converted(from, to Preprocess) (func(*tensor.Dense) (*tensor.Dense, error), error) {
 	if !slices.Equal(from.Shape(), to.Shape()) || from.BGR != to.BGR || from.NHWC != to.NHWC {
 		return nil, fmt.Errorf("data: images of %v do not become images of %v by other means alone", from, to)

@@ -10,10 +10,11 @@ import (
 // BadItem is a picture that cannot be decoded, or whose mask cannot be.
 type BadItem struct {
 	Item
-	Err error // names the file
+	Err error // the error names the file
 }
 
-// Corrupt decodes every picture of f, of the validation folder too, and lists those that cannot be, in the order of f.
+// Corrupt decodes every picture of f, including the validation folder, and returns those that cannot be decoded, in the
+// order of f.
 func (f *Folders) Corrupt(ctx context.Context) ([]BadItem, error) {
 	all := slices.Concat(f.Items, f.Val)
 	return badItems(ctx, all, func(i Item) error {
@@ -22,7 +23,7 @@ func (f *Folders) Corrupt(ctx context.Context) ([]BadItem, error) {
 	})
 }
 
-// Corrupt decodes every picture of t and lists those that cannot be, in the order of t, of class −1.
+// Corrupt decodes every picture of t and returns those that cannot be decoded, in the order of t, with class −1.
 func (t *Tagged) Corrupt(ctx context.Context) ([]BadItem, error) {
 	all := make([]Item, len(t.Items))
 	for i, item := range t.Items {
@@ -34,7 +35,8 @@ func (t *Tagged) Corrupt(ctx context.Context) ([]BadItem, error) {
 	})
 }
 
-// Corrupt decodes every picture of m and its mask, and lists the pictures of pairs that cannot be trained on, in the order of m, of class −1.
+// Corrupt decodes every picture of m and its mask, and returns the pictures of the pairs that cannot be decoded, in the
+// order of m, with class −1.
 func (m *Masks) Corrupt(ctx context.Context) ([]BadItem, error) {
 	all, mask := make([]Item, len(m.Items)), make(map[string]MaskItem, len(m.Items))
 	for i, item := range m.Items {
@@ -75,15 +77,15 @@ func badItems(ctx context.Context, all []Item, check func(Item) error) ([]BadIte
 	return bad, ctx.Err()
 }
 
-// Drop leaves pictures out.
+// Drop removes pictures.
 func (f *Folders) Drop(bad ...BadItem) {
 	f.Items, f.Val = without(f.Items, bad, Item.file), without(f.Val, bad, Item.file)
 }
 
-// Drop leaves pictures out.
+// Drop removes pictures.
 func (t *Tagged) Drop(bad ...BadItem) { t.Items = without(t.Items, bad, TaggedItem.file) }
 
-// Drop leaves pictures and their masks out.
+// Drop removes pictures and their masks.
 func (m *Masks) Drop(bad ...BadItem) { m.Items = without(m.Items, bad, MaskItem.file) }
 
 func (i Item) file() string       { return i.Path }

@@ -10,20 +10,18 @@ import (
 	"strings"
 )
 
-// Folders is a folder of images, one folder per class.
+// Folders is a folder of images with one folder per class.
 type Folders struct {
-	Dir     string   // where the classes are
+	Dir     string   // folder of the class folders
 	Classes []string // names of the class folders, sorted: class i is Classes[i]
-	Items   []Item   // sorted by class, then path; the training part where there are two
-	Val     []Item   // of a validation folder; nil where there is none
-	Seed    uint64   // of Split
+	Items   []Item   // sorted by class, then path; without those of a validation folder
+	Val     []Item   // images of the validation folder; nil without one
+	Seed    uint64   // seed of Split
 }
 
-// Folder finds the images in dir/<class>/ or, where dir has a folder named
-// train, in dir/train/<class>/ and dir/val/<class>/ (also valid, validation or
-// test). Subfolders of a class belong to it; names that begin with a dot and
-// files that are not images by name are passed over. A class without images is
-// an error.
+// Folder finds the images in dir/<class>/ or, if dir has a folder train, in dir/train/<class>/ and dir/val/<class>/
+// (also valid, validation or test). Subfolders of a class belong to it; names that begin with a dot, and files that are
+// not images by name, are ignored. A class without images is an error.
 func Folder(dir string) (*Folders, error) {
 	f := &Folders{Dir: dir}
 	subs, err := folders(dir)
@@ -132,10 +130,9 @@ func items(dir string, some, all []string) ([]Item, error) {
 	return out, nil
 }
 
-// Split returns a training set, augmented, and a validation set, not. Where
-// dir had a validation folder, that is the second one and val is ignored.
-// Otherwise a share val of each class is held out by chance, seeded: at least
-// one image of a class that has two and never all of them.
+// Split returns a training set with augmentation and a validation set without. If there is a validation folder, it is
+// the second set, and val is ignored. Otherwise the fraction val of each class is held out randomly, from Seed: at
+// least one image of a class with two or more, and never all.
 func (f *Folders) Split(val float64, p Preprocess) (fit, held Set[Sample]) {
 	train, rest := f.Items, f.Val
 	if rest == nil {
@@ -166,7 +163,7 @@ func (f *Folders) divide(class int, val float64) (fit, held []Item) {
 	return fit, held
 }
 
-// All is every image, those of a validation folder last, not augmented.
+// All returns every image, those of a validation folder last, without augmentation.
 func (f *Folders) All(p Preprocess) Set[Sample] {
 	return Map(Concat(Of(f.Items...), Of(f.Val...)), func(i Item, r *rand.Rand) (Sample, error) { return p.Eval(i, r) })
 }

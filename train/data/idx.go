@@ -14,8 +14,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ReadIDX reads one file in the IDX format of MNIST, plain or gzip: its shape
-// and its elements as uint8, int8, int16, int32, float32 or float64.
+// ReadIDX reads a file in MNIST's IDX format, plain or gzip, with elements of type uint8, int8, int16, int32, float32
+// or float64.
 func ReadIDX(path string) (*tensor.Dense, error) {
 	f, err := open(path)
 	if err != nil {
@@ -49,10 +49,9 @@ func readIDX(r io.Reader) (*tensor.Dense, error) {
 	return readElements(r, dims, kind, binary.BigEndian)
 }
 
-// IDX reads a set in the IDX format of MNIST, plain or gzip. An image is
-// float32 [1, height, width], bytes scaled to 0 … 1; with one more axis in the
-// file, [channels, height, width]; elements that are not bytes are not scaled.
-// A label is int64 of rank 0.
+// IDX reads a set in MNIST's IDX format, plain or gzip. An image is float32 [1, height, width], with bytes scaled to 0
+// … 1; [channels, height, width] if the file has one more axis; elements that are not bytes are not scaled. A label is
+// int64 of rank 0.
 func IDX(images, labels string) (Set[Sample], error) {
 	x, err := ReadIDX(images)
 	if err != nil {
@@ -87,9 +86,9 @@ func IDX(images, labels string) (Set[Sample], error) {
 		tensor.New(tensor.WithShape(n), tensor.WithBacking(class)))
 }
 
-// FindIDX looks for MNIST's files in a folder: …images-idx3-ubyte and …labels-idx1-ubyte with the same beginning,
-// perhaps ending in .gz. Of several pairs it prefers the one for training, by its name, or with held one that is not.
-// Without such a pair the names are empty.
+// FindIDX looks for MNIST's files in a folder: …images-idx3-ubyte and …labels-idx1-ubyte with the same prefix, possibly
+// with the suffix .gz. Of several pairs it prefers the training set, by its name, or with held another one. Without a
+// pair both names are empty.
 func FindIDX(dir string, held bool) (images, labels string) {
 	found, _ := filepath.Glob(filepath.Join(dir, "*images-idx3-ubyte*")) // the pattern is well-formed
 	last := func(path string) int {

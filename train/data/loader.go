@@ -9,20 +9,19 @@ import (
 	"sync"
 )
 
-// Loader walks through a set in batches. The zero value takes 32 samples at a
-// time, in order.
+// Loader goes through a set in batches. The zero value reads batches of 32 samples in order.
 type Loader struct {
 	Batch   int  // samples in a batch; 0: 32
-	Shuffle bool // a new order in each epoch
+	Shuffle bool // shuffle in each epoch
 	// Sampler says which samples an epoch takes, in order, of n that there are: n indices, of which some may come again
 	// and others not. nil: all, as Shuffle says.
 	Sampler  func(n, epoch int) []int
-	DropLast bool   // leave out a last batch that is not full
-	Seed     uint64 // of the order and of the samples' own chance
-	Skip     int    // batches to leave out at the start, for a resumed epoch
-	Workers  int    // goroutines that prepare batches; 0: half of GOMAXPROCS, at least one; negative: none
-	Unit     int    // with DropLast: a last batch is left out but for whole units of so many samples; 0: of a batch, or of a rank's part
-	Prefetch int    // batches that may wait to be fetched; 0: twice Workers
+	DropLast bool   // omit an incomplete last batch
+	Seed     uint64 // seed of the order and of the samples
+	Skip     int    // batches to skip at the start, for a resumed epoch
+	Workers  int    // goroutines that load samples; 0: half of GOMAXPROCS, at least one; negative: none
+	Unit     int    // with DropLast: an incomplete last batch is reduced to a multiple of this many samples; 0: a batch, or a rank's shard
+	Prefetch int    // batches to prepare ahead; 0: twice Workers
 
 	// Ranks divide each batch among so many processes, of which this is number Rank, from 0: each prepares the samples of
 	// its own part, which are next to each other in the batch's order. In a last batch that is not full, the first
@@ -37,8 +36,7 @@ func (l Loader) batch() int {
 	return l.Batch
 }
 
-// Count is the number of batches in an epoch over n samples, Skip not counted
-// off.
+// Count returns the number of batches in an epoch of n samples, including skipped ones.
 func (l Loader) Count(n int) int {
 	return (l.used(n) + l.batch() - 1) / l.batch()
 }
@@ -61,11 +59,9 @@ func (l Loader) part(b, n int) (from, to int) {
 	return min(from, n), min(to, n)
 }
 
-// Batches yields the batches of an epoch, counted from 0. They have the same
-// bytes with any number of workers. After an error, a cancelled context
-// included, the sequence ends. When it returns, by whatever way, all its
-// goroutines are gone; a cancelled context waits for the sample in work, no
-// longer.
+// Batches yields the batches of an epoch, counted from 0. They have the same bytes with any number of workers. After an
+// error, including a canceled context, the sequence ends. When it returns, all its goroutines have ended; a canceled
+// context waits only for samples in progress.
 func (l Loader) Batches(ctx context.Context, s Set[Sample], epoch int) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		n := s.Len()

@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Masks is a folder of images and, beside it, one of masks that have the class of each pixel.
+// Masks is a folder of images with a folder of masks, which have the class of each pixel.
 type Masks struct {
 	Items   []MaskItem // sorted by the image's path
 	Classes int        // one more than the largest class
@@ -50,10 +50,10 @@ func findMasks(dir string) (images, masks string, ok bool) {
 	return images, masks, images != "" && masks != ""
 }
 
-// MaskFolder pairs the files of dir/images and dir/masks (also imgs, mask, labels or annotations) by their names: a.jpg with
-// a.png or a_mask.png. Masks are PNG files with a palette, of which the numbers of colours are classes, or gray, of which the
-// levels are; black and white are classes 0 and 1, and level 255 beside others is no class. Every mask is read;
-// the first that cannot be is an error.
+// MaskFolder pairs the files of dir/images and dir/masks (also imgs, mask, labels or annotations) by name: a.jpg with
+// a.png or a_mask.png. Masks are PNG files, either with a palette, whose indices are classes, or gray, whose levels
+// are; black and white are classes 0 and 1, and level 255 besides others is ignored. Every mask is read; the first that
+// cannot be is an error.
 func MaskFolder(dir string) (*Masks, error) {
 	m, bad, err := ReadableMasks(dir)
 	if err == nil && len(bad) > 0 {
@@ -62,7 +62,8 @@ func MaskFolder(dir string) (*Masks, error) {
 	return m, err
 }
 
-// ReadableMasks is MaskFolder without the pictures whose masks cannot be read: these are listed, with class −1.
+// ReadableMasks is MaskFolder without the pictures whose masks cannot be read; these are returned as the second result,
+// with class −1.
 func ReadableMasks(dir string) (*Masks, []BadItem, error) {
 	images, masks, ok := findMasks(dir)
 	if !ok {
@@ -189,19 +190,19 @@ func levels(img image.Image) (func(x, y int) byte, error) {
 	return func(x, y int) byte { return color.GrayModel.Convert(img.At(x, y)).(color.Gray).Y }, nil
 }
 
-// Pictures are the images alone, as p prepares them.
+// Pictures returns the images only, prepared by p.
 func (m *Masks) Pictures(p Preprocess) Set[Sample] {
 	return Map(Of(m.Items...), func(i MaskItem, _ *rand.Rand) (Sample, error) { return p.Eval(Item{Path: i.Image, Class: -1}, nil) })
 }
 
-// All is every image with its mask, not augmented. An image is stretched to p's size, its mask, the target int64 [height, width], to
-// the given one by the nearest pixel; pixels of no class are −100.
+// All returns every image with its mask, without augmentation. An image is stretched to the size of p; its mask, the
+// target int64 [height, width], is scaled by nearest neighbour to the given size. Ignored pixels are −100.
 func (m *Masks) All(p Preprocess, height, width int) Set[Sample] {
 	return Map(Of(m.Items...), func(i MaskItem, _ *rand.Rand) (Sample, error) { return m.sample(i, p, height, width, nil) })
 }
 
-// Split holds a share of the images out by chance, seeded, and augments the others: a part of each, mirrored half of the time unless
-// NoFlip says not to, changed as Policy says; the mask with it.
+// Split holds out a fraction of the images randomly, from seed, and augments the others together with their masks:
+// random crops, horizontal flips unless NoFlip is set, and the changes of Policy.
 func (m *Masks) Split(val float64, seed uint64, p Preprocess, height, width int) (fit, held Set[Sample]) {
 	picked, others := heldOut(len(m.Items), val, seed)
 	all := Of(m.Items...)

@@ -12,8 +12,8 @@ const (
 	MetaLabels     = "graft.labels"     // class names, in order, as a JSON list
 )
 
-// Meta is p as entries for a model's metadata. What concerns training only
-// (MinArea, NoFlip) is not kept.
+// Meta returns p as entries of a model's metadata. Settings for training only (MinArea, NoFlip, Policy) are not
+// included.
 func (p Preprocess) Meta() (map[string]string, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -25,9 +25,8 @@ func (p Preprocess) Meta() (map[string]string, error) {
 	return map[string]string{MetaPreprocess: string(b)}, nil
 }
 
-// ReadMeta finds the preprocessing in a model's metadata: ours, or else ONNX's
-// own keys Image.BitmapPixelFormat and Image.NominalPixelRange. ok is false
-// where there is neither.
+// ReadMeta returns the preprocessing in a model's metadata, from graft's own key or else from ONNX's keys
+// Image.BitmapPixelFormat and Image.NominalPixelRange. ok is false if there is neither.
 func ReadMeta(meta map[string]string) (p Preprocess, ok bool, err error) {
 	text, ok := meta[MetaPreprocess]
 	if !ok {
@@ -84,7 +83,7 @@ func imageKeys(meta map[string]string) (p Preprocess, ok bool, err error) {
 	return p, ok, nil
 }
 
-// LabelMeta is class names as entries for a model's metadata.
+// LabelMeta returns class names as entries of a model's metadata.
 func LabelMeta(labels []string) (map[string]string, error) {
 	b, err := json.Marshal(append([]string{}, labels...))
 	if err != nil {
@@ -93,8 +92,7 @@ func LabelMeta(labels []string) (map[string]string, error) {
 	return map[string]string{MetaLabels: string(b)}, nil
 }
 
-// ReadLabels finds the class names in a model's metadata; nil where there are
-// none.
+// ReadLabels returns the class names in a model's metadata, nil if there are none.
 func ReadLabels(meta map[string]string) ([]string, error) {
 	text, ok := meta[MetaLabels]
 	if !ok {

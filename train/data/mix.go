@@ -9,19 +9,18 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MixUp blends each sample with another one of the set, drawn by chance, in
-// shares λ and 1−λ (Zhang et al., 2018). λ is drawn from Beta(Alpha, Alpha).
-// The class becomes a float32 vector of shares, for a loss with soft targets.
-// With CutMix the other sample is not blended in but pasted, as a rectangle of
-// share 1−λ (Yun et al., 2019); inputs are then [channels, height, width].
+// MixUp blends each sample with another random one of the set, with weights λ and 1−λ (Zhang et al., 2018); λ is drawn
+// from Beta(Alpha, Alpha). The class becomes a float32 vector of these weights, for a loss with soft targets. With
+// CutMix a rectangle of the other sample, with the fraction 1−λ of the area, is pasted instead (Yun et al., 2019);
+// inputs are then [channels, height, width].
 type MixUp struct {
-	Classes int     // length of the target vector; required
-	Alpha   float64 // 0.2, with CutMix 1
+	Classes int     // number of classes; required
+	Alpha   float64 // parameter of the Beta distribution; 0: 0.2, with CutMix 1
 	CutMix  bool
 }
 
-// Of returns s, mixed. Its samples have one float32 input and one class. Asked
-// without chance (a nil r) they come unmixed, with the class as a vector.
+// Of returns s with mixing. Its samples have one float32 input and one class. Read without randomness (a nil r),
+// samples are not mixed; their class is a one-hot vector.
 func (m MixUp) Of(s Set[Sample]) Set[Sample] { return mixed{s, m} }
 
 type mixed struct {

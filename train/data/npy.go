@@ -16,9 +16,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// NPY reads a numpy array file (.npy, versions 1 to 3, plain or gzip). Bool,
-// integer, float32, float64 and text arrays of either byte order are known, texts
-// as a tensor of Go's strings; an array in Fortran order is rearranged.
+// NPY reads a NumPy array file (.npy, versions 1 to 3, plain or gzip). Bool, integer, float32, float64 and text arrays
+// of either byte order are supported, texts as a tensor of Go strings; arrays in Fortran order are rearranged.
 func NPY(path string) (*tensor.Dense, error) {
 	f, err := open(path)
 	if err != nil {
@@ -32,7 +31,7 @@ func NPY(path string) (*tensor.Dense, error) {
 	return t, nil
 }
 
-// Arrays reads all arrays of a numpy archive (.npz) by name.
+// Arrays reads all arrays of a NumPy archive (.npz), by name.
 func Arrays(path string) (map[string]*tensor.Dense, error) {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -65,8 +64,8 @@ func Arrays(path string) (map[string]*tensor.Dense, error) {
 	return out, nil
 }
 
-// NPZ reads a set from two arrays of a numpy archive: sample i is row i of each.
-// Element types are kept, except that integer targets become int64. Texts are refused: Arrays reads them.
+// NPZ reads a set from two arrays of a NumPy archive: sample i is row i of each. Element types are kept, except that
+// integer targets become int64. Text arrays are refused: use Arrays.
 func NPZ(path, x, y string) (Set[Sample], error) {
 	all, err := Arrays(path)
 	if err != nil {

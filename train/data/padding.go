@@ -7,14 +7,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Padding says how sequences of unequal length become a batch: along the first axis of a sample, tensors are filled up to the
-// length of the batch's longest. A mask that is 1 for what is there and filled up with 0 lets the model tell, a target filled up
-// with −100 is one that CrossEntropy and its metrics pass over. Tensors of rank 0 are left as they are.
+// Padding describes how sequences of different lengths are batched: tensors are padded along the first axis of a sample
+// to the length of the longest in the batch. A mask of ones that is padded with 0 tells the model about it; targets
+// padded with −100 are ignored by CrossEntropy and its metrics. Tensors of rank 0 are not changed.
 type Padding struct {
-	X, Y     []float64 // what each input and target is filled up with; those beyond the list are not
-	Multiple int       // lengths are rounded up to a multiple of it, so that fewer differ; 0: they are not
-	Most     int       // rounding goes no further; 0: any
-	Left     bool      // what is missing is put in front
+	X, Y     []float64 // padding value of each input and target; those beyond the list are not padded
+	Multiple int       // round lengths up to a multiple of this, so that there are fewer shapes; 0: do not
+	Most     int       // largest length after rounding; 0: any
+	Left     bool      // pad at the start
 }
 
 // values are those of the inputs or of the targets.

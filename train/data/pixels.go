@@ -9,9 +9,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Tensor prepares an image that is a tensor already: float32 [channels, height, width] with one channel or three
-// (red, green, blue), from 0, black, to 1, white. The result has p's Shape. Gray becomes colour by repetition, colour
-// gray by its luminance; where the size differs the image is rounded to bytes, scaled and cut as Eval does.
+// Tensor prepares an image that is already a tensor: float32 [channels, height, width] with one or three channels (red,
+// green, blue), from 0 (black) to 1 (white). The result has p's Shape. Gray is repeated for colour, colour converted to
+// luminance for gray; if the size differs, the image is rounded to bytes, scaled and cropped as Eval does.
 func (p Preprocess) Tensor(x *tensor.Dense) (*tensor.Dense, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func asImage(x *tensor.Dense) *image.RGBA {
 	return img
 }
 
-// Prepare maps a set whose samples have one image tensor each, as [IDX] and [CIFAR] give them, through [Preprocess.Tensor].
+// Prepare applies Preprocess.Tensor to a set whose samples have one image tensor each, as IDX and CIFAR return them.
 func (p Preprocess) Prepare(s Set[Sample]) Set[Sample] {
 	return Map(s, func(in Sample, _ *rand.Rand) (Sample, error) {
 		if len(in.X) != 1 {
@@ -86,7 +86,7 @@ func (p Preprocess) Prepare(s Set[Sample]) Set[Sample] {
 }
 
 // Images is a set of images in memory: uint8 [N, height, width], [N, channels, height, width] or [N, height, width,
-// channels] with one channel or three, and a class for each, integers [N]. Samples are like those of [IDX].
+// channels] with one or three channels, and classes, integers [N]. Samples are like those of IDX.
 func Images(x, y *tensor.Dense) (Set[Sample], error) {
 	if x == nil || y == nil {
 		return nil, errNoTensor
@@ -118,8 +118,8 @@ func Images(x, y *tensor.Dense) (Set[Sample], error) {
 	return nil, fmt.Errorf("data: shape %v, want images: [N, height, width], [N, channels, height, width] or [N, height, width, channels]", s)
 }
 
-// Scale makes (white·x − mean)/std of each number x of the samples' one input, which is float32 or float64. mean and std have
-// one value for all or one for each place along the sample's first axis; none is 0 and 1.
+// Scale returns s with (white·x − mean)/std for each number x of its one input, which is float32 or float64. mean and
+// std have one value, or one for each index of the first axis of a sample; empty ones are 0 and 1.
 func Scale(s Set[Sample], white float64, mean, std []float64) Set[Sample] {
 	return Map(s, func(in Sample, _ *rand.Rand) (Sample, error) {
 		if len(in.X) != 1 {

@@ -8,16 +8,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Preprocess says how an image becomes a tensor. It belongs to a model, as its
-// weights do, and travels in the model's metadata ([Preprocess.Meta]).
+// Preprocess describes how an image becomes a tensor. It belongs to a model, and is stored in its metadata
+// (Preprocess.Meta).
 //
-// A value of the tensor is (Range·p − Mean)/Std, where p is the pixel from 0,
-// black, to 1, white. The zero value is [Unit] at 224×224.
+// An element of the tensor is (Range·p − Mean)/Std, where p is the pixel from 0 (black) to 1 (white). The zero value is
+// Unit at 224×224.
 type Preprocess struct {
 	Size  int     `json:"size,omitempty"`  // height of the tensor; 0: 224
 	Width int     `json:"width,omitempty"` // width; 0: Size
-	Crop  float64 `json:"crop,omitempty"`  // Eval scales to Size/Crop and cuts out the centre; 0: 0.875
-	Range float64 `json:"range,omitempty"` // what white is before Mean and Std; 0: 1
+	Crop  float64 `json:"crop,omitempty"`  // Eval scales to Size/Crop and crops the center; 0: 0.875
+	Range float64 `json:"range,omitempty"` // value of white before Mean and Std; 0: 1
 	// Mean and Std are per channel, in the order red, green, blue whatever BGR
 	// says, or one number for all; none: 0 and 1.
 	Mean []float64 `json:"mean,omitempty"`
@@ -26,8 +26,8 @@ type Preprocess struct {
 	Gray bool      `json:"gray,omitempty"` // one channel of luminance
 	NHWC bool      `json:"nhwc,omitempty"` // channels last: [height, width, channels]
 
-	MinArea float64 `json:"-"` // least share of an image's area that Augment cuts out; 0: 0.08
-	NoFlip  bool    `json:"-"` // Augment does not mirror: for digits, signs, text
+	MinArea float64 `json:"-"` // smallest fraction of the image's area that Augment crops; 0: 0.08
+	NoFlip  bool    `json:"-"` // Augment does not flip: for digits, signs, text
 
 	Policy Augmentation `json:"-"` // how Augment and Vary change images
 }
@@ -48,7 +48,7 @@ var (
 // Item is an image file and its class; −1 is no class.
 type Item struct {
 	Path  string // of the image file
-	Class int    // its number
+	Class int    // its class
 }
 
 // geometry is the size of the tensor.
@@ -71,7 +71,7 @@ func (p Preprocess) channels() int {
 	return 3
 }
 
-// Shape is the shape of the tensors that p makes, without a batch axis.
+// Shape returns the shape of the tensors that p makes, without batch axis.
 func (p Preprocess) Shape() []int {
 	h, w := p.geometry()
 	if p.NHWC {
@@ -80,7 +80,7 @@ func (p Preprocess) Shape() []int {
 	return []int{p.channels(), h, w}
 }
 
-// Check reports settings that make no sense.
+// Check returns an error for invalid settings.
 func (p Preprocess) Check() error {
 	const most = 1 << 14
 	h, w := p.geometry()
@@ -138,17 +138,15 @@ func pick(v []float64, c int, def float64) float64 {
 	return v[c]
 }
 
-// Eval reads an image for evaluation: scaled so that the shorter side, as seen
-// from the tensor, is Size/Crop, and cut at the centre. X is one float32 tensor
-// of p's Shape, Y the class as int64 of rank 0, or nothing for class −1. r is
+// Eval reads an image for evaluation: scaled so that the shorter side, relative to the tensor, is Size/Crop, and
+// center-cropped. X is one float32 tensor of p's Shape, Y the class as int64 of rank 0, or nothing for class −1. r is
 // not used.
 func (p Preprocess) Eval(i Item, _ *rand.Rand) (Sample, error) {
 	return p.sample(i, nil)
 }
 
-// Augment reads an image for training: a part of random area and aspect ratio
-// (3:4 to 4:3), scaled to Size, mirrored half of the time and changed as Policy
-// says. With a nil r it does what Eval does.
+// Augment reads an image for training: a random crop of random area and aspect ratio (3:4 to 4:3), scaled to Size,
+// flipped horizontally with probability ½, and changed as Policy says. With a nil r it is Eval.
 func (p Preprocess) Augment(i Item, r *rand.Rand) (Sample, error) {
 	return p.sample(i, r)
 }
@@ -176,7 +174,7 @@ func (p Preprocess) sample(i Item, r *rand.Rand) (Sample, error) {
 	return s, nil
 }
 
-// Open reads one image as Eval does, with a batch axis: 1×3×224×224.
+// Open reads one image as Eval does, with a batch axis: [1, 3, 224, 224] for the zero value.
 func (p Preprocess) Open(path string) (*tensor.Dense, error) {
 	s, err := p.Eval(Item{Path: path, Class: -1}, nil)
 	if err != nil {
@@ -212,8 +210,8 @@ func (p Preprocess) String() string {
 	return s
 }
 
-// For fits p to a model's input of rank 4: size, channels and layout. A
-// dimension of 0 or less is unknown and leaves p as it is.
+// For adapts p to a model's input of rank 4: size, channels and layout. A dimension of 0 or less is unknown and does
+// not change p.
 func (p Preprocess) For(dims []int) (Preprocess, error) {
 	channels := func(d int) bool { return d == 1 || d == 3 }
 	var c, h, w int
@@ -243,9 +241,8 @@ func (p Preprocess) For(dims []int) (Preprocess, error) {
 	return p, p.Check()
 }
 
-// Guess is a preprocessing for a model that says no more than its input's
-// shape: ImageNet's for three channels, Unit for one. Small inputs, up to 64
-// across, are not cropped.
+// Guess returns a preprocessing for a model of which only the shape of the input is known: ImageNet for three channels,
+// Unit for one. Small inputs, up to 64 pixels wide, are not cropped.
 func Guess(dims []int) (Preprocess, error) {
 	p, err := ImageNet.For(dims)
 	if h, w := p.geometry(); err == nil && max(h, w) <= 64 {

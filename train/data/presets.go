@@ -1,13 +1,13 @@
 package data
 
-// Preset is a way to prepare images that has a name.
+// Preset is a named preprocessing.
 type Preset struct {
 	Name string // as --preset takes it
 	Preprocess
-	Usual float64 // how common it is among the models people have, from 0 to 1
+	Usual float64 // how common it is among models, from 0 to 1
 }
 
-// Presets are the usual ways for images of colour, or for those of one channel; the more common ones first.
+// Presets returns the common presets for colour or gray images, the most common first.
 func Presets(gray bool) []Preset {
 	half := []float64{0.5}
 	symmetric := Preprocess{Mean: half, Std: half}
@@ -26,7 +26,7 @@ func Presets(gray bool) []Preset {
 	}
 }
 
-// With is the preset with the geometry of p: size, crop and layout.
+// With returns the preset with the geometry of p: size, crop and layout.
 func (x Preset) With(p Preprocess) Preprocess {
 	p.Range, p.Mean, p.Std, p.BGR = x.Range, x.Mean, x.Std, x.BGR
 	return p

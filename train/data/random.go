@@ -2,13 +2,12 @@ package data
 
 import "math/rand/v2"
 
-// Order is the shuffled order of n samples in an epoch: a permutation of
-// 0 … n−1 that depends on nothing but its arguments.
+// Order returns the order of n samples in an epoch: a permutation of 0 … n−1 that depends only on the arguments.
 func Order(n int, seed uint64, epoch int) []int {
 	return rand.New(rand.NewPCG(mix(seed, uint64(epoch)), order)).Perm(n)
 }
 
-// Rand is the source of all chance in sample i of an epoch.
+// Rand returns the source of randomness for sample i of an epoch.
 func Rand(seed uint64, epoch, i int) *rand.Rand {
 	e := mix(seed, uint64(epoch))
 	return rand.New(rand.NewPCG(e, mix(e^sample, uint64(i))))

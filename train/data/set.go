@@ -11,18 +11,15 @@ import (
 
 // Set is a finite data set of samples of type T.
 //
-// At returns sample i, 0 ≤ i < Len. It is called from several goroutines at
-// once. Whatever is random about a sample is drawn from r, which is the
-// sample's own: derived from seed, epoch and i. Callers that want no chance
-// pass nil.
+// At returns sample i, 0 ≤ i < Len. It is called from several goroutines at once. Everything random about a sample must
+// be drawn from r, which is derived from seed, epoch and i; r is nil for a sample without randomness.
 type Set[T any] interface {
 	Len() int
 	At(i int, r *rand.Rand) (T, error)
 }
 
-// Sample is one example, or a batch of them: the model's inputs in order and
-// the answers that a loss compares with its outputs. The tensors belong to the
-// set and must not be written to.
+// Sample is one example, or a batch of them: the model's inputs in order, and the targets of the loss. The tensors
+// belong to the set and must not be written to.
 type Sample struct {
 	X, Y []*tensor.Dense // inputs and targets, without the batch axis
 	Pad  *Padding        // for sequences of unequal length; nil: all have one shape
@@ -50,8 +47,8 @@ func within(i, n int) error {
 	return nil
 }
 
-// Map applies f to each sample as it is asked for. f gets the sample's own
-// random numbers and may be called from several goroutines at once.
+// Map applies f to each sample when it is read. f gets the randomness of the sample and may be called from several
+// goroutines at once.
 func Map[A, B any](s Set[A], f func(A, *rand.Rand) (B, error)) Set[B] {
 	return mapped[A, B]{s, f}
 }
@@ -72,8 +69,7 @@ func (m mapped[A, B]) At(i int, r *rand.Rand) (B, error) {
 	return m.f(a, r)
 }
 
-// Subset is the samples of s at the given indices, in that order. An index
-// outside s is an error when it is asked for.
+// Subset has the samples of s at the given indices, in that order. An index outside s is an error when it is read.
 func Subset[T any](s Set[T], index []int) Set[T] { return subset[T]{s, index} }
 
 type subset[T any] struct {
@@ -91,7 +87,7 @@ func (s subset[T]) At(i int, r *rand.Rand) (T, error) {
 	return s.from.At(s.index[i], r)
 }
 
-// Concat is all samples of the first set, then all of the second, and so on.
+// Concat concatenates sets.
 func Concat[T any](sets ...Set[T]) Set[T] { return concat[T](sets) }
 
 type concat[T any] []Set[T]
@@ -124,9 +120,9 @@ var (
 	errNoTensor = errors.New("data: the tensor is nil")
 )
 
-// Split divides s by chance: a share val of it, rounded to whole samples, is held out, the rest is to train on, as
-// Folders.Split does. The same seed gives the same division; both parts keep the order of s. A share outside [0, 1]
-// counts as the nearer end; a nil set has two nil parts.
+// Split divides s randomly, as Folders.Split does: the fraction val, rounded to whole samples, is held out. The same
+// seed gives the same division; both parts keep the order of s. val is clamped to [0, 1]; both parts of a nil set are
+// nil.
 func Split[T any](s Set[T], val float64, seed uint64) (fit, held Set[T]) {
 	if s == nil {
 		return nil, nil

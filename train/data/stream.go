@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// Batches collates samples that come one by one, from a file that does not fit into memory or from a network, to batches of
-// size samples, the last one smaller: what Trainer.Step takes in a loop of one's own. It ends with the first error. An error
-// of collating names samples by their place in the stream.
+// Batches collates a stream of samples, from a file that does not fit into memory or from a network, to batches of size
+// samples, the last one possibly smaller: the input of Trainer.Step in a training loop of your own. It ends with the
+// first error. An error of collating names samples by their position in the stream.
 func Batches(samples iter.Seq2[Sample, error], size int) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		if size < 1 {
@@ -39,8 +39,8 @@ func Batches(samples iter.Seq2[Sample, error], size int) iter.Seq2[Sample, error
 	}
 }
 
-// Shuffled is a stream in another order: each sample is drawn by chance from the next buffer ones, so that memory stays
-// bounded. The order depends on seed and epoch alone; a buffer as long as the stream shuffles all of it.
+// Shuffled shuffles a stream within a buffer: each sample is drawn randomly from the next buffer samples, so that
+// memory is bounded. The order depends only on seed and epoch; a buffer as long as the stream shuffles all of it.
 func Shuffled(samples iter.Seq2[Sample, error], buffer int, seed uint64, epoch int) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		r := rand.New(rand.NewPCG(mix(seed, uint64(epoch)), order))

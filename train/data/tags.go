@@ -12,22 +12,22 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Tagged is images with any number of tags each.
+// Tagged is a set of images with any number of tags each (multi-label).
 type Tagged struct {
 	Items []TaggedItem // in the order of the file
 	Tags  []string     // sorted: tag i is Tags[i]
 }
 
-// TaggedItem is an image file and its tags, rising.
+// TaggedItem is an image file and its tags, in ascending order.
 type TaggedItem struct {
 	Path string // of the image file
-	Tags []int  // numbers of its tags
+	Tags []int  // indices of its tags
 }
 
 // tagHeads are what the two columns of a table of tags are called.
 var tagHeads = [2][]string{{"file", "files", "filename", "file_name", "image", "image_name", "path", "picture"}, {"tags", "labels", "tag", "label", "classes", "class"}}
 
-// IsTagFile reports whether a file of comma-separated values has two columns, of files and of tags, by its header.
+// IsTagFile reports whether a CSV file has the two columns of ReadTags, by its header.
 func IsTagFile(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -51,8 +51,8 @@ func isTagHead(head []string) bool {
 	return true
 }
 
-// ReadTags reads a file of comma-separated values with a header, file,tags: image files, relative to its folder, and their tags, with
-// spaces, semicolons or bars between them; no tag is none. Errors name the line.
+// ReadTags reads a CSV file with the header file,tags: image files, relative to its folder, and their tags, separated
+// by spaces, semicolons or bars; tags may be empty. Errors name the line.
 func ReadTags(path string) (*Tagged, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -99,17 +99,18 @@ func ReadTags(path string) (*Tagged, error) {
 	return t, nil
 }
 
-// Pictures are the images alone, as p prepares them.
+// Pictures returns the images only, prepared by p.
 func (t *Tagged) Pictures(p Preprocess) Set[Sample] {
 	return Map(Of(t.Items...), func(i TaggedItem, _ *rand.Rand) (Sample, error) { return p.Eval(Item{Path: i.Path, Class: -1}, nil) })
 }
 
-// All is every image with its tags, not augmented: the target is float32 [tags], 1 for those that it has.
+// All returns every image with its tags, without augmentation: the target is float32 [tags], 1 for the tags of the
+// image.
 func (t *Tagged) All(p Preprocess) Set[Sample] {
 	return Map(Of(t.Items...), func(i TaggedItem, _ *rand.Rand) (Sample, error) { return t.sample(i, p, nil) })
 }
 
-// Split holds a share of the images out by chance, seeded, and augments the others.
+// Split holds out a fraction of the images randomly, from seed, and augments the others.
 func (t *Tagged) Split(val float64, seed uint64, p Preprocess) (fit, held Set[Sample]) {
 	picked, rest := heldOut(len(t.Items), val, seed)
 	all := Of(t.Items...)

@@ -8,9 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Tensors is a set in memory: sample i is row i of x and of y, without the
-// first axis. The rows share memory with x and y. A nil y makes samples
-// without targets.
+// Tensors is a set in memory: sample i is row i of x and of y, without the first axis. The rows share memory with x and
+// y. With a nil y samples have no targets.
 func Tensors(x, y *tensor.Dense) (Set[Sample], error) {
 	targets := []*tensor.Dense{y}
 	if y == nil {
@@ -19,8 +18,7 @@ func Tensors(x, y *tensor.Dense) (Set[Sample], error) {
 	return Stacked([]*tensor.Dense{x}, targets)
 }
 
-// Stacked is Tensors for models of several inputs, in their order, and several
-// targets.
+// Stacked is Tensors for several inputs and targets, in order.
 func Stacked(x, y []*tensor.Dense) (Set[Sample], error) {
 	if len(x) == 0 {
 		return nil, fmt.Errorf("data: a set without inputs")

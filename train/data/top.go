@@ -8,11 +8,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Top returns the k most likely classes of one classification, best first, and
-// their probabilities. t is float32 or float64 with one axis that is not 1, as
-// [1000], [1, 1000] or [1, 1000, 1, 1]. Scores that are no probabilities, some
-// outside 0 … 1, go through a softmax first. Of equal scores the lower class
-// comes first; a k above the number of classes is that number.
+// Top returns the k most likely classes of one classification, best first, and their probabilities. t is float32 or
+// float64 with only one axis that is not 1, such as [1000], [1, 1000] or [1, 1000, 1, 1]. If some elements are outside
+// 0 … 1, softmax is applied first. Among equal scores the lower class comes first; k is limited to the number of
+// classes.
 func Top(t *tensor.Dense, k int) ([]int, []float64, error) {
 	if t == nil {
 		return nil, nil, fmt.Errorf("data: top: no tensor")

@@ -1,6 +1,6 @@
 package data
 
-// Unmirrored is an augmented set of images that are not mirrored, where s mirrors half of them; ok is false where it does not.
+// Unmirrored returns an augmented set of images without its horizontal flips; ok is false if it has none.
 func Unmirrored(s Set[Sample]) (without Set[Sample], ok bool) {
 	if m, is := s.(mirroring); is {
 		return m.without, true

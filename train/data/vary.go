@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Vary is Prepare for training: each image, asked for with chance, is turned by up to 10°, scaled by up to a tenth, moved by up
-// to a twelfth of its size each way and, unless NoFlip says not to, mirrored half of the time. What comes in
-// from outside repeats the border. Policy says how much of that, and what besides.
+// Vary is Prepare with augmentation: each image is rotated by up to 10°, scaled by up to a tenth, shifted by up to a
+// twelfth of its size in each direction and, unless NoFlip is set, flipped horizontally with probability ½. Pixels from
+// outside repeat the border. Policy scales that and adds to it.
 func (p Preprocess) Vary(s Set[Sample]) Set[Sample] {
 	return mirrored(p, func(p Preprocess) Set[Sample] { return p.vary(s) })
 }

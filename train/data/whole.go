@@ -9,15 +9,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Placement is where a picture was put: its point x is at ScaleX·x + Left of what was made of it, which is Width by Height.
+// Placement maps a picture to the tensor that was made of it: its point x is at ScaleX·x + Left of a picture of Width
+// by Height.
 type Placement struct {
 	Width, Height  float64
-	ScaleX, ScaleY float64 // pixels of the tensor for one of the image
-	Left, Top      float64 // where the image begins in the tensor
+	ScaleX, ScaleY float64 // pixels of the tensor per pixel of the image
+	Left, Top      float64 // position of the image in the tensor
 }
 
-// Whole prepares all of an image, where Image cuts out its middle: stretched to p's size or, with letterbox, scaled alike in both
-// directions and put in the middle of gray (114 of 255, as YOLO does). It returns where the image went.
+// Whole prepares the whole image, where Image crops its center: stretched to the size of p or, with letterbox, scaled
+// equally in both directions and centered on gray (114 of 255, as YOLO does). It returns the placement of the image in
+// the tensor.
 func (p Preprocess) Whole(img image.Image, letterbox bool) (*tensor.Dense, Placement, error) {
 	if err := p.Check(); err != nil {
 		return nil, Placement{}, err
@@ -42,8 +44,8 @@ func (p Preprocess) Whole(img image.Image, letterbox bool) (*tensor.Dense, Place
 	}, nil
 }
 
-// OpenImageOf is OpenImage for an image of a known size: where only the pixels as they are stored have it, these are not turned. A size of
-// 0 is any.
+// OpenImageOf is OpenImage for an image of a known size (0: any). If only the pixels as stored have that size, the Exif
+// orientation is not applied.
 func OpenImageOf(path string, width, height int) (image.Image, error) {
 	img, turn, err := decodeStored(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A Device runs models of standard operators, beside graft's engine, and keeps values where it computes.
+// Device runs models of standard operators, and keeps values in its memory.
 type Device interface {
 	// Load makes a model ready to run.
 	Load(g *nn.Graph) (Program, error)
@@ -17,7 +17,7 @@ type Device interface {
 	Get(v Value) (*tensor.Dense, error)
 }
 
-// A Program is a model on a device.
+// Program is a model on a device.
 type Program interface {
 	// Run computes the model's outputs from inputs that are given and inputs that the device has. Outputs of which stay is true
 	// remain on the device, the others come back.
@@ -25,12 +25,13 @@ type Program interface {
 	Close() error // ends the program
 }
 
-// A Value is a tensor on a device. A run leaves it as it is; Release gives its memory back.
+// Value is a tensor on a device. Runs do not change it; Release frees its memory.
 type Value interface{ Release() }
 
-// Begin trains on a device: what a train.Runtime returns. The step is exported in two parts, gradients and update, so that
-// batches accumulate, gradients are seen in between, and a step whose gradients are not finite changes nothing. Rules without a
-// formula and operators without a form in files are refused by name.
+// Begin starts a session on a device, for implementations of train.Runtime. The step is exported in two parts,
+// gradients and update, so that batches can be accumulated, gradients are accessible in between, and a step whose
+// gradients are not finite changes nothing. Update rules without a formula, and operators whose gradient cannot be
+// exported, are refused by name.
 func Begin(d Device, job train.Job) (train.Session, error) {
 	s := &session{device: d, job: job, ctx: context.Background()}
 	if err := s.begin(); err != nil {

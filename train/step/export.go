@@ -18,19 +18,19 @@ import (
 // DefaultOpset is the version of the standard operator set that a step is written in, unless the model needs a later one.
 const DefaultOpset = 18
 
-// Exporter writes the training step of a model as a model of its own.
+// Exporter exports the training step of a model.
 type Exporter struct {
 	// Config says how to train. Of its fields Loss, Rule, Groups, ClipNorm and Accumulate matter; a Schedule is what the
 	// program that runs the step feeds as rate.
 	Config  train.Config
-	Targets []string // types of the targets, "int64[N]"; nil: what the loss compares the first output with
+	Targets []string // types of the targets, "int64[N]"; nil: chosen by the loss and the first output
 	Opset   int      // version of the standard operator set; 0: DefaultOpset, or the model's if that is later
 }
 
-// Export writes the step of g with the default of every field: cross-entropy and AdamW.
+// Export exports the step of g with the defaults: cross-entropy and AdamW.
 func Export(g *nn.Graph) (*Model, error) { return Exporter{}.Export(g) }
 
-// Export writes the step of g. The graph stays as it is.
+// Export exports the step of g, which is not changed.
 func (x Exporter) Export(g *nn.Graph) (*Model, error) {
 	if g != nil { // Attach says what is wrong with none
 		if err := onnxio.CheckData(g); err != nil {

@@ -13,27 +13,27 @@ type Model struct {
 	Start *nn.Graph
 
 	Batch     []string   // inputs: those of the model, then the targets
-	Variables []Variable // what a step changes, fed back from one step to the next
-	Seeded    bool       // there is an input "seed", of random operators
+	Variables []Variable // values that a step updates
+	Seeded    bool       // there is an input "seed", for random operators
 
 	first map[string]*tensor.Dense // by variable
 }
 
-// Variable is a value that a step reads as an input and gives changed as an output.
+// Variable is a value that a step reads as an input and returns, updated, as an output.
 type Variable struct {
-	Name string `json:"name"`         // of the input, and of the output of Start
-	Next string `json:"next"`         // of the output: Name and Suffix
-	Kind Kind   `json:"kind"`         // what it is of the training
-	Of   string `json:"of,omitempty"` // the parameter that a state belongs to
+	Name string `json:"name"`         // name of the input, and of the output of Start
+	Next string `json:"next"`         // name of the output: Name and Suffix
+	Kind Kind   `json:"kind"`         // parameter, statistic or state
+	Of   string `json:"of,omitempty"` // for a state: its parameter
 }
 
-// Port is an input or output of a step that is no variable.
+// Port is an input or output of a step that is not a variable.
 type Port struct {
 	Name string `json:"name"` // in the file
 	Type string `json:"type"` // "float32[N,3,224,224]"
 }
 
-// Nodes counts the nodes of the step.
+// Nodes returns the number of nodes of the step.
 func (s *Model) Nodes() int {
 	n := 0
 	for range s.Graph.Nodes() {
@@ -42,12 +42,12 @@ func (s *Model) Nodes() int {
 	return n
 }
 
-// Inputs are the inputs beside the variables: the batch, step, rate and, for random operators, seed.
+// Inputs returns the inputs except the variables: the batch, step, rate and, with random operators, seed.
 func (s *Model) Inputs() []Port {
 	return s.ports(s.Graph.Inputs(), func(v Variable) string { return v.Name })
 }
 
-// Outputs are the outputs beside the variables: the loss.
+// Outputs returns the outputs except the variables: the loss.
 func (s *Model) Outputs() []Port {
 	return s.ports(s.Graph.Outputs(), func(v Variable) string { return v.Next })
 }
@@ -66,19 +66,19 @@ func (s *Model) ports(list []*nn.Value, name func(v Variable) string) []Port {
 	return ports
 }
 
-// Kind is what a variable is.
+// Kind is the kind of a variable.
 type Kind string
 
 // The kinds of variables.
 const (
 	Parameter Kind = "parameter" // trained
-	Statistic Kind = "statistic" // of a normalization
-	State     Kind = "state"     // of an update rule, or gradients that accumulate
+	Statistic Kind = "statistic" // running statistic of a normalization
+	State     Kind = "state"     // optimizer state, or accumulated gradients
 )
 
 // Inputs and outputs beside the batch and the variables.
 const (
-	StepInput = "step" // int64, batches so far
+	StepInput = "step" // int64, number of batches so far
 	RateInput = "rate" // float32, the schedule's factor on the rule's rate
 	SeedInput = "seed" // int64, of random operators
 	LossName  = "loss"

@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Stored trains a model as its file states: the algorithms of its training_info are executed, and their outputs assigned.
+// Stored trains a model as its file says: it runs the algorithms of its training_info and assigns their outputs.
 type Stored struct {
 	g       *nn.Graph
 	entries []entry
@@ -26,7 +26,7 @@ type entry struct {
 	seen   []string
 }
 
-// NewStored takes the training_info of a graph. A graph without is refused.
+// NewStored uses the training_info of a graph. It is an error if there is none.
 func NewStored(g *nn.Graph) (*Stored, error) {
 	list, err := onnxio.TrainingInfo(g)
 	if err != nil {
@@ -58,7 +58,7 @@ func NewStored(g *nn.Graph) (*Stored, error) {
 	return s, nil
 }
 
-// Inputs are what a step is fed: inputs of the model that an algorithm reads, then those of the algorithms.
+// Inputs returns the inputs of a step: those of the model that an algorithm reads, then those of the algorithms.
 func (s *Stored) Inputs() []Port {
 	var list []Port
 	for _, e := range s.entries {
@@ -71,7 +71,7 @@ func (s *Stored) Inputs() []Port {
 	return list
 }
 
-// Initialize executes the initializations, as if the model had never been trained. It reports whether there was one.
+// Initialize runs the initializations, as if the model had never been trained. It reports whether there are any.
 func (s *Stored) Initialize(ctx context.Context) (bool, error) {
 	any := false
 	for i, e := range s.entries {
@@ -94,13 +94,13 @@ func (s *Stored) Initialize(ctx context.Context) (bool, error) {
 	return any, nil
 }
 
-// Step executes all algorithms on a batch and assigns what they update. It returns the outputs of algorithms that are not
-// bound: the loss, as a rule. After an error nothing of the entry that failed is assigned.
+// Step runs all algorithms on a batch and assigns what they update. It returns the outputs of the algorithms that are
+// not bound, usually the loss. After an error, nothing of the entry that failed is assigned.
 func (s *Stored) Step(ctx context.Context, batch nn.Feed) (nn.Feed, error) {
 	return s.run(ctx, batch, true)
 }
 
-// Look is Step without assigning anything.
+// Look is Step without assignments.
 func (s *Stored) Look(ctx context.Context, batch nn.Feed) (nn.Feed, error) {
 	return s.run(ctx, batch, false)
 }
@@ -184,8 +184,8 @@ func paramOf(g *nn.Graph, name string) (*nn.Param, error) {
 	return v.Param(), nil
 }
 
-// Keep puts the weights and the algorithms' own initializers into the graph that the Stored was made of: it can be saved
-// then, and goes on from there when it is loaded.
+// Keep copies the weights and the algorithms' initializers to the graph that the Stored was made of, which can then be
+// saved; training continues from there when it is loaded.
 func (s *Stored) Keep() error {
 	var list []onnxio.Training
 	for _, e := range s.entries {

@@ -11,12 +11,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TrainingInfo writes the step of g as an entry of training_info, the way in which the standard states training in the
-// model's own file. The loss is differentiated by a node Gradient, and SGD with momentum, Adam and Adagrad are the operators of that
-// name; other rules, clipping and accumulation are written out. Where the model has operators that compute something
-// else in training, batch normalization and Dropout, all of the step is written out in standard operators, as Export does.
-// The targets are the algorithm's inputs, state and the number of the step its initializers, as is "rate", the factor on the
-// learning rate. g stays as it is: onnxio.SetTrainingInfo gives it the entry.
+// TrainingInfo returns the step of g as an entry of training_info, ONNX's form for training in the model's own file;
+// onnxio.SetTrainingInfo adds it to g, which is not changed.
+//
+// The loss is differentiated by a node Gradient, and SGD with momentum, Adam and Adagrad are the operators of that
+// name; other rules, clipping and accumulation are written as standard operators. If the model has operators that
+// compute something else in training (batch normalization, Dropout), the whole step is written in standard operators,
+// as by Export. The targets are the algorithm's inputs; the optimizer state, the number of the step and "rate", the
+// factor on the learning rate, are its initializers.
 func (x Exporter) TrainingInfo(g *nn.Graph) (onnxio.Training, error) {
 	a, err := x.Config.Attach(g, x.Targets...)
 	if err != nil {
