@@ -1,3 +1,3 @@
-// Package boxes reads pictures with boxes on them, in the form of the COCO data set, makes boxes of what detectors give, and judges them as
-// COCO does.
+// Package boxes reads annotations in the format of the COCO data set, decodes the outputs of detectors into boxes, and
+// evaluates them with COCO's metrics.
 package boxes

@@ -1,4 +1,4 @@
-// Package step writes one training step of a model as a model of its own, in standard ONNX operators: a batch, its
-// targets, parameters and the state of the update rule go in, the loss and what they become come out. Any runtime that
-// runs the file trains the model; no training code is needed beside it.
+// Package step exports one training step of a model as an ONNX model of standard operators: its inputs are a batch,
+// targets, parameters and optimizer state, its outputs the loss and the new values. Any runtime that runs the file can
+// train the model; it needs no support for training.
 package step
