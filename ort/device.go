@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A Device is a loaded library and a device of one of its providers. It is for any number of goroutines.
+// Device is a loaded library and a device of one of its providers. It is safe for concurrent use.
 type Device struct {
 	of       Runtime
 	lib      *library
@@ -26,7 +26,7 @@ type Device struct {
 	movers map[string]*session // copies to the device and from it, by type
 }
 
-// Open loads the library and finds the provider. The error names the places where the library was looked for.
+// Open loads the library and selects the provider. If the library is not found, the error lists the places.
 func (r Runtime) Open() (*Device, error) {
 	p, err := providerOf(r.Provider)
 	if err != nil {
@@ -65,13 +65,13 @@ func (r Runtime) Open() (*Device, error) {
 	return d, nil
 }
 
-// Library is the file of the library, and its version.
+// Library returns the file and the version of the library.
 func (d *Device) Library() (path, version string) { return d.lib.path, d.lib.version }
 
 // String is one line: "ONNX Runtime 1.22.0, CPU".
 func (d *Device) String() string { return "ONNX Runtime " + d.lib.version + ", " + d.provider.name }
 
-// Load makes a model ready to run.
+// Load prepares a model to run.
 func (d *Device) Load(g *nn.Graph) (step.Program, error) {
 	s, err := d.load(g)
 	if err != nil {
@@ -98,7 +98,7 @@ func (d *Device) Put(t *tensor.Dense) (step.Value, error) {
 	return out, nil
 }
 
-// Get copies a value of the device into a tensor.
+// Get copies a value from the device to a tensor.
 func (d *Device) Get(v step.Value) (*tensor.Dense, error) {
 	from, ok := v.(*value)
 	if !ok || from.p == 0 {

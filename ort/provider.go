@@ -31,7 +31,7 @@ var known = map[string]provider{
 	"xnnpack":  {name: "Xnnpack", short: "XNNPACK"},
 }
 
-// Providers are the names that Runtime.Provider may have.
+// Providers returns the possible values of Runtime.Provider.
 func Providers() []string { return slices.Sorted(maps.Keys(known)) }
 
 // providerOf is the provider of a name; "" is the CPU's.

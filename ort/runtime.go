@@ -8,13 +8,13 @@ import (
 	"github.com/graft-ml/graft/train/step"
 )
 
-// Runtime is ONNX Runtime and the device that it computes on. The zero value is the library of the usual places, on the CPU.
+// Runtime is ONNX Runtime on a device. The zero value is the library in the usual places, on the CPU.
 type Runtime struct {
-	Library  string            // file, or folder with the library; "": what GRAFT_ORT names, else the usual places
+	Library  string            // file of the library, or a folder that contains it; "": GRAFT_ORT, or the usual places
 	Provider string            // execution provider, one of Providers; "": cpu
-	Device   int               // number of the device, of providers that have several
-	Threads  int               // of one operator on the CPU; 0: the cores of the machine
-	Options  map[string]string // of the provider, by the names that ONNX Runtime has for them
+	Device   int               // device number, for providers with several
+	Threads  int               // CPU threads of an operator; 0: all cores
+	Options  map[string]string // options of the provider, with ONNX Runtime's names
 }
 
 var (
@@ -31,7 +31,7 @@ func (r Runtime) Begin(job train.Job) (train.Session, error) {
 	return step.Begin(d, job)
 }
 
-// Load makes a model ready to run on the device.
+// Load prepares a model to run on the device.
 func (r Runtime) Load(g *nn.Graph) (step.Program, error) {
 	d, err := r.Open()
 	if err != nil {
@@ -40,7 +40,7 @@ func (r Runtime) Load(g *nn.Graph) (step.Program, error) {
 	return d.Load(g)
 }
 
-// Run computes the outputs of a model. To run one often, Load it.
+// Run computes the outputs of a model once; use Load for many runs.
 func (r Runtime) Run(ctx context.Context, g *nn.Graph, feed nn.Feed) (nn.Feed, error) {
 	p, err := r.Load(g)
 	if err != nil {

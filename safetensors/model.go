@@ -12,9 +12,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Load gives the parameters of a model the values that a file has under their names. What the file lacks, or has in
-// another shape or type, keeps the values it has: the names of such weights and statistics are returned, in order.
-// Tensors that the model has no parameter for are left out.
+// Load sets the parameters of a model to the tensors of the same names in a file. Weights and statistics that the file
+// lacks, or has in another shape or type, keep their values; their names are returned, in order. Tensors without a
+// parameter are ignored.
 func Load(g *nn.Graph, path string) (fresh []string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -28,7 +28,7 @@ func Load(g *nn.Graph, path string) (fresh []string, err error) {
 	return Set(g, tensors)
 }
 
-// Set is Load from tensors by name. The model takes the tensors over.
+// Set is Load from tensors by name, which then belong to the model.
 func Set(g *nn.Graph, tensors map[string]*tensor.Dense) (fresh []string, err error) {
 	list := slices.Collect(g.Params())
 	err = g.Edit(func(e *nn.Edit) {
@@ -45,8 +45,8 @@ func Set(g *nn.Graph, tensors map[string]*tensor.Dense) (fresh []string, err err
 	return fresh, err
 }
 
-// Save writes the weights, statistics and other parameters of a model that the filter accepts (nil: all) to a file,
-// all of it or nothing.
+// Save writes the weights, statistics and other parameters of a model that keep accepts (nil: all) to a file,
+// atomically.
 func Save(path string, g *nn.Graph, keep func(*nn.Param) bool) error {
 	tensors := map[string]*tensor.Dense{}
 	for p := range g.Params() {
@@ -57,5 +57,5 @@ func Save(path string, g *nn.Graph, keep func(*nn.Param) bool) error {
 	return disk.WriteFile(path, func(w io.Writer) error { return Write(w, tensors) })
 }
 
-// Names lists the tensors of a collection in order.
+// Names returns the names of tensors in order.
 func Names(tensors map[string]*tensor.Dense) []string { return slices.Sorted(maps.Keys(tensors)) }

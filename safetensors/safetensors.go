@@ -1,9 +1,9 @@
-// Package safetensors reads and writes the safetensors format: tensors by name in one file, as the tools around
-// PyTorch exchange weights. A file is the length of its header (8 bytes, little endian), the header (JSON: name to
-// element type, shape and place) and the elements of all tensors, row-major and little endian, without gaps.
+// Package safetensors reads and writes the safetensors format: tensors by name in one file, as used by the tools around
+// PyTorch for weights. A file has the length of its header (8 bytes, little endian), the header (JSON: name to element
+// type, shape and position) and the elements of all tensors, row-major and little endian, without gaps.
 //
-// The format is described at https://github.com/huggingface/safetensors. Hostile files end in errors: no length is
-// believed before the bytes are there.
+// The format is described at https://github.com/huggingface/safetensors. Invalid files are errors, and memory is
+// allocated only for bytes that are there.
 package safetensors
 
 import (
@@ -40,7 +40,7 @@ type entry struct {
 // metadata is the key under which a header keeps texts by name.
 const metadata = "__metadata__"
 
-// Write writes tensors, in the order of their names, so that equal tensors make equal files. Element types that the
+// Write writes tensors in the order of their names, so that equal tensors give equal files. Element types that the
 // format lacks are errors.
 func Write(w io.Writer, tensors map[string]*tensor.Dense) error {
 	header, at := map[string]entry{}, 0

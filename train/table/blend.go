@@ -15,22 +15,22 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Blend mixes a trained [Network] with a linear model of the same features: ridge or logistic regression with a
-// cross-validated decay, which is hard to beat where columns are nearly as many as rows. The network's output is linear in its
-// last layers, so the mean of both is again such a network, of the same size.
+// Blend combines a trained Network with a linear model of the same features: ridge or logistic regression with a
+// cross-validated weight decay, which is hard to beat if there are nearly as many columns as rows. The network's output
+// is linear in its last layers, so that the weighted mean of both is a network of the same size.
 type Blend struct {
-	Classes int        // 0: the target is measured, scaled by Unit
-	Unit    Scaling    // of the target
-	Loss    train.Loss // of Blended's figures; nil: by the targets
-	Refit   bool       // fit the linear model again, to the rows of the validation as well, once the share is chosen
-	Seed    uint64     // of the folds
+	Classes int        // 0: regression, with the target scaled by Unit
+	Unit    Scaling    // scaling of the target
+	Loss    train.Loss // loss for Blended's metrics; nil: chosen by the targets
+	Refit   bool       // fit the linear model once more, to training and validation rows, after its weight is chosen
+	Seed    uint64     // seed of the folds
 }
 
-// Blended is what a Blend chose.
+// Blended is the result of a Blend.
 type Blended struct {
-	Linear float64            `json:"linear"`          // share of the linear model, 0 … 1
-	Decay  float64            `json:"decay,omitempty"` // of the linear model
-	Val    map[string]float64 `json:"val"`             // the validation's figures of the blend, before Refit
+	Linear float64            `json:"linear"`          // weight of the linear model, 0 … 1
+	Decay  float64            `json:"decay,omitempty"` // weight decay of the linear model
+	Val    map[string]float64 `json:"val"`             // validation metrics of the blend, before Refit
 }
 
 // String is a sentence.
@@ -49,10 +49,10 @@ var shares = []float64{0, 0.25, 0.5, 0.75, 0.9, 1}
 // mostFitted bounds rows times features times scores of the linear model; a network has enough rows then.
 const mostFitted = 4e7
 
-// Apply fits the linear model to fit, chooses its share by the cross-entropies or squared errors of the samples of val, of which there must
-// be some, and gives t.Rest the weights of the blend. Few samples tell shares apart badly: the largest share is taken whose loss is within a
-// standard error of the least, or the less of one the more rows there are than ten for each feature, and the linear model alone where the network is no better than a constant. The network must be
-// one that Network.New made.
+// Apply fits the linear model to fit, chooses its weight by the losses of the samples of val, which must not be empty,
+// and writes the weights of the blend to t.Rest. Since few samples decide little, the weight is the largest one whose
+// loss is within one standard error of the minimum; with more than ten rows per feature, within a proportional part of
+// it. It is 1 if the network is not better than a constant. The network must be one made by Network.New.
 func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sample]) (out Blended, err error) {
 	if t == nil || t.Rest == nil {
 		return out, errors.New("table: the network is nil: Cut makes one")

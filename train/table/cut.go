@@ -11,17 +11,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Trunk is a model cut in two where training begins: what only prepares its inputs, and the rest, which is trained. The
-// first part runs once over the data, not in every epoch.
+// Trunk is a model that is divided into the encoding of its inputs, which runs only once over the data, and the rest,
+// which is trained.
 type Trunk struct {
 	whole  *nn.Graph
 	front  *nn.Graph
-	Rest   *nn.Graph // the part that is trained; its inputs are the outputs of the other
+	Rest   *nn.Graph // the part that is trained; its inputs are the outputs of the first part
 	border []string
 	schema Schema
 }
 
-// Cut cuts a model with the given schema.
+// Cut divides a model with the given schema.
 func Cut(g *nn.Graph, s Schema) (*Trunk, error) {
 	t := &Trunk{whole: g, schema: s}
 	learns, reads := parts(g)
@@ -75,7 +75,7 @@ func parts(g *nn.Graph) (learns, reads map[*nn.Node]bool) {
 	return learns, reads
 }
 
-// Samples runs the first part over rows of a table: samples for the rest.
+// Samples runs the first part on rows of a table and returns samples for the rest.
 func (t *Trunk) Samples(ctx context.Context, from *Table, rows []int) (data.Set[data.Sample], error) {
 	parts := make([][]*tensor.Dense, len(t.border))
 	for chunk := range slices.Chunk(rows, 1024) {
@@ -109,7 +109,7 @@ func (t *Trunk) Samples(ctx context.Context, from *Table, rows []int) (data.Set[
 	return data.Stacked(x, []*tensor.Dense{y})
 }
 
-// Return brings what training made of the rest's parameters back into the model.
+// Return copies the trained parameters of the rest to the model.
 func (t *Trunk) Return() error {
 	return t.whole.Edit(func(e *nn.Edit) {
 		for p := range t.Rest.Params() {

@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/nn/layers"
 )
 
-// Build adds the raw columns as inputs and what prepares them. It returns the features, float32 [N, features].
+// Build adds the raw columns as inputs, and their encoding. It returns the features, float32 [N, features].
 func (p *Preparation) Build(e *nn.Edit) *nn.Value {
 	p.inputs(e)
 	b := builder{e}
@@ -174,7 +174,7 @@ func (b builder) depth(n int) *nn.Value {
 	return b.e.Const(fmt.Sprintf("depth_%d", n), d)
 }
 
-// Scaling is a layer that scales a matrix of numbers, the columns of s side by side.
+// Scaling returns a layer that scales a matrix of numbers, the columns of s side by side.
 func (p *Preparation) Scaling(s Schema) nn.Layer {
 	return nn.Func(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		b := builder{e}

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Kind is what a column holds.
+// Kind is the kind of a column.
 type Kind string
 
 // The kinds of columns.
 const (
-	Number   Kind = "number"   // measurements; missing ones are NaN
+	Number   Kind = "number"   // numbers; missing ones are NaN
 	Category Kind = "category" // one of a limited list of words
 	Date     Kind = "date"     // days since 1970-01-01, with the time of day as a fraction
-	Text     Kind = "text"     // words for a tokenizer
+	Text     Kind = "text"     // text for a tokenizer
 	Ignore   Kind = "ignore"   // not read by the model
 )
 
-// ParseKinds reads "age=number,city=category": which columns, by name, are of which kind.
+// ParseKinds parses "age=number,city=category": kinds of columns, by name.
 func ParseKinds(s string) (map[string]Kind, error) {
 	kinds := map[string]Kind{}
 	for item := range strings.SplitSeq(s, ",") {
@@ -42,7 +42,7 @@ func ParseKinds(s string) (map[string]Kind, error) {
 	return kinds, nil
 }
 
-// Task is what the target asks for.
+// Task is the task of a target.
 type Task string
 
 // The tasks.
@@ -52,7 +52,7 @@ const (
 	Regression Task = "regression"
 )
 
-// ParseTask reads the name of a task; "" and "auto" leave it to the data.
+// ParseTask parses the name of a task; "" and "auto" are Auto.
 func ParseTask(s string) (Task, error) {
 	switch t := Task(strings.ToLower(s)); t {
 	case Auto, Classes, Regression:

@@ -13,17 +13,18 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// Network describes a network for tables: fully connected layers beside a linear layer, which sees the features as they are.
+// Network describes a network for tables: fully connected layers, and beside them a linear layer from the features to
+// the output.
 type Network struct {
-	Hidden  []int   // units of the layers; nil: 128 and 64
-	Dropout float64 // after each of them
-	Seed    uint64  // of the initial weights
+	Hidden  []int   // units of the hidden layers; nil: 128 and 64
+	Dropout float64 // dropout probability after each hidden layer
+	Seed    uint64  // seed of the initial weights
 }
 
-// Scaling is the mean and deviation of a target that is measured.
+// Scaling is the mean and standard deviation of a regression target.
 type Scaling struct{ Mean, Deviation float64 }
 
-// TargetScaling takes a target's mean and deviation from the given rows.
+// TargetScaling computes the mean and deviation of the target in the given rows.
 func TargetScaling(t *Table, rows []int) Scaling {
 	m := newMoments(1, false, len(rows))
 	for _, r := range rows {
@@ -36,8 +37,8 @@ func TargetScaling(t *Table, rows []int) Scaling {
 	return s
 }
 
-// New makes a model of the raw columns: the preparation, the network, and probabilities of classes or, with the target's name,
-// a measurement in the target's own unit.
+// New makes a model of the raw columns: the encoding, the network, and as output probabilities of the classes or, with
+// the target's name, a number in the target's unit.
 func (n Network) New(p *Preparation, classes []string, unit Scaling) (*nn.Graph, error) {
 	if p == nil {
 		return nil, errors.New("table: the preparation is nil: Fit makes one")
@@ -85,7 +86,7 @@ func (s Scaling) restore(b builder, y *nn.Value) *nn.Value {
 	return b.do("Add", y, b.scalar("target_mean", dtype.Float32, s.Mean))
 }
 
-// Loss is another loss, of targets and outputs divided by the deviation: its size does not depend on the unit.
+// Loss is l of targets and outputs divided by the deviation, so that it does not depend on the unit.
 func (s Scaling) Loss(l train.Loss) train.Loss {
 	return train.LossFunc(func(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 		if e.Err() != nil || len(out) == 0 || len(want) == 0 {
@@ -97,7 +98,7 @@ func (s Scaling) Loss(l train.Loss) train.Loss {
 	})
 }
 
-// Divide divides the rows with a target by chance: a share to judge by, the rest to train on.
+// Divide divides the rows with a target randomly: the given fraction for validation, the rest for training.
 func (t *Table) Divide(share float64, seed uint64) (fit, held []int) {
 	rows := t.Complete()
 	f, h := data.Split(data.Of(rows...), share, seed)
@@ -112,7 +113,7 @@ func indices(s data.Set[int]) []int {
 	return list
 }
 
-// Layer brings a network's answer to the target's unit.
+// Layer converts a network's output to the unit of the target.
 func (s Scaling) Layer() nn.Layer {
 	return nn.Func(func(e *nn.Edit, in ...*nn.Value) []*nn.Value { return []*nn.Value{s.restore(builder{e}, in[0])} })
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// FeedObjects is Feed for rows that come as objects, as JSON has them: numbers, texts, true and false by the names of the columns. A
-// column that an object lacks, or has as null, is missing in that row; a key that is no column is passed over.
+// FeedObjects is Feed for rows that are objects, as decoded from JSON: numbers, texts and booleans by the names of the
+// columns. A column that is absent or null is missing in that row; other keys are ignored.
 func (s Schema) FeedObjects(rows []map[string]any) (nn.Feed, error) {
 	t := &Table{Path: "objects"}
 	t.Lines = make([]int, len(rows))

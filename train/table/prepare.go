@@ -13,32 +13,32 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Scale is how measurements are brought to a common size.
+// Scale is a way of scaling numbers.
 type Scale string
 
 // The ways to scale.
 const (
-	Standard Scale = "standard" // less the mean, divided by the standard deviation
-	Quantile Scale = "quantile" // to the share of rows that are below, −1 … 1, piecewise linear
+	Standard Scale = "standard" // (x − mean)/standard deviation
+	Quantile Scale = "quantile" // quantile rank, −1 … 1, piecewise linear
 )
 
-// Options say how tables are prepared.
+// Options are settings of the encoding.
 type Options struct {
 	Scale  Scale // "": Standard
-	OneHot int   // categories of a column up to which each is a feature of its own; more are embedded; 0: 32
+	OneHot int   // largest number of categories that are one-hot encoded; more are embedded; 0: 32
 }
 
-// Preparation is what makes features of a table's raw columns: figures taken from rows for training, as operators of a graph.
+// Preparation encodes a table's raw columns as features, by operators of a graph with statistics of the training rows.
 //
-// Numbers: a missing one becomes the mean, with a feature of its own that marks it where the rows for training have missing ones;
-// then they are scaled. Categories: a feature for each (LabelEncoder of ai.onnx.ml, then OneHot), or a trained vector for each where
-// there are many (Gather); one that training did not see is none of them. Dates: the day, and year, week and, where
-// there are times, day as angles; then as numbers.
+// Numbers are scaled; missing ones become the mean, and another feature marks them if the training rows have any.
+// Categories are one-hot encoded (LabelEncoder of ai.onnx.ml, OneHot) or, if there are many, embedded (Gather);
+// categories that are not in the training rows are encoded as none. Dates become the day, and the time of the year,
+// week and, if there are times, day as angles, which are then treated like numbers.
 type Preparation struct {
 	Schema
-	Names   []string // of the features
-	Notes   []string // what was left out, and why
-	Options Options  // it was made with
+	Names   []string // names of the features
+	Notes   []string // columns that were left out, and why
+	Options Options  // settings that it was made with
 
 	center  map[string]float64 // of columns that float32 is too coarse for
 	clock   map[string]bool    // dates with times of day
@@ -52,7 +52,7 @@ type Preparation struct {
 
 var errNoTable = errors.New("table: the table is nil")
 
-// Fit takes from the given rows what preparation needs.
+// Fit computes the statistics of the encoding from the given rows.
 func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Preparation, error) {
 	if t == nil {
 		return nil, errNoTable
@@ -144,7 +144,7 @@ func (p *Preparation) common(c *Column, counts []int, rows int) []string {
 	return words
 }
 
-// Describe is a line for each column: its name, kind and what it becomes.
+// Describe returns a line for each column: its name, kind and encoding.
 func (p *Preparation) Describe() []string {
 	var lines []string
 	for _, f := range p.Fields {

@@ -9,8 +9,8 @@ import (
 // counted are names that columns of row numbers have.
 var counted = regexp.MustCompile(`(?i)^(|#|id|.*[ _.-]id|(?-i:[a-z]+Id)|index|idx|row|row[ _.-]?(id|number|nr|no)|nr|no|number|unnamed: ?0|record)$`)
 
-// RowNumber reports whether a column numbers the rows: unique whole numbers without a gap, under a name such as id, or from 0 or 1 on
-// in the order of the file as the first column.
+// RowNumber reports whether a column numbers the rows: consecutive unique whole numbers in a column with a name such as
+// id, or in the first column and in the order of the file, from 0 or 1.
 func (t *Table) RowNumber(c *Column) bool {
 	if c == nil {
 		return false
@@ -36,7 +36,7 @@ func (t *Table) RowNumber(c *Column) bool {
 	return counted.MatchString(c.Name) || rising && len(t.Names) > 0 && t.Names[0] == c.Name
 }
 
-// LeaveRowNumbers makes the columns that number the rows ignored ones, and says why in their notes.
+// LeaveRowNumbers changes the kind of columns that number the rows to Ignore, with a note.
 func (t *Table) LeaveRowNumbers() {
 	for _, c := range t.Columns {
 		if t.RowNumber(c) {
@@ -45,7 +45,7 @@ func (t *Table) LeaveRowNumbers() {
 	}
 }
 
-// Gap finds a value that is missing in a column of numbers or dates among some rows: its row, -1 for none.
+// Gap returns the first of the given rows with a missing value, in a column of numbers or dates; −1 if there is none.
 func (c *Column) Gap(rows []int) int {
 	if c.Number == nil {
 		return -1

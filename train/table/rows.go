@@ -17,10 +17,10 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Format is how a file writes a table.
+// Format is the format of a table in a file.
 type Format struct {
-	Comma   rune // between columns; 0: found out among comma, semicolon, tab and bar
-	Decimal rune // in numbers; 0: found out, point or comma
+	Comma   rune // column separator; 0: detected (comma, semicolon, tab or bar)
+	Decimal rune // decimal mark; 0: detected (point or comma)
 	// Header reports whether the first line has names: 0: found out, above 0: yes, below 0: no.
 	Header int
 }
@@ -28,7 +28,7 @@ type Format struct {
 // Rows reads a table line by line.
 type Rows struct {
 	Format
-	Names  []string // of the columns, unique; "0", "1" … without a header
+	Names  []string // unique names of the columns; "0", "1" … without a header
 	Path   string   // of the file
 	csv    *csv.Reader
 	first  []string // the first record where it is no header
@@ -56,7 +56,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 // share is the part of the memory that is left that one record may take: its fields are copied, and read ahead.
 const share = 16
 
-// Recoded counts the bytes so far that were read as Windows-1252, as they are not UTF-8.
+// Recoded returns the number of bytes so far that are not UTF-8 and were read as Windows-1252.
 func (r *Rows) Recoded() int {
 	if r == nil || r.recode == nil {
 		return 0
@@ -67,8 +67,8 @@ func (r *Rows) Recoded() int {
 // most is how much of a file its format is found out from.
 const most = 1 << 18
 
-// Open opens a table, plain or gzip, for reading line by line; "-" is standard input. Target is the name of a column that is
-// text where all others are numbers: it does not make the first line a header.
+// Open opens a table, plain or gzip, for reading line by line; "-" is standard input. target is the name of a column
+// that is text even if all others are numbers: it does not make the first line a header.
 func (f Format) Open(path, target string) (*Rows, error) {
 	if path == "-" {
 		return f.read(path, os.Stdin, nil, target)
@@ -205,8 +205,8 @@ func (r *Rows) names(sample [][]string, target string) error {
 	return nil
 }
 
-// Next is the next record, without spaces around the fields, and its line; io.EOF at the end. The record is valid until the
-// next call.
+// Next returns the next record, with spaces around fields removed, and its line; io.EOF at the end. The record is valid
+// until the next call.
 func (r *Rows) Next() ([]string, int, error) {
 	if r.first != nil {
 		rec := r.first

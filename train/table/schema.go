@@ -11,13 +11,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MetaKey is the entry of a model's metadata that holds its Schema.
+// MetaKey is the key of the Schema in a model's metadata.
 const MetaKey = "graft.table"
 
-// Schema says which columns of a table a model takes, and what it answers. It travels in the model's metadata.
+// Schema lists the columns of a table that a model reads, and its target. It is stored in the model's metadata.
 type Schema struct {
 	Fields []Field `json:"columns"`          // the columns that the model reads
-	Target string  `json:"target,omitempty"` // name of the column that it answers for
+	Target string  `json:"target,omitempty"` // name of the target column
 	// Classes are the names of the target's classes, in the order of the model's scores; nil where the target is measured.
 	Classes []string `json:"classes,omitempty"`
 	// Packed is the name of an input that takes all columns, numbers in the order of Fields, as [N, columns]; "" where each column
@@ -25,21 +25,21 @@ type Schema struct {
 	Packed string `json:"packed,omitempty"`
 }
 
-// Field is one column that a model takes.
+// Field is a column that a model reads.
 type Field struct {
-	Name   string `json:"name"`             // of the column, and of the input
-	Kind   Kind   `json:"kind"`             // what it holds
-	Type   string `json:"type,omitempty"`   // of its input: float32, float64 or string
+	Name   string `json:"name"`             // name of the column, and of the input
+	Kind   Kind   `json:"kind"`             // kind of the values
+	Type   string `json:"type,omitempty"`   // element type of its input: float32, float64 or string
 	Layout string `json:"layout,omitempty"` // of dates
 }
 
-// Meta is the schema as an entry for a model's metadata.
+// Meta returns the schema as an entry of a model's metadata.
 func (s Schema) Meta() (key, value string, err error) {
 	b, err := json.Marshal(s)
 	return MetaKey, string(b), err
 }
 
-// ReadMeta finds the schema in a model's metadata; ok is false where there is none.
+// ReadMeta returns the schema in a model's metadata; ok is false if there is none.
 func ReadMeta(meta map[string]string) (s Schema, ok bool, err error) {
 	text, ok := meta[MetaKey]
 	if !ok {
@@ -53,8 +53,8 @@ func ReadMeta(meta map[string]string) (s Schema, ok bool, err error) {
 	return s, true, nil
 }
 
-// Reader reads tables for a model with the schema: its columns in any order, others passed over. A table without the target
-// is read without one.
+// Reader returns a reader of tables for a model with the schema: columns in any order, others ignored. The target may
+// be absent.
 func (s Schema) Reader(r Reader) Reader {
 	r.schema, r.Classes = &s, s.Classes
 	if r.Target == "" {
@@ -77,7 +77,7 @@ func (s Schema) lacks(names []string) error {
 	return fmt.Errorf("the model takes the column %s, which the table lacks; it has %s", brief(none), brief(names))
 }
 
-// Feed is the values of the columns in the given rows, by the names of the model's inputs.
+// Feed returns the values of the columns in the given rows, by the names of the model's inputs.
 func (s Schema) Feed(t *Table, rows []int) (nn.Feed, error) {
 	feed := nn.Feed{}
 	if s.Packed != "" {
@@ -139,7 +139,7 @@ func (c *Column) value(typ string, rows []int) (dtype.Value, error) {
 	return dtype.FromFloats(t, x, len(rows), 1)
 }
 
-// Targets are the answers in the given rows: classes as int64 [rows], measurements as float32 [rows, 1].
+// Targets returns the targets of the given rows: classes as int64 [rows], numbers as float32 [rows, 1].
 func (t *Table) Targets(rows []int) (*tensor.Dense, error) {
 	if t == nil {
 		return nil, errNoTable

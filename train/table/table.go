@@ -11,41 +11,41 @@ import (
 	"github.com/graft-ml/graft/internal/budget"
 )
 
-// Column is one column of a table in memory.
+// Column is a column of a table in memory.
 type Column struct {
 	Name   string    // in the header
-	Kind   Kind      // what it holds
-	Layout string    // of dates, as package time writes it
-	Number []float64 // of numbers and dates by row, NaN where missing
-	Code   []int32   // of categories and texts by row: positions in Words, −1 where missing
-	Words  []string  // in the order of their first appearance
-	Note   string    // why the column is of its kind, where that needs saying; "" otherwise
+	Kind   Kind      // kind of the values
+	Layout string    // of dates, in the notation of package time
+	Number []float64 // values of numbers and dates by row, NaN if missing
+	Code   []int32   // indices into Words of categories and texts by row, −1 if missing
+	Words  []string  // distinct words, in the order of their first appearance
+	Note   string    // why the column has its kind, if that is not obvious
 }
 
 // Table is a table in memory.
 type Table struct {
 	Path    string    // of the file
-	Format  Format    // how it is written
-	Columns []*Column // those of the features, ignored ones included
+	Format  Format    // format of the file
+	Columns []*Column // feature columns, including ignored ones
 	Target  *Column   // nil: none
-	Classes []string  // names of the classes; nil where the target is measured
-	Lines   []int     // of the file, by row
-	Names   []string  // of all columns of the file, in its order
-	Recoded int       // bytes that are not UTF-8, which were read as Windows-1252
+	Classes []string  // names of the classes; nil for regression
+	Lines   []int     // line of the file, by row
+	Names   []string  // names of all columns of the file, in order
+	Recoded int       // number of bytes that are not UTF-8 and were read as Windows-1252
 	class   []int64   // by row; −1 where missing
 	text    []record
 }
 
-// Reader reads tables. Its zero value finds everything out; the target is the last column.
+// Reader reads tables. With the zero value everything is detected, and the target is the last column.
 type Reader struct {
 	Format
 	Target   string          // name, or number from 0, of the target column; "": the last
 	NoTarget bool            // all columns are features
-	Task     Task            // what the target asks for; zero: found out
-	Integers Task            // what whole numbers in the target are where Task is Auto: Auto finds out
-	Kinds    map[string]Kind // of columns by name
-	Classes  []string        // names of the classes that the target may have; nil: those that it has
-	KeepText bool            // rows are kept as they were written, for Table.Raw
+	Task     Task            // task of the target; zero: detected
+	Integers Task            // task of a target of whole numbers, if Task is Auto; Auto: detected
+	Kinds    map[string]Kind // kinds of columns by name
+	Classes  []string        // names of possible classes; nil: those that occur
+	KeepText bool            // keep the rows as written, for Table.Raw
 
 	schema *Schema // of the model that the table is for; nil: none
 }
@@ -203,10 +203,10 @@ func brief(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.Lines) }
 
-// Column finds a feature by name; nil where there is none.
+// Column returns a feature column by name, or nil.
 func (t *Table) Column(name string) *Column {
 	for _, c := range t.Columns {
 		if c.Name == name {
@@ -216,7 +216,7 @@ func (t *Table) Column(name string) *Column {
 	return nil
 }
 
-// Complete are the rows whose target is not missing.
+// Complete returns the rows whose target is not missing.
 func (t *Table) Complete() []int {
 	var rows []int
 	for i := range t.Len() {
@@ -227,7 +227,7 @@ func (t *Table) Complete() []int {
 	return rows
 }
 
-// Class is the class of a row's target, −1 where it is missing or there is no such row.
+// Class returns the class of a row's target, −1 if it is missing or there is no such row.
 func (t *Table) Class(row int) int {
 	if row < 0 || row >= len(t.class) {
 		return -1
@@ -243,7 +243,7 @@ func (c *Column) word(row int) string {
 	return ""
 }
 
-// Raw is a row as it was written, for a table that was read with KeepText. The order is that of Names.
+// Raw returns a row as it was written, in the order of Names, for a table that was read with KeepText.
 func (t *Table) Raw(row int) []string {
 	list := make([]string, len(t.Names))
 	for i := range list {

@@ -10,18 +10,19 @@ import (
 	"strings"
 )
 
-// Sentence is a sentence of a file in one of CoNLL's forms: for each word the columns of its line.
+// Sentence is a sentence of a CoNLL file: for each word, the columns of its line.
 type Sentence struct {
 	Words [][]string
-	Lines []int // of the words in the file, from 1
+	Lines []int // line of each word in the file, from 1
 }
 
 // conllNames are the columns of the Universal Dependencies' form.
 var conllNames = []string{"ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"}
 
-// ReadConll reads a file with a word on each line and an empty line after each sentence, as those of CoNLL's tasks are: columns are
-// separated by tabs, if the file has any, or by spaces. Passed over are comments ("# key = value", "#begin document"), lines of
-// -DOCSTART-, and of .conllu files the lines of multiword tokens (3-4) and empty nodes (5.1). The words of a sentence have equally many columns.
+// ReadConll reads a file with a word on each line and an empty line after each sentence, as in CoNLL's tasks: columns
+// are separated by tabs, if the file has any, or by spaces. Comments ("# key = value", "#begin document"), lines of
+// -DOCSTART- and, in .conllu files, multiword tokens (3-4) and empty nodes (5.1) are skipped. All words of a sentence
+// must have the same number of columns.
 func ReadConll(path string) ([]Sentence, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -81,8 +82,8 @@ func comment(line string, universal bool) bool {
 	return strings.HasPrefix(line, "#") && (universal || strings.Contains(line, " = ") || strings.HasPrefix(line, "#begin") || strings.HasPrefix(line, "#end"))
 }
 
-// ConllColumn is the number of a column of the sentences of a file: by its number from 0, from the end if negative, or by its name in
-// .conllu files.
+// ConllColumn returns the index of a column in the sentences of a file: by number from 0, from the end if negative, or
+// by name in .conllu files.
 func ConllColumn(path string, list []Sentence, name string) (int, error) {
 	if len(list) == 0 || len(list[0].Words) == 0 {
 		return 0, fmt.Errorf("token: %s: no words", path)
@@ -111,7 +112,8 @@ func ConllColumn(path string, list []Sentence, name string) (int, error) {
 	return at, nil
 }
 
-// ConllWords is the number of the column with the words: the second where the first counts them, else the first.
+// ConllWords returns the index of the column with the words: the second one if the first counts the words, otherwise
+// the first.
 func ConllWords(list []Sentence) int {
 	for _, s := range list {
 		for i, fields := range s.Words {

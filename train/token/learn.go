@@ -13,9 +13,10 @@ import (
 // learnedSpecial are the first tokens of a tokenizer that Learn makes.
 var learnedSpecial = []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]"}
 
-// Learn makes a tokenizer of at most size tokens for texts like these: byte pair encoding (Sennrich et al., 2016) of bytes, as GPT-2
-// has it, with BERT's special tokens. Its alphabet is the bytes that occur, or all 256 where they are at most a quarter of the tokens; others are
-// unknown. Pairs that come once are not joined. lower: texts are written small first. What JSON gives is a tokenizer.json of the original library.
+// Learn trains a tokenizer of at most size tokens on texts: byte-pair encoding (Sennrich et al., 2016) of bytes, as in
+// GPT-2, with the special tokens of BERT. Its alphabet is the bytes that occur, or all 256 if they are at most a
+// quarter of the tokens; other bytes are unknown. Pairs that occur once are not merged. With lower, texts are
+// lowercased. JSON returns it as a tokenizer.json for the original library.
 func Learn(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
 	normalizers := []any{map[string]any{"type": "NFKC"}}
 	if lower {

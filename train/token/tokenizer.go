@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Tokenizer makes token ids of text. It does not change, and any goroutine may use it.
+// Tokenizer converts texts to token ids. It is immutable and safe for concurrent use.
 type Tokenizer struct {
 	normalize normalizer
 	split     splitter
@@ -27,11 +27,11 @@ type Tokenizer struct {
 	compact []byte
 }
 
-// Encoding is the tokens of a text, or of two.
+// Encoding is the tokens of a text, or of a pair.
 type Encoding struct {
-	IDs   []int // of the tokens, special ones included
-	Types []int // which of the texts a token belongs to, as the file says: the token_type_ids of BERT
-	Words []int // of EncodeWords: the number of the word that a token belongs to, −1 for special ones
+	IDs   []int // token ids, including special tokens
+	Types []int // which text of a pair each token belongs to, as the file says: token_type_ids of BERT
+	Words []int // of EncodeWords: the index of the word of each token, −1 for special tokens
 }
 
 // model makes the tokens of a word.
@@ -132,31 +132,32 @@ func parse(b []byte) (*Tokenizer, error) {
 	return t, err
 }
 
-// Size is the number of ids: one more than the largest.
+// Size returns the number of ids: the largest plus one.
 func (t *Tokenizer) Size() int { return t.size }
 
-// ID is the id of a token; ok is false where there is none.
+// ID returns the id of a token; ok is false if there is none.
 func (t *Tokenizer) ID(token string) (id int, ok bool) {
 	id, ok = t.ids[token]
 	return id, ok
 }
 
-// Pad is the id that fills up texts in a batch, and its type: those that the file says, or else the id of the first of [PAD],
-// <pad>, <|endoftext|> and </s> that there is, or 0. left: texts are filled up in front.
+// Pad returns the id and type of the padding token: those of the file, or else the id of the first of [PAD], <pad>,
+// <|endoftext|> and </s> that exists, or 0. left reports whether texts are padded at the start.
 func (t *Tokenizer) Pad() (id, typ int, left bool) { return t.pad, t.padType, t.left }
 
-// MaxLength is the number of tokens that the file cuts texts to; 0: it does not.
+// MaxLength returns the number of tokens that the file truncates texts to, or 0.
 func (t *Tokenizer) MaxLength() int { return t.most }
 
-// JSON is the file's content without spaces between, which Parse reads. The caller must not change it.
+// JSON returns the file's content without whitespace, which Parse reads. The caller must not change it.
 func (t *Tokenizer) JSON() []byte { return t.compact }
 
-// Encode makes tokens of a text, special ones included: at most limit, of which special tokens are never cut off; 0: any number.
+// Encode tokenizes a text and adds special tokens. At most limit tokens are returned (0: any number); special tokens
+// are never cut off.
 func (t *Tokenizer) Encode(text string, limit int) Encoding {
 	return t.template.apply(limit, t.tokens(text))
 }
 
-// EncodePair is Encode for two texts: the longer one is cut first, or the one that the file names.
+// EncodePair is Encode for a pair of texts: the longer one is truncated first, or the one that the file names.
 func (t *Tokenizer) EncodePair(first, second string, limit int) Encoding {
 	return t.template.apply(limit, t.tokens(first), t.tokens(second))
 }

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// EncodeWords makes tokens of a text that is cut into words already, each by itself, as the original library does of what is
-// "pretokenized": at most limit of them, special ones included, of which the last words are cut off, or the first, if the file says so;
-// 0: any number. Words of the result says which word a token is of. A tokenizer that marks the beginning of a word by the space before it sees one before each word.
+// EncodeWords tokenizes a text that is already split into words, each separately, like the original library with
+// "pretokenized" input. At most limit tokens are returned, including special ones (0: any number); the last words are
+// cut off, or the first if the file says so. Words of the result is the word of each token. For a tokenizer that marks
+// the beginning of a word by the space before it, each word has one.
 func (t *Tokenizer) EncodeWords(words []string, limit int) Encoding {
 	var ids, of []int
 	for i, w := range words {
