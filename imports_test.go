@@ -82,6 +82,7 @@ var mayImport = map[string][]string{
 	"internal/conformance":         {"..."},
 	"internal/localcomm":           {},
 	"internal/glyph/...":           {"internal/glyph"},
+	"internal/phrase":              {},
 	"internal/score":               {},
 	"internal/misuse/...":          {"..."},
 	"cmd/graft":                    {"internal/cli"},

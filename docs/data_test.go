@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/internal/oracle"
+	"github.com/graft-ml/graft/internal/phrase"
 )
 
 // provide makes what stands for a reader's own data.
@@ -26,11 +27,11 @@ func provide(t *testing.T, dir, need string) {
 		houses(t, filepath.Join(dir, "houses.csv"), 1200, 1)
 		houses(t, filepath.Join(dir, "new.csv"), 60, 2)
 	case need == "reviews":
-		reviews(t, dir, "reviews", 240, 1)
-		reviews(t, dir, "new", 40, 2)
+		texts(t, phrase.Reviews, dir, "reviews", "tokenizer.json", 240, 1)
+		texts(t, phrase.Reviews, dir, "new", "tokenizer.json", 40, 2)
 	case need == "sentences":
-		sentences(t, dir, "sentences", 200, 3)
-		sentences(t, dir, "more", 40, 4)
+		texts(t, phrase.Sentences, dir, "sentences", "names.json", 200, 3)
+		texts(t, phrase.Sentences, dir, "more", "names.json", 40, 4)
 	case need == "houses.onnx" || need == "flowers.onnx": // as other pages train it, in less time
 		line := "graft train --new tabular --data houses.csv --target price --column dear=ignore --epochs 10 -o houses.onnx"
 		if need == "flowers.onnx" {
@@ -47,6 +48,14 @@ func provide(t *testing.T, dir, need string) {
 		write(t, filepath.Join(dir, need), string(model))
 	default:
 		t.Fatalf("nothing is known of %q", need)
+	}
+}
+
+// texts writes texts and a tokenizer for them.
+func texts(t *testing.T, write func(base, tokenizer string, count int, seed uint64) error, dir, name, tokenizer string, count int, seed uint64) {
+	t.Helper()
+	if err := write(filepath.Join(dir, name), filepath.Join(dir, tokenizer), count, seed); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/phrase"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
@@ -16,50 +16,11 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-var reviewWords = strings.Fields("[PAD] [UNK] [CLS] [SEP] the film book play meal was not wonderful great lovely terrible dull awful ! . , and service fast")
-
-// reviews writes a table of texts and what is thought of them, the same as JSON lines, and a tokenizer.
+// reviews writes reviews and tokenizer.json.
 func reviews(t *testing.T, name string, rows int, seed uint64) {
 	t.Helper()
-	r := rand.New(rand.NewPCG(seed, 0))
-	var b, lines strings.Builder
-	b.WriteString("id,sentence,label\n")
-	for i := range rows {
-		good, not := r.IntN(2) == 0, r.IntN(3) == 0
-		words := reviewWords[11:14]
-		if !good {
-			words = reviewWords[14:17]
-		}
-		s := "The " + reviewWords[5+r.IntN(4)] + " was "
-		if not {
-			s += "not "
-		}
-		s += words[r.IntN(3)] + []string{"!", ".", ", and the service was fast."}[r.IntN(3)]
-		label := "bad"
-		if good != not {
-			label = "good"
-		}
-		fmt.Fprintf(&b, "%d,\"%s\",%s\n", i, s, label)
-		fmt.Fprintf(&lines, "{\"sentence\":%q,\"label\":%q}\n", s, label)
-	}
-	vocab := map[string]int{}
-	for i, w := range reviewWords {
-		vocab[w] = i
-	}
-	tok, err := json.Marshal(map[string]any{
-		"added_tokens":   []any{map[string]any{"id": 0, "content": "[PAD]", "special": true}},
-		"normalizer":     map[string]any{"type": "BertNormalizer"},
-		"pre_tokenizer":  map[string]any{"type": "BertPreTokenizer"},
-		"model":          map[string]any{"type": "WordPiece", "unk_token": "[UNK]", "vocab": vocab},
-		"post_processor": map[string]any{"type": "BertProcessing", "sep": []any{"[SEP]", 3}, "cls": []any{"[CLS]", 2}},
-	})
-	if err != nil {
+	if err := phrase.Reviews(name, "tokenizer.json", rows, seed); err != nil {
 		t.Fatal(err)
-	}
-	for path, content := range map[string]string{name + ".csv": b.String(), name + ".jsonl": lines.String(), "tokenizer.json": string(tok)} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -87,7 +48,7 @@ func masked(t *testing.T, path string, ids, mask string, vocabulary int) {
 // What fills texts up changes no answer, from tables, JSON lines and over HTTP; the tokenizer comes from the model.
 func TestTextMask(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T){
-		"mean": func(t *testing.T) { masked(t, "start.onnx", "input_ids", "attention_mask", len(reviewWords)) },
+		"mean": func(t *testing.T) { masked(t, "start.onnx", "input_ids", "attention_mask", phrase.ReviewTokens()) },
 		"transformer": func(t *testing.T) {
 			if _, err := command(strings.Fields("new transformer --input 24 --vocabulary 40 --mask --width 8 --depth 1 --classes 2 -o start.onnx")...); err != nil {
 				t.Fatal(err)
@@ -155,9 +116,9 @@ func probabilities(t *testing.T, args ...string) (list []float64) {
 func TestTextRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	reviews(t, "a", 40, 1)
-	masked(t, "m.onnx", "input_ids", "attention_mask", len(reviewWords))
-	masked(t, "named.onnx", "words", "weights", len(reviewWords))
-	masked(t, "other.onnx", "input_ids", "weights", len(reviewWords))
+	masked(t, "m.onnx", "input_ids", "attention_mask", phrase.ReviewTokens())
+	masked(t, "named.onnx", "words", "weights", phrase.ReviewTokens())
+	masked(t, "other.onnx", "input_ids", "weights", phrase.ReviewTokens())
 	masked(t, "small.onnx", "input_ids", "attention_mask", 7)
 	b, err := os.ReadFile("tokenizer.json")
 	if err != nil {

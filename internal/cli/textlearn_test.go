@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/phrase"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -52,7 +53,7 @@ func TestTextPositions(t *testing.T) {
 	if err := g.Edit(func(e *nn.Edit) {
 		e.Seed(1)
 		x := e.Input("input_ids", "int64[N,L]")
-		words := e.Apply(layers.Embedding{Num: len(reviewWords), Dim: 4, Name: "embedding"}, x)
+		words := e.Apply(layers.Embedding{Num: phrase.ReviewTokens(), Dim: 4, Name: "embedding"}, x)
 		ones := e.Node(std.CastConfig{To: dtype.Int64}, e.Node(op.Plain("Equal"), x, x).Out(0)).Out(0)
 		place := e.Node(op.Plain("Sub"), e.Node(op.Plain("CumSum"), ones, e.Scalar("axis", x, 1)).Out(0), ones).Out(0)
 		words = e.Node(op.Plain("Add"), words, e.Apply(layers.Embedding{Num: 7, Dim: 4, Name: "positions"}, place)).Out(0)
@@ -82,7 +83,7 @@ func TestTextMeasured(t *testing.T) {
 	if err := os.WriteFile("stars.csv", []byte(measured), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	masked(t, "m.onnx", "input_ids", "attention_mask", len(reviewWords))
+	masked(t, "m.onnx", "input_ids", "attention_mask", phrase.ReviewTokens())
 	out, err := command(strings.Fields("train m.onnx --data stars.csv --text sentence --target stars --tokenizer tokenizer.json --epochs 2 -o out.onnx")...)
 	if err != nil || !strings.Contains(out, "the target is measured: a last layer with 1 in place of the model's 2 scores") || !strings.Contains(out, "r2 ") {
 		t.Fatal(out, err)

@@ -3,84 +3,18 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/graft-ml/graft/internal/phrase"
 )
 
-// sentences writes words, one on each line, with what they are, which depends on the words around; the same as JSON lines; and a tokenizer that
-// cuts names into pieces.
-func sentences(t *testing.T, name string, rows int, seed uint64) {
+// sentences writes sentences with a label for each word, and tokenizer.json.
+func sentences(t *testing.T, name string, count int, seed uint64) {
 	t.Helper()
-	r := rand.New(rand.NewPCG(seed, 1))
-	pieces := strings.Fields("ka lo mi ra ten vor sel du pan ori")
-	made := func() string {
-		s := ""
-		for range 2 + r.IntN(2) {
-			s += pieces[r.IntN(len(pieces))]
-		}
-		return strings.ToUpper(s[:1]) + s[1:]
-	}
-	var b, lines strings.Builder
-	b.WriteString("-DOCSTART- -X- O\n\n")
-	for range rows {
-		var words, tags []string
-		add := func(tag string, list ...string) {
-			for _, w := range list {
-				words, tags = append(words, w), append(tags, tag)
-			}
-		}
-		switch r.IntN(3) {
-		case 0:
-			add("person", made())
-			add("other", "lives", "in")
-			add("place", made())
-		case 1:
-			add("other", "nobody", "in")
-			add("place", made())
-			add("other", "knows")
-			add("person", made())
-		default:
-			add("other", "yesterday")
-			add("person", made())
-			add("other", "met")
-			add("person", made())
-		}
-		add("other", ".")
-		for i, w := range words {
-			fmt.Fprintf(&b, "%s X %s\n", w, tags[i])
-		}
-		b.WriteString("\n")
-		line, err := json.Marshal(map[string]any{"words": words, "tags": tags})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&lines, "%s\n", line)
-	}
-	vocab := map[string]int{}
-	add := func(list ...string) {
-		for _, w := range list {
-			vocab[w] = len(vocab)
-		}
-	}
-	add("[PAD]", "[UNK]", "[CLS]", "[SEP]", ".", "lives", "in", "nobody", "knows", "yesterday", "met")
-	for _, p := range pieces {
-		add(p, "##"+p)
-	}
-	tok, err := json.Marshal(map[string]any{
-		"normalizer":     map[string]any{"type": "BertNormalizer"},
-		"pre_tokenizer":  map[string]any{"type": "BertPreTokenizer"},
-		"model":          map[string]any{"type": "WordPiece", "unk_token": "[UNK]", "vocab": vocab},
-		"post_processor": map[string]any{"type": "BertProcessing", "sep": []any{"[SEP]", 3}, "cls": []any{"[CLS]", 2}},
-	})
-	if err != nil {
+	if err := phrase.Sentences(name, "tokenizer.json", count, seed); err != nil {
 		t.Fatal(err)
-	}
-	for path, content := range map[string]string{name + ".conll": b.String(), name + ".jsonl": lines.String(), "tokenizer.json": string(tok)} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
