@@ -12,8 +12,8 @@ import (
 
 // Sentence is a sentence of a CoNLL file: for each word, the columns of its line.
 type Sentence struct {
-	Words [][]string
-	Lines []int // line of each word in the file, from 1
+	Words [][]string // columns of each word
+	Lines []int      // line of each word in the file, from 1
 }
 
 // conllNames are the columns of the Universal Dependencies' form.
