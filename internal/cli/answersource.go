@@ -166,7 +166,7 @@ func readArrays(g *nn.Graph, path string, notes io.Writer) (map[string]*tensor.D
 		}
 		d, ok := x.(*tensor.Dense)
 		if !ok {
-			return nil, fmt.Errorf("%s: input %s: a %T, want an array of numbers", path, v.Name(), x)
+			return nil, fmt.Errorf("%s: input %s: got %s, want an array of numbers", path, v.Name(), dtype.Describe(x))
 		}
 		all[v.Name()] = d
 	}
@@ -177,7 +177,7 @@ func readArrays(g *nn.Graph, path string, notes io.Writer) (map[string]*tensor.D
 func suited(v *nn.Value, x value) (d *tensor.Dense, note string, err error) {
 	d, ok := x.(*tensor.Dense)
 	if !ok {
-		return nil, "", fmt.Errorf("input %s: a %T, want an array of numbers", v.Name(), x)
+		return nil, "", fmt.Errorf("input %s: got %s, want an array of numbers", v.Name(), dtype.Describe(x))
 	}
 	from, to := dtype.Of(d.Dtype()), v.Type().DType
 	if from == to {

@@ -196,7 +196,7 @@ func pick(from nn.Feed, rows []int) (nn.Feed, error) {
 		case *dtype.Strings:
 			feed[name] = pickStrings(v, rows)
 		default:
-			return nil, errors.New("a value that is no tensor")
+			return nil, errors.New("a value that is not a tensor")
 		}
 	}
 	return feed, nil

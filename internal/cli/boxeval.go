@@ -171,7 +171,7 @@ func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string
 		for _, o := range g.Outputs() {
 			d, ok := out[o.Name()].(*tensor.Dense)
 			if !ok {
-				return nil, fmt.Errorf("output %s is no tensor of numbers", o.Name())
+				return nil, fmt.Errorf("output %s is not a tensor of numbers", o.Name())
 			}
 			values, err := dtype.Float64s(d)
 			if err != nil {

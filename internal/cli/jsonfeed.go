@@ -102,7 +102,7 @@ func tensorOf(t dtype.DType, flat []any, dims []int) (value, error) {
 		case string:
 			return nil, fmt.Errorf("%q is a text, want a number", x)
 		default:
-			return nil, fmt.Errorf("%v is a %T, want a number", x, x)
+			return nil, fmt.Errorf("%v is not a number", x)
 		}
 	}
 	if t.IsInteger() {

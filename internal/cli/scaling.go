@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
 )
@@ -148,7 +149,7 @@ func (p preparing) numbersOf(file string, x value) (value, error) {
 	}
 	d, is := x.(*tensor.Dense)
 	if !is {
-		return nil, fmt.Errorf("%s: a %T, want an array of numbers for --mean, --std and --range", file, x)
+		return nil, fmt.Errorf("%s: got %s, want an array of numbers for --mean, --std and --range", file, dtype.Describe(x))
 	}
 	y, err := scale.batch(d)
 	if err != nil {
