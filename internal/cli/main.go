@@ -1,5 +1,5 @@
-// Package cli is the command line: its verbs, their flags and what they print. Commands that link something in beside
-// it are a main function that calls MainWith.
+// Package cli is the command line: its commands, their flags and their output. Programs that link additional packages
+// call MainWith.
 package cli
 
 import (

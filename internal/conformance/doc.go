@@ -1,4 +1,3 @@
-// Package conformance holds tests of the whole: real models through loading, running, training,
-// saving and tracing, judged by oracles that graft did not write. They read GRAFT_SHARED and
-// skip without it.
+// Package conformance has end-to-end tests: real models are loaded, run, trained, saved and traced, and compared with
+// other implementations. They read GRAFT_SHARED and are skipped without it.
 package conformance

@@ -1,5 +1,5 @@
-// Package disk writes files, and folders of files, whole or not at all: after an error, a crash or a kill at any
-// moment what is there is the old or the new, and what was begun is removed or finished by the next writer.
+// Package disk writes files, and folders of files, atomically: after an error, a crash or a kill at any moment the old
+// or the new files are there, and the next writer removes or completes what was begun.
 package disk
 
 import (

@@ -1,5 +1,5 @@
-// Package exprgraph is all that graft reads of the unexported fields of Gorgonia's expression graphs. Each function says what for, and
-// what happens with a Gorgonia that has no such field; the tests fail then.
+// Package exprgraph has all code of graft that reads unexported fields of Gorgonia's expression graphs. Each function
+// states its purpose, and what it does with a Gorgonia that lacks the field; the tests fail then.
 package exprgraph
 
 import (

@@ -1,4 +1,4 @@
-// Package localcomm joins goroutines of one process as train.Communicator joins processes: for tests, and to simulate networks.
+// Package localcomm is a train.Communicator between goroutines of one process, for tests and to simulate networks.
 package localcomm
 
 import (

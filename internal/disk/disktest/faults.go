@@ -1,4 +1,4 @@
-// Package disktest makes the calls of package disk fail, one at a time.
+// Package disktest injects faults into the calls of package disk, one at a time.
 package disktest
 
 import (
