@@ -1,5 +1,5 @@
-// Command 03-insert changes a model: it inserts a layer, looks at the plan, applies it, takes it
-// back, applies it again and saves the result. The function of the model stays the same.
+// Command 03-insert changes a model: it plans the insertion of a layer, prints the plan, applies it, undoes it,
+// applies it again and saves the result. The outputs of the model do not change.
 //
 //	go run ./examples/03-insert MODEL.onnx OUT.onnx
 package main

@@ -1,6 +1,5 @@
-// Command 06-gorgonia is for those who know Gorgonia: an imported model becomes an expression
-// graph, gets a loss of Gorgonia's own operators, runs on TapeMachine, learns by a Gorgonia
-// solver, and is exported again.
+// Command 06-gorgonia trains an imported model with Gorgonia alone: the model becomes an expression graph, gets a loss made of
+// Gorgonia's own operators, runs on TapeMachine, is updated by a Gorgonia solver, and is exported again.
 //
 //	go run ./examples/06-gorgonia OUT.onnx
 package main

@@ -1,6 +1,6 @@
-// Command 08-style paints the content of one picture in the style of another. The model stays as it is: what is trained is the
-// picture, by the gradients with respect to the model's input. Contents are alike when activations are, styles when the
-// correlations between the channels of activations are (Gatys, Ecker, Bethge 2015).
+// Command 08-style is neural style transfer (Gatys, Ecker, Bethge 2015): it paints the content of one picture in the style of
+// another. The model is not changed; the picture is optimized, by gradients with respect to the model's input. Its activations
+// shall match those of the content, and the correlations between their channels those of the style.
 //
 //	go run ./examples/08-style MODEL.onnx CONTENT.jpg STYLE.jpg     # a classifier of pictures, SqueezeNet say
 //

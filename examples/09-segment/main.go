@@ -1,5 +1,5 @@
-// Command 09-segment says of every pixel what it belongs to: semantic segmentation. It trains a small U-shaped network on drawn
-// scenes of discs and squares, saves it, and paints what it finds in a scene that it has not seen.
+// Command 09-segment is semantic segmentation: it trains a small U-Net on drawn scenes of discs and squares, saves it, and paints
+// the predicted class of each pixel of a new scene.
 //
 //	go run ./examples/09-segment                          # train, save, paint
 //	go run ./examples/09-segment MODEL.onnx PICTURE       # paint what a model finds, [N,classes,height,width], in a picture

@@ -27,12 +27,12 @@ figure img{width:160px;image-rendering:pixelated;border:1px solid #ddd}
 <p>{{.Samples}} samples of {{.Data}}</p>
 <table>{{range .Figures}}<tr><td>{{.Name}}</td><td>{{printf "%.4g" .Value}}</td></tr>{{end}}</table>
 {{if .Classes}}<h2>Classes</h2>
-<table><tr><th>class</th><th>precision</th><th>recall</th><th>F1</th><th>samples</th><th>taken for it</th></tr>
+<table><tr><th>class</th><th>precision</th><th>recall</th><th>F1</th><th>samples</th><th>predicted</th></tr>
 {{range .Classes}}<tr><td>{{.Name}}</td><td>{{printf "%.4f" .Precision}}</td><td>{{printf "%.4f" .Recall}}</td><td>{{printf "%.4f" .F1}}</td><td>{{.Samples}}</td><td>{{.Said}}</td></tr>
 {{end}}</table>{{end}}
 {{range .Charts}}<p><img alt="{{.Name}}" src="{{.Source}}"></p>
 {{end}}{{if .Worst}}<h2>Largest losses</h2>
-<div class="worst">{{range .Worst}}<figure>{{if .Source}}<img alt="" src="{{.Source}}">{{end}}<figcaption>{{.Sample}}<br>is <b>{{.Is}}</b>, taken for <b>{{.Said}}</b>{{if .Sure}} ({{printf "%.3f" .Sure}}){{end}}<br>loss {{.LossText}}</figcaption></figure>
+<div class="worst">{{range .Worst}}<figure>{{if .Source}}<img alt="" src="{{.Source}}">{{end}}<figcaption>{{.Sample}}<br>actual <b>{{.Is}}</b>, predicted <b>{{.Said}}</b>{{if .Sure}} ({{printf "%.3f" .Sure}}){{end}}<br>loss {{.LossText}}</figcaption></figure>
 {{end}}</div>{{end}}
 </html>
 `))
