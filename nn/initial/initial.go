@@ -1,4 +1,8 @@
-// Package initial holds what parameters start as: constants, random numbers by the formulas of Kaiming, Xavier and others, identities.
+// Package initial holds initial values for parameters: constants, random numbers (Kaiming, Xavier and others), and
+// identities.
+//
+// Fans are computed as in PyTorch: for a weight of shape [out, in, kernel…], fan-in is in·kernel and fan-out is
+// out·kernel.
 package initial
 
 import (
@@ -7,33 +11,66 @@ import (
 	"math/rand/v2"
 )
 
-// Filler gives a parameter its first values.
+// Filler fills a parameter with its initial values.
 type Filler interface {
-	// Fill writes the elements of a tensor of the given shape, row-major.
+	// Fill writes all elements of v, a tensor of the given shape in row-major order. All elements of v are zero before.
 	Fill(v []float64, shape []int, r *rand.Rand)
 }
 
-// Zeros, Ones and the like are what their names say. Fans are counted as PyTorch does: of a
-// weight [out, in, kernel…] the fan-in is in·kernel, the fan-out out·kernel.
-type (
-	Zeros           struct{}
-	Ones            struct{}
-	Full            struct{ Value float64 }
-	Normal          struct{ Mean, Std float64 } // Std 0 means 1
-	Uniform         struct{ Low, High float64 } // both 0: −1 … 1
-	KaimingUniform  struct{ Gain float64 }      // bound = gain·√(3/fan-in); 0 means √2
-	KaimingNormal   struct{ Gain float64 }      // deviation = gain/√fan-in; 0 means √2
-	XavierUniform   struct{ Gain float64 }      // bound = gain·√(6/(fan-in+fan-out)); 0 means 1
-	XavierNormal    struct{ Gain float64 }      // deviation = gain·√(2/(fan-in+fan-out)); 0 means 1
-	FanIn           struct{}                    // PyTorch's default for Linear and Conv: uniform within 1/√fan-in
-	BiasFanIn       struct{ Fan int }           // uniform within 1/√Fan
-	TruncatedNormal struct{ Mean, Std float64 } // cut at two deviations; Std 0 means 0.02
-	Dirac           struct{ Groups int }        // the identity of a convolution
-	Eye             struct{}                    // the identity matrix
-	Transposed      struct{ Of Filler }         // a matrix [in, out], filled as Of fills [out, in]
-	Values          struct{ Data []float64 }    // as given
-	Func            func(v []float64, shape []int, r *rand.Rand)
-)
+// Zeros fills with 0.
+type Zeros struct{}
+
+// Ones fills with 1.
+type Ones struct{}
+
+// Full fills with Value.
+type Full struct{ Value float64 }
+
+// Normal draws from a normal distribution. Std is its standard deviation; 0: 1.
+type Normal struct{ Mean, Std float64 }
+
+// Uniform draws uniformly from [Low, High); both 0: [−1, 1).
+type Uniform struct{ Low, High float64 }
+
+// KaimingUniform draws uniformly from ±Gain·√(3/fan-in) (He and others, 2015). Gain 0: √2, which is right before a ReLU.
+type KaimingUniform struct{ Gain float64 }
+
+// KaimingNormal draws from a normal distribution with standard deviation Gain/√fan-in (He and others, 2015). Gain 0: √2, which
+// is right before a ReLU.
+type KaimingNormal struct{ Gain float64 }
+
+// XavierUniform draws uniformly from ±Gain·√(6/(fan-in+fan-out)) (Glorot and Bengio, 2010). Gain 0: 1.
+type XavierUniform struct{ Gain float64 }
+
+// XavierNormal draws from a normal distribution with standard deviation Gain·√(2/(fan-in+fan-out)) (Glorot and Bengio, 2010).
+// Gain 0: 1.
+type XavierNormal struct{ Gain float64 }
+
+// FanIn draws uniformly from ±1/√fan-in, which is PyTorch's default for the weights of Linear and Conv.
+type FanIn struct{}
+
+// BiasFanIn draws uniformly from ±1/√Fan, which is PyTorch's default for biases; Fan is the fan-in of the weight.
+type BiasFanIn struct{ Fan int }
+
+// TruncatedNormal draws from a normal distribution truncated at two standard deviations. Std is the standard deviation before
+// the truncation; 0: 0.02.
+type TruncatedNormal struct{ Mean, Std float64 }
+
+// Dirac makes a convolution the identity: the kernel is 1 in its middle where input and output channel agree within their
+// group, and 0 elsewhere. Groups is the number of groups of the convolution; 0: 1.
+type Dirac struct{ Groups int }
+
+// Eye fills a matrix with the identity.
+type Eye struct{}
+
+// Transposed fills a matrix [in, out] as Of fills a matrix [out, in].
+type Transposed struct{ Of Filler }
+
+// Values fills with the given numbers, in row-major order.
+type Values struct{ Data []float64 }
+
+// Func is a function that is a Filler.
+type Func func(v []float64, shape []int, r *rand.Rand)
 
 // Fill calls f, which must not be nil.
 func (f Func) Fill(v []float64, shape []int, r *rand.Rand) {
@@ -43,8 +80,8 @@ func (f Func) Fill(v []float64, shape []int, r *rand.Rand) {
 	f(v, shape, r)
 }
 
-// Fill leaves the zeros.
-func (Zeros) Fill([]float64, []int, *rand.Rand) {}
+// Fill writes zeros.
+func (Zeros) Fill(v []float64, _ []int, _ *rand.Rand) { clear(v) }
 
 // Fill writes ones.
 func (Ones) Fill(v []float64, shape []int, r *rand.Rand) { Full{1}.Fill(v, shape, r) }
@@ -112,7 +149,7 @@ func (b BiasFanIn) Fill(v []float64, _ []int, r *rand.Rand) {
 	symmetric(v, 1/math.Sqrt(float64(max(b.Fan, 1))), r)
 }
 
-// Fill draws from the normal distribution, again when two deviations off.
+// Fill draws from the truncated normal distribution.
 func (t TruncatedNormal) Fill(v []float64, _ []int, r *rand.Rand) {
 	std := cmp.Or(t.Std, 0.02)
 	for i := range v {
@@ -124,8 +161,7 @@ func (t TruncatedNormal) Fill(v []float64, _ []int, r *rand.Rand) {
 	}
 }
 
-// Fill writes the kernel that copies each channel: 1 in the middle, where input and output
-// channel agree within their group.
+// Fill writes the kernel. A tensor of rank 0 or 1 is not changed.
 func (d Dirac) Fill(v []float64, shape []int, _ *rand.Rand) {
 	if len(shape) < 2 {
 		return
@@ -136,7 +172,7 @@ func (d Dirac) Fill(v []float64, shape []int, _ *rand.Rand) {
 		kernel *= k
 		middle = middle*k + k/2
 	}
-	per := shape[0] / groups
+	per := max(shape[0]/groups, 1)
 	for o := range shape[0] {
 		if c := o % per; c < shape[1] {
 			v[(o*shape[1]+c)*kernel+middle] = 1
@@ -144,7 +180,7 @@ func (d Dirac) Fill(v []float64, shape []int, _ *rand.Rand) {
 	}
 }
 
-// Fill writes the identity matrix.
+// Fill writes the identity matrix. A tensor of another rank is not changed.
 func (Eye) Fill(v []float64, shape []int, _ *rand.Rand) {
 	if len(shape) == 2 {
 		for i := range min(shape[0], shape[1]) {
@@ -153,7 +189,7 @@ func (Eye) Fill(v []float64, shape []int, _ *rand.Rand) {
 	}
 }
 
-// Fill writes a matrix [in, out] as Of, which must not be nil, fills [out, in]. Other shapes are left.
+// Fill writes the transpose of what Of, which must not be nil, writes. A tensor of another rank is not changed.
 func (t Transposed) Fill(v []float64, shape []int, r *rand.Rand) {
 	if len(shape) != 2 {
 		return
@@ -171,7 +207,7 @@ func (t Transposed) Fill(v []float64, shape []int, r *rand.Rand) {
 	}
 }
 
-// Fill copies the data.
+// Fill copies Data.
 func (d Values) Fill(v []float64, _ []int, _ *rand.Rand) { copy(v, d.Data) }
 
 func symmetric(v []float64, bound float64, r *rand.Rand) {

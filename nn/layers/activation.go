@@ -7,41 +7,41 @@ import (
 	"github.com/graft-ml/graft/nn/initial"
 )
 
-// ReLU is max(0, x).
+// ReLU computes max(0, x).
 type ReLU struct{ Name string }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l ReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Relu", "relu", l.Name, nil, in)
 }
 
-// ReLU6 is max(0, min(6, x)).
+// ReLU6 computes max(0, min(6, x)).
 type ReLU6 struct{ Name string }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l ReLU6) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	return []*nn.Value{put(e, e.Label("relu6", l.Name), "Clip", nil, x, e.Scalar("min", x, 0), e.Scalar("max", x, 6))}
 }
 
-// LeakyReLU is x where x is positive and Slope·x elsewhere.
+// LeakyReLU computes x where x is positive, and Slope·x elsewhere.
 type LeakyReLU struct {
 	Slope float64 // 0: 0.01
 	Name  string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l LeakyReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "LeakyRelu", "leakyrelu", l.Name, attrs{"alpha": cmp.Or(l.Slope, 0.01)}, in)
 }
 
-// PReLU is LeakyReLU with a slope for each channel (axis 1) that is trained.
+// PReLU is LeakyReLU with a trained slope for each channel (axis 1).
 type PReLU struct {
-	Slope float64 // to begin with; 0: 0.25
+	Slope float64 // initial slope; 0: 0.25
 	Name  string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l PReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 2)
 	c := sizeOf(e, x, 1)
@@ -57,29 +57,29 @@ func (l PReLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, name, "PRelu", nil, x, weight(e, name+".weight", x, initial.Full{Value: cmp.Or(l.Slope, 0.25)}, nil, shape...))}
 }
 
-// ELU is x where x is positive and Alpha·(eˣ−1) elsewhere.
+// ELU computes x where x is positive, and Alpha·(eˣ−1) elsewhere.
 type ELU struct {
 	Alpha float64 // 0: 1
 	Name  string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l ELU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Elu", "elu", l.Name, attrs{"alpha": cmp.Or(l.Alpha, 1)}, in)
 }
 
-// Sigmoid is 1/(1+e⁻ˣ).
+// Sigmoid computes 1/(1+e⁻ˣ).
 type Sigmoid struct{ Name string }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l Sigmoid) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Sigmoid", "sigmoid", l.Name, nil, in)
 }
 
-// Tanh is the hyperbolic tangent.
+// Tanh computes the hyperbolic tangent.
 type Tanh struct{ Name string }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l Tanh) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Tanh", "tanh", l.Name, nil, in)
 }
@@ -89,13 +89,13 @@ func activate(e *nn.Edit, name, kind, label string, a attrs, in []*nn.Value) []*
 	return []*nn.Value{put(e, e.Label(kind, label), name, a, x)}
 }
 
-// GELU is x·Φ(x), Φ the distribution function of the standard normal distribution.
+// GELU computes x·Φ(x), where Φ is the distribution function of the standard normal distribution.
 type GELU struct {
-	Tanh bool   // the approximation ½x(1+tanh(√(2/π)(x+0.044715x³)))
+	Tanh bool   // use the approximation ½x(1+tanh(√(2/π)(x+0.044715x³)))
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l GELU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	a := attrs{}
 	if l.Tanh {
@@ -104,34 +104,34 @@ func (l GELU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Gelu", "gelu", l.Name, a, in)
 }
 
-// SiLU is x·sigmoid(x), also known as Swish.
+// SiLU computes x·sigmoid(x), also known as Swish.
 type SiLU struct{ Name string }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l SiLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	name := e.Label("silu", l.Name)
 	return []*nn.Value{put(e, name, "Mul", nil, x, put(e, name+".sigmoid", "Sigmoid", nil, x))}
 }
 
-// Softmax makes the elements along an axis positive with sum 1.
+// Softmax computes eˣ divided by the sum of eˣ along an axis.
 type Softmax struct {
-	Axis int    // negative: from the back; 0: the last
+	Axis int    // negative: from the last; 0: the last
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l Softmax) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return softmax(e, "Softmax", e.Label("softmax", l.Name), l.Axis, in)
 }
 
-// LogSoftmax is the logarithm of Softmax.
+// LogSoftmax computes the logarithm of Softmax.
 type LogSoftmax struct {
-	Axis int    // negative: from the back; 0: the last
+	Axis int    // negative: from the last; 0: the last
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l LogSoftmax) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return softmax(e, "LogSoftmax", e.Label("logsoftmax", l.Name), l.Axis, in)
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/graft-ml/graft/nn/initial"
 )
 
-// Attention is multi-head attention over [batch, seq, size]: softmax(Scale·Q·Kᵀ + mask)·V for each head, of queries, keys and values
-// that it projects, and a projection of all heads together. More axes may stand in front of the sequence.
+// Attention is multi-head attention over [batch, seq, size] (Vaswani and others, 2017): with one input, self-attention;
+// with two, the queries come from the first, and keys and values from the second, which has the same size. The output has
+// the shape of the first input.
 type Attention struct {
-	Heads    int     // parts of the channels that attend apart from each other
+	Heads    int     // number of heads; it must divide size
 	KVHeads  int     // heads of keys and values, each for as many heads of queries; 0: Heads
 	HeadSize int     // channels of a head; 0: the size of in[0] divided by Heads
 	Scale    float64 // of the scores; 0: 1/√HeadSize
 	Causal   bool    // a position attends to those up to its own
-	NoBias   bool    // the projections have no biases
+	NoBias   bool    // the projections have no bias
 	Name     string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0], which queries are made of. Keys and values are made of in[1], if given, and values of in[3], if
-// given; their sizes may differ. in[2], if given and not nil, is added to the scores [batch, heads, queries, keys]: a mask of 0 where
-// attention may look and a large negative number where it may not.
+// Build adds the layer with in[0] and, optionally, in[1] as inputs. in[2], if given, is added to the scores [N, heads,
+// queries, keys]: a mask that is 0 where attention is allowed and a large negative number elsewhere.
 func (m Attention) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if len(in) < 1 || len(in) > 4 {
 		e.Failf("takes one to four inputs, got %d", len(in))

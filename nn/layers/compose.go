@@ -6,13 +6,13 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// Named puts a name and a dot in front of what a layer calls its nodes and parameters.
+// Named prefixes the names of a layer's nodes and parameters with a name and a dot.
 type Named struct {
-	Name  string   // what names begin with
-	Layer nn.Layer // the layer that is built so
+	Name  string   // the prefix
+	Layer nn.Layer // the layer
 }
 
-// Build adds the layer after in.
+// Build adds the layer with the inputs in.
 func (n Named) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if e.Err() != nil {
 		return nil
@@ -22,20 +22,20 @@ func (n Named) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return out
 }
 
-// Identity is the layer's identity under the same name.
+// Identity returns the layer initialized as the identity, with the same prefix.
 func (n Named) Identity() nn.Layer { return Named{n.Name, nn.Identity(n.Layer)} }
 
-// Silence is the layer under the same name, giving zeros at first where it can.
+// Silence returns the layer initialized to return zeros, if it can be, with the same prefix.
 func (n Named) Silence() nn.Layer { return Named{n.Name, nn.Silence(n.Layer)} }
 
-// Residual adds a layer's output to its input: x + Body(x).
+// Residual adds the output of a layer to its input: x + Body(x).
 type Residual struct {
-	Body     nn.Layer
-	Shortcut nn.Layer // applied to x where the body changes its shape; nil: x as it is
+	Body     nn.Layer // the layer
+	Shortcut nn.Layer // applied to x if Body changes the shape; nil: x is added as it is
 	Name     string   // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (r Residual) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	y := e.Apply(r.Body, x)
@@ -45,8 +45,8 @@ func (r Residual) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, e.Label("add", r.Name), "Add", nil, x, y)}
 }
 
-// Identity is the layer with a body whose last convolution or matrix is zero, so that the input passes
-// unchanged. A body that does not end in one stays as it is.
+// Identity returns the layer with a body whose last layer is initialized to zero, if that is possible, so that the input
+// passes unchanged.
 func (r Residual) Identity() nn.Layer {
 	if r.Shortcut == nil {
 		r.Body = nn.Silence(r.Body)
@@ -56,14 +56,14 @@ func (r Residual) Identity() nn.Layer {
 	return r
 }
 
-// Parallel applies layers to the same input and joins their outputs along an axis.
+// Parallel applies several layers to the same inputs and concatenates their outputs.
 type Parallel struct {
-	Branches []nn.Layer // layers that get the same inputs
-	Axis     int        // 0: 1, the channels
+	Branches []nn.Layer // the layers
+	Axis     int        // axis of the concatenation; 0: 1, the channels
 	Name     string     // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layers after in.
+// Build adds the layer with the inputs in.
 func (p Parallel) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if len(p.Branches) == 0 {
 		e.Fail(errors.New("there are no branches"))
@@ -75,13 +75,13 @@ func (p Parallel) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return Concat{Axis: p.Axis, Name: p.Name}.Build(e, list...)
 }
 
-// Concat joins its inputs along an axis.
+// Concat concatenates its inputs along an axis.
 type Concat struct {
 	Axis int    // 0: 1, the channels
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in.
+// Build adds the layer with the inputs in.
 func (c Concat) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if e.Err() != nil || len(in) == 0 {
 		e.Fail(errors.New("there is nothing to join"))

@@ -8,44 +8,46 @@ import (
 	"github.com/graft-ml/graft/nn/initial"
 )
 
-// Conv is a convolution over [N, C, spatial…], of any number of spatial axes. Lists of settings have
-// a number for each axis or one for all.
+// Conv is a convolution over [N, C, spatial…], with any number of spatial axes. Kernel, Stride, Dilation and Pad have one
+// number for each spatial axis, or one for all.
 type Conv struct {
-	Out              int            // channels; 0: as many as the input has
-	Kernel           []int          // size along each spatial axis; one number for all
+	Out              int            // output channels; 0: as many as the input has
+	Kernel           []int          // size along each spatial axis, or one number for all
 	Stride, Dilation []int          // nil: 1
-	Pad              []int          // nil: none; twice as many as axes: all begins, then all ends
-	Same             bool           // pads so that the output has ⌈size/stride⌉ elements, the odd one at the end
+	Pad              []int          // nil: none; twice as many numbers as axes: padding at the beginning of each axis, then at the end of each
+	Same             bool           // pad so that an axis of length n becomes ⌈n/stride⌉; an odd element is added at the end
 	Group            int            // 0: 1
-	NoBias           bool           // has no bias
-	Init, BiasInit   initial.Filler // nil: uniform within 1/√fan-in, as PyTorch does
+	NoBias           bool           // the layer has no bias
+	Init, BiasInit   initial.Filler // nil: uniform in ±1/√fan-in, as in PyTorch
 	Name             string         // of its nodes and parameters; "": one is made
 
 	lead bool // the odd element of Same at the begin: where Dirac expects it
 }
 
-// Identity is the layer with a kernel that copies its input, padded to keep its size unless Pad
-// says otherwise; Out must be 0 or the input's channels and the stride 1.
+// Identity returns the layer with a kernel that copies its input, padded to keep its size unless Pad is set. Out must be
+// 0 or the number of input channels, and the stride 1.
 func (c Conv) Identity() nn.Layer {
 	c.Init, c.BiasInit, c.lead = initial.Dirac{Groups: c.Group}, initial.Zeros{}, true
 	c.Same = c.Same || len(c.Pad) == 0
 	return c
 }
 
-// Silence is the layer with a kernel of zeros.
+// Silence returns the layer with a weight of zeros.
 func (c Conv) Silence() nn.Layer {
 	c.Init, c.BiasInit = initial.Zeros{}, initial.Zeros{}
 	return c
 }
 
-// Fit gives the layer channels and padding where it says none.
+// Fit returns the layer with the given number of channels and padding that keeps the spatial axes, unless it sets these
+// itself.
 func (c Conv) Fit(channels int) nn.Layer {
 	c.Out = cmp.Or(c.Out, channels)
 	c.Same = c.Same || len(c.Pad) == 0
 	return c
 }
 
-// Mirror gives a convolution like this one, and one of kernel 1 after it, for a value of at least two axes.
+// Mirror returns a convolution like this one, followed by one with kernel size 1, for a value of at least two axes. See
+// nn.Projection.
 func (c Conv) Mirror(at *nn.Value, scale, gain float64) (first, second nn.Layer) {
 	channels, groups := sizeAt(at, 1), max(c.Group, 1)
 	back := Conv{Out: channels, Kernel: []int{1}, Group: c.Group, NoBias: c.NoBias, Init: mirror{groups, gain, false}, BiasInit: initial.Zeros{}}
@@ -54,7 +56,7 @@ func (c Conv) Mirror(at *nn.Value, scale, gain float64) (first, second nn.Layer)
 	return c, back
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (c Conv) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 3)
 	channels := sizeOf(e, x, 1)
@@ -75,20 +77,20 @@ func (c Conv) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, name, "Conv", a, list...)}
 }
 
-// ConvTranspose is the transpose of a convolution, often used to enlarge: an axis of length n becomes
-// (n−1)·stride + dilation·(kernel−1) + 1 + OutPad − padding.
+// ConvTranspose is the transpose of a convolution, often used for upsampling: an axis of length n becomes (n−1)·stride +
+// dilation·(kernel−1) + 1 + OutPad − padding.
 type ConvTranspose struct {
-	Out              int            // channels; 0: as many as the input has
-	Kernel           []int          // size along each spatial axis; one number for all
+	Out              int            // output channels; 0: as many as the input has
+	Kernel           []int          // size along each spatial axis, or one number for all
 	Stride, Dilation []int          // nil: 1
 	Pad, OutPad      []int          // nil: none
 	Group            int            // 0: 1
-	NoBias           bool           // has no bias
-	Init, BiasInit   initial.Filler // nil: as PyTorch does
+	NoBias           bool           // the layer has no bias
+	Init, BiasInit   initial.Filler // nil: as in PyTorch
 	Name             string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (c ConvTranspose) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 3)
 	channels := sizeOf(e, x, 1)

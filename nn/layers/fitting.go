@@ -5,13 +5,13 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// Fitting is a Conv of kernel 3 where a convolution computes what it is put after, or that has more than three axes, and a Linear
-// elsewhere.
+// Fitting is a Conv with kernel size 3 after a value that a convolution computes or that has more than three axes, and a
+// Linear elsewhere.
 type Fitting struct {
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (f Fitting) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	if e.Err() != nil {
@@ -20,7 +20,7 @@ func (f Fitting) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return f.At(x).Build(e, in...)
 }
 
-// At is the Conv or Linear for the place after v, which must not be nil.
+// At returns the Conv or Linear to insert after v, which must not be nil.
 func (f Fitting) At(v *nn.Value) nn.Layer {
 	if v == nil {
 		panic("layers: the value that a layer is to fit is nil")

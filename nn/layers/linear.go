@@ -7,34 +7,34 @@ import (
 	"github.com/graft-ml/graft/nn/initial"
 )
 
-// Linear is a fully connected layer on the last axis: y = x·Wᵀ + b. A matrix [N, in] becomes a Gemm
-// with a weight of shape [Out, in], anything else a MatMul with [in, Out] and an Add.
+// Linear is a fully connected layer on the last axis: y = x·Wᵀ + b. For an input of shape [N, in] it is a Gemm with a
+// weight of shape [Out, in], otherwise a MatMul with a weight of shape [in, Out], and an Add.
 type Linear struct {
-	Out            int            // 0: as many as the input has
-	NoBias         bool           // has no bias
-	Init, BiasInit initial.Filler // nil: uniform within 1/√in, as PyTorch does
+	Out            int            // output size; 0: that of the input
+	NoBias         bool           // the layer has no bias
+	Init, BiasInit initial.Filler // nil: uniform in ±1/√in, as in PyTorch
 	Name           string         // of its nodes and parameters; "": one is made
 }
 
-// Identity is the layer with the identity as its weight; Out must be 0 or the input's size.
+// Identity returns the layer with the identity matrix as its weight. Out must be 0 or the size of the input.
 func (l Linear) Identity() nn.Layer {
 	l.Init, l.BiasInit = initial.Eye{}, initial.Zeros{}
 	return l
 }
 
-// Silence is the layer with a matrix of zeros.
+// Silence returns the layer with a weight of zeros.
 func (l Linear) Silence() nn.Layer {
 	l.Init, l.BiasInit = initial.Zeros{}, initial.Zeros{}
 	return l
 }
 
-// Fit gives the layer an output size where it says none.
+// Fit returns the layer with the given output size, unless it sets one itself.
 func (l Linear) Fit(channels int) nn.Layer {
 	l.Out = cmp.Or(l.Out, channels)
 	return l
 }
 
-// Mirror gives this layer twice, for a value of at least two axes.
+// Mirror returns two layers like this one, for a value of at least two axes. See nn.Projection.
 func (l Linear) Mirror(at *nn.Value, scale, gain float64) (first, second nn.Layer) {
 	size := sizeAt(at, -1)
 	back := l
@@ -43,7 +43,7 @@ func (l Linear) Mirror(at *nn.Value, scale, gain float64) (first, second nn.Laye
 	return l, back
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l Linear) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, rank := ranked(e, in, 1)
 	n := sizeOf(e, x, rank-1)
@@ -80,14 +80,14 @@ func (l Linear) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, name, "Add", nil, y, bias())}
 }
 
-// Embedding replaces integers by rows of a table of Num vectors of length Dim.
+// Embedding replaces each integer by that row of a table of Num vectors of length Dim: the result has one more axis.
 type Embedding struct {
-	Num, Dim int
-	Init     initial.Filler // nil: normal with deviation 1
+	Num, Dim int            // number of vectors and their length
+	Init     initial.Filler // nil: normal with standard deviation 1
 	Name     string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0], a tensor of indices.
+// Build adds the layer with in[0], a tensor of indices, as its input.
 func (m Embedding) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	if e.Err() != nil {

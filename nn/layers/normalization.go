@@ -8,23 +8,23 @@ import (
 	"github.com/graft-ml/graft/nn/initial"
 )
 
-// BatchNorm normalizes each channel (axis 1) by the mean and variance of the batch when training,
-// by their running averages otherwise, then scales and shifts it.
+// BatchNorm normalizes each channel (axis 1), then multiplies it by a trained scale and adds a trained bias (Ioffe and
+// Szegedy, 2015). In training it uses mean and variance of the batch, otherwise their running averages.
 type BatchNorm struct {
 	Eps      float64 // 0: 1e-5
-	Momentum float64 // share of the running average that a step keeps, as ONNX counts; 0: 0.9
+	Momentum float64 // fraction of the running average that a step keeps, as in ONNX (1 minus PyTorch's momentum); 0: 0.9
 	Name     string  // of its nodes and parameters; "": one is made
 
 	identity bool
 }
 
-// Identity is the layer with a scale of √(1+Eps), which undoes its division outside of training.
+// Identity returns the layer with a scale of √(1+Eps), which makes it the identity when evaluating.
 func (b BatchNorm) Identity() nn.Layer {
 	b.identity = true
 	return b
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (b BatchNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 2)
 	c := sizeOf(e, x, 1)
@@ -42,14 +42,15 @@ func (b BatchNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		weight(e, name+".running_mean", x, initial.Zeros{}, nil, c), weight(e, name+".running_var", x, initial.Ones{}, nil, c))}
 }
 
-// LayerNorm normalizes over the last axes of each sample, then scales and shifts every element.
+// LayerNorm normalizes each sample over the last axes, then multiplies every element by a trained scale and adds a
+// trained bias (Ba and others, 2016).
 type LayerNorm struct {
-	Axes int     // how many of the last axes; 0: 1
+	Axes int     // number of axes; 0: 1
 	Eps  float64 // 0: 1e-5
 	Name string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (l LayerNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	axes := max(l.Axes, 1)
 	x, rank := ranked(e, in, axes)
@@ -67,13 +68,14 @@ func (l LayerNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, name, "LayerNormalization", attrs{"axis": rank - axes, "epsilon": eps}, x, w, b)}
 }
 
-// InstanceNorm normalizes each channel of each sample over the spatial axes, then scales and shifts it.
+// InstanceNorm normalizes each channel of each sample over the spatial axes, then multiplies it by a trained scale and
+// adds a trained bias.
 type InstanceNorm struct {
 	Eps  float64 // 0: 1e-5
 	Name string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (n InstanceNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	c := sizeOf(e, x, 1)
@@ -82,14 +84,15 @@ func (n InstanceNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		weight(e, name+".weight", x, initial.Ones{}, nil, c), weight(e, name+".bias", x, initial.Zeros{}, nil, c))}
 }
 
-// GroupNorm normalizes groups of channels of each sample, then scales and shifts each channel.
+// GroupNorm normalizes groups of channels of each sample, then multiplies each channel by a trained scale and adds a
+// trained bias (Wu and He, 2018).
 type GroupNorm struct {
-	Groups int     // of channels that are normalized together
+	Groups int     // number of groups; it must divide the number of channels
 	Eps    float64 // 0: 1e-5
 	Name   string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (n GroupNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	c := sizeOf(e, x, 1)

@@ -2,17 +2,17 @@ package layers
 
 import "github.com/graft-ml/graft/nn"
 
-// MaxPool takes the largest element of each window over the spatial axes.
+// MaxPool computes the maximum of each window over the spatial axes of [N, C, spatial…].
 type MaxPool struct {
-	Kernel           []int  // size of the window along each spatial axis; one number for all
-	Stride, Dilation []int  // nil: Kernel, 1
+	Kernel           []int  // size of the window along each spatial axis, or one number for all
+	Stride, Dilation []int  // nil: Kernel and 1
 	Pad              []int  // as in Conv
-	Same             bool   // ⌈size/stride⌉ elements come out
-	Ceil             bool   // sizes are rounded up
+	Same             bool   // pad so that an axis of length n becomes ⌈n/stride⌉
+	Ceil             bool   // round lengths of the output up rather than down
 	Name             string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (p MaxPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, w := pool(e, in, p.Kernel, p.Stride, p.Dilation, p.Pad, p.Same)
 	if e.Err() != nil {
@@ -25,18 +25,18 @@ func (p MaxPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, e.Label("maxpool", p.Name), "MaxPool", a, x)}
 }
 
-// AvgPool takes the mean of each window over the spatial axes.
+// AvgPool computes the mean of each window over the spatial axes of [N, C, spatial…].
 type AvgPool struct {
-	Kernel       []int  // size of the window along each spatial axis; one number for all
+	Kernel       []int  // size of the window along each spatial axis, or one number for all
 	Stride       []int  // nil: Kernel
 	Pad          []int  // as in Conv
-	Same         bool   // ⌈size/stride⌉ elements come out
-	Ceil         bool   // sizes are rounded up
-	CountPadding bool   // padding counts as zeros
+	Same         bool   // pad so that an axis of length n becomes ⌈n/stride⌉
+	Ceil         bool   // round lengths of the output up rather than down
+	CountPadding bool   // padding counts as zeros in the mean
 	Name         string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (p AvgPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, w := pool(e, in, p.Kernel, p.Stride, nil, p.Pad, p.Same)
 	if e.Err() != nil {
@@ -60,19 +60,19 @@ func pool(e *nn.Edit, in []*nn.Value, kernel, stride, dilation, pad []int, same 
 	return x, window(e, rank-2, kernel, stride, dilation, pad, same, false)
 }
 
-// GlobalAvgPool takes the mean over all spatial axes: [N, C, H, W] becomes [N, C, 1, 1].
+// GlobalAvgPool computes the mean over all spatial axes: [N, C, H, W] becomes [N, C, 1, 1].
 type GlobalAvgPool struct{ Name string }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (p GlobalAvgPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	return []*nn.Value{put(e, e.Label("pool", p.Name), "GlobalAveragePool", nil, x)}
 }
 
-// GlobalMaxPool takes the largest element over all spatial axes: [N, C, H, W] becomes [N, C, 1, 1].
+// GlobalMaxPool computes the maximum over all spatial axes: [N, C, H, W] becomes [N, C, 1, 1].
 type GlobalMaxPool struct{ Name string }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (p GlobalMaxPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	return []*nn.Value{put(e, e.Label("pool", p.Name), "GlobalMaxPool", nil, x)}

@@ -7,37 +7,37 @@ import (
 	"github.com/graft-ml/graft/nn/initial"
 )
 
-// LSTM is a long short-term memory over [seq, batch, in]. Its outputs are all hidden states, [seq,
-// batch, directions·Hidden], then the last hidden and the last cell state of the last layer, each
-// [directions, batch, Hidden].
+// LSTM is a long short-term memory over [seq, batch, in]. Its outputs are all hidden states, [seq, batch,
+// directions·Hidden], then the last hidden state and the last cell state of the last layer, each [directions, batch,
+// Hidden].
 type LSTM struct {
-	Hidden        int            // length of the state
+	Hidden        int            // size of the hidden state
 	Layers        int            // 0: 1
-	Bidirectional bool           // runs from both ends; the outputs are side by side
-	BatchFirst    bool           // the input is [batch, seq, in], the first output likewise
-	Dropout       float64        // between layers
-	Init          initial.Filler // nil: uniform within 1/√Hidden, as PyTorch does
+	Bidirectional bool           // also run from the end; the outputs of both directions are concatenated
+	BatchFirst    bool           // the input and the first output have shape [batch, seq, …]
+	Dropout       float64        // probability, between layers; 0: none
+	Init          initial.Filler // nil: uniform in ±1/√Hidden, as in PyTorch
 	Name          string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layers after in[0].
+// Build adds the layer with in[0] as its input.
 func (l LSTM) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"LSTM", "lstm", 4, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
 }
 
-// GRU is a gated recurrent unit over [seq, batch, in], in the form that PyTorch computes. Its outputs
-// are those of LSTM without the cell state.
+// GRU is a gated recurrent unit over [seq, batch, in], in PyTorch's variant. Its outputs are those of LSTM without the
+// cell state.
 type GRU struct {
-	Hidden        int            // length of the state
+	Hidden        int            // size of the hidden state
 	Layers        int            // 0: 1
-	Bidirectional bool           // runs from both ends; the outputs are side by side
-	BatchFirst    bool           // the input is [batch, seq, in], the first output likewise
-	Dropout       float64        // between layers
-	Init          initial.Filler // nil: uniform within 1/√Hidden, as PyTorch does
+	Bidirectional bool           // also run from the end; the outputs of both directions are concatenated
+	BatchFirst    bool           // the input and the first output have shape [batch, seq, …]
+	Dropout       float64        // probability, between layers; 0: none
+	Init          initial.Filler // nil: uniform in ±1/√Hidden, as in PyTorch
 	Name          string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layers after in[0].
+// Build adds the layer with in[0] as its input.
 func (l GRU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"GRU", "gru", 3, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name,
 		attrs{"linear_before_reset": 1}}.build(e, in)
@@ -45,16 +45,16 @@ func (l GRU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 
 // RNN is an Elman network with tanh over [seq, batch, in]. Its outputs are those of GRU.
 type RNN struct {
-	Hidden        int            // length of the state
+	Hidden        int            // size of the hidden state
 	Layers        int            // 0: 1
-	Bidirectional bool           // runs from both ends; the outputs are side by side
-	BatchFirst    bool           // the input is [batch, seq, in], the first output likewise
-	Dropout       float64        // between layers
-	Init          initial.Filler // nil: uniform within 1/√Hidden, as PyTorch does
+	Bidirectional bool           // also run from the end; the outputs of both directions are concatenated
+	BatchFirst    bool           // the input and the first output have shape [batch, seq, …]
+	Dropout       float64        // probability, between layers; 0: none
+	Init          initial.Filler // nil: uniform in ±1/√Hidden, as in PyTorch
 	Name          string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layers after in[0].
+// Build adds the layer with in[0] as its input.
 func (l RNN) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"RNN", "rnn", 1, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// Flatten makes a matrix: the axes before Axis become its rows, the rest its columns.
+// Flatten returns a matrix: the axes before Axis become its rows, the others its columns.
 type Flatten struct {
 	Axis int    // 0: 1
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (f Flatten) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	axis := f.Axis
@@ -23,13 +23,14 @@ func (f Flatten) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, e.Label("flatten", f.Name), "Flatten", attrs{"axis": axis}, x)}
 }
 
-// Reshape gives a tensor another shape. In Dims 0 means the length the axis has, −1 what is left.
+// Reshape gives a tensor another shape. In Dims, 0 keeps the length of that axis, and −1, which may occur once, is
+// computed from the number of elements.
 type Reshape struct {
 	Dims []int
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (r Reshape) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	name := e.Label("reshape", r.Name)
@@ -43,13 +44,13 @@ func reshape(e *nn.Edit, name string, x *nn.Value, dims ...int) *nn.Value {
 	return put(e, name, "Reshape", nil, x, e.Ints(name+".shape", dims...))
 }
 
-// Transpose reorders axes: axis i of the result is axis Perm[i] of the input. nil reverses them.
+// Transpose permutes the axes: axis i of the result is axis Perm[i] of the input. A nil Perm reverses them.
 type Transpose struct {
 	Perm []int
 	Name string // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (t Transpose) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	a := attrs{}
 	if len(t.Perm) > 0 {
@@ -58,13 +59,13 @@ func (t Transpose) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, e.Label("transpose", t.Name), "Transpose", a, only(e, in))}
 }
 
-// Dropout sets a share of the elements to zero when training and scales the others up to match.
+// Dropout sets elements to zero with probability P in training and divides the others by 1−P. Otherwise it does nothing.
 type Dropout struct {
-	P    float64 // share; 0: 0.5
+	P    float64 // probability; 0: 0.5
 	Name string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer after in[0].
+// Build adds the layer with in[0] as its input.
 func (d Dropout) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
 	p := cmp.Or(d.P, 0.5)

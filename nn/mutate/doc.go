@@ -1,5 +1,4 @@
-// Package mutate changes the architecture of a model at random, for searches: layers get wider and
-// narrower, come and go, kernels and activations change, edges are added and removed. Whatever
-// hangs together follows, so every mutant is a model that holds, runs and can be saved. The same
-// seed gives the same mutants.
+// Package mutate makes random changes to the architecture of a model, for architecture search: it widens and narrows
+// layers, adds and removes them, changes kernel sizes and activations, and adds and removes edges. Layers that depend on
+// a change are adapted, so every mutant is a valid model that can be run and saved. The same seed gives the same mutants.
 package mutate

@@ -12,47 +12,48 @@ import (
 	"github.com/graft-ml/graft/nn/layers"
 )
 
-// Kind is a way to change a model.
+// Kind is a kind of change.
 type Kind string
 
-// The kinds. Widen, Deepen and a growing Kernel leave what the model computes as it is; so do those
-// edges of AddEdge that start at zero.
+// The kinds. Widen, Deepen and a Kernel that grows do not change what the model computes, nor does an AddEdge whose new
+// weights are zero.
 const (
 	Widen      Kind = "widen"       // more channels
-	Narrow     Kind = "narrow"      // fewer channels, those that matter least
+	Narrow     Kind = "narrow"      // fewer channels: the least important ones are removed
 	Deepen     Kind = "deepen"      // one more layer
-	Remove     Kind = "remove"      // one layer less; its neighbours are realigned
+	Remove     Kind = "remove"      // one layer less; the layers around it are realigned
 	Kernel     Kind = "kernel"      // another kernel size
 	Activation Kind = "activation"  // another activation
-	AddEdge    Kind = "add-edge"    // a skip connection, a part of a concatenation
-	RemoveEdge Kind = "remove-edge" // one less
+	AddEdge    Kind = "add-edge"    // a skip connection, or one more input of a concatenation
+	RemoveEdge Kind = "remove-edge" // one edge less
 )
 
-// Kinds are all of them.
+// Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{Widen, Narrow, Deepen, Remove, Kernel, Activation, AddEdge, RemoveEdge}
 }
 
-// Mutator makes random changes that are valid. The zero value makes every kind of change.
+// Mutator makes random valid changes. The zero value makes changes of every kind.
 type Mutator struct {
-	Seed uint64 // what the changes are drawn from
-	// Weights says how often each kind is tried first; a kind that is missing is not. nil: all alike.
+	Seed uint64 // seed of the changes
+	// Weights are the relative frequencies with which each kind is tried first; a kind that is missing is never tried. nil:
+	// all are equal.
 	Weights map[Kind]float64
-	// Keep are nodes that stay as they are: no selector here may accept a node that changes. What
-	// hangs together with a change may still be resized.
+	// Keep selects nodes that must not change; a selector that selects no node is an error. They may still be resized as a
+	// consequence of another change.
 	Keep []nn.Selector
-	// Step is the largest share of its channels by which a layer gets wider or narrower; 0: ¼.
+	// Step is the largest fraction of its channels by which a layer is widened or narrowed; 0: ¼.
 	Step float64
-	// Kernels are the sizes to choose from; nil: 1, 3, 5.
+	// Kernels are the kernel sizes to choose from; nil: 1, 3, 5.
 	Kernels []int
-	// Activations are those to choose from; nil: ReLU, LeakyReLU, ELU, SiLU and GELU.
+	// Activations are the activations to choose from; nil: ReLU, LeakyReLU, ELU, SiLU and GELU.
 	Activations []nn.Layer
-	// MaxParams and MaxMACs bound what a mutant may weigh, open dimensions at the sizes of stand-ins; 0: no bound.
+	// MaxParams is the largest number of parameters that a mutant may have; 0: no limit.
 	MaxParams int
-	MaxMACs   int64 // multiply-adds that the model may have at most; 0: any number
+	MaxMACs   int64 // largest number of multiply-adds, at sizes for symbolic dimensions as in nn.Channels.Cost; 0: no limit
 }
 
-// Check reports whether the settings make sense.
+// Check returns an error if the settings are invalid.
 func (m Mutator) Check() error {
 	total := 0.0
 	for k, w := range m.Weights {
@@ -86,17 +87,17 @@ func names() string {
 	return strings.Join(list, ", ")
 }
 
-// Mutation is one change that was made.
+// Mutation is a change that was made.
 type Mutation struct {
-	Kind Kind   `json:"kind"` // what was done
-	Text string `json:"text"` // what was done where
+	Kind Kind   `json:"kind"` // kind of the change
+	Text string `json:"text"` // what was changed, and where
 }
 
-// String is the kind and what was done.
+// String returns the kind and what was changed.
 func (m Mutation) String() string { return string(m.Kind) + " " + m.Text }
 
-// Mutate makes one change inside an edit; step numbers the changes, for the same seed and step give the
-// same one. Where nothing can be changed the edit fails.
+// Mutate makes one change inside an edit. The change depends on the seed and on step, the number of the change. The edit
+// fails if nothing can be changed.
 func (m Mutator) Mutate(e *nn.Edit, step int) Mutation {
 	if err := m.Check(); err != nil {
 		e.Fail(err)
@@ -182,14 +183,14 @@ func (m Mutator) order(r *rand.Rand) []Kind {
 	return list
 }
 
-// Plan makes a mutation without applying it.
+// Plan makes a change without applying it.
 func (m Mutator) Plan(g *nn.Graph, step int) (*nn.Plan, Mutation, error) {
 	var done Mutation
 	p, err := g.Plan(func(e *nn.Edit) { done = m.Mutate(e, step) })
 	return p, done, err
 }
 
-// Apply makes count mutations, steps 0 to count−1: all of them, or none.
+// Apply makes count changes, those of steps 0 to count−1. If one fails, none is made.
 func (m Mutator) Apply(g *nn.Graph, count int) ([]Mutation, error) {
 	var list []Mutation
 	err := g.Edit(func(e *nn.Edit) {

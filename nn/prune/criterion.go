@@ -11,13 +11,13 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// Criterion says how much the atoms of a group matter: one number each, more is more important.
-// Numbers are compared within a group, and between groups after Pruner.Scale.
+// Criterion scores how important the atoms of a group are. Scores are compared within a group and, after Pruner.Scale,
+// between groups.
 type Criterion interface {
-	Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) // a number for each atom of the group: the smaller, the less it matters
+	Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) // Score returns a number for each atom of the group; atoms with small numbers are removed first.
 }
 
-// Func makes a function a Criterion.
+// Func is a function that is a Criterion.
 type Func func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error)
 
 // Score calls f.
@@ -28,7 +28,7 @@ func (f Func) Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, e
 	return f(ctx, g, c)
 }
 
-// Reduction makes one number of what an atom has in several parameters.
+// Reduction says how the norms of an atom's slices of several parameters are combined.
 type Reduction string
 
 // The reductions. Sum is the default.
@@ -37,7 +37,7 @@ const (
 	Mean  Reduction = "mean"
 	Max   Reduction = "max"
 	Prod  Reduction = "prod"
-	First Reduction = "first" // of the parameters that compute the channel, the first
+	First Reduction = "first" // that of the first parameter that computes the channel
 )
 
 func (r Reduction) apply(x []float64) float64 {
@@ -70,10 +70,11 @@ func (r Reduction) apply(x []float64) float64 {
 	return total
 }
 
-// Normalization makes scores of different groups comparable.
+// Normalization says how scores of different groups are made comparable.
 type Normalization string
 
-// The normalizations: divide by the group's mean (the default), largest or sum, or not at all.
+// The normalizations: division by the mean of the group's scores (the default), by the largest one, by their sum, or
+// none.
 const (
 	ByMean Normalization = "mean"
 	ByMax  Normalization = "max"
@@ -105,11 +106,11 @@ func (n Normalization) apply(s []float64) []float64 {
 	return out
 }
 
-// Magnitude scores by the size of the parameters: the L1 or L2 norm of each parameter's slice,
-// reduced over the parameters of the group.
+// Magnitude scores by the size of the parameters: the L1 or L2 norm of the atom's slice of each parameter, reduced over
+// the parameters of the group.
 type Magnitude struct {
-	P      int       // 1 or 2; 0: 2
-	Reduce Reduction // over the parameters of the group; zero: Sum
+	P      int       // 1 or 2: L1 or L2; 0: 2
+	Reduce Reduction // over the parameters of the group; "": Sum
 }
 
 // The usual magnitudes.
@@ -118,7 +119,7 @@ var (
 	L2 = Magnitude{P: 2}
 )
 
-// Score adds up.
+// Score implements Criterion.
 func (m Magnitude) Score(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
 	square := m.P != 1
 	return sliceScores(c, m.Reduce, func(w float64) float64 {
@@ -205,8 +206,8 @@ func along(x []float64, shape []int, axis int, f func(i int) float64) []float64 
 	return out
 }
 
-// BNScale scores by the size of the normalization scales in the group, where it has one, and by
-// magnitude where not.
+// BNScale scores by the absolute values of the scales of normalizations in the group, or by L2 if the group has none (Liu
+// and others, 2017).
 var BNScale Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
 	scale := map[*nn.Param]bool{}
 	for _, n := range c.Nodes() {
@@ -241,8 +242,8 @@ var BNScale Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group)
 	return out, nil
 })
 
-// LAMP is the squared magnitude relative to that of everything in the group that is at least as
-// large (Lee and others 2021): scores of different groups are comparable as they are, so use it with None.
+// LAMP scores by the squared magnitude, divided by the sum over all atoms of the group that are at least as large (Lee
+// and others, 2021). Scores of different groups are comparable as they are, so set Pruner.Scale to None.
 var LAMP Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
 	s, err := L2.Score(ctx, g, c)
 	if err != nil {
@@ -261,7 +262,7 @@ var LAMP Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([
 	return out, nil
 })
 
-// Random scores at random, the same for the same seed and group.
+// Random scores at random; the scores depend on seed and group.
 func Random(seed uint64) Criterion {
 	return Func(func(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
 		h := uint64(14695981039346656037)

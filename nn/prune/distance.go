@@ -18,9 +18,8 @@ func ascending(s []float64) []int {
 	return order
 }
 
-// FPGM scores by the sum of distances to the other atoms' weights: what is near the geometric
-// median can be replaced by the others (He and others 2019). The weights are the rows that compute
-// the channels.
+// FPGM scores by the sum of the distances to the other atoms' weights: an atom near the geometric median can be replaced
+// by the others (He and others, 2019). Only weights that compute the channels count.
 var FPGM Criterion = Func(func(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
 	rows := make([][]float64, len(c.Atoms))
 	for _, a := range c.Params() {

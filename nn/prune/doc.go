@@ -1,10 +1,10 @@
-// Package prune takes away the channels, heads and hidden units of a model that matter least.
+// Package prune removes the least important channels, heads and hidden units of a model.
 //
-// A Pruner plans; the plan is a nn.Plan to print, write as JSON, apply and undo:
+// A Pruner makes an nn.Plan, which can be printed, written as JSON, applied and undone:
 //
 //	p := prune.Pruner{Target: prune.Target{MACs: 0.5}, RoundTo: 8}
 //	plan, err := p.Plan(ctx, g)
 //
-// What can be cut, and what goes with it, comes from nn.Channels; what matters, from a Criterion.
-// Pruner.Steps prunes in several rounds with fine-tuning in between.
+// What can be removed, and what must be removed with it, comes from nn.Channels; how important it is, from a Criterion.
+// Pruner.Steps prunes in several rounds, with fine-tuning in between.
 package prune

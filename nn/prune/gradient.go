@@ -10,20 +10,20 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// Taylor scores by the first-order change of the loss when an atom becomes zero, |Σ w·∂L/∂w| over
-// all its parameters, averaged over the batches that s yields.
+// Taylor scores by the first-order change of the loss if the atom becomes zero: |Σ w·∂L/∂w| over all its parameters,
+// averaged over the batches that s yields.
 func Taylor(s iter.Seq2[nn.Grads, error]) Criterion {
 	return &gradients{seq: s, f: func(w, g float64) float64 { return w * g }}
 }
 
-// ActivationGradient scores by |activation·gradient| of a channel averaged over batches (Molchanov
-// and others 2016). For a channel that a layer with weight and bias computes this is the sum of
-// w·∂L/∂w over its row alone, so it is read off the parameters.
+// ActivationGradient scores by |activation·gradient| of a channel, averaged over batches (Molchanov and others, 2016).
+// For a channel of a layer with weight and bias this is the sum of w·∂L/∂w over its row, so it is computed from the
+// gradients of the parameters.
 func ActivationGradient(s iter.Seq2[nn.Grads, error]) Criterion {
 	return &gradients{seq: s, f: func(w, g float64) float64 { return w * g }, rows: true}
 }
 
-// Hessian scores by w²·E[g²], with the squared gradient in place of the Hessian's diagonal.
+// Hessian scores by w²·E[g²], which approximates the diagonal of the Hessian by the squared gradient.
 func Hessian(s iter.Seq2[nn.Grads, error]) Criterion {
 	return &gradients{seq: s, f: func(w, g float64) float64 { return w * w * g * g }}
 }

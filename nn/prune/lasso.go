@@ -8,14 +8,14 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// Lasso is a penalty for training before pruning: strength · Σ over the rows of every convolution
-// and matrix of their L2 norm. It drives whole channels to zero. Build adds it to a loss.
+// Lasso is a penalty to train with before pruning: Strength · Σ of the L2 norms of the rows of all convolutions and
+// matrices. It drives entire channels to zero (group lasso).
 type Lasso struct {
 	Strength float64       // factor of the penalty
-	Sel      []nn.Selector // layers it is for; nil: all with a weight of rank two or more
+	Sel      []nn.Selector // layers to penalize; nil: all with a weight of rank two or more
 }
 
-// Build returns loss plus the penalty, both scalars.
+// Build returns the sum of loss, a scalar, and the penalty.
 func (l Lasso) Build(e *nn.Edit, loss *nn.Value) *nn.Value {
 	sel := append([]nn.Selector{weighted}, l.Sel...)
 	total := loss

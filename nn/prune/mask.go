@@ -11,21 +11,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Sparsity zeroes single weights instead of whole channels: the smallest ones. The model keeps its
-// shapes.
+// Sparsity sets single weights to zero instead of removing channels: those with the smallest absolute values. Shapes do
+// not change.
 type Sparsity struct {
-	Share float64 // of each tensor that becomes zero
-	// Of every M consecutive weights along the input channels, N stay; both zero: Share decides.
+	Share float64 // fraction of each tensor to set to zero
+	// Of every M consecutive weights along the input channels, N are kept; both zero: Share decides.
 	N, M int
-	Keep []nn.Selector // nodes whose weights stay as they are
+	Keep []nn.Selector // nodes whose weights do not change
 }
 
 // maskSuffix ends the names of masks, by which Bake finds them.
 const maskSuffix = ".mask"
 
-// Mask multiplies the weights of convolutions and matrix products by constant masks of zeros and
-// ones. The masks are nodes of the graph, so they survive training and are exported; a masked
-// weight gets no gradient.
+// Mask multiplies the weights of convolutions and matrix products by constant masks of zeros and ones. The masks are
+// nodes of the graph, so they are kept in training and saved with the model; a masked weight has gradient zero.
 func (s Sparsity) Mask(e *nn.Edit) {
 	if s.M != 0 && (s.N < 1 || s.N > s.M) || s.M == 0 && (s.Share < 0 || s.Share > 1 || math.IsNaN(s.Share)) {
 		e.Failf("%d of %d weights and a share of %v make no mask", s.N, s.M, s.Share)
@@ -128,7 +127,7 @@ func (s Sparsity) blocks(axis int, shape []int) [][]int {
 // masked selects products of two operands, as Mask makes them.
 func masked(n *nn.Node) bool { return n.Traits().Arithmetic == trait.Multiplies }
 
-// Bake multiplies the masks into the weights and takes their nodes out.
+// Bake multiplies weights by their masks (Sparsity.Mask) and removes the nodes of the masks.
 func Bake(e *nn.Edit) {
 	for _, n := range e.Nodes(masked) {
 		w, m := n.In(0), n.In(1)

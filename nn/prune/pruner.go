@@ -11,32 +11,32 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// Pruner decides what to cut. The zero value plans nothing.
+// Pruner chooses what to remove. The zero value removes nothing.
 type Pruner struct {
-	Target Target        // what should stay
+	Target Target        // what should be left
 	By     Criterion     // nil: L2 magnitude
-	Scale  Normalization // how scores of different groups become comparable; zero: by their mean
-	// Keep protects what the selected nodes compute. Each selects at least one.
+	Scale  Normalization // how scores of different groups are made comparable; "": ByMean
+	// Keep protects the channels that the selected nodes compute. A selector that selects no node is an error.
 	Keep []nn.Selector
-	// RoundTo makes the lengths that stay multiples of it, where a group is long enough; 0: any length.
+	// RoundTo makes the lengths that are left multiples of it, if a group is large enough; 0: any length.
 	RoundTo int
-	// Most is the largest share of a group that may go; 0: all but one atom.
+	// Most is the largest fraction of a group that may be removed; 0: all but one atom.
 	Most float64
-	// PerLayer takes the same share of every group instead of comparing their scores.
+	// PerLayer removes the same fraction of every group instead of comparing scores between groups.
 	PerLayer bool
-	// NormalizedAxes also cuts axes that a normalization, a softmax or a mean runs over, which
-	// changes what the model computes by more than the missing parameters.
+	// NormalizedAxes also removes channels over which a normalization, a softmax or a mean runs, which changes what the
+	// model computes by more than the missing parameters.
 	NormalizedAxes bool
 
 	onTheWay bool // a round of Steps, not the last: the target may be missed
 }
 
-// Target is the share of the model that stays, between 0 and 1. 0 asks for nothing; of several, the
-// strictest decides.
+// Target is the fraction of the model that should be left, between 0 and 1. 0 means no requirement; if several are set,
+// the strictest one decides.
 type Target struct {
-	Channels float64 // of prunable channels
-	Params   float64 // of parameters
-	MACs     float64 // of multiply-adds
+	Channels float64 // of the channels that can be pruned
+	Params   float64 // of the parameters
+	MACs     float64 // of the multiply-adds
 	Time     float64 // of the measured time of a run
 }
 
@@ -75,7 +75,7 @@ func fail(format string, args ...any) error {
 	return &nn.Error{Stage: "prune", Err: fmt.Errorf(format, args...)}
 }
 
-// Groups lists what can be cut under the pruner's rules.
+// Groups returns the groups that the pruner may cut.
 func (p Pruner) Groups(g *nn.Graph) []*nn.Group {
 	return p.allowed(g.Channels())
 }
@@ -101,7 +101,7 @@ func (p Pruner) protects(x *nn.Group) bool {
 	return false
 }
 
-// Plan scores everything that can be cut, chooses, and plans the cut. The graph stays as it is.
+// Plan scores the channels, chooses which to remove, and returns a plan that removes them. The graph does not change.
 func (p Pruner) Plan(ctx context.Context, g *nn.Graph) (*nn.Plan, error) {
 	if err := p.check(g); err != nil {
 		return nil, err
@@ -194,8 +194,8 @@ func (p Pruner) stuck(g *nn.Graph, c *nn.Channels, err error) error {
 	return &nn.Error{Stage: "prune", Err: fmt.Errorf("%w; %s", err, s)}
 }
 
-// Steps prunes in n rounds. Each plan is applied as the loop body begins; the body is the place
-// for fine-tuning. The target is reached with the last round, geometrically.
+// Steps prunes in n rounds, each of which removes the same ratio; the last one reaches the target. Each plan is applied
+// before the loop body runs, which can fine-tune the model.
 func (p Pruner) Steps(ctx context.Context, g *nn.Graph, n int) iter.Seq2[*nn.Plan, error] {
 	return func(yield func(*nn.Plan, error) bool) {
 		if n < 1 {

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// BlockedDomain is the domain of operators on channels in blocks. A model that ONNX Runtime optimized at level "all" holds
-// them: pictures are [N, C/b, H, W, b] in memory, b being 16 or 8 as the processor has AVX-512 or not, under the shape
-// [N, C, H, W] with C a multiple of b. Here pictures stay as their shape tells, the channels that fill the last block
-// included; weights, which the file stores in blocks, are brought into the standard's order.
+// BlockedDomain is the domain of operators on channels in blocks, which occur in models that ONNX Runtime optimized at
+// level "all". There, images have shape [N, C, H, W], where C is a multiple of b, but are stored as [N, C/b, H, W, b]; b
+// is 16 if the processor has AVX-512 and 8 otherwise. Here images are stored as their shape says, including the channels
+// that pad the last block; weights, which the file stores in blocks, are converted to the standard order.
 const BlockedDomain = "com.microsoft.nchwc"
 
 // BlockedConvConfig has the attributes of Conv in BlockedDomain, which are those of FusedConv.

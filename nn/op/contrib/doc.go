@@ -1,17 +1,17 @@
-// Package contrib has the operators of the domain com.microsoft that ONNX Runtime's graph optimizer, its
-// quantizer and exporters for it leave in files, and those of com.microsoft.nchwc, which an optimized model for
-// one kind of processor has. It is written against the exported API of package op alone, as a package outside of this
-// module would be, and shows how: an operator is declared once, as an expression of standard operators, see compose.go,
-// which gives its types, its values and its gradients, and its decomposition on request. What no such expression gives, the
-// inverse of a matrix, or gives too slowly, weights of packed bits, has a kernel.
+// Package contrib has operators of the domain com.microsoft, which ONNX Runtime's graph optimizer and quantizer, and
+// exporters for it, write to files, and those of com.microsoft.nchwc, which occur in models optimized for one kind of
+// processor. The package only uses the exported API of package op, as a package outside of this module would, and serves
+// as an example: an operator is declared as an expression of standard operators (see compose.go), from which its types,
+// values, gradients and, on request, its decomposition follow. Operators that cannot be expressed so (the inverse of a
+// matrix), or only slowly (weights of packed bits), have a kernel.
 //
 //	ops, err := contrib.With(std.Operators())
 //	g, err := onnxio.Loader{Ops: ops}.Load("optimized.onnx")
 //
-// The set that onnxio loads models with by default has them.
+// The set that onnxio uses by default contains them.
 //
-// The meaning of each operator is that of ONNX Runtime's documentation of contributed operators, version 1.30, and
-// is checked against the runtime itself.
+// The operators do what ONNX Runtime's documentation of contributed operators (version 1.30) says, and are tested against
+// it.
 package contrib
 
 import "github.com/graft-ml/graft/nn/op"
@@ -19,8 +19,8 @@ import "github.com/graft-ml/graft/nn/op"
 // Domain is ONNX Runtime's domain of contributed operators.
 const Domain = "com.microsoft"
 
-// With is a set with the operators of this package. Files that ONNX Runtime optimized may use LayerNormalization in operator
-// sets that lack it: there it has its first version.
+// With returns the set with the operators of this package added. Files that ONNX Runtime optimized may use
+// LayerNormalization in operator sets that do not have it yet; there it is that of its first version.
 func With(s op.Set) (op.Set, error) {
 	list := Ops()
 	if o := s.Find("", "LayerNormalization"); o != nil && o.Version(1) == 0 {
@@ -31,7 +31,7 @@ func With(s op.Set) (op.Set, error) {
 	return s.Rewriting(quantizerRules()...).With(list...)
 }
 
-// Ops lists the operators of this package.
+// Ops returns the operators of this package.
 func Ops() []*op.Op {
 	var list []*op.Op
 	for _, family := range [][]*op.Op{activations(), products(), convolutions(), normalizations(), blocked(), channelsLast(),

@@ -6,29 +6,29 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// BodyGradient is the gradient of If, Loop or Scan as those see it who write it out in operators of files. The inputs of the
-// gradient are those of the operator, then the gradients of its outputs; it gives those of its inputs from First on that
-// Asked holds for.
+// BodyGradient describes the gradient of an If, Loop or Scan to code that writes it as operators that files can hold. The
+// inputs of the gradient are those of the operator, followed by the gradients of its outputs. It returns the gradients of
+// those inputs from First on for which Asked is true.
 type BodyGradient struct {
-	Bodies   []op.Body // the subgraphs
-	First    int
-	Inputs   int   // of the operator
-	Captured []int // where the values that each body captures begin
-	Train    bool  // see op.Scope
-	Random   bool  // a subgraph draws random numbers
-	Asked    func(t op.Type, i int) bool
+	Bodies   []op.Body                   // the subgraphs
+	First    int                         // first input with a gradient
+	Inputs   int                         // of the operator
+	Captured []int                       // position of the first captured value of each body
+	Train    bool                        // see op.Scope
+	Random   bool                        // a subgraph draws random numbers
+	Asked    func(t op.Type, i int) bool // whether the gradient of input i, of type t, is needed
 
-	Branches bool   // the operator takes one of two bodies
-	States   int    // values that a body carries
-	FirstIn  int    // the first of them among the inputs of the operator
-	Scanned  int    // inputs after them that a body gets slice by slice
-	InAxis   []int  // axes along which Scan cuts its inputs
-	OutAxis  []int  // axes along which it joins its outputs
-	InBack   []bool // inputs that are read from the end
-	OutBack  []bool // outputs that are written from the end
+	Branches bool   // the operator runs one of two bodies
+	States   int    // number of values that are passed from one iteration to the next
+	FirstIn  int    // position of the first of them among the inputs of the operator
+	Scanned  int    // number of inputs after them of which a body gets slices
+	InAxis   []int  // axes along which Scan slices its inputs
+	OutAxis  []int  // axes along which it stacks its outputs
+	InBack   []bool // inputs read from the last slice to the first
+	OutBack  []bool // outputs written from the last slice to the first
 }
 
-// BodyGradientOf describes a call of a gradient operator of If, Loop or Scan. ok: it is one.
+// BodyGradientOf describes a call of the gradient operator of an If, Loop or Scan. ok is false for other calls.
 func BodyGradientOf(c *op.Call) (b BodyGradient, ok bool, err error) {
 	if c == nil {
 		return b, false, nil

@@ -6,9 +6,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// DynamicProductConfig is DynamicQuantizeLinear, MatMulInteger or ConvInteger with integer weights, and what makes floats of
-// the result: round(x/scale)·scale times (w − w_zero_point)·w_scale. The scale and the zero point are those that
-// DynamicQuantizeLinear found for x and are taken as given: the gradient passes straight through the rounding.
+// DynamicProductConfig computes DynamicQuantizeLinear, then MatMulInteger or ConvInteger with integer weights, and the
+// conversion of the result to floating point: round(x/scale)·scale times (w − w_zero_point)·w_scale. Scale and zero point
+// are those that DynamicQuantizeLinear computes for x; they are treated as constants, and the gradient flows straight
+// through the rounding.
 type DynamicProductConfig struct {
 	Convolves bool       // ConvInteger rather than MatMulInteger
 	Conv      ConvConfig // of ConvInteger

@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// FakeQuantizeConfig is QuantizeLinear to integers of type To and DequantizeLinear after it, with the same scales and
-// zero points. Its gradient passes straight through where nothing was cut off, as if there were no rounding.
+// FakeQuantizeConfig computes QuantizeLinear to integers of type To followed by DequantizeLinear with the same scales and
+// zero points. Its gradient flows straight through, as if nothing were rounded, except for elements that were clamped.
 type FakeQuantizeConfig struct {
 	Axis      *int // of the scales; nil: one for all
 	BlockSize int  // elements that share a scale; 0: the whole axis

@@ -84,8 +84,8 @@ func inferIf(c *op.Call) ([]op.Type, error) {
 	return out, nil
 }
 
-// TakenBranch is the subgraph that an If with a known condition takes, and where the values that it captures begin among the
-// inputs; nil: the operator is another, or the condition is not known.
+// TakenBranch returns the subgraph that an If with a known condition takes, and the position among the inputs of the
+// first value that it captures. b is nil if c is not an If or its condition is not known.
 func TakenBranch(c *op.Call) (b op.Body, from int) {
 	if c == nil {
 		return nil, 0

@@ -9,12 +9,11 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// NeededRows rewrites an expression, not differentiated yet, so that a Gather of few known rows picks
-// them as early as can be: what works row by row then computes those alone, and so does its gradient.
-// A classifier that reads the first token of a sequence spares its last layer nearly everything. Values
-// among the roots, and those that somebody else reads as well, are computed in full.
-//
-// The result has the nodes that replace the roots; the given ones stay as they are.
+// NeededRows rewrites an expression that has not been differentiated yet, so that a Gather of a few known rows is moved
+// as far towards the inputs as possible: operators that work row by row then compute only those rows, forward and
+// backward. A classifier that reads the first token of a sequence, for example, skips nearly all of its last layer.
+// Values that are roots, or that other nodes read too, are computed completely. It returns the nodes that replace the
+// roots; the given nodes do not change.
 func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	order, readers := inOrder(roots)
 	m := op.NewRewriter()

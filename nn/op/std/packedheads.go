@@ -9,12 +9,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// PackedHeads rewrites an expression, not differentiated yet: attention whose queries, keys and values
-// are parts of one tensor reads them there, and its gradient is one tensor, too. Models that compute all
-// three with one product cut, turn and copy the parts first. The expression stays as it is where some of
-// what is between is wanted: it is among the roots.
-//
-// The result has the nodes that replace the roots; the given ones stay as they are.
+// PackedHeads rewrites an expression that has not been differentiated yet: an attention whose queries, keys and values
+// are slices of one tensor reads them from that tensor instead of from copies, and has a single gradient for it. Models
+// that compute all three with one product otherwise slice, transpose and copy them first. An attention is not rewritten
+// if a value in between is a root. It returns the nodes that replace the roots; the given nodes do not change.
 func PackedHeads(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	order, _ := inOrder(roots)
 	m := op.NewRewriter()

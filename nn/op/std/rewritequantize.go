@@ -17,9 +17,10 @@ func quantizeRule() op.Rewrite {
 	return FakeQuantization("fake quantization", op.Plain("DequantizeLinear"), same, op.Plain("QuantizeLinear"))
 }
 
-// FakeQuantization is a rule for operators of another domain that quantize and dequantize as the standard's do: as gives
-// the QuantizeLinearConfig or DequantizeLinearConfig that means the same as one of theirs, and any other as it is. A value
-// that goes through one of quantize and through dequantize is computed by FakeQuantizeConfig where a gradient through it is asked for.
+// FakeQuantization returns a rule for operators of another domain that quantize and dequantize like the standard ones. as
+// returns the QuantizeLinearConfig or DequantizeLinearConfig that is equivalent to one of their configurations, and
+// others unchanged. A value that passes through one of quantize and then through dequantize is computed by
+// FakeQuantizeConfig if a gradient through it is needed.
 func FakeQuantization(name string, dequantize op.Config, as func(op.Config) op.Config, quantize ...op.Config) op.Rewrite {
 	alternatives := make([]op.Term, len(quantize))
 	for i, q := range quantize {

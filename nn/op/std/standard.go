@@ -9,8 +9,8 @@ import (
 	"github.com/graft-ml/graft/nn/op/loops"
 )
 
-// Standard holds every operator of graft. It is the default of the functions that open or start a
-// graph; whatever works on a graph takes the graph's set.
+// Operators returns the set of all operators of this package. It is the default of functions that load or create a graph;
+// functions that work on a graph use the graph's own set.
 func Operators() op.Set { return standard() }
 
 // The operators are built once: the set is immutable.

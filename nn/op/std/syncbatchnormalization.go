@@ -12,13 +12,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// BatchSum replaces x by the sum of the x of all processes that have a part of a batch; node is the normalization that asks. The
-// last element is how many elements each channel has. In a backward pass the others are sums of gradients.
+// BatchSum replaces x by its sum over all processes that have a part of a batch. node is the normalization that calls it.
+// The last element of x is the number of elements of each channel. In a backward pass the other elements are sums of
+// gradients.
 type BatchSum func(node string, x []float64, backward bool) error
 
-// SyncBatchNormalization is the set with a BatchNormalization that in training takes mean and variance of the samples of all
-// processes, where the operator in it takes those of its own (Ioffe and Szegedy, 2015; torch.nn.SyncBatchNorm). Sums over
-// processes are taken by sum, once forward and once backward for each normalization, in the order in which they run.
+// SyncBatchNormalization returns the set with a BatchNormalization that, in training, normalizes by mean and variance of
+// the samples of all processes rather than those of its own (Ioffe and Szegedy, 2015; torch.nn.SyncBatchNorm). sum adds
+// up over the processes; it is called once forward and once backward for each normalization, in the order in which they
+// run.
 func SyncBatchNormalization(ops op.Set, sum BatchSum) (op.Set, error) {
 	forward, backward := ops.Find("", "BatchNormalization"), ops.Find(op.Internal, "BatchNormalizationGrad")
 	if forward == nil || backward == nil {
