@@ -8,27 +8,26 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// Backend loads models to run test cases with.
+// Backend runs the models of test cases.
 type Backend interface {
-	// Load prepares the model in the file name of fsys, the case's folder; external data stand beside it.
+	// Load prepares the model in the file name of fsys, the case's folder, which also holds external data.
 	Load(ctx context.Context, fsys fs.FS, name string) (Session, error)
 }
 
-// Session is a model that is ready to run. Sessions are used by one goroutine at a time.
+// Session is a model that is ready to run. A Session is used by one goroutine at a time.
 type Session interface {
-	// Run computes all outputs, by name. The feed holds the inputs that the data set gives, by name.
+	// Run computes all outputs, by name. in holds the inputs that the data set provides, by name.
 	Run(ctx context.Context, in nn.Feed) (nn.Feed, error)
 }
 
-// Differentiator is a Session that computes gradients. The golden gradients of cases are
-// not checked on others.
+// Differentiator is a Session that can compute gradients. Golden gradients of cases are only checked on such sessions.
 type Differentiator interface {
-	// Grad gives the gradients, for the parameters and inputs named, of the sum over the outputs of output × weight,
-	// where weights holds a tensor of the shape of each output that counts.
+	// Grad returns the gradients of the sum over the outputs of output × weight, with respect to the named parameters and
+	// inputs. weights holds a tensor of the output's shape for each output that counts.
 	Grad(ctx context.Context, in, weights nn.Feed, wrt []string) (nn.Feed, error)
 }
 
-// BackendFunc makes a Backend of a function that loads a model.
+// BackendFunc is a function that is a Backend.
 type BackendFunc func(ctx context.Context, fsys fs.FS, name string) (Session, error)
 
 // Load calls f.

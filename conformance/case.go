@@ -14,13 +14,13 @@ import (
 // Case is an ONNX test case: a folder with model.onnx and test_data_set_0, …, perhaps with tolerances (data.json) and
 // golden gradients (gradients.json, or gradient_N.pb in a data set).
 type Case struct {
-	Name string // in reports, elements separated by slashes
+	Name string // in reports; elements are separated by slashes
 	Dir  string // its folder
 }
 
-// Cases lists the test cases at or below the given folders, in the order of the folders and then by name. A case is
-// named by its path below its folder; a folder that is itself a case by the last two elements of its path, so that the
-// suite stays visible.
+// Cases returns the test cases at or below the given folders, in the order of the folders and then by name. A case is
+// named by its path below its folder; a folder that is itself a case, by the last two elements of its path, so that the
+// suite is visible.
 func Cases(dirs ...string) ([]Case, error) {
 	var list []Case
 	for _, dir := range dirs {

@@ -17,44 +17,43 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// Exporter writes test cases: a model and, for each set of inputs, what it computes, with gradients if they are asked
-// for. The zero value writes model.onnx, meta.json and outputs, in place of what the folder held. The layout is that of
-// ONNX's backend tests and of pytorch-pfn-extras.
+// Exporter writes test cases: a model and, for each set of inputs, its outputs and, optionally, gradients. The zero value
+// writes model.onnx, meta.json and outputs, replacing what the folder held. The layout is that of ONNX's backend tests
+// and of pytorch-pfn-extras.
 type Exporter struct {
 	Saver onnxio.Saver // how the model is written
 
-	// Gradients adds the gradients of the trainable parameters, of which gradient_N.pb is that of parameter N in the
-	// order of Graph.Params, and the gradients that the outputs get, gradient_input_N.pb. A parameter without a gradient
-	// leaves a gap in the numbers.
+	// Gradients adds the gradients of the trainable parameters (gradient_N.pb for parameter N in the order of Graph.Params)
+	// and those of the outputs (gradient_input_N.pb). There is no file for a parameter without a gradient.
 	Gradients bool
-	// OutGrad gives the gradients that outputs get, by name and of their shape; ones where it has none. It implies
-	// Gradients.
+	// OutGrad holds the gradients of the outputs, by name and with their shapes; ones for outputs it does not have. It
+	// implies Gradients.
 	OutGrad nn.Feed
 
-	// Train exports the model in training mode, as nn.Edit.TrainingMode puts it: normalization by statistics of the batch, and
-	// dropout. Outputs and gradients are computed so, too; what dropout reaches differs from run to run.
+	// Train exports the model in training mode, as by nn.Edit.TrainingMode: normalization uses statistics of the batch, and
+	// dropout is on. Outputs and gradients are computed so too; with dropout they differ from run to run.
 	Train bool
 
-	// KeepModel leaves a model.onnx that is there untouched and writes to the first numbers of data sets that are free.
-	// Otherwise the model is replaced and so are the data sets that are written, from test_data_set_0 on; others stay.
+	// KeepModel does not change an existing model.onnx, and writes data sets with the first numbers that are not used.
+	// Otherwise the model is replaced, and so are data sets from test_data_set_0 on; others are kept.
 	KeepModel bool
 
-	// Strip takes the data out of large tensors of the model and of the values.
+	// Strip removes the data of large tensors from the model and from the values.
 	Strip *onnxio.Stripper
 
-	// SequenceFiles writes a sequence as a file for each item, input_0_00.pb, as pytorch-pfn-extras does, rather than as
-	// the one file that ONNX's own runner reads.
+	// SequenceFiles writes a file for each item of a sequence, input_0_00.pb, as pytorch-pfn-extras does, instead of the
+	// single file that ONNX's own runner reads.
 	SequenceFiles bool
 
-	NoMeta   bool           // no meta.json
-	UserMeta map[string]any // an entry of meta.json of its own; an error together with NoMeta
+	NoMeta   bool           // do not write meta.json
+	UserMeta map[string]any // additional entries of meta.json; an error together with NoMeta
 
-	Now func() time.Time // the time that meta.json records; nil: time.Now
+	Now func() time.Time // returns the time to record in meta.json; nil: time.Now
 }
 
-// Export writes a test case to dir, a data set for each feed, and returns the outputs it computed, in the same order.
-// Inputs that nothing in the graph reads are left out, of the model too. Everything is computed before anything is
-// written, and the files are complete or not there.
+// Export writes a test case to dir with a data set for each feed, and returns the computed outputs in the same order.
+// Inputs that no node reads are left out, also of the model. Everything is computed before anything is written, and files
+// are written as a whole or not at all.
 func (x Exporter) Export(ctx context.Context, g *nn.Graph, dir string, feeds ...nn.Feed) ([]nn.Feed, error) {
 	if len(feeds) == 0 {
 		return nil, errors.New("test case: there are no inputs to compute outputs from")

@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Graft runs models on graft's engine. The zero value has all standard operators.
+// Graft runs models on graft's engine. The zero value supports all standard operators.
 type Graft struct {
 	Loader onnxio.Loader // its FS is replaced by the case's folder
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// RandomInputs makes values for the inputs of a graph: floats from the standard normal distribution, integers and
-// bools from {0, 1}, which index any table, strings of a letter, sequences of two items, optionals that are there. A
-// dimension that the file leaves open has the size that dims gives its symbol, or else 1. The same seed gives the same
-// values.
+// RandomInputs returns values for the inputs of a graph: floating-point numbers from the standard normal distribution,
+// integers and booleans from {0, 1}, which are valid indices into any table, strings of one letter, sequences of two
+// items, and optionals with a value. A symbolic dimension has the size that dims gives its symbol, or else 1. The same
+// seed gives the same values.
 func RandomInputs(g *nn.Graph, dims map[string]int, seed uint64) (nn.Feed, error) {
 	feed := nn.Feed{}
 	for i, v := range g.Inputs() {
@@ -123,7 +123,7 @@ func sizeOf(d op.Dim, dims map[string]int) (int, error) {
 	return d.Eval(sizes)
 }
 
-// Symbols are the names of the open dimensions of a graph's inputs.
+// Symbols returns the names of the symbolic dimensions of a graph's inputs.
 func Symbols(g *nn.Graph) map[string]bool {
 	names := map[string]bool{}
 	var visit func(t op.Type)

@@ -10,9 +10,9 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// Recorder is a Keep function for nn.Recorder: each recording becomes a data set of the test case in dir, with what
-// the program was answered rather than what is computed again. Of a run that failed there are the inputs, and the error is an
-// entry of meta.json. A model.onnx that is there already is left, as KeepModel says.
+// Recorder returns a Keep function for nn.Recorder: each recording becomes a data set of the test case in dir, with the
+// results that the program got. For a failed run, the inputs are written, and the error as an entry of meta.json. An
+// existing model.onnx is kept, as with KeepModel.
 func (x Exporter) Recorder(dir string) func(ctx context.Context, r nn.Recording) error {
 	x.KeepModel = true
 	return func(ctx context.Context, r nn.Recording) error {
@@ -53,8 +53,8 @@ func (x Exporter) Recorder(dir string) func(ctx context.Context, r nn.Recording)
 	}
 }
 
-// Trace traces a function, as nn.Trace does with inputs of the given types, "x float32[N,784]", and exports the
-// graph, a data set for each feed. It returns the graph and the outputs that were computed.
+// Trace traces a function, as nn.Trace does, for inputs with types such as "x float32[N,784]", and exports the graph with
+// a data set for each feed. It returns the graph and the computed outputs.
 func (x Exporter) Trace(ctx context.Context, f nn.Expr, inputs []string, dir string, feeds ...nn.Feed) (*nn.Graph, []nn.Feed, error) {
 	g, err := nn.Trace(f, inputs...)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// WriteJSON writes results, a line of JSON each.
+// WriteJSON writes results as JSON, one on each line.
 func WriteJSON(w io.Writer, results []Result) error {
 	e := json.NewEncoder(w)
 	for _, r := range results {
@@ -42,7 +42,8 @@ type junitMessage struct {
 	Message string `xml:"message,attr"`
 }
 
-// WriteJUnit writes results as a JUnit test suite. Known failures count as skipped; a listed case that passes fails.
+// WriteJUnit writes results as a JUnit test suite. Known failures are reported as skipped; a known failure that passes is
+// reported as failed.
 func WriteJUnit(w io.Writer, suite string, results []Result) error {
 	s := junit{Name: suite, Tests: len(results)}
 	total := 0.0

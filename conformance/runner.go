@@ -19,32 +19,32 @@ import (
 // Result is the outcome of one case. Its JSON form is a line of `graft verify --json`.
 type Result struct {
 	Case      string  `json:"case"`           // the case's name
-	OK        bool    `json:"ok"`             // the outputs of all data sets hold
-	MaxAbs    float64 `json:"max_abs"`        // largest difference between finite numbers of an output
+	OK        bool    `json:"ok"`             // the outputs of all data sets are as expected
+	MaxAbs    float64 `json:"max_abs"`        // largest absolute difference between finite numbers of an output
 	Gradients string  `json:"gradients"`      // "ok", "fail" or, without golden gradients, "none"
-	Error     string  `json:"error"`          // one line; "" when everything holds
-	Skip      string  `json:"skip,omitempty"` // why the case is known to fail
-	Seconds   float64 `json:"-"`              // how long it took
+	Error     string  `json:"error"`          // one line; "" if the case passed
+	Skip      string  `json:"skip,omitempty"` // why the case is expected to fail
+	Seconds   float64 `json:"-"`              // duration
 }
 
-// Passed reports whether outputs and gradients hold.
+// Passed reports whether outputs and gradients are as expected.
 func (r Result) Passed() bool { return r.OK && r.Gradients != "fail" }
 
-// Expected reports whether the result is as it should be: passed, or failed where a reason is known.
+// Expected reports whether the case passed, or failed as expected.
 func (r Result) Expected() bool { return r.Passed() == (r.Skip == "") }
 
-// Runner runs test cases. The zero value runs them on graft's engine, as many at a time as there are processors, gives
-// a case two minutes, and writes nothing.
+// Runner runs test cases. The zero value runs them on graft's engine, as many at a time as there are processors, with a
+// time limit of two minutes for each, and writes nothing.
 type Runner struct {
 	Backend Backend       // nil: Graft{}
-	Skip    Skips         // cases that are known to fail, with the reason
-	Dump    string        // folder for what was computed: CASE/test_data_set_K/output_N.pb, CASE/gradients/K.pb
-	Timeout time.Duration // of one case; 0: two minutes
-	Workers int           // cases at a time; 0: the number of processors
+	Skip    Skips         // cases that are expected to fail, with the reason
+	Dump    string        // folder for computed values: CASE/test_data_set_K/output_N.pb, CASE/gradients/K.pb; "": none
+	Timeout time.Duration // for one case; 0: two minutes
+	Workers int           // number of cases run at the same time; 0: the number of processors
 }
 
-// Run runs cases, several at a time, and yields their results in the order of the list. One
-// case cannot stop the others: a panic or a time-out in it is its result.
+// Run runs cases, several at a time, and yields their results in the order of the list. A panic or a timeout in a case is
+// its result; the other cases still run.
 func (v Runner) Run(ctx context.Context, list []Case) iter.Seq[Result] {
 	return func(yield func(Result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -92,7 +92,7 @@ func (v Runner) Run(ctx context.Context, list []Case) iter.Seq[Result] {
 	}
 }
 
-// RunCase runs all data sets of a case and its golden gradients. The result reports what went wrong.
+// RunCase runs all data sets of a case and compares its golden gradients.
 func (v Runner) RunCase(ctx context.Context, c Case) Result {
 	start := time.Now()
 	r := v.runCase(ctx, c)

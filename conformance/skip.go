@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Skips gives, by case, the reason why it is known to fail. A name may be a pattern of path.Match: "node/test_loop*". A
-// case that is listed is run all the same, and it is an error if it passes.
+// Skips gives, for each case that is expected to fail, the reason. A name may be a pattern of path.Match:
+// "node/test_loop*". Such a case is still run, and it is an error if it passes.
 type Skips map[string]string
 
 // reason is why the case is known to fail, "" if it is not.
@@ -27,8 +27,8 @@ func (s Skips) reason(name string) string {
 	return ""
 }
 
-// ReadSkips reads a list of known failures, a line each: the case or a pattern, white space, the reason. Empty lines and
-// lines that begin with # are comments. A line without a reason is an error.
+// ReadSkips reads a list of expected failures, one on each line: the case or a pattern, white space, the reason. Empty
+// lines and lines that begin with # are ignored. A line without a reason is an error.
 func ReadSkips(r io.Reader) (Skips, error) {
 	s := Skips{}
 	if r == nil {

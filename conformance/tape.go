@@ -13,8 +13,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TapeMachine runs models on Gorgonia's TapeMachine: the same operators, scheduled and stored by another machine.
-// Models of which a shape depends on computed values cannot be lowered as a whole, which is an error.
+// TapeMachine runs models on Gorgonia's TapeMachine: the same operators, but scheduled and stored by Gorgonia. A model
+// with a shape that depends on computed values is an error, since it cannot be lowered as a whole.
 type TapeMachine struct {
 	Loader onnxio.Loader // its FS is replaced by the case's folder
 }

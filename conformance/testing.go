@@ -2,8 +2,8 @@ package conformance
 
 import "testing"
 
-// Run checks every test case at or below dir on a backend, as a subtest each. A case that skips names is run and must
-// fail; the reason is logged. It is what another runtime's package needs to test itself:
+// Run checks every test case at or below dir on a backend, each as a subtest. A case listed in skips is run and must
+// fail; the reason is logged. The package of another runtime can test itself with it:
 //
 //	func TestConformance(t *testing.T) {
 //		conformance.Run(t, "onnx/backend/test/data/node", myBackend, nil)

@@ -8,14 +8,14 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// Edits writes changes of a model as Go source: one function that makes all of them, or none.
+// Edits writes changes of a model as Go source: one function that makes all of them or none.
 type Edits struct {
 	p    *printer
 	node bool
 	err  error
 }
 
-// NewEdits is a function without changes.
+// NewEdits returns a function without changes.
 func NewEdits() *Edits {
 	e := &Edits{}
 	e.begin()
@@ -29,8 +29,8 @@ func (e *Edits) begin() {
 	}
 }
 
-// Add adds a statement. Its arguments are put in place of the verbs %v: texts, numbers and slices as literals, layers as
-// composite literals, Go as it is.
+// Add adds a statement. Arguments replace the verbs %v: strings, numbers and slices as literals, layers as composite
+// literals, and Go as it is.
 func (e *Edits) Add(format string, args ...any) {
 	e.begin()
 	list := make([]any, len(args))
@@ -40,10 +40,10 @@ func (e *Edits) Add(format string, args ...any) {
 	e.p.f(format+"\n", list...)
 }
 
-// Go is source that Add takes as it is.
+// Go is source that Add inserts as it is.
 type Go string
 
-// Text is a value as source spells it.
+// Text returns a value as Go source.
 func (e *Edits) Text(v any) Go {
 	switch v := v.(type) {
 	case Go:
@@ -71,7 +71,7 @@ func (e *Edits) Text(v any) Go {
 	return Go(e.p.text(v))
 }
 
-// Symbol is a declaration of the package that a value's type belongs to; nil, which has none, panics.
+// Symbol returns a reference to a declaration in the package of like's type. It panics if like is nil.
 func (e *Edits) Symbol(like any, name string) Go {
 	e.begin()
 	if like == nil {
@@ -81,13 +81,13 @@ func (e *Edits) Symbol(like any, name string) Go {
 	return Go(e.p.q(symbol{t.PkgPath(), name}))
 }
 
-// Node is an expression for a node by its name or that of an output.
+// Node returns an expression for a node, given its name or that of an output.
 func (e *Edits) Node(name string) Go {
 	e.node = true
 	return Go("node(e, " + strconv.Quote(name) + ")")
 }
 
-// Source is the file of a package; from says what it was made of.
+// Source returns the source of the file, in package pkg; from says what it was generated from.
 func (e *Edits) Source(pkg, from string) ([]byte, error) {
 	if e.err != nil {
 		return nil, fmt.Errorf("generate: %w", e.err)

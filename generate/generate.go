@@ -17,11 +17,11 @@ import (
 	"github.com/graft-ml/graft/safetensors"
 )
 
-// Options say what source is written.
+// Options are the settings of Generate.
 type Options struct {
-	Package string // its name; "": model
-	From    string // the file that the model came from, for the documentation
-	Style   string // "" or Layers: graft's layers; Gorgonia: Gorgonia's functions, without graft at run time
+	Package string // name of the package; "": model
+	From    string // the model's file, for the documentation
+	Style   string // "" or Layers: graft's layers; Gorgonia: Gorgonia's functions, independent of graft at run time
 }
 
 // The styles of source.
@@ -32,21 +32,21 @@ const (
 
 // Source is a model as Go source.
 type Source struct {
-	Files map[string][]byte // by name; WeightsFile among them
-	Lines int               // of the model's file
-	Notes []string          // what the reader should know
-	// Difference is the largest difference of an output to that of the model, on random inputs; −1 where they could not
-	// be compared, which a note gives the reason for.
+	Files map[string][]byte // by name, including WeightsFile
+	Lines int               // number of lines of the model's file
+	Notes []string          // messages for the reader
+	// Difference is the largest difference between outputs of the source and of the model, on random inputs; −1 if they
+	// could not be compared, for which a note gives the reason.
 	Difference float64
-	Layers     int // recognized as layers
-	Operators  int // written as operators
-	Functions  int // functions for blocks that repeat
+	Layers     int // number of layers recognized
+	Operators  int // number of nodes written as operators
+	Functions  int // number of functions for repeated blocks
 }
 
 // WeightsFile is the name of the file with the weights.
 const WeightsFile = "weights.safetensors"
 
-// Generate writes a model as source. The model stays as it is.
+// Generate returns the source of a model. The model does not change.
 func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 	if o.Package == "" {
 		o.Package = "model"

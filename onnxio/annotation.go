@@ -10,17 +10,17 @@ import (
 	"github.com/graft-ml/graft/onnxio/onnxpb"
 )
 
-// AnnotationMode is where a file holds the annotations of nodes.
+// AnnotationMode says how a file stores annotations of nodes.
 type AnnotationMode int
 
-// The places of annotations.
+// The annotation modes.
 const (
-	// AsStored keeps annotations where the file had them and writes new ones as metadata.
+	// AsStored keeps annotations as the file had them and writes new ones as metadata.
 	AsStored AnnotationMode = iota
-	// AsMetadata writes NodeProto.metadata_props, which other tools skip. It needs version 10 of the file format, which
-	// saving raises the model to.
+	// AsMetadata writes NodeProto.metadata_props, which other tools ignore. It requires version 10 of the file format, to
+	// which the model is raised.
 	AsMetadata
-	// AsAttributes writes further attributes of the nodes, as pytorch-pfn-extras does. ONNX Runtime refuses such a model.
+	// AsAttributes writes additional attributes of the nodes, as pytorch-pfn-extras does. ONNX Runtime rejects such a model.
 	AsAttributes
 )
 

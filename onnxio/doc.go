@@ -1,12 +1,10 @@
-// Package onnxio reads and writes files: ONNX models, their tensors and external data, the
-// data sets of test cases, and NumPy's .npy.
+// Package onnxio reads and writes files: ONNX models, their tensors and external data, the data sets of test cases, and
+// NumPy's .npy.
 //
-// [Load] makes an [nn.Graph] of a model, [Save] writes one. What an edit did not touch comes out
-// as it went in: names, order, symbolic dimensions, metadata, raw attributes, unknown operators
-// and fields. Everything that a graph does not hold is kept beside it for that, in the Origin
-// fields. Operators that graft does not know keep a model from being run, not from being saved.
+// Load returns a model as an nn.Graph, Save writes one. What no edit changed is written as it was read: names, order,
+// symbolic dimensions, metadata, raw attributes, unknown operators and fields. What a graph does not hold itself is kept
+// in its Origin fields for that. A model with operators that graft does not know can be saved but not run.
 //
-// Everything a file claims is checked before memory is allocated for it, and nothing outside the
-// folder of a model is read. Files are written under a temporary name and then renamed, see
-// [WriteFile].
+// Sizes that a file claims are checked before memory is allocated, and no file outside of the model's folder is read.
+// Files are written under a temporary name and then renamed, see WriteFile.
 package onnxio

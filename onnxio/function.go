@@ -161,8 +161,8 @@ func strippedOp() *op.Op {
 	}
 }
 
-// CheckData is an error where the data of an initializer of g, or of a subgraph, were stripped: what needs the numbers of a model
-// asks first.
+// CheckData returns an error if the data of an initializer of g, or of a subgraph, were stripped. Call it before using
+// the numbers of a model.
 func CheckData(g *nn.Graph) error {
 	for n := range g.Nodes() {
 		if c, ok := n.Config().(strippedConfig); ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// Header is what a model's file says about itself beyond its graph.
+// Header is what the file of a model says beyond its graph.
 type Header struct {
 	IRVersion       int64          `json:"ir_version"`       // of the file format
 	Producer        string         `json:"producer"`         // the program that wrote the file
@@ -17,8 +17,8 @@ type Header struct {
 	Functions       []string       `json:"functions"`        // operators that the model defines
 }
 
-// HeaderOf is the header of the file that g was loaded from; a graph made by a program has only
-// operator sets.
+// HeaderOf returns the header of the file that g was loaded from. For a graph made by a program only the operator sets
+// are set.
 func HeaderOf(g *nn.Graph) Header {
 	h := Header{Opsets: maps.Clone(g.Opsets()), Functions: []string{}}
 	o := originOf(g)
@@ -33,8 +33,8 @@ func HeaderOf(g *nn.Graph) Header {
 	return h
 }
 
-// Unsupported names the operators in g, subgraphs included, that graft cannot run, sorted, each
-// once.
+// Unsupported returns the names of the operators in g, subgraphs included, that graft cannot run, sorted and without
+// duplicates.
 func Unsupported(g *nn.Graph) []string {
 	found := map[string]bool{}
 	var visit func(g *nn.Graph)

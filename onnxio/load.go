@@ -21,30 +21,29 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Loader reads models. The zero value knows graft's operators, takes input types from the file
-// and reads files of the operating system.
+// Loader reads models. The zero value uses graft's operators, the input types in the file, and files of the operating
+// system.
 type Loader struct {
-	// Inputs are types for inputs in place of those in the file, "data float32[N,3,224,224]":
-	// a symbol frees a dimension that the file fixes. See nn.Edit.Input.
+	// Inputs are types for inputs that replace those in the file, such as "data float32[N,3,224,224]": a symbol frees a
+	// dimension that the file fixes. See nn.Edit.Input.
 	Inputs []string
-	// BatchDim names the first dimension of every input that the file fixes, "N": any batch size
-	// runs then. What stands in the way is named.
+	// BatchDim is a symbol, such as "N", that replaces the first dimension of every input if the file fixes it, so that any
+	// batch size can be run. If that is impossible, the error names the node that prevents it.
 	BatchDim string
 	Ops      op.Set // zero: the standard operators and those of nn/op/contrib and nn/op/legacy
-	Memory   int64  // bytes that the tensors of the model may take together; 0: see nn.MemoryLeft
-	FS       fs.FS  // where the model and its external data are; nil: the operating system
+	Memory   int64  // largest number of bytes of the model's tensors; 0: nn.MemoryLeft
+	FS       fs.FS  // where the model and its external data are; nil: files of the operating system
 }
 
 // Load reads a model with the default settings of Loader.
 func Load(path string) (*nn.Graph, error) { return Loader{}.Load(path) }
 
-// Read reads a model with the default settings of Loader. One with external data is refused:
-// their files are found only beside a model that has a path.
+// Read reads a model with the default settings of Loader. A model with external data is an error, since without a path
+// their files cannot be found.
 func Read(r io.Reader) (*nn.Graph, error) { return Loader{}.Read(r) }
 
-// Load reads the model at path, and its external data from the same folder. Operators that graft
-// does not know are kept as they are: such a model can be changed and saved, not run. Errors are
-// of type *nn.Error and name the node.
+// Load reads the model at path, and its external data from the same folder. A model with operators that graft does not
+// know can be changed and saved, but not run. Errors are of type *nn.Error and name the node.
 func (l Loader) Load(path string) (*nn.Graph, error) {
 	m, raw, done, err := l.openModel(path)
 	if err != nil {
@@ -82,7 +81,7 @@ var (
 	errNoFS     = errors.New("the file system is nil")
 )
 
-// Read reads a serialized model. External data are read from the root of l.FS, if it is set.
+// Read reads a serialized model. External data are read from the root of l.FS, if that is set.
 func (l Loader) Read(r io.Reader) (*nn.Graph, error) {
 	if r == nil {
 		return nil, loadError(errNoReader)

@@ -26,8 +26,8 @@ var npyCodes = map[dtype.DType]string{
 
 const npyMagic = "\x93NUMPY"
 
-// WriteNPY writes v, a *tensor.Dense or *dtype.Strings, in NumPy's .npy format, version 1.0. It
-// fails for element types that NumPy lacks, as bfloat16: convert them first.
+// WriteNPY writes v, a *tensor.Dense or *dtype.Strings, in NumPy's .npy format, version 1.0. It is an error if NumPy
+// lacks the element type, such as bfloat16: convert it first.
 func WriteNPY(w io.Writer, v dtype.Value) error {
 	var code string
 	var data []byte
@@ -104,8 +104,8 @@ type npyHeader struct {
 	shape   []int
 }
 
-// ReadNPY reads a NumPy array from a .npy file: a *tensor.Dense, or *dtype.Strings for an array of
-// unicode strings. Arrays of Python objects and of records are refused.
+// ReadNPY reads a NumPy array from a .npy file: a *tensor.Dense, or *dtype.Strings for an array of Unicode strings.
+// Arrays of Python objects and records are errors.
 func ReadNPY(r io.Reader) (dtype.Value, error) {
 	if r == nil {
 		return nil, errNoReader

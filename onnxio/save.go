@@ -11,20 +11,21 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Saver writes models. The zero value writes a graph as it is: what no edit touched comes out as
-// the file had it, in its order.
+// Saver writes models. The zero value writes a graph as it is: what no edit changed is written as it was in the file, in
+// the same order.
 type Saver struct {
 	Opset  int      // operator-set version of the standard domain; 0: the graph's
 	Inputs []string // types for inputs, as in Loader
-	// DType is the element type that weights are stored in, float32, float64, float16 or bfloat16; 0: their
-	// own. A Cast after each brings it back to the type that the graph computes in.
+	// DType is the element type to store weights in: float32, float64, float16 or bfloat16; 0: their own. A Cast after each
+	// converts it to the type that the graph computes in.
 	DType op.DType
-	// ExternalOver is the size in bytes above which a tensor goes into a file beside the model, see Save; 0: none does, unless the model would be larger than a file can be (2 GiB).
+	// ExternalOver is the number of bytes above which a tensor is written to a file beside the model, see Save; 0: none is,
+	// unless the model would exceed the 2 GiB that a file can have.
 	ExternalOver int64
-	// Annotations is where those of nodes go: as the file had them, or all into one place.
+	// Annotations says how annotations of nodes are stored.
 	Annotations AnnotationMode
-	// Warn is told of each entry of training_info that no longer fits the graph, which is left out. nil: such a graph is
-	// not written.
+	// Warn is called for each entry of training_info that no longer fits the graph and is left out. nil: such a graph is not
+	// written, which is an error.
 	Warn func(error)
 }
 
@@ -34,11 +35,10 @@ func Save(path string, g *nn.Graph) error { return Saver{}.Save(path, g) }
 // Write writes a model with the default settings of Saver.
 func Write(w io.Writer, g *nn.Graph) error { return Saver{}.Write(w, g) }
 
-// Save writes g to path, all of it or nothing: what was there can be loaded until the new model is
-// complete. External data go into a file of their own first, MODEL.onnx.data or, while the model that
-// is replaced uses that name, MODEL.onnx.1.data; then the model takes its place in one step, and the
-// data of the old one are removed. An edit under way elsewhere is waited for, later ones do not
-// matter. Data that another file of the folder names stay. Errors are of type *nn.Error and name the node.
+// Save writes g to path, as a whole or not at all: the old model can be loaded until the new one is complete. External
+// data are written first, to MODEL.onnx.data or, if the model that is replaced uses that name, to MODEL.onnx.1.data; then
+// the model is renamed into place, and the old data are removed. Save waits for an edit in progress; later ones do not
+// affect it. Data that another file in the folder refers to are kept. Errors are of type *nn.Error and name the node.
 func (s Saver) Save(path string, g *nn.Graph) error {
 	m, err := s.encode(g)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s Saver) Save(path string, g *nn.Graph) error {
 // maxFile is how large protobuf readers allow a file to be.
 const maxFile = math.MaxInt32
 
-// Write writes g to w. External data need a path: see Save.
+// Write writes g to w. External data require a path: see Save.
 func (s Saver) Write(w io.Writer, g *nn.Graph) error {
 	if s.ExternalOver > 0 {
 		return saveError(errors.New("external data need a file beside the model: use Save"))

@@ -14,23 +14,23 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// DefaultStripOver is how many elements a tensor may have before a Stripper takes its data.
+// DefaultStripOver is the number of elements above which a Stripper strips a tensor by default.
 const DefaultStripOver = 100
 
-// Stripper takes the data of large tensors out of models, value files and test cases, to make a file small enough to
-// attach to a report: names, shapes and types stay, and of the data their average and variance, from which [Unstripper]
-// fills the tensor again. Already stripped and external tensors stay as they are, and so do strings.
+// Stripper removes the data of large tensors from models, value files and test cases, so that a file can be attached to a
+// bug report. Names, shapes and types are kept, and the average and variance of the data, from which Unstripper fills the
+// tensor again. Tensors that are already stripped or external, and tensors of strings, are not changed.
 type Stripper struct {
-	Over      int  // elements above which a tensor is stripped, strictly; 0: DefaultStripOver; negative: all are
-	Constants bool // also tensors of Constant nodes and of other attributes
+	Over      int  // number of elements above which a tensor is stripped; 0: DefaultStripOver; negative: all are
+	Constants bool // also strip tensors of Constant nodes and in other attributes
 }
 
-// Unstripper fills stripped tensors from a normal distribution with the average and variance that were kept. The same
-// seed gives the same numbers.
+// Unstripper fills stripped tensors with numbers from a normal distribution that has the average and variance of the data
+// removed. The same seed gives the same numbers.
 type Unstripper struct{ Seed uint64 }
 
-// Strip strips the model (.onnx), the value (.pb) or the test cases (a folder) at path and writes them to out; "" is
-// path itself. It returns the number of tensors stripped. Either all of it is written or nothing.
+// Strip strips the model (.onnx), the value (.pb) or the test cases (a folder) at path and writes the result to out; ""
+// means path itself. It returns the number of tensors stripped. Either everything is written or nothing.
 func (s Stripper) Strip(path, out string) (tensors int, err error) {
 	over := s.Over
 	switch {
@@ -48,7 +48,7 @@ func (s Stripper) Strip(path, out string) (tensors int, err error) {
 }
 
 // Unstrip fills the stripped tensors of the model (.onnx), the value (.pb) or the test cases (a folder) at path and
-// writes the result to out; "" is path itself. It returns the number of tensors filled.
+// writes the result to out; "" means path itself. It returns the number of tensors filled.
 func (u Unstripper) Unstrip(path, out string) (tensors int, err error) {
 	r := rand.New(rand.NewPCG(u.Seed, 0x756e7374726970))
 	return rewriting{

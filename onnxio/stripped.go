@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Stripped is what is left of the data of a tensor that was taken out of a file to make it small.
+// Stripped describes the data of a tensor that were removed from a file to make it small.
 type Stripped struct {
 	Average  float64 // of the elements
 	Variance float64 // of the population
@@ -27,7 +27,7 @@ type StrippedError struct {
 	Stripped
 }
 
-// Error says what the tensor was and how to get on.
+// Error says what the tensor was, and how its data can be restored.
 func (e *StrippedError) Error() string {
 	return fmt.Sprintf("data of %v%v were stripped (average %g, variance %g): run graft unstrip on the file to fill them",
 		e.DType, e.Shape, e.Average, e.Variance)

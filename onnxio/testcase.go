@@ -14,24 +14,24 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// DataSet is what a folder test_data_set_K of a test case holds: values by the number in their
-// file's name. A number without a file leaves a gap, a NamedValue whose Value is nil.
+// DataSet holds the contents of a folder test_data_set_K of a test case: values by the number in their file's name. A
+// number without a file leaves a NamedValue whose Value is nil.
 type DataSet struct {
 	Inputs  []NamedValue // input_N.pb
 	Outputs []NamedValue // output_N.pb
 
 	// GradientInputs are the gradients that the outputs get, Gradients those that the parameters
 	// have from them, each under the name of its parameter.
-	GradientInputs []NamedValue // gradient_input_N.pb
+	GradientInputs []NamedValue // GradientInputs are the gradients of the outputs; Gradients are the resulting gradients of the parameters, each named after its parameter.
 	Gradients      []NamedValue // gradient_N.pb
 
-	// SequenceFiles makes Write write an item of a sequence a file, input_0_00.pb, in place of one for all.
+	// SequenceFiles makes Write write a file for each item of a sequence, input_0_00.pb, instead of one for all.
 	SequenceFiles bool
 }
 
 var dataSetName = regexp.MustCompile(`^test_data_set_(\d+)$`)
 
-// DataSets lists the data sets of the test case in dir of fsys, test_data_set_2 before
+// DataSets returns the names of the data sets of the test case in dir of fsys, in numeric order: test_data_set_2 precedes
 // test_data_set_10.
 func DataSets(fsys fs.FS, dir string) ([]string, error) {
 	if fsys == nil {
@@ -66,8 +66,8 @@ func DataSets(fsys fs.FS, dir string) ([]string, error) {
 // A value's file: its list, its number and, for a sequence in several files, the item's.
 var valueName = regexp.MustCompile(`^(input|output|gradient_input|gradient)_(\d{1,6})(?:_(\d{1,6}))?\.pb$`)
 
-// ReadDataSet reads the data set in dir of fsys. The lists give the declared types of the model's inputs and outputs;
-// values beyond their ends are taken for tensors. Other files are ignored.
+// ReadDataSet reads the data set in dir of fsys. inputs and outputs are the declared types of the model's inputs and
+// outputs; values beyond their ends are read as tensors. Other files are ignored.
 func ReadDataSet(fsys fs.FS, dir string, inputs, outputs []op.Type) (*DataSet, error) {
 	if fsys == nil {
 		return nil, errNoFS
@@ -145,8 +145,8 @@ func readValueFile(fsys fs.FS, name string, want op.Type) (NamedValue, error) {
 	return v, nil
 }
 
-// Write writes the values to dir, which it makes if there is none, and removes value files that
-// were there before. Gaps are left out. All files are written or none.
+// Write writes the values to dir, which is created if necessary, and removes value files that were there before. Values
+// that are nil are left out. Either all files are written or none.
 func (s *DataSet) Write(dir string) error {
 	change, err := disk.Begin(dir)
 	if err != nil {
@@ -188,9 +188,8 @@ func (s *DataSet) each(put func(name string, v NamedValue) error) error {
 	return nil
 }
 
-// MatchNames arranges values in the order of names: by name where all of the names are there,
-// each once, and as they are otherwise, because many writers leave names out. It fails if the
-// numbers differ.
+// MatchNames returns values in the order of names: by name if each of the names occurs once, and in the given order
+// otherwise, since many programs do not write names. It is an error if their numbers differ.
 func MatchNames(names []string, values []NamedValue) ([]NamedValue, error) {
 	if len(names) != len(values) {
 		return nil, fmt.Errorf("%d values for %d names", len(values), len(names))

@@ -10,23 +10,23 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Training is an entry of a model's training_info: how a file states that it is trained. One iteration of training runs the
-// algorithms of all entries in order and assigns what Update names after each.
+// Training is an entry of a model's training_info, by which a file says how it is trained. One iteration of training runs
+// the algorithms of all entries in order and, after each, assigns the initializers in Update.
 type Training struct {
-	// Initialization has no inputs; its outputs are first values. nil: there is none.
+	// Initialization has no inputs; its outputs are initial values. nil: there is none.
 	Initialization *nn.Graph
-	// Algorithm is a step: the model's graph and the algorithm's as one. Its inputs are those of the model, then those of
-	// the algorithm, targets for example; its parameters are the initializers of both.
+	// Algorithm is one step: a graph that contains the model's graph and the algorithm's. Its inputs are those of the model,
+	// followed by those of the algorithm, such as targets; its parameters are the initializers of both.
 	Algorithm *nn.Graph
 	First     []Binding // to outputs of Initialization
 	Update    []Binding // to outputs of Algorithm
 }
 
-// Binding says which output an initializer takes its value from.
+// Binding says which output an initializer gets its value from.
 type Binding struct{ Initializer, Output string }
 
-// TrainingInfo reads the entries of the training_info that the graph was loaded with or was given, as edits since have left
-// them: names are those of the graph now. Weights are copies. A graph without training_info has none.
+// TrainingInfo returns the training_info that the graph was loaded with or given, adapted to later edits: it uses the
+// names that the graph has now. Weights are copied. The list is empty if there is no training_info.
 func TrainingInfo(g *nn.Graph) ([]Training, error) {
 	var list []Training
 	keys := map[string]bool{}
@@ -119,9 +119,9 @@ func bindingsOf(what string, list []*onnxpb.StringStringEntryProto, to, from *nn
 	return out, nil
 }
 
-// SetTrainingInfo gives the graph training_info, in place of what it had; no entries: none. What an Algorithm has under names
-// that values of g have too is taken for the model's, the rest is the algorithm's own. Edits of g from now on are followed:
-// saving writes the names that values have then.
+// SetTrainingInfo replaces the training_info of the graph; an empty list removes it. Values in an Algorithm that have the
+// same name as a value of g are taken to be that value; the others belong to the algorithm. Later edits of g are
+// followed: the model is saved with the names that values have then.
 func SetTrainingInfo(g *nn.Graph, list []Training) error {
 	var protos []*onnxpb.TrainingInfoProto
 	for i, t := range list {

@@ -10,19 +10,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// NamedValue is a value and the name that its file gives it.
+// NamedValue is a value with its name in a file.
 type NamedValue struct {
 	Name  string      // as in the file
-	Value dtype.Value // a *tensor.Dense, or a container of package dtype
+	Value dtype.Value // a *tensor.Dense, or another value of package dtype
 }
 
-// ReadTensor reads a serialized TensorProto: a *tensor.Dense, or a *dtype.Strings. The error is a
-// *StrippedError if its data were stripped.
+// ReadTensor reads a serialized TensorProto: a *tensor.Dense or a *dtype.Strings. The error is a *StrippedError if its
+// data were stripped.
 func ReadTensor(r io.Reader) (NamedValue, error) { return ReadValue(r, op.Type{}) }
 
-// ReadValue reads a serialized value. The file does not state what kind of value it holds: that is the declared
-// type t of the graph's input or output, of which only the kind and the element type matter; the zero Type is a
-// tensor. A sparse tensor becomes a dense one. An empty sequence or optional has the element type that t gives.
+// ReadValue reads a serialized value. The file does not say which kind of value it holds, so t is the declared type of
+// the graph's input or output, of which only the kind and the element type are used; the zero Type means a tensor. A
+// sparse tensor is converted to a dense one. An empty sequence or optional gets the element type of t.
 func ReadValue(r io.Reader, t op.Type) (NamedValue, error) {
 	var p proto.Message
 	switch t.Kind {
@@ -65,7 +65,7 @@ func WriteTensor(w io.Writer, n NamedValue) error {
 	return writeMessage(w, p)
 }
 
-// WriteValue writes a value of any kind; the reader must know the kind.
+// WriteValue writes a value of any kind. The file does not say which kind it is: the reader has to know.
 func WriteValue(w io.Writer, n NamedValue) error {
 	p, err := encodeValue(n.Name, n.Value)
 	if err != nil {

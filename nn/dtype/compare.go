@@ -9,15 +9,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Tolerance bounds how far a value may be off: |got − want| ≤ Atol + Rtol·|want|.
+// Tolerance is the largest difference allowed between two numbers: |got − want| ≤ Atol + Rtol·|want|.
 type Tolerance struct{ Rtol, Atol float64 }
 
-// DefaultTolerance is that of ONNX's own test runner.
+// DefaultTolerance is the tolerance of ONNX's own test runner.
 var DefaultTolerance = Tolerance{Rtol: 1e-3, Atol: 1e-7}
 
-// Compare checks that got is of the type and shape of want and close to it: every number within
-// the tolerance, NaN equal to NaN, strings equal; sequences item by item. MaxAbs is the largest
-// difference of two finite numbers, also when there is an error.
+// Compare returns an error unless got has the type and shape of want and is close to it: every number within the
+// tolerance, NaN equal to NaN, strings equal, sequences item by item. maxAbs is the largest difference of two finite
+// numbers; it is also set if there is an error.
 func (t Tolerance) Compare(got, want Value) (maxAbs float64, err error) {
 	switch w := want.(type) {
 	case *tensor.Dense:
@@ -80,7 +80,7 @@ func (t Tolerance) Compare(got, want Value) (maxAbs float64, err error) {
 	return 0, fmt.Errorf("cannot compare with a %T", want)
 }
 
-// Describe names type and shape of a value.
+// Describe returns the type and shape of a value as text.
 func Describe(v Value) string {
 	switch v := v.(type) {
 	case nil:
@@ -95,7 +95,7 @@ func Describe(v Value) string {
 	return fmt.Sprintf("%v%v", DTypeOf(v), []int(v.Shape()))
 }
 
-// SameType is an error if the element types or shapes of two values differ.
+// SameType returns an error if the element types or shapes of two values differ.
 func SameType(got, want Value) error {
 	if got == nil || want == nil {
 		if got == nil && want == nil {

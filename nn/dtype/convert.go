@@ -7,16 +7,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Cast is how elements change their type; its zero value is what ONNX's Cast does by default.
+// Cast converts elements to another type. The zero value does what ONNX's Cast does by default.
 type Cast struct {
-	NoSaturate bool     // float8: too large becomes infinity or NaN instead of the largest value
-	Round      Rounding // Float8E8M0 only
+	NoSaturate bool     // for 8-bit floats: too large numbers become infinity or NaN instead of the largest value
+	Round      Rounding // for Float8E8M0
 }
 
 // Convert is Cast{}.Convert.
 func Convert(dst, src *tensor.Dense) error { return Cast{}.Convert(dst, src) }
 
-// ConvertTo is src with elements of another type: a new tensor, or src itself if it has that type.
+// ConvertTo returns src converted to another element type: a new tensor, or src itself if it has that type.
 func ConvertTo(dt DType, src *tensor.Dense) (*tensor.Dense, error) {
 	if src == nil {
 		return nil, errNil
@@ -34,11 +34,11 @@ func ConvertTo(dt DType, src *tensor.Dense) (*tensor.Dense, error) {
 // chunk is how many elements pass through float64 or int64 at a time: small enough for the stack.
 const chunk = 256
 
-// Convert sets the elements of dst to those of src in dst's type, by the rules of ONNX's Cast:
-// a float loses its fraction on the way to an integer, an integer its high bits on the way to a
-// narrower one, floats round to nearest even, anything but zero is true. A float outside the
-// range of int64 or uint64 becomes the end of that range, NaN becomes 0 (ONNX leaves both open).
-// The numbers of elements must be equal; complex numbers convert to complex numbers only.
+// Convert sets the elements of dst to those of src, converted by the rules of ONNX's Cast: floating-point numbers are
+// truncated to integers, integers lose their high bits in narrower types, floating-point numbers are rounded to nearest
+// even, and all numbers except 0 are true. A floating-point number outside the range of int64 or uint64 becomes the
+// nearest end of that range and NaN becomes 0; ONNX leaves both undefined. The numbers of elements must be equal. Complex
+// numbers can only be converted to complex numbers.
 func (c Cast) Convert(dst, src *tensor.Dense) error {
 	if dst == nil || src == nil {
 		return errNil
@@ -73,7 +73,7 @@ func (c Cast) Convert(dst, src *tensor.Dense) error {
 	return nil
 }
 
-// Float64s is a copy of the elements of d, which holds numbers or bools, as float64.
+// Float64s returns a copy of the elements of d, which must hold numbers or booleans.
 func Float64s(d *tensor.Dense) ([]float64, error) {
 	if d == nil {
 		return nil, errNil
@@ -82,7 +82,7 @@ func Float64s(d *tensor.Dense) ([]float64, error) {
 	return Slice[float64](dst), Convert(dst, d)
 }
 
-// Int64s is a copy of the elements of d, which holds numbers or bools, as int64: a shape, axes.
+// Int64s returns a copy of the elements of d, which must hold numbers or booleans.
 func Int64s(d *tensor.Dense) ([]int64, error) {
 	if d == nil {
 		return nil, errNil
@@ -275,8 +275,8 @@ func (c Cast) storeFloats(dst *tensor.Dense, to DType, at int, b []float64) {
 	}
 }
 
-// Truncate drops the fraction, as Convert does: what is out of range becomes the end of the range, and NaN 0. Go leaves open what a conversion out of range gives, so it is
-// spelled out.
+// Truncate removes the fraction, as Convert does. A number out of range becomes the nearest int64, and NaN 0; Go leaves
+// the result of such conversions undefined.
 func Truncate(v float64) int64 {
 	switch {
 	case v != v:

@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Count is the number of elements of a tensor of that shape, 1 for rank 0. It fails for a
-// negative dimension and if the number does not fit an int.
+// Count returns the number of elements of a shape, 1 for rank 0. It is an error if a dimension is negative or the number
+// does not fit an int.
 func Count(shape []int) (int, error) {
 	n, over, empty := uint64(1), false, false
 	for _, d := range shape {
@@ -34,8 +34,8 @@ func Count(shape []int) (int, error) {
 	return int(n), nil
 }
 
-// New makes a tensor of zeros; no shape means rank 0. It panics for Undefined, String and a shape
-// that Count refuses: check those that come from outside first.
+// New returns a tensor of zeros; without a shape it has rank 0. It panics for Undefined, for String, and for a shape that
+// Count refuses: check shapes that come from outside first.
 func New(dt DType, shape ...int) *tensor.Dense {
 	n, err := Count(shape)
 	if err != nil {
@@ -68,9 +68,8 @@ func dense(backing any, shape []int) *tensor.Dense {
 	return tensor.New(tensor.WithBacking(backing), tensor.WithShape(shape...))
 }
 
-// FromSlice makes a tensor that shares data; no shape means rank 0, which takes one element.
-// It fails if T is not the Go type of an element type, if T is string (see Strings), and if the
-// number of elements does not fit the shape.
+// FromSlice returns a tensor that shares data; without a shape it has rank 0 and one element. It is an error if T is not
+// the Go type of an element type, if T is string (see Strings), or if the number of elements does not fit the shape.
 func FromSlice[T any](data []T, shape ...int) (*tensor.Dense, error) {
 	dt := TypeOf[T]()
 	if dt == Undefined || dt == String {
@@ -89,7 +88,7 @@ func FromSlice[T any](data []T, shape ...int) (*tensor.Dense, error) {
 	return dense(data, shape), nil
 }
 
-// Scalar makes a tensor of rank 0. It panics if T is not the Go type of an element type.
+// Scalar returns a tensor of rank 0. It panics if T is not the Go type of an element type.
 func Scalar[T any](v T) *tensor.Dense {
 	d, err := FromSlice([]T{v})
 	if err != nil {
@@ -100,8 +99,8 @@ func Scalar[T any](v T) *tensor.Dense {
 
 var errNil = errors.New("dtype: the tensor is nil")
 
-// Slice is the elements of d, row by row, without a copy or an allocation. It panics if d is nil, T is not
-// the type of d's elements or d is not contiguous, which are mistakes of the program.
+// Slice returns the elements of d in row-major order, without copying or allocating. It panics if d is nil or not
+// contiguous, or T is not the type of its elements; nn.Slice returns an error instead.
 func Slice[T any](d *tensor.Dense) []T {
 	if d == nil {
 		panic(errNil)
@@ -113,8 +112,8 @@ func Slice[T any](d *tensor.Dense) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(d.Raw))), rawLen(d)/int(unsafe.Sizeof(zero)))
 }
 
-// Bytes is the memory of d, without a copy: Size bytes for each element in the machine's order.
-// It panics if d is nil or not contiguous.
+// Bytes returns the memory of d without copying: Size bytes for each element, in the machine's byte order. It panics if d
+// is nil or not contiguous.
 func Bytes(d *tensor.Dense) []byte { return d.Raw[:rawLen(d)] }
 
 // rawLen checks that d is contiguous and row-major and returns its length in bytes.
@@ -130,7 +129,7 @@ func rawLen(d *tensor.Dense) int {
 	return n
 }
 
-// DTypeOf is the element type of v, that of its items for a Sequence, an Optional or a Map.
+// DTypeOf returns the element type of v; of a Sequence, an Optional or a Map, that of its items.
 func DTypeOf(v Value) DType {
 	switch v := v.(type) {
 	case nil:
@@ -145,8 +144,7 @@ func DTypeOf(v Value) DType {
 	return Of(v.Dtype())
 }
 
-// View is a tensor of another shape over the memory of d. It fails if the numbers of elements
-// differ.
+// View returns a tensor of another shape that shares the memory of d. It is an error if the numbers of elements differ.
 func View(d *tensor.Dense, shape ...int) (*tensor.Dense, error) {
 	if d == nil {
 		return nil, errNil
@@ -162,8 +160,8 @@ func View(d *tensor.Dense, shape ...int) (*tensor.Dense, error) {
 	return dense(reflect.SliceAt(d.Dtype().Type, p, n).Interface(), shape), nil
 }
 
-// Rows is a tensor of the elements of d from index from of the first axis up to, but without, to, over the memory of d. It fails if there
-// are no such rows, or d is not contiguous.
+// Rows returns the elements from (inclusive) to to (exclusive) along the first axis, sharing the memory of d. It is an
+// error if they do not exist or d is not contiguous.
 func Rows(d *tensor.Dense, from, to int) (*tensor.Dense, error) {
 	if d == nil {
 		return nil, errNil
@@ -182,8 +180,8 @@ func Rows(d *tensor.Dense, from, to int) (*tensor.Dense, error) {
 	return dense(reflect.SliceAt(d.Dtype().Type, unsafe.Pointer(unsafe.SliceData(b)), n).Interface(), shape), nil
 }
 
-// Pick is a tensor of the elements of d at the given indices of an axis, in that order; −1 stands for
-// zeros. It panics for an axis or an index that d does not have, and for nil.
+// Pick returns a copy of d with the given indices of an axis, in that order; −1 stands for zeros. It panics if d is nil
+// or does not have the axis or an index.
 func Pick(d *tensor.Dense, axis int, keep []int) *tensor.Dense {
 	if d == nil {
 		panic(errNil)
@@ -212,7 +210,7 @@ func Pick(d *tensor.Dense, axis int, keep []int) *tensor.Dense {
 	return out
 }
 
-// Clone copies d, elements included.
+// Clone returns a copy of d and its elements.
 func Clone(d *tensor.Dense) *tensor.Dense {
 	n := rawLen(d) / int(d.Dtype().Size())
 	s := reflect.MakeSlice(reflect.SliceOf(d.Dtype().Type), n, n)

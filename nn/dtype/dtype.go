@@ -97,7 +97,7 @@ func (d DType) row() row {
 	return table[d]
 }
 
-// All lists every element type except Undefined, in ONNX's order.
+// All returns every element type except Undefined, in ONNX's order.
 func All() []DType {
 	all := make([]DType, 0, len(table)-1)
 	for d := range table[1:] {
@@ -106,10 +106,10 @@ func All() []DType {
 	return all
 }
 
-// Valid reports whether d is an element type that this package knows; Undefined is not one.
+// Valid reports whether d is a known element type other than Undefined.
 func (d DType) Valid() bool { return d > 0 && int(d) < len(table) }
 
-// String is the name of the type: "float32", "int64", "bfloat16", "float8e4m3fn", "int4".
+// String returns the name of the type: "float32", "int64", "bfloat16", "float8e4m3fn", "int4".
 func (d DType) String() string {
 	if name := d.row().name; name != "" {
 		return name
@@ -117,8 +117,7 @@ func (d DType) String() string {
 	return fmt.Sprintf("dtype(%d)", int32(d))
 }
 
-// ONNX is the name that ONNX's type strings use, "float" and "double" where String says
-// "float32" and "float64".
+// ONNX returns the name in ONNX's type strings, such as "float" and "double" for String's "float32" and "float64".
 func (d DType) ONNX() string {
 	switch d {
 	case Float32:
@@ -129,8 +128,7 @@ func (d DType) ONNX() string {
 	return d.String()
 }
 
-// Parse is the inverse of String. It also reads ONNX's names, as in "double", "DOUBLE" and
-// "tensor(double)".
+// Parse is the inverse of DType.String. It also accepts ONNX's names, such as "double", "DOUBLE" and "tensor(double)".
 func Parse(s string) (DType, error) {
 	name := strings.ToLower(strings.TrimSpace(s))
 	if inner, ok := strings.CutPrefix(name, "tensor("); ok {
@@ -150,8 +148,7 @@ func Parse(s string) (DType, error) {
 	return Undefined, fmt.Errorf("unknown element type %q", s)
 }
 
-// Size is the number of bytes one element takes in memory, where every element is a Go value of
-// its own; 0 for Undefined.
+// Size returns the number of bytes of an element in memory, where every element is a Go value; 0 for Undefined.
 func (d DType) Size() int {
 	if t := d.row().typ; t != nil {
 		return int(t.Size())
@@ -159,19 +156,19 @@ func (d DType) Size() int {
 	return 0
 }
 
-// Bits is the number of bits one element takes in a file, 4 for Int4; 0 for String and Undefined.
+// Bits returns the number of bits of an element in a file, 4 for Int4; 0 for String and Undefined.
 func (d DType) Bits() int { return d.row().bits }
 
 // IsFloat reports whether d is a real floating-point type, of any width.
 func (d DType) IsFloat() bool { return d.row().class == float }
 
-// IsInteger reports whether d is an integer type; Bool is none.
+// IsInteger reports whether d is an integer type, which Bool is not.
 func (d DType) IsInteger() bool { return d.IsSigned() || d.IsUnsigned() }
 
 // IsSigned reports whether d is a signed integer type.
 func (d DType) IsSigned() bool { return d.row().class == signed }
 
-// IsUnsigned reports whether d is an unsigned integer type; Bool is none.
+// IsUnsigned reports whether d is an unsigned integer type, which Bool is not.
 func (d DType) IsUnsigned() bool { return d.row().class == unsigned }
 
 // IsComplex reports whether d is Complex64 or Complex128.
@@ -180,11 +177,11 @@ func (d DType) IsComplex() bool { return d.row().class == complexes }
 // IsNumeric reports whether d is an integer or a real floating-point type.
 func (d DType) IsNumeric() bool { return d.IsFloat() || d.IsInteger() }
 
-// Tensor is the Go type that stores one element: tensor.Float32 for Float32, the type F16 for
-// Float16. It is the zero tensor.Dtype for Undefined.
+// Tensor returns the Go type of an element: tensor.Float32 for Float32, the type F16 for Float16; the zero tensor.Dtype
+// for Undefined.
 func (d DType) Tensor() tensor.Dtype { return tensor.Dtype{Type: d.row().typ} }
 
-// Of is the inverse of DType.Tensor. Go types that ONNX lacks, int among them, give Undefined.
+// Of is the inverse of DType.Tensor. It returns Undefined for Go types that ONNX lacks, such as int.
 func Of(t tensor.Dtype) DType {
 	switch t {
 	case tensor.Float32:
@@ -205,5 +202,5 @@ func Of(t tensor.Dtype) DType {
 	return Undefined
 }
 
-// TypeOf is the DType whose elements Go stores as T, Undefined if there is none.
+// TypeOf returns the element type whose elements have the Go type T, Undefined if there is none.
 func TypeOf[T any]() DType { return Of(tensor.Dtype{Type: reflect.TypeFor[T]()}) }

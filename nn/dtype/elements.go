@@ -4,7 +4,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Elems is the elements of t, nil where t is absent.
+// Elems returns the elements of t without copying, nil if t is nil. It panics where Slice does.
 func Elems[T any](t *tensor.Dense) []T {
 	if t == nil {
 		return nil
@@ -12,7 +12,7 @@ func Elems[T any](t *tensor.Dense) []T {
 	return Slice[T](t)
 }
 
-// ElemsAt is Elems for item i of a list, nil beyond its end.
+// ElemsAt returns Elems of element i of a list, nil beyond its end.
 func ElemsAt[T any](list []*tensor.Dense, i int) []T {
 	if i >= len(list) {
 		return nil
@@ -20,7 +20,7 @@ func ElemsAt[T any](list []*tensor.Dense, i int) []T {
 	return Elems[T](list[i])
 }
 
-// Product is the number of elements of a shape, 1 for rank 0.
+// Product returns the product of the dimensions of a shape, 1 for rank 0. Count also checks for overflow.
 func Product(shape []int) int {
 	n := 1
 	for _, d := range shape {

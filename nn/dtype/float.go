@@ -2,7 +2,7 @@ package dtype
 
 import "math"
 
-// One element of the floating-point types that Go lacks, as its bits.
+// The floating-point types that Go lacks. A value holds the bits of one element.
 type (
 	F16        uint16 // Float16: IEEE 754 binary16
 	BF16       uint16 // BFloat16: the upper half of a float32
@@ -110,10 +110,10 @@ func F8E5M2FNUZFrom(f float32, saturate bool) F8E5M2FNUZ {
 // becomes -0, as in ONNX's backend tests.
 func F4E2M1From(f float32) F4E2M1 { return F4E2M1(e2m1.encode(float64(f), true)) }
 
-// Rounding is how a cast to Float8E8M0 rounds, ONNX Cast's round_mode.
+// Rounding is how a Cast rounds to Float8E8M0: round_mode of ONNX's Cast.
 type Rounding uint8
 
-// The roundings of Float8E8M0. Up is ONNX's default.
+// The rounding modes. Up is ONNX's default.
 const (
 	Up      Rounding = iota // to the next power of two that is not smaller
 	Down                    // to the next power of two that is not larger

@@ -1,7 +1,6 @@
 package dtype
 
-// One element of the integer types narrower than a byte. Memory holds one per byte, I4 and I2
-// sign-extended; only files pack them.
+// The integer types narrower than a byte. In memory each element is one byte, sign-extended for I4 and I2; only files pack them.
 type (
 	I4 int8  // Int4: -8 … 7
 	U4 uint8 // Uint4: 0 … 15

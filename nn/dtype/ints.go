@@ -6,7 +6,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Ints are the elements of an integer (or bool) tensor.
+// Ints returns a copy of the elements of a tensor of integers or booleans.
 func Ints(d *tensor.Dense) ([]int, error) {
 	if d == nil {
 		return nil, errNil
@@ -25,7 +25,7 @@ func Ints(d *tensor.Dense) ([]int, error) {
 	return n, nil
 }
 
-// FromInts is a tensor of numeric type t with the given elements; no dims make it rank 0.
+// FromInts returns a tensor of numeric type t with the given elements; without dims it has rank 0.
 func FromInts(t DType, v []int, dims ...int) (*tensor.Dense, error) {
 	w := make([]int64, len(v))
 	for i, x := range v {
@@ -38,7 +38,7 @@ func FromInts(t DType, v []int, dims ...int) (*tensor.Dense, error) {
 	return ConvertTo(t, d)
 }
 
-// FromFloats is a tensor of numeric type t with the given elements; no dims make it rank 0.
+// FromFloats returns a tensor of numeric type t with the given elements; without dims it has rank 0.
 func FromFloats(t DType, v []float64, dims ...int) (*tensor.Dense, error) {
 	d, err := FromSlice(append([]float64(nil), v...), dims...)
 	if err != nil || t == Float64 {

@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Join puts tensors of the same element type, and of the same shape beyond the first axis, together along that axis. They
-// must be contiguous in row-major order.
+// Join concatenates tensors along their first axis. They must have the same element type and the same shape beyond the
+// first axis, and be contiguous.
 func Join(list ...*tensor.Dense) (*tensor.Dense, error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("no tensor to join")

@@ -12,14 +12,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Map is ONNX's map from integers or strings to numbers or strings. It is made by NewMap.
+// Map is ONNX's map from integers or strings to numbers or strings. Use NewMap to make one.
 type Map struct {
-	Keys   Value // rank 1, ascending: int64, or *Strings
-	Values Value // rank 1, as many: a *tensor.Dense or *Strings
+	Keys   Value // of rank 1, ascending: int64 or *Strings
+	Values Value // of rank 1 and the same length: *tensor.Dense or *Strings
 }
 
-// NewMap makes a map of keys, which need not be sorted, and their values, both of rank 1. It fails
-// if their numbers differ, if keys are neither strings nor integers, or if one is there twice.
+// NewMap returns a map with the given keys, which need not be sorted, and their values, both of rank 1. It is an error if
+// their numbers differ, if the keys are neither strings nor integers, or if a key occurs twice.
 func NewMap(keys, values Value) (*Map, error) {
 	if keys == nil || values == nil {
 		return nil, errors.New("a map takes keys and values, got nil")

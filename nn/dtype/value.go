@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Value is what an operator takes and gives: a *tensor.Dense, *Strings, *Sequence, *Optional or *Map.
-// It has the methods of gorgonia.Value, so that each of them is one and flows through a graph.
+// Value is an input or output of an operator: a *tensor.Dense, *Strings, *Sequence, *Optional or *Map. It has the methods
+// of gorgonia.Value, so all of them can be values of Gorgonia nodes.
 type Value interface {
 	Shape() tensor.Shape // lengths of the axes
 	Size() int           // number of elements
@@ -23,15 +23,15 @@ type Value interface {
 
 var _ = []Value{(*tensor.Dense)(nil), (*Strings)(nil), (*Sequence)(nil), (*Optional)(nil), (*Map)(nil)}
 
-// Strings is a tensor of strings, row by row. A *tensor.Dense cannot hold them: it hides the
-// pointers from the garbage collector.
+// Strings is a tensor of strings, in row-major order. A *tensor.Dense cannot hold strings, since it hides their pointers
+// from the garbage collector.
 type Strings struct {
 	Dims  tensor.Shape // its shape
-	Elems []string     // as many as Dims has elements
+	Elems []string     // as many as Dims says
 }
 
-// NewStrings makes a tensor that shares elems; no shape means rank 0, which takes one element.
-// It fails if the number of elements does not fit the shape.
+// NewStrings returns a tensor that shares elems; without a shape it has rank 0 and one element. It is an error if the
+// number of elements does not fit the shape.
 func NewStrings(elems []string, shape ...int) (*Strings, error) {
 	n, err := Count(shape)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Strings) Format(f fmt.State, verb rune) {
 
 // Sequence is ONNX's sequence: a list of values of one type whose shapes may differ.
 type Sequence struct {
-	Elem  DType   // element type of the tensors inside; known also when there are none
+	Elem  DType   // element type of the tensors; also set if there are none
 	Items []Value // its values, in order
 }
 
@@ -109,11 +109,11 @@ func (s *Sequence) Format(f fmt.State, verb rune) {
 	}
 }
 
-// Optional is ONNX's optional: a value or none.
+// Optional is ONNX's optional: a value, or none.
 type Optional struct {
-	Elem DType // element type of the tensor, or of the sequence's tensors; known also when empty
-	Seq  bool  // holds a sequence rather than a tensor
-	Item Value // nil: none
+	Elem DType // element type of the tensor, or of the tensors of the sequence; also set if there is no value
+	Seq  bool  // it is an optional sequence rather than a tensor
+	Item Value // nil: no value
 }
 
 // Shape is that of a scalar: an optional is one value.

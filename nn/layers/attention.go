@@ -8,21 +8,23 @@ import (
 	"github.com/graft-ml/graft/nn/initial"
 )
 
-// Attention is multi-head attention over [batch, seq, size] (Vaswani and others, 2017): with one input, self-attention;
-// with two, the queries come from the first, and keys and values from the second, which has the same size. The output has
-// the shape of the first input.
+// Attention is multi-head attention over [batch, seq, size] (Vaswani and others, 2017): queries, keys and values are
+// linear projections of the inputs, each head computes softmax(Scale·Q·Kᵀ + mask)·V, and a last projection combines the
+// heads. More batch axes may precede the sequence. The output has the shape of in[0].
 type Attention struct {
-	Heads    int     // number of heads; it must divide size
-	KVHeads  int     // heads of keys and values, each for as many heads of queries; 0: Heads
+	Heads    int     // number of heads
+	KVHeads  int     // number of heads of keys and values, each shared by Heads/KVHeads heads of queries; 0: Heads
 	HeadSize int     // channels of a head; 0: the size of in[0] divided by Heads
-	Scale    float64 // of the scores; 0: 1/√HeadSize
-	Causal   bool    // a position attends to those up to its own
+	Scale    float64 // factor of the scores; 0: 1/√HeadSize
+	Causal   bool    // a position attends only to itself and earlier ones
 	NoBias   bool    // the projections have no bias
 	Name     string  // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer with in[0] and, optionally, in[1] as inputs. in[2], if given, is added to the scores [N, heads,
-// queries, keys]: a mask that is 0 where attention is allowed and a large negative number elsewhere.
+// Build adds the layer. Queries are computed from in[0], keys and values from in[1] or, with a single input, from in[0];
+// in[3], if given, is used for the values instead. Sizes of the inputs may differ. in[2], if given and not nil, is added
+// to the scores [batch, heads, queries, keys]: a mask that is 0 where attention is allowed and a large negative number
+// elsewhere.
 func (m Attention) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if len(in) < 1 || len(in) > 4 {
 		e.Failf("takes one to four inputs, got %d", len(in))
