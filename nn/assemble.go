@@ -227,7 +227,7 @@ func (a *Assembler) find(name string) (*Value, error) {
 func (a *Assembler) Output(name string, t op.Type, origin any) {
 	v, _ := a.find(name)
 	if v == nil {
-		a.fail(&Error{Stage: "load", Err: fmt.Errorf("output %q is computed by nothing", name)})
+		a.fail(&Error{Stage: "load", Err: fmt.Errorf("output %q is not computed by any node", name)})
 		return
 	}
 	if v.producer != nil {

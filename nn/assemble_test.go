@@ -32,8 +32,8 @@ func TestAssembleRefuses(t *testing.T) {
 		{"", func(a *nn.Assembler) { // nothing is known of it
 			a.Node(nn.NodeSpec{Domain: "my", Type: "Odd", In: []string{"", "x"}, Out: []string{"", "y"}, Attrs: map[string]any{"b": 1, "a": "text"}})
 		}, "y"},
-		{`load: output "z" is computed by nothing`, func(a *nn.Assembler) { a.Node(relu("x", "y")) }, "z"},
-		{`load: output "" is computed by nothing`, func(a *nn.Assembler) { a.Node(relu("x", "y")) }, ""},
+		{`load: output "z" is not computed by any node`, func(a *nn.Assembler) { a.Node(relu("x", "y")) }, "z"},
+		{`load: output "" is not computed by any node`, func(a *nn.Assembler) { a.Node(relu("x", "y")) }, ""},
 		{`reads "z", which nothing computes`, func(a *nn.Assembler) { a.Node(relu("z", "y")) }, "y"},
 		{`two values are named "x"`, func(a *nn.Assembler) { a.Input("x", f32, nil) }, "x"},
 		{`two values are named "x"`, func(a *nn.Assembler) { a.Param("x", nntest.Ramp(2), nil) }, "x"},

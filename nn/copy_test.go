@@ -180,7 +180,7 @@ func TestExtractRefusals(t *testing.T) {
 	}{
 		{nil, []string{"nothing"}, `extract: no value is named "nothing"`},
 		{[]string{"act"}, nil, "extract: no output is named"},
-		{[]string{"body"}, []string{"sum"}, `extract: [sum] also depend on input "x": name it, or a value behind it`},
+		{[]string{"body"}, []string{"sum"}, `extract: [sum] also depend on input "x": name it, or a value computed from it`},
 		{[]string{"act", "x"}, []string{"pool"}, `extract: [pool] do not depend on "x"`},
 		{[]string{"act", "act"}, []string{"pool"}, `extract: "act" is named twice`},
 	}

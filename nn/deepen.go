@@ -50,7 +50,7 @@ func (e *Edit) Deepen(at *Value, d Deepening) *Value {
 	case f.keeps(within(at)):
 		body = d.chain(d.Layer, act)
 	case !d.Near:
-		e.Failf("%s behind %s would change what the model computes: Near allows a second layer that takes it back", layerName(act), at.label())
+		e.Failf("%s after %s would change what the model computes: Near allows a second layer that undoes it", layerName(act), at.label())
 		return nil
 	default:
 		l, err := d.pair(at, f, act)

@@ -144,7 +144,7 @@ func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int
 		return nil
 	}
 	if float64(n)*float64(8+t.Size()) > float64(engine.MemoryLeft()) {
-		e.Failf("parameter %q of shape %v takes more than the memory holds", name, dims)
+		e.Failf("parameter %q of shape %v takes more than fits in memory", name, dims)
 		return nil
 	}
 	name = e.unique(name)

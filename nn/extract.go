@@ -69,7 +69,7 @@ func cutCheck(nodes []*Node, ins, outs []*Value, stop func(*Value) bool) error {
 	}
 	for v := range read {
 		if v.param == nil && v.producer == nil && !stop(v) {
-			return &Error{Stage: "extract", Err: fmt.Errorf("%v also depend on input %q: name it, or a value behind it", names(outs), v.name)}
+			return &Error{Stage: "extract", Err: fmt.Errorf("%v also depend on input %q: name it, or a value computed from it", names(outs), v.name)}
 		}
 	}
 	for _, v := range ins {

@@ -122,7 +122,7 @@ func (e *Edit) site(out *Value) site {
 	for v := out; ; {
 		n := v.producer
 		if n == nil {
-			e.Failf("no layer with weights lies before output %q", out.name)
+			e.Failf("there is no layer with weights before output %q", out.name)
 			return s
 		}
 		layer, ok := n.WeightedSum()
@@ -144,7 +144,7 @@ func (e *Edit) site(out *Value) site {
 }
 
 func (e *Edit) between(n *Node, out *Value) {
-	e.refuse(n, fmt.Errorf("lies between output %q and its head: replace it by hand", out.name))
+	e.refuse(n, fmt.Errorf("is between output %q and its head: replace it by hand", out.name))
 }
 
 // data is the one input of n that is computed from the graph's inputs, apart from those that give shapes; nil when there

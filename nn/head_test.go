@@ -37,8 +37,8 @@ func TestHeadOfModels(t *testing.T) {
 		{"traffic-sign", "head: MatMul StatefulPartitionedCall/sequential_11/dense_23/MatMul, 3 classes instead of 43", "float32[unk__16,3]", ""},
 		{"torch-lstm", "head: Gemm /fc/Gemm, 3 classes instead of 10", "float32[4,3]", ""},
 		{"torch-bert-mini", "head: Gemm /fc/Gemm, 3 classes instead of 10", "float32[4,3]", ""},
-		{"super-resolution", "", "", `edit: DepthToSpace DepthToSpace_7: lies between output "output" and its head: replace it by hand`},
-		{"resnet-stem", "", "", `edit: Sum gpu_0/res2_0_branch2c_bn_2: lies between output "gpu_0/res2_0_branch2c_bn_2" and its head: replace it by hand`},
+		{"super-resolution", "", "", `edit: DepthToSpace DepthToSpace_7: is between output "output" and its head: replace it by hand`},
+		{"resnet-stem", "", "", `edit: Sum gpu_0/res2_0_branch2c_bn_2: is between output "gpu_0/res2_0_branch2c_bn_2" and its head: replace it by hand`},
 	}
 	for _, c := range cases {
 		t.Run(c.model, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestHeadOpaque(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = g.Edit(func(e *nn.Edit) { e.Head(nn.Head{Classes: 3}) })
-		if want := "edit: " + name + ` odd: lies between output "y" and its head: replace it by hand`; err == nil || err.Error() != want {
+		if want := "edit: " + name + ` odd: is between output "y" and its head: replace it by hand`; err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant  %s", err, want)
 		}
 	}

@@ -72,7 +72,7 @@ func TestPlanFileChangedByHand(t *testing.T) {
 		{"another place", func(f map[string]any) { axis(f, 0)["index"] = []int{0, 1} }, none},
 		{"no count", func(f map[string]any) { grow(f)["count"] = 0 }, none},
 		{"another count", func(f map[string]any) { grow(f)["count"] = 3 }, none},
-		{"a step more", func(f map[string]any) { f["steps"] = append(f["steps"].([]any), "add Relu 'r'") }, `"add Relu 'r'" is no change of sizes`},
+		{"a step more", func(f map[string]any) { f["steps"] = append(f["steps"].([]any), "add Relu 'r'") }, `"add Relu 'r'" does not change sizes`},
 		{"of several", func(f map[string]any) { f["steps"], f["joined"] = append(f["steps"].([]any), "add Relu 'r'"), true }, ""},
 		{"a cut", func(f map[string]any) { delete(f, "resizes"); f["cuts"], f["steps"] = cutsOf("a.weight", 0, 4, 1), nil }, ""},
 		{"a cut of no stated length", func(f map[string]any) { delete(f, "resizes"); f["cuts"], f["steps"] = cutsOf("a.weight", 0, 0, 1), nil }, ""},

@@ -43,7 +43,7 @@ func ReadPlan(g *Graph, r io.Reader) (*Plan, error) {
 	again := p.Steps()
 	for _, step := range f.Steps {
 		if !strings.Contains(step, ": axis ") && !slices.Contains(again, step) { // a cut may be told of another reader
-			return nil, &Error{Stage: "plan", Err: fmt.Errorf("%q is no change of sizes and cannot be repeated: keep such edits as a recipe", step)}
+			return nil, &Error{Stage: "plan", Err: fmt.Errorf("%q does not change sizes and cannot be repeated: keep such edits as a recipe", step)}
 		}
 	}
 	return p, nil
@@ -227,7 +227,7 @@ func (e *Edit) cutExactly(c *Channels, want map[axisID]map[int]bool) {
 				x := c.a.axes[id]
 				err := c.Fixed(x.value, x.axis)
 				if err == nil {
-					err = fmt.Errorf("it hangs together with indices that stay")
+					err = fmt.Errorf("it can only be removed together with indices that stay")
 				}
 				e.fail(&Error{Stage: "plan", Input: x.value.name, Err: fmt.Errorf("index %d of axis %d cannot be cut alone: %w", i, x.axis, err)})
 				return

@@ -51,7 +51,7 @@ func (x *nested) lower(k int, g *gorgonia.ExprGraph) (*sampled, error) {
 		return nil, err
 	}
 	if w.key != nil {
-		return nil, errors.New("its subgraph draws at random")
+		return nil, errors.New("its subgraph draws random numbers")
 	}
 	for _, v := range b.Graph.outputs {
 		n, err := w.nodeOf(v)

@@ -34,7 +34,7 @@ func (s *Site) reversed(b std.BodyGradient, calls []*op.Call, in []gorgonia.Node
 		return s.untraceable(given)
 	}
 	if b.Random {
-		return refuse("its subgraph draws at random")
+		return refuse("its subgraph draws random numbers")
 	}
 	for _, x := range b.Bodies {
 		if b.Train && len(x.States()) > 0 {

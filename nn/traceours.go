@@ -51,7 +51,7 @@ func (s *Site) ours() *Value {
 		}
 	}
 	if s.t.step && c.Random() {
-		return s.Refuse("draws at random")
+		return s.Refuse("draws random numbers")
 	}
 	if index >= c.Outputs {
 		return s.Refuse(fmt.Sprintf("output %d exists only in lowerings", index))

@@ -202,7 +202,7 @@ func (s *Site) translate() *Value {
 func (s *Site) leaf() *Value {
 	n := s.at[0]
 	if n.Value() == nil {
-		s.Failf("the node has no value and is no input of the function")
+		s.Failf("the node has no value and is not an input of the function")
 		return nil
 	}
 	if op.IsConst(n) {

@@ -83,7 +83,7 @@ func convolution(s *Site) (*Value, bool) {
 func maxPoolRule(s *Site) *Value {
 	n, w, so, e := s.Int("padNorth"), s.Int("padWest"), s.Int("padSouth"), s.Int("padEast")
 	if n != so || w != e {
-		return s.Refuse("with asymmetric padding, which Gorgonia itself gets wrong")
+		return s.Refuse("with asymmetric padding, which Gorgonia computes wrongly")
 	}
 	return s.Node(std.MaxPoolConfig{
 		Kernel: []int{s.Int("h"), s.Int("w")}, Pads: []int{n, w, so, e}, Strides: []int{s.Int("strideH"), s.Int("strideW")},
@@ -102,7 +102,7 @@ func softmaxRule(s *Site) *Value {
 	if s.Bool("isLog") {
 		// Gorgonia's Log makes the SoftMax that it is given a LogSoftMax, for all who read it.
 		if s.t.ambiguous(s.at[0]) {
-			s.Failf("it is read more than once, and Log(SoftMax(x)) changes the SoftMax that others read, so that nobody can tell what they mean: " +
+			s.Failf("it is read more than once, and Log(SoftMax(x)) changes the SoftMax that the others read, so the result would be ambiguous: " +
 				"write the one that is meant as std.Operators().Apply1(op.Plain(\"LogSoftmax\"), x), or \"Softmax\"")
 			return nil
 		}

@@ -101,7 +101,7 @@ func (e *Edit) widenGroups(c *Channels, batch []growing) {
 	}
 	for _, b := range batch {
 		if x := after.like(b.group); x == nil || len(x.Atoms) != len(b.group.Atoms)+b.how.Count {
-			e.fail(&Error{Stage: "resize", Err: fmt.Errorf("%s cannot grow: its indices would not hang together", e.g.name)})
+			e.fail(&Error{Stage: "resize", Err: fmt.Errorf("%s cannot grow: its indices would not belong together", e.g.name)})
 			return
 		}
 	}

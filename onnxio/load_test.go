@@ -76,7 +76,7 @@ func TestLoadErrors(t *testing.T) {
 		"twice":        {in + out + relu + `node { op_type: "Abs" name: "q" input: "x" output: "y" }`, `two values are named "y"`},
 		"nameless":     {`input { } ` + out + relu, "a value has no name"},
 		"no operator":  {in + out + `node { name: "n" input: "x" output: "y" }`, "load: n: a node has no operator"},
-		"output":       {in + "output " + float("z", "2") + relu, `output "z" is computed by nothing`},
+		"output":       {in + "output " + float("z", "2") + relu, `output "z" is not computed by any node`},
 		"huge":         {init(`name: "w" data_type: 1 dims: 4611686018427387904 dims: 4611686018427387904 raw_data: "1234"`), `tensor "w"`},
 		"negative":     {init(`name: "w" data_type: 1 dims: -3 raw_data: "1234"`), `tensor "w"`},
 		"short":        {init(`name: "w" data_type: 1 dims: 1000000000 raw_data: "1234"`), "take 4000000000 bytes, found 4"},

@@ -106,7 +106,7 @@ func bindingsOf(what string, list []*onnxpb.StringStringEntryProto, to, from *nn
 		b := Binding{kv.GetKey(), kv.GetValue()}
 		v, err := to.Value(b.Initializer)
 		if err != nil || v.Param() == nil {
-			return nil, fmt.Errorf("%s: %q is no initializer of the model or of the algorithm", what, b.Initializer)
+			return nil, fmt.Errorf("%s: %q is not an initializer of the model or of the algorithm", what, b.Initializer)
 		}
 		if from == nil || !slices.ContainsFunc(from.Outputs(), func(v *nn.Value) bool { return v.Name() == b.Output }) {
 			return nil, fmt.Errorf("%s: initializer %q is bound to %q, which is not an output", what, b.Initializer, b.Output)

@@ -203,8 +203,8 @@ func TestTrainingInfoAlone(t *testing.T) {
 // TestTrainingInfoRefused: entries that break the standard's rules are kept in the file and refused by what is wrong.
 func TestTrainingInfoRefused(t *testing.T) {
 	for _, c := range [][3]string{
-		{`update_binding { key: "w" value: "next" }`, `update_binding { key: "z" value: "next" }`, `update_binding: "z" is no initializer of the model or of the algorithm`},
-		{`update_binding { key: "w" value: "next" }`, `update_binding { key: "y" value: "next" }`, `update_binding: "y" is no initializer of the model or of the algorithm`},
+		{`update_binding { key: "w" value: "next" }`, `update_binding { key: "z" value: "next" }`, `update_binding: "z" is not an initializer of the model or of the algorithm`},
+		{`update_binding { key: "w" value: "next" }`, `update_binding { key: "y" value: "next" }`, `update_binding: "y" is not an initializer of the model or of the algorithm`},
 		{`update_binding { key: "w" value: "next" }`, `update_binding { key: "w" value: "move" }`, `update_binding: initializer "w" is bound to "move", which is not an output`},
 		{`update_binding { key: "w" value: "next" }`, `update_binding { key: "count" value: "next" }`, `update_binding: initializer "count" is bound twice`},
 		{`initialization_binding { key: "w" value: "two" }`, `initialization_binding { key: "w" value: "three" }`, `initialization_binding: initializer "w" is bound to "three", which is not an output`},

@@ -56,7 +56,7 @@ func TestOtherMistakes(t *testing.T) {
 		{"extract text.onnx -o x.onnx", "", "text.onnx: not an ONNX model"},
 		{"extract cnn.onnx --to nowhere -o x.onnx", "", `extract: no value is named "nowhere"`},
 		{"extract cnn.onnx --from nowhere -o x.onnx", "", `extract: no value is named "nowhere"`},
-		{"extract cnn.onnx --from y --to x -o x.onnx", "", `extract: [x] also depend on input "x": name it, or a value behind it`},
+		{"extract cnn.onnx --from y --to x -o x.onnx", "", `extract: [x] also depend on input "x": name it, or a value computed from it`},
 		{"extract cnn.onnx -o no/in/x.onnx", "", "x.onnx: cannot be written: no such file or folder: "},
 		{"extract cnn.onnx two.onnx -o x.onnx", "", "want one MODEL, got 2 arguments"},
 		{"extract cnn.onnx --too y -o x.onnx", "", "unknown flag: --too; did you mean --to?"},

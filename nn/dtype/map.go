@@ -50,7 +50,7 @@ func NewMap(keys, values Value) (*Map, error) {
 	slices.SortFunc(order, compare)
 	for i := 1; i < len(order); i++ {
 		if compare(order[i-1], order[i]) == 0 {
-			return nil, fmt.Errorf("a key of the map is there twice")
+			return nil, fmt.Errorf("a key of the map occurs twice")
 		}
 	}
 	k, err := pickFrom(keys, order)

@@ -394,16 +394,16 @@ func TestEmission(t *testing.T) {
 	wants(t, "no kernel", err, "Probe: has no kernel")
 	wants(t, "memory", call(func(o *Op) {
 		o.Infer = func(*Call) ([]Type, error) { return []Type{Shaped(dtype.Float32, 1<<30, 1<<30)}, nil }
-	}, f), "Probe n: would give float32[1073741824,1073741824], more than the memory holds")
+	}, f), "Probe n: would give float32[1073741824,1073741824], more than fits in memory")
 
 	wants(t, "count", call(func(o *Op) {
 		o.Infer = func(*Call) ([]Type, error) { return []Type{Shaped(dtype.Int8, 1<<62, 4)}, nil }
-	}, f), "more than the memory holds")
+	}, f), "more than fits in memory")
 
 	engine.LimitMemory(1000)
 	defer engine.LimitMemory(0)
 	wants(t, "all of it", call(nil, Shaped(dtype.Float32, 250)), "")
-	wants(t, "more than it", call(nil, Shaped(dtype.Float32, 251)), "Probe n: would give float32[251], more than the memory holds")
+	wants(t, "more than it", call(nil, Shaped(dtype.Float32, 251)), "Probe n: would give float32[251], more than fits in memory")
 
 	for view, want := range []int{0, 1} { // one that changes the shape alone passes on what follows it
 		n, err := emitted(probe(func(o *Op) { o.Schedule.View, o.Out = view == 1, "Y T" }), 1, nil, f)

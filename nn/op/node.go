@@ -113,7 +113,7 @@ func (c *Call) fits() error {
 			continue
 		}
 		if n, err := dtype.Count(t.Sizes()); err != nil || n > MaxElements || slices.Contains(t.Sizes(), math.MaxInt) || float64(n)*float64(t.DType.Size()) > float64(engine.MemoryLeft()) {
-			return c.Errorf("would give %v, more than the memory holds", t.Concrete())
+			return c.Errorf("would give %v, more than fits in memory", t.Concrete())
 		}
 	}
 	return nil

@@ -212,7 +212,7 @@ func evalFactor(f string, size map[string]int) (int, error) {
 	case "min":
 		return min(x, y), nil
 	}
-	return 0, fmt.Errorf("%s is no function of dimensions", name)
+	return 0, fmt.Errorf("%s is not a function of dimensions", name)
 }
 
 func (p poly) symbols(set map[string]bool) {

@@ -25,7 +25,7 @@ func (s Set) Spell(p *Part, calls []*Call, sizes SizesOf, to func(domain string)
 		f = c.Op.Decompose
 	}
 	if f == nil {
-		return nil, errors.New("has no spelling in operators of files")
+		return nil, errors.New("cannot be written in operators that files can hold")
 	}
 	n := &Spelling{Part: p, set: s, gone: true, Call: c, calls: calls, sizes: sizes}
 	if err := errors.Join(f(n), n.Err); err != nil {
