@@ -5,20 +5,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Op is a gorgonia.Op that the engine runs itself instead of through Op.Do. Nodes whose Ops
-// share one Core and have the same children are siblings: one call computes all of them.
+// Op is a gorgonia.Op that the engine runs itself instead of through Op.Do. Nodes whose Ops share a Core and have the
+// same children are siblings: one call computes all of them.
 type Op interface {
 	gorgonia.Op
 	Core() *Core
 	Output() int // which output of the Core this node is
 }
 
-// Core is the computation of one node, or of the sibling nodes of an operator with
-// several outputs. It holds no state: buffers belong to the Program that runs it.
+// Core is the computation of one node, or of the sibling nodes of an operator with several outputs. It has no state:
+// buffers belong to the Program that runs it.
 //
-// Exactly one of Kernel and Func is set. Kernel fills outputs that the caller has allocated;
-// Func returns values of its own and serves what has no flat storage (strings, sequences). It
-// may keep what it is given: the engine hands it copies of what is in its own memory.
+// Exactly one of Kernel and Func is set. Kernel fills outputs that the caller has allocated; Func returns new values, and
+// is for what has no flat storage (strings, sequences). It may keep its arguments: the engine passes copies of what is in
+// its own memory.
 type Core struct {
 	Name   string // for errors and traces: "Conv conv1"
 	Out    []Spec // one per output; the shapes are not changed once the Core is in use
@@ -62,10 +62,10 @@ type Core struct {
 	KeepsSides bool
 }
 
-// Pattern is one thing that a core computes, for those that may be fused with it.
+// Pattern describes what a core computes, so that it can be fused with others.
 type Pattern interface{ PatternName() string }
 
-// Meeting is two cores that may be fused: input Slot of Next is output 0 of Self.
+// Meeting is a pair of cores that may be fused: input Slot of Next is output 0 of Self.
 type Meeting struct {
 	Self, Next *Core
 	Slot       int
@@ -73,21 +73,21 @@ type Meeting struct {
 	Last       bool // all cores have been asked without it before
 }
 
-// Addition is the pattern of a sum of two tensors, both of the type and shape of the result, that is one of
-// Gorgonia's own operators.
+// Addition is the pattern of a sum, by one of Gorgonia's own operators, of two tensors of the same type and shape as the
+// result.
 type Addition struct{ DType tensor.Dtype }
 
 // PatternName is "addition".
 func (Addition) PatternName() string { return "addition" }
 
-// Reshaping is the pattern of a core whose output 0 has the elements of input 0 in another shape.
+// Reshaping is the pattern of a core whose output 0 is input 0 with another shape.
 type Reshaping struct{ DType tensor.Dtype }
 
 // PatternName is "reshaping".
 func (Reshaping) PatternName() string { return "reshaping" }
 
-// Rematerialization computes output 0 of a core once more, to the last bit: where it is read at the beginning and
-// at the end of a program, it need not stay in memory between, see Options.Lean.
+// Rematerialization computes output 0 of a core again, with identical results: if it is read both early and late in a
+// program, it need not be kept in memory in between, see Options.Lean.
 type Rematerialization struct {
 	Kernel Kernel // of the inputs of the core and, after them, the outputs in Needs
 	Needs  []int

@@ -11,12 +11,11 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// Exec is what a running kernel is offered: the worker pool, scratch memory and the context of
-// the run. The zero value and nil work too (no workers, scratch from the heap): that is how
-// Op.Do calls a kernel on Gorgonia's own machines.
+// Exec provides a running kernel with the worker pool, scratch memory and the context of the run. The zero value and nil
+// also work: no workers, scratch memory from the heap. Op.Do calls kernels so on Gorgonia's own machines.
 //
-// Scratch memory comes uninitialised, is 64-byte aligned and valid until the kernel returns. It
-// may be asked for from several goroutines of one kernel.
+// Scratch memory is not initialized, is aligned to 64 bytes, and is valid until the kernel returns. Several goroutines of
+// a kernel may allocate it at the same time.
 type Exec struct {
 	ctx     context.Context
 	pool    *kernel.Pool

@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Handover is a root whose value is handed over while the program runs: the gradient of a
-// parameter, which can be updated before the other gradients are there.
+// Handover is a root whose value is passed on while the program runs: the gradient of a parameter, which can be updated
+// before the other gradients are computed.
 type Handover struct {
 	Root *gorgonia.Node
 	// After, if not nil, is an input node. When the value is handed over, everything that reads the
@@ -18,7 +18,7 @@ type Handover struct {
 	After *gorgonia.Node
 }
 
-// Receiver takes what a program hands over. An error stops the run and is returned as it is.
+// Receiver gets the values that a program passes on. An error ends the run and is returned unchanged.
 type Receiver interface {
 	// Begin is called once, before the first Check, when Options.Gate has its value.
 	Begin() error

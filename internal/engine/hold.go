@@ -97,7 +97,7 @@ func copyHeld(d *tensor.Dense) (*tensor.Dense, error) {
 	return c, Hold(c)
 }
 
-// Footprint is about how many bytes v takes, with what it holds.
+// Footprint returns approximately how many bytes v uses, including its contents.
 func Footprint(v gorgonia.Value) (n int64) {
 	switch v := v.(type) {
 	case *tensor.Dense:
@@ -125,7 +125,7 @@ func Footprint(v gorgonia.Value) (n int64) {
 	return 0
 }
 
-// Tally charges values one by one as they come. The zero value is empty.
+// Tally charges values one by one. The zero value is empty.
 type Tally struct{ counted, charged int64 }
 
 // tallyStep is how many bytes a tally charges at once.

@@ -46,8 +46,8 @@ func (o Options) maxBytes() int64 {
 	return min(64<<30, math.MaxInt-cacheLine)
 }
 
-// Program is a compiled expression graph: its steps in order and the memory of all intermediate
-// values. It is for one goroutine at a time; different programs may run at once.
+// Program is a compiled expression graph: its steps in order, and the memory of all intermediate values. It must not be
+// used by several goroutines at once; different programs may run at once.
 type Program struct {
 	sources map[*gorgonia.Node]*value
 	inputs  []*value // the same, in order of use
@@ -67,11 +67,9 @@ type Stats struct {
 	Steps []string // names of the steps, in the order they run
 }
 
-// Compile plans the computation of roots. The graph must not change while it does; two goroutines
-// must not compile from one graph at once. The program keeps no reference to the graph except to
-// its input nodes, whose values it reads.
-//
-// It fails for an Op whose Core contradicts itself and for shapes that no memory can hold.
+// Compile plans the computation of roots. The graph must not change meanwhile, and only one goroutine at a time may
+// compile it. The program keeps no reference to the graph except its input nodes, whose values it reads. It is an error
+// if the Core of an Op contradicts itself or a shape exceeds any memory.
 func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 	if slices.Contains(roots, nil) {
 		return nil, errors.New("engine: a root is nil")
@@ -130,7 +128,7 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 	return p, nil
 }
 
-// Close gives the program's memory back. It cannot run any more.
+// Close releases the program's memory. It cannot run any more.
 func (p *Program) Close() {
 	if p.running.CompareAndSwap(false, true) { // permanently
 		p.memory.free()
@@ -177,9 +175,9 @@ func (p *Program) allocate(b *builder) error {
 	return nil
 }
 
-// Bind sets the value of input node n for the following runs, by pointer; nil takes it back.
-// Without one a run reads n.Value(). A value whose element type or shape differs from the node's
-// is an error. Binding an input that the roots do not depend on does nothing.
+// Bind sets the value of input node n for the following runs, without copying it; nil unsets it. Without a value, a run
+// reads n.Value(). It is an error if the element type or shape differs from that of the node. Binding an input that the
+// roots do not depend on has no effect.
 func (p *Program) Bind(n *gorgonia.Node, v gorgonia.Value) error {
 	s := p.sources[n]
 	if s == nil {
@@ -197,9 +195,8 @@ func (p *Program) Bind(n *gorgonia.Node, v gorgonia.Value) error {
 	return nil
 }
 
-// Value returns the value of root n: memory of the program, valid until the next Run. Rank 0 is a
-// *tensor.Dense of shape (). Roots that are the same computation share one value; otherwise it is
-// nobody else's. For a node that is not a root it returns nil.
+// Value returns the value of root n, in memory of the program, valid until the next Run. Rank 0 is a *tensor.Dense of
+// shape (). Roots that are the same computation share a value. It is nil if n is not a root.
 func (p *Program) Value(n *gorgonia.Node) gorgonia.Value {
 	v := p.roots[n]
 	switch {

@@ -17,8 +17,8 @@ import (
 // copyBlock is how many bytes are copied between two looks at the context.
 const copyBlock = 1 << 24
 
-// Run computes the roots. When ctx is done it stops, between two steps or between two parts of a kernel's loops, and returns
-// its error. A panic in a kernel comes back as an error that names the core; the program may run again after an error.
+// Run computes the roots. If ctx is done it stops, between two steps or within a kernel's loops, and returns the error of
+// ctx. A panic in a kernel is returned as an error that names the core; the program may run again after an error.
 func (p *Program) Run(ctx context.Context) error {
 	if p.handed {
 		return errors.New("engine: the program hands over values: use RunHanding")
@@ -26,8 +26,8 @@ func (p *Program) Run(ctx context.Context) error {
 	return p.RunHanding(ctx, nil)
 }
 
-// RunHanding is Run for a program that hands over values, to r. From the first Take on it is no longer
-// stopped by ctx, nor by the limit of memory, which the scratch of kernels may then exceed.
+// RunHanding is Run for a program that passes values on to r. From the first Take on, neither ctx nor the memory limit
+// ends it; scratch memory of kernels may exceed the limit then.
 func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 	if !p.running.CompareAndSwap(false, true) {
 		return errors.New("engine: the program is already running or closed")

@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// VM runs a graph as one of Gorgonia's machines does: RunAll reads the values of the input nodes
-// and leaves the results in the other nodes, where Node.Value and Node.Grad find them.
+// VM runs a graph like one of Gorgonia's machines: RunAll reads the values of the input nodes and stores the results in
+// the other nodes, where Node.Value and Node.Grad find them.
 type VM struct {
 	graph   *gorgonia.ExprGraph
 	options Options
@@ -20,15 +20,14 @@ type VM struct {
 
 var _ gorgonia.VM = (*VM)(nil)
 
-// NewVM makes a machine for g. It computes and publishes the given nodes and nothing else, which
-// lets it reuse memory; without any it publishes all nodes of g. The graph is compiled at the
-// first RunAll and must not change afterwards.
+// NewVM returns a machine for g. It computes and publishes only the given nodes, so that it can reuse memory; without any
+// it publishes all nodes of g. The graph is compiled by the first RunAll and must not change afterwards.
 func NewVM(g *gorgonia.ExprGraph, o Options, nodes ...*gorgonia.Node) *VM {
 	return &VM{graph: g, options: o, roots: nodes}
 }
 
-// RunAll runs the graph once. The published tensors are memory of the machine that the next
-// RunAll overwrites; scalars are new each time. Values that are neither are not published.
+// RunAll runs the graph once. The published tensors are memory of the machine that the next RunAll overwrites; scalars
+// are new each time. Other values are not published.
 func (m *VM) RunAll() error {
 	if m.program == nil {
 		if len(m.roots) == 0 {
@@ -51,10 +50,10 @@ func (m *VM) RunAll() error {
 	return nil
 }
 
-// Reset does nothing: a program is ready to run again at once.
+// Reset does nothing: a program can always run again.
 func (m *VM) Reset() {}
 
-// Close lets go of the program's memory, published values excepted.
+// Close releases the program's memory, except for published values.
 func (m *VM) Close() error {
 	m.program = nil
 	return nil

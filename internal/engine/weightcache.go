@@ -9,10 +9,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// WeightCache remembers what kernels derived from a tensor that seldom changes, alone or together with
-// others: a weight in the order in which a matrix product reads it. Whoever changes the tensor's
-// elements says so with Changed. The zero value is empty and ready, nil remembers nothing. Any number
-// of goroutines may use one.
+// WeightCache keeps what kernels derived from a tensor that rarely changes, such as a weight packed for a matrix product.
+// Changed must be called when the tensor's elements change. The zero value is empty and ready to use; nil keeps nothing.
+// It may be used by any number of goroutines.
 type WeightCache struct {
 	version atomic.Uint64 // counts changes
 	open    atomic.Bool   // somebody changes the tensor without a word
@@ -33,7 +32,7 @@ type keptSource struct {
 	version uint64
 }
 
-// Changed forgets everything: the elements of the tensor are others now.
+// Changed empties the cache, since the elements of the tensor have changed.
 func (k *WeightCache) Changed() {
 	if k == nil {
 		return
@@ -45,14 +44,14 @@ func (k *WeightCache) Changed() {
 	k.entries = k.entries[:0]
 }
 
-// Open forgets everything and remembers nothing any more: from now on the elements may change at any time.
+// Open empties the cache and disables it: from now on the elements may change at any time.
 func (k *WeightCache) Open() {
 	if k != nil && !k.open.Swap(true) {
 		k.Changed()
 	}
 }
 
-// Version counts the changes.
+// Version returns the number of changes.
 func (k *WeightCache) Version() uint64 {
 	if k == nil {
 		return 0
