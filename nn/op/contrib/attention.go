@@ -11,14 +11,14 @@ import (
 
 // AttentionConfig has the attributes of Attention in this domain.
 type AttentionConfig struct {
-	DoRotary       bool     `onnx:"do_rotary"`                      // queries and keys turn by their positions, as GPT-NeoX has it
+	DoRotary       bool     `onnx:"do_rotary"`                      // rotary embedding of queries and keys, as in GPT-NeoX
 	MaskFilter     *float32 `onnx:"mask_filter_value"`              // nil: −10000
 	NumHeads       int      `onnx:"num_heads,required"`             // at least 1
-	ShareBuffer    bool     `onnx:"past_present_share_buffer"`      // past has room for what present adds
+	ShareBuffer    bool     `onnx:"past_present_share_buffer"`      // past and present share a buffer
 	HiddenSizes    []int    `onnx:"qkv_hidden_sizes"`               // of queries, keys and values; nil: all the same
 	RotaryDim      int      `onnx:"rotary_embedding_dim,default=0"` // 0: all of a head
 	Scale          *float32 `onnx:"scale"`                          // nil or 0: 1/√head size
-	Unidirectional bool     `onnx:"unidirectional"`                 // a query sees keys up to its own position only
+	Unidirectional bool     `onnx:"unidirectional"`                 // a query only attends to keys up to its own position
 }
 
 // Operator names the operator.

@@ -9,18 +9,18 @@ import (
 // GroupQueryAttentionConfig has the attributes of GroupQueryAttention.
 type GroupQueryAttentionConfig struct {
 	Causal            *bool    `onnx:"causal"`                       // nil: true
-	DoRotary          bool     `onnx:"do_rotary"`                    // queries and keys turn by their positions
+	DoRotary          bool     `onnx:"do_rotary"`                    // rotary embedding of queries and keys
 	KQuantType        string   `onnx:"k_quant_type,default=NONE"`    // scales of a cache of integers: PER_TENSOR, PER_CHANNEL
 	CacheBits         int      `onnx:"kv_cache_bit_width,default=0"` // of an integer: 8 or 4
 	KVHeads           int      `onnx:"kv_num_heads,required"`        // at least 1
-	LocalWindow       *int     `onnx:"local_window_size"`            // keys that a query sees, the last its own; nil or −1: all
+	LocalWindow       *int     `onnx:"local_window_size"`            // number of keys that a query attends to, ending with its own position; nil or −1: all
 	NumHeads          int      `onnx:"num_heads,required"`           // at least 1
 	NormEpsilon       *float32 `onnx:"qk_norm_epsilon"`              // nil: 1e-6
 	QKOutput          int      `onnx:"qk_output,default=0"`          // the last output: 1 the scores, 2 their softmax
-	RotaryInterleaved bool     `onnx:"rotary_interleaved"`           // pairs are side by side
+	RotaryInterleaved bool     `onnx:"rotary_interleaved"`           // rotate adjacent pairs
 	Scale             *float32 `onnx:"scale"`                        // nil or 0: 1/√head size
-	SlidingCache      bool     `onnx:"sliding_window_cache"`         // the cache holds about a window, and the keys before it leave
-	SmoothSoftmax     bool     `onnx:"smooth_softmax"`               // one more score of 0 counts in the sum
+	SlidingCache      bool     `onnx:"sliding_window_cache"`         // the cache holds about one window; older keys are dropped
+	SmoothSoftmax     bool     `onnx:"smooth_softmax"`               // add 1 to the denominator of the softmax
 	Softcap           float32  `onnx:"softcap,default=0"`            // 0: none
 	VQuantType        string   `onnx:"v_quant_type,default=NONE"`    // as of keys
 }

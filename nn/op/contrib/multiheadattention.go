@@ -11,7 +11,7 @@ type MultiHeadAttentionConfig struct {
 	MaskFilter     *float32 `onnx:"mask_filter_value"`  // nil: −10000
 	NumHeads       int      `onnx:"num_heads,required"` // at least 1
 	Scale          *float32 `onnx:"scale"`              // nil or 0: 1/√head size
-	Unidirectional bool     `onnx:"unidirectional"`     // a query sees keys up to its own position only
+	Unidirectional bool     `onnx:"unidirectional"`     // a query only attends to keys up to its own position
 }
 
 // Operator names the operator.
@@ -24,7 +24,7 @@ type DecoderMaskedMultiHeadAttentionConfig struct {
 	MaskFilter  *float32 `onnx:"mask_filter_value"`         // nil: −10000
 	NumHeads    int      `onnx:"num_heads,required"`        // at least 1
 	OutputQK    bool     `onnx:"output_qk"`                 // the scores are an output
-	ShareBuffer bool     `onnx:"past_present_share_buffer"` // the past has room for what the present adds
+	ShareBuffer bool     `onnx:"past_present_share_buffer"` // past and present share a buffer
 	Scale       *float32 `onnx:"scale"`                     // nil or 0: 1/√head size
 }
 

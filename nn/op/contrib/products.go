@@ -11,7 +11,7 @@ import (
 // FusedMatMulConfig has the attributes of FusedMatMul and FusedMatMulActivation.
 type FusedMatMulConfig struct {
 	Alpha       *float32 `onnx:"alpha"`       // nil: 1
-	TransA      bool     `onnx:"transA"`      // the last two axes of A change places
+	TransA      bool     `onnx:"transA"`      // transpose the last two axes of A
 	TransB      bool     `onnx:"transB"`      // those of B
 	TransBatchA bool     `onnx:"transBatchA"` // the first axis of A goes in front of its last
 	TransBatchB bool     `onnx:"transBatchB"` // that of B

@@ -10,8 +10,8 @@ type QAttentionConfig struct {
 	Causal      bool     `onnx:"unidirectional"`            // a position sees those up to itself
 	Scale       *float32 `onnx:"scale"`                     // nil or 0: 1/√size of a head
 	MaskValue   *float32 `onnx:"mask_filter_value"`         // added to the score of what is masked; nil: -10000
-	Rotary      bool     `onnx:"do_rotary"`                 // queries and keys turn by their positions, as GPT-NeoX has it
-	ShareBuffer bool     `onnx:"past_present_share_buffer"` // past has room for what present adds: refused with a past, whose length no input says
+	Rotary      bool     `onnx:"do_rotary"`                 // rotary embedding of queries and keys, as in GPT-NeoX
+	ShareBuffer bool     `onnx:"past_present_share_buffer"` // past and present share a buffer: refused with a past, since no input gives its length
 }
 
 // Operator names the operator.

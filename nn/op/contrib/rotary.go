@@ -10,10 +10,10 @@ import (
 
 // RotaryEmbeddingConfig has the attributes of RotaryEmbedding in this domain.
 type RotaryEmbeddingConfig struct {
-	Interleaved    bool     `onnx:"interleaved"`                    // pairs are side by side, not half the width apart
+	Interleaved    bool     `onnx:"interleaved"`                    // rotate adjacent pairs, instead of elements half the width apart
 	PackedBatching bool     `onnx:"is_packed_batching"`             // sequences may be longer than the caches; of no effect
 	NumHeads       int      `onnx:"num_heads,default=0"`            // 0: as many as the caches are wide
-	RotaryDim      int      `onnx:"rotary_embedding_dim,default=0"` // elements of a head that turn; 0: all
+	RotaryDim      int      `onnx:"rotary_embedding_dim,default=0"` // elements of a head that are rotated; 0: all
 	Scale          *float32 `onnx:"scale"`                          // of no effect, as in ONNX Runtime
 }
 

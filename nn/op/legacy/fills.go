@@ -13,7 +13,7 @@ type ConstantFillConfig struct {
 	Value        float32  `onnx:"value"`
 	DType        op.DType `onnx:"dtype,default=float32"`
 	Shape        []int    `onnx:"shape"`          // of the output, where there is no input
-	Extra        []int    `onnx:"extra_shape"`    // follows the shape that the input tells
+	Extra        []int    `onnx:"extra_shape"`    // follows the shape that the input gives
 	InputAsShape bool     `onnx:"input_as_shape"` // the elements of the input are the shape; false: the shape of the input is
 }
 

@@ -12,7 +12,7 @@ import (
 
 // AttentionConfig has the attributes of Attention.
 type AttentionConfig struct {
-	Causal       bool     `onnx:"is_causal"`                       // a query sees keys up to its own position only
+	Causal       bool     `onnx:"is_causal"`                       // a query only attends to keys up to its own position
 	QHeads       int      `onnx:"q_num_heads"`                     // of inputs of rank 3
 	KVHeads      int      `onnx:"kv_num_heads"`                    // of inputs of rank 3
 	QKOutputMode int      `onnx:"qk_matmul_output_mode,default=0"` // the last output: 0 the product, 1 after the soft cap, 2 after the mask, 3 after the softmax

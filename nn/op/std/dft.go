@@ -16,7 +16,7 @@ import (
 type DFTConfig struct {
 	Axis     *int `onnx:"axis,until=19"` // 1 when nil; later an input, -2 when absent
 	Inverse  bool `onnx:"inverse"`
-	OneSided bool `onnx:"onesided"` // the half of a real signal's spectrum that tells all
+	OneSided bool `onnx:"onesided"` // only the first half of a spectrum, which determines that of a real signal
 }
 
 // Operator makes DFTConfig a Config.

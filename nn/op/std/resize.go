@@ -18,7 +18,7 @@ type ResizeConfig struct {
 	Coordinates     string   `onnx:"coordinate_transformation_mode,default=half_pixel,since=11"` // how output positions map to input positions
 	Nearest         string   `onnx:"nearest_mode,default=round_prefer_floor,since=11"`           // round_prefer_floor, round_prefer_ceil, floor, ceil
 	CubicA          *float32 `onnx:"cubic_coeff_a,since=11"`                                     // nil: -0.75
-	ExcludeOutside  bool     `onnx:"exclude_outside,since=11"`                                   // weights beyond the edge count as 0
+	ExcludeOutside  bool     `onnx:"exclude_outside,since=11"`                                   // weights of positions outside of the input are 0
 	Extrapolation   float32  `onnx:"extrapolation_value,default=0,since=11"`                     // outside, for tf_crop_and_resize
 	Antialias       bool     `onnx:"antialias,since=18"`                                         // widen the filter when shrinking
 	Axes            []int    `onnx:"axes,since=18"`                                              // that roi, scales and sizes are about; nil: all

@@ -8,9 +8,9 @@ import (
 
 // RotaryEmbeddingConfig has the attributes of RotaryEmbedding.
 type RotaryEmbeddingConfig struct {
-	Interleaved bool `onnx:"interleaved"`                    // pairs are side by side, not half the width apart
+	Interleaved bool `onnx:"interleaved"`                    // rotate adjacent pairs, instead of elements half the width apart
 	NumHeads    int  `onnx:"num_heads,default=0"`            // of an input of rank 3
-	RotaryDim   int  `onnx:"rotary_embedding_dim,default=0"` // elements of a head that turn; 0: all
+	RotaryDim   int  `onnx:"rotary_embedding_dim,default=0"` // elements of a head that are rotated; 0: all
 }
 
 // Operator makes RotaryEmbeddingConfig a Config.

@@ -12,7 +12,7 @@ import (
 // HannWindowConfig has the attributes of HannWindow. Periodic is true when nil.
 type HannWindowConfig struct {
 	Output   op.DType `onnx:"output_datatype,default=float32"`
-	Periodic *bool    `onnx:"periodic"` // the window of one more element, without its last
+	Periodic *bool    `onnx:"periodic"` // the window for size+1, without its last element
 }
 
 // Operator makes HannWindowConfig a Config.
