@@ -1,9 +1,9 @@
 // Package engine compiles a Gorgonia expression graph into a static program and runs it.
 //
 // Gorgonia describes the computation and differentiates it; this package decides in which order
-// and in which memory it happens. Compile walks the graph once from its roots, merges what is
-// the same, plans the life of every intermediate value and gives all of them places in one
-// arena. Run then calls the kernels one after another and allocates nothing.
+// and in which memory it happens. Compile walks the graph once from its roots, merges equal
+// computations, determines the lifetime of every intermediate value, and places all of them in
+// one arena. Run then calls the kernels one after another without allocating.
 //
 // Three kinds of nodes take part:
 //
@@ -13,13 +13,13 @@
 //     into the arena, because some of Gorgonia's operations return views of their inputs;
 //   - input nodes (no Op) and constants read their value, by pointer, at every Run.
 //
-// The arena is one piece of pointer-free memory for all element types, so that a tensor of
-// float32 can follow one of int64 in the same place. Values that memory without pointers cannot
-// hold (strings, sequences) are ordinary Go values, made by [Core].Func at each run.
+// The arena is one block of pointer-free memory for all element types, so that a tensor of
+// float32 can reuse the memory of one of int64. Values with pointers (strings, sequences) are
+// ordinary Go values, made by [Core].Func in each run.
 //
-// What holds at all times: a kernel's output shares memory with an input only if the core said so
-// and nobody reads that input later; a root shares memory with nothing that is not the program's,
-// nor with another root; no step writes to the value of an input node.
+// Invariants: a kernel's output shares memory with an input only if the core allows it and the
+// input is not read later; a root shares memory neither with another root nor with anything
+// outside of the program; no step writes to the value of an input node.
 //
 // A program is used by one goroutine at a time. Programs share nothing but the values bound to
 // input nodes, which they only read, and the worker pool, so several may run at once,

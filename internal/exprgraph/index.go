@@ -1,5 +1,5 @@
-// Package exprgraph has all code of graft that reads unexported fields of Gorgonia's expression graphs. Each function
-// states its purpose, and what it does with a Gorgonia that lacks the field; the tests fail then.
+// Package exprgraph contains all code that reads unexported fields of Gorgonia's expression graphs. Each function says
+// why it does, and what happens with a version of Gorgonia that lacks the field; the tests fail then.
 package exprgraph
 
 import (

@@ -1,19 +1,19 @@
-// Package kernel is what the arithmetic on plain slices has in common: the worker pool, what the processor can do, buffers. The
-// arithmetic itself is one package a family below it: vector, elementwise, reduce, layout, matmul, norm, softmax, recurrent,
+// Package kernel holds what the kernels on plain slices share: the worker pool, detection of processor features, buffers. The
+// kernels themselves are in a subpackage for each family: vector, elementwise, reduce, layout, matmul, norm, softmax, recurrent,
 // resample, convolution, pooling.
 //
 // Slices are contiguous and row-major. Every kernel takes the [Pool] to run on; a
-// nil Pool means the calling goroutine alone. Work is split statically and no sum
-// is formed in the order in which workers arrive, so equal inputs and an equal
-// number of threads give equal bytes.
+// nil Pool means the calling goroutine. Work is split statically, and the order of
+// additions does not depend on timing, so equal inputs and an equal number of
+// threads give bitwise equal results.
 //
-// Kernels trust their caller: lengths that do not fit the stated shapes are a bug
-// and panic (the pool carries a worker's panic to the caller, where the engine
-// turns it into an error). They write only where their documentation says.
+// Kernels do not check their arguments: lengths that do not fit the shapes are a bug
+// and panic (the pool passes a worker's panic on to the caller, where the engine
+// turns it into an error). They only write where their documentation says.
 //
-// Everything exists as portable Go, generic over float32 and float64, and that is the
-// reference. Assembly replaces the float32 inner loops; simd_*.go say what a build has,
-// [About] what runs here:
+// Every kernel exists in portable Go, generic over float32 and float64, which is the
+// reference. Assembly replaces the inner loops for float32; simd_*.go say what a build
+// contains, and [About] what is used on this machine:
 //
 //   - amd64 with AVX2 and FMA: all kernels, generated from gen; with AVX-512 wider
 //     blocks. The choice is made at run time.

@@ -1,5 +1,5 @@
-// Package elementwise computes functions of single elements: of one operand and of two, their gradients, powers, casts between element
-// types; and activations, alone or as a part of the [Epilogue] of a product, a convolution or a normalization.
+// Package elementwise computes functions of single elements: unary and binary ones with their gradients, powers, casts,
+// and activations, alone or as part of the [Epilogue] of a product, a convolution or a normalization.
 //
-// A function whose name ends in Into works on the calling goroutine.
+// Functions whose names end in Into run in the calling goroutine.
 package elementwise

@@ -1,2 +1,2 @@
-// Package epiloguetest has the epilogues that the tests of convolutions and normalizations go through, and what they compute.
+// Package epiloguetest holds epilogues, with their expected results, for the tests of convolutions and normalizations.
 package epiloguetest

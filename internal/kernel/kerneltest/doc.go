@@ -1,3 +1,3 @@
-// Package kerneltest is what the tests of kernels share: numbers, comparisons, the portable kernels as a reference, and yardsticks for
-// benchmarks.
+// Package kerneltest holds what the tests of kernels share: input data, comparisons, the portable kernels as a reference,
+// and baselines for benchmarks.
 package kerneltest

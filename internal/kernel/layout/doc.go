@@ -1,2 +1,2 @@
-// Package layout moves elements: transposition and expansion of dense row-major tensors.
+// Package layout transposes and expands dense row-major tensors.
 package layout

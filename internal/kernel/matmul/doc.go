@@ -1,3 +1,4 @@
-// Package matmul is the matrix product: [Gemm], batches of it, products with an operand packed before ([Packed]) and with an epilogue.
-// A [Product] reads its operands through the routines that pack them, which is how convolutions multiply without an im2col matrix.
+// Package matmul computes matrix products: [Gemm], batches of them, products with a packed operand ([Packed]) and with an
+// epilogue. A [Product] reads its operands through the functions that pack them, which allows convolutions to multiply
+// without an im2col matrix.
 package matmul

@@ -1,2 +1,2 @@
-// Package norm is batch and layer normalization, forward and backward, and the moments that they take.
+// Package norm computes batch and layer normalization, forward and backward, and the moments that they need.
 package norm

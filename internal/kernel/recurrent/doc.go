@@ -1,2 +1,2 @@
-// Package recurrent takes LSTM, GRU and simple recurrent cells over sequences, forward and backward, as ONNX defines them.
+// Package recurrent runs LSTM, GRU and simple recurrent cells over sequences, forward and backward, as defined by ONNX.
 package recurrent

@@ -1,2 +1,2 @@
-// Package reduce reduces tensors over axes: sums, means, norms, products, largest and smallest elements.
+// Package reduce reduces tensors along axes: sums, means, norms, products, minima and maxima.
 package reduce

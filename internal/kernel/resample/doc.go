@@ -1,2 +1,3 @@
-// Package resample interpolates along an axis: each result is a weighted sum of a few elements, and the gradient is the transposed sum.
+// Package resample interpolates along an axis: each result is a weighted sum of a few elements, and the gradient is the
+// transpose of that sum.
 package resample

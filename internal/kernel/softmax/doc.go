@@ -1,2 +1,2 @@
-// Package softmax is softmax and its logarithm along any axis, and scaled dot product attention.
+// Package softmax computes softmax and its logarithm along any axis, and scaled dot-product attention.
 package softmax

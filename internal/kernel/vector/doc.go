@@ -1,3 +1,3 @@
-// Package vector adds up slices, their products and multiples: on a pool, whatever the number of threads with the same result, and
-// (Block…, Affine, AddScaled, AddProduct) on the calling goroutine.
+// Package vector computes sums, scalar products and multiples of slices: on a pool, with results that do not depend on
+// the number of threads, and (Block…, Affine, AddScaled, AddProduct) in the calling goroutine.
 package vector

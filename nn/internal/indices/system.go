@@ -1,9 +1,10 @@
-// Package indices finds out which indices of axes can only leave or come together. It knows numbers alone: axes of known
-// lengths, maps that tie the indices of one to those of another, axes that are products of factors, ranges that are
-// fixed. Package nn asks the operators of a graph for them (System), and what can leave by itself (Forms) are its channels.
+// Package indices finds out which indices of axes can only be removed or added together. It only works with numbers:
+// lengths of axes, relations between the indices of two axes, axes that are products of factors, and ranges that are
+// fixed. Package nn collects these from the operators of a graph (System); the sets of indices that can change
+// independently (Forms) are the graph's channels.
 //
-// Where axes are split into factors (heads·features, groups·within, c·h·w), at most one factor of each axis can be free. A
-// View is one such choice.
+// If axes are split into factors (heads·features, groups·within, c·h·w), only one factor of each axis can be free. A View
+// is a choice of these.
 package indices
 
 import (
