@@ -203,9 +203,9 @@ func (o Realign) via(e *Edit, from, like *Value, axis int) *Value {
 	return e.Apply(l, from)
 }
 
-// RemoveEdge makes a node no longer read a value (of several times, the last one): a Concat loses an input, and the
-// layers that read it lose the columns for it; a sum or product loses a term. Nodes that were needed only for this edge
-// are removed. It fails if the node reads nothing else.
+// RemoveEdge makes a node no longer read a value; if it reads the value several times, only the last is removed. A Concat
+// loses an input, and the layers that read it lose the columns for it; a sum or product loses a term. Nodes that were
+// needed only for this edge are removed. It fails if the node reads nothing else.
 func (o Realign) RemoveEdge(e *Edit, from *Value, to *Node) {
 	if !e.mine(from) || !e.has(to) {
 		return

@@ -40,11 +40,11 @@ type Tracer struct {
 type TraceRule func(s *Site) *Value
 
 // Trace is the inverse of Graph.Lower: it returns a graph of what f computes from inputs of the given types, such as "x
-// float32[N,784]". Loops and branches of Go itself are unrolled. f is called with several sizes for each symbol, so that
-// what depends on them stays symbolic: the target of a Reshape becomes −1, 0 or is computed from a Shape. Nodes to which
-// f gives a value become parameters, which share the value's memory; those of rank one or more that Gorgonia's operators
-// read are trained unless they are frozen or made by NewConstant. Operators without an ONNX form are an error, which
-// lists them.
+// float32[N,784]". Go's own loops and branches are unrolled. f is called with several sizes for each symbol, so that what
+// depends on symbols stays symbolic: the target of a Reshape becomes −1, 0 or is computed from a Shape. Nodes to which f
+// gives a value become parameters that share the value's memory; those of rank one or more that Gorgonia's operators read
+// are trained unless they are frozen or made by NewConstant. Operators without an ONNX form are an error, which lists
+// them.
 func Trace(f Expr, inputs ...string) (*Graph, error) { return Tracer{}.Trace(f, inputs...) }
 
 // TraceNodes returns a graph of existing nodes: nodes without children become inputs if they have no value, and
