@@ -19,7 +19,7 @@ var standardCallers = []string{
 	"nn.New",
 	"nn.Tracer.ops",
 	"nn/op/gendoc.main",
-	"nn/op/newop.main",
+	"nn/op/newop.main", // what exists already
 	"nn/op/optest.Case.set",
 	"nn/op/optest/nodetest.Folder.Case",
 	"nn/op/std.Operators",

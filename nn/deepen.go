@@ -60,12 +60,12 @@ func (e *Edit) Deepen(at *Value, d Deepening) *Value {
 		}
 		var out *Value
 		e.weighed(func() { out = e.Insert(at, Func(func(e *Edit, in ...*Value) []*Value { return e.ApplyAll(l, in...) })) })
-		e.Note("deepened: two layers and %s behind %s", layerName(act), at.label())
+		e.Note("deepened: two layers and %s after %s", layerName(act), at.label())
 		return e.still(at, out)
 	}
 	var out *Value
 	e.weighed(func() { out = e.Insert(at, body) })
-	e.Note("deepened: %s behind %s", layerName(d.Layer), at.label())
+	e.Note("deepened: %s after %s", layerName(d.Layer), at.label())
 	return e.still(at, out)
 }
 

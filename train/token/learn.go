@@ -2,6 +2,7 @@ package token
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -18,6 +19,9 @@ var learnedSpecial = []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]"}
 // quarter of the tokens; other bytes are unknown. Pairs that occur once are not merged. With lower, texts are
 // lowercased. JSON returns it as a tokenizer.json for the original library.
 func Learn(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
+	if texts == nil {
+		return nil, errors.New("token: there are no texts to learn from")
+	}
 	normalizers := []any{map[string]any{"type": "NFKC"}}
 	if lower {
 		normalizers = append(normalizers, map[string]any{"type": "Lowercase"})
