@@ -59,7 +59,7 @@ func TestRecipes(t *testing.T) {
 		{`{"do":"widen","node":"a","factor":2}`, "4 → 8", ""},
 		{`{"do":"widen","node":"a","factor":0.5}`, "", "want 1 or more"},
 		{`{"do":"deepen","value":"act"}`, "deepened: Conv after act", ""},
-		{`{"do":"deepen","value":"d","layer":{"op":"conv","kernel":[3]},"activation":{"op":"gelu"},"near":true,"norm":true}`, "two layers and GELU behind d", ""},
+		{`{"do":"deepen","value":"d","layer":{"op":"conv","kernel":[3]},"activation":{"op":"gelu"},"near":true,"norm":true}`, "two layers and GELU after d", ""},
 		{`{"do":"deepen","value":"d","activation":{"op":"relu"}}`, "", "ReLU after d would change what the model computes"},
 		{`{"do":"kernel","node":"b","kernel":[5]}`, "kernel of Conv b: [3 3] → [5 5]", ""},
 		{`{"do":"kernel","node":"act","kernel":[5]}`, "", "has no window"},
