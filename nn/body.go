@@ -184,7 +184,9 @@ func (b *Body) Run(r op.BodyRun, in []dtype.Value) (out, next []dtype.Value, err
 	}
 	next = make([]dtype.Value, len(formal))
 	for i, v := range formal {
-		next[i] = res.next[v]
+		if d := res.next[v]; d != nil { // a nil *tensor.Dense would not be a nil Value
+			next[i] = d
+		}
 	}
 	return res.values, next, nil
 }

@@ -39,7 +39,7 @@ func TestDeriveControlRefuses(t *testing.T) {
 			return repeated(d, x, []*nn.Value{d.param(4), d.number(0.5), d.e.Const("on", dtype.Scalar(true))}, func(s deriving, in []*nn.Value) *nn.Value {
 				return s.do(op.Plain("Dropout"), s.do(op.Plain("Mul"), in[2], in[3]), in[4], in[5])
 			})
-		}, "its subgraph draws at random"},
+		}, "its subgraph draws random numbers"},
 		"running statistics": {func(d deriving, x *nn.Value) *nn.Value {
 			return repeated(d, x, []*nn.Value{d.param(4), d.param(4), d.param(4), d.above(4)}, func(s deriving, in []*nn.Value) *nn.Value {
 				return s.do(std.BatchNormalizationConfig{}, in[2], in[3], in[4], in[5], in[6])
