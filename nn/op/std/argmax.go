@@ -11,15 +11,15 @@ import (
 
 // ArgMaxConfig has the attributes of ArgMax.
 type ArgMaxConfig struct {
-	Axis            int   `onnx:"axis,default=0"`
-	KeepDims        *bool `onnx:"keepdims"` // nil: true
-	SelectLastIndex bool  `onnx:"select_last_index,since=12"`
+	Axis            int   `onnx:"axis,default=0"`             // from −rank to rank−1
+	KeepDims        *bool `onnx:"keepdims"`                   // keep the reduced axis, with length 1; nil: true
+	SelectLastIndex bool  `onnx:"select_last_index,since=12"` // of equal elements take the last, not the first
 }
 
 // Operator makes ArgMaxConfig a Config.
 func (ArgMaxConfig) Operator() op.Name { return op.Name{Name: "ArgMax"} }
 
-// ArgMinConfig has the attributes of ArgMin.
+// ArgMinConfig has the attributes of ArgMin, which are those of ArgMax.
 type ArgMinConfig ArgMaxConfig
 
 // Operator makes ArgMinConfig a Config.

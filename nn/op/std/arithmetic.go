@@ -52,8 +52,9 @@ func (equalName) name() string   { return "Equal" }
 func (greaterName) name() string { return "Greater" }
 func (lessName) name() string    { return "Less" }
 
-// The configurations of the operators that changed their broadcasting in version 7. Their fields, Axis (*int) and Broadcast (bool), are
-// attributes of earlier versions: Broadcast aligns B with A from Axis on, or with the last axes if Axis is nil.
+// The configurations of the operators whose broadcasting changed in version 7. Their fields, Axis (*int) and Broadcast (bool), are
+// attributes of earlier versions: with Broadcast, the axes of B are aligned with those of A from Axis on, or with the last ones if
+// Axis is nil.
 type (
 	AddConfig     = aligned[addName]
 	SubConfig     = aligned[subName]

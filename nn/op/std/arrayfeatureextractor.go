@@ -10,9 +10,9 @@ import (
 // OneHotEncoderConfig has the attributes of OneHotEncoder. Zeros is true when nil: a value
 // outside of the categories gives zeros rather than an error.
 type OneHotEncoderConfig struct {
-	Ints    []int    `onnx:"cats_int64s"`
-	Strings []string `onnx:"cats_strings"`
-	Zeros   *bool    `onnx:"zeros"`
+	Ints    []int    `onnx:"cats_int64s"`  // integer categories
+	Strings []string `onnx:"cats_strings"` // string categories
+	Zeros   *bool    `onnx:"zeros"`        // encode other values as zeros; false: refuse them; nil: true
 }
 
 // Operator makes OneHotEncoderConfig a Config.

@@ -12,13 +12,13 @@ import (
 
 // AttentionConfig has the attributes of Attention.
 type AttentionConfig struct {
-	Causal       bool     `onnx:"is_causal"`                       // a query only attends to keys up to its own position
-	QHeads       int      `onnx:"q_num_heads"`                     // of inputs of rank 3
-	KVHeads      int      `onnx:"kv_num_heads"`                    // of inputs of rank 3
-	QKOutputMode int      `onnx:"qk_matmul_output_mode,default=0"` // the last output: 0 the product, 1 after the soft cap, 2 after the mask, 3 after the softmax
-	Scale        *float32 `onnx:"scale"`                           // nil: 1/√head size
-	Softcap      float32  `onnx:"softcap,default=0"`               // 0: none
-	Precision    op.DType `onnx:"softmax_precision"`               // undefined: that of the inputs
+	Causal       bool     `onnx:"is_causal"`                       // a query attends only to keys up to its own position
+	QHeads       int      `onnx:"q_num_heads"`                     // heads of Q, if inputs have rank 3
+	KVHeads      int      `onnx:"kv_num_heads"`                    // heads of K and V, if inputs have rank 3
+	QKOutputMode int      `onnx:"qk_matmul_output_mode,default=0"` // what qk_matmul_output holds: 0 Q·Kᵀ, 1 after the soft cap, 2 after the mask, 3 after the softmax
+	Scale        *float32 `onnx:"scale"`                           // of Q·Kᵀ; nil: 1/√head size
+	Softcap      float32  `onnx:"softcap,default=0"`               // c in c·tanh(score/c); 0: none
+	Precision    op.DType `onnx:"softmax_precision"`               // type in which the softmax is computed; undefined: that of the inputs
 }
 
 // Operator makes AttentionConfig a Config.

@@ -7,13 +7,13 @@ import (
 
 // AveragePoolConfig has the attributes of AveragePool.
 type AveragePoolConfig struct {
-	AutoPad         string `onnx:"auto_pad,default=NOTSET"`
-	CeilMode        bool   `onnx:"ceil_mode,since=10"`
+	AutoPad         string `onnx:"auto_pad,default=NOTSET"`   // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+	CeilMode        bool   `onnx:"ceil_mode,since=10"`        // round the output size up instead of down
 	CountIncludePad bool   `onnx:"count_include_pad,since=7"` // padding counts in the divisor
-	Dilations       []int  `onnx:"dilations,since=19"`
-	Kernel          []int  `onnx:"kernel_shape,required"`
-	Pads            []int  `onnx:"pads"`
-	Strides         []int  `onnx:"strides"`
+	Dilations       []int  `onnx:"dilations,since=19"`        // of the kernel, per spatial axis; nil: 1
+	Kernel          []int  `onnx:"kernel_shape,required"`     // size of the window, per spatial axis
+	Pads            []int  `onnx:"pads"`                      // elements added before each spatial axis, then after each; nil: 0
+	Strides         []int  `onnx:"strides"`                   // per spatial axis; nil: 1
 }
 
 // Operator makes AveragePoolConfig a Config.

@@ -14,15 +14,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// BatchNormalizationConfig has the attributes of BatchNormalization. Momentum is 0.9 when nil: the
-// share of the old running statistics in the new ones. Spatial is 1 when nil.
+// BatchNormalizationConfig has the attributes of BatchNormalization. Momentum is the weight of the old running
+// statistics in the new ones, 0.9 when nil. Spatial is 1 when nil.
 type BatchNormalizationConfig struct {
 	ConsumedInputs []int    `onnx:"consumed_inputs,until=5"` // of no effect
 	Epsilon        *float32 `onnx:"epsilon"`                 // 1e-5 when nil
-	IsTest         bool     `onnx:"is_test,until=6"`
+	IsTest         bool     `onnx:"is_test,until=6"`         // if false and there are five outputs, normalize by the statistics of the batch
 	Momentum       *float32 `onnx:"momentum"`
-	Spatial        *int     `onnx:"spatial,until=8"` // 0: statistics per element instead of per channel
-	TrainingMode   bool     `onnx:"training_mode,since=14"`
+	Spatial        *int     `onnx:"spatial,until=8"`        // 0: statistics per element instead of per channel
+	TrainingMode   bool     `onnx:"training_mode,since=14"` // normalize by the statistics of the batch
 }
 
 // Operator makes BatchNormalizationConfig a Config.

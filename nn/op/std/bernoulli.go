@@ -6,10 +6,10 @@ import (
 	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
-// BernoulliConfig has the attributes of Bernoulli; without a DType it is the input's.
+// BernoulliConfig has the attributes of Bernoulli.
 type BernoulliConfig struct {
-	DType op.DType `onnx:"dtype"`
-	Seed  *float32 `onnx:"seed"`
+	DType op.DType `onnx:"dtype"` // of the output; undefined: the input's
+	Seed  *float32 `onnx:"seed"`  // mixed into the seed of the run; nil: that alone
 }
 
 // Operator makes BernoulliConfig a Config.

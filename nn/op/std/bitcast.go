@@ -9,7 +9,7 @@ import (
 
 // BitCastConfig has the attributes of BitCast.
 type BitCastConfig struct {
-	To op.DType `onnx:"to,required"` // as many bits as the input's elements have
+	To op.DType `onnx:"to,required"` // must have as many bits as the input's type
 }
 
 // Operator makes BitCastConfig a Config.

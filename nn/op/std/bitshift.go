@@ -2,9 +2,9 @@ package std
 
 import "github.com/graft-ml/graft/nn/op"
 
-// BitShiftConfig has the attributes of BitShift: Direction is LEFT or RIGHT.
+// BitShiftConfig has the attribute of BitShift.
 type BitShiftConfig struct {
-	Direction string `onnx:"direction,required"`
+	Direction string `onnx:"direction,required"` // LEFT or RIGHT
 }
 
 // Operator makes BitShiftConfig a Config.

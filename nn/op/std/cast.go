@@ -14,12 +14,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// CastConfig has the attributes of Cast. Saturate is true when nil. RoundMode, "up", "down" or
-// "nearest", matters for float8e8m0 only.
+// CastConfig has the attributes of Cast.
 type CastConfig struct {
-	To        op.DType `onnx:"to,required"`
-	Saturate  *bool    `onnx:"saturate,since=19"`
-	RoundMode string   `onnx:"round_mode,default=up,since=24"`
+	To        op.DType `onnx:"to,required"`                    // type of the output
+	Saturate  *bool    `onnx:"saturate,since=19"`              // float8: values out of range become the largest finite one; nil: true
+	RoundMode string   `onnx:"round_mode,default=up,since=24"` // float8e8m0 only: up, down or nearest
 }
 
 // Operator makes CastConfig a Config.

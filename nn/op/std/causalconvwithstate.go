@@ -6,10 +6,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// CausalConvWithStateConfig has the attributes of CausalConvWithState: Activation is none, silu or
-// swish, which are the same.
+// CausalConvWithStateConfig has the attribute of CausalConvWithState.
 type CausalConvWithStateConfig struct {
-	Activation string `onnx:"activation,default=none"`
+	Activation string `onnx:"activation,default=none"` // none, silu or swish; the last two are the same
 }
 
 // Operator makes CausalConvWithStateConfig a Config.

@@ -17,8 +17,8 @@ import (
 // ClipConfig has the attributes of Clip. Before version 11 the bounds are attributes, later
 // inputs of one element; a bound that is absent does not bound.
 type ClipConfig struct {
-	Min *float32 `onnx:"min,until=10"`
-	Max *float32 `onnx:"max,until=10"`
+	Min *float32 `onnx:"min,until=10"` // lower bound; nil: none
+	Max *float32 `onnx:"max,until=10"` // upper bound; nil: none
 }
 
 // Operator makes ClipConfig a Config.

@@ -12,9 +12,9 @@ import (
 
 // Col2ImConfig has the attributes of Col2Im.
 type Col2ImConfig struct {
-	Dilations []int `onnx:"dilations"`
-	Pads      []int `onnx:"pads"` // all begins, then all ends
-	Strides   []int `onnx:"strides"`
+	Dilations []int `onnx:"dilations"` // of the kernel, per spatial axis; nil: 1
+	Pads      []int `onnx:"pads"`      // elements added before each spatial axis, then after each; nil: 0
+	Strides   []int `onnx:"strides"`   // per spatial axis; nil: 1
 }
 
 // Operator makes Col2ImConfig a Config.

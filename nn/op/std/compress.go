@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// CompressConfig has the attribute of Compress; without an axis the input counts as a vector.
+// CompressConfig has the attribute of Compress.
 type CompressConfig struct {
-	Axis *int `onnx:"axis"`
+	Axis *int `onnx:"axis"` // from −rank to rank−1; nil: of the flattened input
 }
 
 // Operator makes CompressConfig a Config.

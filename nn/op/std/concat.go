@@ -9,7 +9,7 @@ import (
 
 // ConcatConfig has the attributes of Concat. Before version 4 the axis is 1 when absent.
 type ConcatConfig struct {
-	Axis int `onnx:"axis,required"`
+	Axis int `onnx:"axis,required"` // from −rank to rank−1
 }
 
 // Operator makes ConcatConfig a Config.

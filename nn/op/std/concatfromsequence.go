@@ -5,10 +5,10 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// ConcatFromSequenceConfig has the attributes of ConcatFromSequence: NewAxis stacks the elements.
+// ConcatFromSequenceConfig has the attributes of ConcatFromSequence.
 type ConcatFromSequenceConfig struct {
-	Axis    int  `onnx:"axis,required"`
-	NewAxis bool `onnx:"new_axis"`
+	Axis    int  `onnx:"axis,required"` // that the tensors are joined along, or the new axis
+	NewAxis bool `onnx:"new_axis"`      // stack the tensors along a new axis
 }
 
 // Operator makes ConcatFromSequenceConfig a Config.

@@ -8,14 +8,14 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// ConvConfig has the attributes of Conv. Kernel is that of the weight when empty.
+// ConvConfig has the attributes of Conv.
 type ConvConfig struct {
-	AutoPad   string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER, SAME_LOWER
-	Dilations []int  `onnx:"dilations"`
-	Group     int    `onnx:"group,default=1"`
-	Kernel    []int  `onnx:"kernel_shape"`
-	Pads      []int  `onnx:"pads"` // all begins, then all ends
-	Strides   []int  `onnx:"strides"`
+	AutoPad   string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+	Dilations []int  `onnx:"dilations"`               // of the kernel, per spatial axis; nil: 1
+	Group     int    `onnx:"group,default=1"`         // groups of channels that are convolved separately
+	Kernel    []int  `onnx:"kernel_shape"`            // spatial sizes of the kernel; nil: those of the weight
+	Pads      []int  `onnx:"pads"`                    // elements added before each spatial axis, then after each; nil: 0
+	Strides   []int  `onnx:"strides"`                 // per spatial axis; nil: 1
 }
 
 // Operator makes ConvConfig a Config.

@@ -9,14 +9,14 @@ import (
 
 // ConvTransposeConfig has the attributes of ConvTranspose.
 type ConvTransposeConfig struct {
-	AutoPad       string `onnx:"auto_pad,default=NOTSET"`
-	Dilations     []int  `onnx:"dilations"`
-	Group         int    `onnx:"group,default=1"`
-	Kernel        []int  `onnx:"kernel_shape"`
-	OutputPadding []int  `onnx:"output_padding"`
-	OutputShape   []int  `onnx:"output_shape"` // spatial; the padding follows from it
-	Pads          []int  `onnx:"pads"`
-	Strides       []int  `onnx:"strides"`
+	AutoPad       string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+	Dilations     []int  `onnx:"dilations"`               // of the kernel, per spatial axis; nil: 1
+	Group         int    `onnx:"group,default=1"`         // groups of channels that are convolved separately
+	Kernel        []int  `onnx:"kernel_shape"`            // spatial sizes of the kernel; nil: those of the weight
+	OutputPadding []int  `onnx:"output_padding"`          // elements added at the end of each spatial axis of the output; nil: 0
+	OutputShape   []int  `onnx:"output_shape"`            // spatial sizes of the output, from which the padding follows; nil: follow from the others
+	Pads          []int  `onnx:"pads"`                    // elements added before each spatial axis, then after each; nil: 0
+	Strides       []int  `onnx:"strides"`                 // per spatial axis; nil: 1
 }
 
 // Operator makes ConvTransposeConfig a Config.

@@ -11,11 +11,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// CumSumConfig has the attributes of CumSum: Exclusive leaves each element out of its own sum,
-// Reverse begins at the end.
+// CumSumConfig has the attributes of CumSum.
 type CumSumConfig struct {
-	Exclusive bool `onnx:"exclusive"`
-	Reverse   bool `onnx:"reverse"`
+	Exclusive bool `onnx:"exclusive"` // leave each element out of its own sum
+	Reverse   bool `onnx:"reverse"`   // accumulate from the end of the axis
 }
 
 // Operator makes CumSumConfig a Config.

@@ -9,12 +9,12 @@ import (
 
 // DeformConvConfig has the attributes of DeformConv.
 type DeformConvConfig struct {
-	Dilations   []int `onnx:"dilations"`
-	Group       int   `onnx:"group,default=1"`
-	Kernel      []int `onnx:"kernel_shape"`
-	OffsetGroup int   `onnx:"offset_group,default=1"` // blocks of input channels with offsets of their own
-	Pads        []int `onnx:"pads"`                   // all begins, then all ends
-	Strides     []int `onnx:"strides"`
+	Dilations   []int `onnx:"dilations"`              // of the kernel, per spatial axis; nil: 1
+	Group       int   `onnx:"group,default=1"`        // groups of channels that are convolved separately
+	Kernel      []int `onnx:"kernel_shape"`           // spatial sizes of the kernel; nil: those of the weight
+	OffsetGroup int   `onnx:"offset_group,default=1"` // groups of input channels, each with its own offsets
+	Pads        []int `onnx:"pads"`                   // elements added before each spatial axis, then after each; nil: 0
+	Strides     []int `onnx:"strides"`                // per spatial axis; nil: 1
 }
 
 // Operator makes DeformConvConfig a Config.

@@ -10,8 +10,8 @@ import (
 // DepthToSpaceConfig has the attributes of DepthToSpace. In mode DCR a channel is (block row,
 // block column, depth), in CRD (depth, block row, block column).
 type DepthToSpaceConfig struct {
-	BlockSize int    `onnx:"blocksize,required"`
-	Mode      string `onnx:"mode,default=DCR,since=11"`
+	BlockSize int    `onnx:"blocksize,required"`        // height and width of a block, 1 or more
+	Mode      string `onnx:"mode,default=DCR,since=11"` // DCR or CRD
 }
 
 // Operator makes DepthToSpaceConfig a Config.
@@ -19,7 +19,7 @@ func (DepthToSpaceConfig) Operator() op.Name { return op.Name{Name: "DepthToSpac
 
 // SpaceToDepthConfig has the attribute of SpaceToDepth.
 type SpaceToDepthConfig struct {
-	BlockSize int `onnx:"blocksize,required"`
+	BlockSize int `onnx:"blocksize,required"` // height and width of a block, 1 or more
 }
 
 // Operator makes SpaceToDepthConfig a Config.

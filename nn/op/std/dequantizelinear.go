@@ -9,9 +9,9 @@ import (
 
 // DequantizeLinearConfig has the attributes of DequantizeLinear.
 type DequantizeLinearConfig struct {
-	Axis      *int     `onnx:"axis,since=13"`                 // of the scales; 1 when nil
-	BlockSize int      `onnx:"block_size,default=0,since=21"` // elements along the axis that share a scale; 0: one scale each
-	Output    op.DType `onnx:"output_dtype,since=23"`         // undefined: that of the scale
+	Axis      *int     `onnx:"axis,since=13"`                 // that the scales are along; 1 when nil
+	BlockSize int      `onnx:"block_size,default=0,since=21"` // elements along Axis that share a scale; 0: one scale per index of Axis, or a single one
+	Output    op.DType `onnx:"output_dtype,since=23"`         // type of the output; undefined: the scale's
 }
 
 // Operator makes DequantizeLinearConfig a Config.

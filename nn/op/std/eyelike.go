@@ -6,11 +6,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// EyeLikeConfig has the attributes of EyeLike: the element type, the input's when absent, and
-// which diagonal holds the ones (0 the main one, positive numbers above it).
+// EyeLikeConfig has the attributes of EyeLike.
 type EyeLikeConfig struct {
-	DType op.DType `onnx:"dtype"`
-	K     int      `onnx:"k,default=0"`
+	DType op.DType `onnx:"dtype"`       // of the output; undefined: the input's
+	K     int      `onnx:"k,default=0"` // the diagonal of ones: 0 main, positive above it, negative below
 }
 
 // Operator makes EyeLikeConfig a Config.

@@ -14,9 +14,9 @@ import (
 // FakeQuantizeConfig computes QuantizeLinear to integers of type To followed by DequantizeLinear with the same scales and
 // zero points. Its gradient flows straight through, as if nothing were rounded, except for elements that were clamped.
 type FakeQuantizeConfig struct {
-	Axis      *int // of the scales; nil: one for all
-	BlockSize int  // elements that share a scale; 0: the whole axis
-	To        op.DType
+	Axis      *int     // that the scales are along; nil: one scale for all elements
+	BlockSize int      // elements along Axis that share a scale; 0: one scale per index of Axis, or a single one
+	To        op.DType // integer type to quantize to
 }
 
 // Operator makes FakeQuantizeConfig a Config.
