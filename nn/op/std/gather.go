@@ -13,7 +13,7 @@ import (
 
 // GatherConfig has the attribute of Gather.
 type GatherConfig struct {
-	Axis int `onnx:"axis,default=0"`
+	Axis int `onnx:"axis,default=0"` // from −rank to rank−1
 }
 
 // Operator makes GatherConfig a Config.

@@ -8,7 +8,7 @@ import (
 
 // GatherElementsConfig has the attribute of GatherElements.
 type GatherElementsConfig struct {
-	Axis int `onnx:"axis,default=0"`
+	Axis int `onnx:"axis,default=0"` // from −rank to rank−1
 }
 
 // Operator makes GatherElementsConfig a Config.

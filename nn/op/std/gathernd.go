@@ -10,7 +10,7 @@ import (
 
 // GatherNDConfig has the attribute of GatherND.
 type GatherNDConfig struct {
-	BatchDims int `onnx:"batch_dims,default=0,since=12"`
+	BatchDims int `onnx:"batch_dims,default=0,since=12"` // number of leading axes that data and indices share
 }
 
 // Operator makes GatherNDConfig a Config.

@@ -13,11 +13,11 @@ import (
 
 // GemmConfig has the attributes of Gemm. Alpha and Beta are 1 when nil.
 type GemmConfig struct {
-	Alpha     *float32 `onnx:"alpha"`
-	Beta      *float32 `onnx:"beta"`
-	TransA    bool     `onnx:"transA"`
-	TransB    bool     `onnx:"transB"`
-	Broadcast bool     `onnx:"broadcast,until=6"`
+	Alpha     *float32 `onnx:"alpha"`             // factor of A·B
+	Beta      *float32 `onnx:"beta"`              // factor of C
+	TransA    bool     `onnx:"transA"`            // transpose A
+	TransB    bool     `onnx:"transB"`            // transpose B
+	Broadcast bool     `onnx:"broadcast,until=6"` // C may be broadcast
 }
 
 // Operator makes GemmConfig a Config.

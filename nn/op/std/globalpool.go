@@ -9,7 +9,7 @@ import (
 
 // GlobalLpPoolConfig has the attributes of GlobalLpPool.
 type GlobalLpPoolConfig struct {
-	P int `onnx:"p,default=2"`
+	P int `onnx:"p,default=2"` // of the norm, 1 or more
 }
 
 // Operator makes GlobalLpPoolConfig a Config.

@@ -8,8 +8,8 @@ import (
 // GradientConfig has the attributes of Gradient: names of values of the graph around the node. The node's inputs
 // stand for the values Xs, then Zs.
 type GradientConfig struct {
-	Xs []string `onnx:"xs,required"` // what is differentiated for
-	Y  string   `onnx:"y,required"`  // what is differentiated; its elements are added up
+	Xs []string `onnx:"xs,required"` // values to differentiate with respect to
+	Y  string   `onnx:"y,required"`  // value to differentiate, summed over its elements
 	Zs []string `onnx:"zs"`          // other values that Y depends on
 }
 
@@ -21,7 +21,7 @@ func (cfg GradientConfig) Refers() []string {
 	return append(append(append([]string(nil), cfg.Xs...), cfg.Zs...), cfg.Y)
 }
 
-// Referring makes GradientConfig a Referrer. Fewer names than Refers gives panic.
+// Referring makes GradientConfig a Referrer. It panics if there are fewer names than Refers returns.
 func (cfg GradientConfig) Referring(names []string) op.Config {
 	x, z := len(cfg.Xs), len(cfg.Xs)+len(cfg.Zs)
 	if len(names) <= z {
@@ -34,9 +34,9 @@ func (cfg GradientConfig) Referring(names []string) op.Config {
 // captures: after its inputs.
 type Referrer interface {
 	op.Config
-	// Refers lists the names.
+	// Refers returns the names.
 	Refers() []string
-	// Referring is the configuration with other names, as many and in the same order.
+	// Referring returns the configuration with the names replaced by as many others, in the same order.
 	Referring(names []string) op.Config
 }
 

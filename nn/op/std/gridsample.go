@@ -14,9 +14,9 @@ import (
 // GridSampleConfig has the attributes of GridSample. Mode is linear, cubic or nearest; before
 // version 20 the first two are called bilinear and bicubic.
 type GridSampleConfig struct {
-	AlignCorners bool   `onnx:"align_corners"` // −1 and 1 are the centers of the outermost pixels, not their outer edges
-	Mode         string `onnx:"mode"`          // "": linear
-	Padding      string `onnx:"padding_mode,default=zeros"`
+	AlignCorners bool   `onnx:"align_corners"`              // −1 and 1 are the centers of the outermost pixels, not their outer edges
+	Mode         string `onnx:"mode"`                       // linear, cubic or nearest; "": linear
+	Padding      string `onnx:"padding_mode,default=zeros"` // outside of the image: zeros, border or reflection
 }
 
 // Operator makes GridSampleConfig a Config.

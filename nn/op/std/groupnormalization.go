@@ -16,9 +16,9 @@ import (
 
 // GroupNormalizationConfig has the attributes of GroupNormalization.
 type GroupNormalizationConfig struct {
-	Epsilon   *float32 `onnx:"epsilon"` // 1e-5 when nil
-	NumGroups int      `onnx:"num_groups,required"`
-	StashType int      `onnx:"stash_type,default=1,since=21"` // the type to compute in: always at least float32 here
+	Epsilon   *float32 `onnx:"epsilon"`                       // 1e-5 when nil
+	NumGroups int      `onnx:"num_groups,required"`           // must divide the number of channels
+	StashType int      `onnx:"stash_type,default=1,since=21"` // type to compute in; at least float32 is always used
 }
 
 // Operator makes GroupNormalizationConfig a Config.

@@ -4,14 +4,14 @@ import "github.com/graft-ml/graft/nn/op"
 
 // GRUConfig has the attributes of GRU.
 type GRUConfig struct {
-	ActivationAlpha   []float32 `onnx:"activation_alpha"` // for the activations that take one, in order
-	ActivationBeta    []float32 `onnx:"activation_beta"`
-	Activations       []string  `onnx:"activations"` // f, g of each direction; nil: Sigmoid, Tanh
-	Clip              float32   `onnx:"clip"`        // of what goes into the activations; 0: none
-	Direction         string    `onnx:"direction,default=forward"`
-	HiddenSize        int       `onnx:"hidden_size"`
-	Layout            int       `onnx:"layout,since=14"`
-	LinearBeforeReset bool      `onnx:"linear_before_reset,since=3"` // the reset gate multiplies what R and its bias give
+	ActivationAlpha   []float32 `onnx:"activation_alpha"`            // alpha of the activations that take one, in order; nil: their defaults
+	ActivationBeta    []float32 `onnx:"activation_beta"`             // beta, likewise
+	Activations       []string  `onnx:"activations"`                 // f and g of each direction; nil: Sigmoid, Tanh
+	Clip              float32   `onnx:"clip"`                        // bound on the magnitude of the inputs of the activations; 0: none
+	Direction         string    `onnx:"direction,default=forward"`   // forward, reverse or bidirectional
+	HiddenSize        int       `onnx:"hidden_size"`                 // features of the hidden state; 0: those of R
+	Layout            int       `onnx:"layout,since=14"`             // 0: X is [seq, batch, features]; 1: [batch, seq, features]
+	LinearBeforeReset bool      `onnx:"linear_before_reset,since=3"` // the reset gate multiplies H·Rᵀ + Rb instead of H
 	OutputSequence    bool      `onnx:"output_sequence,until=6"`     // of no effect
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// HardSigmoidConfig has the attributes of HardSigmoid. Nil is 0.2 and 0.5.
+// HardSigmoidConfig has the attributes of HardSigmoid, max(0, min(1, Alpha·x + Beta)).
 type HardSigmoidConfig struct {
-	Alpha *float32 `onnx:"alpha"`
-	Beta  *float32 `onnx:"beta"`
+	Alpha *float32 `onnx:"alpha"` // 0.2 when nil
+	Beta  *float32 `onnx:"beta"`  // 0.5 when nil
 }
 
 // Operator makes HardSigmoidConfig a Config.

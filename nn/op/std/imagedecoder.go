@@ -9,7 +9,7 @@ import (
 
 // ImageDecoderConfig has the attributes of ImageDecoder.
 type ImageDecoderConfig struct {
-	Format string `onnx:"pixel_format,default=RGB"` // RGB, BGR, Grayscale
+	Format string `onnx:"pixel_format,default=RGB"` // RGB, BGR or Grayscale
 }
 
 // Operator makes ImageDecoderConfig a Config.

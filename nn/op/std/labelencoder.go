@@ -12,19 +12,19 @@ import (
 
 // LabelEncoderConfig has the attributes of LabelEncoder: one kind of keys and one kind of values.
 type LabelEncoderConfig struct {
-	Classes       []string    `onnx:"classes_strings,until=1"` // strings to their positions, or back
+	Classes       []string    `onnx:"classes_strings,until=1"` // strings, which are mapped to their positions and vice versa
 	DefaultFloat  float32     `onnx:"default_float,default=0,since=2"`
-	DefaultInt    *int        `onnx:"default_int64"`  // -1 when nil
-	DefaultString *string     `onnx:"default_string"` // _Unused when nil
-	Default       dtype.Value `onnx:"default_tensor,since=4"`
+	DefaultInt    *int        `onnx:"default_int64"`          // -1 when nil
+	DefaultString *string     `onnx:"default_string"`         // _Unused when nil
+	Default       dtype.Value `onnx:"default_tensor,since=4"` // one element, of the type of the values
 	KeysFloat     []float32   `onnx:"keys_floats,since=2"`
 	KeysInt       []int       `onnx:"keys_int64s,since=2"`
 	KeysString    []string    `onnx:"keys_strings,since=2"`
-	Keys          dtype.Value `onnx:"keys_tensor,since=4"`
+	Keys          dtype.Value `onnx:"keys_tensor,since=4"` // instead of the lists
 	ValuesFloat   []float32   `onnx:"values_floats,since=2"`
 	ValuesInt     []int       `onnx:"values_int64s,since=2"`
 	ValuesString  []string    `onnx:"values_strings,since=2"`
-	Values        dtype.Value `onnx:"values_tensor,since=4"`
+	Values        dtype.Value `onnx:"values_tensor,since=4"` // instead of the lists
 }
 
 // Operator makes LabelEncoderConfig a Config.
@@ -32,10 +32,10 @@ func (LabelEncoderConfig) Operator() op.Name { return op.Name{Domain: mlDomain, 
 
 // CategoryMapperConfig has the attributes of CategoryMapper.
 type CategoryMapperConfig struct {
-	Ints          []int    `onnx:"cats_int64s"`
-	Strings       []string `onnx:"cats_strings"`
-	DefaultInt    *int     `onnx:"default_int64"`  // -1 when nil
-	DefaultString *string  `onnx:"default_string"` // _Unused when nil
+	Ints          []int    `onnx:"cats_int64s"`    // integers, in the order of Strings
+	Strings       []string `onnx:"cats_strings"`   // strings, in the order of Ints
+	DefaultInt    *int     `onnx:"default_int64"`  // for strings that are not listed; -1 when nil
+	DefaultString *string  `onnx:"default_string"` // for integers that are not listed; _Unused when nil
 }
 
 // Operator makes CategoryMapperConfig a Config.

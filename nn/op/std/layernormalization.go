@@ -17,7 +17,7 @@ import (
 // LayerNormalizationConfig has the attributes of LayerNormalization. Axis is -1 when nil: the
 // first of the axes that are normalized over.
 type LayerNormalizationConfig struct {
-	Axis      *int     `onnx:"axis"`
+	Axis      *int     `onnx:"axis"`                       // first axis of the normalized ones; −1 when nil
 	Epsilon   *float32 `onnx:"epsilon"`                    // 1e-5 when nil
 	StashType op.DType `onnx:"stash_type,default=float32"` // element type of Mean and InvStdDev
 }

@@ -5,9 +5,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// LinearConfig is the attribute of Linear, an operator of lowerings only: Y = X·W + B, where X
-// has rows of features after any number of axes. TransB says that W is stored as
-// [outputs, inputs].
+// LinearConfig is the attribute of Linear, an operator of lowerings only: Y = X·W + B, where the last axis of X holds
+// the features. With TransB, W is stored as [outputs, inputs].
 type LinearConfig struct{ TransB bool }
 
 // Operator makes LinearConfig a Config.

@@ -10,11 +10,11 @@ import (
 
 // LinearAttentionConfig has the attributes of LinearAttention.
 type LinearAttentionConfig struct {
-	ChunkSize int     `onnx:"chunk_size,default=64"` // a hint without effect
-	KVHeads   int     `onnx:"kv_num_heads,required"`
-	QHeads    int     `onnx:"q_num_heads,required"`
-	Scale     float32 `onnx:"scale,default=0"`                 // 0: 1/√key size
-	Rule      string  `onnx:"update_rule,default=gated_delta"` // linear, gated, delta, gated_delta
+	ChunkSize int     `onnx:"chunk_size,default=64"`           // a hint without effect
+	KVHeads   int     `onnx:"kv_num_heads,required"`           // heads of key and value, at least 1
+	QHeads    int     `onnx:"q_num_heads,required"`            // heads of query, a multiple of KVHeads
+	Scale     float32 `onnx:"scale,default=0"`                 // of the output; 0: 1/√key size
+	Rule      string  `onnx:"update_rule,default=gated_delta"` // linear, gated, delta or gated_delta
 }
 
 // Operator makes LinearAttentionConfig a Config.

@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// LoopConfig has the attribute of Loop. The inputs after the initial values of the carried ones,
-// which the body's inputs number, are the values that the body captures.
+// LoopConfig has the attribute of Loop. The body's inputs are the iteration number, the condition and the loop-carried
+// values. The node's inputs after the initial values of these are the values that the body captures.
 type LoopConfig struct {
 	Body op.Body `onnx:"body,required"`
 }

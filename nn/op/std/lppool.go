@@ -7,13 +7,13 @@ import (
 
 // LpPoolConfig has the attributes of LpPool.
 type LpPoolConfig struct {
-	AutoPad   string `onnx:"auto_pad,default=NOTSET"`
-	CeilMode  bool   `onnx:"ceil_mode,since=18"`
-	Dilations []int  `onnx:"dilations,since=18"`
-	Kernel    []int  `onnx:"kernel_shape,required"`
-	P         int    `onnx:"p,default=2"`
-	Pads      []int  `onnx:"pads"`
-	Strides   []int  `onnx:"strides"`
+	AutoPad   string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+	CeilMode  bool   `onnx:"ceil_mode,since=18"`      // round the output size up instead of down
+	Dilations []int  `onnx:"dilations,since=18"`      // of the kernel, per spatial axis; nil: 1
+	Kernel    []int  `onnx:"kernel_shape,required"`   // size of the window, per spatial axis
+	P         int    `onnx:"p,default=2"`             // of the norm, 1 or more
+	Pads      []int  `onnx:"pads"`                    // elements added before each spatial axis, then after each; nil: 0
+	Strides   []int  `onnx:"strides"`                 // per spatial axis; nil: 1
 }
 
 // Operator makes LpPoolConfig a Config.

@@ -4,15 +4,15 @@ import "github.com/graft-ml/graft/nn/op"
 
 // LSTMConfig has the attributes of LSTM.
 type LSTMConfig struct {
-	ActivationAlpha []float32 `onnx:"activation_alpha"` // for the activations that take one, in order
-	ActivationBeta  []float32 `onnx:"activation_beta"`
-	Activations     []string  `onnx:"activations"` // f, g, h of each direction; nil: Sigmoid, Tanh, Tanh
-	Clip            float32   `onnx:"clip"`        // of what goes into the activations; 0: none
-	Direction       string    `onnx:"direction,default=forward"`
-	HiddenSize      int       `onnx:"hidden_size"`
-	InputForget     bool      `onnx:"input_forget"` // the forget gate is 1 − the input gate
-	Layout          int       `onnx:"layout,since=14"`
-	OutputSequence  bool      `onnx:"output_sequence,until=6"` // of no effect
+	ActivationAlpha []float32 `onnx:"activation_alpha"`          // alpha of the activations that take one, in order; nil: their defaults
+	ActivationBeta  []float32 `onnx:"activation_beta"`           // beta, likewise
+	Activations     []string  `onnx:"activations"`               // f, g and h of each direction; nil: Sigmoid, Tanh, Tanh
+	Clip            float32   `onnx:"clip"`                      // bound on the magnitude of the inputs of the activations; 0: none
+	Direction       string    `onnx:"direction,default=forward"` // forward, reverse or bidirectional
+	HiddenSize      int       `onnx:"hidden_size"`               // features of the hidden state; 0: those of R
+	InputForget     bool      `onnx:"input_forget"`              // the forget gate is 1 − the input gate
+	Layout          int       `onnx:"layout,since=14"`           // 0: X is [seq, batch, features]; 1: [batch, seq, features]
+	OutputSequence  bool      `onnx:"output_sequence,until=6"`   // of no effect
 }
 
 // Operator makes LSTMConfig a Config.

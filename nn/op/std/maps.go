@@ -8,10 +8,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ZipMapConfig has the attributes of ZipMap: the keys, of one kind.
+// ZipMapConfig has the attributes of ZipMap: integer or string keys.
 type ZipMapConfig struct {
-	Ints    []int    `onnx:"classlabels_int64s"`
-	Strings []string `onnx:"classlabels_strings"`
+	Ints    []int    `onnx:"classlabels_int64s"`  // the keys, if they are integers
+	Strings []string `onnx:"classlabels_strings"` // the keys, if they are strings
 }
 
 // Operator makes ZipMapConfig a Config.
@@ -19,9 +19,9 @@ func (ZipMapConfig) Operator() op.Name { return op.Name{Domain: mlDomain, Name: 
 
 // CastMapConfig has the attributes of CastMap.
 type CastMapConfig struct {
-	To   string `onnx:"cast_to,default=TO_FLOAT"` // TO_FLOAT, TO_INT64, TO_STRING
-	Form string `onnx:"map_form,default=DENSE"`   // DENSE: the values by key; SPARSE: each at the place that its key says
-	Max  int    `onnx:"max_map,default=1"`        // the length, where SPARSE
+	To   string `onnx:"cast_to,default=TO_FLOAT"` // element type: TO_FLOAT, TO_INT64 or TO_STRING
+	Form string `onnx:"map_form,default=DENSE"`   // DENSE: the values in the order of their keys; SPARSE: each at the index that is its key
+	Max  int    `onnx:"max_map,default=1"`        // length of the output, if SPARSE
 }
 
 // Operator makes CastMapConfig a Config.
@@ -29,10 +29,10 @@ func (CastMapConfig) Operator() op.Name { return op.Name{Domain: mlDomain, Name:
 
 var castMapTypes = map[string]op.DType{"TO_FLOAT": dtype.Float32, "TO_INT64": dtype.Int64, "TO_STRING": dtype.String}
 
-// DictVectorizerConfig has the attributes of DictVectorizer: the keys of the columns, of one kind.
+// DictVectorizerConfig has the attributes of DictVectorizer: integer or string keys.
 type DictVectorizerConfig struct {
-	Ints    []int    `onnx:"int64_vocabulary"`
-	Strings []string `onnx:"string_vocabulary"`
+	Ints    []int    `onnx:"int64_vocabulary"`  // integer keys, in the order of the columns
+	Strings []string `onnx:"string_vocabulary"` // string keys, in the order of the columns
 }
 
 // Operator makes DictVectorizerConfig a Config.

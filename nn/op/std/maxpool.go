@@ -13,13 +13,13 @@ import (
 
 // MaxPoolConfig has the attributes of MaxPool.
 type MaxPoolConfig struct {
-	AutoPad      string `onnx:"auto_pad,default=NOTSET"`
-	CeilMode     bool   `onnx:"ceil_mode,since=10"`
-	Dilations    []int  `onnx:"dilations,since=10"`
-	Kernel       []int  `onnx:"kernel_shape,required"`
-	Pads         []int  `onnx:"pads"`
-	StorageOrder int    `onnx:"storage_order,since=8"` // of Indices: 0 row-major, 1 column-major
-	Strides      []int  `onnx:"strides"`
+	AutoPad      string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+	CeilMode     bool   `onnx:"ceil_mode,since=10"`      // round the output size up instead of down
+	Dilations    []int  `onnx:"dilations,since=10"`      // of the kernel, per spatial axis; nil: 1
+	Kernel       []int  `onnx:"kernel_shape,required"`   // size of the window, per spatial axis
+	Pads         []int  `onnx:"pads"`                    // elements added before each spatial axis, then after each; nil: 0
+	StorageOrder int    `onnx:"storage_order,since=8"`   // order in which Indices count: 0 row-major, 1 column-major
+	Strides      []int  `onnx:"strides"`                 // per spatial axis; nil: 1
 }
 
 // Operator makes MaxPoolConfig a Config.

@@ -13,8 +13,8 @@ import (
 
 // MaxRoiPoolConfig has the attributes of MaxRoiPool.
 type MaxRoiPoolConfig struct {
-	Shape []int    `onnx:"pooled_shape,required"` // height and width
-	Scale *float32 `onnx:"spatial_scale"`         // from the regions' coordinates to the image's; nil: 1
+	Shape []int    `onnx:"pooled_shape,required"` // height and width of the output
+	Scale *float32 `onnx:"spatial_scale"`         // factor from coordinates of rois to those of X; nil: 1
 }
 
 // Operator makes MaxRoiPoolConfig a Config.

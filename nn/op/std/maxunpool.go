@@ -10,9 +10,9 @@ import (
 
 // MaxUnpoolConfig has the attributes of MaxUnpool: those of the MaxPool it undoes.
 type MaxUnpoolConfig struct {
-	Kernel  []int `onnx:"kernel_shape,required"`
-	Pads    []int `onnx:"pads"`
-	Strides []int `onnx:"strides"`
+	Kernel  []int `onnx:"kernel_shape,required"` // size of the window, per spatial axis
+	Pads    []int `onnx:"pads"`                  // elements added before each spatial axis, then after each; nil: 0
+	Strides []int `onnx:"strides"`               // per spatial axis; nil: 1
 }
 
 // Operator makes MaxUnpoolConfig a Config.

@@ -15,7 +15,7 @@ import (
 
 // MeanVarianceNormalizationConfig has the attributes of MeanVarianceNormalization.
 type MeanVarianceNormalizationConfig struct {
-	Axes []int `onnx:"axes,default=0|2|3"` // normalized over
+	Axes []int `onnx:"axes,default=0|2|3"` // the axes that mean and variance are taken over
 }
 
 // Operator makes MeanVarianceNormalizationConfig a Config.

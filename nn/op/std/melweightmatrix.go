@@ -10,7 +10,7 @@ import (
 
 // MelWeightMatrixConfig has the attributes of MelWeightMatrix.
 type MelWeightMatrixConfig struct {
-	Output op.DType `onnx:"output_datatype,default=float32"`
+	Output op.DType `onnx:"output_datatype,default=float32"` // type of the output
 }
 
 // Operator makes MelWeightMatrixConfig a Config.

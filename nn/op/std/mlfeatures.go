@@ -10,35 +10,35 @@ import (
 
 // BinarizerConfig has the attributes of Binarizer.
 type BinarizerConfig struct {
-	Threshold float32 `onnx:"threshold,default=0"`
+	Threshold float32 `onnx:"threshold,default=0"` // greater elements become 1, others 0
 }
 
 // Operator makes BinarizerConfig a Config.
 func (BinarizerConfig) Operator() op.Name { return op.Name{Domain: mlDomain, Name: "Binarizer"} }
 
-// ScalerConfig has the attributes of Scaler: one number for all features or one for each.
+// ScalerConfig has the attributes of Scaler: (x − Offset)·Scale.
 type ScalerConfig struct {
-	Offset []float32 `onnx:"offset"`
-	Scale  []float32 `onnx:"scale"`
+	Offset []float32 `onnx:"offset"` // subtracted first: one number, or one per feature
+	Scale  []float32 `onnx:"scale"`  // multiplied with: one number, or one per feature
 }
 
 // Operator makes ScalerConfig a Config.
 func (ScalerConfig) Operator() op.Name { return op.Name{Domain: mlDomain, Name: "Scaler"} }
 
-// NormalizerConfig has the attributes of Normalizer: Norm is MAX, L1 or L2.
+// NormalizerConfig has the attribute of Normalizer.
 type NormalizerConfig struct {
-	Norm string `onnx:"norm,default=MAX"`
+	Norm string `onnx:"norm,default=MAX"` // MAX, L1 or L2
 }
 
 // Operator makes NormalizerConfig a Config.
 func (NormalizerConfig) Operator() op.Name { return op.Name{Domain: mlDomain, Name: "Normalizer"} }
 
-// ImputerConfig has the attributes of Imputer, floats or integers as the input's are.
+// ImputerConfig has the attributes of Imputer, those for floats or those for integers, depending on the input's type.
 type ImputerConfig struct {
-	Floats       []float32 `onnx:"imputed_value_floats"`
-	Ints         []int     `onnx:"imputed_value_int64s"`
-	ReplaceFloat float32   `onnx:"replaced_value_float,default=0"`
-	ReplaceInt   int       `onnx:"replaced_value_int64,default=0"`
+	Floats       []float32 `onnx:"imputed_value_floats"`           // replacements for float inputs: one, or one per feature
+	Ints         []int     `onnx:"imputed_value_int64s"`           // replacements for integer inputs: one, or one per feature
+	ReplaceFloat float32   `onnx:"replaced_value_float,default=0"` // the value to replace; NaN matches NaN
+	ReplaceInt   int       `onnx:"replaced_value_int64,default=0"` // the value to replace
 }
 
 // Operator makes ImputerConfig a Config.
@@ -46,10 +46,10 @@ func (ImputerConfig) Operator() op.Name { return op.Name{Domain: mlDomain, Name:
 
 // LinearRegressorConfig has the attributes of LinearRegressor.
 type LinearRegressorConfig struct {
-	Coefficients []float32 `onnx:"coefficients"`
-	Intercepts   []float32 `onnx:"intercepts"`
-	Transform    string    `onnx:"post_transform,default=NONE"`
-	Targets      int       `onnx:"targets,default=1"`
+	Coefficients []float32 `onnx:"coefficients"`                // [targets, features], row by row
+	Intercepts   []float32 `onnx:"intercepts"`                  // one per target; nil: 0
+	Transform    string    `onnx:"post_transform,default=NONE"` // of the scores: NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT
+	Targets      int       `onnx:"targets,default=1"`           // columns of the output
 }
 
 // Operator makes LinearRegressorConfig a Config.
@@ -59,12 +59,12 @@ func (LinearRegressorConfig) Operator() op.Name {
 
 // LinearClassifierConfig has the attributes of LinearClassifier.
 type LinearClassifierConfig struct {
-	IntLabels    []int     `onnx:"classlabels_ints"`
-	StringLabels []string  `onnx:"classlabels_strings"`
-	Coefficients []float32 `onnx:"coefficients,required"`
-	Intercepts   []float32 `onnx:"intercepts"`
-	MultiClass   int       `onnx:"multi_class,default=0"` // of no effect
-	Transform    string    `onnx:"post_transform,default=NONE"`
+	IntLabels    []int     `onnx:"classlabels_ints"`            // the classes, if they are integers
+	StringLabels []string  `onnx:"classlabels_strings"`         // the classes, if they are strings
+	Coefficients []float32 `onnx:"coefficients,required"`       // [classes, features], row by row
+	Intercepts   []float32 `onnx:"intercepts"`                  // one per class; nil: 0
+	MultiClass   int       `onnx:"multi_class,default=0"`       // of no effect
+	Transform    string    `onnx:"post_transform,default=NONE"` // of the scores: NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT
 }
 
 // Operator makes LinearClassifierConfig a Config.
@@ -74,7 +74,7 @@ func (LinearClassifierConfig) Operator() op.Name {
 
 // FeatureVectorizerConfig has the attributes of FeatureVectorizer.
 type FeatureVectorizerConfig struct {
-	Dimensions []int `onnx:"inputdimensions"` // columns of each input
+	Dimensions []int `onnx:"inputdimensions"` // number of columns of each input
 }
 
 // Operator makes FeatureVectorizerConfig a Config.

@@ -10,7 +10,7 @@ import (
 // ModConfig has the attributes of Mod. With Fmod the result has the sign of the dividend, as in
 // C, otherwise that of the divisor.
 type ModConfig struct {
-	Fmod bool `onnx:"fmod"`
+	Fmod bool `onnx:"fmod"` // ONNX requires it for floating-point inputs
 }
 
 // Operator makes ModConfig a Config.

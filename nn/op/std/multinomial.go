@@ -8,11 +8,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MultinomialConfig has the attributes of Multinomial: DType is int32 or int64.
+// MultinomialConfig has the attributes of Multinomial.
 type MultinomialConfig struct {
-	DType      op.DType `onnx:"dtype,default=int32"`
-	SampleSize int      `onnx:"sample_size,default=1"`
-	Seed       *float32 `onnx:"seed"`
+	DType      op.DType `onnx:"dtype,default=int32"`   // of the output: int32 or int64
+	SampleSize int      `onnx:"sample_size,default=1"` // draws per row, 1 or more
+	Seed       *float32 `onnx:"seed"`                  // mixed into the seed of the run; nil: that alone
 }
 
 // Operator makes MultinomialConfig a Config.

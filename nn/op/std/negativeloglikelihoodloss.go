@@ -15,8 +15,8 @@ import (
 
 // NegativeLogLikelihoodLossConfig has the attributes of NegativeLogLikelihoodLoss.
 type NegativeLogLikelihoodLossConfig struct {
-	IgnoreIndex *int   `onnx:"ignore_index"`           // a label that does not count
-	Reduction   string `onnx:"reduction,default=mean"` // none, sum, mean: weighted
+	IgnoreIndex *int   `onnx:"ignore_index"`           // targets of this value do not contribute; nil: all do
+	Reduction   string `onnx:"reduction,default=mean"` // none, sum, or mean (weighted by the class weights)
 }
 
 // Operator makes NegativeLogLikelihoodLossConfig a Config.

@@ -13,7 +13,7 @@ import (
 // NonMaxSuppressionConfig has the attribute of NonMaxSuppression: boxes are given by two corners
 // (y1, x1, y2, x2), or with CenterPointBox by (x, y, width, height).
 type NonMaxSuppressionConfig struct {
-	CenterPointBox bool `onnx:"center_point_box"`
+	CenterPointBox bool `onnx:"center_point_box"` // boxes are (x center, y center, width, height)
 }
 
 // Operator makes NonMaxSuppressionConfig a Config.

@@ -10,9 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// OneHotConfig has the attribute of OneHot: where the new axis stands in the output.
+// OneHotConfig has the attribute of OneHot.
 type OneHotConfig struct {
-	Axis *int `onnx:"axis"` // nil: -1
+	Axis *int `onnx:"axis"` // of the output that is new, from −rank−1 to rank; nil: −1
 }
 
 // Operator makes OneHotConfig a Config.
