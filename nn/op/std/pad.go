@@ -18,10 +18,10 @@ import (
 // PadConfig has the attributes of Pad. Pads, an input from version 11 on, holds the number of
 // elements added in front of each axis and then after each; negative numbers remove elements.
 type PadConfig struct {
-	Mode     string  `onnx:"mode,default=constant"` // constant, reflect, edge; from version 19 wrap
-	Paddings []int   `onnx:"paddings,until=1"`
-	Pads     []int   `onnx:"pads,since=2,until=10"`
-	Value    float32 `onnx:"value,default=0,until=10"`
+	Mode     string  `onnx:"mode,default=constant"`    // constant, reflect, edge; wrap from version 19 on
+	Paddings []int   `onnx:"paddings,until=1"`         // name of pads in version 1
+	Pads     []int   `onnx:"pads,since=2,until=10"`    // elements added before each axis, then after each
+	Value    float32 `onnx:"value,default=0,until=10"` // of the padding in mode constant
 }
 
 // Operator makes PadConfig a Config.

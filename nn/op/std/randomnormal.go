@@ -11,11 +11,11 @@ import (
 
 // RandomNormalConfig has the attributes of RandomNormal.
 type RandomNormalConfig struct {
-	DType op.DType `onnx:"dtype,default=float32"`
-	Mean  float32  `onnx:"mean"`
-	Scale *float32 `onnx:"scale"` // standard deviation; 1 when nil
-	Seed  *float32 `onnx:"seed"`
-	Shape []int    `onnx:"shape,required"`
+	DType op.DType `onnx:"dtype,default=float32"` // of the output
+	Mean  float32  `onnx:"mean"`                  // expectation
+	Scale *float32 `onnx:"scale"`                 // standard deviation; 1 when nil
+	Seed  *float32 `onnx:"seed"`                  // mixed into the seed of the run; nil: that alone
+	Shape []int    `onnx:"shape,required"`        // of the output
 }
 
 // Operator makes RandomNormalConfig a Config.
@@ -23,33 +23,33 @@ func (RandomNormalConfig) Operator() op.Name { return op.Name{Name: "RandomNorma
 
 // RandomUniformConfig has the attributes of RandomUniform.
 type RandomUniformConfig struct {
-	DType op.DType `onnx:"dtype,default=float32"`
-	Low   float32  `onnx:"low"`
-	High  *float32 `onnx:"high"` // 1 when nil
-	Seed  *float32 `onnx:"seed"`
-	Shape []int    `onnx:"shape,required"`
+	DType op.DType `onnx:"dtype,default=float32"` // of the output
+	Low   float32  `onnx:"low"`                   // lower bound, included
+	High  *float32 `onnx:"high"`                  // upper bound, excluded; 1 when nil
+	Seed  *float32 `onnx:"seed"`                  // mixed into the seed of the run; nil: that alone
+	Shape []int    `onnx:"shape,required"`        // of the output
 }
 
 // Operator makes RandomUniformConfig a Config.
 func (RandomUniformConfig) Operator() op.Name { return op.Name{Name: "RandomUniform"} }
 
-// RandomNormalLikeConfig has the attributes of RandomNormalLike; without a DType it is the input's.
+// RandomNormalLikeConfig has the attributes of RandomNormalLike.
 type RandomNormalLikeConfig struct {
-	DType op.DType `onnx:"dtype"`
-	Mean  float32  `onnx:"mean"`
-	Scale *float32 `onnx:"scale"`
-	Seed  *float32 `onnx:"seed"`
+	DType op.DType `onnx:"dtype"` // of the output; undefined: the input's
+	Mean  float32  `onnx:"mean"`  // expectation
+	Scale *float32 `onnx:"scale"` // standard deviation; 1 when nil
+	Seed  *float32 `onnx:"seed"`  // mixed into the seed of the run; nil: that alone
 }
 
 // Operator makes RandomNormalLikeConfig a Config.
 func (RandomNormalLikeConfig) Operator() op.Name { return op.Name{Name: "RandomNormalLike"} }
 
-// RandomUniformLikeConfig has the attributes of RandomUniformLike; without a DType it is the input's.
+// RandomUniformLikeConfig has the attributes of RandomUniformLike.
 type RandomUniformLikeConfig struct {
-	DType op.DType `onnx:"dtype"`
-	Low   float32  `onnx:"low"`
-	High  *float32 `onnx:"high"`
-	Seed  *float32 `onnx:"seed"`
+	DType op.DType `onnx:"dtype"` // of the output; undefined: the input's
+	Low   float32  `onnx:"low"`   // lower bound, included
+	High  *float32 `onnx:"high"`  // upper bound, excluded; 1 when nil
+	Seed  *float32 `onnx:"seed"`  // mixed into the seed of the run; nil: that alone
 }
 
 // Operator makes RandomUniformLikeConfig a Config.

@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ReorderConfig has the attributes of Reorder, an operator of lowerings only: Size[i] indices of
-// Axis from From[i] on, one piece after the other. Pieces do not overlap.
+// ReorderConfig has the attributes of Reorder, an operator of lowerings only: it concatenates the ranges [From[i],
+// From[i]+Size[i]) of Axis. Ranges do not overlap.
 type ReorderConfig struct {
 	Axis       int
 	From, Size []int

@@ -15,7 +15,7 @@ import (
 type ReshapeConfig struct {
 	Shape          []int `onnx:"shape,until=4"`
 	ConsumedInputs []int `onnx:"consumed_inputs,until=4"` // of no effect
-	AllowZero      bool  `onnx:"allowzero,since=14"`
+	AllowZero      bool  `onnx:"allowzero,since=14"`      // a 0 in the target is a length of 0
 }
 
 // Operator makes ReshapeConfig a Config.

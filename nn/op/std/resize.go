@@ -14,15 +14,15 @@ import (
 
 // ResizeConfig has the attributes of Resize.
 type ResizeConfig struct {
-	Mode            string   `onnx:"mode,default=nearest"`                                       // nearest, linear, cubic
-	Coordinates     string   `onnx:"coordinate_transformation_mode,default=half_pixel,since=11"` // how output positions map to input positions
-	Nearest         string   `onnx:"nearest_mode,default=round_prefer_floor,since=11"`           // round_prefer_floor, round_prefer_ceil, floor, ceil
-	CubicA          *float32 `onnx:"cubic_coeff_a,since=11"`                                     // nil: -0.75
-	ExcludeOutside  bool     `onnx:"exclude_outside,since=11"`                                   // weights of positions outside of the input are 0
-	Extrapolation   float32  `onnx:"extrapolation_value,default=0,since=11"`                     // outside, for tf_crop_and_resize
-	Antialias       bool     `onnx:"antialias,since=18"`                                         // widen the filter when shrinking
-	Axes            []int    `onnx:"axes,since=18"`                                              // that roi, scales and sizes are about; nil: all
-	KeepAspectRatio string   `onnx:"keep_aspect_ratio_policy,default=stretch,since=18"`          // stretch, not_larger, not_smaller
+	Mode            string   `onnx:"mode,default=nearest"`                                       // nearest, linear or cubic
+	Coordinates     string   `onnx:"coordinate_transformation_mode,default=half_pixel,since=11"` // half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric or tf_crop_and_resize
+	Nearest         string   `onnx:"nearest_mode,default=round_prefer_floor,since=11"`           // round_prefer_floor, round_prefer_ceil, floor or ceil
+	CubicA          *float32 `onnx:"cubic_coeff_a,since=11"`                                     // coefficient a of the cubic kernel; nil: -0.75
+	ExcludeOutside  bool     `onnx:"exclude_outside,since=11"`                                   // positions outside of the input get weight 0; the others are renormalized
+	Extrapolation   float32  `onnx:"extrapolation_value,default=0,since=11"`                     // value outside of the input, in tf_crop_and_resize
+	Antialias       bool     `onnx:"antialias,since=18"`                                         // widen the filter when downsampling
+	Axes            []int    `onnx:"axes,since=18"`                                              // that roi, scales and sizes refer to; nil: all
+	KeepAspectRatio string   `onnx:"keep_aspect_ratio_policy,default=stretch,since=18"`          // how sizes are read: stretch, not_larger or not_smaller
 }
 
 // Operator makes ResizeConfig a Config.
@@ -30,10 +30,10 @@ func (ResizeConfig) Operator() op.Name { return op.Name{Name: "Resize"} }
 
 // UpsampleConfig has the attributes of Upsample. From version 9 on the scales are an input.
 type UpsampleConfig struct {
-	Mode        string    `onnx:"mode,default=nearest"` // nearest, linear
-	Scales      []float32 `onnx:"scales,since=7,until=8"`
-	HeightScale float32   `onnx:"height_scale,until=6"`
-	WidthScale  float32   `onnx:"width_scale,until=6"`
+	Mode        string    `onnx:"mode,default=nearest"`   // nearest or linear (bilinear in version 1)
+	Scales      []float32 `onnx:"scales,since=7,until=8"` // one per axis
+	HeightScale float32   `onnx:"height_scale,until=6"`   // of version 1
+	WidthScale  float32   `onnx:"width_scale,until=6"`    // of version 1
 }
 
 // Operator makes UpsampleConfig a Config.

@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ReverseSequenceConfig has the attributes of ReverseSequence; the two axes are 0 and 1.
+// ReverseSequenceConfig has the attributes of ReverseSequence. One of the two axes is 0, the other 1.
 type ReverseSequenceConfig struct {
 	BatchAxis *int `onnx:"batch_axis"` // nil: 1
 	TimeAxis  int  `onnx:"time_axis,default=0"`

@@ -15,9 +15,9 @@ import (
 // RMSNormalizationConfig has the attributes of RMSNormalization. Axis is -1 when nil: the first of
 // the axes that are normalized over.
 type RMSNormalizationConfig struct {
-	Axis      *int     `onnx:"axis"`
+	Axis      *int     `onnx:"axis"`                       // first axis of the normalized ones; −1 when nil
 	Epsilon   *float32 `onnx:"epsilon"`                    // 1e-5 when nil
-	StashType op.DType `onnx:"stash_type,default=float32"` // the type to compute in: always at least float32 here
+	StashType op.DType `onnx:"stash_type,default=float32"` // type to compute in; at least float32 is always used
 }
 
 // Operator makes RMSNormalizationConfig a Config.

@@ -4,14 +4,14 @@ import "github.com/graft-ml/graft/nn/op"
 
 // RNNConfig has the attributes of RNN.
 type RNNConfig struct {
-	ActivationAlpha []float32 `onnx:"activation_alpha"` // for the activations that take one, in order
-	ActivationBeta  []float32 `onnx:"activation_beta"`
+	ActivationAlpha []float32 `onnx:"activation_alpha"`              // alpha of the activations that take one, in order; nil: their defaults
+	ActivationBeta  []float32 `onnx:"activation_beta"`               // beta, likewise
 	Activations     []string  `onnx:"activations,default=Tanh|Tanh"` // one for each direction
-	Clip            float32   `onnx:"clip"`                          // of what goes into the activations; 0: none
-	Direction       string    `onnx:"direction,default=forward"`
-	HiddenSize      int       `onnx:"hidden_size"`
-	Layout          int       `onnx:"layout,since=14"`
-	OutputSequence  bool      `onnx:"output_sequence,until=6"` // of no effect
+	Clip            float32   `onnx:"clip"`                          // bound on the magnitude of the inputs of the activations; 0: none
+	Direction       string    `onnx:"direction,default=forward"`     // forward, reverse or bidirectional
+	HiddenSize      int       `onnx:"hidden_size"`                   // features of the hidden state; 0: those of R
+	Layout          int       `onnx:"layout,since=14"`               // 0: X is [seq, batch, features]; 1: [batch, seq, features]
+	OutputSequence  bool      `onnx:"output_sequence,until=6"`       // of no effect
 }
 
 // Operator makes RNNConfig a Config.

@@ -14,12 +14,12 @@ import (
 
 // RoiAlignConfig has the attributes of RoiAlign.
 type RoiAlignConfig struct {
-	Coordinates string   `onnx:"coordinate_transformation_mode,default=half_pixel,since=16"` // or output_half_pixel, which is version 10's
-	Mode        string   `onnx:"mode,default=avg"`                                           // avg, max
-	Height      int      `onnx:"output_height,default=1"`
-	Width       int      `onnx:"output_width,default=1"`
-	Sampling    int      `onnx:"sampling_ratio,default=0"` // points along each side of a cell; 0: about one for each pixel
-	Scale       *float32 `onnx:"spatial_scale"`            // from the regions' coordinates to the image's; nil: 1
+	Coordinates string   `onnx:"coordinate_transformation_mode,default=half_pixel,since=16"` // half_pixel or output_half_pixel, the behavior before version 16
+	Mode        string   `onnx:"mode,default=avg"`                                           // over the sampling points: avg or max
+	Height      int      `onnx:"output_height,default=1"`                                    // of the output
+	Width       int      `onnx:"output_width,default=1"`                                     // of the output
+	Sampling    int      `onnx:"sampling_ratio,default=0"`                                   // sampling points per axis of an output element; 0: ⌈region size / output size⌉
+	Scale       *float32 `onnx:"spatial_scale"`                                              // factor from coordinates of rois to those of X; nil: 1
 }
 
 // Operator makes RoiAlignConfig a Config.

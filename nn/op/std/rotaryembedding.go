@@ -8,9 +8,9 @@ import (
 
 // RotaryEmbeddingConfig has the attributes of RotaryEmbedding.
 type RotaryEmbeddingConfig struct {
-	Interleaved bool `onnx:"interleaved"`                    // rotate adjacent pairs, instead of elements half the width apart
-	NumHeads    int  `onnx:"num_heads,default=0"`            // of an input of rank 3
-	RotaryDim   int  `onnx:"rotary_embedding_dim,default=0"` // elements of a head that are rotated; 0: all
+	Interleaved bool `onnx:"interleaved"`                    // rotate pairs of adjacent elements instead of those half the rotated width apart
+	NumHeads    int  `onnx:"num_heads,default=0"`            // heads of the input, if it has rank 3
+	RotaryDim   int  `onnx:"rotary_embedding_dim,default=0"` // leading elements of each head that are rotated; 0: all
 }
 
 // Operator makes RotaryEmbeddingConfig a Config.

@@ -12,13 +12,13 @@ import (
 // ScanConfig has the attributes of Scan. A direction of 1 goes from the end to the beginning. The
 // inputs after the scanned ones are the values that the body captures.
 type ScanConfig struct {
-	Body             op.Body `onnx:"body,required"`
-	NumScanInputs    int     `onnx:"num_scan_inputs,required"`
-	Directions       []int   `onnx:"directions,until=8"`
-	InputAxes        []int   `onnx:"scan_input_axes,since=9"`
-	InputDirections  []int   `onnx:"scan_input_directions,since=9"`
-	OutputAxes       []int   `onnx:"scan_output_axes,since=9"`
-	OutputDirections []int   `onnx:"scan_output_directions,since=9"`
+	Body             op.Body `onnx:"body,required"`                  // one iteration
+	NumScanInputs    int     `onnx:"num_scan_inputs,required"`       // number of inputs that are scanned, 1 or more
+	Directions       []int   `onnx:"directions,until=8"`             // of the scanned inputs
+	InputAxes        []int   `onnx:"scan_input_axes,since=9"`        // that inputs are sliced along; nil: 0
+	InputDirections  []int   `onnx:"scan_input_directions,since=9"`  // of the scanned inputs; nil: 0
+	OutputAxes       []int   `onnx:"scan_output_axes,since=9"`       // that outputs are stacked along; nil: 0
+	OutputDirections []int   `onnx:"scan_output_directions,since=9"` // of the stacked outputs; nil: 0
 }
 
 // Operator makes ScanConfig a Config.

@@ -11,8 +11,8 @@ import (
 
 // ScatterElementsConfig has the attributes of ScatterElements.
 type ScatterElementsConfig struct {
-	Axis      int    `onnx:"axis,default=0"`
-	Reduction string `onnx:"reduction,default=none,since=16"` // none, add, mul; from version 18 max, min
+	Axis      int    `onnx:"axis,default=0"`                  // from −rank to rank−1
+	Reduction string `onnx:"reduction,default=none,since=16"` // none, add or mul; from version 18 on also max or min
 }
 
 // Operator makes ScatterElementsConfig a Config.
@@ -20,7 +20,7 @@ func (ScatterElementsConfig) Operator() op.Name { return op.Name{Name: "ScatterE
 
 // ScatterConfig has the attribute of Scatter, an older name of ScatterElements.
 type ScatterConfig struct {
-	Axis int `onnx:"axis,default=0"`
+	Axis int `onnx:"axis,default=0"` // from −rank to rank−1
 }
 
 // Operator makes ScatterConfig a Config.
@@ -28,7 +28,7 @@ func (ScatterConfig) Operator() op.Name { return op.Name{Name: "Scatter"} }
 
 // ScatterNDConfig has the attribute of ScatterND.
 type ScatterNDConfig struct {
-	Reduction string `onnx:"reduction,default=none,since=16"` // none, add, mul; from version 18 max, min
+	Reduction string `onnx:"reduction,default=none,since=16"` // none, add or mul; from version 18 on also max or min
 }
 
 // Operator makes ScatterNDConfig a Config.

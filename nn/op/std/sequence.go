@@ -70,9 +70,9 @@ func sequencePosition(c *op.Call, in []dtype.Value, i, n int) (int, error) {
 	return k, nil
 }
 
-// SequenceEmptyConfig has the attribute of SequenceEmpty: the element type of the tensors to come.
+// SequenceEmptyConfig has the attribute of SequenceEmpty.
 type SequenceEmptyConfig struct {
-	DType op.DType `onnx:"dtype,default=float32"`
+	DType op.DType `onnx:"dtype,default=float32"` // element type of the tensors it can hold
 }
 
 // Operator makes SequenceEmptyConfig a Config.

@@ -11,8 +11,8 @@ import (
 // ShapeConfig has the attributes of Shape: the slice [Start, End) of the dimensions; negative
 // numbers count from the end.
 type ShapeConfig struct {
-	Start int  `onnx:"start,default=0,since=15"`
-	End   *int `onnx:"end,since=15"`
+	Start int  `onnx:"start,default=0,since=15"` // first axis
+	End   *int `onnx:"end,since=15"`             // axis after the last; nil: the rank
 }
 
 // Operator makes ShapeConfig a Config.

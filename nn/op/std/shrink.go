@@ -6,10 +6,10 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// ShrinkConfig has the attributes of Shrink. Lambd is 0.5 when nil.
+// ShrinkConfig has the attributes of Shrink.
 type ShrinkConfig struct {
-	Bias  float32  `onnx:"bias"`
-	Lambd *float32 `onnx:"lambd"`
+	Bias  float32  `onnx:"bias"`  // subtracted from elements above Lambd, added to those below −Lambd
+	Lambd *float32 `onnx:"lambd"` // elements from −Lambd to Lambd become 0; 0.5 when nil
 }
 
 // Operator makes ShrinkConfig a Config.

@@ -17,7 +17,7 @@ import (
 // SoftmaxConfig has the attributes of Softmax. Axis is -1 when nil, and 1 before version 13, where
 // the axes from there on are taken as one.
 type SoftmaxConfig struct {
-	Axis *int `onnx:"axis"`
+	Axis *int `onnx:"axis"` // from −rank to rank−1
 }
 
 // Operator makes SoftmaxConfig a Config.

@@ -12,8 +12,8 @@ import (
 
 // SoftmaxCrossEntropyLossConfig has the attributes of SoftmaxCrossEntropyLoss.
 type SoftmaxCrossEntropyLossConfig struct {
-	IgnoreIndex *int   `onnx:"ignore_index"`           // a label that does not count
-	Reduction   string `onnx:"reduction,default=mean"` // none, sum, mean: weighted
+	IgnoreIndex *int   `onnx:"ignore_index"`           // labels of this value do not contribute; nil: all do
+	Reduction   string `onnx:"reduction,default=mean"` // none, sum, or mean (weighted by the class weights)
 }
 
 // Operator makes SoftmaxCrossEntropyLossConfig a Config.

@@ -15,9 +15,9 @@ import (
 // SplitConfig has the attributes of Split. Before version 13 the sizes are an attribute, later
 // the second input.
 type SplitConfig struct {
-	Axis       int   `onnx:"axis,default=0"`
-	Split      []int `onnx:"split,until=12"`
-	NumOutputs int   `onnx:"num_outputs,since=18"`
+	Axis       int   `onnx:"axis,default=0"`       // from −rank to rank−1
+	Split      []int `onnx:"split,until=12"`       // lengths of the outputs; nil: equal lengths
+	NumOutputs int   `onnx:"num_outputs,since=18"` // number of outputs of equal length, but for a shorter last one
 }
 
 // Operator makes SplitConfig a Config.

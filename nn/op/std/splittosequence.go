@@ -8,11 +8,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// SplitToSequenceConfig has the attributes of SplitToSequence. Without the second input parts
-// have length 1, and KeepDims reports whether they keep that axis.
+// SplitToSequenceConfig has the attributes of SplitToSequence. Without split the tensors have length 1 along Axis.
 type SplitToSequenceConfig struct {
-	Axis     int   `onnx:"axis,default=0"`
-	KeepDims *bool `onnx:"keepdims"` // nil: true
+	Axis     int   `onnx:"axis,default=0"` // from −rank to rank−1
+	KeepDims *bool `onnx:"keepdims"`       // without split: keep the axis, with length 1; nil: true
 }
 
 // Operator makes SplitToSequenceConfig a Config.

@@ -8,7 +8,7 @@ import (
 
 // SqueezeConfig has the attribute of Squeeze before version 13; later the axes are the second input.
 type SqueezeConfig struct {
-	Axes []int `onnx:"axes,until=12"`
+	Axes []int `onnx:"axes,until=12"` // to remove; nil: all of length 1
 }
 
 // Operator makes SqueezeConfig a Config.

@@ -11,18 +11,18 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// StringSplitConfig has the attributes of StringSplit. Without a delimiter white space separates.
+// StringSplitConfig has the attributes of StringSplit.
 type StringSplitConfig struct {
-	Delimiter string `onnx:"delimiter"`
-	MaxSplit  *int   `onnx:"maxsplit"` // cuts, from the left; nil: all
+	Delimiter string `onnx:"delimiter"` // "": any white space
+	MaxSplit  *int   `onnx:"maxsplit"`  // largest number of splits, from the left; nil: no limit
 }
 
 // Operator makes StringSplitConfig a Config.
 func (StringSplitConfig) Operator() op.Name { return op.Name{Name: "StringSplit"} }
 
-// RegexFullMatchConfig has the attributes of RegexFullMatch: a pattern in RE2's syntax.
+// RegexFullMatchConfig has the attribute of RegexFullMatch, a pattern in RE2's syntax.
 type RegexFullMatchConfig struct {
-	Pattern string `onnx:"pattern"`
+	Pattern string `onnx:"pattern"` // must match the whole string
 }
 
 // Operator makes RegexFullMatchConfig a Config.
@@ -30,10 +30,10 @@ func (RegexFullMatchConfig) Operator() op.Name { return op.Name{Name: "RegexFull
 
 // StringNormalizerConfig has the attributes of StringNormalizer.
 type StringNormalizerConfig struct {
-	Case          string   `onnx:"case_change_action,default=NONE"` // LOWER, UPPER, NONE
-	CaseSensitive bool     `onnx:"is_case_sensitive"`               // of the comparison with stop words
+	Case          string   `onnx:"case_change_action,default=NONE"` // change of case: LOWER, UPPER or NONE
+	CaseSensitive bool     `onnx:"is_case_sensitive"`               // compare with stop words case-sensitively
 	Locale        string   `onnx:"locale"`                          // of no effect
-	StopWords     []string `onnx:"stopwords"`                       // are left out
+	StopWords     []string `onnx:"stopwords"`                       // words to remove
 }
 
 // Operator makes StringNormalizerConfig a Config.

@@ -10,14 +10,14 @@ import (
 
 // SVMRegressorConfig has the attributes of SVMRegressor.
 type SVMRegressorConfig struct {
-	Coefficients []float32 `onnx:"coefficients"`
-	Params       []float32 `onnx:"kernel_params"` // gamma, coef0, degree
-	KernelType   string    `onnx:"kernel_type,default=LINEAR"`
-	Supports     int       `onnx:"n_supports,default=0"` // 0: a linear model, whose weights are the coefficients
-	OneClass     bool      `onnx:"one_class"`            // the result is 1 or −1
-	Transform    string    `onnx:"post_transform,default=NONE"`
-	Rho          []float32 `onnx:"rho"`
-	Vectors      []float32 `onnx:"support_vectors"` // one after the other
+	Coefficients []float32 `onnx:"coefficients"`                // one per support vector, or per feature of a linear model
+	Params       []float32 `onnx:"kernel_params"`               // gamma, coef0, degree
+	KernelType   string    `onnx:"kernel_type,default=LINEAR"`  // LINEAR, POLY, RBF or SIGMOID
+	Supports     int       `onnx:"n_supports,default=0"`        // number of support vectors; 0: a linear model
+	OneClass     bool      `onnx:"one_class"`                   // the result is the sign, 1 or −1
+	Transform    string    `onnx:"post_transform,default=NONE"` // of the scores: NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT
+	Rho          []float32 `onnx:"rho"`                         // the intercept
+	Vectors      []float32 `onnx:"support_vectors"`             // support vectors, [vectors, features]
 }
 
 // Operator makes SVMRegressorConfig a Config.
@@ -25,17 +25,17 @@ func (SVMRegressorConfig) Operator() op.Name { return op.Name{Domain: mlDomain, 
 
 // SVMClassifierConfig has the attributes of SVMClassifier.
 type SVMClassifierConfig struct {
-	IntLabels    []int     `onnx:"classlabels_ints"`
-	StringLabels []string  `onnx:"classlabels_strings"`
-	Coefficients []float32 `onnx:"coefficients"`
-	Params       []float32 `onnx:"kernel_params"`
-	KernelType   string    `onnx:"kernel_type,default=LINEAR"`
-	Transform    string    `onnx:"post_transform,default=NONE"`
-	ProbA        []float32 `onnx:"prob_a"` // with ProbB: of the sigmoid that makes probabilities, one for each pair of classes
-	ProbB        []float32 `onnx:"prob_b"`
-	Rho          []float32 `onnx:"rho"`
-	Vectors      []float32 `onnx:"support_vectors"`
-	PerClass     []int     `onnx:"vectors_per_class"` // empty: linear models, one for each class
+	IntLabels    []int     `onnx:"classlabels_ints"`            // the classes, if they are integers
+	StringLabels []string  `onnx:"classlabels_strings"`         // the classes, if they are strings
+	Coefficients []float32 `onnx:"coefficients"`                // [classes−1, vectors], or [classes, features] of linear models
+	Params       []float32 `onnx:"kernel_params"`               // gamma, coef0, degree
+	KernelType   string    `onnx:"kernel_type,default=LINEAR"`  // LINEAR, POLY, RBF or SIGMOID
+	Transform    string    `onnx:"post_transform,default=NONE"` // of the scores: NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT
+	ProbA        []float32 `onnx:"prob_a"`                      // A of the sigmoid 1/(1 + exp(A·s + B)), one per pair of classes; nil: no probabilities
+	ProbB        []float32 `onnx:"prob_b"`                      // B of the sigmoid
+	Rho          []float32 `onnx:"rho"`                         // intercepts, one per pair of classes
+	Vectors      []float32 `onnx:"support_vectors"`             // support vectors, [vectors, features]
+	PerClass     []int     `onnx:"vectors_per_class"`           // number of support vectors of each class; empty: linear models, one per class
 }
 
 // Operator makes SVMClassifierConfig a Config.

@@ -10,8 +10,8 @@ import (
 
 // TensorScatterConfig has the attributes of TensorScatter.
 type TensorScatterConfig struct {
-	Axis *int   `onnx:"axis"`                // that is written along; -2 when nil, not the first
-	Mode string `onnx:"mode,default=linear"` // circular: what does not fit begins again in front
+	Axis *int   `onnx:"axis"`                // of the cache that is written along, not 0; -2 when nil
+	Mode string `onnx:"mode,default=linear"` // linear, or circular: positions past the end wrap around
 }
 
 // Operator makes TensorScatterConfig a Config.

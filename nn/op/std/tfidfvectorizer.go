@@ -12,15 +12,15 @@ import (
 
 // TfIdfVectorizerConfig has the attributes of TfIdfVectorizer.
 type TfIdfVectorizerConfig struct {
-	MaxLength int       `onnx:"max_gram_length,required"`
-	MaxSkip   int       `onnx:"max_skip_count,required"` // words left out between those of a gram
-	MinLength int       `onnx:"min_gram_length,required"`
-	Mode      string    `onnx:"mode,required"`          // TF counts, IDF weighs what occurs, TFIDF weighs counts
-	Counts    []int     `onnx:"ngram_counts,required"`  // where the grams of each length begin in the pool
-	Indexes   []int     `onnx:"ngram_indexes,required"` // the output column of each gram
-	Ints      []int     `onnx:"pool_int64s"`
-	Strings   []string  `onnx:"pool_strings"`
-	Weights   []float32 `onnx:"weights"` // of each gram; 1 when nil
+	MaxLength int       `onnx:"max_gram_length,required"` // largest n of the n-grams
+	MaxSkip   int       `onnx:"max_skip_count,required"`  // largest number of words skipped between two words of an n-gram
+	MinLength int       `onnx:"min_gram_length,required"` // smallest n of the n-grams
+	Mode      string    `onnx:"mode,required"`            // TF: counts; IDF: the weight if it occurs; TFIDF: count times weight
+	Counts    []int     `onnx:"ngram_counts,required"`    // start of the n-grams of each n in the pool
+	Indexes   []int     `onnx:"ngram_indexes,required"`   // output column of each n-gram
+	Ints      []int     `onnx:"pool_int64s"`              // the pool, if words are integers
+	Strings   []string  `onnx:"pool_strings"`             // the pool, if words are strings
+	Weights   []float32 `onnx:"weights"`                  // of each n-gram; nil: 1
 }
 
 // Operator makes TfIdfVectorizerConfig a Config.

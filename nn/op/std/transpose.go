@@ -14,7 +14,7 @@ import (
 // TransposeConfig has the attribute of Transpose: output axis i is input axis Perm[i]. Absent, it
 // reverses the axes.
 type TransposeConfig struct {
-	Perm []int `onnx:"perm"`
+	Perm []int `onnx:"perm"` // a permutation of 0 … rank−1; nil: reversed
 }
 
 // Operator makes TransposeConfig a Config.

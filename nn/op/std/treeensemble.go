@@ -11,22 +11,22 @@ import (
 // TreeEnsembleConfig has the attributes of TreeEnsemble. Lists whose names begin with Nodes have
 // an entry for each node, those that begin with Leaf one for each leaf.
 type TreeEnsembleConfig struct {
-	Aggregate     *int        `onnx:"aggregate_function"` // 0 average, 1 or nil sum, 2 minimum, 3 maximum
-	LeafTargets   []int       `onnx:"leaf_targetids,required"`
-	LeafWeights   dtype.Value `onnx:"leaf_weights,required"`
-	Members       dtype.Value `onnx:"membership_values"` // of the nodes that ask for membership, each set ended by NaN
-	Targets       int         `onnx:"n_targets"`
-	NodesFalse    []int       `onnx:"nodes_falsenodeids,required"` // a node, or a leaf where NodesNoLeaf says so
-	NodesNoLeaf   []int       `onnx:"nodes_falseleafs,required"`
-	NodesFeature  []int       `onnx:"nodes_featureids,required"`
-	NodesHitrates dtype.Value `onnx:"nodes_hitrates"` // of no effect
-	NodesMissing  []int       `onnx:"nodes_missing_value_tracks_true"`
-	NodesModes    dtype.Value `onnx:"nodes_modes,required"` // 0 ≤, 1 <, 2 ≥, 3 >, 4 =, 5 ≠, 6 member
-	NodesSplits   dtype.Value `onnx:"nodes_splits,required"`
-	NodesTrue     []int       `onnx:"nodes_truenodeids,required"`
-	NodesYesLeaf  []int       `onnx:"nodes_trueleafs,required"`
-	Transform     int         `onnx:"post_transform,default=0"` // 0 none, 1 softmax, 2 logistic, 3 softmax of what is not 0, 4 probit
-	Roots         []int       `onnx:"tree_roots,required"`
+	Aggregate     *int        `onnx:"aggregate_function"`              // over the trees: 0 average, 1 sum, 2 minimum, 3 maximum; nil: 1
+	LeafTargets   []int       `onnx:"leaf_targetids,required"`         // column that the leaf contributes to
+	LeafWeights   dtype.Value `onnx:"leaf_weights,required"`           // value of the leaf
+	Members       dtype.Value `onnx:"membership_values"`               // sets of the nodes in mode 6, in order, each terminated by NaN
+	Targets       int         `onnx:"n_targets"`                       // columns of the output
+	NodesFalse    []int       `onnx:"nodes_falsenodeids,required"`     // index of the node, or leaf, that follows if the comparison is false
+	NodesNoLeaf   []int       `onnx:"nodes_falseleafs,required"`       // 1: NodesFalse is a leaf
+	NodesFeature  []int       `onnx:"nodes_featureids,required"`       // column of X that the node compares
+	NodesHitrates dtype.Value `onnx:"nodes_hitrates"`                  // of no effect
+	NodesMissing  []int       `onnx:"nodes_missing_value_tracks_true"` // 1: a NaN takes the true branch; nil: none does
+	NodesModes    dtype.Value `onnx:"nodes_modes,required"`            // 0 ≤, 1 <, 2 ≥, 3 >, 4 =, 5 ≠, 6 member of a set
+	NodesSplits   dtype.Value `onnx:"nodes_splits,required"`           // what the feature is compared with
+	NodesTrue     []int       `onnx:"nodes_truenodeids,required"`      // index of the node, or leaf, that follows if the comparison is true
+	NodesYesLeaf  []int       `onnx:"nodes_trueleafs,required"`        // 1: NodesTrue is a leaf
+	Transform     int         `onnx:"post_transform,default=0"`        // of the scores: 0 none, 1 softmax, 2 logistic, 3 softmax of those that are not 0, 4 probit
+	Roots         []int       `onnx:"tree_roots,required"`             // index of the first node of each tree
 }
 
 // Operator makes TreeEnsembleConfig a Config.

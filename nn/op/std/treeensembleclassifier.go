@@ -9,27 +9,27 @@ import (
 // TreeEnsembleClassifierConfig has the attributes of TreeEnsembleClassifier. Lists whose names
 // begin with Nodes have an entry for each node, those that begin with Class one for each vote.
 type TreeEnsembleClassifierConfig struct {
-	Base           []float32   `onnx:"base_values"`
-	BaseTensor     dtype.Value `onnx:"base_values_as_tensor,since=3"`
-	ClassIDs       []int       `onnx:"class_ids"`
-	ClassNodes     []int       `onnx:"class_nodeids"`
-	ClassTrees     []int       `onnx:"class_treeids"`
-	ClassWeights   []float32   `onnx:"class_weights"`
-	WeightsTensor  dtype.Value `onnx:"class_weights_as_tensor,since=3"`
-	IntLabels      []int       `onnx:"classlabels_int64s"`
-	StringLabels   []string    `onnx:"classlabels_strings"`
-	NodesFalse     []int       `onnx:"nodes_falsenodeids"`
-	NodesFeature   []int       `onnx:"nodes_featureids"`
-	NodesHitrates  []float32   `onnx:"nodes_hitrates"` // of no effect
-	HitratesTensor dtype.Value `onnx:"nodes_hitrates_as_tensor,since=3"`
-	NodesMissing   []int       `onnx:"nodes_missing_value_tracks_true"`
-	NodesModes     []string    `onnx:"nodes_modes"`
-	NodesID        []int       `onnx:"nodes_nodeids"`
-	NodesTree      []int       `onnx:"nodes_treeids"`
-	NodesTrue      []int       `onnx:"nodes_truenodeids"`
-	NodesValues    []float32   `onnx:"nodes_values"`
-	ValuesTensor   dtype.Value `onnx:"nodes_values_as_tensor,since=3"`
-	Transform      string      `onnx:"post_transform,default=NONE"` // NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT
+	Base           []float32   `onnx:"base_values"`                      // added to the scores; nil: 0
+	BaseTensor     dtype.Value `onnx:"base_values_as_tensor,since=3"`    // Base in float64
+	ClassIDs       []int       `onnx:"class_ids"`                        // index of the class that gets the vote
+	ClassNodes     []int       `onnx:"class_nodeids"`                    // ID of the leaf
+	ClassTrees     []int       `onnx:"class_treeids"`                    // tree of the leaf
+	ClassWeights   []float32   `onnx:"class_weights"`                    // weight of the vote
+	WeightsTensor  dtype.Value `onnx:"class_weights_as_tensor,since=3"`  // the weights in float64
+	IntLabels      []int       `onnx:"classlabels_int64s"`               // the classes, if they are integers
+	StringLabels   []string    `onnx:"classlabels_strings"`              // the classes, if they are strings
+	NodesFalse     []int       `onnx:"nodes_falsenodeids"`               // ID of the child that is taken if the comparison is false
+	NodesFeature   []int       `onnx:"nodes_featureids"`                 // column of X that the node compares
+	NodesHitrates  []float32   `onnx:"nodes_hitrates"`                   // of no effect
+	HitratesTensor dtype.Value `onnx:"nodes_hitrates_as_tensor,since=3"` // of no effect
+	NodesMissing   []int       `onnx:"nodes_missing_value_tracks_true"`  // 1: a NaN takes the true branch; nil: none does
+	NodesModes     []string    `onnx:"nodes_modes"`                      // BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT, BRANCH_EQ, BRANCH_NEQ or LEAF
+	NodesID        []int       `onnx:"nodes_nodeids"`                    // IDs, unique within a tree
+	NodesTree      []int       `onnx:"nodes_treeids"`                    // the tree that the node belongs to
+	NodesTrue      []int       `onnx:"nodes_truenodeids"`                // ID of the child that is taken if the comparison is true
+	NodesValues    []float32   `onnx:"nodes_values"`                     // what the feature is compared with
+	ValuesTensor   dtype.Value `onnx:"nodes_values_as_tensor,since=3"`   // NodesValues in float64
+	Transform      string      `onnx:"post_transform,default=NONE"`      // of the scores: NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT
 }
 
 // Operator makes TreeEnsembleClassifierConfig a Config.

@@ -11,11 +11,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// UniqueConfig has the attributes of Unique. Without an axis the input counts as a vector;
-// otherwise whole slices of the axis are compared.
+// UniqueConfig has the attributes of Unique.
 type UniqueConfig struct {
-	Axis   *int  `onnx:"axis"`
-	Sorted *bool `onnx:"sorted"` // nil: true; false: in order of first occurrence
+	Axis   *int  `onnx:"axis"`   // that slices are compared along; nil: single elements
+	Sorted *bool `onnx:"sorted"` // ascending; false: in order of first occurrence; nil: true
 }
 
 // Operator makes UniqueConfig a Config.

@@ -6,10 +6,10 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// UnsqueezeConfig has the attribute of Unsqueeze before version 13; later the axes are the second
-// input. They count in the output.
+// UnsqueezeConfig has the attribute of Unsqueeze before version 13; later the axes are the second input. They are axes
+// of the output.
 type UnsqueezeConfig struct {
-	Axes []int `onnx:"axes,until=12"`
+	Axes []int `onnx:"axes,until=12"` // of the output that are new
 }
 
 // Operator makes UnsqueezeConfig a Config.

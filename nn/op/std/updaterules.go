@@ -13,9 +13,9 @@ const trainingDomain = "ai.onnx.preview.training"
 
 // AdagradConfig has the attributes of Adagrad.
 type AdagradConfig struct {
-	Decay   float32  `onnx:"decay_factor,default=0"`
-	Epsilon *float32 `onnx:"epsilon"`                    // 1e-6 when nil
-	Norm    float32  `onnx:"norm_coefficient,default=0"` // of the penalty on squared weights
+	Decay   float32  `onnx:"decay_factor,default=0"`     // the learning rate is R/(1 + T·Decay) in step T
+	Epsilon *float32 `onnx:"epsilon"`                    // added to the denominator; 1e-6 when nil
+	Norm    float32  `onnx:"norm_coefficient,default=0"` // of the L2 penalty: Norm·X is added to the gradient
 }
 
 // Operator makes AdagradConfig a Config.
@@ -23,22 +23,22 @@ func (AdagradConfig) Operator() op.Name { return op.Name{Domain: trainingDomain,
 
 // AdamConfig has the attributes of Adam.
 type AdamConfig struct {
-	Alpha    *float32 `onnx:"alpha"`   // of the mean gradient; 0.9 when nil
-	Beta     *float32 `onnx:"beta"`    // of the mean square; 0.999 when nil
-	Epsilon  *float32 `onnx:"epsilon"` // 1e-6 when nil
-	Norm     float32  `onnx:"norm_coefficient,default=0"`
-	NormPost float32  `onnx:"norm_coefficient_post,default=0"` // shrinks the new weights
+	Alpha    *float32 `onnx:"alpha"`                           // decay of the running mean of the gradient; 0.9 when nil
+	Beta     *float32 `onnx:"beta"`                            // decay of the running mean of its square; 0.999 when nil
+	Epsilon  *float32 `onnx:"epsilon"`                         // added to the denominator; 1e-6 when nil
+	Norm     float32  `onnx:"norm_coefficient,default=0"`      // of the L2 penalty: Norm·X is added to the gradient
+	NormPost float32  `onnx:"norm_coefficient_post,default=0"` // the updated weights are multiplied by 1 − NormPost
 }
 
 // Operator makes AdamConfig a Config.
 func (AdamConfig) Operator() op.Name { return op.Name{Domain: trainingDomain, Name: "Adam"} }
 
-// MomentumConfig has the attributes of Momentum: Mode is standard or nesterov.
+// MomentumConfig has the attributes of Momentum.
 type MomentumConfig struct {
-	Alpha float32 `onnx:"alpha,required"`
-	Beta  float32 `onnx:"beta,required"` // of the gradient, but for the first step
-	Mode  string  `onnx:"mode,required"`
-	Norm  float32 `onnx:"norm_coefficient,required"`
+	Alpha float32 `onnx:"alpha,required"`            // factor of the previous momentum
+	Beta  float32 `onnx:"beta,required"`             // factor of the gradient in the momentum; 1 in the first step
+	Mode  string  `onnx:"mode,required"`             // standard or nesterov
+	Norm  float32 `onnx:"norm_coefficient,required"` // of the L2 penalty: Norm·X is added to the gradient
 }
 
 // Operator makes MomentumConfig a Config.

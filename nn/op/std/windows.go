@@ -11,8 +11,8 @@ import (
 
 // HannWindowConfig has the attributes of HannWindow. Periodic is true when nil.
 type HannWindowConfig struct {
-	Output   op.DType `onnx:"output_datatype,default=float32"`
-	Periodic *bool    `onnx:"periodic"` // the window for size+1, without its last element
+	Output   op.DType `onnx:"output_datatype,default=float32"` // type of the output
+	Periodic *bool    `onnx:"periodic"`                        // the first size points of the symmetric window of size+1; nil: true
 }
 
 // Operator makes HannWindowConfig a Config.
