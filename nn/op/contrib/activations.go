@@ -15,7 +15,7 @@ func (QuickGeluConfig) Operator() op.Name { return op.Name{Domain: Domain, Name:
 
 // BiasSoftmaxConfig has the attributes of BiasSoftmax.
 type BiasSoftmaxConfig struct {
-	Axis           int  `onnx:"axis,default=1"`
+	Axis           int  `onnx:"axis,default=1"` // first axis of the softmax, which runs over all from there on
 	InnerBroadcast bool `onnx:"is_inner_broadcast,required"`
 }
 

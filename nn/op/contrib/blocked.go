@@ -22,13 +22,13 @@ func (BlockedConvConfig) Operator() op.Name { return op.Name{Domain: BlockedDoma
 
 // BlockedMaxPoolConfig has the attributes of MaxPool in BlockedDomain.
 type BlockedMaxPoolConfig struct {
-	AutoPad   string `onnx:"auto_pad,default=NOTSET"`
-	CeilMode  bool   `onnx:"ceil_mode"`
-	Dilations []int  `onnx:"dilations"`
-	Kernel    []int  `onnx:"kernel_shape,required"`
-	Pads      []int  `onnx:"pads"`
+	AutoPad   string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+	CeilMode  bool   `onnx:"ceil_mode"`               // round the output size up instead of down
+	Dilations []int  `onnx:"dilations"`               // of the kernel, per spatial axis; nil: 1
+	Kernel    []int  `onnx:"kernel_shape,required"`   // size of the window, per spatial axis
+	Pads      []int  `onnx:"pads"`                    // elements added before each spatial axis, then after each; nil: 0
 	Storage   int    `onnx:"storage_order,default=0"`
-	Strides   []int  `onnx:"strides"`
+	Strides   []int  `onnx:"strides"` // per spatial axis; nil: 1
 }
 
 // Operator names the operator.
@@ -42,13 +42,13 @@ func (c BlockedMaxPoolConfig) pool() std.MaxPoolConfig {
 
 // BlockedAveragePoolConfig has the attributes of AveragePool in BlockedDomain.
 type BlockedAveragePoolConfig struct {
-	AutoPad   string `onnx:"auto_pad,default=NOTSET"`
-	CeilMode  bool   `onnx:"ceil_mode"`
-	Pad       bool   `onnx:"count_include_pad"`
-	Dilations []int  `onnx:"dilations"`
-	Kernel    []int  `onnx:"kernel_shape,required"`
-	Pads      []int  `onnx:"pads"`
-	Strides   []int  `onnx:"strides"`
+	AutoPad   string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+	CeilMode  bool   `onnx:"ceil_mode"`               // round the output size up instead of down
+	Pad       bool   `onnx:"count_include_pad"`       // padding counts in the divisor
+	Dilations []int  `onnx:"dilations"`               // of the kernel, per spatial axis; nil: 1
+	Kernel    []int  `onnx:"kernel_shape,required"`   // size of the window, per spatial axis
+	Pads      []int  `onnx:"pads"`                    // elements added before each spatial axis, then after each; nil: 0
+	Strides   []int  `onnx:"strides"`                 // per spatial axis; nil: 1
 }
 
 // Operator names the operator.
@@ -58,7 +58,7 @@ func (BlockedAveragePoolConfig) Operator() op.Name {
 
 // ReorderInputConfig has the attribute of ReorderInput.
 type ReorderInputConfig struct {
-	ChannelsLast bool `onnx:"channels_last"` // of the input
+	ChannelsLast bool `onnx:"channels_last"` // the input is [N, H, W, C]
 }
 
 // Operator names the operator.
@@ -68,8 +68,8 @@ func (ReorderInputConfig) Operator() op.Name {
 
 // ReorderOutputConfig has the attributes of ReorderOutput.
 type ReorderOutputConfig struct {
-	Channels     int  `onnx:"channels"`      // without those that fill the last block; 0: all
-	ChannelsLast bool `onnx:"channels_last"` // of the output
+	Channels     int  `onnx:"channels"`      // without the padding of the last block; 0: all
+	ChannelsLast bool `onnx:"channels_last"` // the output is [N, H, W, C]
 }
 
 // Operator names the operator.
@@ -79,8 +79,8 @@ func (ReorderOutputConfig) Operator() op.Name {
 
 // BlockedUpsampleConfig has the attributes of Upsample in BlockedDomain.
 type BlockedUpsampleConfig struct {
-	Scales      []int  `onnx:"scales"`
-	Mode        string `onnx:"mode,default=nearest"`
+	Scales      []int  `onnx:"scales"`               // one per axis
+	Mode        string `onnx:"mode,default=nearest"` // nearest or linear
 	Coordinates string `onnx:"coordinate_transformation_mode,default=asymmetric"`
 }
 

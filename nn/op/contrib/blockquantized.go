@@ -12,12 +12,12 @@ import (
 // MatMulNBitsConfig has the attributes of MatMulNBits. Where g_idx is given, packed zero points and weights of 2 bits count
 // as they do without it; ONNX Runtime's kernel for the CPU takes all weights for 4 bits there, and every packed zero point for 8.
 type MatMulNBitsConfig struct {
-	K         int `onnx:"K,required"`                 // features of a row
-	N         int `onnx:"N,required"`                 // features of a result
-	Accuracy  int `onnx:"accuracy_level,default=0"`   // the least precision of A; here it is that of its type
+	K         int `onnx:"K,required"`                 // features of a row of A
+	N         int `onnx:"N,required"`                 // features of a row of the result
+	Accuracy  int `onnx:"accuracy_level,default=0"`   // lowest precision allowed for A; of no effect: its own type is used
 	Bits      int `onnx:"bits,default=4"`             // of a weight: 2, 4 or 8
 	BlockSize int `onnx:"block_size,required"`        // weights along K that share a scale
-	Prepacked int `onnx:"weight_prepacked,default=0"` // a layout for another processor, which is not supported
+	Prepacked int `onnx:"weight_prepacked,default=0"` // layout of the weights; only 0 is supported
 }
 
 // Operator names the operator.
@@ -25,10 +25,10 @@ func (MatMulNBitsConfig) Operator() op.Name { return op.Name{Domain: Domain, Nam
 
 // GatherBlockQuantizedConfig has the attributes of GatherBlockQuantized.
 type GatherBlockQuantizedConfig struct {
-	Bits         int `onnx:"bits,default=4"`          // of an element, where several share a byte
-	BlockSize    int `onnx:"block_size,default=128"`  // elements along the axis that share a scale
-	GatherAxis   int `onnx:"gather_axis,default=0"`   // that indices select along
-	QuantizeAxis int `onnx:"quantize_axis,default=1"` // that blocks are along
+	Bits         int `onnx:"bits,default=4"`          // per element; those of 4 bits and fewer share bytes
+	BlockSize    int `onnx:"block_size,default=128"`  // elements along QuantizeAxis that share a scale
+	GatherAxis   int `onnx:"gather_axis,default=0"`   // axis that the indices select along
+	QuantizeAxis int `onnx:"quantize_axis,default=1"` // axis that the blocks are along
 }
 
 // Operator names the operator.

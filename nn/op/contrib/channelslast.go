@@ -8,12 +8,12 @@ import (
 
 // NhwcMaxPoolConfig has the attributes of NhwcMaxPool.
 type NhwcMaxPoolConfig struct {
-	AutoPad   string `onnx:"auto_pad,default=NOTSET"`
-	CeilMode  bool   `onnx:"ceil_mode"`
-	Dilations []int  `onnx:"dilations"`
-	Kernel    []int  `onnx:"kernel_shape,required"`
-	Pads      []int  `onnx:"pads"`
-	Strides   []int  `onnx:"strides"`
+	AutoPad   string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+	CeilMode  bool   `onnx:"ceil_mode"`               // round the output size up instead of down
+	Dilations []int  `onnx:"dilations"`               // of the kernel, per spatial axis; nil: 1
+	Kernel    []int  `onnx:"kernel_shape,required"`   // size of the window, per spatial axis
+	Pads      []int  `onnx:"pads"`                    // elements added before each spatial axis, then after each; nil: 0
+	Strides   []int  `onnx:"strides"`                 // per spatial axis; nil: 1
 }
 
 // Operator names the operator.
@@ -21,13 +21,13 @@ func (NhwcMaxPoolConfig) Operator() op.Name { return op.Name{Domain: Domain, Nam
 
 // QLinearConvConfig has the attributes of QLinearConv in this domain.
 type QLinearConvConfig struct {
-	AutoPad      string `onnx:"auto_pad,default=NOTSET"`
-	ChannelsLast bool   `onnx:"channels_last"`
-	Dilations    []int  `onnx:"dilations"`
-	Group        int    `onnx:"group,default=1"`
-	Kernel       []int  `onnx:"kernel_shape"`
-	Pads         []int  `onnx:"pads"`
-	Strides      []int  `onnx:"strides"`
+	AutoPad      string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+	ChannelsLast bool   `onnx:"channels_last"`           // X is [N, H, W, C]
+	Dilations    []int  `onnx:"dilations"`               // of the kernel, per spatial axis; nil: 1
+	Group        int    `onnx:"group,default=1"`         // groups of channels that are convolved separately
+	Kernel       []int  `onnx:"kernel_shape"`            // spatial sizes of the kernel; nil: those of the weight
+	Pads         []int  `onnx:"pads"`                    // elements added before each spatial axis, then after each; nil: 0
+	Strides      []int  `onnx:"strides"`                 // per spatial axis; nil: 1
 }
 
 // Operator names the operator.

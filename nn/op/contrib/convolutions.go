@@ -8,14 +8,14 @@ import (
 
 // FusedConvConfig has the attributes of FusedConv: those of Conv and an activation with its parameters.
 type FusedConvConfig struct {
-	AutoPad    string    `onnx:"auto_pad,default=NOTSET"`
-	Dilations  []int     `onnx:"dilations"`
-	Group      int       `onnx:"group,default=1"`
-	Kernel     []int     `onnx:"kernel_shape"`
-	Pads       []int     `onnx:"pads"`
-	Strides    []int     `onnx:"strides"`
-	Activation string    `onnx:"activation"`
-	Params     []float32 `onnx:"activation_params"`
+	AutoPad    string    `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+	Dilations  []int     `onnx:"dilations"`               // of the kernel, per spatial axis; nil: 1
+	Group      int       `onnx:"group,default=1"`         // groups of channels that are convolved separately
+	Kernel     []int     `onnx:"kernel_shape"`            // spatial sizes of the kernel; nil: those of the weight
+	Pads       []int     `onnx:"pads"`                    // elements added before each spatial axis, then after each; nil: 0
+	Strides    []int     `onnx:"strides"`                 // per spatial axis; nil: 1
+	Activation string    `onnx:"activation"`              // applied to the result; "": none
+	Params     []float32 `onnx:"activation_params"`       // parameters of the activation, in order
 }
 
 // Operator names the operator.

@@ -10,8 +10,8 @@ import (
 type GroupQueryAttentionConfig struct {
 	Causal            *bool    `onnx:"causal"`                       // nil: true
 	DoRotary          bool     `onnx:"do_rotary"`                    // rotary embedding of queries and keys
-	KQuantType        string   `onnx:"k_quant_type,default=NONE"`    // scales of a cache of integers: PER_TENSOR, PER_CHANNEL
-	CacheBits         int      `onnx:"kv_cache_bit_width,default=0"` // of an integer: 8 or 4
+	KQuantType        string   `onnx:"k_quant_type,default=NONE"`    // scales of a quantized cache of keys: PER_TENSOR, PER_CHANNEL; NONE: not quantized
+	CacheBits         int      `onnx:"kv_cache_bit_width,default=0"` // bits per element of a quantized cache: 8 or 4
 	KVHeads           int      `onnx:"kv_num_heads,required"`        // at least 1
 	LocalWindow       *int     `onnx:"local_window_size"`            // number of keys that a query attends to, ending with its own position; nil or −1: all
 	NumHeads          int      `onnx:"num_heads,required"`           // at least 1
@@ -22,7 +22,7 @@ type GroupQueryAttentionConfig struct {
 	SlidingCache      bool     `onnx:"sliding_window_cache"`         // the cache holds about one window; older keys are dropped
 	SmoothSoftmax     bool     `onnx:"smooth_softmax"`               // add 1 to the denominator of the softmax
 	Softcap           float32  `onnx:"softcap,default=0"`            // 0: none
-	VQuantType        string   `onnx:"v_quant_type,default=NONE"`    // as of keys
+	VQuantType        string   `onnx:"v_quant_type,default=NONE"`    // the same for values
 }
 
 // Operator names the operator.

@@ -46,10 +46,10 @@ func (SkipSimplifiedLayerNormalizationConfig) Operator() op.Name {
 
 // GroupNormConfig has the attributes of GroupNorm.
 type GroupNormConfig struct {
-	Activation   int      `onnx:"activation,required"` // 1: SiLU follows
-	ChannelsLast *bool    `onnx:"channels_last"`       // nil: true
+	Activation   int      `onnx:"activation,required"` // 0: none; 1: SiLU follows
+	ChannelsLast *bool    `onnx:"channels_last"`       // X is [N, H, W, C]; nil: true
 	Epsilon      *float32 `onnx:"epsilon"`
-	Groups       int      `onnx:"groups,required"`
+	Groups       int      `onnx:"groups,required"` // must divide the number of channels
 }
 
 // Operator names the operator.

@@ -12,9 +12,9 @@ import (
 type FusedMatMulConfig struct {
 	Alpha       *float32 `onnx:"alpha"`       // nil: 1
 	TransA      bool     `onnx:"transA"`      // transpose the last two axes of A
-	TransB      bool     `onnx:"transB"`      // those of B
-	TransBatchA bool     `onnx:"transBatchA"` // the first axis of A goes in front of its last
-	TransBatchB bool     `onnx:"transBatchB"` // that of B
+	TransB      bool     `onnx:"transB"`      // transpose the last two axes of B
+	TransBatchA bool     `onnx:"transBatchA"` // move the first axis of A in front of its last
+	TransBatchB bool     `onnx:"transBatchB"` // move the first axis of B in front of its last
 }
 
 // Operator names the operator.
@@ -22,16 +22,16 @@ func (FusedMatMulConfig) Operator() op.Name { return op.Name{Domain: Domain, Nam
 
 // FusedMatMulActivationConfig has the attributes of FusedMatMulActivation.
 type FusedMatMulActivationConfig struct {
-	Activation  string   `onnx:"activation,required"`
-	Alpha       *float32 `onnx:"alpha"`
-	TransA      bool     `onnx:"transA"`
-	TransB      bool     `onnx:"transB"`
-	TransBatchA bool     `onnx:"transBatchA"`
-	TransBatchB bool     `onnx:"transBatchB"`
-	ActAlpha    *float32 `onnx:"activation_alpha"`
-	ActBeta     *float32 `onnx:"activation_beta"`
-	ActGamma    *float32 `onnx:"activation_gamma"`
-	ActAxis     *int     `onnx:"activation_axis"`
+	Activation  string   `onnx:"activation,required"` // applied to the result
+	Alpha       *float32 `onnx:"alpha"`               // factor of A·B; nil: 1
+	TransA      bool     `onnx:"transA"`              // transpose the last two axes of A
+	TransB      bool     `onnx:"transB"`              // transpose the last two axes of B
+	TransBatchA bool     `onnx:"transBatchA"`         // move the first axis of A in front of its last
+	TransBatchB bool     `onnx:"transBatchB"`         // move the first axis of B in front of its last
+	ActAlpha    *float32 `onnx:"activation_alpha"`    // alpha of the activation; nil: its default
+	ActBeta     *float32 `onnx:"activation_beta"`     // beta, likewise
+	ActGamma    *float32 `onnx:"activation_gamma"`    // gamma, likewise
+	ActAxis     *int     `onnx:"activation_axis"`     // axis of a softmax
 }
 
 // Operator names the operator.
@@ -41,14 +41,14 @@ func (FusedMatMulActivationConfig) Operator() op.Name {
 
 // FusedGemmConfig has the attributes of FusedGemm: those of Gemm and an activation with its parameters.
 type FusedGemmConfig struct {
-	Alpha      *float32 `onnx:"alpha"`
-	Beta       *float32 `onnx:"beta"`
-	TransA     bool     `onnx:"transA"`
-	TransB     bool     `onnx:"transB"`
-	Activation string   `onnx:"activation"`
-	ActAlpha   *float32 `onnx:"activation_alpha"`
-	ActBeta    *float32 `onnx:"activation_beta"`
-	ActGamma   *float32 `onnx:"activation_gamma"`
+	Alpha      *float32 `onnx:"alpha"`            // factor of A·B; nil: 1
+	Beta       *float32 `onnx:"beta"`             // factor of C; nil: 1
+	TransA     bool     `onnx:"transA"`           // transpose A
+	TransB     bool     `onnx:"transB"`           // transpose B
+	Activation string   `onnx:"activation"`       // applied to the result; "": none
+	ActAlpha   *float32 `onnx:"activation_alpha"` // alpha of the activation; nil: its default
+	ActBeta    *float32 `onnx:"activation_beta"`  // beta, likewise
+	ActGamma   *float32 `onnx:"activation_gamma"` // gamma, likewise
 }
 
 // Operator names the operator.

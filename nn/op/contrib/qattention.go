@@ -6,8 +6,8 @@ import (
 
 // QAttentionConfig has the attributes of QAttention.
 type QAttentionConfig struct {
-	Heads       int      `onnx:"num_heads,required"`
-	Causal      bool     `onnx:"unidirectional"`            // a position sees those up to itself
+	Heads       int      `onnx:"num_heads,required"`        // at least 1
+	Causal      bool     `onnx:"unidirectional"`            // a query attends only to keys up to its own position
 	Scale       *float32 `onnx:"scale"`                     // nil or 0: 1/√size of a head
 	MaskValue   *float32 `onnx:"mask_filter_value"`         // added to the score of what is masked; nil: -10000
 	Rotary      bool     `onnx:"do_rotary"`                 // rotary embedding of queries and keys, as in GPT-NeoX

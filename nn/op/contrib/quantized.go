@@ -35,7 +35,7 @@ func (QLinearSoftmaxConfig) Operator() op.Name {
 
 // QLinearConcatConfig has the attribute of QLinearConcat.
 type QLinearConcatConfig struct {
-	Axis int `onnx:"axis,required"`
+	Axis int `onnx:"axis,required"` // from −rank to rank−1
 }
 
 // Operator names the operator.

@@ -7,13 +7,13 @@ import (
 
 // QLinearAveragePoolConfig has the attributes of QLinearAveragePool.
 type QLinearAveragePoolConfig struct {
-	AutoPad      string `onnx:"auto_pad,default=NOTSET"`
-	CeilMode     bool   `onnx:"ceil_mode"`
-	ChannelsLast bool   `onnx:"channels_last"`
-	Pad          bool   `onnx:"count_include_pad"` // padding counts in the divisor
-	Kernel       []int  `onnx:"kernel_shape,required"`
-	Pads         []int  `onnx:"pads"`
-	Strides      []int  `onnx:"strides"`
+	AutoPad      string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+	CeilMode     bool   `onnx:"ceil_mode"`               // round the output size up instead of down
+	ChannelsLast bool   `onnx:"channels_last"`           // X is [N, H, W, C]
+	Pad          bool   `onnx:"count_include_pad"`       // padding counts in the divisor
+	Kernel       []int  `onnx:"kernel_shape,required"`   // size of the window, per spatial axis
+	Pads         []int  `onnx:"pads"`                    // elements added before each spatial axis, then after each; nil: 0
+	Strides      []int  `onnx:"strides"`                 // per spatial axis; nil: 1
 }
 
 // Operator names the operator.
@@ -23,7 +23,7 @@ func (QLinearAveragePoolConfig) Operator() op.Name {
 
 // QLinearGlobalAveragePoolConfig has the attribute of QLinearGlobalAveragePool.
 type QLinearGlobalAveragePoolConfig struct {
-	ChannelsLast bool `onnx:"channels_last"`
+	ChannelsLast bool `onnx:"channels_last"` // X is [N, H, W, C]
 }
 
 // Operator names the operator.

@@ -8,9 +8,9 @@ import (
 
 // QGemmConfig has the attributes of QGemm.
 type QGemmConfig struct {
-	Alpha  *float32 `onnx:"alpha"` // nil: 1
-	TransA bool     `onnx:"transA"`
-	TransB bool     `onnx:"transB"`
+	Alpha  *float32 `onnx:"alpha"`  // nil: 1
+	TransA bool     `onnx:"transA"` // transpose A
+	TransB bool     `onnx:"transB"` // transpose B
 }
 
 // Operator names the operator.

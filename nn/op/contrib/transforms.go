@@ -14,8 +14,8 @@ import (
 // RfftConfig has the attributes of Rfft.
 type RfftConfig struct {
 	Normalized bool  `onnx:"normalized"`           // not supported
-	OneSided   *bool `onnx:"onesided"`             // nil: true, which alone is supported
-	SignalRank int   `onnx:"signal_ndim,required"` // axes of the signal, the last ones: 1 to 3
+	OneSided   *bool `onnx:"onesided"`             // nil: true; false is not supported
+	SignalRank int   `onnx:"signal_ndim,required"` // number of trailing axes that are the signal: 1 to 3
 }
 
 // Operator names the operator.

@@ -8,7 +8,7 @@ import (
 // ATenConfig has the attribute of ATen that every node has: which function it stands for. The others are the
 // function's arguments.
 type ATenConfig struct {
-	Function string `onnx:"operator"`
+	Function string `onnx:"operator"` // name of the function in ATen
 }
 
 // Operator names the operator.

@@ -9,7 +9,7 @@ import (
 // AffineConfig has the attributes of Affine: alpha·x + beta.
 type AffineConfig struct {
 	Alpha *float32 `onnx:"alpha"` // nil: 1
-	Beta  float32  `onnx:"beta"`
+	Beta  float32  `onnx:"beta"`  // 0 when absent
 }
 
 // Operator names the operator.

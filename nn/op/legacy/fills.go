@@ -10,11 +10,11 @@ import (
 
 // ConstantFillConfig has the attributes of ConstantFill.
 type ConstantFillConfig struct {
-	Value        float32  `onnx:"value"`
-	DType        op.DType `onnx:"dtype,default=float32"`
-	Shape        []int    `onnx:"shape"`          // of the output, where there is no input
-	Extra        []int    `onnx:"extra_shape"`    // follows the shape that the input gives
-	InputAsShape bool     `onnx:"input_as_shape"` // the elements of the input are the shape; false: the shape of the input is
+	Value        float32  `onnx:"value"`                 // of all elements
+	DType        op.DType `onnx:"dtype,default=float32"` // of the output: float32, int32, int64 or bool
+	Shape        []int    `onnx:"shape"`                 // of the output, without an input
+	Extra        []int    `onnx:"extra_shape"`           // appended to the shape that the input gives
+	InputAsShape bool     `onnx:"input_as_shape"`        // the input's elements are the shape, rather than its shape
 }
 
 // Operator names the operator.
@@ -22,10 +22,10 @@ func (ConstantFillConfig) Operator() op.Name { return op.Name{Name: "ConstantFil
 
 // GivenTensorFillConfig has the attributes of GivenTensorFill, which are those of ConstantFill but for the values.
 type GivenTensorFillConfig struct {
-	Values       []float32 `onnx:"values"`
-	Shape        []int     `onnx:"shape"`
-	Extra        []int     `onnx:"extra_shape"`
-	InputAsShape bool      `onnx:"input_as_shape"`
+	Values       []float32 `onnx:"values"`         // of the output, row by row
+	Shape        []int     `onnx:"shape"`          // of the output, without an input
+	Extra        []int     `onnx:"extra_shape"`    // appended to the shape that the input gives
+	InputAsShape bool      `onnx:"input_as_shape"` // the input's elements are the shape, rather than its shape
 }
 
 // Operator names the operator.

@@ -19,7 +19,7 @@ func (ImageScalerConfig) Operator() op.Name { return op.Name{Name: "ImageScaler"
 // CropConfig has the attributes of Crop.
 type CropConfig struct {
 	Border []int `onnx:"border,required"` // left, top, right, bottom
-	Scale  []int `onnx:"scale"`           // height and width of the result, which begins after the left and top border; nil: up to the others
+	Scale  []int `onnx:"scale"`           // height and width of the output, taken from the left and top border on; nil: the right and bottom border end it
 }
 
 // Operator names the operator.
