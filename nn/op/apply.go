@@ -36,7 +36,7 @@ func (s Set) ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, erro
 		return nil, err
 	}
 	if g == nil {
-		return nil, &Error{Op: call.Op.String(), Err: errors.New("has no input to tell the expression graph by")}
+		return nil, &Error{Op: call.Op.String(), Err: errors.New("has no input from which to take the expression graph")}
 	}
 	call.Outputs = n
 	for i, x := range in {

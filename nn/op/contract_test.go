@@ -542,7 +542,7 @@ func TestApplyKnows(t *testing.T) {
 		}
 	}
 	_, err := set.ApplyN(1, o, nil, nil)
-	wants(t, "no node", err, "has no input to tell the expression graph by")
+	wants(t, "no node", err, "has no input from which to take the expression graph")
 }
 
 type bodyConfig struct {

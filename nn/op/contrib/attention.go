@@ -41,7 +41,7 @@ func checkAttention(c *op.Call) error {
 	cfg := c.Config.(AttentionConfig)
 	switch {
 	case cfg.NumHeads < 1:
-		return c.Errorf("num_heads is %d", cfg.NumHeads)
+		return c.Errorf("num_heads is %d, want 1 or more", cfg.NumHeads)
 	case cfg.HiddenSizes != nil && len(cfg.HiddenSizes) != 3:
 		return c.Errorf("qkv_hidden_sizes has %d elements, want 3", len(cfg.HiddenSizes))
 	case cfg.HiddenSizes != nil && slices.Min(cfg.HiddenSizes) < 1:
@@ -136,7 +136,7 @@ func (e *expression) rotated(cfg AttentionConfig, x value, past op.Dim) value {
 	if size := x.dim(3); width == 0 {
 		width = size.Size
 	} else if width < 0 || width%2 != 0 || size.Known() && width > size.Size {
-		e.failf("cannot turn %d of %v elements of a head", width, size)
+		e.failf("cannot rotate %d of %v elements of a head", width, size)
 	}
 	if e.g == nil || e.err != nil {
 		return x

@@ -58,11 +58,11 @@ func checkMatMulNBits(c *op.Call) error {
 	case cfg.Bits != 2 && cfg.Bits != 4 && cfg.Bits != 8:
 		return c.Errorf("weights of %d bits are not supported", cfg.Bits)
 	case cfg.BlockSize < 16 || cfg.BlockSize > most || cfg.BlockSize&(cfg.BlockSize-1) != 0:
-		return c.Errorf("block_size %d is no power of 2 from 16 on", cfg.BlockSize)
+		return c.Errorf("block_size %d is not a power of 2 of at least 16", cfg.BlockSize)
 	case cfg.Prepacked != 0:
-		return c.Errorf("weights in layout %d of weight_prepacked are not supported", cfg.Prepacked)
+		return c.Errorf("weight_prepacked %d is not supported", cfg.Prepacked)
 	case cfg.K < 1 || cfg.N < 1 || cfg.K > math.MaxInt32 || cfg.N > math.MaxInt32:
-		return c.Errorf("a matrix of %d by %d", cfg.N, cfg.K)
+		return c.Errorf("K is %d and N %d, want 1 or more", cfg.K, cfg.N)
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func checkGatherBlockQuantized(c *op.Call) error {
 	case t == dtype.Uint8 && cfg.Bits != 2 && cfg.Bits != 4 && cfg.Bits != 8:
 		return c.Errorf("elements of %d bits are not supported", cfg.Bits)
 	case size < 16 || size > most || size&(size-1) != 0:
-		return c.Errorf("block_size %d is no power of 2 from 16 on", size)
+		return c.Errorf("block_size %d is not a power of 2 of at least 16", size)
 	}
 	return nil
 }

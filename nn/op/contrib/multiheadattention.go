@@ -80,7 +80,7 @@ type manyHeads struct {
 func (m manyHeads) outputs(e *expression, in []value, width value) []value {
 	none := make([]value, 4)
 	if m.n < 1 {
-		e.failf("num_heads is %d", m.n)
+		e.failf("num_heads is %d, want 1 or more", m.n)
 	}
 	if in[m.past].there() != in[m.past+1].there() {
 		e.failf("past_key and past_value come together or not at all")

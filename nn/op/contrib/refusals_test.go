@@ -46,7 +46,7 @@ func TestRefusals(t *testing.T) {
 		{heads, with(attention, 0, integers(u, 2, 2, 3, 4)), "input is uint8[2,3,4] and weight uint8[5,24], want [batch, steps, channels] and [channels, 3 times hidden size]"},
 		{heads, with(attention, 5, i32(1, 2, 3)), "input mask_index: want lengths [2], [4] or [8] or flags [2,3], [2,3,3] or [2,1,M,M], got int32[3]"},
 		{heads, with(attention, 8, spread(1, 2, 2, 3, 2, 4)), "input past: want float32[2,2,2,?,4], got float32[2,2,3,2,4]"},
-		{contrib.QAttentionConfig{Heads: 3, Rotary: true}, with(with(attention, 1, integers(u, 3, 5, 27)), 2, spread(4, 27)), "cannot turn 3 elements, an odd number"},
+		{contrib.QAttentionConfig{Heads: 3, Rotary: true}, with(with(attention, 1, integers(u, 3, 5, 27)), 2, spread(4, 27)), "cannot rotate 3 elements: the number is odd"},
 		{heads, with(attention, 8, spread(1, 2, 2, 2, 3)), "input past: want rank 5, got float32[2,2,2,3]"},
 		{contrib.ReorderOutputConfig{Channels: 9}, []dtype.Value{spread(1, 1, 8, 2, 2)}, "channels is 9, but the input is float32[1,8,2,2]"},
 		{contrib.ReorderInputConfig{}, []dtype.Value{spread(1, 8)}, "X is float32[8], want [batch, channels, …]"},

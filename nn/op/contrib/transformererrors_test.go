@@ -49,8 +49,8 @@ func TestTransformersRefuse(t *testing.T) {
 	no("input attention_bias: want float32[2,2,3,3], got float32[2,2,3,4]", two, rows, w, b, nil, nil, x(5, 2, 2, 3, 4))
 	no("input past_sequence_length is -2", contrib.AttentionConfig{NumHeads: 2, ShareBuffer: true}, rows, w, b, nil, x(4, 2, 2, 2, 6, 4), nil, ids([]int{1}, -2))
 	no("qkv_hidden_sizes are [8 8 -8]", contrib.AttentionConfig{NumHeads: 2, HiddenSizes: []int{8, 8, -8}}, rows, w, b)
-	no("cannot turn -2 of 4 elements of a head", contrib.AttentionConfig{NumHeads: 2, DoRotary: true, RotaryDim: -2}, rows, w, b)
-	no("cannot turn 6 of 4 elements of a head", contrib.AttentionConfig{NumHeads: 2, DoRotary: true, RotaryDim: 6}, rows, w, b)
+	no("cannot rotate -2 of 4 elements of a head", contrib.AttentionConfig{NumHeads: 2, DoRotary: true, RotaryDim: -2}, rows, w, b)
+	no("cannot rotate 6 of 4 elements of a head", contrib.AttentionConfig{NumHeads: 2, DoRotary: true, RotaryDim: 6}, rows, w, b)
 
 	q, k, v := x(1, 2, 3, 8), x(2, 2, 4, 8), x(3, 2, 4, 12)
 	many := contrib.MultiHeadAttentionConfig{NumHeads: 2}
@@ -132,9 +132,9 @@ func TestBlockQuantizedRefuses(t *testing.T) {
 	with := func(f func(*contrib.MatMulNBitsConfig)) contrib.MatMulNBitsConfig { c := cfg; f(&c); return c }
 	a, w, s := x(1, 2, 40), u8(3, 3, 8), x(2, 3, 3)
 	no("weights of 3 bits are not supported", with(func(c *contrib.MatMulNBitsConfig) { c.Bits = 3 }), a, w, s)
-	no("block_size 24 is no power of 2 from 16 on", with(func(c *contrib.MatMulNBitsConfig) { c.BlockSize = 24 }), a, w, s)
-	no("weights in layout 1 of weight_prepacked are not supported", with(func(c *contrib.MatMulNBitsConfig) { c.Prepacked = 1 }), a, w, s)
-	no("a matrix of 3 by 0", with(func(c *contrib.MatMulNBitsConfig) { c.K = 0 }), a, w, s)
+	no("block_size 24 is not a power of 2 of at least 16", with(func(c *contrib.MatMulNBitsConfig) { c.BlockSize = 24 }), a, w, s)
+	no("weight_prepacked 1 is not supported", with(func(c *contrib.MatMulNBitsConfig) { c.Prepacked = 1 }), a, w, s)
+	no("K is 0 and N 3, want 1 or more", with(func(c *contrib.MatMulNBitsConfig) { c.K = 0 }), a, w, s)
 	no("input A: want 40 columns, got float32[2,39]", cfg, x(1, 2, 39), w, s)
 	no("input B: want uint8[3,3,8], got uint8[3,3,16]", cfg, a, u8(3, 3, 16), s)
 	no("input scales: want float32[3,3], got float32[3,2]", cfg, a, w, x(2, 3, 2))
@@ -150,7 +150,7 @@ func TestBlockQuantizedRefuses(t *testing.T) {
 	}
 	i := ids([]int{2}, 0, 1)
 	no("elements of 3 bits are not supported", of(func(c *contrib.GatherBlockQuantizedConfig) { c.Bits = 3 }), u8(5, 20), i, x(1, 5, 3))
-	no("block_size 8 is no power of 2 from 16 on", of(func(c *contrib.GatherBlockQuantizedConfig) { c.BlockSize = 8 }), u8(5, 20), i, x(1, 5, 3))
+	no("block_size 8 is not a power of 2 of at least 16", of(func(c *contrib.GatherBlockQuantizedConfig) { c.BlockSize = 8 }), u8(5, 20), i, x(1, 5, 3))
 	no("gather_axis and quantize_axis are both 1", of(func(c *contrib.GatherBlockQuantizedConfig) { c.GatherAxis = 1 }), u8(5, 20), i, x(1, 5, 3))
 	no("elements in bytes are gathered along axis 0, not 1", of(func(c *contrib.GatherBlockQuantizedConfig) { c.GatherAxis, c.QuantizeAxis = 1, -2 }), u8(5, 20), i, x(1, 5, 3))
 	no("elements that share bytes have their blocks along the last axis, not 1", table, u8(5, 20, 4), i, x(1, 5, 2, 4))

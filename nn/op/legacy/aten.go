@@ -25,7 +25,7 @@ func aten() *op.Op {
 			if name == "" {
 				name = "one that it does not name"
 			}
-			return nil, c.Errorf("calls a function of PyTorch's library ATen (%s), which is no ONNX operator and has no definition in the file; "+
+			return nil, c.Errorf("calls a function of PyTorch's library ATen (%s), which is not an ONNX operator and has no definition in the file; "+
 				"export the model again with a newer PyTorch, without operator_export_type ONNX_ATEN or ONNX_ATEN_FALLBACK", name)
 		}}
 }

@@ -234,7 +234,7 @@ func TestATen(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = again.Eval(t.Context(), nn.Feed{"x": optest.Floats([]int{2}, 1, 2)})
-	const want = "calls a function of PyTorch's library ATen (embedding_bag), which is no ONNX operator and has no definition in the file; " +
+	const want = "calls a function of PyTorch's library ATen (embedding_bag), which is not an ONNX operator and has no definition in the file; " +
 		"export the model again with a newer PyTorch, without operator_export_type ONNX_ATEN or ONNX_ATEN_FALLBACK"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)

@@ -71,7 +71,7 @@ func rotaryOf(c *op.Call) (r rotary, err error) {
 	}
 	r.rest = size.Size - r.turning
 	if size.Known() && r.turning%2 != 0 {
-		return r, c.Errorf("cannot turn %d elements, an odd number", r.turning)
+		return r, c.Errorf("cannot rotate %d elements: the number is odd", r.turning)
 	}
 	want := []op.Dim{batch, seq, op.D(r.turning / 2)}
 	if c.Has(3) {
