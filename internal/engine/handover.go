@@ -46,7 +46,7 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 	}
 	gate := values[o.Gate]
 	if gate == nil || given[o.Gate] {
-		return errors.New("engine: the gate is not a root that stays")
+		return errors.New("engine: the gate must be a root that is kept, not handed over")
 	}
 	if o.Eager {
 		return b.handEagerly(o, m, values, stays)
