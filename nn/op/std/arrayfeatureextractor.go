@@ -108,7 +108,7 @@ func encodeOneHot(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 			}
 			k, ok := at[key]
 			if !ok && cfg.Zeros != nil && !*cfg.Zeros {
-				return nil, c.Errorf("%v is no category", key)
+				return nil, c.Errorf("%v is not among the categories", key)
 			}
 			if ok {
 				y[i*n+k] = 1

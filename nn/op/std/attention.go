@@ -42,13 +42,13 @@ func checkAttention(c *op.Call) error {
 	case cfg.Softcap < 0:
 		return c.Errorf("softcap %v is negative", cfg.Softcap)
 	case cfg.Precision != dtype.Undefined && !cfg.Precision.IsFloat():
-		return c.Errorf("softmax_precision %v is no floating type", cfg.Precision)
+		return c.Errorf("softmax_precision %v is not a floating-point type", cfg.Precision)
 	case c.Has(4) != c.Has(5):
 		return c.Errorf("past_key and past_value come together or not at all")
 	case c.Has(6) && c.Version < 24:
 		return c.Errorf("nonpad_kv_seqlen needs version 24")
 	case c.Has(6) && c.Has(4):
-		return c.Errorf("nonpad_kv_seqlen is for caches outside of the model, past_key for those inside")
+		return c.Errorf("nonpad_kv_seqlen and past_key exclude each other")
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func bitCast() *op.Op {
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			from, to := c.In[0].DType, c.Config.(BitCastConfig).To
 			if !to.Valid() || to.Bits() == 0 || from.Bits() != to.Bits() {
-				return nil, c.Errorf("cannot take the bits of %v for %v", from, to)
+				return nil, c.Errorf("cannot reinterpret the bits of %v as %v", from, to)
 			}
 			return []op.Type{c.In[0].Of(to)}, nil
 		},

@@ -74,7 +74,7 @@ func (b *bodyGrad) gradient(key [2]uint64, in, dout []dtype.Value) ([]dtype.Valu
 		if n != nil {
 			d, ok := b.program.Value(n).(*tensor.Dense)
 			if !ok {
-				return nil, fmt.Errorf("gradient of subgraph input %d is no tensor", i)
+				return nil, fmt.Errorf("gradient of subgraph input %d is not a tensor", i)
 			}
 			grads[i] = dtype.Clone(d)
 		}

@@ -161,7 +161,7 @@ func parseNumbers(c *op.Call, s *dtype.Strings, to op.DType, how dtype.Cast) (*t
 			if err != nil {
 				f, ferr := strconv.ParseFloat(strings.TrimSpace(e), 64)
 				if ferr != nil {
-					return nil, c.Errorf("element %d is %q, which is no number", i, e)
+					return nil, c.Errorf("element %d is %q, which is not a number", i, e)
 				}
 				v = int64(f)
 			}
@@ -177,7 +177,7 @@ func parseNumbers(c *op.Call, s *dtype.Strings, to op.DType, how dtype.Cast) (*t
 	for i, e := range s.Elems {
 		f, err := strconv.ParseFloat(strings.TrimSpace(e), 64)
 		if err != nil && !math.IsInf(f, 0) {
-			return nil, c.Errorf("element %d is %q, which is no number", i, e)
+			return nil, c.Errorf("element %d is %q, which is not a number", i, e)
 		}
 		v[i] = f
 	}

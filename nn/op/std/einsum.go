@@ -136,7 +136,7 @@ func einsumTerm(c *op.Call, term string, rank int) (keys []int, rest int, err er
 			continue
 		}
 		if b := term[0] | 0x20; b < 'a' || b > 'z' {
-			return nil, 0, c.Errorf("operand %q: %q is no label", term, term[0])
+			return nil, 0, c.Errorf("operand %q: %q is not a label", term, term[0])
 		}
 		keys = append(keys, int(term[0]))
 		term = term[1:]

@@ -34,7 +34,7 @@ func TestEinsum(t *testing.T) {
 	const unknown = "the output has a label that is not in the inputs, or twice"
 	for equation, refusal := range map[string]string{
 		"ij,jk->ik,": "has 2 operands, the node 1 inputs", "ij->k": unknown, "i->i": `operand "i" does not name 2 axes`, "ij->ii": unknown,
-		"....ij": `operand "....ij" does not name 2 axes`, "i1": "'1' is no label", "ij->i->j": "'-' is no label", "": `operand "" does not name 2 axes`,
+		"....ij": `operand "....ij" does not name 2 axes`, "i1": "'1' is not a label", "ij->i->j": "'-' is not a label", "": `operand "" does not name 2 axes`,
 	} {
 		optest.Fails(t, optest.Case{Name: equation, Config: std.EinsumConfig{Equation: equation}, In: values(rand(1, 2, 3)), Refusal: refusal})
 	}

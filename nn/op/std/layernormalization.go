@@ -71,7 +71,7 @@ func inferLayerNorm(c *op.Call) ([]op.Type, error) {
 		return nil, err
 	}
 	if !slices.Contains(op.Floats(), cfg.StashType) {
-		return nil, c.Errorf("stash_type %v is no type to compute in", cfg.StashType)
+		return nil, c.Errorf("stash_type %v is not a floating-point type", cfg.StashType)
 	}
 	stat := slices.Clone(c.In[0].Shape)
 	for i := axis; i < len(stat); i++ {

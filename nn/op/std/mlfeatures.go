@@ -172,7 +172,7 @@ func mlFeatures() []*op.Op {
 				}
 			}
 			if len(list) == 0 {
-				return nil, c.Errorf("has no value of type %v to put in", c.In[0].DType)
+				return nil, c.Errorf("has no imputed value of type %v", c.In[0].DType)
 			}
 			fill, err := perFeature(c, "imputed values", list, cols, 0)
 			return func(row []float64) {

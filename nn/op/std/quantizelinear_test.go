@@ -53,5 +53,5 @@ func TestBitCast(t *testing.T) {
 	optest.Run(t,
 		optest.Case{Name: "float", Config: std.BitCastConfig{To: dtype.Float32}, In: values(optest.Tensor([]int32{0x3f800000, -0x40000000}, 2)), Want: values(optest.Floats([]int{2}, 1, -2))},
 		optest.Case{Name: "four bits", Config: std.BitCastConfig{To: dtype.Int4}, In: values(optest.As(dtype.Uint4, optest.Tensor([]uint8{7, 15}, 2))), Want: values(optest.As(dtype.Int4, optest.Tensor([]int8{7, -1}, 2)))})
-	optest.Fails(t, optest.Case{Config: std.BitCastConfig{To: dtype.Int64}, In: values(optest.Rand(1, 2)), Refusal: "cannot take the bits of float32 for int64"})
+	optest.Fails(t, optest.Case{Config: std.BitCastConfig{To: dtype.Int64}, In: values(optest.Rand(1, 2)), Refusal: "cannot reinterpret the bits of float32 as int64"})
 }

@@ -62,7 +62,7 @@ func TestCast(t *testing.T) {
 	)
 	optest.Fails(t, optest.Case{Config: std.CastConfig{To: 99}, In: []dtype.Value{x}, Refusal: "there is no element type 99"})
 	bad, _ := dtype.NewStrings([]string{"x"}, 1)
-	optest.Fails(t, optest.Case{Config: std.CastConfig{To: dtype.Float32}, In: []dtype.Value{bad}, Refusal: "element 0 is \"x\", which is no number"})
+	optest.Fails(t, optest.Case{Config: std.CastConfig{To: dtype.Float32}, In: []dtype.Value{bad}, Refusal: "element 0 is \"x\", which is not a number"})
 }
 
 func TestDropout(t *testing.T) {
