@@ -50,7 +50,7 @@ func newWalk(c *op.Call, out []int, in ...[]int) (*walk, error) {
 		return w, nil
 	}
 	if len(runs) > maxWalk {
-		return nil, c.Errorf("broadcasting %v to %v is too intricate", in, out)
+		return nil, c.Errorf("broadcasting %v to %v takes too many nested loops", in, out)
 	}
 	last := len(runs) - 1
 	w.inner = runs[last].n

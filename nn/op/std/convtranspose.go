@@ -127,7 +127,7 @@ func transposedOut(c *op.Call, w *window, in []op.Dim, cfg ConvTransposeConfig) 
 			w.begin[i], w.end[i] = pads[i], pads[n+i]
 			w.out[i] = full.Sub(op.D(pads[i] + pads[n+i]))
 			if full.Known() && w.out[i].Size < 1 {
-				return c.Errorf("padding of spatial axis %d leaves nothing of %v", i, full)
+				return c.Errorf("padding of spatial axis %d leaves no output (length %v before padding)", i, full)
 			}
 			continue
 		}

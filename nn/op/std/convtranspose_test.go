@@ -26,7 +26,7 @@ func TestConvTranspose(t *testing.T) {
 		optest.Case{Name: "3-D", Config: std.ConvTransposeConfig{}, In: values(x(1, 2, 2, 3, 2), w(2, 1, 2, 2, 2))},
 	)
 	for _, c := range []optest.Case{
-		{Name: "pads eat everything", Config: std.ConvTransposeConfig{Pads: []int{3, 3, 3, 3}}, In: values(x(1, 2, 2, 2), w(2, 2, 2, 2)), Refusal: "padding of spatial axis 0 leaves nothing of 3"},
+		{Name: "pads eat everything", Config: std.ConvTransposeConfig{Pads: []int{3, 3, 3, 3}}, In: values(x(1, 2, 2, 2), w(2, 2, 2, 2)), Refusal: "padding of spatial axis 0 leaves no output (length 3 before padding)"},
 		{Name: "channels", Config: std.ConvTransposeConfig{}, In: values(x(1, 3, 2, 2), w(2, 2, 2, 2)), Refusal: "X has 3 channels, the weight 2"},
 		{Name: "negative output_shape", Config: std.ConvTransposeConfig{OutputShape: []int{-1, 4}}, In: values(x(1, 2, 2, 2), w(2, 2, 2, 2)), Refusal: "output_padding [0 0], output_shape [-1 4] are out of range"},
 		{Name: "huge output_padding", Config: std.ConvTransposeConfig{OutputPadding: []int{1 << 31, 1 << 31}}, In: values(x(1, 2, 2, 2), w(2, 2, 2, 2)), Refusal: "output of shape float32[1,2,2147483651,2147483651] is too large"},

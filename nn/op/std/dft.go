@@ -92,7 +92,7 @@ func dftOf(c *op.Call) (axis int, length op.Dim, out []op.Dim, err error) {
 		return 0, length, nil, err
 	}
 	if axis == rank-1 {
-		return 0, length, nil, c.Errorf("axis %d holds the parts of complex numbers", axis)
+		return 0, length, nil, c.Errorf("axis %d holds real and imaginary parts and cannot be transformed", axis)
 	}
 	half := cfg.Inverse && cfg.OneSided
 	if length = s[axis]; half {

@@ -67,8 +67,8 @@ func TestTooMuch(t *testing.T) {
 	for _, c := range []optest.Case{
 		{Name: "memory", Config: op.Plain("Expand"), In: values(dtype.New(dtype.Float64, 1), n(1<<34)), Refusal: "would give float64[17179869184], more than fits in memory"},
 		{Name: "outputs", Config: op.Plain("Relu"), In: values(x), Outputs: 2, Refusal: "gives 1 outputs, the node names 2"},
-		{Name: "negative part", Config: std.SplitConfig{}, In: values(dtype.New(dtype.Float32, 6), n(1<<31, -1)), Outputs: 2, Refusal: "a part has -1 elements"},
-		{Name: "negative parts", Config: std.SplitConfig{Split: []int{7, -1}}, Version: 11, In: values(dtype.New(dtype.Float32, 6)), Outputs: 2, Refusal: "a part has -1 elements"},
+		{Name: "negative part", Config: std.SplitConfig{}, In: values(dtype.New(dtype.Float32, 6), n(1<<31, -1)), Outputs: 2, Refusal: "size -1 is negative"},
+		{Name: "negative parts", Config: std.SplitConfig{Split: []int{7, -1}}, Version: 11, In: values(dtype.New(dtype.Float32, 6)), Outputs: 2, Refusal: "size -1 is negative"},
 		{Name: "negative transform", Config: std.DFTConfig{}, In: values(dtype.New(dtype.Float32, 1, 4, 1), dtype.Scalar(int64(-5))), Refusal: "cannot transform -5 points"},
 		{Name: "scale", Config: std.ResizeConfig{}, In: values(x, nil, optest.Floats([]int{4}, 1, 1, 1e30, 1)), Refusal: "scale 1e+30 makes axis 2 longer than the 134217728 elements that are possible"},
 		{Name: "cut before", Config: std.PadConfig{}, In: values(x, n(0, 0, -5, 0, 0, 0, 1, 0)), Refusal: "removes 5 and 0 elements of an axis of length 2"},

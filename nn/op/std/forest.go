@@ -85,7 +85,7 @@ type forest struct {
 // check makes sure that every walk ends and every number is in range.
 func (f *forest) check(c *op.Call) error {
 	if f.targets < 1 || f.targets > 1<<20 {
-		return c.Errorf("has %d targets", f.targets)
+		return c.Errorf("has %d targets, want 1 or more", f.targets)
 	}
 	seen := make([]bool, len(f.nodes))
 	stack := append([]int(nil), f.roots...)
@@ -215,7 +215,7 @@ func newForest(c *op.Call, t treeNodes, voteTrees, voteNodes, voteTargets []int,
 		}
 	}
 	if len(at) != n {
-		return nil, c.Errorf("two nodes have one number")
+		return nil, c.Errorf("two nodes of a tree have the same ID")
 	}
 	child, trees := map[int]bool{}, map[int]bool{}
 	for i := range n {

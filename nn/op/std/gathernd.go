@@ -60,7 +60,7 @@ func inferGatherND(c *op.Call) ([]op.Type, error) {
 		return unranked, nil
 	}
 	if k.Size > len(data)-batch {
-		return nil, c.Errorf("indices have %d coordinates, the data has %d axes behind the batch", k.Size, len(data)-batch)
+		return nil, c.Errorf("indices have %d coordinates, the data has %d axes after the batch axes", k.Size, len(data)-batch)
 	}
 	return []op.Type{c.In[0].With(slices.Concat(index[:len(index)-1], data[batch+k.Size:])...)}, nil
 }

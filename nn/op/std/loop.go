@@ -33,7 +33,7 @@ func loop() *op.Op {
 func (cfg LoopConfig) carried(c *op.Call) (int, error) {
 	n := cfg.Body.Inputs() - 2
 	if n < 0 || len(c.In) < 2+n+len(cfg.Body.Captured()) || c.Outputs < n {
-		return 0, c.Errorf("has %d inputs and %d outputs, which its body with %d inputs does not fit", len(c.In), c.Outputs, n+2)
+		return 0, c.Errorf("has %d inputs and %d outputs, but its body has %d inputs", len(c.In), c.Outputs, n+2)
 	}
 	return n, nil
 }

@@ -28,7 +28,7 @@ func multinomial() *op.Op {
 				return nil, c.Errorf("dtype is %v, want int32 or int64", cfg.DType)
 			}
 			if cfg.SampleSize < 1 {
-				return nil, c.Errorf("sample_size is %d", cfg.SampleSize)
+				return nil, c.Errorf("sample_size is %d, want 1 or more", cfg.SampleSize)
 			}
 			if c.In[0].Unranked {
 				return []op.Type{op.T(cfg.DType, op.Unknown(), op.D(cfg.SampleSize))}, nil

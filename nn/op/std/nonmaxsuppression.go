@@ -54,7 +54,7 @@ func nonMaxSuppression() *op.Op {
 					copy(dst, rows)
 					return nil
 				}
-				return c.Errorf("picked %d boxes, the program was made for %v", len(rows)/3, c.Out[0])
+				return c.Errorf("picked %d boxes, the program was compiled for %v", len(rows)/3, c.Out[0])
 			}, nil
 		},
 		NoGrad: "picks indices", Pinned: "picks indices",

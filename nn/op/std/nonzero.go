@@ -32,7 +32,7 @@ func nonZero() *op.Op {
 					return err
 				}
 				if len(at) != n {
-					return c.Errorf("found %d elements, the program was made for %d", len(at), n)
+					return c.Errorf("found %d elements, the program was compiled for %d", len(at), n)
 				}
 				dst := dtype.Slice[int64](out[0])
 				clear(dst)

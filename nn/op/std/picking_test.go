@@ -29,7 +29,7 @@ func TestGathers(t *testing.T) {
 		{Name: "index", Config: std.GatherConfig{}, In: values(x(5, 3), optest.Ints(5)), Refusal: "index 5 is outside of an axis of length 5"},
 		{Name: "axis", Config: std.GatherConfig{Axis: 2}, In: values(x(5, 3), optest.Ints(0)), Refusal: "axis 2 is outside of [-2, 1]"},
 		{Name: "elements rank", Config: std.GatherElementsConfig{}, In: values(x(5, 3), optest.Ints(0)), Refusal: "input indices: want the rank of the data, got int64[1]"},
-		{Name: "nd coordinates", Config: std.GatherNDConfig{}, In: values(x(2), optest.Ints(0, 0)), Refusal: "indices have 2 coordinates, the data has 1 axes behind the batch"},
+		{Name: "nd coordinates", Config: std.GatherNDConfig{}, In: values(x(2), optest.Ints(0, 0)), Refusal: "indices have 2 coordinates, the data has 1 axes after the batch axes"},
 		{Name: "nd batch", Config: std.GatherNDConfig{BatchDims: 3}, In: values(x(2, 3, 4), optest.Tensor([]int64{1, 0}, 2, 1)), Refusal: "batch_dims 3 is outside of [0, 2)"},
 		{Name: "compress", Config: std.CompressConfig{}, In: values(x(2), optest.Tensor([]bool{true, true, true}, 3)), Refusal: "the condition keeps index 2 of an axis of length 2"},
 	} {

@@ -80,7 +80,7 @@ func reshapeDims(c *op.Call, target []op.Dim, allowZero bool) ([]op.Dim, error) 
 		switch {
 		case d.Sym == "" && d.Size == 0 && !allowZero:
 			if i >= len(from) {
-				return nil, c.Errorf("target %v copies dimension %d of %v", dimStrings(target), i, c.In[0])
+				return nil, c.Errorf("target %v has a 0 at position %d, but the input is %v", dimStrings(target), i, c.In[0])
 			}
 			shape[i], copied[i] = from[i], true
 		case d.Sym == "" && d.Size == -1:

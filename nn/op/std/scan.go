@@ -53,7 +53,7 @@ func scanningOf(c *op.Call) (*scanning, error) {
 	}
 	s.outputs = c.Outputs - s.states
 	if s.scanned < 1 || s.states < 0 || s.outputs < 0 || len(c.In) < s.first+s.states+s.scanned+len(cfg.Body.Captured()) {
-		return nil, c.Errorf("has %d inputs and %d outputs, which its body with %d inputs does not fit", len(c.In), c.Outputs, cfg.Body.Inputs())
+		return nil, c.Errorf("has %d inputs and %d outputs, but its body has %d inputs", len(c.In), c.Outputs, cfg.Body.Inputs())
 	}
 	back := cfg.InputDirections
 	if s.batch {

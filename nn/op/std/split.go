@@ -62,7 +62,7 @@ func splitSizes(c *op.Call) (axis int, sizes []op.Dim, err error) {
 	sum, told := op.D(0), !c.Has(1) && cfg.Split != nil || c.Has(1) && c.Known[1].Value != nil
 	for _, s := range sizes {
 		if told && s.Size < 0 {
-			return 0, nil, c.Errorf("a part has %d elements", s.Size)
+			return 0, nil, c.Errorf("size %d is negative", s.Size)
 		}
 		sum = sum.Add(s)
 	}

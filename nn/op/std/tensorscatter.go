@@ -61,7 +61,7 @@ func cacheAxis(c *op.Call) (int, error) {
 	past, update := c.In[0].Shape, c.In[1].Shape
 	axis, err := c.Axis(orInt(attr, -2), len(past))
 	if err != nil || axis == 0 {
-		return 0, c.Errorf("axis %d of %d: want one behind the batch", orInt(attr, -2), len(past))
+		return 0, c.Errorf("axis %d of %d: want one after the batch axes", orInt(attr, -2), len(past))
 	}
 	if len(update) != len(past) {
 		return 0, c.Mismatch(1, "the rank of the cache", c.In[1])

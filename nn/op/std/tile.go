@@ -58,7 +58,7 @@ func repeats(c *op.Call) ([]op.Dim, error) {
 		return r, nil
 	}
 	if !c.Has(2) || len(r) != 1 {
-		return nil, c.Errorf("version 1 wants one number of tiles and an axis")
+		return nil, c.Errorf("version 1 takes one repeat count and one axis")
 	}
 	axes, err := tileCount(c, 2)
 	if err != nil {

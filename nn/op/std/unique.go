@@ -38,7 +38,7 @@ func unique() *op.Op {
 					}
 					from := append(res, res[1])[i].(*tensor.Dense)
 					if !slices.Equal(from.Shape(), d.Shape()) {
-						return c.Errorf("found %v, the program was made for %v", from.Shape(), d.Shape())
+						return c.Errorf("found %v, the program was compiled for %v", from.Shape(), d.Shape())
 					}
 					copy(d.Raw, from.Raw)
 				}
