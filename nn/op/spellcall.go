@@ -33,7 +33,7 @@ func (s Set) Spell(p *Part, calls []*Call, sizes SizesOf, to func(domain string)
 	}
 	for i, x := range p.Out {
 		if x != nil && !slices.ContainsFunc(n.before, func(q *Part) bool { return slices.Contains(q.Out, x) }) {
-			return nil, fmt.Errorf("has no spelling of its output %d", i)
+			return nil, fmt.Errorf("cannot write its output %d in ONNX operators", i)
 		}
 	}
 	var list []*Part

@@ -55,7 +55,7 @@ func BodyGradientOf(c *op.Call) (b BodyGradient, ok bool, err error) {
 		forward.Config, forward.In, forward.Outputs, forward.Version = cfg.Scan, c.In[:cfg.Inputs], cfg.Outputs, cfg.Version
 		s, err := scanningOf(&forward)
 		if err == nil && s.batch {
-			err = errors.New("version 8 has a batch of its own")
+			err = errors.New("version 8 of Scan has a batch axis")
 		}
 		if err != nil {
 			return b, true, err

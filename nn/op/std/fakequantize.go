@@ -61,7 +61,7 @@ func fakeQuantizeGrad() *op.Op {
 // oneScale refuses scales of an axis: in a derived step there are those of DynamicQuantizeLinear only.
 func (n formula) oneScale(axis *int, block int) error {
 	if axis != nil || block != 0 || n.rank(1) != 0 {
-		return errors.New("of several scales has no form")
+		return errors.New("with several scales cannot be written in ONNX operators")
 	}
 	return nil
 }

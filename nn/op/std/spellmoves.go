@@ -68,7 +68,7 @@ func spellBlockSum(n formula) error {
 	case cfg.Batch == 0:
 		n.Give(0, n.do(ScatterNDConfig{Reduction: "add"}, zeros, index, n.In[0]))
 	default:
-		return fmt.Errorf("it gathers within %d batch axes", cfg.Batch)
+		return fmt.Errorf("its batch_dims is %d", cfg.Batch)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func spellBlockSum(n formula) error {
 func spellScatterGrad(n formula) error {
 	cfg := n.Config.(scatterGradConfig)
 	if cfg.Reduction != "none" && cfg.Reduction != "add" {
-		return fmt.Errorf("it reduces by %s", cfg.Reduction)
+		return fmt.Errorf("its reduction is %s", cfg.Reduction)
 	}
 	index, dy := n.In[1], n.In[4]
 	d := dy
@@ -288,7 +288,7 @@ func spellEinsumGrad(n formula) error {
 				continue
 			}
 			if strings.Contains(term, letter(l)) {
-				return errors.New("a label stands twice in one operand")
+				return errors.New("a label occurs twice in one operand")
 			}
 			term += letter(l)
 			held[l] = true
@@ -305,7 +305,7 @@ func spellEinsumGrad(n formula) error {
 			continue
 		}
 		if strings.Contains(out, letter(l)) {
-			return errors.New("a label stands twice in one operand")
+			return errors.New("a label occurs twice in one operand")
 		}
 		out += letter(l)
 	}

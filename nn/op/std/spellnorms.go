@@ -12,11 +12,11 @@ import (
 // exposeBatchNorm normalizes by the statistics of the batch.
 func exposeBatchNorm(n formula) error {
 	if perElement(n.Call) {
-		return errors.New("it normalizes every element by itself")
+		return errors.New("it has statistics for every element (spatial is 0)")
 	}
 	m, x, t := batchNormOf(n.Call), n.In[0], n.In[0].Type.DType
 	if !m.batch {
-		return errors.New("it does not train")
+		return errors.New("it is not in training mode")
 	}
 	rank := n.rank(0)
 	axes := append([]int{0}, upTo(2, rank)...)
@@ -57,7 +57,7 @@ func spellBatchNormGrad(n formula) error {
 	m, dy, x := n.Config.(bnGrad).Norm, n.In[0], n.In[1]
 	rank, t := n.rank(1), n.In[1].Type.DType
 	if rank < 2 || n.Call.In[2].Shape[0].Size != n.Call.In[1].Shape[1].Size {
-		return errors.New("it normalizes every element by itself")
+		return errors.New("it has statistics for every element (spatial is 0)")
 	}
 	axes := append([]int{0}, upTo(2, rank)...)
 	wide := func(v *op.Operand) *op.Operand { return n.channelWise(n.cast(v, t), rank) }
@@ -102,7 +102,7 @@ func exposeLayerNorm(n formula) error {
 // spellLayerNormGrad: with g = dy·scale, dx = (g − mean g − x̂·mean(g·x̂))/deviation.
 func spellLayerNormGrad(n formula) error {
 	if n.Has(5) || n.Has(6) || !n.Has(4) {
-		return errors.New("its mean or deviation is differentiated")
+		return errors.New("a gradient flows through its mean or inverse standard deviation")
 	}
 	rank := n.rank(0)
 	axis := rank - len(n.Config.(layerGrad).Layer.Norm)

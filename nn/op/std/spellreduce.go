@@ -61,7 +61,7 @@ func spellReduceGrad(n formula) error {
 		only := n.both(n.equal(zeros, n.num(zeros, 1)), zero)
 		dy = n.mul(dy, n.where(none, n.div(others, safe), n.gated(others, only)))
 	default:
-		return errors.New("its reduction has no spelling")
+		return errors.New("its reduction cannot be written in ONNX operators")
 	}
 	n.Give(0, n.expand(dy, n.OutShape(0)))
 	return nil

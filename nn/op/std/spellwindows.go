@@ -137,7 +137,7 @@ func spellChannelSum(n formula) error {
 func exposeMaxPool(n formula) error {
 	cfg := n.Config.(MaxPoolConfig)
 	if n.Wants(1) && cfg.StorageOrder == 1 {
-		return errors.New("its indices are counted by columns")
+		return errors.New("its indices are column-major (storage_order is 1)")
 	}
 	out := n.BeforeN("", 2, cfg, n.In[0])
 	if n.Wants(1) {
