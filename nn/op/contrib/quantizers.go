@@ -61,7 +61,7 @@ func quantizers() []*op.Op {
 	return []*op.Op{
 		composed(op.Op{Name: "QuantizeLinear", Doc: "QuantizeLinear, before the standard had integers of 16 and of 4 bits.",
 			In: "x T1, y_scale T1, y_zero_point? T2", Out: "y T2", Where: op.Where{"T1": floats, "T2": few}, Attrs: QuantizeLinearConfig{},
-			NoGrad: "rounds; with DequantizeLinear right behind it, gradients pass straight through",
+			NoGrad: "rounds; with DequantizeLinear right after it, gradients pass straight through",
 			Traits: op.Traits{StraightThrough: true, Moves: trait.Moved}, Couple: func(c *op.Call) []coupling.Coupling {
 				return couplingsAs(c, c.Config.(QuantizeLinearConfig).standard(), 3)
 			}},

@@ -25,7 +25,7 @@ func (RotaryEmbeddingConfig) Operator() op.Name {
 func rotaryEmbedding() *op.Op {
 	return composed(op.Op{Name: "RotaryEmbedding", Doc: "Turns pairs of elements of each head by angles that depend on the position.",
 		In: "input T, position_ids int64, cos_cache T, sin_cache T", Out: "output T", Where: op.Where{"T": op.Floats()},
-		Attrs: RotaryEmbeddingConfig{}, Pinned: "the elements of a head belong to angles"},
+		Attrs: RotaryEmbeddingConfig{}, Pinned: "each pair of elements of a head has its own frequency"},
 		func(e *expression, in []value) []value {
 			cfg := e.c.Config.(RotaryEmbeddingConfig)
 			e.rank(0, 3, 4)

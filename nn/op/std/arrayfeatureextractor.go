@@ -79,7 +79,7 @@ func oneHotEncoder() *op.Op {
 			return []op.Type{op.T(dtype.Float32, append(append([]op.Dim(nil), c.In[0].Shape...), op.D(n))...)}, nil
 		},
 		Kernel: valued(encodeOneHot).kernel, Strings: valued(encodeOneHot).strings,
-		NoGrad: "looks up", Pinned: "categories are chosen by number",
+		NoGrad: "a table lookup", Pinned: "categories are chosen by number",
 	}
 }
 

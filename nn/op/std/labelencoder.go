@@ -55,7 +55,7 @@ func labelEncoders() []*op.Op {
 				return []op.Type{c.In[0].Of(k.to)}, nil
 			},
 			Kernel: valued(encodeLabels).kernel, Strings: valued(encodeLabels).strings,
-			NoGrad: "looks up", Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
+			NoGrad: "a table lookup", Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
 		}
 	}
 	return []*op.Op{

@@ -28,7 +28,7 @@ func linearAttention() *op.Op {
 		Name: "LinearAttention", Since: []int{27}, Doc: "Attention through a state that keys and values write to and queries read, step by step.",
 		In:  "query T, key T, value T, past_state? S, decay? T, beta? T",
 		Out: "output T, present_state S", Where: op.Where{"T": op.Floats(), "S": op.Floats()}, Attrs: LinearAttentionConfig{},
-		Infer: inferLinearAttention, Lower: lowerLinearAttention, Pinned: "heads lie behind one another in the last axis",
+		Infer: inferLinearAttention, Lower: lowerLinearAttention, Pinned: "heads follow one another in the last axis",
 	}
 }
 

@@ -109,7 +109,7 @@ func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *o
 	}
 	o := &op.Op{
 		Domain: mlDomain, Name: name, Since: []int{1}, Doc: doc, In: "X T", Out: "Y T", Where: op.Where{"T": mlNumbers()}, Attrs: attrs,
-		Infer: op.Same, Kernel: valued(run).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features have numbers of their own",
+		Infer: op.Same, Kernel: valued(run).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features are identified by their position",
 	}
 	if !keepType {
 		o.Out = "Y float32"
@@ -184,7 +184,7 @@ func mlFeatures() []*op.Op {
 			}, err
 		}),
 	}
-	list[0].NoGrad, list[0].GradMissing = "steps", ""
+	list[0].NoGrad, list[0].GradMissing = "piecewise constant", ""
 	return list
 }
 
@@ -304,7 +304,7 @@ func linearModels() []*op.Op {
 				}
 				return []op.Type{op.T(dtype.Float32, rows, cols)}, nil
 			},
-			Kernel: valued(vectorize).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features have numbers of their own"},
+			Kernel: valued(vectorize).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features are identified by their position"},
 	}
 }
 

@@ -40,7 +40,7 @@ func quantizeLinear() *op.Op {
 		Name: "QuantizeLinear", Since: []int{10, 13, 19, 21, 23, 24, 25}, Versions: quantizeVersions(), Doc: "Divides by a scale, adds a zero point and rounds to few bits.",
 		In: "x T1, y_scale T2, y_zero_point? T3", Out: "y T3", Attrs: QuantizeLinearConfig{},
 		Where: op.Where{"T1": {dtype.Float32, dtype.Float16, dtype.BFloat16, dtype.Int32, dtype.Float64}, "T2": scales(), "T3": quantized()},
-		Infer: inferQuantize, Kernel: quantizeKernel, NoGrad: "rounds; with DequantizeLinear right behind it, gradients pass straight through", Couple: coupleQuantize,
+		Infer: inferQuantize, Kernel: quantizeKernel, NoGrad: "rounds; with DequantizeLinear right after it, gradients pass straight through", Couple: coupleQuantize,
 		Traits: op.Traits{StraightThrough: true, Moves: trait.Moved},
 	}
 }

@@ -29,7 +29,7 @@ func rotaryEmbedding() *op.Op {
 			return []op.Type{c.In[0]}, err
 		},
 		// A pair leaves with its angle, a head with the attribute: only batch and sequence are free.
-		Pinned: "the elements of a head belong to angles",
+		Pinned: "each pair of elements of a head has its own frequency",
 	}
 }
 

@@ -59,7 +59,7 @@ func stringOps() []*op.Op {
 			},
 			Func: matchStrings, NoGrad: noStringGrad, Couple: op.Elementwise},
 		{Name: "StringSplit", Since: []int{20}, Doc: "Cuts strings at a delimiter.", In: "X string", Out: "Y string, Z int64", Attrs: StringSplitConfig{},
-			Infer: inferStringSplit, Func: splitStrings, NoGrad: noStringGrad, Pinned: "parts have numbers of their own"},
+			Infer: inferStringSplit, Func: splitStrings, NoGrad: noStringGrad, Pinned: "substrings are identified by their position"},
 		{Name: "StringNormalizer", Since: []int{10}, Doc: "Leaves stop words out and changes letters to one case.", In: "X string", Out: "Y string", Attrs: StringNormalizerConfig{},
 			Infer: inferNormalizer, Func: normalizeStrings, NoGrad: noStringGrad, Pinned: "words are left out"},
 	}

@@ -47,7 +47,7 @@ func tfIdfVectorizer() *op.Op {
 			return nil, c.Mismatch(0, "rank 1 or 2", c.In[0])
 		},
 		Kernel: valued(countGrams).kernel, Strings: valued(countGrams).strings,
-		NoGrad: "counts", Pinned: "columns have numbers of their own",
+		NoGrad: "a count of n-grams", Pinned: "columns are identified by their position",
 	}
 }
 

@@ -56,7 +56,7 @@ func treeEnsembleClassifier() *op.Op {
 			return classScores(c, l, max(l.count(), 2))
 		},
 		Kernel: valued(classifyTrees).kernel, Strings: valued(classifyTrees).strings,
-		NoGrad: "steps", Pinned: "features are chosen by number",
+		NoGrad: "piecewise constant", Pinned: "features are chosen by number",
 	}
 }
 
