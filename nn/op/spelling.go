@@ -263,7 +263,7 @@ func (n *Spelling) Constant(i int) (*tensor.Dense, error) {
 	if d, ok := n.In[i].Known.Value.(*tensor.Dense); ok && d != nil {
 		return d, nil
 	}
-	return nil, fmt.Errorf("input %s is computed, there it is an attribute", n.SlotName(func(o *Op) Slots { return o.In }, i))
+	return nil, fmt.Errorf("input %s is computed, and in that version it is an attribute", n.SlotName(func(o *Op) Slots { return o.In }, i))
 }
 
 // Ints returns the value of integer input i, nil if it is absent.

@@ -296,7 +296,7 @@ func coupleAttention(c *op.Call) []coupling.Coupling {
 func attentionVersions() []op.Version {
 	return []op.Version{{At: 24, Down: func(n *op.Spelling) error {
 		if n.Has(6) {
-			return errors.New("the number of keys that count is not known there")
+			return errors.New("that version has no nonpad_kv_seqlen")
 		}
 		return nil
 	}}}

@@ -193,7 +193,7 @@ func dropoutGradKernel[T kernel.Float](x *op.Exec, out, in []*tensor.Dense) erro
 func dropoutVersions() []op.Version {
 	trains := op.OnConfig(func(n *op.Spelling, c *DropoutConfig) error {
 		if !c.IsTest {
-			return errors.New("it trains")
+			return errors.New("is_test is 0: it drops elements in inference too")
 		}
 		c.IsTest = false
 		return oneOutput(n)
@@ -218,7 +218,7 @@ func dropoutVersions() []op.Version {
 			return err
 		}
 		if mode != nil && slices.Contains(dtype.Slice[bool](mode), true) {
-			return errors.New("it always drops, there it does in training only")
+			return errors.New("training_mode is true, and that version drops elements in training only")
 		}
 		if c.Ratio, err = n.Number(1); err != nil {
 			return err

@@ -94,7 +94,7 @@ func optionalOps() []*op.Op {
 func optionalVersions() []op.Version {
 	return []op.Version{{At: 18, Down: func(n *op.Spelling) error {
 		if !n.Has(0) || n.In[0].Type.Kind != op.Optional {
-			return errors.New("it takes optionals only there")
+			return errors.New("that version takes optionals only")
 		}
 		return nil
 	}}}

@@ -406,7 +406,7 @@ func padAll(n *op.Spelling) error {
 // without refuses words that an attribute may have only from a version on.
 func without(word string, words ...string) error {
 	if slices.Contains(words, word) {
-		return fmt.Errorf("%q is not known there", word)
+		return fmt.Errorf("that version does not have %q", word)
 	}
 	return nil
 }

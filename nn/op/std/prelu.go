@@ -171,7 +171,7 @@ func preluVersions() []op.Version {
 			return err
 		}
 		if count, err := dtype.Count(s); err != nil || count != 1 {
-			return fmt.Errorf("slopes of shape %v mean something else there", s)
+			return fmt.Errorf("slopes of shape %v mean something else in that version", s)
 		}
 		return nil
 	}

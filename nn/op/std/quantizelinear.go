@@ -343,7 +343,7 @@ func quantizeVersions() []op.Version {
 func oneScale(n *op.Spelling) error {
 	s, err := n.Sizes(1)
 	if err == nil && (len(s) > 1 || len(s) == 1 && s[0] != 1) {
-		err = errors.New("there is one scale there")
+		err = errors.New("that version has a single scale")
 	}
 	return err
 }

@@ -204,7 +204,7 @@ func resizeVersions() []op.Version {
 	})
 	down := op.OnConfig(func(n *op.Spelling, c *ResizeConfig) error {
 		if c.Coordinates != "asymmetric" || c.Mode == "nearest" && c.Nearest != "floor" || c.Mode == "cubic" {
-			return fmt.Errorf("mode %q with coordinates %q and nearest mode %q is not known there", c.Mode, c.Coordinates, c.Nearest)
+			return fmt.Errorf("that version does not have mode %q with coordinates %q and nearest mode %q", c.Mode, c.Coordinates, c.Nearest)
 		}
 		if n.Has(3) || !n.Has(2) {
 			return errors.New("it has no scales")

@@ -260,7 +260,7 @@ func roiAlignVersions() []op.Version {
 	})
 	down := op.OnConfig(func(n *op.Spelling, c *RoiAlignConfig) error {
 		if c.Coordinates != "output_half_pixel" {
-			return fmt.Errorf("coordinates %q are not known there", c.Coordinates)
+			return fmt.Errorf("that version does not have coordinates %q", c.Coordinates)
 		}
 		c.Coordinates = "half_pixel" // the default of an attribute that is not there
 		return nil

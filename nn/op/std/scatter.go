@@ -204,7 +204,7 @@ func scatterElementsVersions() []op.Version {
 	renamed := func(n *op.Spelling) error {
 		c := n.Config.(ScatterElementsConfig)
 		if c.Reduction != "none" {
-			return fmt.Errorf("it cannot reduce by %q there", c.Reduction)
+			return fmt.Errorf("that version does not have reduction %q", c.Reduction)
 		}
 		err := fromFront(n, &c.Axis)
 		n.Config = ScatterConfig{Axis: c.Axis}

@@ -415,7 +415,7 @@ func sliceVersions() []op.Version {
 			return err
 		}
 		if slices.ContainsFunc(steps, func(n int) bool { return n != 1 }) {
-			return fmt.Errorf("there are no steps, here they are %v", steps)
+			return fmt.Errorf("steps are %v, and that version has none", steps)
 		}
 		for i, v := range []*[]int{&c.Starts, &c.Ends, &c.Axes} {
 			if *v, err = n.Ints(1 + i); err != nil {

@@ -117,7 +117,7 @@ func reduceVersions[C reduceConfig](at int, more ...op.Version) []op.Version {
 					return err
 				}
 				if a.NoopWithEmptyAxes && len(a.Axes) == 0 {
-					return errors.New("it reduces no axes, there no axes mean all")
+					return errors.New("it reduces no axes, and in that version no axes mean all")
 				}
 				a.NoopWithEmptyAxes = false
 				return nil

@@ -65,7 +65,7 @@ func broadcastDown(n *op.Spelling) error {
 		return nil
 	}
 	if len(b) > len(a) || !slices.Equal(a[len(a)-len(b):], b) && !slices.Equal(b, []int{1}) {
-		return fmt.Errorf("shapes %v and %v do not broadcast there", a, b)
+		return fmt.Errorf("that version does not broadcast shapes %v and %v", a, b)
 	}
 	n.Config = n.Config.(realigned).realign(nil, true)
 	return nil
@@ -75,7 +75,7 @@ func broadcastDown(n *op.Spelling) error {
 func equalShapes(n *op.Spelling) error {
 	for i := range n.In {
 		if !n.Has(i) || !n.Has(0) || !sameShapes(n.In[0].Type, n.In[i].Type) {
-			return errors.New("its inputs may differ in shape, there they must not")
+			return errors.New("its inputs may differ in shape, and in that version they must not")
 		}
 	}
 	return nil
@@ -88,7 +88,7 @@ func sameShapes(a, b op.Type) bool {
 // oneType: before version 12 both operands have the same type.
 func oneType(n *op.Spelling) error {
 	if a, b := n.DType(0), n.DType(1); a != b {
-		return fmt.Errorf("%v and %v do not go together there", a, b)
+		return fmt.Errorf("that version takes inputs of one type, not %v and %v", a, b)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func oneType(n *op.Spelling) error {
 func oneOutput(n *op.Spelling) error {
 	for i := range n.Out {
 		if i > 0 && n.Wants(i) {
-			return fmt.Errorf("output %s is another there", n.SlotName(func(o *op.Op) op.Slots { return o.Out }, i))
+			return fmt.Errorf("output %s is a different one in that version", n.SlotName(func(o *op.Op) op.Slots { return o.Out }, i))
 		}
 	}
 	n.Out = n.Out[:1]

@@ -300,7 +300,7 @@ func topKVersions() []op.Version {
 	})
 	largest := op.OnConfig(func(n *op.Spelling, c *TopKConfig) error {
 		if c.Largest != nil && !*c.Largest {
-			return errors.New("it looks for the smallest elements")
+			return errors.New("that version finds the largest elements only")
 		}
 		c.Largest, c.Sorted = nil, nil
 		return nil
