@@ -42,7 +42,7 @@ func (r *reader) bodies(n *nn.Node, d *draft) error {
 		}
 		for _, in := range b.Graph.Inputs() {
 			if _, err := op.ParseType(in.Type().String()); err != nil {
-				return refuse(n, "input %s of the subgraph, %v, cannot be spelled in source", in.Name(), in.Type())
+				return refuse(n, "input %s of the subgraph, %v, cannot be written as Go source", in.Name(), in.Type())
 			}
 			x.types = append(x.types, in.Type().String())
 			x.formal = append(x.formal, x.input(in))
@@ -109,11 +109,11 @@ func (b *body) read(n *nn.Node) error {
 		}
 		t := b.tensor(v)
 		if t == nil {
-			return refuse(n, "output %s of the subgraph cannot be spelled in source", v.Name())
+			return refuse(n, "output %s of the subgraph cannot be written as Go source", v.Name())
 		}
 		c := b.constantOf(v, t, "value", n)
 		if c.kind == conParam || c.kind == conBlank {
-			return refuse(n, "output %s of the subgraph, a constant, cannot be spelled in source", v.Name())
+			return refuse(n, "output %s of the subgraph, a constant, cannot be written as Go source", v.Name())
 		}
 		x := &value{typ: v.Type()}
 		s := &step{op: copied, kind: "constant", nodes: []*nn.Node{n}, in: []arg{{con: c}}, out: []*value{x}}

@@ -123,7 +123,7 @@ func (r *reader) check(ctx context.Context, g *nn.Graph, s *Source) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("generate: the source would compute something else than the model: %w", err)
+		return fmt.Errorf("generate: the source would not compute the same as the model: %w", err)
 	}
 	return nil
 }

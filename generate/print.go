@@ -252,7 +252,7 @@ func (p *printer) source(doc, pkg string) ([]byte, error) {
 	b.Write(p.Bytes())
 	out, err := format.Source(b.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("generate: what was written is not Go: %w\n%s", err, b.Bytes())
+		return nil, fmt.Errorf("generate: the generated source is not valid Go: %w\n%s", err, b.Bytes())
 	}
 	return out, nil
 }

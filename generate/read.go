@@ -121,7 +121,7 @@ func (r *reader) constantOutputs() error {
 		}
 		t := r.tensor(v)
 		if t == nil {
-			return fmt.Errorf("generate: output %s, %v, cannot be spelled in source", v.Name(), v.Type())
+			return fmt.Errorf("generate: output %s, %v, cannot be written as Go source", v.Name(), v.Type())
 		}
 		n := v.Producer()
 		if n == nil {
@@ -326,7 +326,7 @@ func (r *reader) operator(n *nn.Node) (draft, error) {
 			}
 			s.in = append(s.in, arg{con: c})
 		case v.Param() != nil && !v.IsInput():
-			return draft{}, refuse(n, "input %s, a constant of type %v, cannot be spelled in source", v.Name(), v.Type())
+			return draft{}, refuse(n, "input %s, a constant of type %v, cannot be written as Go source", v.Name(), v.Type())
 		default:
 			s.in = append(s.in, arg{val: r.val(v)})
 			d.from = append(d.from, v)

@@ -42,7 +42,7 @@ func compOf(x any, defaults map[string]any) (*comp, error) {
 	v := reflect.ValueOf(x)
 	c := &comp{typ: v.Type()}
 	if v.Kind() != reflect.Struct || c.typ.Name() == "" || c.typ.Name()[0] >= 'a' {
-		return nil, fmt.Errorf("%v cannot be named in source", c.typ)
+		return nil, fmt.Errorf("type %v cannot be written as Go source", c.typ)
 	}
 	for i := range v.NumField() {
 		f, fv := c.typ.Field(i), v.Field(i)
@@ -73,7 +73,7 @@ func compOf(x any, defaults map[string]any) (*comp, error) {
 		case dtype.Value:
 			d, ok := val.(*tensor.Dense)
 			if !ok || !spelled(dtype.Of(d.Dtype())) {
-				return nil, fmt.Errorf("attribute %s, %s, cannot be spelled in source", f.Name, dtype.Describe(val))
+				return nil, fmt.Errorf("attribute %s, %s, cannot be written as Go source", f.Name, dtype.Describe(val))
 			}
 			x.lit = &lit{v: d, hint: hintOf(f.Name)}
 		case int, float64, float32, string, bool, dtype.DType, []int, []float32, []string, []float64:
@@ -83,7 +83,7 @@ func compOf(x any, defaults map[string]any) (*comp, error) {
 				continue
 			}
 			if fv.Kind() != reflect.Interface || fv.Elem().Kind() != reflect.Struct {
-				return nil, fmt.Errorf("attribute %s, a %v, cannot be spelled in source", f.Name, fv.Type())
+				return nil, fmt.Errorf("attribute %s, a %v, cannot be written as Go source", f.Name, fv.Type())
 			}
 			inner, err := compOf(fv.Elem().Interface(), nil)
 			if err != nil {

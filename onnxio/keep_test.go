@@ -175,7 +175,7 @@ func TestFormatVersion(t *testing.T) {
 func TestOpsetsRefused(t *testing.T) {
 	for version, ok := range map[int64]bool{-1: false, 0: true, 1 << 30: true, 1<<30 + 1: false} {
 		_, err := opsetsOf([]*onnxpb.OperatorSetIdProto{{Domain: proto.String("my"), Version: &version}})
-		if ok != (err == nil) || err != nil && err.Error() != fmt.Sprintf(`operator set "my" has version %d`, version) {
+		if ok != (err == nil) || err != nil && err.Error() != fmt.Sprintf(`operator set "my" has version %d, which is out of range`, version) {
 			t.Errorf("%d: %v", version, err)
 		}
 	}

@@ -68,7 +68,7 @@ func joined(parts []dtype.Value) (dtype.Value, error) {
 			t = dtype.DTypeOf(v)
 		}
 		if dtype.DTypeOf(v) != t {
-			return nil, fmt.Errorf("values of %v and %v", t, dtype.DTypeOf(v))
+			return nil, fmt.Errorf("values of two types, %v and %v", t, dtype.DTypeOf(v))
 		}
 		count += v.Size()
 		switch v := v.(type) {

@@ -69,7 +69,7 @@ func opsetsOf(list []*onnxpb.OperatorSetIdProto) (map[string]int, error) {
 			domain = ""
 		}
 		if o.GetVersion() < 0 || o.GetVersion() > 1<<30 {
-			return nil, fmt.Errorf("operator set %q has version %d", domain, o.GetVersion())
+			return nil, fmt.Errorf("operator set %q has version %d, which is out of range", domain, o.GetVersion())
 		}
 		opsets[domain] = max(int(o.GetVersion()), opsets[domain])
 	}

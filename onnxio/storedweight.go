@@ -82,7 +82,7 @@ func fits(narrow, d *tensor.Dense) error {
 	}
 	for i := range a {
 		if math.IsInf(a[i], 0) && !math.IsInf(b[i], 0) {
-			return fmt.Errorf("element %d is %v, more than %v holds", i, b[i], dtype.Of(narrow.Dtype()))
+			return fmt.Errorf("element %d is %v, which is beyond the range of %v", i, b[i], dtype.Of(narrow.Dtype()))
 		}
 	}
 	return nil

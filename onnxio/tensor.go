@@ -111,7 +111,7 @@ func encodeTensor(name string, v dtype.Value) (*onnxpb.TensorProto, error) {
 		p.DataType = proto.Int32(int32(dt))
 		p.RawData = rawData(v, dt)
 	default:
-		return nil, tensorError(p, "%T is no tensor", v)
+		return nil, tensorError(p, "a %T is not a tensor", v)
 	}
 	return p, nil
 }

@@ -127,7 +127,7 @@ func TestMapValues(t *testing.T) {
 		{`key_type: 7 keys: [3, 4] values { elem_type: 1 tensor_values { data_type: 1 float_data: 1 } tensor_values { data_type: 1 float_data: 2 } }`, "[3 4] [1 2]"},
 		{`key_type: 8 string_keys: ["b", "a"] values { elem_type: 1 tensor_values { data_type: 8 dims: 2 string_data: ["x", "y"] } }`, "[a b] [y x]"},
 		{`key_type: 7`, "empty"},
-		{`name: "m" key_type: 7 keys: [3, 4] values { elem_type: 1 tensor_values { data_type: 1 float_data: 1 } tensor_values { data_type: 7 int64_data: 2 } }`, `map "m": values of float32 and int64`},
+		{`name: "m" key_type: 7 keys: [3, 4] values { elem_type: 1 tensor_values { data_type: 1 float_data: 1 } tensor_values { data_type: 7 int64_data: 2 } }`, `map "m": values of two types, float32 and int64`},
 		{`name: "m" key_type: 7 keys: 3 values { elem_type: 3 sequence_values { elem_type: 1 } }`, `map "m": a value is a *dtype.Sequence, not a tensor`},
 	} {
 		m, err := decodeMap(textMessage(t, &onnxpb.MapProto{}, c.text), nil)

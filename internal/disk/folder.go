@@ -66,7 +66,7 @@ func Begin(dir string) (*Folder, error) {
 // Path is where the file or folder that will be name, relative to the folder, is to be written. Folders above it are made.
 func (f *Folder) Path(name string) (string, error) {
 	if !filepath.IsLocal(name) {
-		return "", fmt.Errorf("%s is not inside of %s", name, f.dir)
+		return "", fmt.Errorf("%s is not inside %s", name, f.dir)
 	}
 	path := filepath.Join(f.root(), name)
 	if err := MkdirAll(filepath.Dir(path)); err != nil {

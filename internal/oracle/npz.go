@@ -66,7 +66,7 @@ func npy(raw []byte) (Tensor, error) {
 	header := string(raw[start : start+size])
 	descr, shape := npyDescr.FindStringSubmatch(header), npyShape.FindStringSubmatch(header)
 	if descr == nil || shape == nil || strings.Contains(header, "'fortran_order': True") {
-		return Tensor{}, fmt.Errorf("header %q", header)
+		return Tensor{}, fmt.Errorf("header %q is not supported", header)
 	}
 	t := Tensor{DType: npyDType[descr[1]], Shape: []int{}, Data: raw[start+size:]}
 	for _, dim := range strings.Split(shape[1], ",") {
@@ -79,7 +79,7 @@ func npy(raw []byte) (Tensor, error) {
 		}
 	}
 	if t.DType == "" || len(t.Data) != widths[t.DType]*t.Size() {
-		return Tensor{}, fmt.Errorf("%d bytes for header %q", len(t.Data), header)
+		return Tensor{}, fmt.Errorf("%d bytes do not fit header %q", len(t.Data), header)
 	}
 	return t, nil
 }
