@@ -40,7 +40,7 @@ func (m Attention) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	}
 	for _, v := range []*nn.Value{keys, values} {
 		if _, r := ranked(e, []*nn.Value{v}, 3); e.Err() == nil && r != rank {
-			e.Failf("%s has %d axes, %s %d", x.Name(), rank, v.Name(), r)
+			e.Failf("%s has %d axes, but %s has %d", x.Name(), rank, v.Name(), r)
 		}
 	}
 	size := sizeOf(e, x, max(rank-1, 0))

@@ -142,7 +142,7 @@ func weight(e *nn.Edit, name string, x *nn.Value, init, def initial.Filler, dims
 		}
 	}
 	if e.Err() == nil && !x.Type().DType.IsFloat() {
-		e.Failf("%s would be %v as %q is: weights are floating-point numbers", name, x.Type().DType, x.Name())
+		e.Failf("%s would be %v like %q: weights must be floating-point numbers", name, x.Type().DType, x.Name())
 	}
 	return e.ParamOf(name, x.Type().DType, init, dims...)
 }

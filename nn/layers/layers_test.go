@@ -67,7 +67,7 @@ func TestLayerRefusals(t *testing.T) {
 		{"no operator", "float32[N,3]", nn.OpLayer{}, "edit: OpLayer: no operator is given"},
 		{"no hidden units", "float32[T,N,3]", layers.LSTM{}, "edit: LSTM: Hidden is 0: want a positive number"},
 		{"shapes do not match", "float32[N,3]", layers.Residual{Body: layers.Linear{Out: 2}}, "edit: Add Residual add1: shapes [[N,3] [N,2]] do not broadcast: dimension 1 is 3 and 2"},
-		{"integers", "int64[N,3]", layers.Linear{Out: 2}, `edit: Linear: linear1.weight would be int64 as "x" is: weights are floating-point numbers`},
+		{"integers", "int64[N,3]", layers.Linear{Out: 2}, `edit: Linear: linear1.weight would be int64 like "x": weights must be floating-point numbers`},
 		{"empty table", "int64[N]", layers.Embedding{Num: 3}, "edit: Embedding: a table of 3 vectors of length 0 is empty"},
 	}
 	for _, c := range cases {

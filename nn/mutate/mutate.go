@@ -58,18 +58,18 @@ func (m Mutator) Check() error {
 	total := 0.0
 	for k, w := range m.Weights {
 		if !slices.Contains(Kinds(), k) {
-			return fmt.Errorf("mutate: there is no kind %q, there are %s", k, names())
+			return fmt.Errorf("mutate: there is no kind %q: want one of %s", k, names())
 		}
 		if w < 0 || w != w {
-			return fmt.Errorf("mutate: the weight of %s is %v", k, w)
+			return fmt.Errorf("mutate: the weight of %s is %v: want 0 or more", k, w)
 		}
 		total += w
 	}
 	if m.Weights != nil && total == 0 {
-		return errors.New("mutate: no kind has a weight")
+		return errors.New("mutate: all weights are zero")
 	}
 	if m.Step < 0 || m.Step > 4 {
-		return fmt.Errorf("mutate: a step of %v: want a share of the channels", m.Step)
+		return fmt.Errorf("mutate: a step of %v: want 0 to 4, a share of the channels", m.Step)
 	}
 	for _, k := range m.Kernels {
 		if k < 1 || k > 64 {
@@ -125,7 +125,7 @@ func (m Mutator) Mutate(e *nn.Edit, step int) Mutation {
 		}
 	}
 	if last == nil {
-		last = errors.New("there is nothing of these kinds")
+		last = errors.New("the graph has nothing that these kinds change")
 	}
 	e.Fail(fmt.Errorf("no mutation is possible: %w", last))
 	return Mutation{}

@@ -338,7 +338,7 @@ func TestSettings(t *testing.T) {
 	for want, m := range map[string]mutate.Mutator{
 		`no kind "grow"`:   {Weights: map[mutate.Kind]float64{"grow": 1}},
 		"weight of widen":  {Weights: map[mutate.Kind]float64{mutate.Widen: -1}},
-		"no kind has":      {Weights: map[mutate.Kind]float64{}},
+		"weights are zero": {Weights: map[mutate.Kind]float64{}},
 		"a step of":        {Step: -1},
 		"a kernel of 1000": {Kernels: []int{1000}},
 	} {

@@ -219,7 +219,7 @@ func (f finder) activations() []site {
 			l, label := pick(f.r, f.m.activations()), n.Label()
 			for _, v := range f.e.SwapActivations(l, func(x *nn.Node) bool { return x == n }) {
 				if v.Producer().Type() == n.Type() && v.Producer().Domain() == n.Domain() {
-					f.e.Failf("%s is that already", label)
+					f.e.Failf("%s already has this activation", label)
 				}
 			}
 			return fmt.Sprintf("%s becomes %T", label, l)

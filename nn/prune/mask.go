@@ -27,7 +27,7 @@ const maskSuffix = ".mask"
 // nodes of the graph, so they are kept in training and saved with the model; a masked weight has gradient zero.
 func (s Sparsity) Mask(e *nn.Edit) {
 	if s.M != 0 && (s.N < 1 || s.N > s.M) || s.M == 0 && (s.Share < 0 || s.Share > 1 || math.IsNaN(s.Share)) {
-		e.Failf("%d of %d weights and a share of %v make no mask", s.N, s.M, s.Share)
+		e.Failf("N is %d, M %d and Share %v: want 1 <= N <= M, or no M and a Share between 0 and 1", s.N, s.M, s.Share)
 		return
 	}
 	done := map[*nn.Value]bool{}

@@ -199,7 +199,7 @@ func (p Pruner) stuck(g *nn.Graph, c *nn.Channels, err error) error {
 func (p Pruner) Steps(ctx context.Context, g *nn.Graph, n int) iter.Seq2[*nn.Plan, error] {
 	return func(yield func(*nn.Plan, error) bool) {
 		if n < 1 {
-			yield(nil, fail("%d steps", n))
+			yield(nil, fail("%d steps: want 1 or more", n))
 			return
 		}
 		base := p.weigh(g)

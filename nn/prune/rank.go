@@ -43,7 +43,7 @@ func (p Pruner) rank(ctx context.Context, g *nn.Graph, groups []*nn.Group) (*ran
 		for k := range order {
 			order[k] = k
 			if math.IsNaN(s[k]) {
-				return nil, fail("the criterion gave no number for %s", describe(x))
+				return nil, fail("the criterion's score for %s is not a number", describe(x))
 			}
 		}
 		sort.SliceStable(order, func(a, b int) bool { return s[order[a]] < s[order[b]] })
