@@ -57,7 +57,7 @@ func (e *Edit) balance(g gap, o Realign) {
 // noteBalance says what was realigned.
 func (e *Edit) noteBalance(g gap, c *Channels, in, out axisID) {
 	now := g.near().typ.Shape[g.axis].Size
-	e.Note("realigned axis %d of %s: %d before and %d behind became %d", g.axis, g.near().label(), c.a.axes[in].size, c.a.axes[out].size, now)
+	e.Note("realigned axis %d of %s: length %d before it and %d after it became %d", g.axis, g.near().label(), c.a.axes[in].size, c.a.axes[out].size, now)
 }
 
 // passes are the rules to try in turn: which groups may change in which direction.
@@ -207,9 +207,9 @@ func (c *Channels) unbalanced(g gap, in, out axisID, o Realign, tried error) err
 	case tried != nil:
 		why = append(why, tried.Error())
 	case len(why) == 0:
-		why = append(why, "channels come in sets that do not fit, and one set stays")
+		why = append(why, "channels come in sets whose sizes do not fit, and at least one set must stay")
 	}
-	return &Error{Stage: "realign", Node: g.near().label(), Err: fmt.Errorf("axis %d is %d long where %d are read, and the sizes cannot be made to agree: %s",
+	return &Error{Stage: "realign", Node: g.near().label(), Err: fmt.Errorf("axis %d has length %d where %d is expected, and the sizes cannot be made to agree: %s",
 		g.axis, c.a.axes[in].size, c.a.axes[out].size, strings.Join(why, "; "))}
 }
 

@@ -72,7 +72,7 @@ var structures = []struct {
 	err   string
 }{
 	{name: "remove between different sizes", build: chain, edit: func(e *nn.Edit) { e.Remove(node(e, "b")) },
-		nodes: []string{"a", "c"}, want: []int{12, 5}, says: "realigned axis 1 of act: 8 before and 12 behind became 12"},
+		nodes: []string{"a", "c"}, want: []int{12, 5}, says: "realigned axis 1 of act: length 8 before it and 12 after it became 12"},
 	{name: "remove, what reads follows", build: chain, edit: func(e *nn.Edit) { nn.Realign{Prefer: nn.PreferAfter}.Remove(e, node(e, "b")) },
 		nodes: []string{"a", "c"}, want: []int{8, 5}, says: "axis 1 of c.weight 12 → 8"},
 	{name: "remove, the larger side shrinks", build: chain, edit: func(e *nn.Edit) { nn.Realign{Prefer: nn.PreferShrink}.Remove(e, node(e, "c")) },
@@ -80,7 +80,7 @@ var structures = []struct {
 	{name: "remove, what computes follows", build: chain, edit: func(e *nn.Edit) { nn.Realign{Prefer: nn.PreferBefore}.Remove(e, node(e, "c")) },
 		nodes: []string{"b"}, want: []int{5}, says: "became 5"},
 	{name: "remove the last layer", build: chain, edit: func(e *nn.Edit) { e.Remove(node(e, "out")) },
-		nodes: []string{"y"}, want: []int{2}, says: "5 before and 2 behind became 2"},
+		nodes: []string{"y"}, want: []int{2}, says: "length 5 before it and 2 after it became 2"},
 	{name: "remove the first layer", build: chain, edit: func(e *nn.Edit) { e.Remove(node(e, "a")) },
 		nodes: []string{"bn", "b"}, want: []int{3, 12}, says: "bn: axis 0 of bn.weight 8 → 3"},
 	{name: "remove all the layers between", build: chain, edit: func(e *nn.Edit) {

@@ -114,7 +114,7 @@ func (e *Edit) ResizeAll(list ...Request) {
 		}
 		d := demand{r, id, int(c.a.axes[id].size)}
 		if d.Channels < 1 {
-			e.fail(&Error{Stage: "resize", Node: r.Value.label(), Err: fmt.Errorf("%d channels are wanted of %d: at least one stays", d.Channels, d.size)})
+			e.fail(&Error{Stage: "resize", Node: r.Value.label(), Err: fmt.Errorf("cannot keep %d of %d channels: at least one must stay", d.Channels, d.size)})
 			return
 		}
 		ds = append(ds, d)

@@ -113,7 +113,7 @@ func (s *solver) refuse(d demand) error {
 		list = append(list, k)
 	}
 	slices.Sort(list)
-	return &Error{Stage: "resize", Node: v.value.label(), Err: fmt.Errorf("axis %d cannot go from %d to %d: channels come in sets of %v, one set stays", v.axis, d.size, d.Channels, list)}
+	return &Error{Stage: "resize", Node: v.value.label(), Err: fmt.Errorf("axis %d cannot go from %d to %d: channels come in sets of %v, and at least one set must stay", v.axis, d.size, d.Channels, list)}
 }
 
 // per is how many indices of an axis an atom has.

@@ -129,7 +129,7 @@ var scenarios = []struct {
 			e.Output("y", e.Apply(conv(2, 1, "out"), e.Apply(conv(4, 1, "in"), e.Input("x", "float32[N,3,4,4]"))))
 		},
 		edit: func(e *nn.Edit) { e.RemoveChannels(node(e, "in"), 4) },
-		err:  "at least one stays",
+		err:  "at least one must stay",
 	},
 	{
 		name: "several at once", build: func(e *nn.Edit) {

@@ -32,7 +32,7 @@ func (e *Edit) grow(c *Channels, added map[*Group]int, quiet map[*Group]bool, co
 		for _, g := range todo {
 			same := now.like(g)
 			if same == nil {
-				e.Failf("a group of channels cannot be found again")
+				e.Failf("a group of channels no longer exists after the groups before it were widened")
 				return
 			}
 			if slices.ContainsFunc(same.axes, func(x indices.Count) bool { return taken[x.Axis] }) {
@@ -101,7 +101,7 @@ func (e *Edit) widenGroups(c *Channels, batch []growing) {
 	}
 	for _, b := range batch {
 		if x := after.like(b.group); x == nil || len(x.Atoms) != len(b.group.Atoms)+b.how.Count {
-			e.fail(&Error{Stage: "resize", Err: fmt.Errorf("%s cannot grow: its indices would not belong together", e.g.name)})
+			e.fail(&Error{Stage: "resize", Err: fmt.Errorf("a group of channels of %s cannot be widened: the channels would no longer form one group", e.g.name)})
 			return
 		}
 	}

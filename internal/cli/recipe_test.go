@@ -44,7 +44,7 @@ func TestRecipes(t *testing.T) {
 	}{
 		{`{"do":"insert","value":"act","layer":{"op":"conv","out":9,"kernel":[3]}}`, "parameters 568 → 1 210", ""},
 		{`{"do":"insert","value":"act","layer":{"op":"conv","out":9,"kernel":[1]},"towards":["b"]}`, "b: axis 1 of b.weight 6 → 9", ""},
-		{`{"do":"remove","node":"c"}`, "realigned axis 1 of cat: 9 before and 8 behind became 9", ""},
+		{`{"do":"remove","node":"c"}`, "realigned axis 1 of cat: length 9 before it and 8 after it became 9", ""},
 		{`{"do":"remove","node":"c","prefer":"shrink"}`, "became 8", ""},
 		{`{"do":"remove","node":"c","prefer":"sideways"}`, "", `step 1: prefer "sideways": want grow`},
 		{`{"do":"replace","node":"c","layer":{"op":"conv","out":12,"kernel":[3]}}`, "d: axis 1 of d.weight 8 → 12", ""},
