@@ -166,7 +166,7 @@ func (a *Assembler) connect(n *Node, s NodeSpec) error {
 		for _, name := range r.Refers() {
 			v, err := a.find(name)
 			if err == nil && v == nil {
-				err = errors.New("names a value that has no name")
+				err = errors.New("refers to a value that has no name")
 			}
 			if err != nil {
 				return located("load", n, err)

@@ -75,7 +75,7 @@ func enclose(g *gorgonia.ExprGraph, types []op.Type, f func(gorgonia.Nodes) (gor
 	}
 	for _, m := range marksOf(g) {
 		if m.output != "" && added[m.nodes[0]] {
-			return nil, fmt.Errorf("output %q is a value inside, which is not one value outside", m.output)
+			return nil, fmt.Errorf("output %q is computed in the body of a subgraph: only a value outside of it can be an output", m.output)
 		}
 	}
 	seen := map[*gorgonia.Node]bool{}

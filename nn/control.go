@@ -118,12 +118,12 @@ func (tr Tracer) ForEach(body Expr, state, over gorgonia.Nodes) (final, collecte
 	for i, x := range over {
 		t := op.NodeType(x)
 		if len(t.Shape) == 0 || t.Shape[0] != op.NodeType(over[0]).Shape[0] {
-			return nil, nil, controlError("ForEach", fmt.Errorf("value %d to go through is %v, want a first axis, as long as that of %v", i, t, op.NodeType(over[0])))
+			return nil, nil, controlError("ForEach", fmt.Errorf("value %d to iterate over is %v: want a first axis as long as that of %v", i, t, op.NodeType(over[0])))
 		}
 		types = append(types, t.With(t.Shape[1:]...))
 	}
 	if len(over) == 0 {
-		return nil, nil, controlError("ForEach", errors.New("there is nothing to go through"))
+		return nil, nil, controlError("ForEach", errors.New("there is nothing to iterate over"))
 	}
 	outputs := 0
 	b, err := tr.closure("ForEach", g, types, func(in gorgonia.Nodes) (gorgonia.Nodes, error) {

@@ -365,11 +365,11 @@ func TestControlRefuses(t *testing.T) {
 		{func(x ...*G.Node) (G.Nodes, error) {
 			out, _, err := nn.ForEach(same, G.Nodes{x[0]}, G.Nodes{energy(x[0])})
 			return out, err
-		}, "ForEach: value 0 to go through is float32[], want a first axis"},
+		}, "ForEach: value 0 to iterate over is float32[]: want a first axis"},
 		{func(x ...*G.Node) (G.Nodes, error) {
 			out, _, err := nn.ForEach(same, G.Nodes{x[0]}, nil)
 			return out, err
-		}, "ForEach: there is nothing to go through"},
+		}, "ForEach: there is nothing to iterate over"},
 		{func(x ...*G.Node) (G.Nodes, error) {
 			return nn.Cond(G.Must(yes(x[0])), same, wide, x[0])
 		}, "Cond: result 0 is float32[2,3], and float32[4,3] in the other branch"},

@@ -113,7 +113,7 @@ func (e *Edit) decomposeLowered(n *Node) error {
 	case e.err != nil:
 		return e.err
 	case len(x.t.missing) > 0:
-		return fmt.Errorf("its parts have no form in a file: %v", slices.Sorted(maps.Keys(x.t.missing)))
+		return fmt.Errorf("it is made of operators that have no ONNX form: %v", slices.Sorted(maps.Keys(x.t.missing)))
 	}
 	added := e.g.nodes[before:]
 	e.take(n, gave, values, added)

@@ -178,7 +178,7 @@ func (g *Graph) deriveAt(o DeriveOptions, sizes map[string]int) (*derived, error
 }
 
 // straightThrough is why what rounds has no form where gradients pass it.
-const straightThrough = "gradients pass straight through it, which operators of files do not: take the quantization out of the model, or freeze the parameters in front of it"
+const straightThrough = "passes gradients straight through, which no ONNX operator does: remove the quantization from the model, or freeze the parameters before it"
 
 // straight refuses nodes that gradients pass straight through though their derivative is zero: that is a rule of running,
 // which no operator of a file states.

@@ -94,7 +94,7 @@ func (g *Graph) part(nodes []*Node, ins, outs []*Value) (*Graph, error) {
 	for _, n := range nodes {
 		for _, v := range n.out {
 			if v != nil && slices.Contains(ins, v) { // another output of the node is wanted
-				return nil, &Error{Stage: "extract", Node: n.Label(), Op: n.opType, Err: fmt.Errorf("computes %q, which is to be an input, and something else that is needed", v.name)}
+				return nil, &Error{Stage: "extract", Node: n.Label(), Op: n.opType, Err: fmt.Errorf("computes %q, which is to become an input, and another output that is needed", v.name)}
 			}
 		}
 		c.node(to, n)

@@ -51,7 +51,7 @@ func (w *walker) loses(n *Node, c *op.Call) {
 	}
 	why := c.Op.GradMissing
 	if why == "" {
-		why = "it is computed ahead, because the shape of its result depends on values"
+		why = "it is computed before the expression graph is built, because the shape of its result depends on values"
 	}
 	var lost error = &Error{Stage: "gradient", Kind: ErrUnsupported, Op: n.opType, Node: n.Label(), Err: errors.New("has no gradient (" + why + ")")}
 	for _, v := range n.reads() {

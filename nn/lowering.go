@@ -305,7 +305,7 @@ func (w *walker) differentiate() error {
 // context of their own.
 const foldingTime = time.Minute
 
-var errFolding = errors.New("computing what does not depend on inputs takes longer than a minute: Run does it, too, and can be ended")
+var errFolding = errors.New("computing what does not depend on inputs takes longer than a minute: use Run, which computes it too and can be cancelled")
 
 // folding is the context of a lowering that no run waits for.
 func folding() (context.Context, context.CancelFunc) {

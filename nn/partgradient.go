@@ -16,7 +16,7 @@ func (w *walker) partGradients(n *Node, in gorgonia.Nodes) (gorgonia.Nodes, erro
 	y, given := n.captured[last], n.captured[:last]
 	xs := given[:len(n.out)]
 	if len(in) < len(given) || len(given) == 0 || in[0] == nil {
-		return nil, errors.New("has no node for a value it differentiates for")
+		return nil, errors.New("has no node for a value that it differentiates with respect to")
 	}
 	ask := lowering{g: w.g, mode: w.mode, train: w.train, ctx: w.ctx, wrt: xs, of: []*Value{y}, expr: in[0].Graph(), suffix: w.suffix, bound: map[*Value]*binding{}}
 	if ask.expr == w.expr {

@@ -95,7 +95,7 @@ func (p *Plan) Undo() error {
 // numbered as in the model before the first, and Undo reverts both.
 func (p *Plan) Join(next *Plan) (*Plan, error) {
 	if next == nil || p.g == nil || p.g != next.g || !p.applied || !next.applied || next.version != p.version+1 {
-		return nil, &Error{Stage: "plan", Err: errors.New("plans are joined once they are applied, one directly after the other")}
+		return nil, &Error{Stage: "plan", Err: errors.New("two plans can be joined only when both are applied, the second directly after the first")}
 	}
 	both := &Plan{g: p.g, log: append(slices.Clip(p.log), next.log...), version: next.version, applied: true, joined: true, notes: slices.Clone(p.notes), cuts: slices.Clone(p.cuts), saved: append(slices.Clip(p.saved), next.saved...)}
 	for _, n := range next.notes {

@@ -51,14 +51,14 @@ func TestPlanFileChangedByHand(t *testing.T) {
 	grow := func(f map[string]any) map[string]any {
 		return f["resizes"].([]any)[0].(map[string]any)["grow"].(map[string]any)
 	}
-	none := "plan: no group of channels grows as the plan says"
+	none := "plan: the graph has no group of channels that can grow as the plan says"
 	for _, c := range []struct {
 		name   string
 		change func(f map[string]any)
 		want   string
 	}{
 		{"as it was", func(map[string]any) {}, ""},
-		{"no resizes", func(f map[string]any) { delete(f, "resizes") }, "plan: has no cuts"},
+		{"no resizes", func(f map[string]any) { delete(f, "resizes") }, "plan: the file has neither cuts nor resizes"},
 		{"no axes", func(f map[string]any) { grow(f)["axes"] = []any{} }, none},
 		{"one axis too few", func(f map[string]any) { grow(f)["axes"] = axes(f)[1:] }, none},
 		{"an axis of another group, too", func(f map[string]any) {
@@ -112,7 +112,7 @@ func TestStaleAtoms(t *testing.T) {
 	other := g.Clone()
 	old := g.Channels()
 	atom := func(c *nn.Channels) *nn.Atom { return c.Groups()[0].Atoms[0] }
-	const stale = "the channels were read from another state of the graph"
+	const stale = "the graph was edited after Channels was called: call it again"
 	for name, c := range map[string]struct {
 		f    func(e *nn.Edit)
 		want string
@@ -121,7 +121,7 @@ func TestStaleAtoms(t *testing.T) {
 		"of another graph":      {func(e *nn.Edit) { e.RemoveAtoms(atom(other.Channels())) }, stale},
 		"of before":             {func(e *nn.Edit) { e.RenameNode(e.Find(nn.Glob("a")), "z"); e.RemoveAtoms(atom(old)) }, stale},
 		"of the edit":           {func(e *nn.Edit) { e.RenameNode(e.Find(nn.Glob("a")), "z"); e.RemoveAtoms(atom(e.Channels())) }, ""},
-		"of two analyses":       {func(e *nn.Edit) { e.RemoveAtoms(atom(old), e.Channels().Groups()[0].Atoms[1]) }, "the atoms come from different analyses"},
+		"of two analyses":       {func(e *nn.Edit) { e.RemoveAtoms(atom(old), e.Channels().Groups()[0].Atoms[1]) }, "the atoms come from different calls of Channels"},
 		"of an analysis reused": {func(e *nn.Edit) { e.RemoveAtoms(atom(e.Channels()), e.Channels().Groups()[0].Atoms[1]) }, ""},
 		"none":                  {func(e *nn.Edit) { e.RemoveAtoms() }, ""},
 	} {

@@ -27,7 +27,7 @@ func ReadPlan(g *Graph, r io.Reader) (*Plan, error) {
 		return nil, &Error{Stage: "plan", Err: err}
 	}
 	if len(f.Resizes) == 0 && len(f.Cuts) == 0 {
-		return nil, &Error{Stage: "plan", Err: fmt.Errorf("has no cuts")}
+		return nil, &Error{Stage: "plan", Err: fmt.Errorf("the file has neither cuts nor resizes")}
 	}
 	p, err := g.Plan(func(e *Edit) {
 		if len(f.Resizes) > 0 {
@@ -144,7 +144,7 @@ func (e *Edit) regrow(how growth) {
 			return
 		}
 	}
-	e.fail(&Error{Stage: "plan", Err: fmt.Errorf("no group of channels grows as the plan says")})
+	e.fail(&Error{Stage: "plan", Err: fmt.Errorf("the graph has no group of channels that can grow as the plan says")})
 }
 
 // grows reports whether k more atoms are what is wanted of the group's parameters.

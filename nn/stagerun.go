@@ -174,7 +174,7 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	for _, u := range st.updates {
 		d, ok := p.Value(u.node).(*tensor.Dense)
 		if !ok {
-			return nil, &Error{Stage: "run", Input: u.value.name, Err: fmt.Errorf("has no next value")}
+			return nil, &Error{Stage: "run", Input: u.value.name, Err: fmt.Errorf("has no updated value")}
 		}
 		if !r.borrow {
 			d = dtype.Clone(d)

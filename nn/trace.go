@@ -110,7 +110,7 @@ func (tr Tracer) Nodes(out ...*gorgonia.Node) (*Graph, error) {
 func (l *Lowered) Trace() (*Graph, error) {
 	from := l.graph
 	if from == nil {
-		return nil, &Error{Stage: "trace", Err: errors.New("the lowering is zero: Graph.Lower makes one")}
+		return nil, &Error{Stage: "trace", Err: errors.New("the Lowered is zero: Graph.Lower makes one")}
 	}
 	if !l.made.Keep && from.Version() == l.at {
 		o := l.made

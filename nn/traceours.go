@@ -54,7 +54,7 @@ func (s *Site) ours() *Value {
 		return s.Refuse("draws random numbers")
 	}
 	if index >= c.Outputs {
-		return s.Refuse(fmt.Sprintf("output %d exists only in lowerings", index))
+		return s.Refuse(fmt.Sprintf("output %d exists only in lowered graphs", index))
 	}
 	if c.Op.Domain == op.Internal && c.Op.Export != nil {
 		return s.exported(calls, in)

@@ -144,7 +144,7 @@ func (s *Site) Float(field string) float64 {
 	if v := s.field(0, field); v.CanFloat() {
 		return v.Float()
 	}
-	s.Failf("its Go type has no number %q", field)
+	s.Failf("its Go type has no floating-point field %q", field)
 	return 0
 }
 

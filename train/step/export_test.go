@@ -341,7 +341,7 @@ func TestRefusals(t *testing.T) {
 			_, err := step.Exporter{Opset: 13}.Export(model(t, "float32[N,2,8,8]", layers.Conv{Out: 2, Kernel: []int{1}}, layers.MaxPool{Kernel: []int{2}}, layers.Flatten{}, layers.Linear{Out: 3}))
 			return err
 		},
-		"QuantizeLinear rounded: gradients pass straight through it, which operators of files do not: take the quantization out of the model, or freeze the parameters in front of it": func() error {
+		"QuantizeLinear rounded: passes gradients straight through, which no ONNX operator does: remove the quantization from the model, or freeze the parameters before it": func() error {
 			g := model(t, "float32[N,6]", layers.Linear{Out: 4, Name: "front"})
 			if err := g.Edit(func(e *nn.Edit) {
 				y := e.Outputs()[0]
