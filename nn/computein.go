@@ -18,7 +18,7 @@ func (e *Edit) ComputeIn(t op.DType) {
 	}
 	e.made()
 	if t != dtype.Float32 && t != dtype.Float64 {
-		e.Failf("to compute in %v is not possible: want float32 or float64", t)
+		e.Failf("cannot compute in %v: want float32 or float64", t)
 		return
 	}
 	e.computeIn(t)

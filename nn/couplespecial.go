@@ -92,7 +92,7 @@ func (k *coverage) resplit() {
 
 // misaligned fixes the axes from i and j on: no common factors.
 func (k *coverage) misaligned(i, j int) {
-	why := reason{node: k.n, text: "splits axes where they do not meet"}
+	why := reason{node: k.n, text: "splits axes at boundaries that do not match"}
 	for ; i < len(k.c.In[0].Shape); i++ {
 		k.in[coupling.In(0, i)] = true
 		why.axis = i

@@ -39,13 +39,13 @@ func (e *Edit) RemoveAtoms(atoms ...*Atom) {
 	}
 	c := atoms[0].group.c
 	if c.g != e.g || c.version != e.g.version || c.change != e.last() {
-		e.Failf("the channels were read from another state of the graph")
+		e.Failf("the graph was edited after Channels was called: call it again")
 		return
 	}
 	gone := make([]bool, c.a.system.Elements())
 	for _, a := range atoms {
 		if a.group.c != c {
-			e.Failf("the atoms come from different analyses")
+			e.Failf("the atoms come from different calls of Channels")
 			return
 		}
 		for _, s := range a.slots {
@@ -105,7 +105,7 @@ func (e *Edit) cutParam(p *Param, axis int, keep []int) {
 // does between planning and applying stays. Taking it back brings the old tensor back.
 func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
 	if p.data == nil {
-		e.Failf("%q holds no numbers", p.Name())
+		e.Failf("parameter %q has no numeric data", p.Name())
 		return
 	}
 	e.note(cut, p.Name(), axis, keep, p.data.Shape()[axis], p.value.reader())
@@ -141,7 +141,7 @@ func (e *Edit) note(c Cut, name string, axis int, keep []int, size int, reader s
 func (e *Edit) cutConstant(v *Value, axis int, keep []int) {
 	d, ok := v.known.Value.(*tensor.Dense)
 	if !ok {
-		e.Failf("constant %q holds no numbers", v.name)
+		e.Failf("constant %q has no numeric data", v.name)
 		return
 	}
 	e.setConstant(v, axis, keep, dtype.Pick(d, axis, keep))

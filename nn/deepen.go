@@ -75,7 +75,7 @@ func (e *Edit) still(at, out *Value) *Value {
 		return nil
 	}
 	if err := sameShape(out, at); err != nil {
-		e.fail(&Error{Err: fmt.Errorf("a layer that keeps the shape is wanted: %w", err)})
+		e.fail(&Error{Err: fmt.Errorf("the added layer must keep the shape: %w", err)})
 		return nil
 	}
 	return out
@@ -159,7 +159,7 @@ func (d Deepening) pair(at *Value, f form, act Layer) (Layer, error) {
 // the model computes.
 func (e *Edit) Widen(n *Node, factor float64) {
 	if factor < 1 {
-		e.Failf("a factor of %g does not widen", factor)
+		e.Failf("a factor of %g does not widen: want 1 or more", factor)
 	}
 	if x, ok := e.channelAxisOf(n); ok {
 		e.Resize(x.value, int(math.Round(factor*float64(x.size))), ResizeOptions{Axis: x.axis, Near: true})

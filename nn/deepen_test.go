@@ -54,7 +54,7 @@ var deepenings = []struct {
 	{name: "Tanh nearly", at: "b", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.Tanh{}, Near: true}, adds: []string{"Conv", "Tanh", "Conv"}, tol: 1e-4},
 	{name: "Sigmoid nearly", at: "fc", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.Sigmoid{}, Near: true}, adds: []string{"Gemm", "Sigmoid", "Gemm"}, tol: 1e-4},
 	{name: "no way", at: "b", d: nn.Deepening{Layer: layers.Fitting{}, Activation: layers.ELU{}, Near: true}, err: "ELU cannot start as the identity"},
-	{name: "a stride", at: "act", d: nn.Deepening{Layer: layers.Conv{Kernel: []int{3}, Stride: []int{2}}}, err: "a layer that keeps the shape is wanted"},
+	{name: "a stride", at: "act", d: nn.Deepening{Layer: layers.Conv{Kernel: []int{3}, Stride: []int{2}}}, err: "the added layer must keep the shape"},
 	{name: "no pair of this", at: "b", d: nn.Deepening{Layer: layers.BatchNorm{}, Activation: layers.ReLU{}, Near: true}, err: "BatchNorm cannot be made twice as wide"},
 }
 

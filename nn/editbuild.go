@@ -238,7 +238,7 @@ func (e *Edit) Repeat(n *Node, in ...*Value) *Node {
 // available reports whether the graph's operator-set version has the operator and its attributes.
 func (e *Edit) available(n *Node) error {
 	if n.op.Domain == op.Internal {
-		return &Error{Op: n.op.Name, Err: errors.New("exists only in lowerings")}
+		return &Error{Op: n.op.Name, Err: errors.New("exists only in lowered graphs")}
 	}
 	if _, ok := e.g.opsets[n.domain]; !ok {
 		since := n.op.Latest()

@@ -63,7 +63,7 @@ func (l *editLock) RLock() {
 // RUnlock undoes RLock.
 func (l *editLock) RUnlock() { l.mutex.RUnlock() }
 
-const underEdit = "a method of the Graph is called by the function that edits it: there, read with the methods of the Edit"
+const underEdit = "a method of the Graph is called by the function that edits it: use the methods of the Edit there"
 
 // edited is the error of what cannot be done to a graph by the function that edits it.
 func (g *Graph) edited(stage string) error {

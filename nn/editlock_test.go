@@ -115,7 +115,7 @@ func TestGraphInsideEdit(t *testing.T) {
 	for name, f := range insideEdit {
 		g, other := small(t), small(t)
 		within(t, g, func(*nn.Edit) {
-			if err := f(t, g); err == nil || !strings.Contains(err.Error(), "read with the methods of the Edit") {
+			if err := f(t, g); err == nil || !strings.Contains(err.Error(), "use the methods of the Edit there") {
 				t.Errorf("%s within an edit: %v", name, err)
 			}
 			if n := len(slices.Collect(other.Nodes())); n != 1 {

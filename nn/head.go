@@ -82,7 +82,7 @@ func (h Head) classes(e *Edit) int {
 	case len(h.Labels) > 0 && len(h.Labels) != k:
 		e.Failf("a head for %d classes has %d labels", k, len(h.Labels))
 	case len(h.Keep) > 0 && len(h.Keep) != k:
-		e.Failf("a head for %d classes says for %d which to keep", k, len(h.Keep))
+		e.Failf("a head for %d classes has a Keep list of %d", k, len(h.Keep))
 	}
 	return k
 }

@@ -158,7 +158,7 @@ func TestHeadRefusals(t *testing.T) {
 	}{
 		{"no classes", nil, nn.Head{}, "edit: a head needs Labels or a number of Classes"},
 		{"labels", nil, nn.Head{Classes: 2, Labels: []string{"a"}}, "edit: a head for 2 classes has 1 labels"},
-		{"keep", nil, nn.Head{Classes: 2, Keep: []int{1}}, "edit: a head for 2 classes says for 1 which to keep"},
+		{"keep", nil, nn.Head{Classes: 2, Keep: []int{1}}, "edit: a head for 2 classes has a Keep list of 1"},
 		{"keep too large", nil, nn.Head{Classes: 2, Keep: []int{1, 5}}, "edit: there is no old class 5 to keep: there are 5"},
 		{"output", nil, nn.Head{Classes: 2, Output: "x"}, `edit: "x" is not an output`},
 		{"per class", scale, nn.Head{Classes: 2}, "edit: Mul mul: input scale: has an element for each of the 5 classes: replace the node by hand"},

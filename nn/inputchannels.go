@@ -44,7 +44,7 @@ func (e *Edit) setInputChannels(v *Value, channels, axis int) error {
 	}
 	old := t.Shape[axis]
 	if !old.Known() || channels < 1 {
-		return fmt.Errorf("input %s: axis %d is %v, the wanted number of channels %d: want numbers of 1 or more", v.name, axis, old, channels)
+		return fmt.Errorf("input %s: axis %d is %v and the new number of channels %d: both must be 1 or more", v.name, axis, old, channels)
 	}
 	if old.Size == channels {
 		return nil
@@ -78,7 +78,7 @@ func (c *inputChannels) follow(v *Value, axis int) error {
 	}
 	c.seen[v] = axis + 1
 	if slices.Contains(c.e.g.outputs, v) {
-		return fmt.Errorf("the channels of the input are those of the output %s", v.name)
+		return fmt.Errorf("the channels of the input are also those of output %s, which would change", v.name)
 	}
 	for _, u := range slices.Clone(v.users) {
 		if err := c.node(u, v, axis); err != nil {
@@ -88,7 +88,7 @@ func (c *inputChannels) follow(v *Value, axis int) error {
 	return nil
 }
 
-var errChannelUse = errors.New("the channels of the input are used in a way that cannot follow")
+var errChannelUse = errors.New("the channels of the input are used in a way that cannot follow a change of their number")
 
 // node changes the parameters of a node that reads v, and goes on to its outputs.
 func (c *inputChannels) node(n *Node, v *Value, axis int) error {

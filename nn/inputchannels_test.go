@@ -108,13 +108,13 @@ func TestInputChannelsRefused(t *testing.T) {
 	}{
 		{func(e *nn.Edit) {
 			e.Output("y", e.Node(op.Plain("Relu"), e.Input("x", "float32[N,3,8,8]")).Out(0))
-		}, 1, 0, "the channels of the input are those of the output y"},
+		}, 1, 0, "the channels of the input are also those of output y, which would change"},
 		{func(e *nn.Edit) {
 			e.Output("y", e.Apply(layers.Linear{Out: 2}, e.Apply(layers.Flatten{}, e.Input("x", "float32[N,3,8,8]"))))
 		}, 1, 0, "Flatten"},
 		{func(e *nn.Edit) {
 			e.Output("y", e.Apply(layers.Conv{Out: 3, Kernel: []int{3}, Group: 3}, e.Input("x", "float32[N,3,8,8]")))
-		}, 1, 0, "the channels of the input are used in a way that cannot follow"},
+		}, 1, 0, "the channels of the input are used in a way that cannot follow a change of their number"},
 		{func(e *nn.Edit) {
 			x := e.Input("x", "float32[N,3,8,8]")
 			e.Output("y", e.Apply(layers.Conv{Out: 3, Kernel: []int{3}}, e.Node(op.Plain("Add"), x, e.Input("z", "float32[N,3,8,8]")).Out(0)))

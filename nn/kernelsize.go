@@ -98,7 +98,7 @@ type span struct {
 func spanOf(n *Node) (span, error) {
 	w := n.Call().Window()
 	if w == nil {
-		return span{}, errors.New("has no window that slides: it is neither a convolution nor a pooling")
+		return span{}, errors.New("has no sliding window: it is neither a convolution nor a pooling")
 	}
 	s := span{
 		kernel: w.Kernel, strides: w.Strides, dilations: w.Dilations, pads: w.Pads, auto: w.AutoPad,
@@ -145,7 +145,7 @@ func (e *Edit) ownWeight(n *Node, i int) *Value {
 	}
 	for _, u := range w.users {
 		if win := u.Call().Window(); win == nil || win.Weight == 0 || u.In(win.Weight) != w || u.reading(w) > 1 {
-			e.refuse(n, fmt.Errorf("its weight %q is read by %s, too", w.name, u.describe()))
+			e.refuse(n, fmt.Errorf("its weight %q is also read by %s", w.name, u.describe()))
 			return nil
 		}
 	}

@@ -77,7 +77,7 @@ func TestEditErrors(t *testing.T) {
 		"several":          {func(e *nn.Edit) { e.Find(nn.Ops("Conv")) }, nil, "the selection matches 2 nodes, stem and body among them: want one"},
 		"none":             {func(e *nn.Edit) { e.Find(nn.Ops("Gelu")) }, nil, "the selection matches no node of 9"},
 		"no operator set":  {func(e *nn.Edit) { e.SetOpset(0) }, nil, "there is no operator set 0: want 1 to"},
-		"one time as wide": {func(e *nn.Edit) { e.Widen(node(e, "fc"), 0.99) }, nil, "a factor of 0.99 does not widen"},
+		"one time as wide": {func(e *nn.Edit) { e.Widen(node(e, "fc"), 0.99) }, nil, "a factor of 0.99 does not widen: want 1 or more"},
 	} {
 		err := nntest.Small(t).Edit(c.edit)
 		if err == nil || !strings.Contains(err.Error(), c.text) {
@@ -200,7 +200,7 @@ func TestSharedWindows(t *testing.T) {
 			e.Output("z", build(e, w))
 		})
 		_, err := g.Plan(func(e *nn.Edit) { e.SetKernel(node(e, "conv"), 5) })
-		if err == nil || !strings.Contains(err.Error(), `its weight "w" is read by`) {
+		if err == nil || !strings.Contains(err.Error(), `its weight "w" is also read by`) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -51,7 +51,7 @@ func (e *Edit) RemoveInput(name string) {
 	case len(v.users) > 0:
 		e.Failf("input %q is read by %s", name, v.users[0].Label())
 	case slices.Contains(e.g.outputs, v):
-		e.Failf("input %q is an output, too", name)
+		e.Failf("input %q is also an output", name)
 	default:
 		e.setInputs(slices.Delete(slices.Clone(e.g.inputs), i, i+1), "remove input "+name)
 		g := e.g

@@ -297,7 +297,7 @@ func (e *Edit) oneNode(c op.Config, out []*Value) *Node {
 	n := out[0].producer
 	if !slices.Equal(n.out, out) {
 		name := c.Operator()
-		e.fail(&Error{Op: name.Name, Err: fmt.Errorf("its outputs come from several nodes in operator set %d, which lacks it", e.opsetOf(name.Domain))})
+		e.fail(&Error{Op: name.Name, Err: fmt.Errorf("operator set %d lacks it, and its replacement is several nodes where one is needed", e.opsetOf(name.Domain))})
 		return nil
 	}
 	return n

@@ -31,7 +31,7 @@ func (e *Edit) trainingSince() (since int) {
 		if t := n.op.Traits.Training; t != nil {
 			since = max(since, t.Since)
 		} else if n.op.State != nil {
-			e.fail(&Error{Op: n.op.Name, Node: n.Label(), Err: fmt.Errorf("has no way to say in a file that it trains")})
+			e.fail(&Error{Op: n.op.Name, Node: n.Label(), Err: fmt.Errorf("has no form in ONNX that trains")})
 		}
 		for _, b := range n.bodies() {
 			sub := &Edit{g: b.Graph, outer: e}
@@ -126,7 +126,7 @@ func (e *Edit) InferenceMode() (nodes int) {
 		}
 		for _, v := range n.out[1:] {
 			if v != nil && (len(v.Users()) > 0 || slices.Contains(e.g.outputs, v)) {
-				e.fail(&Error{Op: n.op.Name, Node: n.Label(), Err: fmt.Errorf("its output %s, which only training has, is read", v.name)})
+				e.fail(&Error{Op: n.op.Name, Node: n.Label(), Err: fmt.Errorf("its output %s, which exists only in training mode, is read", v.name)})
 				return 0
 			}
 		}
