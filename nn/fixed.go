@@ -39,7 +39,7 @@ func (c *Channels) Fixed(v *Value, axis int) error {
 func (a *analysis) reason(p *indices.Pin) reason {
 	why := a.by[p.By]
 	if p.Split {
-		why.axis, why.text = a.axes[p.Axis].axis, "splits the axis, and another factor is free here"
+		why.axis, why.text = a.axes[p.Axis].axis, "splits the axis, and only another factor of it can change"
 	}
 	return why
 }
