@@ -65,7 +65,7 @@ func (e *Edit) Classifier() (layer *Node, features *Value) {
 		return nil, nil
 	}
 	if features = s.node.data(); features == nil {
-		e.fail(&Error{Op: s.node.opType, Node: s.node.Label(), Err: fmt.Errorf("reads no value that depends on one input of the graph alone")})
+		e.fail(&Error{Op: s.node.opType, Node: s.node.Label(), Err: fmt.Errorf("must have exactly one input that is computed from the inputs of the graph")})
 		return nil, nil
 	}
 	return s.node, features

@@ -121,7 +121,7 @@ func TestInputChannelsRefused(t *testing.T) {
 		}, 1, 0, `"z", which has an element for each channel of the input, is not a parameter`},
 		{func(e *nn.Edit) { e.Output("y", e.Node(op.Plain("Relu"), e.Input("x", "float32[N]")).Out(0)) }, 1, 0, "is not an input with channels"},
 		{func(e *nn.Edit) { e.Output("y", e.Node(op.Plain("Relu"), e.Input("x", "float32[N,C,8,8]")).Out(0)) }, 1, 1, "axis 1 is C"},
-		{func(e *nn.Edit) { e.Output("y", e.Node(op.Plain("Relu"), e.Input("x", "float32[N,3,8,8]")).Out(0)) }, 0, 0, "the wanted number of channels 0"},
+		{func(e *nn.Edit) { e.Output("y", e.Node(op.Plain("Relu"), e.Input("x", "float32[N,3,8,8]")).Out(0)) }, 0, 0, "the new number of channels 0"},
 		{func(e *nn.Edit) { e.Output("y", e.Node(op.Plain("Relu"), e.Input("x", "float32[N,3,8,8]")).Out(0)) }, 1, 4, "there is no axis 4"},
 	} {
 		g := nn.New("m")

@@ -70,7 +70,7 @@ var kernels = []struct {
 	{name: "zero", layer: layers.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, to: []int{0}, err: "want 1 or more"},
 	{name: "three numbers", layer: layers.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, to: []int{1, 2, 3}, err: "want one number or 2"},
 	{name: "none", layer: layers.Conv{Out: 6, Kernel: []int{3}, Name: "w"}, err: "has no kernel size"},
-	{name: "no window", layer: layers.ReLU{Name: "w"}, to: []int{3}, err: "has no window"},
+	{name: "no window", layer: layers.ReLU{Name: "w"}, to: []int{3}, err: "has no sliding window"},
 }
 
 func TestSetKernel(t *testing.T) {
@@ -186,7 +186,7 @@ func TestSetKernelRefuses(t *testing.T) {
 		{"read by another operator", "float32[N,4,9,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
 			e.Output("z", e.Node(op.Plain("Relu"), w).Out(0))
 			return convolve(e, "w", x, w)
-		}, "is read by Relu"},
+		}, "is also read by Relu"},
 		{"convolved by another weight", "float32[N,4,9,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
 			e.Output("z", convolve(e, "v", w, e.Param("v.weight", initial.Ones{}, 2, 4, 1, 1)))
 			return convolve(e, "w", x, w)

@@ -34,7 +34,7 @@ type Recording struct {
 	Err   error  // of the run
 }
 
-var errEdited = errors.New("the graph was edited since the first recording: record with another Recorder, elsewhere")
+var errEdited = errors.New("the graph was edited since the first recording: use another Recorder, with a Keep of its own")
 
 var errNoRecorded = &Error{Stage: "run", Err: errors.New("the Recorder has no Graph")}
 

@@ -160,7 +160,7 @@ func TestMarksInLoops(t *testing.T) {
 		t.Errorf("%d nodes are annotated, want the Loop", loops)
 	}
 	for want, f := range map[string]nn.Expr{
-		`output "h" is a value inside`: func(x ...*G.Node) (G.Nodes, error) {
+		`output "h" is computed in the body of a subgraph`: func(x ...*G.Node) (G.Nodes, error) {
 			return nn.For(3, func(s ...*G.Node) (G.Nodes, error) { return one(nn.AsOutput("h", G.Must(G.Tanh(s[1])))) }, x[0])
 		},
 		"want a string, a number or a slice": nn.Annotate(nn.Annotations{"x": struct{}{}}, dense("a", 3)),

@@ -78,7 +78,7 @@ func TestDeclaredWindow(t *testing.T) {
 		t.Errorf("the window became %+v", c)
 	}
 	silent := build(blur(op.Traits{}))
-	if err := silent.Edit(func(e *nn.Edit) { e.SetKernel(e.Nodes()[0], 5) }); err == nil || !strings.Contains(err.Error(), "has no window") {
+	if err := silent.Edit(func(e *nn.Edit) { e.SetKernel(e.Nodes()[0], 5) }); err == nil || !strings.Contains(err.Error(), "has no sliding window") {
 		t.Errorf("an operator that declares no window: %v", err)
 	}
 }

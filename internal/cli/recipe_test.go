@@ -62,7 +62,7 @@ func TestRecipes(t *testing.T) {
 		{`{"do":"deepen","value":"d","layer":{"op":"conv","kernel":[3]},"activation":{"op":"gelu"},"near":true,"norm":true}`, "two layers and GELU after d", ""},
 		{`{"do":"deepen","value":"d","activation":{"op":"relu"}}`, "", "ReLU after d would change what the model computes"},
 		{`{"do":"kernel","node":"b","kernel":[5]}`, "kernel of Conv b: [3 3] → [5 5]", ""},
-		{`{"do":"kernel","node":"act","kernel":[5]}`, "", "has no window"},
+		{`{"do":"kernel","node":"act","kernel":[5]}`, "", "has no sliding window"},
 		{`{"do":"activation","layer":{"op":"leakyrelu","alpha":0.1}}`, "add LeakyRelu leakyrelu2", ""},
 		{`{"do":"activation","layer":{"op":"mish"},"glob":["act"]}`, "add Mish", ""},
 		{`{"do":"activation","layer":{"op":"relu","kernel":[3]}}`, "", `layer relu does not take "kernel"`},
