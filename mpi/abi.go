@@ -59,7 +59,7 @@ type identity struct {
 func (id identity) choose() (abi, error) {
 	switch {
 	case id.abiMajor > 1:
-		return abi{}, fmt.Errorf("it has version %d of the standard ABI; version 1 is known", id.abiMajor)
+		return abi{}, fmt.Errorf("it has version %d of the standard ABI: only version 1 is supported", id.abiMajor)
 	case id.abiMajor >= 0 && id.version < 5: // the drafts exchanged constants
 		return abi{}, fmt.Errorf("its standard ABI is a draft from before MPI 5")
 	case id.abiMajor >= 0:
@@ -72,5 +72,5 @@ func (id identity) choose() (abi, error) {
 			return mpich, nil
 		}
 	}
-	return abi{}, fmt.Errorf("it is none of Open MPI, MPICH and the standard ABI of MPI; it calls itself %q", id.label)
+	return abi{}, fmt.Errorf("it is neither Open MPI nor MPICH, and does not have the standard ABI of MPI; it calls itself %q", id.label)
 }

@@ -40,7 +40,7 @@ func TestChoose(t *testing.T) {
 		{identity{-1, 3, "MPI VERSION : CRAY MPICH version 8.1.25", none}, "MPICH", ""},
 		{identity{1, 5, "MPICH Version: 5.0.0", none}, "the standard ABI of MPI", ""},
 		{identity{1, 4, "MPICH Version: 4.3.0", none}, "", "draft from before MPI 5"},
-		{identity{2, 6, "", none}, "", "version 2 of the standard ABI; version 1 is known"},
+		{identity{2, 6, "", none}, "", "version 2 of the standard ABI: only version 1 is supported"},
 		{identity{-1, 3, "Open MPI v4.1.4", exports("ompi_mpi_comm_world")}, "", "does not export ompi_mpi_"},
 		{identity{-1, 3, "HP MPI", none}, "", `it calls itself "HP MPI"`},
 	} {
@@ -81,8 +81,8 @@ func TestStandardABI(t *testing.T) {
 	}
 	for _, x := range [][2]string{
 		{"ABI_MPI_VERSION=4", "its standard ABI is a draft from before MPI 5"},
-		{"ABI_MAJOR=2", "it has version 2 of the standard ABI; version 1 is known"},
-		{"ABI_MAJOR=-1", "it is none of Open MPI, MPICH and the standard ABI of MPI"},
+		{"ABI_MAJOR=2", "it has version 2 of the standard ABI: only version 1 is supported"},
+		{"ABI_MAJOR=-1", "it is neither Open MPI nor MPICH, and does not have the standard ABI of MPI"},
 	} {
 		job := start(t, mpich, 2, "bits", "GRAFT_MPI="+library, x[0])
 		if r := job.Wait(t); r.Status == 0 || strings.Count(r.Out, "mpi: "+library+": "+x[1]) != 2 {

@@ -84,7 +84,7 @@ func (c *Comm) start(from launch) error {
 		return err
 	}
 	if provided < lib.funneled {
-		return fmt.Errorf("mpi: %s (%s) was built without support for threads, which MPI_THREAD_FUNNELED is", lib.path, lib.label)
+		return fmt.Errorf("mpi: %s (%s) was built without support for threads: graft needs MPI_THREAD_FUNNELED", lib.path, lib.label)
 	}
 	if err := lib.err("MPI_Comm_set_errhandler", lib.setErrhandler(lib.world, lib.errorsReturn)); err != nil {
 		return err

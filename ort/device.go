@@ -36,7 +36,7 @@ func (r Runtime) Open() (*Device, error) {
 	case r.Device < 0 || r.Threads < 0:
 		return nil, fmt.Errorf("ort: device %d, %d threads: want 0 or more", r.Device, r.Threads)
 	case r.Device > 0 && p.device == "":
-		return nil, fmt.Errorf("ort: provider %s has no device %d: its devices have no numbers", p.name, r.Device)
+		return nil, fmt.Errorf("ort: provider %s takes no device number: want 0, got %d", p.name, r.Device)
 	}
 	l, err := open(r.Library)
 	if err != nil {
@@ -102,7 +102,7 @@ func (d *Device) Put(t *tensor.Dense) (step.Value, error) {
 func (d *Device) Get(v step.Value) (*tensor.Dense, error) {
 	from, ok := v.(*value)
 	if !ok || from.p == 0 {
-		return nil, fmt.Errorf("ort: %T is no value of the device", v)
+		return nil, fmt.Errorf("ort: the value, a %T, does not belong to this device or was released", v)
 	}
 	here, err := d.move(from, false)
 	if err != nil {
@@ -115,7 +115,7 @@ func (d *Device) Get(v step.Value) (*tensor.Dense, error) {
 	}
 	t, ok := out.(*tensor.Dense)
 	if !ok {
-		return nil, fmt.Errorf("ort: a value of the device is a %T", out)
+		return nil, fmt.Errorf("ort: the value is a %T, want a tensor", out)
 	}
 	return t, nil
 }
@@ -198,7 +198,7 @@ func (p *program) Run(ctx context.Context, given nn.Feed, has map[string]step.Va
 	for name, v := range has {
 		x, ok := v.(*value)
 		if !ok || x.p == 0 {
-			return nil, nil, fmt.Errorf("ort: input %s: %T is no value of the device", name, v)
+			return nil, nil, fmt.Errorf("ort: input %s: the value, a %T, does not belong to this device or was released", name, v)
 		}
 		in[name] = x
 	}

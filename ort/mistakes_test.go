@@ -46,7 +46,7 @@ func TestOpeningMistakes(t *testing.T) {
 	}{
 		"no such provider":            {with(func(r *ort.Runtime) { r.Provider = "gpu" }), `ort: provider "gpu": want one of coreml, cpu, cuda, directml, migraphx`},
 		"a provider of others":        {with(func(r *ort.Runtime) { r.Provider = "QNN" }), "ort: ONNX Runtime " + version + " at " + library + " has no provider QNN, it has "},
-		"a second CPU":                {with(func(r *ort.Runtime) { r.Device = 3 }), "ort: provider CPU has no device 3: its devices have no numbers"},
+		"a second CPU":                {with(func(r *ort.Runtime) { r.Device = 3 }), "ort: provider CPU takes no device number: want 0, got 3"},
 		"a negative device":           {with(func(r *ort.Runtime) { r.Provider, r.Device = "cuda", -1 }), "ort: device -1, 0 threads: want 0 or more"},
 		"negative threads":            {with(func(r *ort.Runtime) { r.Threads = -2 }), "ort: device 0, -2 threads: want 0 or more"},
 		"options of the CPU":          {with(func(r *ort.Runtime) { r.Options = map[string]string{"arena": "1"} }), "ort: provider CPU takes no options"},
@@ -99,7 +99,7 @@ func TestRunningMistakes(t *testing.T) {
 		"another rank":   {joined, nn.Feed{"a": x(2), "b": x(1, 2)}, "ort: input a: want float32[?,2], got float32[2]"},
 		"another type":   {joined, nn.Feed{"a": dtype.New(dtype.Int64, 1, 2), "b": x(1, 2)}, "ort: input a: want float32[?,2], got int64[1,2]"},
 		"unequal sums":   {sum, nn.Feed{"a": x(2), "b": x(3)}, "ort: run: "},
-		"half bytes":     {packed, nn.Feed{"a": dtype.New(dtype.Int4, 2)}, "input a: ort: values of int4 are laid out otherwise in ONNX Runtime: convert them"},
+		"half bytes":     {packed, nn.Feed{"a": dtype.New(dtype.Int4, 2)}, "input a: ort: int4 is stored in another layout in ONNX Runtime: convert the values to another type"},
 		"no kernel":      {foreign, nn.Feed{"a": x(1, 2), "b": x(2)}, "ort: load: Could not find an implementation for BiasAdd"},
 	} {
 		_, err := r.Run(t.Context(), c.g, c.feed)

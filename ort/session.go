@@ -81,7 +81,7 @@ func (d *Device) provide(options handle) error {
 	case p.name == "OpenVINO" && l.openVINO != nil:
 		return l.err(what, l.openVINO(options, keys, values, n))
 	case own.create == nil || own.append == nil:
-		return fmt.Errorf("ort: %s: ONNX Runtime %s cannot be asked for it", what, l.version)
+		return fmt.Errorf("ort: %s: ONNX Runtime %s has no function to enable it", what, l.version)
 	}
 	var o handle
 	if err := l.err(what, own.create(&o)); err != nil {

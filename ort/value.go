@@ -59,13 +59,13 @@ func (l *library) enter(v dtype.Value) (*value, error) {
 			return l.enter(v.Item)
 		}
 	}
-	return nil, fmt.Errorf("ort: ONNX Runtime takes no %T without a value", v)
+	return nil, fmt.Errorf("ort: a %T without a value cannot be passed to ONNX Runtime", v)
 }
 
 func (l *library) enterDense(d *tensor.Dense) (*value, error) {
 	t := dtype.Of(d.Dtype())
 	if t > dtype.Uint8 && t.Bits() < 8 || t > dtype.Float8E5M2FNUZ {
-		return nil, fmt.Errorf("ort: values of %v are laid out otherwise in ONNX Runtime: convert them", t)
+		return nil, fmt.Errorf("ort: %v is stored in another layout in ONNX Runtime: convert the values to another type", t)
 	}
 	b, shape := dtype.Bytes(d), dims(d.Shape())
 	out := &value{lib: l, over: b}
@@ -169,7 +169,7 @@ func (l *library) leaveTensor(p handle) (dtype.Value, error) {
 		return dtype.NewStrings(elems, shape...)
 	}
 	if !t.Valid() || t > dtype.Float8E5M2FNUZ {
-		return nil, fmt.Errorf("ort: a value is of element type %d, which is laid out otherwise in ONNX Runtime", t)
+		return nil, fmt.Errorf("ort: a value has element type %d, which is not supported", t)
 	}
 	d := dtype.New(t, shape...)
 	var at unsafe.Pointer

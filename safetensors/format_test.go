@@ -94,9 +94,9 @@ func TestPlaces(t *testing.T) {
 		want string
 	}{
 		{claim(100 << 20), "safetensors: the header is cut off: unexpected EOF"}, {claim(100<<20 + 1), "safetensors: a header of 104857601 bytes: at most 104857600 are read"}, {claim(2), "safetensors: the header is cut off: unexpected EOF"},
-		{file(`{"w":7}`), `safetensors: the header of tensor "w": json: cannot unmarshal number`}, {file(`{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,-4]}}`), `safetensors: tensor "w": float32[1] does not take the -4 bytes of [0 -4]`},
-		{file(`{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,5]}}`, 0, 0, 0, 0, 0), `safetensors: tensor "w": float32[1] does not take the 5 bytes of [0 5]`},
-		{file(`{"w":{"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]}}`), `safetensors: tensor "w": float64[2305843009213693952] does not take the 0 bytes of [0 0]`},
+		{file(`{"w":7}`), `safetensors: the header of tensor "w": json: cannot unmarshal number`}, {file(`{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,-4]}}`), `safetensors: tensor "w": float32[1] does not match the -4 bytes of its data_offsets [0 -4]`},
+		{file(`{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,5]}}`, 0, 0, 0, 0, 0), `safetensors: tensor "w": float32[1] does not match the 5 bytes of its data_offsets [0 5]`},
+		{file(`{"w":{"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]}}`), `safetensors: tensor "w": float64[2305843009213693952] does not match the 0 bytes of its data_offsets [0 0]`},
 		{file(`{"w":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"v":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 0, 0, 0), `safetensors: tensor "v" begins at byte 1, want 2`},
 		{file(`{"w":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}`, 0, 1, 2), `safetensors: tensor "w": the byte 2 is not a bool`},
 	} {

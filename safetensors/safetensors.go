@@ -49,7 +49,7 @@ func Write(w io.Writer, tensors map[string]*tensor.Dense) error {
 		d := tensors[name]
 		t, ok := nameOf(dtype.Of(d.Dtype()))
 		if !ok || name == metadata {
-			return fmt.Errorf("safetensors: tensor %q of %v cannot be written", name, dtype.Of(d.Dtype()))
+			return fmt.Errorf("safetensors: tensor %q, of type %v, cannot be written: the format lacks the type or reserves the name", name, dtype.Of(d.Dtype()))
 		}
 		n := len(dtype.Bytes(d))
 		header[name] = entry{t, append([]int{}, d.Shape()...), [2]int{at, at + n}}
@@ -149,7 +149,7 @@ func readHeader(r io.Reader) (map[string]entry, error) {
 func (x entry) read(r io.Reader) (*tensor.Dense, error) {
 	t, ok := types[x.Type]
 	if !ok {
-		return nil, fmt.Errorf("element type %q is not one of the format's that graft has", x.Type)
+		return nil, fmt.Errorf("element type %q is not supported", x.Type)
 	}
 	n, err := dtype.Count(x.Shape)
 	if err != nil {
@@ -157,7 +157,7 @@ func (x entry) read(r io.Reader) (*tensor.Dense, error) {
 	}
 	size := x.Offsets[1] - x.Offsets[0]
 	if size/t.Size() != n || size%t.Size() != 0 {
-		return nil, fmt.Errorf("%v%v does not take the %d bytes of %v", t, x.Shape, size, x.Offsets)
+		return nil, fmt.Errorf("%v%v does not match the %d bytes of its data_offsets %v", t, x.Shape, size, x.Offsets)
 	}
 	var b bytes.Buffer // grows with what is there
 	if got, err := io.CopyN(&b, r, int64(size)); err != nil {

@@ -94,7 +94,7 @@ func TestRefuses(t *testing.T) {
 		{file(`{}`)[:9], "the header is cut off"},
 		{file(`[]`), "the header is not JSON"},
 		{file(`{"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 0, 0, 0, 0), `tensor "w"`},
-		{file(`{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 0, 0, 0, 0), `tensor "w": float32[2] does not take the 4 bytes of [0 4]`},
+		{file(`{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 0, 0, 0, 0), `tensor "w": float32[2] does not match the 4 bytes of its data_offsets [0 4]`},
 		{file(`{"w":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}}`, 0, 0, 0, 0), `tensor "w"`},
 		{file(`{"w":{"dtype":"F32","shape":[1000000000],"data_offsets":[0,4000000000]}}`, 0, 0, 0, 0), `tensor "w": has 4 bytes of 4000000000`},
 		{file(`{"w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 0, 0, 0, 0), `tensor "w" begins at byte 4, want 0`},

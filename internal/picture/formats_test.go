@@ -27,9 +27,9 @@ func TestPNM(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		"P6": "PNM: the file is too short", "P6 1": "PNM: the file is too short", "P6 1 1 1#": "PNM: '#' is no number", "P6 x": "PNM: 'x' is no number", "P6 1 1 0 ": "PNM: samples up to 0 are not supported", "P6 1 1 256 ": "PNM: samples up to 256 are not supported",
-		"P6 1 1 255 ab": "PNM: the file is too short", "P5 2 1 255 a": "PNM: the file is too short", "P3 1 1 255 1 2": "PNM: the file is too short", "P3 1 1 255 1 2 ": "PNM: the file is too short", "P3 1 1 255 1 2 x": "PNM: 'x' is no number", "P6 # no end": "PNM: the file is too short",
-		"P5 0 1 1 a": "an image of 0×1", "P5 1 0 1 a": "an image of 1×0", "P5 65537 1 1 a": "an image of 65537×1", "P5 1 65537 1 a": "an image of 1×65537", "P5 16385 16384 1 a": "an image of 16385×16384", "P5 99999999999 1 1 a": "PNM: '9' is no number",
+		"P6": "PNM: the file is too short", "P6 1": "PNM: the file is too short", "P6 1 1 1#": "PNM: '#' is not a number", "P6 x": "PNM: 'x' is not a number", "P6 1 1 0 ": "PNM: samples up to 0 are not supported", "P6 1 1 256 ": "PNM: samples up to 256 are not supported",
+		"P6 1 1 255 ab": "PNM: the file is too short", "P5 2 1 255 a": "PNM: the file is too short", "P3 1 1 255 1 2": "PNM: the file is too short", "P3 1 1 255 1 2 ": "PNM: the file is too short", "P3 1 1 255 1 2 x": "PNM: 'x' is not a number", "P6 # no end": "PNM: the file is too short",
+		"P5 0 1 1 a": "an image of 0×1 pixels is empty or too large", "P5 1 0 1 a": "an image of 1×0 pixels is empty or too large", "P5 65537 1 1 a": "an image of 65537×1 pixels is empty or too large", "P5 1 65537 1 a": "an image of 1×65537 pixels is empty or too large", "P5 16385 16384 1 a": "an image of 16385×16384 pixels is empty or too large", "P5 99999999999 1 1 a": "PNM: '9' is not a number",
 	} {
 		if p, err := picture.Decode([]byte(file)); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, %v, want %s", file, p, err, want)

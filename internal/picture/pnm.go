@@ -47,7 +47,7 @@ func decimal(r *bytes.Reader) (n int, err error) {
 				c, err = r.ReadByte()
 			}
 		case c != ' ' && c != '\t' && c != '\n' && c != '\r':
-			return 0, fmt.Errorf("%q is no number", c)
+			return 0, fmt.Errorf("%q is not a number", c)
 		case digits > 0:
 			return n, nil
 		}
