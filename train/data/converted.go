@@ -11,7 +11,7 @@ import (
 // range, mean and deviation. Both must have the same shape and order of channels.
 func Converted(from, to Preprocess) (func(*tensor.Dense) (*tensor.Dense, error), error) {
 	if !slices.Equal(from.Shape(), to.Shape()) || from.BGR != to.BGR || from.NHWC != to.NHWC {
-		return nil, fmt.Errorf("data: images of %v do not become images of %v by other means alone", from, to)
+		return nil, fmt.Errorf("data: images prepared as %v cannot be converted to %v: size, layout and channel order must be equal", from, to)
 	}
 	c := from.channels()
 	scale, shift := make([]float32, c), make([]float32, c)

@@ -53,7 +53,7 @@ func decodeStored(path string) (img image.Image, turn int, err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("the file ends in the middle")
+			err = errors.New("the file is truncated")
 		}
 		if err != nil {
 			img, err = nil, fmt.Errorf("data: %s: %w", path, err)

@@ -186,7 +186,7 @@ func TestOddImages(t *testing.T) {
 		"empty.png": {nil, "unknown format"},
 		"text.jpg":  {[]byte("no image"), "unknown format"},
 		"cut.png":   {whole[:len(whole)/2], "not enough pixel data"},
-		"cut.jpg":   {jpg.Bytes()[:jpg.Len()/2], "the file ends in the middle"},
+		"cut.jpg":   {jpg.Bytes()[:jpg.Len()/2], "the file is truncated"},
 		"bomb.png":  {bomb, "image of 196608×196608 pixels, want 1 to 134217728 in all"},
 	} {
 		path := write(t, name, c.b)

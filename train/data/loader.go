@@ -108,7 +108,7 @@ func drawn(order []int, n int) error {
 	}
 	for _, i := range order {
 		if err := within(i, n); err != nil {
-			return fmt.Errorf("%w, says the sampler", err)
+			return fmt.Errorf("%w: the sampler returned it", err)
 		}
 	}
 	return nil

@@ -95,7 +95,7 @@ func ReadableMasks(dir string) (*Masks, []BadItem, error) {
 		}
 		mask := of[stem(e.Name())]
 		if mask == "" {
-			return nil, nil, fmt.Errorf("data: %s has no mask of its name in %s", filepath.Join(images, e.Name()), masks)
+			return nil, nil, fmt.Errorf("data: %s has no mask with the same name in %s", filepath.Join(images, e.Name()), masks)
 		}
 		m.Items = append(m.Items, MaskItem{filepath.Join(images, e.Name()), mask})
 	}

@@ -117,7 +117,7 @@ func TestMasksRefused(t *testing.T) {
 	red := image.NewRGBA(img.Rect)
 	red.Set(1, 1, color.RGBA{255, 0, 0, 255})
 	for want, masks := range map[string]map[string]image.Image{
-		"a.png has no mask of its name in":                {"b.png": mask},
+		"a.png has no mask with the same name in":         {"b.png": mask},
 		"want classes numbered from 0":                    {"a.png": mask},
 		"there is nothing to learn":                       {"a.png": one},
 		"a mask in colour: want a palette, or gray level": {"a.png": red},

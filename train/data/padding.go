@@ -78,7 +78,7 @@ func (p *Padding) fill(t *tensor.Dense, length int, by float64) *tensor.Dense {
 func samePadding(samples []Sample, name func(i int) int) error {
 	for i, s := range samples {
 		if (s.Pad == nil) != (samples[0].Pad == nil) {
-			return fmt.Errorf("data: sample %d and sample %d: one says how to fill it up, the other does not", name(0), name(i))
+			return fmt.Errorf("data: only one of the samples %d and %d has a padding: want it for all samples of a batch or none", name(0), name(i))
 		}
 	}
 	return nil

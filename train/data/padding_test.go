@@ -51,10 +51,10 @@ func TestPadding(t *testing.T) {
 func TestPaddingRefused(t *testing.T) {
 	p := &data.Padding{X: []float64{0}}
 	for want, list := range map[string][]data.Sample{
-		"data: sample 0 and sample 1: one says how to fill it up, the other does not":      {sequence(p, 1), sequence(nil, 1, 2)},
-		"data: sample 1, input 1: shape (2), want (1) as in the batch's first (sample 0)":  {sequence(p, 1), sequence(p, 1, 2)},
-		"data: sample 1, input 0: shape (2), want (1) as in the batch's first (sample 0)":  {sequence(nil, 1), sequence(nil, 1, 2)},
-		"data: sample 1, target 0: shape (2), want (1) as in the batch's first (sample 0)": {sequence(&data.Padding{X: []float64{0, 0}}, 1), sequence(&data.Padding{X: []float64{0, 0}}, 1, 2)},
+		"data: only one of the samples 0 and 1 has a padding: want it for all samples of a batch or none": {sequence(p, 1), sequence(nil, 1, 2)},
+		"data: sample 1, input 1: shape (2), want (1) as in the batch's first (sample 0)":                 {sequence(p, 1), sequence(p, 1, 2)},
+		"data: sample 1, input 0: shape (2), want (1) as in the batch's first (sample 0)":                 {sequence(nil, 1), sequence(nil, 1, 2)},
+		"data: sample 1, target 0: shape (2), want (1) as in the batch's first (sample 0)":                {sequence(&data.Padding{X: []float64{0, 0}}, 1), sequence(&data.Padding{X: []float64{0, 0}}, 1, 2)},
 	} {
 		if _, err := data.Collate(list); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -328,7 +328,7 @@ func TestSampler(t *testing.T) {
 	}{
 		{[]int{2, 0, 2}, "[2 0][2]"},
 		{[]int{2, 0}, "data: the sampler gives 2 indices for 3 samples: want as many"},
-		{[]int{2, 0, 3}, "data: sample 3 of a set of 3, says the sampler"},
+		{[]int{2, 0, 3}, "data: sample 3 of a set of 3: the sampler returned it"},
 	} {
 		l := data.Loader{Batch: 2, Shuffle: true, Sampler: func(n, epoch int) []int {
 			if n != 3 || epoch != 4 {

@@ -66,7 +66,7 @@ func ReadTags(path string) (*Tagged, error) {
 		return nil, fmt.Errorf("data: %s: %w", path, err)
 	}
 	if len(records) < 2 || !isTagHead(records[0]) {
-		return nil, fmt.Errorf("data: %s: want a header file,tags and a line for each image", path)
+		return nil, fmt.Errorf("data: %s: want the header line \"file,tags\" and a line for each image", path)
 	}
 	words := make([][]string, len(records)-1)
 	t := &Tagged{}

@@ -49,7 +49,7 @@ func TestTags(t *testing.T) {
 		"file,tags\nno.png,red\n":      "line 2: there is no image",
 		"file,tags\na.png,red,round\n": "line 2 has 3 columns, want a file and its tags",
 		"file,tags\na.png,\n":          "no image has a tag",
-		"name,size\na.png,1\n":         "want a header file,tags",
+		"name,size\na.png,1\n":         "want the header line \"file,tags\"",
 		"file,tags\n\"a.png,red\n":     "bad.csv: ",
 	} {
 		if _, err := data.ReadTags(write("bad.csv", text)); err == nil || !strings.Contains(err.Error(), want) {

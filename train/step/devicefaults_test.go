@@ -145,9 +145,9 @@ func TestDeviceGivesBack(t *testing.T) {
 		alter func(back nn.Feed, on map[string]step.Value)
 		read  func(d *tensor.Dense) *tensor.Dense
 	}{
-		"the device gave no loss": {alter: each(func(back nn.Feed, name string) { delete(back, name) })}, "loss_1 has 2 elements": {alter: each(func(back nn.Feed, name string) { back[name] = two })},
+		"the device returned no tensor loss": {alter: each(func(back nn.Feed, name string) { delete(back, name) })}, "loss_1 has 2 elements": {alter: each(func(back nn.Feed, name string) { back[name] = two })},
 		"the loss is +Inf": {alter: each(func(back nn.Feed, name string) { back[name] = dtype.Scalar(float32(math.Inf(1))) })}, "the loss is NaN": {alter: each(func(back nn.Feed, name string) { back[name] = dtype.Scalar(float32(math.NaN())) })},
-		"the device has (3) for ": {read: func(*tensor.Dense) *tensor.Dense { return dtype.New(dtype.Float32, 3) }},
+		"the device returned shape (3) for a tensor of shape ": {read: func(*tensor.Dense) *tensor.Dense { return dtype.New(dtype.Float32, 3) }},
 	} {
 		alive, left := 0, 1<<20
 		tr, err := train.New(small(t), train.Config{Rule: optim.SGD{LR: 0.1}, Log: train.Quiet, Runtime: shaky{beside{&alive}, &left, c.alter, c.read}})

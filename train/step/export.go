@@ -201,7 +201,7 @@ func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 	}
 	f, ok := rule.(optim.Formula)
 	if !ok {
-		w.e.Fail(&op.Error{Op: fmt.Sprintf("%T", rule), Err: errors.New("is an update rule without a formula: the package optim has optim.Formula for it")})
+		w.e.Fail(&op.Error{Op: fmt.Sprintf("%T", rule), Err: errors.New("the update rule has no formula to export: it does not implement optim.Formula")})
 		return nil
 	}
 	slots, err := rule.Init(p.Data())

@@ -369,7 +369,7 @@ func TestRefusals(t *testing.T) {
 			_, err := step.Export(g)
 			return err
 		},
-		"step_test.unwritten: is an update rule without a formula: the package optim has optim.Formula for it": func() error {
+		"step_test.unwritten: the update rule has no formula to export: it does not implement optim.Formula": func() error {
 			_, err := step.Exporter{Config: train.Config{Rule: unwritten{}}}.Export(model(t, "float32[N,6]", layers.Linear{Out: 3}))
 			return err
 		},

@@ -128,7 +128,7 @@ func (s *session) Read() error {
 		}
 		d, err := s.device.Get(h.value)
 		if err == nil && len(dtype.Bytes(d)) != len(dtype.Bytes(h.data)) {
-			err = fmt.Errorf("the device has %v for %v", d.Shape(), h.data.Shape())
+			err = fmt.Errorf("the device returned shape %v for a tensor of shape %v", d.Shape(), h.data.Shape())
 		}
 		copies = append(copies, [2]*tensor.Dense{h.data, d})
 		return err
@@ -390,7 +390,7 @@ func release(values map[string]Value) {
 func number64(out nn.Feed, name string) (float64, error) {
 	d, ok := out[name].(*tensor.Dense)
 	if !ok {
-		return 0, fmt.Errorf("the device gave no %s", name)
+		return 0, fmt.Errorf("the device returned no tensor %s", name)
 	}
 	x, err := dtype.Float64s(d)
 	if err != nil || len(x) != 1 {

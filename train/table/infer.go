@@ -133,7 +133,7 @@ func (c *Column) dates(records []record, i int, rows *Rows) error {
 		if s := r.field(i); !missing(s) {
 			layout, ok := follow(c.Layout, s, records, i)
 			if !ok {
-				return fmt.Errorf("table: %s: column %s: %q and the other values do not fit one way to write dates", rows.Path, c.Name, stranger(records, i, s))
+				return fmt.Errorf("table: %s: column %s: no date format fits both %q and the other values", rows.Path, c.Name, stranger(records, i, s))
 			}
 			c.Layout = layout
 		}

@@ -35,7 +35,7 @@ func ParseKinds(s string) (map[string]Kind, error) {
 			return nil, fmt.Errorf("table: column %s: %q is not a kind: want number, category, date, text or ignore", name, kind)
 		}
 		if k, ok := kinds[name]; ok && k != kind {
-			return nil, fmt.Errorf("table: column %s is to be %s and %s", name, k, kind)
+			return nil, fmt.Errorf("table: column %s has two kinds, %s and %s", name, k, kind)
 		}
 		kinds[name] = kind
 	}

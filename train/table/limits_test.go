@@ -214,7 +214,7 @@ func TestPreparedColumns(t *testing.T) {
 		t.Errorf("numbers %q, want %q", p.Names, want)
 	}
 	lines := strings.Join(p.Describe(), "; ")
-	for _, want := range []string{"city: category, 3 categories;", "far: number;", "when: date, as 2006-01-02;", "clock: date, as 2006-01-02 15:04:05;", "column same is left out: the same value everywhere"} {
+	for _, want := range []string{"city: category, 3 categories;", "far: number;", "when: date, as 2006-01-02;", "clock: date, as 2006-01-02 15:04:05;", "column same is left out: its values in the training rows are all equal"} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("%q lacks %q", lines, want)
 		}
@@ -391,7 +391,7 @@ func TestObjects(t *testing.T) {
 		row  map[string]any
 		want string
 	}{
-		{map[string]any{"n": 1, "d": "?"}, "table: no value for column c (category); null is a missing one"}, {map[string]any{"n": "one", "d": "?", "c": ""}, `table: column n: "one" is not a number`},
+		{map[string]any{"n": 1, "d": "?"}, "table: no value for column c (category); null stands for a missing value"}, {map[string]any{"n": "one", "d": "?", "c": ""}, `table: column n: "one" is not a number`},
 		{map[string]any{"n": 1, "d": "soon", "c": ""}, `table: column d: "soon" is not a date`}, {map[string]any{"n": []int{1}, "d": "?", "c": ""}, "table: column n: [1] is a []int, want a number or a text"},
 	} {
 		if _, err := s.FeedObjects([]map[string]any{c.row}); err == nil || err.Error() != c.want {

@@ -32,7 +32,7 @@ func (s Schema) FeedObjects(rows []map[string]any) (nn.Feed, error) {
 			}
 		}
 		if !some && len(rows) > 0 {
-			return nil, fmt.Errorf("table: no value for column %s (%s); null is a missing one", f.Name, f.Kind)
+			return nil, fmt.Errorf("table: no value for column %s (%s); null stands for a missing value", f.Name, f.Kind)
 		}
 		t.Columns = append(t.Columns, c)
 	}

@@ -72,7 +72,7 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Preparation, er
 		p.take(t, c, rows)
 	}
 	if len(p.Fields) == 0 {
-		return nil, fmt.Errorf("table: %s: no column is of use: %s", t.Path, brief(p.Notes))
+		return nil, fmt.Errorf("table: %s: no column can be used: %s", t.Path, brief(p.Notes))
 	}
 	return p, p.measure(ctx, t, rows)
 }
@@ -96,7 +96,7 @@ func (p *Preparation) take(t *Table, c *Column, rows []int) {
 			}
 		}
 		if least >= most {
-			p.leave(c, "the same value everywhere in the rows for training, or none")
+			p.leave(c, "its values in the training rows are all equal, or all missing")
 			return
 		}
 		// float32 rounds by 2⁻²⁴ of a number's size.
@@ -112,7 +112,7 @@ func (p *Preparation) take(t *Table, c *Column, rows []int) {
 		}
 		words := p.common(c, counts, len(rows))
 		if len(words) < 2 {
-			p.leave(c, "the same value everywhere in the rows for training, or none")
+			p.leave(c, "its values in the training rows are all equal, or all missing")
 			return
 		}
 		f.Type, p.words[c.Name] = dtype.String.String(), words

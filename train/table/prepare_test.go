@@ -64,7 +64,7 @@ func TestFit(t *testing.T) {
 	data := mixed(t, 400)
 	rows, _ := data.Divide(0.25, 1)
 	p, g := prepared(t, data, rows, table.Options{})
-	if want := "column same is left out: the same value everywhere in the rows for training, or none"; !slices.Contains(p.Describe(), want) {
+	if want := "column same is left out: its values in the training rows are all equal, or all missing"; !slices.Contains(p.Describe(), want) {
 		t.Errorf("%q lacks %q", p.Describe(), want)
 	}
 	feed, err := p.Feed(data, rows)

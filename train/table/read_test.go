@@ -164,7 +164,7 @@ func TestReadErrors(t *testing.T) {
 		{"a,b\n1,2\n", `no column "c"; it has a, b`, table.Reader{Kinds: map[string]table.Kind{"c": table.Number}}},
 		{"a,b\n1,x\n2,y\n", `target column b holds text, such as "x": want numbers for regression`, table.Reader{Task: table.Regression}},
 		{"a,b\n1,2\nx,3\n", `line 3, column a: "x" is not a number`, table.Reader{Kinds: map[string]table.Kind{"a": table.Number}}},
-		{"a,b\n2020-01-01,2\nx,3\n", `column a: "x" and the other values do not fit one way to write dates`, table.Reader{Kinds: map[string]table.Kind{"a": table.Date}}},
+		{"a,b\n2020-01-01,2\nx,3\n", `column a: no date format fits both "x" and the other values`, table.Reader{Kinds: map[string]table.Kind{"a": table.Date}}},
 		{"a,b\n1,x\n2,z\n", `line 3: the target b is "z", which is not among the classes x, y`, table.Reader{Classes: []string{"x", "y"}}},
 		{"PK\x03\x04\x00\x00", "not a table: it holds bytes that are not text", table.Reader{}},
 	} {
@@ -174,7 +174,7 @@ func TestReadErrors(t *testing.T) {
 			t.Errorf("%q: %v, want %s", c.text, err, c.want)
 		}
 	}
-	for s, want := range map[string]string{"a=nummber": `column a: "nummber" is not a kind: want number, category, date, text or ignore`, "a": `"a": want COLUMN=KIND`, "a=date,a=text": "a is to be date and text"} {
+	for s, want := range map[string]string{"a=nummber": `column a: "nummber" is not a kind: want number, category, date, text or ignore`, "a": `"a": want COLUMN=KIND`, "a=date,a=text": "a has two kinds, date and text"} {
 		if _, err := table.ParseKinds(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", s, err, want)
 		}

@@ -46,7 +46,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.n > b.most {
-		return 0, fmt.Errorf("a record of more than %d bytes, more than the memory holds", b.most)
+		return 0, fmt.Errorf("a record of more than %d bytes does not fit in memory", b.most)
 	}
 	n, err := b.Reader.Read(p)
 	b.n += int64(n)

@@ -20,7 +20,7 @@ func TestRefused(t *testing.T) {
 		{`{"model":{"type":"WordPiece","vocab":{"a":0},"unk_token":"[UNK]"}}`, `token: model WordPiece: the unk_token "[UNK]" is not in the vocab`},
 		{`{"model":{"type":"WordPiece","vocab":{"a":0}}}`, `token: model WordPiece: it has no unk_token`},
 		{`{"model":{"type":"WordLevel","vocab":{}}}`, `token: model WordLevel: the vocab is empty`},
-		{`{"model":{"type":"WordLevel","vocab":{"a":-1}}}`, `token: the token "a" has the id -1`},
+		{`{"model":{"type":"WordLevel","vocab":{"a":-1}}}`, `token: the token "a" has the negative id -1`},
 		{`{"model":{"type":"BPE","vocab":{"a":0},"merges":["ab"]}}`, `token: model BPE: merge 0 is "ab", want two tokens`},
 		{`{"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":["a b"]}}`, `token: model BPE: merge 0 has the token "ab", which is not in the vocab`},
 		{`{"model":{"type":"Unigram","vocab":[["a"]]}}`, `token: model Unigram: token 0 is [a <nil>]: want a text and a score`},

@@ -97,7 +97,7 @@ func parse(b []byte) (*Tokenizer, error) {
 	numberAdded(f.Added, t.ids)
 	for token, id := range t.ids {
 		if id < 0 {
-			return nil, fmt.Errorf("the token %q has the id %d", token, id)
+			return nil, fmt.Errorf("the token %q has the negative id %d", token, id)
 		}
 		t.size = max(t.size, id+1)
 	}
