@@ -49,7 +49,7 @@ func (r *ranks) match(err error, facts []fact) error {
 	for k, other := range all {
 		for i, f := range facts {
 			if !bytes.Equal(block(other, i), block(all[0], i)) {
-				return &RankError{Rank: k, Err: fmt.Errorf("train: %s is not that of rank 0: all ranks want the same", f.name), kind: failed}
+				return &RankError{Rank: k, Err: fmt.Errorf("train: %s differs from that of rank 0: all ranks must have the same", f.name), kind: failed}
 			}
 		}
 	}

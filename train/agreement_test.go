@@ -217,9 +217,9 @@ func TestMatch(t *testing.T) {
 		rank  int
 	}{
 		"the same":       {facts: [3][]fact{{of("a"), of("bb")}, {of("a"), of("bb")}, {of("a"), of("bb")}}},
-		"the second":     {facts: [3][]fact{{of("a"), of("bb")}, {of("a"), of("bb")}, {of("a"), of("b")}}, want: "rank 2: train: bb is not that of rank 0: all ranks want the same", rank: 2},
-		"the first":      {facts: [3][]fact{{of("a"), of("bb")}, {of(""), of("bb")}, {of(""), of("b")}}, want: "rank 1: train: a is not that of rank 0: all ranks want the same", rank: 1},
-		"fewer":          {facts: [3][]fact{{of("a"), of("bb")}, {of("")}, {of("a"), of("bb")}}, want: "rank 1: train: a is not that of rank 0: all ranks want the same", rank: 1},
+		"the second":     {facts: [3][]fact{{of("a"), of("bb")}, {of("a"), of("bb")}, {of("a"), of("b")}}, want: "rank 2: train: bb differs from that of rank 0: all ranks must have the same", rank: 2},
+		"the first":      {facts: [3][]fact{{of("a"), of("bb")}, {of(""), of("bb")}, {of(""), of("b")}}, want: "rank 1: train: a differs from that of rank 0: all ranks must have the same", rank: 1},
+		"fewer":          {facts: [3][]fact{{of("a"), of("bb")}, {of("")}, {of("a"), of("bb")}}, want: "rank 1: train: a differs from that of rank 0: all ranks must have the same", rank: 1},
 		"one has failed": {facts: [3][]fact{{of("a")}, nil, {of("b")}}, errs: [3]error{nil, bad, nil}, want: "rank 1: bad", rank: 1},
 	} {
 		onRanks(3, func(r *ranks) {

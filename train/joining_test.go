@@ -82,7 +82,7 @@ func TestRankErrors(t *testing.T) {
 		if err := r.agree(before); err != error(before) { // all ranks have it: nobody is asked
 			t.Error(err)
 		}
-		if err := r.explain(nil); err == nil || err.Error() != "train: a rank failed and did not say why" {
+		if err := r.explain(nil); err == nil || err.Error() != "train: another rank failed without an error message: see its output" {
 			t.Error(err)
 		}
 		if err := r.lost(gone); err == nil || err.Error() != fmt.Sprintf("train: rank %d of 2: the connection to the others is lost: the file is gone", r.rank) || !errors.Is(err, gone) {
@@ -178,7 +178,7 @@ func TestCirculate(t *testing.T) {
 			}
 		}
 		err := r.circulate([][]byte{make([]byte, 4+r.rank)}, [][][]byte{{make([]byte, 4)}, {make([]byte, 5)}, {make([]byte, 4)}})
-		if err == nil || err.Error() != "train: rank 2 sends 6 bytes where there are 4" {
+		if err == nil || err.Error() != "train: rank 2 sent 6 bytes of optimizer state, want 4" {
 			t.Error(err)
 		}
 		if err := r.circulate(nil, make([][][]byte, 3)); err != nil {

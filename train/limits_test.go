@@ -400,7 +400,7 @@ func TestArrivalChecks(t *testing.T) {
 		t.Error("nothing was updated by then")
 	}
 	a.taken, a.d = 1, &binding{params: list[:2]}
-	if err := a.failed(first); !errors.Is(err, first) || !strings.Contains(err.Error(), "; 1 of 2 parameters were updated by then") {
+	if err := a.failed(first); !errors.Is(err, first) || !strings.Contains(err.Error(), "; 1 of 2 parameters were already updated") {
 		t.Error(err)
 	}
 }

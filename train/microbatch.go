@@ -49,7 +49,7 @@ func (t *Trainer) split(b data.Sample) ([]data.Sample, error) {
 	}
 	bound := func(k int) int { return (rank*m + k) * size / (ranks * m) }
 	if most := bound(m) - bound(0); n > most {
-		return nil, &op.Error{Stage: "train", Err: fmt.Errorf("%d samples of a batch: with MicroBatch a rank has at most its part of Batch, %d here", n, most)}
+		return nil, &op.Error{Stage: "train", Err: fmt.Errorf("a batch of %d samples: with MicroBatch a rank takes at most its part of Batch, %d here", n, most)}
 	}
 	parts := make([]data.Sample, m)
 	for k := range parts {

@@ -248,7 +248,7 @@ func TestMicroBatchOfOwnLoop(t *testing.T) {
 		}
 		return err
 	})
-	all(t, errs, "rank 1: train: 5 samples of a batch: with MicroBatch a rank has at most its part of Batch, 4 here")
+	all(t, errs, "rank 1: train: a batch of 5 samples: with MicroBatch a rank takes at most its part of Batch, 4 here")
 }
 
 // A model that fixes its batch computes parts of that size.

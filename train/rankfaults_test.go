@@ -197,7 +197,7 @@ func TestRanksThatGoAstray(t *testing.T) {
 		}
 		return true
 	})
-	all(t, errs, "rank 1: train: the content of the parameters is not that of rank 0")
+	all(t, errs, "rank 1: train: the content of the parameters differs from that of rank 0")
 	errs, ended := loop(3, func(rank, epoch int, tr *train.Trainer) bool { return rank != 2 || epoch < 2 })
 	for rank, err := range errs {
 		if err != nil || ended[rank] != 2 {

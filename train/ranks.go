@@ -174,7 +174,7 @@ func (r *ranks) explain(err error) error {
 		}
 	}
 	if e == nil {
-		return errors.New("train: a rank failed and did not say why")
+		return errors.New("train: another rank failed without an error message: see its output")
 	}
 	if same == r.size {
 		e.Rank = -1

@@ -256,17 +256,17 @@ func all(t *testing.T, errs []error, parts ...string) {
 func TestRanksMustAgree(t *testing.T) {
 	fit := blobs(24, 1)
 	for what, f := range map[string]func(c *train.Config, g **nn.Graph, s *data.Set[data.Sample]){
-		"rank 1: train: the model is not that of rank 0": func(_ *train.Config, g **nn.Graph, _ *data.Set[data.Sample]) {
+		"rank 1: train: the model differs from that of rank 0": func(_ *train.Config, g **nn.Graph, _ *data.Set[data.Sample]) {
 			dtype.Slice[float32](param(t, *g, "w2").Data())[3]++
 		},
-		"rank 1: train: Config.Seed is not that of rank 0":                    func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Seed++ },
-		"rank 1: train: Config.Rule is not that of rank 0":                    func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Rule = optim.SGD{LR: 0.2} },
-		"rank 1: train: the length of the data is not that of rank 0":         func(_ *train.Config, _ **nn.Graph, s *data.Set[data.Sample]) { *s = blobs(25, 1) },
-		"rank 1: train: a sample of the data is not that of rank 0":           func(_ *train.Config, _ **nn.Graph, s *data.Set[data.Sample]) { *s = blobs(24, 2) },
-		"rank 1: train: Epochs is -1":                                         func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Epochs = -1 },
-		"rank 1: train: there is no graph":                                    func(_ *train.Config, g **nn.Graph, _ *data.Set[data.Sample]) { *g = nil },
-		"rank 1: train: there are no samples to train on":                     func(_ *train.Config, _ **nn.Graph, s *data.Set[data.Sample]) { *s = nil },
-		"rank 1: train: Config.Loss is not that of rank 0: all ranks want th": func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Loss = train.MSE{} },
+		"rank 1: train: Config.Seed differs from that of rank 0":               func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Seed++ },
+		"rank 1: train: Config.Rule differs from that of rank 0":               func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Rule = optim.SGD{LR: 0.2} },
+		"rank 1: train: the length of the data differs from that of rank 0":    func(_ *train.Config, _ **nn.Graph, s *data.Set[data.Sample]) { *s = blobs(25, 1) },
+		"rank 1: train: a sample of the data differs from that of rank 0":      func(_ *train.Config, _ **nn.Graph, s *data.Set[data.Sample]) { *s = blobs(24, 2) },
+		"rank 1: train: Epochs is -1":                                          func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Epochs = -1 },
+		"rank 1: train: there is no graph":                                     func(_ *train.Config, g **nn.Graph, _ *data.Set[data.Sample]) { *g = nil },
+		"rank 1: train: there are no samples to train on":                      func(_ *train.Config, _ **nn.Graph, s *data.Set[data.Sample]) { *s = nil },
+		"rank 1: train: Config.Loss differs from that of rank 0: all ranks mu": func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Loss = train.MSE{} },
 	} {
 		errs := together(3, func(rank int, comm train.Communicator) error {
 			c, g, s := quiet(train.Config{Communicator: comm, Rule: optim.SGD{LR: 0.1}}), plainNet(t), fit
@@ -287,7 +287,7 @@ func TestRanksMustAgree(t *testing.T) {
 			_, err := train.Fit(context.Background(), plainNet(t), quiet(train.Config{Communicator: comm}), s, nil)
 			return err
 		})
-		all(t, errs, "rank 1: train: a sample of the data is not that of rank 0")
+		all(t, errs, "rank 1: train: a sample of the data differs from that of rank 0")
 	}
 	errs := together(3, func(_ int, comm train.Communicator) error {
 		_, err := train.Fit(context.Background(), plainNet(t), quiet(train.Config{Communicator: comm, Batch: 2}), fit, nil)

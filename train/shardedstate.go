@@ -107,7 +107,7 @@ func (r *ranks) circulate(own [][]byte, into [][][]byte) error {
 		n := int(binary.LittleEndian.Uint64(sizes[8*k:]))
 		most = max(most, n)
 		if into != nil && total(into[k]) != n {
-			wrong = errors.Join(wrong, fmt.Errorf("train: rank %d sends %d bytes where there are %d", k, n, total(into[k])))
+			wrong = errors.Join(wrong, fmt.Errorf("train: rank %d sent %d bytes of optimizer state, want %d", k, n, total(into[k])))
 		}
 	}
 	if err := r.agree(wrong); err != nil || most == 0 {

@@ -127,7 +127,7 @@ func (a *arrival) failed(err error) error {
 	if a.taken == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; %d of %d parameters were updated by then: go on from a checkpoint, or with Config.Whole", err, a.taken, len(a.d.params))
+	return fmt.Errorf("%w; %d of %d parameters were already updated: continue from a checkpoint, or set Config.Whole to update only after all gradients", err, a.taken, len(a.d.params))
 }
 
 // step applies the rule to one parameter. Grad is overwritten.

@@ -47,7 +47,7 @@ func (s *syncNorm) sum(node string, x []float64, backward bool) error {
 			return err
 		}
 		if a.id != a.ranks*id || a.squareID != a.ranks*id*id {
-			return fmt.Errorf("%s is normalized here while other ranks are elsewhere: their graphs are not the same", node)
+			return fmt.Errorf("this rank normalizes %s, other ranks another node: their graphs differ", node)
 		}
 		if backward {
 			weigh(s.weight)

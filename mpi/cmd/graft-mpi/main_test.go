@@ -199,9 +199,9 @@ func TestRefusals(t *testing.T) {
 	}
 	mpitest.Each(t, []int{2}, func(t *testing.T, l mpitest.Launcher, n int) {
 		for _, x := range []struct{ from, to, says string }{
-			{in("mlp.onnx"), in("other.onnx"), "the model is not that of rank 0"},
-			{in("digits.npz"), in("others.npz"), "data is not that of rank 0"},
-			{"0.05", "0.06", "Rule is not that of rank 0"},
+			{in("mlp.onnx"), in("other.onnx"), "the model differs from that of rank 0"},
+			{in("digits.npz"), in("others.npz"), "data differs from that of rank 0"},
+			{"0.05", "0.06", "Rule differs from that of rank 0"},
 			{in("digits.npz"), in("nowhere.npz"), "rank 1 of 2: data: no such file or folder"},
 		} {
 			args := command(in, "refused", 2)
