@@ -57,7 +57,7 @@ func (c Config) Attach(g *nn.Graph, targets ...string) (*Attached, error) {
 			return
 		}
 		if v == nil || v.Type().Rank() > 0 {
-			e.Failf("%T has no value of rank 0", loss)
+			e.Failf("the loss %T is not a scalar", loss)
 			return
 		}
 		name = e.New("loss")
@@ -106,7 +106,7 @@ func targetTypes(l Loss, out []*nn.Value, given []string) ([]op.Type, error) {
 	}
 	t := out[0].Type()
 	if t.Kind != op.Tensor || t.Unranked {
-		return nil, fmt.Errorf("output %q is %v: say what the target is", out[0].Name(), t)
+		return nil, fmt.Errorf("output %q is %v: give the types of the targets", out[0].Name(), t)
 	}
 	axis, classes := classTargets(l)
 	if !classes {
@@ -171,7 +171,7 @@ func (c Config) Weight(e *nn.Edit, batch, targets []*nn.Value) *nn.Value {
 		case err == nil && n == 2:
 			return samples()
 		}
-		e.Failf("%T counts batches by their targets in a way of its own, which cannot be written down: accumulate nothing", c.Loss)
+		e.Failf("the loss %T weighs batches by its own method, which has no ONNX operators: gradients cannot be accumulated with it", c.Loss)
 		return nil
 	}
 	return l.entropy().count(p, targets[0])

@@ -120,11 +120,11 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 			return
 		}
 		if loss == nil {
-			e.Failf("%T has no value", d.lossBy)
+			e.Failf("the loss %T returned nothing", d.lossBy)
 			return
 		}
 		if loss.Type().Rank() > 0 {
-			e.Failf("%T is %v: want a value of rank 0", d.lossBy, loss.Type())
+			e.Failf("the loss %T is %v: want a scalar", d.lossBy, loss.Type())
 			return
 		}
 		lossName = e.New("loss")

@@ -86,7 +86,7 @@ func (m *Calibration) WritePNG(w io.Writer) error {
 func (m *Calibration) plot() (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = "calibration"
-	p.X.Label.Text, p.Y.Label.Text = "probability of the chosen class", "share that is right"
+	p.X.Label.Text, p.Y.Label.Text = "probability of the chosen class", "accuracy"
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 	p.Add(plotter.NewGrid())
 	ideal, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}})
@@ -101,7 +101,7 @@ func (m *Calibration) plot() (*plot.Plot, error) {
 		}
 	}
 	p.Add(ideal)
-	p.Legend.Add("as sure as right", ideal)
+	p.Legend.Add("perfectly calibrated", ideal)
 	if len(xy) > 0 {
 		line, points, err := plotter.NewLinePoints(xy)
 		if err != nil {

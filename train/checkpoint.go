@@ -135,7 +135,7 @@ func (t *Trainer) saveState(path string, whole map[*state][]optim.Slot) error {
 		b.Order = order
 	}
 	if t.group.count > 0 {
-		return errors.New("train: a checkpoint is wanted in the middle of a step")
+		return errors.New("train: a checkpoint cannot be written while the batches of one update are being accumulated")
 	}
 	tensors := map[string]*tensor.Dense{}
 	for p, s := range t.params {
@@ -306,7 +306,7 @@ func (t *Trainer) restore(path string, content []byte) error {
 		return fmt.Errorf("train: %s: %w", path, err)
 	}
 	if b.Progress.Batch > 0 && (b.Seed != t.c.Seed || b.Batch != t.c.batch()) {
-		return fmt.Errorf("train: %s stands in the middle of an epoch with batches of %d and seed %d: the configuration has %d and %d", path, b.Batch, b.Seed, t.c.batch(), t.c.Seed)
+		return fmt.Errorf("train: %s was written in the middle of an epoch with batches of %d and seed %d: the configuration has %d and %d", path, b.Batch, b.Seed, t.c.batch(), t.c.Seed)
 	}
 	for p, s := range t.params {
 		if was, now := b.Rules[p.Name()], fmt.Sprintf("%T", s.plan.rule); was != "" && was != now {
@@ -363,7 +363,7 @@ func (t *Trainer) readBest() error {
 	path := filepath.Join(t.c.Dir, bestModel)
 	g, err := onnxio.Load(path)
 	if err != nil {
-		return fmt.Errorf("train: the best epoch's model is wanted back: %w", err)
+		return fmt.Errorf("train: restore the model of the best epoch: %w", err)
 	}
 	stored := map[string]*tensor.Dense{}
 	for p := range g.Params() {

@@ -148,11 +148,11 @@ func (c Config) check() error {
 	case c.Mode != "" && c.Mode != "min" && c.Mode != "max":
 		return fmt.Errorf("train: Mode is %q: want min or max", c.Mode)
 	case c.Runtime != nil && c.Communicator != nil:
-		return errors.New("train: Runtime computes for one process, Communicator joins several: take one of them")
+		return errors.New("train: Runtime and Communicator exclude each other: a Runtime trains in one process")
 	case c.Dir == "" && c.Resume:
-		return errors.New("train: Resume wants a Dir to resume from")
+		return errors.New("train: Resume needs Dir, the folder with the checkpoint")
 	case c.Dir == "" && c.Keep > 0:
-		return errors.New("train: Keep wants a Dir to keep models in")
+		return errors.New("train: Keep needs Dir, the folder to keep models in")
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func (l CrossEntropy) weights(classes int) []float64 {
 // classifier leaves behind the classes.
 func classScores(e *nn.Edit, loss string, x, y *nn.Value, soft bool) *nn.Value {
 	if x.Type().Unranked || y.Type().Unranked {
-		e.Failf("%s: the output is %v, the target %v: want shapes", loss, x.Type(), y.Type())
+		e.Failf("%s: the output is %v, the target %v: want known ranks", loss, x.Type(), y.Type())
 		return nil
 	}
 	want := y.Type().Rank()

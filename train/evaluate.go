@@ -127,7 +127,7 @@ func tensorsOf(values []dtype.Value) ([]*tensor.Dense, error) {
 	for i, v := range values {
 		d, ok := v.(*tensor.Dense)
 		if !ok {
-			return nil, fmt.Errorf("train: output %d is a %T, no tensor of numbers: no metric reads it", i, v)
+			return nil, fmt.Errorf("train: output %d is a %T: metrics need tensors of numbers", i, v)
 		}
 		out[i] = d
 	}
@@ -246,11 +246,11 @@ func (t *Trainer) metrics(parts []scoredPart) (m []Metric, err error) {
 func scalarOf(v dtype.Value) (float64, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok {
-		return 0, fmt.Errorf("train: the loss is a %T", v)
+		return 0, fmt.Errorf("train: the loss is a %T, want a tensor of one number", v)
 	}
 	x, err := dtype.Float64s(d)
 	if err != nil || len(x) != 1 {
-		return 0, errors.Join(err, fmt.Errorf("train: the loss has %d elements", len(x)))
+		return 0, errors.Join(err, fmt.Errorf("train: the loss has %d elements, want one", len(x)))
 	}
 	return x[0], nil
 }

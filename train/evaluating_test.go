@@ -149,18 +149,18 @@ func TestEvaluatorRun(t *testing.T) {
 			_, err := EvaluateBatches(ctx, g, func(yield func(Batch, error) bool) { yield(Batch{}, broken) })
 			return err
 		},
-		"evaluate: there are no batches: the sequence is nil":                           func() error { _, err := EvaluateBatches(ctx, g, nil); return err },
-		"train: output 0 is a *dtype.Strings, no tensor of numbers: no metric reads it": func() error { _, err := run(&dtype.Strings{}, nil).EvaluateBatches(ctx, g, three); return err },
+		"evaluate: there are no batches: the sequence is nil":                  func() error { _, err := EvaluateBatches(ctx, g, nil); return err },
+		"train: output 0 is a *dtype.Strings: metrics need tensors of numbers": func() error { _, err := run(&dtype.Strings{}, nil).EvaluateBatches(ctx, g, three); return err },
 		"sample 0: broken": func() error { _, err := Evaluate(ctx, g, unreadable{broken}); return err },
 	} {
 		if err := f(); err == nil || !strings.HasSuffix(err.Error(), strings.TrimSpace(want)) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if _, err := scalarOf(&dtype.Strings{}); err == nil || err.Error() != "train: the loss is a *dtype.Strings" {
+	if _, err := scalarOf(&dtype.Strings{}); err == nil || err.Error() != "train: the loss is a *dtype.Strings, want a tensor of one number" {
 		t.Error(err)
 	}
-	if _, err := scalarOf(numbered(t, 1, 2)); err == nil || err.Error() != "train: the loss has 2 elements" {
+	if _, err := scalarOf(numbered(t, 1, 2)); err == nil || err.Error() != "train: the loss has 2 elements, want one" {
 		t.Error(err)
 	}
 	if x, err := scalarOf(numbered(t, 3)); err != nil || x != 3 {

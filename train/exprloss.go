@@ -17,7 +17,7 @@ func (l ExprLoss) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 		return nil
 	}
 	if len(list) != 1 {
-		e.Failf("ExprLoss: the function returns %d nodes: want the loss", len(list))
+		e.Failf("ExprLoss: the function returns %d nodes: want one, the loss", len(list))
 		return nil
 	}
 	return list[0]

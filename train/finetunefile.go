@@ -53,7 +53,7 @@ func (t *tuning) resumed() (bool, error) {
 func (t *tuning) readPlan(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("train: %s holds the checkpoint of a run that was set by hand: resume it with the same settings", t.Config.Dir)
+		return nil, fmt.Errorf("train: %s holds the checkpoint of a run with manual settings, not of fine-tuning: resume it in the same way", t.Config.Dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)

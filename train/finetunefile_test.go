@@ -43,7 +43,7 @@ func TestPlanIsResumed(t *testing.T) {
 		want               string
 	}{
 		"begins": {false, true, "", false, ""}, "nothing to go on from": {true, false, "", false, ""}, "goes on": {true, true, "", true, ""},
-		"set by hand": {true, true, "none", false, "holds the checkpoint of a run that was set by hand: resume it with the same settings"},
+		"set by hand": {true, true, "none", false, "holds the checkpoint of a run with manual settings, not of fine-tuning: resume it in the same way"},
 		"a folder":    {true, true, "folder", false, "train: read "}, "damaged": {true, true, "damaged", false, "plan.json: unexpected end of JSON input"},
 	} {
 		dir := t.TempDir()

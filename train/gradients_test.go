@@ -69,7 +69,7 @@ func TestGroups(t *testing.T) {
 	}{
 		{train.ParamGroup{Match: []string{"x*"}}, `group 0, "x*", matches none`},
 		{train.ParamGroup{Rule: optim.Lion{}, WeightDecay: 1, Rate: -3}, "Rate is -3"},
-		{train.ParamGroup{Rule: optim.Chain{optim.SGD{}}, WeightDecay: 1}, "WeightDecay, which optim.Chain lacks"},
+		{train.ParamGroup{Rule: optim.Chain{optim.SGD{}}, WeightDecay: 1}, "WeightDecay is set for parameters, but the rule optim.Chain has no such setting"},
 	} {
 		if _, err := train.New(small(t), train.Config{Groups: []train.ParamGroup{c.group}}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %s", err, c.want)

@@ -82,13 +82,13 @@ func withDecay(r optim.Rule, decay float64) (optim.Rule, error) { return with(r,
 func with(r optim.Rule, setting string, x float64) (optim.Rule, error) {
 	v := reflect.ValueOf(r)
 	if v.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("train: a value is given for %s, which %T lacks", setting, r)
+		return nil, fmt.Errorf("train: %s is set for parameters, but the rule %T has no such setting", setting, r)
 	}
 	c := reflect.New(v.Type()).Elem()
 	c.Set(v)
 	f := c.FieldByName(setting)
 	if !f.IsValid() || f.Kind() != reflect.Float64 {
-		return nil, fmt.Errorf("train: a value is given for %s, which %T lacks", setting, r)
+		return nil, fmt.Errorf("train: %s is set for parameters, but the rule %T has no such setting", setting, r)
 	}
 	f.SetFloat(x)
 	return c.Interface().(optim.Rule), nil

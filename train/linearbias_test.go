@@ -74,8 +74,8 @@ func TestWithSetting(t *testing.T) {
 	if err != nil || r != (optim.SGD{LR: 2, Momentum: 0.5}) {
 		t.Error(r, err)
 	}
-	for want, rule := range map[string]optim.Rule{"WeightDecay, which optim.Chain lacks": optim.Chain{}, "WeightDecay, which train.wholeDecay lacks": wholeDecay{}} {
-		if _, err := with(rule, "WeightDecay", 1); err == nil || err.Error() != "train: a value is given for "+want {
+	for want, rule := range map[string]optim.Rule{"optim.Chain": optim.Chain{}, "train.wholeDecay": wholeDecay{}} {
+		if _, err := with(rule, "WeightDecay", 1); err == nil || err.Error() != "train: WeightDecay is set for parameters, but the rule "+want+" has no such setting" {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -175,7 +175,7 @@ func TestTargetTypes(t *testing.T) {
 		{CrossEntropy{}, "float32[N,3]", nil, "int64[N]"}, {NLL{}, "float32[N,3,5]", nil, "int64[N,5]"}, {CrossEntropy{Axis: -1}, "float32[N,5,3]", nil, "int64[N,5]"}, {CrossEntropy{}, "float32[N,3,1,1]", nil, "int64[N]"}, {CrossEntropy{}, "float32[N,3,5,1]", nil, "int64[N,5]"},
 		{CrossEntropy{}, "float32[1,3]", nil, "int64[1]"}, {CrossEntropy{}, "float32[N,3,1,4]", nil, "int64[N,1,4]"}, {MSE{}, "float32[N,3]", nil, "float32[N,3]"}, {MSE{}, "float32[N,3]", []string{"int64[N]", "float32[]"}, "int64[N] float32[]"},
 		{CrossEntropy{}, "float32[N]", nil, `output "y" is float32[N], it has no axis of classes`}, {CrossEntropy{Axis: -3}, "float32[N,3]", nil, "it has no axis of classes"}, {CrossEntropy{Axis: -2}, "float32[N,3]", nil, "it has no axis of classes"}, {CrossEntropy{Axis: 2}, "float32[N,3]", nil, "it has no axis of classes"},
-		{MSE{}, "seq(float32[N])", nil, `output "y" is seq(float32[N]): say what the target is`}, {MSE{}, "float32[N]", []string{"int65"}, "int65"}, {MSE{}, "", nil, "the model has no output"},
+		{MSE{}, "seq(float32[N])", nil, `output "y" is seq(float32[N]): give the types of the targets`}, {MSE{}, "float32[N]", []string{"int65"}, "int65"}, {MSE{}, "", nil, "the model has no output"},
 	} {
 		var out []*nn.Value
 		if c.out != "" {
@@ -243,7 +243,7 @@ func TestConfigLimits(t *testing.T) {
 	}{
 		{Config{}, ""}, {Config{Steps: -1}, "Steps is -1: want 0 or more"}, {Config{Batch: -1}, "Batch is -1"}, {Config{Accumulate: -1}, "Accumulate is -1"}, {Config{Patience: -1}, "Patience is -1"}, {Config{Keep: -1}, "Keep is -1"}, {Config{BucketBytes: -1}, "BucketBytes is -1"},
 		{Config{ClipNorm: -1}, "ClipNorm is -1"}, {Config{ClipNorm: inf}, "ClipNorm is +Inf"}, {Config{EMA: -0.5}, "EMA is -0.5"}, {Config{EMA: nan}, "EMA is NaN"}, {Config{MinDelta: -1}, "MinDelta is -1"}, {Config{EMA: 1}, "EMA is 1: want a decay below 1"}, {Config{EMA: 0.999}, ""},
-		{Config{Mode: "min"}, ""}, {Config{Mode: "max"}, ""}, {Config{Mode: "Max"}, `Mode is "Max": want min or max`}, {Config{Resume: true}, "Resume wants a Dir"}, {Config{Resume: true, Dir: "d"}, ""}, {Config{Keep: 1}, "Keep wants a Dir"}, {Config{Keep: 1, Dir: "d"}, ""},
+		{Config{Mode: "min"}, ""}, {Config{Mode: "max"}, ""}, {Config{Mode: "Max"}, `Mode is "Max": want min or max`}, {Config{Resume: true}, "Resume needs Dir"}, {Config{Resume: true, Dir: "d"}, ""}, {Config{Keep: 1}, "Keep needs Dir"}, {Config{Keep: 1, Dir: "d"}, ""},
 		{Config{ReduceIn: dtype.Float32}, "ReduceIn is float32: want Float16 or BFloat16"}, {Config{ReduceIn: dtype.Float16}, ""}, {Config{ReduceIn: dtype.BFloat16}, ""},
 	} {
 		err := c.c.check()

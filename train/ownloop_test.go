@@ -87,7 +87,7 @@ func TestSaveAndRestore(t *testing.T) {
 	if err := os.WriteFile(path, []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Restore(path); err == nil || !strings.Contains(err.Error(), "is no state file: 5 bytes") {
+	if err := other.Restore(path); err == nil || !strings.Contains(err.Error(), "is not a state file: 5 bytes") {
 		t.Error(err)
 	}
 	same(t, "after refusals", want, everything(t, other))
@@ -96,7 +96,7 @@ func TestSaveAndRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	steps(tr, 0, 1)
-	if err := tr.Save(path); err == nil || !strings.Contains(err.Error(), "in the middle of a step") {
+	if err := tr.Save(path); err == nil || !strings.Contains(err.Error(), "while the batches of one update are being accumulated") {
 		t.Error(err)
 	}
 }

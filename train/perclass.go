@@ -54,8 +54,8 @@ func (m *Confusion) WritePNG(w io.Writer, name func(class int) string) error {
 func (m *Confusion) plot(name func(class int) string) (p *plot.Plot, side float64, err error) {
 	n := len(m.Count)
 	p = plot.New()
-	p.Title.Text = "confusion: share of each class, by what it was taken for"
-	p.X.Label.Text, p.Y.Label.Text = "taken for", "is"
+	p.Title.Text = "confusion matrix: fraction of each actual class by predicted class"
+	p.X.Label.Text, p.Y.Label.Text = "predicted", "actual"
 	grid := rowShares{m.Count}
 	shades := plotter.NewHeatMap(grid, blues{})
 	shades.Min, shades.Max = 0, 1

@@ -136,7 +136,7 @@ func TestCalibrationPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, some := drawn(p)
-	if w := words(list); w["model"] != 1 || w["as sure as right"] != 1 || w["calibration"] != 1 {
+	if w := words(list); w["model"] != 1 || w["perfectly calibrated"] != 1 || w["calibration"] != 1 {
 		t.Errorf("written: %v", w)
 	}
 	if p.X.Min != 0 || p.X.Max != 1 || p.Y.Min != 0 || p.Y.Max != 1 {

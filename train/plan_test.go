@@ -148,7 +148,7 @@ func TestEventFileNowhere(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewEventFile(filepath.Join(file, "below")); err == nil || !strings.HasPrefix(err.Error(), "train: there is no place for events: ") {
+	if _, err := NewEventFile(filepath.Join(file, "below")); err == nil || !strings.HasPrefix(err.Error(), "train: cannot create the folder for events: ") {
 		t.Error(err)
 	}
 }

@@ -252,7 +252,7 @@ func disagreement(out nn.Feed, norms []normalization) (float64, error) {
 	for _, n := range norms {
 		d, ok := out[n.in].(*tensor.Dense)
 		if !ok || len(d.Shape()) < 2 || d.Shape()[1] != len(n.mean) {
-			return 0, fmt.Errorf("train: %q is normalized, but has not a channel for each of %d statistics", n.in, len(n.mean))
+			return 0, fmt.Errorf("train: %q is normalized, but does not have a channel for each of %d statistics", n.in, len(n.mean))
 		}
 		x, err := dtype.Float64s(d)
 		if err != nil {
@@ -292,7 +292,7 @@ func (n normalization) divergence(x []float64, samples int) float64 {
 func probabilities(v dtype.Value, samples int) ([][]float64, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok || len(d.Shape()) < 2 || d.Shape()[0] != samples || !dtype.Of(d.Dtype()).IsFloat() {
-		return nil, errors.New("train: the output is not scores of classes")
+		return nil, errors.New("train: the model's output is not class scores")
 	}
 	x, err := dtype.Float64s(d)
 	if err != nil {
@@ -300,7 +300,7 @@ func probabilities(v dtype.Value, samples int) ([][]float64, error) {
 	}
 	k := len(x) / samples
 	if k < 2 || d.Shape()[1] != k {
-		return nil, errors.New("train: the output is not scores of classes")
+		return nil, errors.New("train: the model's output is not class scores")
 	}
 	var out [][]float64
 	for i := range samples {

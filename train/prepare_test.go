@@ -35,7 +35,7 @@ func TestProbabilities(t *testing.T) {
 		"one class": dtype.New(dtype.Float32, 2, 1), "a map": dtype.New(dtype.Float32, 2, 3, 2), "another batch": dtype.New(dtype.Float32, 3, 2),
 		"no batch": dtype.New(dtype.Float32, 2), "classes": dtype.New(dtype.Int64, 2, 3), "none": nil,
 	} {
-		if _, err := probabilities(v, 2); err == nil || !strings.Contains(err.Error(), "not scores of classes") {
+		if _, err := probabilities(v, 2); err == nil || !strings.Contains(err.Error(), "the model's output is not class scores") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestDivergence(t *testing.T) {
 	}
 	near(t, "disagreement", d, (1+.6)*math.Log1p(2)/2/(1+.6+.36), 1e-7)
 	for name, v := range map[string]dtype.Value{"channels": dtype.New(dtype.Float32, 2, 3), "no channel": dtype.New(dtype.Float32, 2), "missing": nil} {
-		if _, err := disagreement(nn.Feed{"a": v}, []normalization{n}); err == nil || err.Error() != `train: "a" is normalized, but has not a channel for each of 2 statistics` {
+		if _, err := disagreement(nn.Feed{"a": v}, []normalization{n}); err == nil || err.Error() != `train: "a" is normalized, but does not have a channel for each of 2 statistics` {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

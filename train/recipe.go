@@ -32,7 +32,7 @@ func (p recipe) String() string {
 	if p.Spread != 1 {
 		s += fmt.Sprintf(", falling to %.2g at the first layer", p.Rate*p.Spread)
 	}
-	s += fmt.Sprintf(", one cycle of %d epochs with batches of %d, weight decay %g but on biases and scales, average of the weights %.4g", p.Epochs, p.Batch, p.Decay, p.EMA)
+	s += fmt.Sprintf(", one cycle of %d epochs with batches of %d, weight decay %g except on biases and scales, average of the weights %.4g", p.Epochs, p.Batch, p.Decay, p.EMA)
 	if p.Smoothing > 0 {
 		s += fmt.Sprintf(", label smoothing %g", p.Smoothing)
 	}

@@ -34,7 +34,7 @@ func layered(t *testing.T) *nn.Graph {
 // A plan in words, as a configuration, and as groups of parameters by depth.
 func TestRecipe(t *testing.T) {
 	p := recipe{Rate: 0.001, Spread: 0.1, Decay: 0.05, Epochs: 8, Batch: 16, EMA: 0.99, Patience: 4}
-	const words = "AdamW at 0.001, falling to 0.0001 at the first layer, one cycle of 8 epochs with batches of 16, weight decay 0.05 but on biases and scales, average of the weights 0.99"
+	const words = "AdamW at 0.001, falling to 0.0001 at the first layer, one cycle of 8 epochs with batches of 16, weight decay 0.05 except on biases and scales, average of the weights 0.99"
 	if s := p.String(); s != words {
 		t.Error(s)
 	}
@@ -146,7 +146,7 @@ func TestPlanFile(t *testing.T) {
 	for text, want := range map[string]string{"{": "plan.json: unexpected end of JSON input", "": ""} {
 		path := filepath.Join(dir, planFile)
 		if text == "" {
-			want = "holds the checkpoint of a run that was set by hand"
+			want = "holds the checkpoint of a run with manual settings"
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}

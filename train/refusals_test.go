@@ -45,9 +45,9 @@ func TestRefusals(t *testing.T) {
 		same(t, c.name, before, weights(g))
 	}
 	for want, c := range map[string]train.Config{
-		"Epochs is -1": {Epochs: -1}, "EMA is 1": {EMA: 1}, "Mode is": {Mode: "x"}, "Resume wants a Dir": {Resume: true},
+		"Epochs is -1": {Epochs: -1}, "EMA is 1": {EMA: 1}, "Mode is": {Mode: "x"}, "Resume needs Dir": {Resume: true},
 		"cannot create the folder for checkpoints": {Dir: "refusals_test.go/below"},
-		"Keep wants a Dir":                         {Keep: 1}, "ClipNorm is NaN": {ClipNorm: math.NaN()}, "LR": {Rule: optim.SGD{LR: -2}},
+		"Keep needs Dir": {Keep: 1}, "ClipNorm is NaN": {ClipNorm: math.NaN()}, "LR": {Rule: optim.SGD{LR: -2}},
 	} {
 		if _, err := train.New(small(t), c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)

@@ -120,7 +120,7 @@ func TestResumeRestoresBest(t *testing.T) {
 	if err := os.Remove(filepath.Join(config.Dir, "best.onnx")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := train.New(small(t), config); err == nil || !strings.Contains(err.Error(), "the best epoch's model is wanted back") {
+	if _, err := train.New(small(t), config); err == nil || !strings.Contains(err.Error(), "restore the model of the best epoch") {
 		t.Errorf("without the best model: %v", err)
 	}
 }
@@ -162,7 +162,7 @@ func TestResumeRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.Dir, "last.state"), []byte("rubbish, more than eight bytes"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := train.New(small(t), c); err == nil || !strings.Contains(err.Error(), "is no state file") {
+	if _, err := train.New(small(t), c); err == nil || !strings.Contains(err.Error(), "is not a state file") {
 		t.Errorf("rubbish: %v", err)
 	}
 }
@@ -253,7 +253,7 @@ func TestResumeInAnEpoch(t *testing.T) {
 		if (err == nil) != x.ok {
 			t.Errorf("%+v: %v", x, err)
 		}
-		if want := fmt.Sprintf("stands in the middle of an epoch with batches of 8 and seed 3: the configuration has %d and %d", x.batch, x.seed); err != nil && !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf("was written in the middle of an epoch with batches of 8 and seed 3: the configuration has %d and %d", x.batch, x.seed); err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 		if err == nil && h[0].Samples != 40 {

@@ -43,7 +43,7 @@ func (t *Trainer) follow() error {
 		}
 		for _, c := range standing(t.g.Changes(t.seen), t.seen) {
 			if c.Kind == nn.Forgotten {
-				return &op.Error{Stage: "train", Err: fmt.Errorf("the graph was edited so much since its version %d, which the trainer knows, that its journal forgot a part: make a new trainer", t.seen)}
+				return &op.Error{Stage: "train", Err: fmt.Errorf("the graph no longer records all edits since version %d, the last one that the trainer saw: make a new trainer", t.seen)}
 			}
 			t.change(c)
 		}

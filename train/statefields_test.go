@@ -212,7 +212,7 @@ func TestSaveBetweenSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	step(a)
-	if err := a.Save(path); err == nil || err.Error() != "train: a checkpoint is wanted in the middle of a step" {
+	if err := a.Save(path); err == nil || err.Error() != "train: a checkpoint cannot be written while the batches of one update are being accumulated" {
 		t.Error(err)
 	}
 	b, err := New(normalized(t), c)

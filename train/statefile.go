@@ -79,11 +79,11 @@ func decodeState(path string, b []byte) (map[string]*tensor.Dense, map[string]st
 		return nil, nil, fmt.Errorf("train: %s: %w", path, fmt.Errorf(format, args...))
 	}
 	if len(b) < 8 {
-		return bad("is no state file: %d bytes", len(b))
+		return bad("is not a state file: %d bytes", len(b))
 	}
 	n := binary.LittleEndian.Uint64(b)
 	if n > uint64(len(b)-8) {
-		return bad("is no state file: its header would be %d bytes", n)
+		return bad("is not a state file: its header would be %d bytes", n)
 	}
 	head, rest := b[8:8+n], b[8+n:]
 	raw := map[string]json.RawMessage{}

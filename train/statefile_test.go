@@ -70,8 +70,8 @@ func TestStateRefused(t *testing.T) {
 		return file(len(header), header, data)
 	}
 	for want, b := range map[string][]byte{
-		"is no state file: 7 bytes":                                make([]byte, 7),
-		"is no state file: its header would be 3 bytes":            file(3, "{}", 0),
+		"is not a state file: 7 bytes":                             make([]byte, 7),
+		"is not a state file: its header would be 3 bytes":         file(3, "{}", 0),
 		"header: unexpected end of JSON input":                     make([]byte, 8),
 		"header: unexpected end":                                   file(1, "{}", 0),
 		"header: json: cannot unmarshal number into":               file(18, `{"__metadata__":3}`, 0),

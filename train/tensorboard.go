@@ -28,7 +28,7 @@ type EventFile struct {
 // run.
 func NewEventFile(dir string) (*EventFile, error) {
 	if err := disk.MkdirAll(dir); err != nil {
-		return nil, fmt.Errorf("train: there is no place for events: %w", err)
+		return nil, fmt.Errorf("train: cannot create the folder for events: %w", err)
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *EventFile) Event(e Event) {
 	}
 }
 
-var errNoEvents = errors.New("train: the EventFile is zero: NewEventFile makes one")
+var errNoEvents = errors.New("train: the EventFile is the zero value: create it with NewEventFile")
 
 // Flush writes buffered events.
 func (f *EventFile) Flush() error {

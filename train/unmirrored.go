@@ -31,7 +31,7 @@ func (t *tuning) tryUnmirrored(ctx context.Context, cut trunk, seen *features, v
 		tail.restore()
 		return seen, nil
 	}
-	t.say(fmt.Sprintf("images: not mirrored, which tells classes apart: accuracy %.3f on held-out folds, %.3f of mirrored ones", got, folds))
+	t.say(fmt.Sprintf("images: not mirrored, since mirroring mixes up classes: accuracy %.3f on held-out folds, %.3f with mirrored ones", got, folds))
 	t.fit, t.out.Folds, t.unmirrored = without, got, true
 	return again, nil
 }

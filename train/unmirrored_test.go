@@ -52,7 +52,7 @@ func TestUnmirrored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said := strings.Contains(notes.String(), "images: not mirrored, which tells classes apart"); said != sideways {
+		if said := strings.Contains(notes.String(), "images: not mirrored, since mirroring mixes up classes"); said != sideways {
 			t.Errorf("%s:\n%s", name, &notes)
 		}
 	}

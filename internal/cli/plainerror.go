@@ -49,7 +49,7 @@ var fieldWords = strings.NewReplacer(
 	", Batch is ", ", --batch is ", ", MicroBatch is ", ", --micro-batch is ", "Batch is ", "--batch is ", ", MicroBatch ", ", --micro-batch ", "free it with Edit.Input or Loader.Inputs", "--batch-dim N frees it",
 	"Alpha is ", "--teacher-share is ", " and Temperature ", " and --temperature ",
 	"no such file or directory", "no such file or folder", "is a directory", "is a folder",
-	"unexpected EOF", "the text ends in the middle", "zip: not a valid zip file", "not a NumPy archive, which is a zip file",
+	"unexpected EOF", "the text is truncated", "zip: not a valid zip file", "not a NumPy archive, which is a zip file",
 )
 
 // notNumbers is what package strconv says of text that is no number.

@@ -185,7 +185,7 @@ func TestPredictMistakes(t *testing.T) {
 		"predict two.onnx three.csv --as labels":                               "--as labels: want classes, values, mask, picture or arrays",
 		"predict two.onnx houses.csv":                                          "the table has 5 columns besides the target",
 		"predict two.onnx empty.csv":                                           "empty.csv: empty",
-		"predict two.onnx bad.jsonl":                                           "bad.jsonl: object 1: the text ends in the middle",
+		"predict two.onnx bad.jsonl":                                           "bad.jsonl: object 1: the text is truncated",
 		"predict two.onnx other.jsonl":                                         "no value for input x; the model has the inputs [x float32[N,2]]",
 		"predict two.onnx uneven.jsonl":                                        "input x: a list of lists of unequal length, [1] and [2]",
 		"predict two.onnx word.jsonl":                                          `input x: "two" is a text, want a number`,

@@ -89,7 +89,7 @@ func TestServeTable(t *testing.T) {
 	together(t, s.URL+"/predict", row, want["probability"].(float64))
 	for body, text := range map[string]string{
 		"":           "want a JSON object with a value for each input or column",
-		`{"area":1}`: "no value for column city (category); null is a missing one",
+		`{"area":1}`: "no value for column city (category); null stands for a missing value",
 		`{"area":"much","city":"Rome","sold":null}`: `column area: "much" is not a number`,
 		`[]`: "no samples",
 		`{"a":"` + strings.Repeat("x", 1<<16) + `"}`: "the request is larger than 65536 bytes",

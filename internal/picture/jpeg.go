@@ -23,7 +23,7 @@ func decodeJPEG(data []byte) (*RGB, error) {
 var (
 	errOtherJPEG = errors.New("not sequential")
 	errJPEGShort = errors.New("the file is too short")
-	errJPEGCode  = errors.New("a Huffman code is invalid")
+	errJPEGCode  = errors.New("the data are invalid")
 )
 
 // jpegFile is a file that is being read.

@@ -87,7 +87,7 @@ func TestJPEGDamaged(t *testing.T) {
 	whole := slices.Concat(head, first, rest)
 	much := make([]byte, 300)
 	ones := bytes.Repeat([]byte{0xff, 0}, 8)
-	const short, wrong = "JPEG: the file is too short", "JPEG: a Huffman code is invalid"
+	const short, wrong = "JPEG: the file is too short", "JPEG: the data are invalid"
 	for name, c := range map[string]struct {
 		file []byte
 		want string
