@@ -297,7 +297,7 @@ func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string, n
 		return nil, err
 	}
 	if !takesPictures(g) {
-		return nil, fmt.Errorf("%s: the model has the inputs %v, which take no pictures", path, ports(g.Inputs()))
+		return nil, fmt.Errorf("%s: the model does not take pictures: its inputs are %v", path, ports(g.Inputs()))
 	}
 	in := g.Inputs()[0]
 	if p.found == nil { // one preparation for the pictures of all paths

@@ -201,7 +201,7 @@ type detectorInput struct {
 // detectorInput settles preparation: measured where the input allows it.
 func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string, set *boxes.Set) (in detectorInput, err error) {
 	if len(g.Inputs()) != 1 {
-		return in, fmt.Errorf("the model has the inputs %v: a detector that takes a picture has one", ports(g.Inputs()))
+		return in, fmt.Errorf("want a detector with one input, for pictures: the model's inputs are %v", ports(g.Inputs()))
 	}
 	in.t = g.Inputs()[0].Type()
 	t := in.t
@@ -210,7 +210,7 @@ func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string,
 	}
 	base, err := v.base(t)
 	if err != nil {
-		return in, fmt.Errorf("the model has the inputs %v, which take no pictures: %w", ports(g.Inputs()), err)
+		return in, fmt.Errorf("the model does not take pictures: its inputs are %v: %w", ports(g.Inputs()), err)
 	}
 	sizes := t.Sizes()
 	spatial := sizes[2:]
@@ -360,7 +360,7 @@ func (v *evaluation) printBoxes(w io.Writer, set *boxes.Set, found [][]boxes.Det
 		return fmt.Sprintf("%.4f", x)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	notes := []string{"mean average precision, IoU 0.5 to 0.95", "at IoU 0.5", "at IoU 0.75", "of objects below 32×32 pixels", "of those below 96×96", "of larger ones", "recall, one box of a picture and class", "ten", "a hundred", "of small objects", "of medium ones", "of large ones"}
+	notes := []string{"mean average precision, IoU 0.5 to 0.95", "at IoU 0.5", "at IoU 0.75", "of objects below 32×32 pixels", "of those below 96×96", "of larger ones", "recall, at most 1 box per picture and class", "at most 10", "at most 100", "of small objects", "of medium ones", "of large ones"}
 	for i, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", r.name, said(r.x), notes[i])
 	}

@@ -22,7 +22,7 @@ func TestFound(t *testing.T) {
 		{"eval digits.onnx --data bad/ --skip-bad 2", "", "--skip-bad 2: want a fraction from 0 to 1"},
 		{"eval digits.onnx --data bad/ --skip-bad 0.3", "", "2 of 2 pictures are corrupt, --skip-bad 1 leaves them out"},
 		{"serve cnn.onnx --data missing/", "", "no such file or folder: "},
-		{"serve two.onnx --data letters/", "", "which take no pictures"},
+		{"serve two.onnx --data letters/", "", "the model does not take pictures: its inputs are ["},
 	})
 	if err := os.WriteFile(filepath.Join(dir, "letters/A/odd.png"), []byte("nothing"), 0o644); err != nil {
 		t.Fatal(err)

@@ -91,11 +91,11 @@ func tensorOf(t dtype.DType, flat []any, dims []int) (value, error) {
 				return nil, fmt.Errorf("%s is not a number", x)
 			}
 			if t == dtype.Float32 && math.Abs(f) > math.MaxFloat32 {
-				return nil, fmt.Errorf("%s is beyond what %v holds", x, t)
+				return nil, fmt.Errorf("%s is out of the range of %v", x, t)
 			}
 			n, err := x.Int64()
 			if floats[i], ints[i] = f, int(n); err != nil && t.IsInteger() {
-				return nil, fmt.Errorf("%s is not a whole number, which %v takes", x, t)
+				return nil, fmt.Errorf("%s is not a whole number, want %v", x, t)
 			}
 		case nil:
 			return nil, fmt.Errorf("null, want a number")

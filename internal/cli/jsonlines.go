@@ -113,9 +113,9 @@ func (d *dataset) sequences(rows []map[string]any, ys []lineTargets, path string
 		}
 	}
 	if y.unequal {
-		d.note(path, "sequences and their targets are filled up to the longest of a batch; what is filled up does not count")
+		d.note(path, "sequences and their targets are padded to the longest of a batch; the loss and the metrics ignore the padding")
 	} else if unequal {
-		d.note(path, "sequences of unequal length are filled up with 0 to the longest of a batch")
+		d.note(path, "sequences of unequal length are padded with 0 to the longest of a batch")
 	}
 	return data.Of(all...), nil
 }

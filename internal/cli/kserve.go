@@ -59,7 +59,7 @@ func (h *endpoint) metadata() map[string]any {
 // infer answers a request of the protocol.
 func (h *endpoint) infer(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Inference-Header-Content-Length") != "" {
-		reply(w, nil, errors.New("tensors in binary form are an extension of the protocol that is not among those of GET /v2: want data in JSON"))
+		reply(w, nil, errors.New("the binary tensor extension of the protocol is not supported (GET /v2 lists the extensions): want data in JSON"))
 		return
 	}
 	var q kserveRequest
@@ -77,7 +77,7 @@ func (h *endpoint) infer(w http.ResponseWriter, r *http.Request) {
 	var wanted []string
 	for _, o := range q.Outputs {
 		if wanted = append(wanted, o.Name); !slices.Contains(h.b.names, o.Name) {
-			reply(w, nil, fmt.Errorf("output %q: the model has %s", o.Name, strings.Join(h.b.names, ", ")))
+			reply(w, nil, fmt.Errorf("no output %q; the model has the outputs %s", o.Name, strings.Join(h.b.names, ", ")))
 			return
 		}
 	}

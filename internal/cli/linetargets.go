@@ -67,7 +67,7 @@ func (d *dataset) lineTargets(rows []map[string]any, s *samples) (y lineTargets,
 		whole = true
 	}
 	if y.unequal && !whole {
-		return y, fmt.Errorf("the target %s has lists of numbers of unequal length: only classes, whole numbers or words, may be filled up", y.name)
+		return y, fmt.Errorf("the target %s has lists of numbers of unequal length: only classes, whole numbers or words, can be padded", y.name)
 	}
 	d.positions = whole && len(shapes[0]) > 0
 	if y.unequal {

@@ -103,7 +103,7 @@ func TestMistakes(t *testing.T) {
 		{"predict digits.onnx missing.png", "", "no such file or folder: "},
 		{"predict digits.onnx none/", "", "no pictures in this folder"},
 		{"predict digits.onnx bad/", "", "none of 2 samples can be read; the first: data: "},
-		{"predict two.onnx letters/", "", "which take no pictures"},
+		{"predict two.onnx letters/", "", "the model does not take pictures: its inputs are ["},
 		{"predict two.onnx ragged.csv", "", "line 3 has another number of columns than the first line, 3"},
 		{"predict digits.onnx odd.npz", "", "input image: want float32[N,1,28,28], got float32[4,3,5]"},
 		{"predict digits.onnx text.npz", "", "not a NumPy archive, which is a zip file"},
@@ -162,7 +162,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("--type %s: %v, want %q", typ, err, want)
 		}
 	}
-	if _, err := command("prune", filepath.Join(dir, "cnn.onnx"), "--replay", filepath.Join(dir, "plan.json"), "-o", filepath.Join(dir, "x.onnx")); err == nil || !strings.Contains(err.Error(), `plan: "cuts" is a number, which does not belong there`) {
+	if _, err := command("prune", filepath.Join(dir, "cnn.onnx"), "--replay", filepath.Join(dir, "plan.json"), "-o", filepath.Join(dir, "x.onnx")); err == nil || !strings.Contains(err.Error(), `plan: "cuts" is a number, which is not allowed there`) {
 		t.Errorf("a plan that is none: %v", err)
 	}
 }

@@ -144,7 +144,7 @@ func palette(n int) color.Palette {
 // explained is a map of what the largest score rests on, dark to bright: of how it would change with each pixel, or Grad-CAM.
 func (a *answerer) explained(ctx context.Context, feed nn.Feed, how string) (image.Image, error) {
 	if !takesPictures(a.g) {
-		return nil, fmt.Errorf("the model has the inputs %v, which take no pictures", ports(a.g.Inputs()))
+		return nil, fmt.Errorf("the model does not take pictures: its inputs are %v", ports(a.g.Inputs()))
 	}
 	g := a.g.Clone()
 	var score string
@@ -204,7 +204,7 @@ func cam(ctx context.Context, g *nn.Graph, feed nn.Feed, score string, size []in
 		}
 		return weighed(maps, grads[at].(*tensor.Dense), size)
 	}
-	return nil, fmt.Errorf("no value of the model is feature maps [N, channels, height, width] that the answer goes through")
+	return nil, fmt.Errorf("--explain cam needs feature maps [N, channels, height, width] that the output depends on, and the model has none: want --explain gradients")
 }
 
 func weighed(maps, grads *tensor.Dense, size []int) (image.Image, error) {

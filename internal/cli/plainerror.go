@@ -35,7 +35,7 @@ func plainError(err error) error {
 	text = noDuration.ReplaceAllString(text, "want a length of time, such as 5ms or 2s")
 	text = folderRead.ReplaceAllString(text, "$1 is a folder, want a file")
 	text = wholeJSON.ReplaceAllString(text, "$1 is of the wrong kind")
-	text = notJSON.ReplaceAllString(text, `"$2" is a $1, which does not belong there`)
+	text = notJSON.ReplaceAllString(text, `"$2" is a $1, which is not allowed there`)
 	if text == err.Error() {
 		return err
 	}

@@ -158,7 +158,7 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 			return nil, h.unprepared
 		}
 	} else if s.data != "" {
-		return nil, fmt.Errorf("--data %s: the model has the inputs %v, which take no pictures", s.data, ports(g.Inputs()))
+		return nil, fmt.Errorf("--data %s: the model does not take pictures: its inputs are %v", s.data, ports(g.Inputs()))
 	}
 	if b, fixed := fixedBatch(g); fixed {
 		h.fixed, h.batchSize = b, 1
@@ -171,7 +171,7 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 	return h, nil
 }
 
-var errUnprepared = errors.New("the model does not say how its pictures are prepared: serve it with --preset, or with --data and some pictures to measure it on")
+var errUnprepared = errors.New("the model's metadata do not say how pictures are preprocessed: give --preset, or --data with pictures to estimate it from")
 
 // some are the pictures of --data.
 func (s service) some(base data.Preprocess) ([]*tensor.Dense, error) {

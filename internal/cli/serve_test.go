@@ -103,10 +103,10 @@ func TestServeTable(t *testing.T) {
 		`{"inputs":[]}`: `no input "area"`,
 		strings.Replace(infer, `"name":"city"`, `"name":"citi"`, 1):      `input "citi": the model has the inputs [`,
 		strings.Replace(infer, `"name":"city"`, `"name":"area"`, 1):      `input "area" comes twice`,
-		strings.Replace(infer, "150.5", "1e39", 1):                       "input area: 1e39 is beyond what float32 holds",
+		strings.Replace(infer, "150.5", "1e39", 1):                       "input area: 1e39 is out of the range of float32",
 		strings.Replace(infer, "FP32", "INT64", 1):                       `input area: datatype "INT64", want FP32`,
 		strings.Replace(infer, "[1,1]", "[2,1]", 1):                      "input area: 1 elements for the shape [2 1]",
-		strings.Replace(infer, "}]}", `}],"outputs":[{"name":"z"}]}`, 1): `output "z": the model has probabilities`,
+		strings.Replace(infer, "}]}", `}],"outputs":[{"name":"z"}]}`, 1): `no output "z"; the model has the outputs probabilities`,
 	} {
 		code, got := post(t, s.URL+"/v2/models/m/infer", "application/json", []byte(body))
 		if e, _ := got["error"].(string); code != 400 || !strings.Contains(e, text) {
@@ -124,7 +124,7 @@ func TestServeTable(t *testing.T) {
 	}
 	b, _ = io.ReadAll(r.Body)
 	r.Body.Close()
-	if r.StatusCode != 400 || !strings.Contains(string(b), "tensors in binary form are an extension") {
+	if r.StatusCode != 400 || !strings.Contains(string(b), "the binary tensor extension of the protocol is not supported") {
 		t.Errorf("%d %s", r.StatusCode, b)
 	}
 	if code, got := post(t, s.URL+"/predict", "application/json", []byte("[1,2]")); code != 400 || got["error"] != "want a list of objects: number is of the wrong kind" {

@@ -172,7 +172,7 @@ func (h *endpoint) objects(ctx context.Context, rows []map[string]any) ([]answer
 // picture prepares an encoded picture as a file is.
 func (h *endpoint) picture(ctx context.Context, b []byte) ([]answer, error) {
 	if !takesPictures(h.b.g) {
-		return nil, fmt.Errorf("the model has the inputs %v, which take no pictures", ports(h.b.g.Inputs()))
+		return nil, fmt.Errorf("the model does not take pictures: its inputs are %v", ports(h.b.g.Inputs()))
 	}
 	if h.unprepared != nil {
 		return nil, h.unprepared

@@ -141,15 +141,15 @@ func (x *texts) bind(g *nn.Graph) error {
 	}
 	at := slices.Index(x.roles, "input_ids")
 	if at < 0 {
-		return fmt.Errorf("the model takes no text: none of its inputs %v is called input_ids, nor is there one alone; a recipe renames them: {\"do\": \"rename\", \"value\": %q, \"to\": \"input_ids\"}", ports(x.inputs), x.inputs[0].Name())
+		return fmt.Errorf("the model takes no text: none of its inputs %v is called input_ids; a step of a recipe renames one: {\"do\": \"rename\", \"value\": %q, \"to\": \"input_ids\"}", ports(x.inputs), x.inputs[0].Name())
 	}
 	for i, v := range x.inputs {
 		typ := v.Type()
 		switch {
 		case x.roles[i] == "":
-			return fmt.Errorf("input %s is not made of texts: those that are have the names input_ids, attention_mask, token_type_ids and position_ids", ports(x.inputs[i:])[0])
+			return fmt.Errorf("input %s cannot be computed from texts: want the names input_ids, attention_mask, token_type_ids and position_ids", ports(x.inputs[i:])[0])
 		case typ.Rank() != 2 || i == at && !typ.DType.IsInteger():
-			return fmt.Errorf("input %s takes no tokens of texts: want whole numbers [N,length]", ports(x.inputs[i:])[0])
+			return fmt.Errorf("input %s does not take tokens: want whole numbers [N,length]", ports(x.inputs[i:])[0])
 		case typ.Shape[1].Known():
 			x.fixed = typ.Shape[1].Size
 		}

@@ -141,8 +141,8 @@ func TestTextRefused(t *testing.T) {
 		{"train m.onnx --data a.csv --text sentence -o x.onnx", "the model has no tokenizer: --tokenizer tokenizer.json gives one"},
 		{"train m.onnx --data a.csv --text sentence --tokenizer char.json -o x.onnx", `token: char.json: the model is of type "Char", which is not supported; there are WordPiece, BPE, Unigram, WordLevel`},
 		{"predict m.onnx a.csv --text sentence --tokenizer empty.json", `token: empty.json: not a tokenizer.json: it has no "model"`},
-		{fmt.Sprintf(train, "named.onnx"), "the model takes no text: none of its inputs [words int64[N,L] weights float32[N,L]] is called input_ids, nor is there one alone; a recipe renames them: {\"do\": \"rename\", \"value\": \"words\", \"to\": \"input_ids\"}"},
-		{fmt.Sprintf(train, "other.onnx"), "input weights float32[N,L] is not made of texts: those that are have the names input_ids, attention_mask, token_type_ids and position_ids"},
+		{fmt.Sprintf(train, "named.onnx"), "the model takes no text: none of its inputs [words int64[N,L] weights float32[N,L]] is called input_ids; a step of a recipe renames one: {\"do\": \"rename\", \"value\": \"words\", \"to\": \"input_ids\"}"},
+		{fmt.Sprintf(train, "other.onnx"), "input weights float32[N,L] cannot be computed from texts: want the names input_ids, attention_mask, token_type_ids and position_ids"},
 		{fmt.Sprintf(train, "small.onnx"), "the tokenizer has 23 tokens, the model knows 7: it is another model's tokenizer"},
 		{"eval m.onnx --data a.csv --tokenizer tokenizer.json", "--tokenizer, --text-pair and --max-length are for texts: --text names the column of the texts"},
 		{"predict m.onnx a.csv --text sentence --tokenizer tokenizer.json --max-length -1", "--max-length -1: want 1 or more"},
@@ -168,7 +168,7 @@ func TestTrainLines(t *testing.T) {
 	if err := os.WriteFile("a.jsonl", []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := command("train", "m.onnx", "--data", "a.jsonl", "--epochs", "5", "--lr", "0.05", "--no-shuffle", "-o", "out.onnx"); err != nil || !strings.Contains(out, "a.jsonl: sequences of unequal length are filled up with 0 to the longest of a batch") {
+	if out, err := command("train", "m.onnx", "--data", "a.jsonl", "--epochs", "5", "--lr", "0.05", "--no-shuffle", "-o", "out.onnx"); err != nil || !strings.Contains(out, "a.jsonl: sequences of unequal length are padded with 0 to the longest of a batch") {
 		t.Fatal(out, err)
 	}
 	out, err := command("eval", "out.onnx", "--data", "a.jsonl")
@@ -177,7 +177,7 @@ func TestTrainLines(t *testing.T) {
 	}
 	for want, line := range map[string]string{
 		"object 1: no value for input mask; the model has the inputs [ids int64[N,L] mask float32[N,L]]": `{"ids":[1],"y":0}`,
-		"object 1: input ids: 1.5 is not a whole number, which int64 takes":                              `{"ids":[1.5],"mask":[1],"y":0}`,
+		"object 1: input ids: 1.5 is not a whole number, want int64":                                     `{"ids":[1.5],"mask":[1],"y":0}`,
 		"object 2: the target y is [1]: want one as in the first object":                                 `{"ids":[1],"mask":[1],"y":0}{"ids":[1],"mask":[1],"y":[1]}`,
 		"no objects": ` `,
 	} {

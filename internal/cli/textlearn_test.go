@@ -21,9 +21,9 @@ func TestTextLearned(t *testing.T) {
 	reviews(t, "new", 40, 2)
 	sentences(t, "words", 60, 1)
 	for _, c := range []struct{ kind, data, text, said, test string }{
-		{"--classes 2", "reviews.csv", "sentence --target label", "the model has no tokenizer: one is made of the texts, byte pair encoding with 80 tokens", "new.csv"},
+		{"--classes 2", "reviews.csv", "sentence --target label", "the model has no tokenizer: one is learned from the texts, byte pair encoding with 80 tokens", "new.csv"},
 		{"--classes 2", "reviews.jsonl", "sentence", "byte pair encoding with 80 tokens", "new.jsonl"},
-		{"--classes 2 --per-token", "words.conll", "words", "the model has no tokenizer: one is made of the texts", "words.conll"},
+		{"--classes 2 --per-token", "words.conll", "words", "the model has no tokenizer: one is learned from the texts", "words.conll"},
 	} {
 		if _, err := command(strings.Fields("new transformer --input 32 --vocabulary 80 --mask --width 8 --depth 1 -o start.onnx " + c.kind)...); err != nil {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func TestTextLearned(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := command(strings.Fields("train small.onnx --data reviews.csv --text sentence --target label -o x.onnx")...)
-	if want := "--tokenizer names none, and the model's vocabulary is too small for one made of the texts of reviews.csv: 9 tokens are too few: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "there is no --tokenizer, and the model's vocabulary is too small for one learned from the texts of reviews.csv: 9 tokens are too few: "; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s…", err, want)
 	}
 }
@@ -85,7 +85,7 @@ func TestTextMeasured(t *testing.T) {
 	}
 	masked(t, "m.onnx", "input_ids", "attention_mask", phrase.ReviewTokens())
 	out, err := command(strings.Fields("train m.onnx --data stars.csv --text sentence --target stars --tokenizer tokenizer.json --epochs 2 -o out.onnx")...)
-	if err != nil || !strings.Contains(out, "the target is measured: a last layer with 1 in place of the model's 2 scores") || !strings.Contains(out, "r2 ") {
+	if err != nil || !strings.Contains(out, "the targets are numbers: the last layer is replaced by one with 1 outputs instead of 2 scores") || !strings.Contains(out, "r2 ") {
 		t.Fatal(out, err)
 	}
 	if out, err = command("predict", "out.onnx", "stars.csv", "--json"); err != nil || !strings.Contains(out, `{"sample":"1","value":`) {

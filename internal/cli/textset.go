@@ -42,9 +42,9 @@ func (d *dataset) learn(g *nn.Graph) error {
 		return err
 	}
 	if d.learned, err = token.Learn(slices.Values(list), room, !x.Words); err != nil {
-		return fmt.Errorf("--tokenizer names none, and the model's vocabulary is too small for one made of the texts of %s: %s", d.data, strings.TrimPrefix(err.Error(), "token: "))
+		return fmt.Errorf("there is no --tokenizer, and the model's vocabulary is too small for one learned from the texts of %s: %s", d.data, strings.TrimPrefix(err.Error(), "token: "))
 	}
-	d.notes = append(d.notes, fmt.Sprintf("the model has no tokenizer: one is made of the texts, byte pair encoding with %d tokens", d.learned.Size()))
+	d.notes = append(d.notes, fmt.Sprintf("the model has no tokenizer: one is learned from the texts, byte pair encoding with %d tokens", d.learned.Size()))
 	return nil
 }
 

@@ -46,7 +46,7 @@ func (x *texts) conll(path, target string, tags bool) (rows []map[string]any, ke
 			return nil, "", err
 		}
 		if tag == word {
-			return nil, "", fmt.Errorf("%s: column %d has the words: --target says which one has what they are", path, word)
+			return nil, "", fmt.Errorf("%s: column %d holds the words, and cannot be the target: --target names the column of their classes", path, word)
 		}
 	}
 	for _, s := range list {
@@ -162,7 +162,7 @@ func (x *texts) wordLists(rows []map[string]any) (list [][]string, err error) {
 			for _, w := range v {
 				s, ok := w.(string)
 				if !ok {
-					return nil, fmt.Errorf("object %d: %q has the word %v, want texts", i+1, x.Column, w)
+					return nil, fmt.Errorf("object %d: %q has the element %v, want a text", i+1, x.Column, w)
 				}
 				words = append(words, s)
 			}

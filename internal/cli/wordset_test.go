@@ -95,14 +95,14 @@ func TestWords(t *testing.T) {
 	const train = "train start.onnx --text words --tokenizer tokenizer.json -o x.onnx --data "
 	run("new transformer --input 32 --vocabulary 40 --mask --width 8 --classes 2 -o whole.onnx")
 	for line, want := range map[string]string{
-		"train start.onnx --data train.conll -o x.onnx": "train.conll has a word on each line: --text says what the model reads",
+		"train start.onnx --data train.conll -o x.onnx": "train.conll has one word on each line: give --text",
 		train + "ragged.conll":                          "ragged.conll: line 2 has 1 columns, the sentence began with 2: want a word on each line, and an empty line after a sentence",
-		train + "one.conll":                             "one.conll: column 0 has the words: --target says which one has what they are",
+		train + "one.conll":                             "one.conll: column 0 holds the words, and cannot be the target: --target names the column of their classes",
 		train + "none.conll":                            "none.conll: no words",
 		train + "train.conll --target 7":                "train.conll: line 3 has 3 columns, and no column 7",
 		train + "train.conll --target pos":              `train.conll: no column "pos": columns have numbers from 0 to 2`,
 		train + "short.jsonl":                           "short.jsonl: object 1: 2 words under words, 1 classes under tags",
-		train + "number.jsonl":                          `number.jsonl: object 1: "words" has the word 3, want texts`,
+		train + "number.jsonl":                          `number.jsonl: object 1: "words" has the element 3, want a text`,
 		train + "single.jsonl":                          "single.jsonl: the model has a class for each word: want a list of classes under tags",
 		"train whole.onnx --text words --tokenizer tokenizer.json -o x.onnx --data train.conll": "the model gives scores float32[N,2]: want scores for each token, [N,length,classes] (graft new transformer --per-token makes a network)",
 		"eval conll.onnx --data other.conll":                                                    `other.conll: sentence 1: the target is "X", which is not among the classes other, person, place`,
