@@ -188,7 +188,7 @@ func (a annotating) list(w io.Writer, g *nn.Graph) error {
 		}
 	}
 	if !some && !a.asJSON {
-		fmt.Fprintln(w, "no node has annotations; --glob PATTERN --set KEY=VALUE -o FILE gives some")
+		fmt.Fprintln(w, "no node has annotations; --glob PATTERN --set KEY=VALUE -o FILE adds some")
 	}
 	return nil
 }

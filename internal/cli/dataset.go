@@ -119,7 +119,7 @@ type samples struct {
 // open reads the file or folder that spec names; held: of a folder that is divided, the part that is not for training.
 func (d *dataset) open(spec string, held bool) (s samples, err error) {
 	if d.texts == nil && isConll(spec) {
-		return s, fmt.Errorf("%s has a word on each line: --text says what the model reads, a column's number or words for the first, and --tokenizer makes tokens of them", spec)
+		return s, fmt.Errorf("%s has one word on each line: give --text, the number of the column of words (or words, for the first), and --tokenizer", spec)
 	}
 	if d.texts != nil || isLines(spec) {
 		return d.written(spec, held)
@@ -159,7 +159,7 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 	}
 	if info, err := os.Stat(spec); err == nil && !info.IsDir() {
 		if data.IsImage(spec) {
-			return s, fmt.Errorf("%s is one picture: want a folder with a folder of pictures for each class; graft predict answers for one", spec)
+			return s, fmt.Errorf("%s is one picture: want a folder with a folder of pictures for each class; graft predict takes a single picture", spec)
 		}
 		return s, fmt.Errorf("%s: want a folder of pictures, a table (.csv, .tsv), arrays (.npz), JSON lines (.jsonl), a CIFAR file (.bin), or IMAGES,LABELS", spec)
 	}

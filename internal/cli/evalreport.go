@@ -49,7 +49,7 @@ func (v *evaluation) extra(list []train.Metric, g *nn.Graph, classes func() (boo
 	if v.last {
 		n = g.Outputs()[0].Type().Shape[g.Outputs()[0].Type().Rank()-1].Size
 		if v.calibration != "" || v.worst > 0 {
-			return nil, errors.New("--calibration and --worst are for one class for each sample; of sequences --per-class and --confusion count positions")
+			return nil, errors.New("--calibration and --worst are for one class for each sample; for sequences, --per-class and --confusion count the positions")
 		}
 	}
 	for flag, on := range map[string]bool{"per-class": v.perClass, "confusion": v.confusion != "", "calibration": v.calibration != ""} {

@@ -174,7 +174,7 @@ func (t *training) mixed(g *nn.Graph, fit data.Set[data.Sample]) (data.Set[data.
 		t.config.Loss = train.CrossEntropy{}
 	}
 	if _, soft := t.config.Loss.(train.CrossEntropy); !soft {
-		return nil, fmt.Errorf("--%s needs the loss cross-entropy, which takes shares of classes; --loss is %s", flag, t.loss)
+		return nil, fmt.Errorf("--%s needs the loss cross-entropy, whose targets may be mixtures of classes; --loss is %s", flag, t.loss)
 	}
 	m.Classes = n
 	return m.Of(fit), nil

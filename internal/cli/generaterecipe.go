@@ -67,7 +67,7 @@ func planCuts(path string) ([]nn.Cut, error) {
 		return nil, nil
 	}
 	if len(p.Resizes) > 0 || len(p.Cuts) == 0 {
-		return nil, errors.New("a plan that does more than remove channels cannot be written as Go: write its recipe")
+		return nil, errors.New("a plan that does more than remove channels cannot be written as Go: give its recipe instead")
 	}
 	return p.Cuts, nil
 }

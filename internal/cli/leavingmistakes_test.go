@@ -71,7 +71,7 @@ func TestLeavingMistakes(t *testing.T) {
 		{"unstrip cut.onnx -o out.onnx", "", "cut.onnx: not an ONNX model"},
 		{"unstrip stripped.onnx --seed -1", "", `invalid argument "-1" for "--seed" flag: want a whole number, 0 or more`},
 
-		{"annotate cnn.onnx", "no node has annotations; --glob PATTERN --set KEY=VALUE -o FILE gives some", ""},
+		{"annotate cnn.onnx", "no node has annotations; --glob PATTERN --set KEY=VALUE -o FILE adds some", ""},
 		{"annotate cnn.onnx --json", "", ""},
 		{"annotate marked.onnx", "Conv a  a=1", ""},
 		{"annotate", "", "want one MODEL, got 0 arguments"},
@@ -117,7 +117,7 @@ func TestLeavingMistakes(t *testing.T) {
 		{"run cnn.onnx --input x=missing.npy --testcase out", "", "input x: no such file or folder: missing.npy"},
 		{"run cnn.onnx --input nothing=blind.npz --testcase out", "", `no value is named "nothing"`},
 		{"run digits.onnx --input image=odd.npz --testcase out", "", "got float32[4,3,5]"},
-		{"run cnn.onnx --input x=blind.npz --runtime ort", "", "--runtime ort is for the command graft-ort"},
+		{"run cnn.onnx --input x=blind.npz --runtime ort", "", "--runtime ort needs the command graft-ort"},
 		{"run cnn.onnx --input x=blind.npz --provider cuda", "", "--provider is for --runtime ort"},
 
 		{"train cnn.onnx --as-stored --data short.npz -o out.onnx", "", "states no training: it has no training_info"},

@@ -114,7 +114,7 @@ func TestCommands(t *testing.T) {
 		{in("run", "DIR/digits.onnx", "--input", "DIR/pic.png", "--output", "DIR/out", "--preset", "raw"), []string{"scores"}, ""},
 		{in("run", "DIR/digits.onnx", "--json", "--input", "image=DIR/x.npy"), []string{`"type":"float32[1,10]","shape":[1,10],"data":[`}, ""},
 		{in("run", "DIR/digits.onnx"), nil, "image"},
-		{in("run", "DIR/digits.onnx", "--runtime", "ort"), nil, "--runtime ort is for the command graft-ort"},
+		{in("run", "DIR/digits.onnx", "--runtime", "ort"), nil, "--runtime ort needs the command graft-ort"},
 		{in("run", "DIR/digits.onnx", "--runtime", "tflite"), nil, "--runtime tflite: want graft"},
 		{in("run", "DIR/digits.onnx", "--provider", "cuda"), nil, "--provider is for --runtime ort"},
 		{in("run", "DIR/digits.onnx", "--input", "img=DIR/x.npy"), nil, `did you mean "image"`},

@@ -64,7 +64,7 @@ func readPairs(images, targets string) (*picturePairs, error) {
 	p := &picturePairs{}
 	for _, name := range list {
 		if y[name] == "" {
-			return nil, fmt.Errorf("%s has no picture of its name in %s", x[name], targets)
+			return nil, fmt.Errorf("%s has no picture with the same name in %s", x[name], targets)
 		}
 		p.of = append(p.of, [2]string{x[name], y[name]})
 	}
@@ -77,7 +77,7 @@ func readPairs(images, targets string) (*picturePairs, error) {
 // suit makes the targets pictures as the model gives them, from 0 to 1: of the size and the channels of its output.
 func (p *picturePairs) suit(g *nn.Graph, in data.Preprocess) error {
 	if len(g.Outputs()) != 1 || g.Outputs()[0].Type().Rank() != 4 || !g.Outputs()[0].Type().DType.IsFloat() {
-		return fmt.Errorf("the data are pictures and what is to be made of them, the model gives %v: want one picture [N, channels, height, width]", ports(g.Outputs()))
+		return fmt.Errorf("the targets are pictures, the model gives %v: want one picture [N, channels, height, width]", ports(g.Outputs()))
 	}
 	sizes := g.Outputs()[0].Type().Sizes()
 	shape := in.Shape()
@@ -89,7 +89,7 @@ func (p *picturePairs) suit(g *nn.Graph, in data.Preprocess) error {
 		h, w = sizes[2], sizes[3]
 	}
 	if c := sizes[1]; c != 1 && c != 3 {
-		return fmt.Errorf("the data are pictures and what is to be made of them, the model gives %v: want 1 or 3 channels", ports(g.Outputs())[0])
+		return fmt.Errorf("the targets are pictures, the model gives %v: want 1 or 3 channels", ports(g.Outputs())[0])
 	}
 	p.target = data.Preprocess{Size: h, Width: w, Crop: in.Crop, Gray: sizes[1] == 1}
 	return p.target.Check()
@@ -159,7 +159,7 @@ func oneScore(s data.Set[data.Sample]) data.Set[data.Sample] {
 		to := make([]float32, len(from))
 		for i, c := range from {
 			if c < 0 {
-				return in, fmt.Errorf("a mask has pixels of no class: want black and white, or a model with a score for each class")
+				return in, fmt.Errorf("a mask has pixels without a class, which a model with one score does not take: want black and white, or a model with a score for each class")
 			}
 			to[i] = float32(c)
 		}

@@ -110,7 +110,7 @@ func TestPicturePairs(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "d/targets/7.png")); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, dir, [][3]string{{"train m.onnx --data d/" + how, "", "7.png has no picture of its name in "}})
+	expect(t, dir, [][3]string{{"train m.onnx --data d/" + how, "", "7.png has no picture with the same name in "}})
 }
 
 // A model with one score for each pixel learns masks in black and white, and answers with masks.
@@ -158,6 +158,6 @@ func TestOneScoreMasks(t *testing.T) {
 	}
 	expect(t, dir, [][3]string{
 		{"train m.onnx --data three/" + how, "", "has masks of 3 classes, the model gives y float32[N,1,8,6]: want a score for each class of each pixel, or one of black and white"},
-		{"train m.onnx --data void/" + how, "", "a mask has pixels of no class: want black and white, or a model with a score for each class"},
+		{"train m.onnx --data void/" + how, "", "a mask has pixels without a class, which a model with one score does not take: want black and white, or a model with a score for each class"},
 	})
 }

@@ -62,7 +62,7 @@ Tables begin with the columns of the data; --csv prints comma-separated values; 
 				return err
 			}
 			if rt != nil && p.explain != "" {
-				return errors.New("--explain draws by gradients of graft's engine: leave --runtime out")
+				return errors.New("--explain needs gradients, which graft's own engine computes: leave out --runtime")
 			}
 			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], args[1:], rt)
 		},

@@ -75,7 +75,7 @@ func (p *process) single(what string) error {
 	case !p.first():
 		return errElsewhere
 	}
-	return fmt.Errorf("%s is for one process, %d were started: train is what several do", what, p.size)
+	return fmt.Errorf("%s runs in one process, %d were started: only train runs in several", what, p.size)
 }
 
 // connect joins the processes. They share what a machine has: its memory, unless --memory says how much each may use, and
@@ -171,7 +171,7 @@ func (p *process) hurry(ctx context.Context) {
 		return
 	}
 	p.say.Do(func() {
-		err := fmt.Errorf("%w: the ranks end after the step under way", context.Cause(ctx))
+		err := fmt.Errorf("%w: the ranks end after the current step", context.Cause(ctx))
 		if p.first() && p.dir != "" && train.HasCheckpoint(p.dir) {
 			err = fmt.Errorf("%w; %s", err, goesOn(p.dir))
 		}

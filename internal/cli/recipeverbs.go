@@ -102,7 +102,7 @@ func verbs() []verb {
 				e.Note("%d nodes converted from training mode to inference mode", e.InferenceMode())
 			}},
 		{"simplify", nil, nil, ``,
-			func(_ recipeStep, e *nn.Edit) { e.Note("%d nodes went", e.Simplify()) }},
+			func(_ recipeStep, e *nn.Edit) { e.Note("%d nodes removed", e.Simplify()) }},
 		{"opset", list("version"), nil, `"version": 17`,
 			func(s recipeStep, e *nn.Edit) { e.SetOpset(s.Version) }},
 		{"compute", list("type"), nil, `"type": "float32"`,

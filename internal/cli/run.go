@@ -64,7 +64,7 @@ cases (output_0.pb …) or, with --npy, as arrays.`,
 				return err
 			}
 			if rt != nil && r.testcase != "" {
-				return errors.New("--testcase records what graft's engine answers: leave --runtime out")
+				return errors.New("--testcase records the outputs of graft's own engine: leave out --runtime")
 			}
 			return r.run(cmd.Context(), cmd.OutOrStdout(), args[0], rt)
 		},

@@ -65,7 +65,7 @@ func (r *runtimeFlags) open(cmd *cobra.Command) (Runtime, error) {
 		return open(r.RuntimeSettings)
 	}
 	if name == "ort" {
-		return nil, errors.New("--runtime ort is for the command graft-ort, which loads ONNX Runtime: go install it from the folder ort")
+		return nil, errors.New("--runtime ort needs the command graft-ort, which loads ONNX Runtime: run go install ./cmd/graft-ort in the folder ort")
 	}
 	names := append([]string{engine}, slices.Sorted(maps.Keys(r.process.Runtimes))...)
 	return nil, fmt.Errorf("--runtime %s: want %s", r.name, strings.Join(names, " or "))

@@ -106,7 +106,7 @@ func (p preparing) scaled(from *sampleSource, path string, g *nn.Graph) (*sample
 		}
 		x, is := feed[name].(*tensor.Dense)
 		if !is {
-			return nil, fmt.Errorf("%s: input %s takes no numbers, which --mean, --std and --range prepare", path, name)
+			return nil, fmt.Errorf("%s: --mean, --std and --range are for numbers, which input %s does not take", path, name)
 		}
 		if x, err = scale.batch(x); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)

@@ -233,7 +233,7 @@ func (d *dataset) sideColumns(g *nn.Graph, path string, keep bool) (*table.Table
 		in := g.Inputs()
 		size, ok := floats(in[0])
 		if len(in) != 1 || !ok || size != len(schema.Fields) {
-			return nil, schema, fmt.Errorf("the model has the inputs %v, the table the columns %s: want a column for each input, or as many besides the outputs as one input takes", ports(in), p.columns())
+			return nil, schema, fmt.Errorf("the model has the inputs %v, the table the columns %s: want a column for each input, or one input [N, columns] that takes all columns but the targets", ports(in), p.columns())
 		}
 		schema.Packed = in[0].Name()
 	}

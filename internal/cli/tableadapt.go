@@ -32,7 +32,7 @@ func (t *training) targetFlags(cmd *cobra.Command) {
 func (t training) begin(ctx context.Context, w io.Writer, args []string) error {
 	switch {
 	case len(args) > 0:
-		return fmt.Errorf("--new %s makes the network: it takes no MODEL, such as %s", t.fresh, args[0])
+		return fmt.Errorf("--new %s creates the network: leave out MODEL, %s", t.fresh, args[0])
 	case !strings.EqualFold(t.fresh, "tabular"):
 		return fmt.Errorf("--new %s: want tabular; graft new makes networks of other kinds, which train takes as MODEL", t.fresh)
 	case !isTable(t.data):
@@ -93,7 +93,7 @@ func (t *training) adapt(ctx context.Context, p *plan) error {
 	}
 	size, ok := floats(in[0])
 	if !ok {
-		return fmt.Errorf("input %s takes no table: want float32[N,columns], or inputs [N,1] by the names of the columns; --new tabular makes a network; --text names a column of texts", ports(in)[0])
+		return fmt.Errorf("input %s does not take a table: want float32[N,columns], or inputs [N,1] by the names of the columns; --new tabular makes a network; --text names a column of texts", ports(in)[0])
 	}
 	if n, plain := p.plain(); plain && n == size {
 		return t.pack(ctx, p, in[0])
@@ -192,7 +192,7 @@ func (t *training) pack(ctx context.Context, p *plan, in *nn.Value) error {
 			return err
 		}
 		if knows {
-			p.lines = append(p.lines, "the model was trained on such numbers: they are not scaled")
+			p.lines = append(p.lines, "the numbers are not scaled: the model was trained on unscaled ones")
 		}
 	}
 	if knows {

@@ -62,7 +62,7 @@ func (p *plan) bind() error {
 	}
 	size, ok := floats(in[0])
 	if !ok {
-		return fmt.Errorf("input %s takes no table: want float32[N,columns], or inputs [N,1] by the names of the columns; --text names a column of texts", ports(in)[0])
+		return fmt.Errorf("input %s does not take a table: want float32[N,columns], or inputs [N,1] by the names of the columns; --text names a column of texts", ports(in)[0])
 	}
 	if n := len(p.table.Columns); n != size {
 		return fmt.Errorf("the table has %d columns besides the target (%s), the model takes %d", n, p.columns(), size)

@@ -405,7 +405,7 @@ func (t *training) prepareTable(p *plan) error {
 	c := &t.config
 	if p.table.Classes == nil {
 		if t.head || t.headOnly {
-			return fmt.Errorf("--head: the data have no classes: the target %s is measured; --task classes takes it for classes", p.table.Target.Name)
+			return fmt.Errorf("--head: the data have no classes: the target %s is a number; --task classes treats its values as classes", p.table.Target.Name)
 		}
 		if c.Metrics == nil {
 			c.Metrics = []train.Metric{&train.Deviation{}}

@@ -73,8 +73,8 @@ func TestTags(t *testing.T) {
 		{"eval tags.onnx --data several.csv --worst 60", "left right  left right", ""},
 		{"predict tags.onnx p03.png --csv", "p03.png", ""},
 		{"train plain.onnx --data single.csv -o single.onnx" + how, "classes: n0, n1, n2", ""},
-		{"train plain.onnx --data several.csv --loss mse -o no.onnx" + how, "", "--loss mse: tags, of which a picture may have several, are for bce"},
-		{"train soft.onnx --data several.csv -o no.onnx" + how, "", "are probabilities of which one class is right: graft extract --to takes the scores before them"},
+		{"train plain.onnx --data several.csv --loss mse -o no.onnx" + how, "", "--loss mse: a picture may have several tags, which needs the loss bce"},
+		{"train soft.onnx --data several.csv -o no.onnx" + how, "", "is probabilities of classes that exclude each other: graft extract --to VALUE makes the scores before them the output"},
 	})
 	out, err := command("predict", filepath.Join(dir, "tags.onnx"), filepath.Join(dir, "p03.png"), "--json")
 	if err != nil || strings.Count(out, `"probability":0.9`) < 3 {
@@ -93,6 +93,6 @@ func TestTags(t *testing.T) {
 		{"new cnn --input 3,16,16 --classes 2 --width 4 --depth 1 -o small.onnx", "small.onnx: ", ""},
 		{"prune small.onnx --data several.csv --skip-bad 0.02 --target channels=0.5 --iterations 2 --finetune-epochs 1 -o cut.onnx", "validation accuracy", ""},
 		{"lr-find small.onnx --data several.csv --skip-bad 0.02", "suggested rate", ""},
-		{"prune soft.onnx --data several.csv --skip-bad 0.02 --finetune-epochs 1 -o no.onnx", "", "are probabilities of which one class is right"},
+		{"prune soft.onnx --data several.csv --skip-bad 0.02 --finetune-epochs 1 -o no.onnx", "", "is probabilities of classes that exclude each other"},
 	})
 }

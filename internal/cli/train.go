@@ -150,7 +150,7 @@ initialization first.`,
 				return errors.New("--reset is for --as-stored; --from-scratch trains a model that was never trained")
 			}
 			if t.asStored && rt != nil {
-				return errors.New("--as-stored executes the file's training in graft's engine: leave --runtime out")
+				return errors.New("--as-stored executes the file's training in graft's engine: leave out --runtime")
 			}
 			if t.asStored {
 				if len(args) == 0 && named != "" {
@@ -414,7 +414,7 @@ func (t *training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
 			classes = found
 		}
 		if m, err := measured(fit); err == nil && m > 0 && m != n && len(g.Outputs()[0].Type().Shape) == 2 {
-			t.notes = append(t.notes, fmt.Sprintf("the target is measured: a last layer with %d in place of the model's %d scores", m, n))
+			t.notes = append(t.notes, fmt.Sprintf("the targets are numbers: the last layer is replaced by one with %d outputs instead of %d scores", m, n))
 			classes = m
 		}
 	}

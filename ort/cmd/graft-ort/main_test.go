@@ -132,12 +132,12 @@ func TestMistakes(t *testing.T) {
 		"run digits.onnx --runtime ort --provider gpu":                  `ort: provider "gpu": want one of coreml, cpu, cuda`,
 		"run digits.onnx --runtime ort --device -1":                     "--device -1: want 0 or more",
 		"run digits.onnx --runtime ort":                                 "missing --input NAME=FILE for the inputs [image float32[N,1,28,28]]",
-		"run digits.onnx --runtime ort --testcase d":                    "leave --runtime out",
-		"train digits.onnx --data letters --as-stored --runtime ort":    "leave --runtime out",
+		"run digits.onnx --runtime ort --testcase d":                    "leave out --runtime",
+		"train digits.onnx --data letters --as-stored --runtime ort":    "leave out --runtime",
 		"train digits.onnx --data letters --runtime ort --provider qnn": "has no provider QNN, it has ",
 		"eval digits.onnx --data letters --runtime tflite":              "--runtime tflite: want graft or ort",
 		"lr-find digits.onnx --data letters --device 1":                 "--device is for --runtime ort",
-		"predict digits.onnx letters --runtime ort --explain cam -o d":  "--explain draws by gradients of graft's engine: leave --runtime out",
+		"predict digits.onnx letters --runtime ort --explain cam -o d":  "--explain needs gradients, which graft's own engine computes: leave out --runtime",
 		"train digits.onnx --data letters --runtime-threads 2":          "--runtime-threads is for --runtime ort",
 	} {
 		out, err := graft(t, dir, strings.Fields(line)...)
