@@ -187,15 +187,15 @@ func TestClassesOfDetectors(t *testing.T) {
 		how    string
 	}{
 		"as many":            {Reader{classes: 3}, -1, "0 1 2 . . . . . . .", "the first category is class 0"},
-		"one more":           {Reader{classes: 4}, 0, ". 0 1 2 . . . . . .", "class 0 is none of the categories"},
+		"one more":           {Reader{classes: 4}, 0, ". 0 1 2 . . . . . .", "class 0 is the background"},
 		"one more, logits":   {Reader{classes: 4, logits: true}, 3, "0 1 2 . . . . . . .", "the first category is class 0"},
-		"by number":          {Reader{classes: 10}, 0, ". . 0 . . 1 . . . 2", "classes are the numbers of the categories"},
-		"by number, logits":  {Reader{classes: 11, logits: true}, 10, ". . 0 . . 1 . . . 2", "classes are the numbers of the categories"},
+		"by number":          {Reader{classes: 10}, 0, ". . 0 . . 1 . . . 2", "classes are the ids of the categories"},
+		"by number, logits":  {Reader{classes: 11, logits: true}, 10, ". . 0 . . 1 . . . 2", "classes are the ids of the categories"},
 		"first is told":      {Reader{classes: 5, First: first(2)}, -1, ". . 0 1 2 . . . . .", "the first category is class 2"},
 		"names":              {Reader{classes: 2, Names: []string{"COW", "horse", "cat"}}, -1, "2 . 0 . . . . . . .", "classes by the model's names"},
-		"numbers":            {Reader{unknown: -1}, -1, ". . 0 . . 1 . . . 2", "classes are the numbers of the categories"},
+		"numbers":            {Reader{unknown: -1}, -1, ". . 0 . . 1 . . . 2", "classes are the ids of the categories"},
 		"numbers from 0":     {Reader{unknown: 1, zero: true}, -1, "0 1 2 . . . . . . .", "the first category is class 0"},
-		"numbers, unknown 7": {Reader{unknown: 7}, -1, ". . 0 . . 1 . . . 2", "classes are the numbers of the categories, among which 7 is not"},
+		"numbers, unknown 7": {Reader{unknown: 7}, -1, ". . 0 . . 1 . . . 2", "classes are the ids of the categories, which lack 7"},
 	} {
 		c.r.Categories = three
 		if c.r.classes > 0 {
@@ -220,7 +220,7 @@ func TestClassesOfDetectors(t *testing.T) {
 		}
 	}
 	for _, classes := range []int{2, 5, 9} {
-		if _, err := (&Reader{Categories: three, classes: classes}).background(); err == nil || err.Error() != fmt.Sprintf("boxes: the model has scores for %d classes, there are 3 categories with numbers up to 9", classes) {
+		if _, err := (&Reader{Categories: three, classes: classes}).background(); err == nil || err.Error() != fmt.Sprintf("boxes: the model has scores for %d classes, there are 3 categories with ids up to 9", classes) {
 			t.Errorf("%d classes: %v", classes, err)
 		}
 	}
@@ -305,14 +305,14 @@ func TestPlacesOnPictures(t *testing.T) {
 			t.Errorf("%v count: %v, %v", n, got, err)
 		}
 	}
-	for farthest, unit := range map[float64]string{2: "shares", 2.5: "pixels"} {
+	for farthest, unit := range map[float64]string{2: "fractions", 2.5: "pixels"} {
 		r := Reader{Categories: []Category{{ID: 1}}}
 		out := []Output{{Name: "boxes", Shape: []int{1, 4}, Values: []float64{0.25, 0.5, farthest, farthest}}, {Name: "classes", Shape: []int{1}, Values: []float64{1}}, {Name: "scores", Shape: []int{1}, Values: []float64{0.5}}}
 		if err := r.Add(out, data.Placement{ScaleX: 2, ScaleY: 2, Width: 40, Height: 50, Left: 1, Top: 0}); err != nil {
 			t.Fatal(err)
 		}
 		got, how, err := r.Detections()
-		if err != nil || how != "xyxy in "+unit+" of the input, classes are the numbers of the categories" {
+		if err != nil || how != "xyxy in "+unit+" of the input, classes are the ids of the categories" {
 			t.Fatal(how, err)
 		}
 		b := got[0][0].Box

@@ -81,7 +81,7 @@ func (r *Reader) Add(out []Output, at data.Placement) error {
 // decoded fails where many of more than n boxes have a negative size, as offsets from anchors have.
 func (r *Reader) decoded(n int) error {
 	if all := r.upright + r.inverted; all > n && 10*r.inverted > all {
-		return fmt.Errorf("boxes: read as %s, %d of %d boxes have a negative size: these look like numbers that are still to be decoded, by anchors; append the decoding to the model, or judge decoded boxes as a file of COCO's results", r.Order, r.inverted, all)
+		return fmt.Errorf("boxes: read as %s, %d of %d boxes have a negative size: these look like numbers that are still to be decoded, by anchors; append the decoding to the model, or evaluate decoded boxes from a COCO results file", r.Order, r.inverted, all)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func scales(out []Output) error {
 		}
 	}
 	if len(heads) > 1 && slices.ContainsFunc(heads, func(o Output) bool { return o.Shape[0] != heads[0].Shape[0] }) {
-		return fmt.Errorf("boxes: the model gives boxes of several scales, %s: heads that are still to be decoded and joined; append the decoding to the model, or judge decoded boxes as a file of COCO's results", shapes(heads))
+		return fmt.Errorf("boxes: the model gives boxes of several scales, %s: heads that are still to be decoded and joined; append the decoding to the model, or evaluate decoded boxes from a COCO results file", shapes(heads))
 	}
 	return nil
 }
@@ -257,7 +257,7 @@ func (r *Reader) background() (int, error) {
 	case int64(r.classes) > last:
 		return 0, nil
 	}
-	return -1, fmt.Errorf("boxes: the model has scores for %d classes, there are %d categories with numbers up to %d", r.classes, k, last)
+	return -1, fmt.Errorf("boxes: the model has scores for %d classes, there are %d categories with ids up to %d", r.classes, k, last)
 }
 
 // probabilities makes them of scores, in place: shares of one where a class is none, else one by one.
@@ -348,13 +348,13 @@ func (r *Reader) keep(list []Detection, v []float64, class int, score float64) [
 }
 
 // Detections returns those of all pictures, in order, in pixels of the pictures, and a description of how they were
-// decoded. Coordinates up to 2 are fractions of the input's size.
+// decoded. Coordinates up to 2 are fractions of the input.
 func (r *Reader) Detections() (found [][]Detection, how string, err error) {
 	place, classes := r.places()
 	width, height, unit := 1.0, 1.0, "pixels of the input"
 	relative := r.farthest <= 2
 	if relative {
-		unit = "shares of the input"
+		unit = "fractions of the input"
 	}
 	for _, p := range r.pictures {
 		f := p.at
@@ -404,13 +404,13 @@ func (r *Reader) places() (place func(class int) (int, bool), how string) {
 	case r.classes == k || r.classes == k+1 && skip > 0:
 		return from(0), "the first category is class 0"
 	case r.classes == k+1:
-		return from(1), "class 0 is none of the categories"
+		return from(1), "class 0 is the background"
 	case r.classes > 0 || r.unknown < 0:
-		return byID, "classes are the numbers of the categories"
+		return byID, "classes are the ids of the categories"
 	case r.zero:
 		return from(0), "the first category is class 0"
 	}
-	return byID, fmt.Sprintf("classes are the numbers of the categories, among which %d is not", r.unknown)
+	return byID, fmt.Sprintf("classes are the ids of the categories, which lack %d", r.unknown)
 }
 
 // named reports whether a name has one of the words in it.
