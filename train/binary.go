@@ -21,7 +21,7 @@ func (l BCEWithLogits) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 		return nil
 	}
 	if v, n, through := below(e, x, each); through {
-		e.Note("BCE: output %q ends in %s %s: the loss looks through it, at its logits", x.Name(), n.Type(), n.Label())
+		e.Note("BCE: output %q ends in %s %s: the loss is computed from its input, the logits", x.Name(), n.Type(), n.Label())
 		x = v
 	}
 	y = paired(e, "BCE", x, y)

@@ -164,7 +164,7 @@ func (t *tuning) headFirst(ctx context.Context) error {
 	}
 	if t.Policy == FromScratch || classesOf(t.g) == 0 || !t.singleClasses() {
 		if t.Policy == HeadOnly {
-			return errors.New("train: head-only is for classifiers and a class for each sample: freeze what is not to be trained instead")
+			return errors.New("train: the policy head-only is for classifiers with one class for each sample: freeze parameters instead")
 		}
 		return nil
 	}

@@ -110,10 +110,10 @@ func TestFineTuneRefusals(t *testing.T) {
 	ctx := context.Background()
 	g := barsNet(t, 2, nil)
 	for want, f := range map[string]train.FineTuner{
-		`train: the policy is "best": want head-only, full, from-scratch or none`:             {Policy: "best"},
-		"train: sample 0 is of class 2, the model has scores for 2 classes":                   {},
-		"train: Epochs is -1: want 0 or more":                                                 {Policy: train.FromScratch, Config: train.Config{Epochs: -1}},
-		"train: head-only is for classifiers and a class for each sample: freeze what is not": {Policy: train.HeadOnly},
+		`train: the policy is "best": want head-only, full, from-scratch or none`:               {Policy: "best"},
+		"train: sample 0 is of class 2, the model has scores for 2 classes":                     {},
+		"train: Epochs is -1: want 0 or more":                                                   {Policy: train.FromScratch, Config: train.Config{Epochs: -1}},
+		"train: the policy head-only is for classifiers with one class for each sample: freeze": {Policy: train.HeadOnly},
 	} {
 		set := data.Subset(shapes(40, 4), firstOf(shapes(40, 4), 2))
 		if f.Policy == train.HeadOnly {

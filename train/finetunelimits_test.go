@@ -84,7 +84,7 @@ func TestHeadFirstSkips(t *testing.T) {
 		want   string
 	}{
 		"classes": {Auto, points(t, 12), true, ""}, "many": {Auto, points(t, 401), true, ""}, "more": {Auto, points(t, 1201), true, ""}, "from scratch": {FromScratch, points(t, 12), false, ""}, "numbers": {Auto, numbersOnly, false, ""}, "numbers in full": {Full, numbersOnly, false, ""},
-		"the classifier alone": {HeadOnly, points(t, 12), true, ""}, "numbers alone": {HeadOnly, numbersOnly, false, "train: head-only is for classifiers and a class for each sample: freeze what is not to be trained instead"},
+		"the classifier alone": {HeadOnly, points(t, 12), true, ""}, "numbers alone": {HeadOnly, numbersOnly, false, "train: the policy head-only is for classifiers with one class for each sample: freeze parameters instead"},
 	} {
 		tu := &tuning{FineTuner: FineTuner{Policy: c.policy, New: true}, g: layered(t), fit: c.fit, say: func(string) {}}
 		err := tu.headFirst(ctx)

@@ -66,7 +66,7 @@ func logits(e *nn.Edit, loss string, out *nn.Value, axis int) *nn.Value {
 			e.Failf("%s: %s %s does not go over the classes, axis %d of %v", loss, n.Type(), n.Label(), axis, out.Type())
 			return nil
 		}
-		e.Note("%s: output %q ends in %s %s: the loss looks through it, at its logits", loss, out.Name(), n.Type(), n.Label())
+		e.Note("%s: output %q ends in %s %s: the loss is computed from its input, the logits", loss, out.Name(), n.Type(), n.Label())
 		out = x
 	}
 	return pieces{e}.front(out, axis)

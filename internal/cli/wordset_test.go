@@ -110,7 +110,7 @@ func TestWords(t *testing.T) {
 		"predict conll.onnx narrow.conllu":                                                      "narrow.conllu: line 1 has 1 columns, and no column 1",
 		"predict whole.onnx test.conll":                                                         "test.conll has a word on each line: that is for models that graft trained on words",
 		"new transformer --input 32 --vocabulary 40 --per-token -o x.onnx":                      "--per-token is for transformer with --mask",
-		train + "train.conll --head-only":                                                       "head-only is for classifiers and a class for each sample",
+		train + "train.conll --head-only":                                                       "head-only is for classifiers with one class for each sample",
 	} {
 		if _, err := command(strings.Fields(line)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)
