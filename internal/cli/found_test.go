@@ -90,7 +90,7 @@ func TestServeMeasured(t *testing.T) {
 		s := serving(t, filepath.Join(dir, "cnn.onnx"), q)
 		got, answer := post(t, s.URL+"/predict", "image/png", picture)
 		text, _ := answer["error"].(string)
-		if got != code || code != http.StatusOK && !strings.Contains(text, "serve it with --preset, or with --data and some pictures") {
+		if got != code || code != http.StatusOK && !strings.Contains(text, "give --preset, or --data with pictures to estimate it from") {
 			t.Errorf("%d %v, want %d", got, answer, code)
 		}
 	}
