@@ -184,7 +184,7 @@ func TestServePicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, got := post(t, serving(t, in("digits.onnx"), quick).URL+"/predict", "image/png", b); code != 400 || !strings.Contains(fmt.Sprint(got["error"]), "serve it with --preset") {
+	if code, got := post(t, serving(t, in("digits.onnx"), quick).URL+"/predict", "image/png", b); code != 400 || !strings.Contains(fmt.Sprint(got["error"]), "give --preset") {
 		t.Errorf("without a preparation: %d %v", code, got)
 	}
 	unit := quick

@@ -233,7 +233,7 @@ func TestOtherCommands(t *testing.T) {
 	in := folder(t)
 	mpitest.Each(t, []int{2}, func(t *testing.T, l mpitest.Launcher, n int) {
 		r := l.Start(t, n, []string{"eval", in("mlp.onnx"), "--data", in("digits.npz")}, variables...).Wait(t)
-		if r.Status == 0 || strings.Count(r.Out, "graft: rank 0 of 2: eval is for one process, 2 were started") != 1 || strings.Contains(r.Out, "rank 1 of 2") {
+		if r.Status == 0 || strings.Count(r.Out, "graft: rank 0 of 2: eval runs in one process, 2 were started") != 1 || strings.Contains(r.Out, "rank 1 of 2") {
 			t.Errorf("status %d:\n%s", r.Status, r.Out)
 		}
 		for _, args := range [][]string{{"version"}, {"train", "--help"}} {
