@@ -190,11 +190,11 @@ func TestSetKernelRefuses(t *testing.T) {
 		{"convolved by another weight", "float32[N,4,9,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
 			e.Output("z", convolve(e, "v", w, e.Param("v.weight", initial.Ones{}, 2, 4, 1, 1)))
 			return convolve(e, "w", x, w)
-		}, "is read by Conv v"},
+		}, "is also read by Conv v"},
 		{"convolved by itself", "float32[N,4,9,8]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
 			e.Output("z", convolve(e, "v", w, w))
 			return convolve(e, "w", x, w)
-		}, "is read by Conv v"},
+		}, "is also read by Conv v"},
 		{"SAME over an open length", "float32[N,4,9,W]", func(e *nn.Edit, x, w *nn.Value) *nn.Value {
 			return e.Node(std.ConvConfig{AutoPad: "SAME_UPPER", Strides: []int{3, 3}}, x, w).Out(0)
 		}, "depends on the length of axis 3, which is open"},

@@ -85,7 +85,7 @@ type forest struct {
 // check makes sure that every walk ends and every number is in range.
 func (f *forest) check(c *op.Call) error {
 	if f.targets < 1 || f.targets > 1<<20 {
-		return c.Errorf("has %d targets, want 1 or more", f.targets)
+		return c.Errorf("has %d targets, want 1 to %d", f.targets, 1<<20)
 	}
 	seen := make([]bool, len(f.nodes))
 	stack := append([]int(nil), f.roots...)

@@ -70,7 +70,7 @@ func targetScores(c *op.Call, columns int, t op.DType) ([]op.Type, error) {
 		return nil, err
 	}
 	if columns > maxExtent {
-		return nil, c.Errorf("has %d targets, want 1 or more", columns)
+		return nil, c.Errorf("has %d targets, want at most %d", columns, int64(maxExtent))
 	}
 	return []op.Type{op.T(t, rows, op.D(columns))}, nil
 }
