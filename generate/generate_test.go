@@ -284,7 +284,7 @@ func TestOtherDomains(t *testing.T) {
 		return &op.Op{Domain: "my", Name: name, Since: []int{1}, Doc: "The negative.", In: in, Out: "Y T", Where: op.Where{"T": op.Floats()}, Pinned: "a test",
 			Infer: func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0]}, nil }, Lower: negative}
 	}
-	set, err := std.Operators().With(mine("Conv", "X T, W T weight"), mine("Identity", "X T"))
+	set, err := std.Operators().With(mine("Conv", "X T, W T weight"), mine("Identity", "X T"), mine("Gemm", "X T, W T weight"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,11 +294,16 @@ func TestOtherDomains(t *testing.T) {
 		x := e.Node(op.Name{Domain: "my", Name: "Identity"}, e.Input("x", "float32[N,3,4,4]")).Out(0)
 		y := e.Node(op.Name{Domain: "my", Name: "Conv"}, x, e.Const("w", w)).Out(0)
 		e.Output("y", e.Node(op.Plain("Add"), y, e.Const("b", b)).Out(0))
+
+		z := e.Apply(layers.Attention{Heads: 2, NoBias: true, Name: "attention"}, e.Input("z", "float32[N,3,4]"))
+		e.Output("attended", z)
+		query := e.Value("attention.query.weight").Users()[0]
+		e.Rewire(query.Out(0), e.Node(op.Name{Domain: "my", Name: "Gemm"}, query.Inputs()...).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}
 	text := string(write(t, g, "mine").Files["mine.go"])
-	for _, want := range []string{`op.Name{Domain: "my", Name: "Conv"}`, `op.Name{Domain: "my", Name: "Identity"}`} {
+	for _, want := range []string{`op.Name{Domain: "my", Name: "Conv"}`, `op.Name{Domain: "my", Name: "Identity"}`, `op.Name{Domain: "my", Name: "Gemm"}`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s in\n%s", want, text)
 		}

@@ -44,12 +44,12 @@ func either(list ...func(*reader, *nn.Node) *layer) func(*reader, *nn.Node) *lay
 func newest(g *nn.Graph) error {
 	return g.Edit(func(e *nn.Edit) {
 		e.InlineBranches()
-		for _, n := range e.Select(nn.Ops("Identity"), nn.Domain("")) {
+		for _, n := range e.Select(nn.Ops("Identity")) {
 			if x, y := n.In(0), n.Out(0); x.Param() == nil && len(n.Annotations()) == 0 && !slices.Contains(e.Outputs(), y) { // of a parameter it is a copy
 				e.Rewire(y, x)
 			}
 		}
-		for _, n := range e.Select(nn.Ops("Dropout"), nn.Domain("")) { // an old mask that nothing reads would be in the way
+		for _, n := range e.Select(nn.Ops("Dropout")) { // an old mask that nothing reads would be in the way
 			if c := attrs[std.DropoutConfig](n); c.Ratio != nil && len(n.Outputs()) > 1 && alone(n, e.Outputs()) && *c.Ratio > 0 {
 				e.Replace(n, layers.Dropout{P: round(*c.Ratio)})
 			}

@@ -6,7 +6,6 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
-	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
@@ -25,7 +24,7 @@ func (r *reader) projection(n *nn.Node) (*layer, []*nn.Node) {
 			return r.linear(n, x.In[0], x.In[1], bias, c.TransB), x.Nodes
 		}
 	}
-	if c, ok := n.Config().(op.Name); ok && len(n.Inputs()) == 2 && c.Domain == "" && r.groups[n] == nil && readers[c.Name] != nil || n.Type() == "Gemm" && r.groups[n] == nil {
+	if r.groups[n] == nil && (ofStandard(n, "Gemm") || ofStandard(n, "MatMul")) {
 		if l := readers[n.Type()](r, n); l != nil {
 			if _, ok := l.Layer.(layers.Linear); ok {
 				return l, []*nn.Node{n}

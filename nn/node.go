@@ -64,6 +64,8 @@ func (n *Node) Domain() string {
 	return n.domain
 }
 
+func (n *Node) operator() op.Name { return op.Name{Domain: n.domain, Name: n.opType} }
+
 // Op returns the operator, nil if graft does not know it.
 func (n *Node) Op() *op.Op {
 	if n == nil {

@@ -71,9 +71,10 @@ func Domain(domains ...string) Selector {
 	return func(n *Node) bool { return slices.Contains(domains, n.domain) }
 }
 
-// Ops selects nodes by operator: Ops("Conv", "Gemm").
-func Ops(types ...string) Selector {
-	return func(n *Node) bool { return slices.Contains(types, n.opType) }
+// Ops selects nodes by operator. Operators of the standard domain are given by their type, others with their domain before
+// it, as Summary lists them: Ops("Conv", "Gemm", "com.microsoft.FusedGemm"). A Gemm of another domain is another operator.
+func Ops(names ...string) Selector {
+	return func(n *Node) bool { return slices.Contains(names, n.operator().String()) }
 }
 
 // Not selects the nodes that s does not.

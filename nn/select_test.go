@@ -2,10 +2,12 @@ package nn_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/internal/nntest"
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // Selectors by position, and how selectors are combined.
@@ -43,5 +45,32 @@ func TestSelectors(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
+	}
+}
+
+// An operator of another domain is selected by its qualified name alone.
+func TestOpsOfDomains(t *testing.T) {
+	g := readNetwork(t, "opaque", "float32")
+	for _, c := range []struct {
+		name string
+		want []string
+	}{
+		{"Gemm", []string{"h", "y"}},
+		{"my.Gemm", []string{"s"}},
+		{"my.Odd", []string{"o"}},
+		{"Odd", nil},
+		{".Gemm", nil},
+	} {
+		var got []string
+		for n := range g.Nodes(nn.Ops(c.name)) {
+			got = append(got, n.Out(0).Name())
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+	err := g.Edit(func(e *nn.Edit) { e.Configure(e.Find(nn.Ops("my.Gemm")), op.Plain("Gemm")) })
+	if err == nil || !strings.HasSuffix(err.Error(), "is a my.Gemm, the attributes are those of Gemm") {
+		t.Errorf("configured as a standard Gemm: %v", err)
 	}
 }

@@ -55,10 +55,7 @@ func (g *Graph) SummaryAt(sizes map[string]int) *Summary {
 	macs, live := costsOf(w), g.lifetimes(w)
 	seen := map[*Param]bool{}
 	for _, n := range g.nodes {
-		r := Row{Node: n.Label(), Op: n.opType, MACs: macs[n]}
-		if n.domain != "" {
-			r.Op = n.domain + "." + n.opType
-		}
+		r := Row{Node: n.Label(), Op: n.operator().String(), MACs: macs[n]}
 		if v := n.Out(0); v != nil && v.typ.Present() {
 			r.Shape = v.typ.String()
 		}

@@ -157,8 +157,8 @@ func (e *Edit) Configure(n *Node, c op.Config) {
 		e.fail(err)
 		return
 	}
-	if c.Operator() != (op.Name{Domain: n.domain, Name: n.opType}) {
-		e.Failf("node %s is a %s, the attributes are those of %s", n.Label(), n.opType, c.Operator().Name)
+	if c.Operator() != n.operator() {
+		e.Failf("node %s is a %s, the attributes are those of %s", n.Label(), n.operator(), c.Operator())
 		return
 	}
 	if err := op.Available(n.op.Version(e.g.opset(n.domain)), c); err != nil {

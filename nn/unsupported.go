@@ -2,15 +2,16 @@ package nn
 
 import (
 	"fmt"
+
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // unsupported lists every node that graft has no operator for, in one error.
 func unsupported(nodes []*Node) error {
-	type kind struct{ domain, name string }
-	var order []kind
-	where := map[kind][]string{}
+	var order []op.Name
+	where := map[op.Name][]string{}
 	for _, n := range nodes {
-		k := kind{n.domain, n.opType}
+		k := n.operator()
 		if where[k] == nil {
 			order = append(order, k)
 		}
@@ -18,11 +19,7 @@ func unsupported(nodes []*Node) error {
 	}
 	var parts []string
 	for _, k := range order {
-		name := k.name
-		if k.domain != "" {
-			name = k.domain + "." + name
-		}
-		parts = append(parts, fmt.Sprintf("%s (%s)", name, joinSome(where[k], 5)))
+		parts = append(parts, fmt.Sprintf("%s (%s)", k, joinSome(where[k], 5)))
 	}
 	return &Error{Stage: "lower", Kind: ErrUnsupported, Err: fmt.Errorf("unsupported operators: %s", joinSome(parts, len(parts)))}
 }

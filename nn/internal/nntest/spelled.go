@@ -56,10 +56,7 @@ func Spelled(g *nn.Graph) string {
 	}
 	for n := range g.Nodes() {
 		fmt.Fprintf(&b, "%s = ", strings.Join(Names(n.Outputs()), ", "))
-		if n.Domain() != "" {
-			b.WriteString(n.Domain() + ".")
-		}
-		fmt.Fprintf(&b, "%s(%s)", n.Type(), strings.Join(Names(n.Inputs()), ", "))
+		fmt.Fprintf(&b, "%s(%s)", op.Name{Domain: n.Domain(), Name: n.Type()}, strings.Join(Names(n.Inputs()), ", "))
 		for _, a := range Set(n) {
 			fmt.Fprintf(&b, " %s=%v", a.Name, attributeText(a.Value))
 		}
