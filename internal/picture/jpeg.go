@@ -41,15 +41,14 @@ type jpegFile struct {
 
 // jpegPart is a component: its samples are a plane of whole blocks.
 type jpegPart struct {
-	id             byte
-	factor         [2]int // sampling: across, down
-	quant          int
-	first, rest    int // tables of codes
-	stride, rows   int // of the plane
-	width, height  int // of what the picture covers
-	plane          []uint8
-	last           int32
-	blocks, blocky int
+	id            byte
+	factor        [2]int // sampling: across, down
+	quant         int
+	first, rest   int // tables of codes
+	stride, rows  int // of the plane
+	width, height int // of what the picture covers
+	plane         []uint8
+	last          int32
 }
 
 // segment reads the marker at the current place and what belongs to it.
@@ -147,8 +146,7 @@ func (d *jpegFile) frame(b []byte) error {
 		if d.most[0]%p.factor[0] != 0 || d.most[1]%p.factor[1] != 0 {
 			return errOtherJPEG
 		}
-		p.blocks, p.blocky = across*p.factor[0], down*p.factor[1]
-		p.stride, p.rows = 8*p.blocks, 8*p.blocky
+		p.stride, p.rows = 8*across*p.factor[0], 8*down*p.factor[1]
 		p.width = (d.width*p.factor[0] + d.most[0] - 1) / d.most[0]
 		p.height = (d.height*p.factor[1] + d.most[1] - 1) / d.most[1]
 		p.plane = make([]uint8, p.stride*p.rows)

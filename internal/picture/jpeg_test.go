@@ -98,6 +98,7 @@ func TestJPEGDamaged(t *testing.T) {
 		"class 2": {slices.Concat(head, part(0xc4, append([]byte{0x20}, make([]byte, 16)...)...)), wrong}, "table 4": {slices.Concat(head, part(0xc4, append([]byte{4}, make([]byte, 16)...)...)), wrong},
 		"few factors": {slices.Concat(head, part(0xdb, make([]byte, 64)...)), short}, "few wide factors": {slices.Concat(head, part(0xdb, append([]byte{0x10}, make([]byte, 127)...)...)), short}, "very wide factors": {slices.Concat(head, part(0xdb, append([]byte{0x20}, make([]byte, 192)...)...)), short},
 		"an empty scan": {slices.Concat(whole, part(0xda)), short}, "a scan of nothing": {slices.Concat(whole, part(0xda, 1)), short}, "half a scan": {slices.Concat(whole, part(0xda, 1, 1)), short},
+		"a scan of three, cut": {slices.Concat(whole, part(0xda, 3, 1, 0)), short}, "a byte after the factors": {slices.Concat(head, part(0xdb, append(eights[4:], 0)...)), short}, "another id": {slices.Concat(begin, part(0xc0, 8, 0, 8, 0, 8, 1, 7, 0x11, 0), end), short},
 		"no codes": {slices.Concat(head, scan(1)), wrong}, "no others": {slices.Concat(head, first, scan(1)), wrong}, "codes 4": {slices.Concat(whole, part(0xda, 1, 1, 0x40, 0, 63, 0)), wrong}, "others 4": {slices.Concat(whole, part(0xda, 1, 1, 4, 0, 63, 0)), wrong},
 		"no such code": {slices.Concat(whole, scan(1), ones, end), wrong},
 		"16 bits":      {slices.Concat(head, part(0xc4, append([]byte{0, 1}, append(make([]byte, 15), 16)...)...), rest, scan(1), make([]byte, 9), end), wrong},
@@ -111,11 +112,15 @@ func TestJPEGDamaged(t *testing.T) {
 
 // Files that are cut off are decoded as far as they go, or are errors, and nothing else.
 func TestJPEGCutOff(t *testing.T) {
+	files := map[string][]byte{"restarts": slices.Concat(begin, eights, frame(2, 1), first, rest, part(0xdd, 0, 1), scan(1), []byte{0x47, 0xff, 0xd0, 0x47}, end)}
 	for _, name := range []string{"420", "422", "444", "gray"} {
 		b, err := os.ReadFile("testdata/" + name + ".jpg")
 		if err != nil {
 			t.Fatal(err)
 		}
+		files[name] = b
+	}
+	for name, b := range files {
 		whole, err := Decode(b)
 		if err != nil {
 			t.Fatal(err)

@@ -165,8 +165,6 @@ func (d *jpegFile) block(r *jpegBits, p *jpegPart, x, y int) error {
 		at := zigzag[i]
 		c[at] = r.number(int(v&15)) * q[at]
 	}
-	if x < p.blocks && y < p.blocky {
-		inverseCosine(&c, p.plane[8*(y*p.stride+x):], p.stride)
-	}
+	inverseCosine(&c, p.plane[8*(y*p.stride+x):], p.stride)
 	return nil
 }

@@ -2,6 +2,7 @@ package token
 
 import (
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -71,8 +72,5 @@ func runes(s string, is func(rune) bool) (at [][2]int) {
 
 // punctuation is ASCII's characters that are neither letters, digits nor controls, and Unicode's category P.
 func punctuation(r rune) bool {
-	if r < 128 {
-		return r > ' ' && r < 127 && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}
-	return unicode.Is(unicode.P, r)
+	return unicode.IsPunct(r) || strings.ContainsRune("$+<=>^`|~", r)
 }

@@ -45,6 +45,11 @@ func TestReadConll(t *testing.T) {
 	if at, err := token.ConllColumn(file, list, "upos"); err != nil || at != 3 {
 		t.Errorf("upos is %d, %v", at, err)
 	}
+	for text, want := range map[string]int{"0 a\n1 b\n": 1, "1 a\n2 b\n": 1, "0 a\n2 b\n": 1, "1 a\n1 b\n": 1, "2 a\n": 0, "1 a\n0 b\n": 0, "-1 a\n": 0, "a b\n": 0, "1\n": 0, "1 a\nx b\n": 0} {
+		if list, _, err := read(".numbers", text); err != nil || token.ConllWords(list) != want {
+			t.Errorf("%q: words are in column %d, %v", text, token.ConllWords(list), err)
+		}
+	}
 	for text, want := range map[string]string{"": "no words", "\n# a = b\n": "no words", "a b\nc\n": "line 2 has 1 columns, the sentence began with 2"} {
 		if _, _, err := read(".bio", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

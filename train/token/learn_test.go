@@ -2,6 +2,7 @@ package token_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/train/token"
@@ -51,6 +52,20 @@ func TestLearnFew(t *testing.T) {
 	}
 	if got := tok.Encode("ab AB z", 0).IDs; !slices.Equal(got, []int{2, 10, 8, 4, 5, 8, 1, 3}) {
 		t.Errorf("got %v", got)
+	}
+	for size := 9; size <= 11; size++ {
+		if tok, err := token.Learn(slices.Values([]string{"ab ab AB", "ab"}), size, false); err != nil || tok.Size() != size {
+			t.Errorf("%d tokens for %d: %v", tok.Size(), size, err)
+		}
+	}
+	for second := range strings.SplitSeq("bcdefghi", "") { // of pairs that come as often, the first
+		same, err := token.Learn(slices.Values([]string{strings.Repeat("ab ac ad ae af ag ah ai ", 2)}), 4+10+1+int(second[0]-'a'), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, ok := same.ID("Ġa" + second); !ok || id != same.Size()-1 {
+			t.Errorf("Ġa%s is %d of %d tokens", second, id, same.Size())
+		}
 	}
 	_, err = token.Learn(slices.Values([]string{"abc"}), 7, true)
 	if want := "token: 7 tokens are too few: the texts have 4 different bytes, and there are 4 special tokens"; err == nil || err.Error() != want {

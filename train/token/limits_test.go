@@ -228,6 +228,13 @@ func TestWaysThroughWords(t *testing.T) {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
+	alike, err := Parse([]byte(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"bc":3,"abc":0,"ab":4},"merges":["b c","a bc","a b"]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(alike.Encode("abcabc", 0).IDs); got != "[0 0]" { // "a" and "abc" have the same id
+		t.Errorf("tokens of one id: %s", got)
+	}
 	with, err := Parse([]byte(`{"added_tokens":[{"id":0,"content":"[A]"},{"id":1,"content":"[B]","normalized":true}],"model":{"type":"BPE","vocab":{"[A]":0,"[B]":1,"a":2},"merges":[]}}`))
 	if err != nil {
 		t.Fatal(err)

@@ -124,6 +124,7 @@ func metaspace(by, scheme string, split bool) (splitter, error) {
 	default:
 		return nil, fmt.Errorf("pre_tokenizer Metaspace: the prepend_scheme %q is not supported; there are always, first, never", scheme)
 	}
+	find, err := pattern{String: &by}.compile()
 	return func(parts []string, first bool) (words []string) {
 		for i, s := range parts {
 			s = strings.ReplaceAll(s, " ", by)
@@ -134,14 +135,8 @@ func metaspace(by, scheme string, split bool) (splitter, error) {
 				words = append(words, s)
 				continue
 			}
-			var at [][2]int
-			for j := 0; j < len(s); j++ {
-				if strings.HasPrefix(s[j:], by) {
-					at = append(at, [2]int{j, j + len(by)})
-				}
-			}
-			words = append(words, behave(s, at, "MergedWithNext", false)...)
+			words = append(words, behave(s, find(s), "MergedWithNext", false)...)
 		}
 		return words
-	}, nil
+	}, err
 }

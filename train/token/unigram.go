@@ -66,16 +66,12 @@ func (m *unigram) encode(to []int, word string) []int {
 	}
 	for i := 0; i < len(word); {
 		_, n := utf8.DecodeRuneInString(word[i:])
-		single := false
 		for end := i + 1; end <= min(len(word), i+m.longest); end++ {
 			if id, ok := m.ids[word[i:end]]; ok {
 				better(end, i, id, m.score[id])
-				single = single || end == i+n
 			}
 		}
-		if !single {
-			better(i+n, i, -1, m.penalty)
-		}
+		better(i+n, i, -1, m.penalty) // worse than any token
 		i += n
 	}
 	var back []step
