@@ -30,7 +30,7 @@ func Cases(dirs ...string) ([]Case, error) {
 				return nil, err
 			}
 			name := filepath.Base(abs)
-			if up := filepath.Base(filepath.Dir(abs)); up != string(filepath.Separator) && up != "." {
+			if up := filepath.Base(filepath.Dir(abs)); up != string(filepath.Separator) {
 				name = up + "/" + name
 			}
 			list = append(list, Case{name, dir})

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
 )
@@ -181,6 +182,17 @@ func TestRandomInputs(t *testing.T) {
 	}
 	if _, err := (dtype.Tolerance{}).Compare(a["unused"], b["unused"]); err != nil {
 		t.Error(err)
+	}
+	for _, d := range []dtype.DType{dtype.Float64, dtype.Float32, dtype.Int8, dtype.String} {
+		large := nn.New("large")
+		if err := large.Edit(func(e *nn.Edit) {
+			e.Output("y", e.Node(op.Plain("Identity"), e.Input("x", d.String()+"[35184372088832]")).Out(0))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conformance.RandomInputs(large, nil, 1); err == nil || !strings.Contains(err.Error(), "input x: "+d.String()+"[35184372088832] does not fit into the ") {
+			t.Errorf("2⁴⁵ numbers of %v: %v", d, err)
+		}
 	}
 	if !conformance.Symbols(g)["N"] {
 		t.Error("N is not listed")

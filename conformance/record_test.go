@@ -55,6 +55,9 @@ func TestRecorder(t *testing.T) {
 	if r.Err() != nil || r.Kept() != 4 {
 		t.Errorf("%d recordings, %v", r.Kept(), r.Err())
 	}
+	if set, err := onnxio.ReadDataSet(os.DirFS(dir), "test_data_set_0", nil, nil); err != nil || len(set.Gradients) > 0 || len(set.GradientInputs) > 0 {
+		t.Errorf("gradients that nobody asked for: %v", err)
+	}
 	for _, name := range []string{"model.onnx", "test_data_set_2/output_0.pb", "test_data_set_3/input_0.pb"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
@@ -121,7 +124,7 @@ func TestExportTraced(t *testing.T) {
 	if d := dtype.Slice[float32](set.Gradients[0].Value.(*tensor.Dense)); d[0] != 9 { // three rows, three products
 		t.Errorf("gradient %v, want 9", d)
 	}
-	if _, _, err := (conformance.Exporter{}).Trace(t.Context(), f, []string{"x float32[N,5]"}, dir, nn.Feed{"y": y}); err == nil {
+	if _, _, err := (conformance.Exporter{}).Trace(t.Context(), f, []string{"x float32[N,5]"}, dir, nn.Feed{"x": ones(t, 3, 5), "y": y}); err == nil {
 		t.Error("an input that is not there was accepted")
 	}
 }

@@ -97,13 +97,10 @@ func Describe(v Value) string {
 
 // SameType returns an error if the element types or shapes of two values differ.
 func SameType(got, want Value) error {
-	if got == nil || want == nil {
-		if got == nil && want == nil {
-			return nil
-		}
-		return errors.New("one of two values is nil")
+	if got == nil && want == nil {
+		return nil
 	}
-	if DTypeOf(got) != DTypeOf(want) || !slices.Equal(got.Shape(), want.Shape()) {
+	if got == nil || want == nil || DTypeOf(got) != DTypeOf(want) || !slices.Equal(got.Shape(), want.Shape()) {
 		return fmt.Errorf("want %s, got %s", Describe(want), Describe(got))
 	}
 	return nil
