@@ -36,6 +36,15 @@ func below(e *nn.Edit, out *nn.Value, takes func(p *trait.Probabilities) bool) (
 	}
 }
 
+// Logits returns the scores that the probabilities out are computed from, by a Softmax or a Sigmoid for example, in the shape of out; out
+// itself if it does not hold probabilities. Gradients of scores do not vanish where probabilities are close to 0 or 1.
+func Logits(e *nn.Edit, out *nn.Value) *nn.Value {
+	if x, _, ok := below(e, out, func(p *trait.Probabilities) bool { return p.Over != nil || each(p) }); ok {
+		return x
+	}
+	return out
+}
+
 // scored is what the node makes of scores; nil where it does not.
 func scored(n *nn.Node) *trait.Probabilities {
 	if n.Op() == nil || n.Op().Traits.Probabilities == nil {

@@ -77,8 +77,8 @@ func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 		}
 	case g.Meta()[metaTask] == "positions" && t.Rank() == 3:
 		a.kind = "positions"
-	case g.Meta()[metaTask] == "tags" && flat:
-		a.kind = "tags"
+	case flat && (g.Meta()[metaTask] == "tags" || g.Meta()[metaTask] == "values"):
+		a.kind = g.Meta()[metaTask]
 	case g.Meta()[metaTask] == "mask" && t.Rank() == 4:
 		a.kind = "mask"
 	case t.Rank() == 4 && !flat && sized && (n == 1 || n == 3) && len(a.labels) != n:

@@ -68,8 +68,9 @@ type dataset struct {
 	texts *texts   // how the model reads texts; nil: it does not
 	among []string // classes that the data may have, for JSON lines and texts; nil: any
 
-	tagged    bool // samples have any number of the classes, as tags
-	positions bool // samples are sequences with a class for each position
+	tagged       bool // samples have any number of the classes, as tags
+	measurements bool // targets are several numbers each
+	positions    bool // samples are sequences with a class for each position
 
 	opened   samples // what is judged by, as it is in the files
 	setApart bool    // what is judged by is a share of the data
@@ -580,6 +581,11 @@ func (d *dataset) describe(e *nn.Edit) {
 	}
 	if d.classes != nil && scoresOf(e.Outputs(), len(d.classes)) {
 		e.SetLabels(d.classes...)
+	}
+	if d.measurements {
+		e.SetMeta(metaTask, "values")
+	} else if e.Meta()[metaTask] == "values" {
+		e.SetMeta(metaTask, "")
 	}
 	if d.positions && len(e.Outputs()) > 0 && e.Outputs()[0].Type().Rank() == 3 {
 		e.SetMeta(metaTask, "positions")

@@ -211,6 +211,9 @@ func (c creation) run(w io.Writer, kind string) error {
 	g := nn.New(strings.ToLower(kind))
 	if err := g.Edit(func(e *nn.Edit) {
 		e.Seed(c.seed)
+		if c.classes == 0 && out > 1 {
+			e.SetMeta(metaTask, "values")
+		}
 		if c.masked {
 			e.Output(name, c.textEncoder(e, dims[0], out))
 			return

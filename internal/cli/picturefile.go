@@ -17,6 +17,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"golang.org/x/image/draw"
 	"gorgonia.org/tensor"
@@ -40,7 +41,7 @@ func (p *prediction) draw(ctx context.Context, a *answerer, s *sampleSource, i i
 	if err != nil {
 		return err
 	}
-	img, err := a.explained(ctx, feed, p.explain)
+	img, err := a.explained(ctx, feed, *x, p.explain)
 	if err == nil {
 		var prep data.Preprocess
 		if prep, err = data.Guess(a.g.Inputs()[0].Type().Sizes()); err == nil && p.found != nil {
@@ -141,15 +142,23 @@ func palette(n int) color.Palette {
 	return list
 }
 
-// explained is a map of what the largest score rests on, dark to bright: of how it would change with each pixel, or Grad-CAM.
-func (a *answerer) explained(ctx context.Context, feed nn.Feed, how string) (image.Image, error) {
+// explained is a map, dark to bright, of what an answer rests on, which is the largest score, a logit where the model ends in
+// probabilities: how it would change with each pixel, or Grad-CAM.
+func (a *answerer) explained(ctx context.Context, feed nn.Feed, x answer, how string) (image.Image, error) {
 	if !takesPictures(a.g) {
 		return nil, fmt.Errorf("the model does not take pictures: its inputs are %v", ports(a.g.Inputs()))
 	}
 	g := a.g.Clone()
 	var score string
 	err := g.Edit(func(e *nn.Edit) {
-		n := e.Node(std.ReduceMaxConfig{}, e.Outputs()[0])
+		logits := train.Logits(e, e.Outputs()[0])
+		if e.Err() == nil && a.kind == "yes" && x.top[0].Label == a.label(0) {
+			logits = e.Node(op.Plain("Neg"), logits).Out(0) // what speaks for no
+		}
+		if e.Err() != nil {
+			return
+		}
+		n := e.Node(std.ReduceMaxConfig{}, logits)
 		if e.Err() == nil {
 			n = e.Node(op.Plain("Squeeze"), n.Out(0))
 		}

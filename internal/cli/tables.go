@@ -141,16 +141,7 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 		p.fit, p.held = p.table.Divide(share, t.seed)
 	} else {
 		p.fit, _ = p.table.Divide(0, t.seed)
-		r.Target, r.Classes, r.Kinds = p.table.Target.Name, p.table.Classes, map[string]table.Kind{}
-		for _, c := range append(slices.Clone(p.table.Columns), p.table.Target) {
-			if c.Kind != table.Ignore {
-				r.Kinds[c.Name] = c.Kind
-			}
-		}
-		if r.Task = table.Classes; p.table.Classes == nil {
-			r.Task = table.Regression
-		}
-		if p.other, err = r.Read(t.val); err != nil {
+		if p.other, err = r.Like(p.table).Read(t.val); err != nil {
 			return nil, fmt.Errorf("--val: %w", err)
 		}
 		p.held = p.other.Complete()

@@ -8,8 +8,8 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// metaTask is the key of a model's metadata that says what its scores are where that is not plain: tags, positions of sequences, or a
-// mask of one score for each pixel.
+// metaTask is the key of a model's metadata that says what its outputs are where their shape does not: tags, positions of sequences, a
+// mask of one score for each pixel, or values, which are several numbers for each sample.
 const metaTask = "graft.task"
 
 // tagged reads a table of picture files and their tags. Where each has one, they are classes.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -401,7 +402,17 @@ func (t *training) widen(g *nn.Graph) error {
 
 // prepare gives the model its new head, freezes parts of it and stores what the data say.
 func (t *training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
-	var classes int
+	var classes, measures int
+	if t.classes == nil {
+		var err error
+		if measures, err = measured(fit); err != nil {
+			return err
+		}
+		switch t.config.Loss.(type) {
+		case nil, train.MSE, train.L1, train.Huber:
+			t.measurements = measures > 1
+		}
+	}
 	if t.head {
 		var err error
 		if classes, err = t.count(fit); err != nil {
@@ -413,28 +424,41 @@ func (t *training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
 		if found, err := t.count(fit); err == nil && found > n {
 			classes = found
 		}
-		if m, err := measured(fit); err == nil && m > 0 && m != n && len(g.Outputs()[0].Type().Shape) == 2 {
-			t.notes = append(t.notes, fmt.Sprintf("the targets are numbers: the last layer is replaced by one with %d outputs instead of %d scores", m, n))
-			classes = m
+		if measures > 0 && measures != n && len(g.Outputs()[0].Type().Shape) == 2 {
+			t.notes = append(t.notes, fmt.Sprintf("the targets are numbers: the last layer is replaced by one with %d outputs instead of %d scores", measures, n))
+			classes = measures
 		}
 	}
 	return t.reshape(g, classes)
 }
 
-// measured is how many numbers each target of the samples is; 0: targets are classes.
-func measured(s data.Set[data.Sample]) (int, error) {
-	if s.Len() == 0 {
+// measured is how many numbers each target of the samples is; 0: targets are classes, or shares of classes.
+func measured(s data.Set[data.Sample]) (n int, err error) {
+	distributions := true
+	for i := range min(s.Len(), 16) {
+		x, err := s.At(i, data.Rand(0, 0, 0))
+		if err != nil {
+			return 0, err
+		}
+		if len(x.Y) != 1 || !dtype.Of(x.Y[0].Dtype()).IsFloat() || x.Y[0].Dims() > 1 {
+			return 0, nil
+		}
+		y, err := dtype.Float64s(x.Y[0])
+		if err != nil {
+			return 0, err
+		}
+		n = len(y)
+		sum := 0.0
+		for _, v := range y {
+			distributions = distributions && v >= 0
+			sum += v
+		}
+		distributions = distributions && math.Abs(sum-1) < 1e-3
+	}
+	if n > 1 && distributions {
 		return 0, nil
 	}
-	x, err := s.At(0, data.Rand(0, 0, 0))
-	if err != nil || len(x.Y) != 1 {
-		return 0, err
-	}
-	typ, shape := dtype.Of(x.Y[0].Dtype()), x.Y[0].Shape()
-	if !typ.IsFloat() || len(shape) > 1 {
-		return 0, nil
-	}
-	return shape.TotalSize(), nil
+	return n, nil
 }
 
 // reshape gives the model a new head, where classes is above 0, freezes what --freeze names, and writes the metadata.

@@ -31,9 +31,21 @@ func TestSniffAtLimits(t *testing.T) {
 	if rows := sample("a,\"b\nc\n", ','); len(rows) != 1 || !slices.Equal(rows[0], []string{"a", "b\nc"}) {
 		t.Errorf("a quote that stays open: %q", rows)
 	}
-	for text, want := range map[string]rune{"1,234;1,5": ',', "1.234;1,5": '.', "1,234;1.5": '.', "1,234": '.'} {
-		if got := decimal([][]string{strings.Split(text, ";")}); got != want {
+	for text, want := range map[string]rune{"1,234;1,5": ',', "1.234;1,5": ',', "1.234,567": ',', "1,234.567": '.', "1.234.567": ',', "0,123": ',', "1,234,567": '.', "1,234;1.5": '.', "1,234": '.'} {
+		if got := (&Format{}).decimal([][]string{strings.Split(text, ";")}); got != want {
 			t.Errorf("%q has the decimal mark %q, want %q", text, got, want)
+		}
+	}
+	for _, c := range []struct {
+		f    Format
+		text string
+		want rune
+	}{
+		{Format{Comma: ';'}, "1,234;2,345", ','}, {Format{Comma: ';'}, "1,234;1.5", '.'}, {Format{Comma: ';'}, "1.234;2", '.'}, {Format{Comma: '|'}, "1,234;2", '.'},
+		{Format{likely: ','}, "1,234;2", ','}, {Format{likely: ','}, "1.234;2", ','}, {Format{likely: ','}, "1.5;1,234", '.'}, {Format{likely: '.', Comma: ';'}, "1,234", '.'},
+	} {
+		if got := c.f.decimal([][]string{strings.Split(c.text, ";")}); got != c.want {
+			t.Errorf("%+v: %q has the decimal mark %q, want %q", c.f, c.text, got, c.want)
 		}
 	}
 	for text, want := range map[string]bool{"a,b,1 1,2,3": true, "a,b a,d": false, "a,b b,a": true, "1,b 2,x": false} { // of two lines

@@ -55,7 +55,7 @@ func TestSniff(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]rune{"1,5": ',', "1.5": '.', "1,5;1.5": '.', "1.234,5;2": ',', "1,234.5": '.', "1,234": '.', "1.234": '.', "1,5;2,5;3,5;4,5;5.5": '.', "1,5;2,5;3,5;4,5;6,5;5.5": ',', "-1,5e3": ',', "a,b": '.'} {
-		if got := decimal([][]string{strings.Split(text, ";")}); got != want {
+		if got := (&Format{}).decimal([][]string{strings.Split(text, ";")}); got != want {
 			t.Errorf("%q has the decimal mark %q, want %q", text, got, want)
 		}
 	}

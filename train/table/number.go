@@ -55,7 +55,7 @@ func ungroup(s string, decimal rune) (string, bool) {
 			continue
 		}
 		for i, g := range groups {
-			if digits := strings.TrimLeft(g, "+-"); i > 0 && len(g) != 3 || i == 0 && (len(digits) < 1 || len(digits) > 3) {
+			if digits := strings.TrimLeft(g, "+-"); i > 0 && len(g) != 3 || i == 0 && (len(digits) < 1 || len(digits) > 3 || digits[0] == '0') {
 				return "", false
 			}
 		}

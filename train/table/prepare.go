@@ -68,6 +68,9 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Preparation, er
 	if t.Target != nil {
 		p.Target, p.Classes = t.Target.Name, t.Classes
 	}
+	if t.Format.Decimal == ',' {
+		p.Decimal = ","
+	}
 	for _, c := range t.Columns {
 		p.take(t, c, rows)
 	}

@@ -23,6 +23,7 @@ type Format struct {
 	Decimal rune // decimal mark; 0: detected (point or comma)
 	// Header reports whether the first line has names: 0: found out, above 0: yes, below 0: no.
 	Header int
+	likely rune // decimal mark where the numbers do not show it; 0: by the separator
 }
 
 // Rows reads a table line by line.

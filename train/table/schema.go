@@ -23,6 +23,9 @@ type Schema struct {
 	// Packed is the name of an input that takes all columns, numbers in the order of Fields, as [N, columns]; "" where each column
 	// is an input of its own, [N, 1].
 	Packed string `json:"packed,omitempty"`
+	// Decimal is the decimal mark of the table that the model was trained on if it is a comma. Tables whose numbers can be read with
+	// either mark are read with it.
+	Decimal string `json:"decimal,omitempty"`
 }
 
 // Field is a column that a model reads.
@@ -57,6 +60,9 @@ func ReadMeta(meta map[string]string) (s Schema, ok bool, err error) {
 // be absent.
 func (s Schema) Reader(r Reader) Reader {
 	r.schema, r.Classes = &s, s.Classes
+	for _, mark := range s.Decimal {
+		r.likely = mark
+	}
 	if r.Target == "" {
 		r.Target = s.Target
 	}

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,7 @@ func (f *Format) sniff(head string) {
 		f.Comma = separator(head)
 	}
 	if f.Decimal == 0 {
-		f.Decimal = decimal(sample(head, f.Comma))
+		f.Decimal = f.decimal(sample(head, f.Comma))
 	}
 }
 
@@ -55,30 +54,33 @@ func sample(head string, comma rune) [][]string {
 	return rows
 }
 
-var (
-	withComma = regexp.MustCompile(`^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?$`)
-	withPoint = regexp.MustCompile(`^[-+]?(\d*|\d{1,3}(,\d{3})+)\.\d+([eE][-+]?\d+)?$`)
-	grouped   = regexp.MustCompile(`^[-+]?\d{1,3}([.,]\d{3})+$`)
-)
-
-// decimal is the decimal mark that the fields are written with. 1.234 and 1,234 alone may be thousands: they do not decide.
-func decimal(rows [][]string) rune {
-	commas, points := 0, 0
+// decimal is the decimal mark with which the fields are numbers. Where all numbers are such with either, because 1,234 and 1.234 may be
+// thousands or fractions, it is that of the table the model was trained on; else a comma if there are some and semicolons separate the
+// columns, as spreadsheets write tables where the comma is the decimal mark; else a point.
+func (f *Format) decimal(rows [][]string) rune {
+	commas, points, either := 0, 0, false
 	for _, rec := range rows {
 		for _, s := range rec {
+			_, point := number(s, '.')
+			_, comma := number(s, ',')
 			switch {
-			case grouped.MatchString(s):
-				if strings.ContainsRune(s, '.') {
-					points++ // 1.234 is read as a fraction
-				}
-			case withComma.MatchString(s):
+			case comma && !point:
 				commas++
-			case withPoint.MatchString(s):
+			case point && !comma:
 				points++
+			case comma && strings.ContainsRune(s, ','):
+				either = true
 			}
 		}
 	}
-	if commas > 0 && (points == 0 || commas > 4*points) {
+	switch {
+	case commas > 0 || points > 0:
+		if commas > 4*points {
+			return ','
+		}
+	case f.likely != 0:
+		return f.likely
+	case either && f.Comma == ';':
 		return ','
 	}
 	return '.'

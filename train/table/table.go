@@ -50,6 +50,24 @@ type Reader struct {
 	schema *Schema // of the model that the table is for; nil: none
 }
 
+// Like returns a reader of tables that are to be read as t was: the same target, classes and kinds of columns, and its decimal mark
+// where numbers can be read with either.
+func (r Reader) Like(t *Table) Reader {
+	r.Kinds, r.Classes, r.likely = map[string]Kind{}, t.Classes, t.Format.Decimal
+	for _, c := range t.Columns {
+		if c.Kind != Ignore {
+			r.Kinds[c.Name] = c.Kind
+		}
+	}
+	if t.Target != nil {
+		r.Target, r.Kinds[t.Target.Name] = t.Target.Name, t.Target.Kind
+	}
+	if r.Task = Classes; t.Classes == nil {
+		r.Task = Regression
+	}
+	return r
+}
+
 // Read reads a table with default settings.
 func Read(path string) (*Table, error) { return Reader{}.Read(path) }
 

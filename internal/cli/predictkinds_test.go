@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/cmd/graft/demo"
+	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/onnxio"
+	"gorgonia.org/tensor"
+)
+
+// sure is a layer that makes of scores probabilities that are 0 or 1.
+type sure struct{}
+
+func (sure) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+	scores := e.Node(op.Plain("Mul"), in[0], e.Scalar("factor", in[0], 1024)).Out(0)
+	return []*nn.Value{e.Node(op.Plain("Softmax"), scores).Out(0)}
+}
+
+// A map does not depend on how sure a model is: probabilities of 1 and 0, whose gradients vanish, have that of the scores.
+func TestSureMaps(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if _, err := glyph.WriteFolder(in("digits"), "3", 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	maps := map[string][]byte{}
+	for _, name := range []string{"scores", "probabilities"} {
+		g, err := onnxio.Read(bytes.NewReader(demo.Model()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "probabilities" {
+			if err := g.Edit(func(e *nn.Edit) {
+				e.Insert(e.Outputs()[0], sure{})
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := onnxio.Save(in(name+".onnx"), g); err != nil {
+			t.Fatal(err)
+		}
+		for _, how := range []string{"cam", "gradients"} {
+			if _, err := command("predict", in(name+".onnx"), in("digits"), "--preset", "unit", "--explain", how, "-o", in(name)); err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(in(name + "/*." + how + ".png"))
+			if err != nil || len(files) != 1 {
+				t.Fatal(files, err)
+			}
+			b, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if maps[how] == nil {
+				maps[how] = b
+			} else if !bytes.Equal(maps[how], b) {
+				t.Errorf("%s: the map of sure probabilities is another than that of their scores", how)
+			}
+		}
+	}
+}
+
+// A model that was trained on several measurements answers with them; one of scores without names has classes.
+func TestPredictMeasurements(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	classifier(t, in("two.onnx"), 3, 2)
+	x, y, class := make([]float64, 3*40), make([]float64, 2*40), make([]int64, 40)
+	for i := range class {
+		for k := range 3 {
+			x[3*i+k] = float64((i*(k+2))%7) - 3
+		}
+		y[2*i], y[2*i+1], class[i] = x[3*i]-40, x[3*i+1]+x[3*i+2], int64(i%2)
+	}
+	of := func(d any, s ...int) *tensor.Dense { return tensor.New(tensor.WithShape(s...), tensor.WithBacking(d)) }
+	archive(t, in("measured.npz"), map[string]*tensor.Dense{"x": of(x, 40, 3), "y": of(y, 40, 2)})
+	archive(t, in("classes.npz"), map[string]*tensor.Dense{"x": of(x, 40, 3), "y": of(class, 40)})
+	archive(t, in("new.npz"), map[string]*tensor.Dense{"x": of(x[:6], 2, 3)})
+	for _, c := range []struct{ from, data, want string }{
+		{"two.onnx", "measured.npz", "sample,value 0,value 1\n"},
+		{"measured.npz.onnx", "classes.npz", "sample,label,probability,"},
+		{"two.onnx", "classes.npz", "sample,label,probability,"},
+	} {
+		out := c.data + ".onnx"
+		if _, err := command("train", in(c.from), "--data", in(c.data), "--epochs", "1", "--policy", "manual", "-o", in(out)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := command("predict", in(out), in("new.npz"), "--csv"); err != nil || !strings.Contains(got, c.want) {
+			t.Errorf("trained on %s, predict prints %q (%v), want %q", c.data, got, err, c.want)
+		}
+	}
+	if _, err := command("new", "mlp", "--input", "3", "--outputs", "2", "-o", in("new.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := command("predict", in("new.onnx"), in("new.npz"), "--csv"); err != nil || !strings.Contains(got, "sample,value 0,value 1\n") {
+		t.Error(got, err)
+	}
+}
