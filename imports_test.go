@@ -50,8 +50,7 @@ var mayImport = map[string][]string{
 	"nn/op/gen":                    {},
 	"nn/op/newop":                  {"nn/op/std"},
 	"nn/op/gendoc":                 {"nn/op", "nn/op/std", "nn/op/contrib"},
-	"nn/op/optest/...":             {"nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/optest", "onnxio", "onnxio/onnxpb"},
-	"nn/op/optest":                 {"nn/dtype", "internal/kernel/...", "internal/engine", "nn/op", "nn/op/std", "onnxio", "onnxio/onnxpb"},
+	"nn/op/optest/...":             {"nn/dtype", "internal/kernel/...", "internal/engine", "nn/op", "nn/op/std"},
 	"nn/initial":                   {},
 	"nn/internal/indices":          {"nn/op/coupling"},
 	"nn":                           {"nn/dtype", "nn/internal/indices", "internal/exprgraph", "internal/kernel/...", "internal/engine", "nn/initial", "nn/op", "nn/op/std"},
@@ -59,8 +58,8 @@ var mayImport = map[string][]string{
 	"nn/internal/nntest":           {"nn/dtype", "nn/op", "nn", "nn/layers"},
 	"nn/mutate":                    {"nn/op", "nn/op/std", "nn/initial", "nn", "nn/layers"},
 	"nn/prune":                     {"nn/dtype", "internal/kernel/...", "internal/engine", "nn/op", "nn/op/std", "nn/initial", "nn", "nn/layers"},
-	"onnxio/onnxpb":                {},
-	"onnxio":                       {"internal/disk", "nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn", "nn/initial", "nn/layers", "onnxio/onnxpb"},
+	"internal/onnxpb":              {},
+	"onnxio":                       {"internal/disk", "nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn", "nn/initial", "nn/layers", "internal/onnxpb"},
 	"conformance":                  {"internal/disk", "nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio"},
 	"safetensors":                  {"internal/disk", "nn/dtype", "nn"},
 	"generate":                     {"internal/disk", "nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn", "nn/initial", "nn/layers", "safetensors", "onnxio"},
@@ -102,7 +101,7 @@ var follows = map[string]string{"nn/op/trait": "nn/op", "nn/op/coupling": "nn/op
 // gorgoniaIn are the packages that may import gorgonia.org/gorgonia; protobuf stays in onnxio.
 var (
 	gorgoniaIn = []string{"conformance", "generate", "internal/conformance", "internal/engine", "internal/exprgraph", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn/op/optest", "nn", "examples/...", "bench/...", "internal/cli"}
-	protobufIn = []string{"onnxio", "onnxio/onnxpb", "nn/op/optest/nodetest"}
+	protobufIn = []string{"onnxio", "internal/onnxpb"}
 )
 
 // TestImports keeps the rules that ARCHITECTURE.md draws: who may import whom.

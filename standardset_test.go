@@ -21,7 +21,6 @@ var standardCallers = []string{
 	"nn/op/gendoc.main",
 	"nn/op/newop.main", // what exists already
 	"nn/op/optest.Case.set",
-	"nn/op/optest/nodetest.Folder.Case",
 	"nn/op/std.Operators",
 	"nn/op/std.var",
 	"onnxio.var",

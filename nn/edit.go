@@ -3,12 +3,14 @@ package nn
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 )
 
 // Edit changes a graph inside a transaction (Graph.Edit). The first error is kept: later calls do nothing and return nil
-// handles, and Graph.Edit returns that error and leaves the graph as it was.
+// handles and empty slices, and Graph.Edit returns that error and leaves the graph as it was, also if the function then
+// panics because it indexes one of these slices.
 type Edit struct {
 	g        *Graph
 	err      error
@@ -83,12 +85,28 @@ func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
 			e.err = errOver // for handles that were kept
 		}
 	}()
-	f(e)
+	e.call(f)
 	finished = true
 	if e.err == nil {
 		e.settle()
 	}
 	return e, e.err
+}
+
+// call runs f. A run-time panic after the edit has failed is a consequence of the failure, such as an index into the
+// empty result of Expr: the edit's error is the one to report.
+func (e *Edit) call(f func(*Edit)) {
+	defer func() {
+		if e.err == nil {
+			return
+		}
+		if r := recover(); r != nil {
+			if _, ok := r.(runtime.Error); !ok {
+				panic(r)
+			}
+		}
+	}()
+	f(e)
 }
 
 // settle sorts the nodes, infers all types and verifies the invariants.

@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/onnxio/onnxpb"
 )
 
 // AnnotationMode says how a file stores annotations of nodes.

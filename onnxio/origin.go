@@ -1,8 +1,8 @@
 package onnxio
 
 import (
+	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/onnxio/onnxpb"
 )
 
 // What a file says beyond what a graph holds is kept beside it, in the Origin fields, and goes

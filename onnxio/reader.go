@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"gorgonia.org/tensor"
 )
 

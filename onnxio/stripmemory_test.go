@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"github.com/graft-ml/graft/internal/onnxpb"
 	"google.golang.org/protobuf/proto"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"gorgonia.org/tensor"
 )
 

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"gorgonia.org/tensor"
 )
 

@@ -3,7 +3,7 @@ package onnxio
 import (
 	"io"
 
-	"github.com/graft-ml/graft/onnxio/onnxpb"
+	"github.com/graft-ml/graft/internal/onnxpb"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )

@@ -46,7 +46,7 @@ func list(root string) ([]byte, error) {
 			return err
 		}
 		if d.IsDir() {
-			if n := d.Name(); file != root && (strings.HasPrefix(n, ".") || slices.Contains([]string{"testdata", "internal", "bench", "cmd", "docs", "examples", "onnxpb", "optest"}, n)) {
+			if n := d.Name(); file != root && (strings.HasPrefix(n, ".") || slices.Contains([]string{"testdata", "internal", "bench", "cmd", "docs", "examples", "optest"}, n)) {
 				return filepath.SkipDir
 			}
 			if _, err := os.Stat(filepath.Join(file, "go.mod")); err == nil && file != root {

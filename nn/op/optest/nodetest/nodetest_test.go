@@ -10,8 +10,6 @@ import (
 	"sort"
 	"testing"
 	"testing/fstest"
-
-	"github.com/graft-ml/graft/nn/op/optest/nodetest"
 )
 
 // numpy is why some folders cannot pass: what they expect was drawn by another generator.
@@ -57,7 +55,7 @@ func TestNode(t *testing.T) {
 	passed, missing := 0, 0
 	for _, dir := range names {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			f, err := nodetest.Open(fsys, dir)
+			f, err := openFolder(fsys, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +66,7 @@ func TestNode(t *testing.T) {
 				t.Errorf("passes, although: %s", reason)
 			case skip:
 				t.Skip(reason)
-			case errors.Is(err, nodetest.ErrUnsupported):
+			case errors.Is(err, errUnsupported):
 				missing++
 				t.Skip(err)
 			case err != nil:

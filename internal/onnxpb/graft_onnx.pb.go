@@ -3331,7 +3331,7 @@ const file_graft_onnx_proto_rawDesc = "" +
 	"\x12\x19\n" +
 	"\x15IR_VERSION_2025_05_12\x10\v\x12\x0e\n" +
 	"\n" +
-	"IR_VERSION\x10\fB)Z'github.com/graft-ml/graft/onnxio/onnxpb"
+	"IR_VERSION\x10\fB+Z)github.com/graft-ml/graft/internal/onnxpb"
 
 var (
 	file_graft_onnx_proto_rawDescOnce sync.Once

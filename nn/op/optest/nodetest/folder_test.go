@@ -1,4 +1,6 @@
-package nodetest
+// Package nodetest_test runs ONNX's node test folders on operators alone, without a graph: each node of model.onnx becomes a
+// call. Subgraphs are left to package nn.
+package nodetest_test
 
 import (
 	"bytes"
@@ -7,31 +9,31 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/optest"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
-	"github.com/graft-ml/graft/onnxio/onnxpb"
 	"google.golang.org/protobuf/proto"
 )
 
-// ErrUnsupported is returned if a folder needs an operator that does not exist, or a subgraph.
-var ErrUnsupported = errors.New("not supported")
+// errUnsupported is returned if a folder needs an operator that does not exist, or a subgraph.
+var errUnsupported = errors.New("not supported")
 
-// Folder is a test folder: a model and its data sets.
-type Folder struct {
+// folder is a test folder: a model and its data sets.
+type folder struct {
 	model *onnxpb.ModelProto
 	sets  []*onnxio.DataSet
 }
 
-// Open reads the folder dir of fsys.
-func Open(fsys fs.FS, dir string) (*Folder, error) {
+// openFolder reads the folder dir of fsys.
+func openFolder(fsys fs.FS, dir string) (*folder, error) {
 	b, err := fs.ReadFile(fsys, path.Join(dir, "model.onnx"))
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{model: &onnxpb.ModelProto{}}
+	f := &folder{model: &onnxpb.ModelProto{}}
 	if err := proto.Unmarshal(b, f.model); err != nil {
 		return nil, err
 	}
@@ -49,7 +51,7 @@ func Open(fsys fs.FS, dir string) (*Folder, error) {
 	return f, nil
 }
 
-func (f *Folder) declared(infos []*onnxpb.ValueInfoProto) []op.Type {
+func (f *folder) declared(infos []*onnxpb.ValueInfoProto) []op.Type {
 	types := make([]op.Type, len(infos))
 	for i, info := range infos {
 		switch t := info.GetType(); t.GetValue().(type) {
@@ -81,7 +83,7 @@ func elemOf(t *onnxpb.TypeProto) dtype.DType {
 }
 
 // Ops returns the operator types of the model's nodes.
-func (f *Folder) Ops() []string {
+func (f *folder) Ops() []string {
 	var list []string
 	for _, n := range f.model.Graph.GetNode() {
 		list = append(list, n.GetOpType())
@@ -90,7 +92,7 @@ func (f *Folder) Ops() []string {
 }
 
 // Run computes every data set and compares the outputs with relative and absolute tolerance tol.
-func (f *Folder) Run(tol float64) error {
+func (f *folder) Run(tol float64) error {
 	for k, s := range f.sets {
 		if err := f.runSet(s, tol); err != nil {
 			return fmt.Errorf("data set %d: %w", k, err)
@@ -99,7 +101,7 @@ func (f *Folder) Run(tol float64) error {
 	return nil
 }
 
-func (f *Folder) runSet(s *onnxio.DataSet, tol float64) error {
+func (f *folder) runSet(s *onnxio.DataSet, tol float64) error {
 	g := f.model.Graph
 	env := map[string]dtype.Value{}
 	for _, p := range g.GetInitializer() {
@@ -131,7 +133,7 @@ func (f *Folder) runSet(s *onnxio.DataSet, tol float64) error {
 }
 
 // Case returns the call of a node on the values in env.
-func (f *Folder) Case(n *onnxpb.NodeProto, env map[string]dtype.Value) (optest.Case, error) {
+func (f *folder) Case(n *onnxpb.NodeProto, env map[string]dtype.Value) (optest.Case, error) {
 	c := optest.Case{Name: n.GetOpType(), Outputs: len(n.GetOutput())}
 	domain := n.GetDomain()
 	if domain == "ai.onnx" {
@@ -139,7 +141,7 @@ func (f *Folder) Case(n *onnxpb.NodeProto, env map[string]dtype.Value) (optest.C
 	}
 	o := std.Operators().Find(domain, n.GetOpType())
 	if o == nil {
-		return c, fmt.Errorf("operator %s.%s: %w", domain, n.GetOpType(), ErrUnsupported)
+		return c, fmt.Errorf("operator %s.%s: %w", domain, n.GetOpType(), errUnsupported)
 	}
 	for _, s := range f.model.GetOpsetImport() {
 		if s.GetDomain() == domain || domain == "" && s.GetDomain() == "ai.onnx" {
@@ -173,7 +175,7 @@ func (f *Folder) Case(n *onnxpb.NodeProto, env map[string]dtype.Value) (optest.C
 	return c, nil
 }
 
-func (f *Folder) runNode(n *onnxpb.NodeProto, env map[string]dtype.Value) error {
+func (f *folder) runNode(n *onnxpb.NodeProto, env map[string]dtype.Value) error {
 	c, err := f.Case(n, env)
 	if err != nil {
 		return err
@@ -221,5 +223,5 @@ func attribute(a *onnxpb.AttributeProto) (any, error) {
 		}
 		return list, nil
 	}
-	return nil, fmt.Errorf("type %v: %w", a.GetType(), ErrUnsupported)
+	return nil, fmt.Errorf("type %v: %w", a.GetType(), errUnsupported)
 }
