@@ -20,6 +20,9 @@ func (t *Trainer) listen() func() {
 		return func() {}
 	}
 	c := &console{w: os.Stderr, terminal: term.IsTerminal(int(os.Stderr.Fd()))}
+	if width, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
+		c.width = width
+	}
 	t.log = c.event
 	return func() {
 		c.clear()
@@ -31,6 +34,7 @@ func (t *Trainer) listen() func() {
 type console struct {
 	w        io.Writer // nil: standard error
 	terminal bool
+	width    int // characters of a line; 0: any number
 	bar      *progressbar.ProgressBar
 	kind     EventKind
 	columns  []string // of the table that was begun
@@ -67,46 +71,82 @@ func (c *console) out() io.Writer {
 	return c.w
 }
 
+// epochCell is a figure of an epoch under the name of its column.
+type epochCell struct {
+	name, text string
+	width      int // of the column at least
+	spare      bool
+}
+
 // line is an epoch's in the table.
 func (c *console) line(e Event) {
 	d := e.Done
 	c.spent, c.epochs = c.spent+d.Seconds, c.epochs+1
-	names := []string{"epoch", "loss"}
-	cells := []string{fmt.Sprintf("%d/%d", e.Epoch, e.Epochs), fmt.Sprintf("%.4g", d.Loss)}
-	for _, n := range slices.Sorted(maps.Keys(d.Val)) {
-		names, cells = append(names, "val "+n), append(cells, fmt.Sprintf("%.4g", d.Val[n]))
-	}
+	left := time.Duration(c.spent / float64(c.epochs) * float64(max(0, e.Epochs-e.Epoch)) * float64(time.Second))
 	rate := fmt.Sprintf("%.3g", d.LR)
 	if d.LR == 0 {
 		rate = fmt.Sprintf("×%.3g", d.Rate)
 	}
-	left := time.Duration(c.spent / float64(c.epochs) * float64(max(0, e.Epochs-e.Epoch)) * float64(time.Second))
-	names = append(names, "rate", "samples/s", "time", "left")
-	cells = append(cells, rate, fmt.Sprintf("%.0f", c.speed), brief(time.Duration(d.Seconds*float64(time.Second))), brief(left))
+	count := fmt.Sprintf("/%d", e.Epochs)
+	cells := []epochCell{{"epoch", fmt.Sprint(e.Epoch) + count, 2*len(count) - 1, false}, {"loss", fmt.Sprintf("%.4g", d.Loss), 8, false}}
+	more := false
+	for _, n := range slices.Sorted(maps.Keys(d.Val)) {
+		cells = append(cells, epochCell{"val " + n, fmt.Sprintf("%.4g", d.Val[n]), 8, more && n != "loss"})
+		more = more || n != "loss"
+	}
+	cells = append(cells, epochCell{"rate", rate, 8, false}, epochCell{"samples/s", fmt.Sprintf("%.0f", c.speed), 9, false},
+		epochCell{"time", brief(time.Duration(d.Seconds * float64(time.Second))), 6, false}, epochCell{"left", brief(left), 6, false})
+	cells, gap := c.fitting(cells)
+	var names []string
+	for _, x := range cells {
+		names = append(names, x.name)
+	}
 	if !slices.Equal(c.columns, names) {
 		c.columns = names
-		fmt.Fprintln(c.out(), row(names, names))
+		fmt.Fprintln(c.out(), row(cells, gap, func(x epochCell) string { return x.name }))
 	}
-	text := row(names, cells)
+	text := row(cells, gap, func(x epochCell) string { return x.text })
 	if d.Best {
-		text += "  best"
+		text += gap + "best"
 	}
 	fmt.Fprintln(c.out(), text)
 }
 
-// row aligns cells under the names of their columns.
-func row(names, cells []string) string {
-	parts := make([]string, len(cells))
-	for i, s := range cells {
-		width := max(9, utf8.RuneCountInString(names[i]))
-		parts[i] = strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s))) + s
+// fitting is the cells that a line of the terminal has room for, and what is between them: where it is narrow, columns are closer
+// together, and validation metrics after the first one and the loss are left out, the last ones first. The history has them all.
+func (c *console) fitting(cells []epochCell) ([]epochCell, string) {
+	total := len("best")
+	for i := range cells {
+		cells[i].width = max(cells[i].width, utf8.RuneCountInString(cells[i].name))
+		total += cells[i].width
 	}
-	return strings.Join(parts, "  ")
+	if c.width == 0 || total+2*len(cells) <= c.width {
+		return cells, "  "
+	}
+	for i := len(cells) - 1; i >= 0 && total+len(cells) > c.width; i-- {
+		if cells[i].spare {
+			total -= cells[i].width
+			cells = slices.Delete(cells, i, i+1)
+		}
+	}
+	return cells, " "
 }
 
-// brief is a time as people say it: 0.4s, 12s, 3m05s.
+// row aligns cells under the names of their columns.
+func row(cells []epochCell, gap string, of func(epochCell) string) string {
+	parts := make([]string, len(cells))
+	for i, x := range cells {
+		s := of(x)
+		parts[i] = strings.Repeat(" ", max(0, x.width-utf8.RuneCountInString(s))) + s
+	}
+	return strings.Join(parts, gap)
+}
+
+// brief is a time as people say it: 40ms, 1.4s, 12s, 3m5s.
 func brief(d time.Duration) string {
 	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
 	case d < 10*time.Second:
 		return d.Round(100 * time.Millisecond).String()
 	case d < time.Hour:
@@ -119,8 +159,12 @@ func (c *console) draw(e Event) {
 	if c.bar == nil || c.kind != e.Kind || e.Batch == 1 {
 		c.clear()
 		c.kind = e.Kind
+		bar := 20
+		if c.width > 0 {
+			bar = max(4, min(bar, c.width-72)) // the rest of the line is 60 to 70 characters long
+		}
 		c.bar = progressbar.NewOptions(e.Count, progressbar.OptionSetWriter(c.out()), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetWidth(20))
+			progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetWidth(bar))
 	}
 	text := fmt.Sprintf("%d/%d validation", e.Epoch, e.Epochs)
 	if e.Kind == Stepped {

@@ -76,6 +76,7 @@ func (h History) charts() []chart {
 	list := []chart{{title: "loss", curves: []curve{
 		{"training", func(e Epoch) (float64, bool) { return e.Loss, true }}, {"validation", val("loss")},
 	}}}
+	list[0].log = list[0].wide(h)
 	at := map[string]int{"loss": 0}
 	for _, n := range h.figures() {
 		if n == "loss" {
@@ -90,16 +91,25 @@ func (h History) charts() []chart {
 		c.curves = append(c.curves, curve{n, val(n)})
 	}
 	rate := curve{"learning rate", func(e Epoch) (float64, bool) { return e.LR, e.LR > 0 }}
-	least, most := math.Inf(1), 0.0
-	for _, e := range h {
-		if v, ok := rate.of(e); ok {
-			least, most = min(least, v), max(most, v)
-		}
-	}
-	if most > 0 {
-		list = append(list, chart{title: "learning rate", curves: []curve{rate}, log: most > 20*least})
+	if slices.ContainsFunc(h, func(e Epoch) bool { return e.LR > 0 }) {
+		c := chart{title: "learning rate", curves: []curve{rate}}
+		c.log = c.wide(h)
+		list = append(list, c)
 	}
 	return list
+}
+
+// wide reports whether the figures, all of them positive, differ so much that the small ones show on a logarithmic axis only.
+func (c chart) wide(h History) bool {
+	least, most := math.Inf(1), 0.0
+	for _, x := range c.curves {
+		for _, e := range h {
+			if v, ok := x.of(e); ok && finite(v) {
+				least, most = min(least, v), max(most, v)
+			}
+		}
+	}
+	return least > 0 && most > 20*least
 }
 
 // kind is which figures share an axis: shares from 0 to 1, errors in the target's unit, or the figure alone.
@@ -142,6 +152,11 @@ func (h History) plot(c chart) (*plot.Plot, error) {
 			return nil, fmt.Errorf("train: curve of %s: %w", x.name, err)
 		}
 		line.Color, points.Color = plotutil.Color(i), plotutil.Color(i)
+		if len(xy) > 40 { // circles would hide each other
+			p.Add(line)
+			p.Legend.Add(x.name, line)
+			continue
+		}
 		p.Add(line, points)
 		p.Legend.Add(x.name, line, points)
 	}

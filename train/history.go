@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Epoch is the result of one epoch.
@@ -38,7 +39,9 @@ func (e Epoch) String() string {
 		}
 		fmt.Fprintf(&b, " %s %.4g", k, e.Val[k])
 	}
-	fmt.Fprintf(&b, ", %.3g s", e.Seconds)
+	if e.Seconds > 0 {
+		fmt.Fprintf(&b, ", in %s", brief(time.Duration(e.Seconds*float64(time.Second))))
+	}
 	if e.Best {
 		b.WriteString(", best so far")
 	}

@@ -225,7 +225,7 @@ func TestHistoryPrints(t *testing.T) {
 		{Epoch: 1, Steps: 10, Samples: 300, Loss: 0.5, Rate: 1, Val: map[string]float64{"loss": math.NaN(), "accuracy": 0.75}, Seconds: 2, Best: true},
 		{Epoch: 2, Steps: 20, Samples: 300, Loss: 0.25, Rate: 1, Seconds: 2},
 	}
-	if got, want := h[0].String(), "epoch 1: loss 0.5, validation accuracy 0.75, loss NaN, 2 s, best so far"; got != want {
+	if got, want := h[0].String(), "epoch 1: loss 0.5, validation accuracy 0.75, loss NaN, in 2s, best so far"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	b, err := json.Marshal(h)
