@@ -20,7 +20,7 @@ type answerer struct {
 	computer
 	kind   string // classes, tags, yes, values, mask, picture, positions or arrays
 	labels []string
-	logits bool                 // of yes: the score is to go through a sigmoid
+	logits bool                 // scores are to go through a sigmoid or softmax, not probabilities that a Sigmoid made
 	each   map[string]*answerer // of several outputs whose meaning is known; nil elsewhere
 }
 
@@ -203,7 +203,11 @@ func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
 	if x.values, err = dtype.Float64s(row); err != nil {
 		return x, err
 	}
-	switch a.kind {
+	kind := a.kind
+	if kind == "classes" && !a.logits {
+		kind = "tags" // a Sigmoid has made the scores probabilities of their own
+	}
+	switch kind {
 	case "positions":
 		if x.along, err = a.alongSequence(row); err != nil {
 			return x, err

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,7 +38,7 @@ type sampleSource struct {
 func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case path == "-":
-		return p.standardInput(g, notes)
+		return p.standardInput(ctx, g, notes)
 	case isConll(path):
 		return p.conllOf(g, path)
 	case isTable(path):
@@ -57,8 +58,8 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 	return p.picturesOf(ctx, g, path, notes)
 }
 
-// standardInput is a table or JSON lines, by the first character.
-func (p *prediction) standardInput(g *nn.Graph, notes io.Writer) (*sampleSource, error) {
+// standardInput is a table, JSON lines, a picture or arrays, by how it begins.
+func (p *prediction) standardInput(ctx context.Context, g *nn.Graph, notes io.Writer) (*sampleSource, error) {
 	b, err := io.ReadAll(bufio.NewReader(os.Stdin))
 	if err != nil {
 		return nil, err
@@ -66,22 +67,56 @@ func (p *prediction) standardInput(g *nn.Graph, notes io.Writer) (*sampleSource,
 	if t := bytes.TrimSpace(b); len(t) > 0 && (t[0] == '{' || t[0] == '[') {
 		return p.objectsOf(g, "standard input", b)
 	}
-	f, release, err := disk.Scratch("graft-*.csv")
+	ext := contents(b)
+	if ext == ".csv" && takesPictures(g) {
+		return nil, fmt.Errorf("standard input is text, the model takes pictures (input %v): want a picture, such as < rose.jpg", ports(g.Inputs())[0])
+	}
+	f, release, err := disk.Scratch("graft-*" + ext)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	p.release = release
 	if _, err := f.Write(b); err != nil {
 		return nil, err
 	}
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	s, err := p.tableOf(g, f.Name(), notes)
+	const called = "standard input"
+	renamed := func(err error) error {
+		if err == nil {
+			return nil
+		}
+		return plain{strings.ReplaceAll(err.Error(), f.Name(), called), err}
+	}
+	var said strings.Builder
+	s, err := p.samplesOf(ctx, g, f.Name(), &said)
+	fmt.Fprint(notes, strings.ReplaceAll(said.String(), f.Name(), called))
 	if err != nil {
-		return nil, fmt.Errorf("%s", strings.ReplaceAll(err.Error(), f.Name(), "standard input"))
+		return nil, renamed(err)
+	}
+	name, feed := s.name, s.feed
+	s.name = func(i int) string { return strings.ReplaceAll(name(i), f.Name(), called) }
+	s.feed = func(ctx context.Context, index []int) (nn.Feed, error) {
+		feed, err := feed(ctx, index)
+		return feed, renamed(err)
 	}
 	return s, nil
+}
+
+// contents is the ending of names of files that begin as b: of pictures, arrays or tables.
+func contents(b []byte) string {
+	switch kind := http.DetectContentType(b); {
+	case strings.HasPrefix(kind, "image/"):
+		return "." + strings.TrimPrefix(kind, "image/")
+	case bytes.HasPrefix(b, []byte("II*\x00")), bytes.HasPrefix(b, []byte("MM\x00*")):
+		return ".tiff"
+	case bytes.HasPrefix(b, []byte("PK\x03\x04")):
+		return ".npz"
+	case bytes.HasPrefix(b, []byte("\x93NUMPY")):
+		return ".npy"
+	}
+	return ".csv"
 }
 
 func (p *prediction) tableOf(g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
@@ -268,7 +303,7 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*samp
 		return t.wordSource(list), nil
 	}
 	s := &sampleSource{n: len(rows), name: func(i int) string { return fmt.Sprint(i + 1) }}
-	s.feed = func(_ context.Context, index []int) (nn.Feed, error) {
+	s.feed = func(ctx context.Context, index []int) (nn.Feed, error) {
 		picked := make([]map[string]any, len(index))
 		for k, i := range index {
 			picked[k] = rows[i]
@@ -284,6 +319,14 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*samp
 		}
 		if err != nil && len(index) == 1 {
 			err = fmt.Errorf("%s: object %d: %w", path, index[0]+1, err)
+		}
+		for k := range index { // one by one: which of them is it
+			if err == nil || len(index) == 1 {
+				break
+			}
+			if _, one := s.feed(ctx, index[k:k+1]); one != nil {
+				return nil, one
+			}
 		}
 		return feed, err
 	}

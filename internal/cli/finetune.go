@@ -97,7 +97,7 @@ func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, v
 	if !out.AllKept && len(out.History) > 0 {
 		fmt.Fprintln(w, "training all layers did not improve it: the model of the first part is kept")
 	}
-	_, err = fmt.Fprintf(w, "model %s; checkpoints, history and curves in %s\n", t.output, t.config.Dir)
+	_, err = fmt.Fprintln(w, t.written())
 	return err
 }
 

@@ -51,8 +51,12 @@ func TestRefusedRequests(t *testing.T) {
 		{"GET", "/v2/models/two/infer", "", http.StatusMethodNotAllowed, "want POST"},
 		{"GET", "/v2/models/one", "", http.StatusNotFound, "the model is two"},
 		{"POST", "/v2/models/two/infer", "", http.StatusBadRequest, "with the inputs [x float32["},
-		{"POST", "/v2/models/two/infer", "{}", http.StatusBadRequest, `no input "x"; the model has the inputs [x float32[`},
+		{"POST", "/v2/models/two/infer", "{}", http.StatusBadRequest, `the request lacks input x; the model has the inputs [x float32[`},
 		{"POST", "/v2/models/two/infer", `{"inputs":[{"name":"y","shape":[1],"datatype":"FP32","data":[1]}]}`, http.StatusBadRequest, `the model has the inputs [x float32[`},
+		{"GET", "/v2/models/two/versions/1", "", http.StatusOK, `"versions":["1"]`},
+		{"GET", "/v2/models/two/versions/1/ready", "", http.StatusOK, `"ready":true`},
+		{"GET", "/v2/models/two/versions/2", "", http.StatusNotFound, "the model is two"},
+		{"POST", "/v2/models/two/versions/1/infer", `{"inputs":[{"name":"x","shape":[1,3],"datatype":"FP32","data":[1,2,3]}]}`, http.StatusOK, `"model_name":"two"`},
 		{"POST", "/v2/models/two/infer", `[1]`, http.StatusBadRequest, "array is of the wrong kind; want {"},
 		{"POST", "/v2/models/two/infer", `{"inputs":{}}`, http.StatusBadRequest, "with the inputs [x float32["},
 	} {
@@ -88,7 +92,7 @@ func TestServeMeasured(t *testing.T) {
 	measured.data = filepath.Join(dir, "letters")
 	for code, q := range map[int]service{http.StatusOK: measured, http.StatusBadRequest: quick} {
 		s := serving(t, filepath.Join(dir, "cnn.onnx"), q)
-		got, answer := post(t, s.URL+"/predict", "image/png", picture)
+		got, answer := post(t, s.URL+"/predict", "application/octet-stream", picture) // its bytes say that it is a picture
 		text, _ := answer["error"].(string)
 		if got != code || code != http.StatusOK && !strings.Contains(text, "give --preset, or --data with pictures to estimate it from") {
 			t.Errorf("%d %v, want %d", got, answer, code)

@@ -23,6 +23,9 @@ type kserveTensor struct {
 	Data     any    `json:"data,omitempty"`
 }
 
+// modelVersion is the only version of a model that there is.
+const modelVersion = "1"
+
 type kserveRequest struct {
 	ID      string         `json:"id"`
 	Inputs  []kserveTensor `json:"inputs"`
@@ -53,7 +56,7 @@ func (h *endpoint) metadata() map[string]any {
 		}
 		return all
 	}
-	return map[string]any{"name": h.name, "versions": []string{"1"}, "platform": "onnx_graft", "inputs": list(h.b.g.Inputs()), "outputs": list(h.b.g.Outputs())}
+	return map[string]any{"name": h.name, "versions": []string{modelVersion}, "platform": "onnx_graft", "inputs": list(h.b.g.Inputs()), "outputs": list(h.b.g.Outputs())}
 }
 
 // infer answers a request of the protocol.
@@ -107,7 +110,7 @@ func (h *endpoint) inputs(list []kserveTensor) (feed nn.Feed, n int, err error) 
 	for _, v := range h.b.g.Inputs() {
 		i := slices.IndexFunc(list, func(t kserveTensor) bool { return t.Name == v.Name() })
 		if i < 0 {
-			return nil, 0, fmt.Errorf("no input %q; the model has the inputs %v", v.Name(), ports(h.b.g.Inputs()))
+			return nil, 0, fmt.Errorf("the request lacks input %s; the model has the inputs %v", v.Name(), ports(h.b.g.Inputs()))
 		}
 		t := list[i]
 		if want := datatypes[v.Type().DType]; t.Datatype != want {

@@ -26,8 +26,9 @@ type prediction struct {
 	batchSize       int
 	runtime         runtimeFlags
 
-	paths []string           // of the data
-	found *train.Preparation // of pictures, once it is known
+	paths   []string           // of the data
+	release func()             // removes what was stored of standard input; nil: nothing
+	found   *train.Preparation // of pictures, once it is known
 }
 
 func newPredict(process *process) *cobra.Command {
@@ -39,8 +40,8 @@ func newPredict(process *process) *cobra.Command {
 
 DATA is a picture, a folder of pictures (searched recursively), a table (.csv, .tsv), a NumPy archive with arrays named after the
 model's inputs (.npz), one array (.npy), JSON lines (.jsonl; keys are the names of inputs or columns), a file with a word on each
-line (.conll, .conllu, .bio, .iob), or - for a table or JSON lines on standard input. Pictures, also those in arrays of bytes,
-columns and texts are preprocessed as the model's metadata say, which train wrote.
+line (.conll, .conllu, .bio, .iob), or - for a table, JSON lines, a picture or arrays on standard input. Pictures, also those in
+arrays of bytes, columns and texts are preprocessed as the model's metadata say, which train wrote.
 
 Class scores become labels with probabilities, per word for models of words; the single score of a binary classifier becomes a
 probability; numbers are in the unit of the target. Masks and pictures that a model outputs are written as PNG files to the
@@ -113,11 +114,18 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 		if err := disk.MkdirAll(p.output); err != nil {
 			return err
 		}
+	} else if p.output != "" {
+		return fmt.Errorf("-o %s is a folder for masks, pictures and maps, and this model's predictions are printed: --csv > FILE stores them", p.output)
 	}
 	size := p.batchSize
 	if b, fixed := fixedBatch(g); fixed {
 		size = b
 	}
+	defer func() {
+		if p.release != nil {
+			p.release()
+		}
+	}()
 	var bad []error
 	written := 0
 	var out printer
@@ -156,6 +164,9 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 	}
 	if err := out.end(); err != nil {
 		return err
+	}
+	if written == 0 && len(bad) == 1 {
+		return bad[0]
 	}
 	for _, err := range bad {
 		fmt.Fprintln(notes, "skipped:", err)

@@ -191,7 +191,7 @@ func TestPredictMistakes(t *testing.T) {
 		"predict two.onnx word.jsonl":                                          `input x: "two" is a text, want a number`,
 		"predict two.onnx bad.png":                                             "the model does not take pictures: its inputs are [",
 		"predict digits.onnx none":                                             "none: no pictures in this folder",
-		"predict digits.onnx bad.png":                                          "none of 1 samples can be read; the first: data: ",
+		"predict digits.onnx bad.png":                                          "bad.png: image: unknown format",
 		"predict digits.onnx bad.png --explain heat":                           "--explain heat: want gradients or cam",
 		"predict digits.onnx bad.png --explain cam":                            "missing -o FOLDER, the folder to write pictures to",
 		"predict column.onnx three.csv":                                        "the table has 2 columns besides the target (a, b), the model takes 1",

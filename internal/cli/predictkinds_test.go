@@ -103,3 +103,58 @@ func TestPredictMeasurements(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// Standard input may be a picture or arrays; what is said of it does not name the file that it was stored in.
+func TestPredictStandardInput(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(in("digits.onnx"), demo.Model(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := glyph.WriteFolder(in("digits"), "3", 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	classifier(t, in("two.onnx"), 3, 2)
+	archive(t, in("x.npz"), map[string]*tensor.Dense{"x": tensor.New(tensor.WithShape(2, 3), tensor.WithBacking(make([]float64, 6)))})
+	for name, text := range map[string]string{"t.csv": "a,b\n1,2\n", "cut.png": "\x89PNG\r\n\x1a\n cut", "x.npy": "\x93NUMPY"} {
+		if err := os.WriteFile(in(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdin := os.Stdin
+	defer func() { os.Stdin = stdin }()
+	for _, c := range []struct{ model, file, want, err string }{
+		{"digits.onnx", "digits/3/0000.png", "standard input,3,", ""},
+		{"two.onnx", "x.npz", "sample,label,", ""},
+		{"digits.onnx", "t.csv", "", "standard input is text, the model takes pictures (input image float32["},
+		{"digits.onnx", "cut.png", "", "standard input: "},
+		{"two.onnx", "digits/3/0000.png", "", "standard input: the model does not take pictures: its inputs are [x float32["},
+		{"two.onnx", "x.npy", "", "standard input: "},
+	} {
+		f, err := os.Open(in(c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Stdin = f
+		out, err := command("predict", in(c.model), "-", "--csv")
+		f.Close()
+		if !strings.Contains(out, c.want) || c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "graft-")) {
+			t.Errorf("%s < %s prints %q, %v; want %q, %q", c.model, c.file, out, err, c.want, c.err)
+		}
+	}
+	for line, want := range map[string]string{
+		"two.onnx x.npz -o answers.csv": "is a folder for masks, pictures and maps, and this model's predictions are printed: --csv > FILE stores them",
+		"digits.onnx cut.png":           "cut.png: ",
+	} {
+		args := []string{"predict"}
+		for _, a := range strings.Fields(line) {
+			if a != "-o" {
+				a = in(a)
+			}
+			args = append(args, a)
+		}
+		if out, err := command(args...); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "samples") {
+			t.Errorf("predict %s prints %q, %v; want %q", line, out, err, want)
+		}
+	}
+}

@@ -37,6 +37,15 @@ func (t *training) save(g *nn.Graph) error {
 	return t.storage.save(t.output, g)
 }
 
+// written says where the model is and what the folder of the run holds; without epochs there are no checkpoints.
+func (t training) written() string {
+	what := "checkpoints, history and curves"
+	if !train.HasCheckpoint(t.config.Dir) {
+		what = "recipe"
+	}
+	return fmt.Sprintf("model %s; %s in %s", t.output, what, t.config.Dir)
+}
+
 // interruption adds to the error of a run that was interrupted how it goes on.
 func (t training) interruption(ctx context.Context, err error) error {
 	if ctx.Err() == nil && !errors.Is(err, context.Canceled) {

@@ -91,6 +91,7 @@ func TestServeTable(t *testing.T) {
 		"":           "want a JSON object with a value for each input or column",
 		`{"area":1}`: "no value for column city (category); null stands for a missing value",
 		`{"area":"much","city":"Rome","sold":null}`: `column area: "much" is not a number`,
+		`[{"area":1,"city":"Rome","sold":null},{"area":"much","city":"Rome","sold":null}]`: `object 2: table: column area: "much" is not a number`,
 		`[]`: "no samples",
 		`{"a":"` + strings.Repeat("x", 1<<16) + `"}`: "the request is larger than 65536 bytes",
 	} {
@@ -100,7 +101,7 @@ func TestServeTable(t *testing.T) {
 		}
 	}
 	for body, text := range map[string]string{
-		`{"inputs":[]}`: `no input "area"`,
+		`{"inputs":[]}`: `the request lacks input area`,
 		strings.Replace(infer, `"name":"city"`, `"name":"citi"`, 1):      `input "citi": the model has the inputs [`,
 		strings.Replace(infer, `"name":"city"`, `"name":"area"`, 1):      `input "area" comes twice`,
 		strings.Replace(infer, "150.5", "1e39", 1):                       "input area: 1e39 is out of the range of float32",

@@ -22,29 +22,33 @@ import (
 // routes says what is answered where.
 func (h *endpoint) routes() {
 	ok := func(v any) http.HandlerFunc { return func(w http.ResponseWriter, _ *http.Request) { reply(w, v, nil) } }
-	const model = "/v2/models/{model}" // a name may hold what patterns give a meaning to
-	own := func(f http.HandlerFunc) http.HandlerFunc {
+	own := func(f http.HandlerFunc) http.HandlerFunc { // a name may hold what patterns give a meaning to
 		return func(w http.ResponseWriter, r *http.Request) {
-			if name := r.PathValue("model"); name != "" && name != h.name {
+			name, version := r.PathValue("model"), r.PathValue("version")
+			if name != "" && name != h.name || version != "" && version != modelVersion {
 				h.unknown(w, r)
 				return
 			}
 			f(w, r)
 		}
 	}
+	gets, posts := []string{"/health", "/v2", "/v2/health/live", "/v2/health/ready", "/metrics"}, []string{"/predict"}
 	h.mux.HandleFunc("GET /health", ok(map[string]any{"status": "ok", "model": h.name}))
 	h.mux.HandleFunc("GET /v2", ok(map[string]any{"name": "graft", "version": "2", "extensions": []string{}}))
 	h.mux.HandleFunc("GET /v2/health/live", ok(map[string]bool{"live": true}))
 	h.mux.HandleFunc("GET /v2/health/ready", ok(map[string]bool{"ready": true}))
-	h.mux.HandleFunc("GET "+model, own(ok(h.metadata())))
-	h.mux.HandleFunc("GET "+model+"/ready", own(ok(map[string]any{"name": h.name, "ready": true})))
-	h.mux.HandleFunc("POST "+model+"/infer", own(h.infer))
-	h.mux.HandleFunc("POST /predict", h.predict)
 	h.mux.HandleFunc("GET /metrics", h.figures.write)
-	for _, path := range []string{"/health", "/v2", "/v2/health/live", "/v2/health/ready", model, model + "/ready", "/metrics"} {
+	h.mux.HandleFunc("POST /predict", h.predict)
+	for _, model := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
+		h.mux.HandleFunc("GET "+model, own(ok(h.metadata())))
+		h.mux.HandleFunc("GET "+model+"/ready", own(ok(map[string]any{"name": h.name, "ready": true})))
+		h.mux.HandleFunc("POST "+model+"/infer", own(h.infer))
+		gets, posts = append(gets, model, model+"/ready"), append(posts, model+"/infer")
+	}
+	for _, path := range gets {
 		h.mux.HandleFunc(path, own(notAllowed(http.MethodGet)))
 	}
-	for _, path := range []string{model + "/infer", "/predict"} {
+	for _, path := range posts {
 		h.mux.HandleFunc(path, own(notAllowed(http.MethodPost)))
 	}
 	h.mux.HandleFunc("/", h.unknown)
@@ -89,7 +93,7 @@ func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 		}
 		return x.fields(h.top), nil
 	}
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "image/") {
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "image/") || data.IsImage(contents(body)) {
 		list, err := h.picture(r.Context(), body)
 		if err != nil {
 			reply(w, nil, err)

@@ -559,6 +559,6 @@ func (t training) conclude(w io.Writer, h train.History) error {
 	if t.blend != nil {
 		also = fmt.Sprintln(t.blend)
 	}
-	_, err := fmt.Fprintf(w, "best is %v\n%smodel %s; checkpoints, history and curves in %s\n", best, also, t.output, t.config.Dir)
+	_, err := fmt.Fprintf(w, "best is %v\n%s%s\n", best, also, t.written())
 	return err
 }

@@ -302,6 +302,16 @@ func TestTop(t *testing.T) {
 	if err != nil || fmt.Sprint(c, p) != "[1 0] [1 0]" {
 		t.Error(c, p, err)
 	}
+	// Scores from 0 to 1 are a distribution only if they sum to 1, but for the rounding of half precision.
+	for want, s := range map[string][]float64{
+		"[0 1] [0.6225 0.3775]": {0.5, 0}, "[0 1] [0.5000 0.5000]": {0, 0}, "[1 0] [1.0000 0.0000]": {0, 1.001},
+		"[0 1] [0.5000 0.4900]": {0.5, 0.49}, "[0 1] [0.5100 0.4900]": {0.54, 0.5},
+	} {
+		c, p, err := data.Top(scores(s, 2), 2)
+		if got := fmt.Sprintf("%v %.4f", c, p); err != nil || got != want {
+			t.Errorf("%v: %s, %v, want %s", s, got, err, want)
+		}
+	}
 	nan := 0.0
 	nan /= nan
 	for want, bad := range map[string]*tensor.Dense{

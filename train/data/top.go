@@ -9,9 +9,9 @@ import (
 )
 
 // Top returns the k most likely classes of one classification, best first, and their probabilities. t is float32 or
-// float64 with only one axis that is not 1, such as [1000], [1, 1000] or [1, 1000, 1, 1]. If some elements are outside
-// 0 … 1, softmax is applied first. Among equal scores the lower class comes first; k is limited to the number of
-// classes.
+// float64 with only one axis that is not 1, such as [1000], [1, 1000] or [1, 1000, 1, 1]. Unless its elements are a
+// distribution, which are from 0 to 1 and sum to 1, softmax is applied first. Among equal scores the lower class comes first;
+// k is limited to the number of classes.
 func Top(t *tensor.Dense, k int) ([]int, []float64, error) {
 	if t == nil {
 		return nil, nil, fmt.Errorf("data: top: no tensor")
@@ -53,17 +53,17 @@ func Top(t *tensor.Dense, k int) ([]int, []float64, error) {
 	return class, scores, nil
 }
 
-// probabilities applies a softmax to scores unless they are probabilities.
+// probabilities applies a softmax to scores unless they are a distribution: logits may be from 0 to 1, too.
 func probabilities(p []float64) {
-	const rounding = 1e-3 // of a softmax in half precision
-	least, most := p[0], p[0]
+	const rounding = 2e-2 // of a softmax over thousands of classes in half precision
+	least, most, sum := p[0], p[0], 0.0
 	for _, v := range p {
-		least, most = min(least, v), max(most, v)
+		least, most, sum = min(least, v), max(most, v), sum+v
 	}
-	if least >= 0 && most <= 1+rounding || math.IsInf(most, -1) {
+	if least >= 0 && most <= 1+rounding && math.Abs(sum-1) <= rounding || math.IsInf(most, -1) {
 		return
 	}
-	sum := 0.0
+	sum = 0
 	for i, v := range p {
 		p[i] = math.Exp(v - most)
 		sum += p[i]
