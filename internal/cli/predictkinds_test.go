@@ -10,6 +10,7 @@ import (
 	"github.com/graft-ml/graft/cmd/graft/demo"
 	"github.com/graft-ml/graft/internal/glyph"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
@@ -155,6 +156,29 @@ func TestPredictStandardInput(t *testing.T) {
 		}
 		if out, err := command(args...); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "samples") {
 			t.Errorf("predict %s prints %q, %v; want %q", line, out, err, want)
+		}
+	}
+}
+
+// Scores that a Sigmoid made are probabilities of their own; others become a distribution, wherever they are.
+func TestPredictProbabilities(t *testing.T) {
+	dir := t.TempDir()
+	archive(t, filepath.Join(dir, "x.npz"), map[string]*tensor.Dense{"x": tensor.New(tensor.WithShape(1, 3), tensor.WithBacking(make([]float32, 3)))})
+	for want, layer := range map[string]nn.Layer{
+		"0,0,0.5000,0.5000,0.5000,0.5000\n": layers.Sigmoid{},
+		"0,0,0.3333,0.3333,0.3333,0.3333\n": layers.ReLU{},
+	} {
+		g := nn.New("m")
+		if err := g.Edit(func(e *nn.Edit) {
+			e.Output("y", e.Apply(layer, e.Input("x", "float32[N,3]")))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := onnxio.Save(filepath.Join(dir, "m.onnx"), g); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := command("predict", filepath.Join(dir, "m.onnx"), filepath.Join(dir, "x.npz"), "--csv"); err != nil || !strings.HasSuffix(out, want) {
+			t.Errorf("after %T: %q, %v, want %q", layer, out, err, want)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func TestServeTable(t *testing.T) {
 	for body, text := range map[string]string{
 		"":           "want a JSON object with a value for each input or column",
 		`{"area":1}`: "no value for column city (category); null stands for a missing value",
-		`{"area":"much","city":"Rome","sold":null}`: `column area: "much" is not a number`,
+		`{"area":"much","city":"Rome","sold":null}`:                                        `column area: "much" is not a number`,
 		`[{"area":1,"city":"Rome","sold":null},{"area":"much","city":"Rome","sold":null}]`: `object 2: table: column area: "much" is not a number`,
 		`[]`: "no samples",
 		`{"a":"` + strings.Repeat("x", 1<<16) + `"}`: "the request is larger than 65536 bytes",

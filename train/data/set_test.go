@@ -304,7 +304,7 @@ func TestTop(t *testing.T) {
 	}
 	// Scores from 0 to 1 are a distribution only if they sum to 1, but for the rounding of half precision.
 	for want, s := range map[string][]float64{
-		"[0 1] [0.6225 0.3775]": {0.5, 0}, "[0 1] [0.5000 0.5000]": {0, 0}, "[1 0] [1.0000 0.0000]": {0, 1.001},
+		"[0 1] [0.6225 0.3775]": {0.5, 0}, "[0 1] [0.5000 0.5000]": {0, 0}, "[1 0] [1.0010 0.0000]": {0, 1.001},
 		"[0 1] [0.5000 0.4900]": {0.5, 0.49}, "[0 1] [0.5100 0.4900]": {0.54, 0.5},
 	} {
 		c, p, err := data.Top(scores(s, 2), 2)
