@@ -202,8 +202,13 @@ func (e *Edit) SwapActivations(l Layer, sel ...Selector) []*Value {
 	}
 	var list []*Value
 	e.weighed(func() {
+		swapped := map[*Value]*Value{}
 		for _, a := range found {
-			list = append(list, e.swapActivation(a, l))
+			if y := swapped[a.in]; y != nil { // one activation follows another
+				a.in = y
+			}
+			swapped[a.out] = e.swapActivation(a, l)
+			list = append(list, swapped[a.out])
 		}
 	})
 	return list

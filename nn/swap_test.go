@@ -72,6 +72,30 @@ func TestSwapActivations(t *testing.T) {
 	}
 }
 
+// Activations that follow each other are swapped one by one: each new one reads the new one before it.
+func TestSwapActivationsInARow(t *testing.T) {
+	g := model(t, func(e *nn.Edit) {
+		e.Output("y", e.Apply(nn.Sequential{layers.ReLU{}, layers.ELU{}, layers.SiLU{}}, input(e)))
+	})
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		if list := e.SwapActivations(layers.GELU{Tanh: true}); len(list) != 3 || list[2] != e.Value("y") {
+			t.Errorf("got %v", list)
+		}
+	})
+	v := g.Outputs()[0]
+	for range 3 {
+		n := v.Producer()
+		if n == nil || n.Type() != "Gelu" {
+			t.Fatalf("%v is computed by %v, want Gelu", v, n)
+		}
+		v = n.Inputs()[0]
+	}
+	if v != g.Inputs()[0] {
+		t.Errorf("the first reads %v", v)
+	}
+	runDrawn(t, g)
+}
+
 // TestTry takes back what fails and keeps what does not.
 func TestTry(t *testing.T) {
 	g := model(t, chain)

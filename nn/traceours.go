@@ -217,7 +217,11 @@ func (s *Site) add(calls []*op.Call, in []*Value) []*Value {
 			return nil
 		}
 	}
-	out := e.build(addition{label: e.g.label(c.Node), config: config, from: c.Version, in: in[:formal:formal], captured: in[formal:], out: s.outputNames(c)})
+	from := c.Version
+	if op.Available(from, config) != nil { // Op.Check gave it the newest spelling
+		from = op.Newest
+	}
+	out := e.build(addition{label: e.g.label(c.Node), config: config, from: from, in: in[:formal:formal], captured: in[formal:], out: s.outputNames(c)})
 	if e.err != nil {
 		return nil
 	}

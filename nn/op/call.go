@@ -130,7 +130,7 @@ func (c *Call) Ints(i int) ([]int, error) {
 	}
 	n := make([]int, len(d))
 	for k, x := range d {
-		if x.Sym != "" && x.Size < 0 || !x.Known() && x.Sym == "" && (i >= len(c.Known) || c.Known[i].Value == nil) {
+		if !x.Known() && (x.Symbolic() || c.Known[i].Value == nil) {
 			return nil, &NeedError{Input: i, Name: c.InputName(i)}
 		}
 		n[k] = x.Size

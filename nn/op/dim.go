@@ -101,7 +101,7 @@ func (d Dim) Div(e Dim) Dim {
 
 // Max returns the larger one.
 func (d Dim) Max(e Dim) Dim {
-	if d.Same(e) {
+	if d.Sym == e.Sym && d.Same(e) {
 		return d
 	}
 	return combine(d, e, "max", func(a, b int) int { return max(a, b) })
@@ -109,7 +109,7 @@ func (d Dim) Max(e Dim) Dim {
 
 // Min returns the smaller one.
 func (d Dim) Min(e Dim) Dim {
-	if d.Same(e) {
+	if d.Sym == e.Sym && d.Same(e) {
 		return d
 	}
 	return combine(d, e, "min", func(a, b int) int { return min(a, b) })

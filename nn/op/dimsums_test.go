@@ -65,6 +65,16 @@ func TestNilAmong(t *testing.T) {
 			t.Errorf("calls %v are written", calls)
 		}
 	}
+	for _, p := range []*Part{nil, {Config: Plain("Probe")}} {
+		of := to
+		if p != nil {
+			of = nil
+		}
+		for _, respell := range []func(*Part, int, func(string) int) ([]*Part, error){NewSet(nil).Respell, NewSet(nil).Decompose} {
+			_, err := respell(p, 1, of)
+			wants(t, "nil", err, "takes a part and the versions of operator sets")
+		}
+	}
 	x := gorgonia.NewScalar(gorgonia.NewGraph(), gorgonia.Float32, gorgonia.WithName("x"))
 	out, err := Merge(gorgonia.Nodes{x, nil})
 	if err != nil || len(out) != 2 || out[0] != x || out[1] != nil {

@@ -36,7 +36,8 @@ type Op struct {
 	// operators, see Set.Spell. nil: a file cannot hold the operator where training reads its hidden outputs.
 	Expose func(n *Spelling) error
 
-	// Check validates a decoded configuration. It may also rewrite it, for example a deprecated spelling.
+	// Check validates a decoded configuration. It may also rewrite c.Config: fill in a default, or turn an earlier spelling
+	// into the newest, so that the other functions know only that one. The graph and its files keep what they had.
 	Check func(c *Call) error
 	// Infer returns the types of the outputs as far as they are known: symbols are kept. It must also work with concrete
 	// shapes. It asks for the value of an input that shapes depend on with Call.Ints.

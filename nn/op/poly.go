@@ -234,7 +234,7 @@ func (p poly) symbols(set map[string]bool) {
 // splitCall takes floor(a,b) apart.
 func splitCall(f string) (name, a, b string, ok bool) {
 	i := strings.IndexByte(f, '(')
-	if i <= 0 || !strings.HasSuffix(f, ")") {
+	if i < 0 {
 		return "", "", "", false
 	}
 	body, depth := f[i+1:len(f)-1], 0

@@ -278,7 +278,7 @@ func (w *writer) start(name string, opset int) (*nn.Graph, error) {
 			if same, ok := uniform(d); ok && d.Shape().TotalSize() > 1 {
 				x = b.do("Expand", b.keep(same), e.Ints(e.New("shape"), d.Shape()...))
 			} else {
-				x = e.Const(fmt.Sprintf("value_%d", i), d)
+				x = e.Const(fmt.Sprintf("value_%d", i), dtype.Clone(d)) // the model may be trained on
 			}
 			if e.Err() != nil {
 				return

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/contrib"
+	"github.com/graft-ml/graft/nn/op/optest"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
@@ -298,6 +299,33 @@ func TestFrozen(t *testing.T) {
 	}
 	if len(s.Variables) != 6 {
 		t.Errorf("%d variables, want weight and bias with two moments each", len(s.Variables))
+	}
+}
+
+// A step that was exported keeps the values that the model had, however the model is trained after it.
+func TestExportedStays(t *testing.T) {
+	g := model(t, "float32[N,6]", layers.Linear{Out: 3})
+	s, err := step.Export(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]*tensor.Dense{}
+	for p := range g.Params() {
+		want[p.Name()] = dtype.Clone(p.Data())
+		data := dtype.Slice[float32](p.Data())
+		for i := range data {
+			data[i]++
+		}
+		p.Changed()
+	}
+	first, err := s.Start.Eval(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, w := range want {
+		if err := optest.Compare(first[name], w, 0); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 type Model struct {
 	// Graph computes one step. What it reads and gives is listed in Inputs and Outputs.
 	Graph *nn.Graph
-	// Start has no inputs; its outputs are the first values of all Variables.
+	// Start has no inputs; its outputs are the first values of all Variables, those that the model had when it was exported.
 	Start *nn.Graph
 
 	Batch     []string   // inputs: those of the model, then the targets
