@@ -11,7 +11,7 @@ import (
 // are zeros again after an update. It returns their mean and the variables, and makes count the updates so far.
 func (w *writer) accumulated(d *nn.Derivation) (map[*nn.Param]*nn.Value, []update) {
 	k := w.Config.Accumulate
-	if k <= 1 || w.e.Err() != nil {
+	if k <= 1 {
 		return d.Grads, nil
 	}
 	b := w.b
@@ -29,7 +29,7 @@ func (w *writer) accumulated(d *nn.Derivation) (map[*nn.Param]*nn.Value, []updat
 	means := map[*nn.Param]*nn.Value{}
 	for _, p := range w.of.Params {
 		g := d.Grads[p]
-		if g == nil || w.e.Err() != nil {
+		if g == nil {
 			continue
 		}
 		var term optim.Term = g
@@ -49,9 +49,6 @@ func (w *writer) accumulated(d *nn.Derivation) (map[*nn.Param]*nn.Value, []updat
 // sum adds x to a variable that begins with zeros and returns the sum.
 func (w *writer) sum(list []update, name, of string, zeros *tensor.Dense, x *nn.Value) (*nn.Value, []update) {
 	in := w.variable(name, zeros)
-	if w.e.Err() != nil {
-		return nil, list
-	}
 	v := w.b.do("Add", in, x)
 	next := w.b.do("Where", w.last, w.b.constant(typeOf(in), 0), v)
 	return v, append(list, update{Variable{Name: in.Name(), Kind: State, Of: of}, next, zeros})
@@ -73,7 +70,7 @@ func (w *writer) weight() *nn.Value {
 
 // due is v where the batch is the last of an update, and what the variable was before otherwise.
 func (w *writer) due(v *nn.Value, name string) *nn.Value {
-	if w.last == nil || w.e.Err() != nil {
+	if w.last == nil {
 		return v
 	}
 	return w.b.do("Where", w.last, v, w.e.Value(name))

@@ -96,9 +96,6 @@ func typeOf(v *nn.Value) op.DType {
 
 // constant is a number of rank 0.
 func (b *builder) constant(t op.DType, x float64) *nn.Value {
-	if b.e.Err() != nil {
-		return nil
-	}
 	d, err := dtype.FromFloats(t, []float64{x})
 	if err != nil {
 		b.e.Fail(err)
@@ -115,8 +112,8 @@ func (b *builder) cast(v *nn.Value, t op.DType) *nn.Value {
 	if b.e.Err() != nil || typeOf(v) == t {
 		return v
 	}
-	if typeOf(v) == dtype.Float64 && b.casts[v] != nil && typeOf(b.casts[v]) == t {
-		return b.casts[v]
+	if c := b.casts[v]; typeOf(c) == t {
+		return c
 	}
 	c := b.node(std.CastConfig{To: t}, v)
 	if b.casts != nil {

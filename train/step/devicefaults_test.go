@@ -141,12 +141,19 @@ func TestDeviceGivesBack(t *testing.T) {
 			}
 		}
 	}
+	replace := func(back nn.Feed, by *tensor.Dense) { // the norm
+		if back["norm"] != nil {
+			back["norm"] = by
+		}
+	}
 	for want, c := range map[string]struct {
 		alter func(back nn.Feed, on map[string]step.Value)
 		read  func(d *tensor.Dense) *tensor.Dense
 	}{
 		"the device returned no tensor loss": {alter: each(func(back nn.Feed, name string) { delete(back, name) })}, "loss_1 has 2 elements": {alter: each(func(back nn.Feed, name string) { back[name] = two })},
 		"the loss is +Inf": {alter: each(func(back nn.Feed, name string) { back[name] = dtype.Scalar(float32(math.Inf(1))) })}, "the loss is NaN": {alter: each(func(back nn.Feed, name string) { back[name] = dtype.Scalar(float32(math.NaN())) })},
+		"the device returned no tensor norm": {alter: func(back nn.Feed, _ map[string]step.Value) { delete(back, "norm") }}, "norm has 2 elements": {alter: func(back nn.Feed, _ map[string]step.Value) { replace(back, two) }},
+		"the gradient has norm NaN; nothing was changed": {alter: func(back nn.Feed, _ map[string]step.Value) { replace(back, dtype.Scalar(math.NaN())) }}, "the gradient has norm -Inf; nothing was changed": {alter: func(back nn.Feed, _ map[string]step.Value) { replace(back, dtype.Scalar(math.Inf(-1))) }},
 		"the device returned shape (3) for a tensor of shape ": {read: func(*tensor.Dense) *tensor.Dense { return dtype.New(dtype.Float32, 3) }},
 	} {
 		alive, left := 0, 1<<20
@@ -167,21 +174,32 @@ func TestDeviceGivesBack(t *testing.T) {
 			t.Errorf("%s: %d values are left", want, alive)
 		}
 	}
-	// A statistic that leaves the numbers, while the loss does not.
-	alive := 0
-	tr, err := train.New(small(t), train.Config{Rule: optim.SGD{LR: 0.1}, Log: train.Quiet, Runtime: beside{&alive}, Accumulate: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := data.Sample{X: []*tensor.Dense{dtype.New(dtype.Float32, 4, 4)}, Y: []*tensor.Dense{dtype.New(dtype.Int64, 4)}}
-	for i := range 4 {
-		dtype.Slice[float32](b.X[0])[5*i] = 1e30
-	}
-	if _, err := tr.Step(t.Context(), b); err == nil || !strings.Contains(err.Error(), "is not finite; nothing was changed by it") {
-		t.Errorf("a statistic: %v", err)
-	}
-	tr.Close()
-	if alive != 0 {
-		t.Errorf("%d values are left", alive)
+	// A statistic that leaves the numbers, while the loss does not; and a device that is lost as it is looked for.
+	const many = 1 << 20
+	calls, first := many, 0 // the first that reads a value
+	for _, want := range []string{"is not finite; nothing was changed by it", errLost.Error()} {
+		alive, left := 0, calls
+		read := func(d *tensor.Dense) *tensor.Dense {
+			if first == 0 {
+				first = many - left
+			}
+			return d
+		}
+		tr, err := train.New(small(t), train.Config{Rule: optim.SGD{LR: 0.1}, Log: train.Quiet, Runtime: shaky{beside: beside{&alive}, left: &left, read: read}, Accumulate: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := data.Sample{X: []*tensor.Dense{dtype.New(dtype.Float32, 4, 4)}, Y: []*tensor.Dense{dtype.New(dtype.Int64, 4)}}
+		for i := range 4 {
+			dtype.Slice[float32](b.X[0])[5*i] = 1e30
+		}
+		if _, err := tr.Step(t.Context(), b); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a statistic: %v, want %s", err, want)
+		}
+		calls = first - 1
+		tr.Close()
+		if alive != 0 {
+			t.Errorf("%d values are left", alive)
+		}
 	}
 }

@@ -127,7 +127,7 @@ func (w *writer) write(e *nn.Edit, d *nn.Derivation) {
 	grads, next := w.accumulated(d)
 	grads = w.clipped(grads)
 	for _, p := range w.of.Params {
-		if g := grads[p]; g != nil && e.Err() == nil {
+		if g := grads[p]; g != nil {
 			next = append(next, w.update(p, d.In[p], g)...)
 		}
 	}
@@ -135,9 +135,6 @@ func (w *writer) write(e *nn.Edit, d *nn.Derivation) {
 		if v := d.Next[p]; v != nil {
 			next = append(next, update{Variable{Name: d.In[p].Name(), Kind: Statistic}, v, p.Data()})
 		}
-	}
-	if e.Err() != nil {
-		return
 	}
 	w.output(LossName, d.Loss)
 	for _, u := range next {
@@ -149,7 +146,7 @@ func (w *writer) write(e *nn.Edit, d *nn.Derivation) {
 
 // output makes v an output of that name, which an inner value gives up.
 func (w *writer) output(name string, v *nn.Value) {
-	if other := w.e.Lookup(name); other != nil && other != v {
+	if other := w.e.Lookup(name); other != nil {
 		w.e.RenameValue(other, w.e.New(name+"_inner"))
 	}
 	w.e.Output(name, v)
@@ -164,7 +161,7 @@ type update struct {
 
 // clipped are gradients scaled down to the norm of the configuration.
 func (w *writer) clipped(grads map[*nn.Param]*nn.Value) map[*nn.Param]*nn.Value {
-	if w.Config.ClipNorm == 0 || w.e.Err() != nil {
+	if w.Config.ClipNorm == 0 {
 		return grads
 	}
 	var total optim.Term
@@ -215,9 +212,6 @@ func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 	var list []update
 	for _, s := range slots {
 		v := w.variable(in.Name()+"."+s.Name, s.Data)
-		if w.e.Err() != nil {
-			return nil
-		}
 		list = append(list, update{Variable: Variable{Name: v.Name(), Kind: State, Of: in.Name()}, first: s.Data})
 		if numeric(s.Data, p.Data()) {
 			v = b.node(std.ReshapeConfig{}, v, w.e.Ints(w.e.New("shape")))
@@ -228,9 +222,6 @@ func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 	next, after, err := w.formula(&b, f, in, grad, terms, rate)
 	if err != nil {
 		w.e.Fail(err)
-	}
-	if w.e.Err() != nil {
-		return nil
 	}
 	for i, t := range after {
 		v, _ := t.(*nn.Value)
@@ -251,17 +242,11 @@ func numeric(slot, weight *tensor.Dense) bool {
 // key makes the key of random operators from the inputs seed and step.
 func (w *writer) key(key, count *nn.Value) {
 	seed := w.e.Input(SeedInput, "int64[]")
-	if w.e.Err() != nil {
-		return
-	}
 	one := w.e.Ints(w.e.New("shape"), 1)
 	part := func(v *nn.Value) *nn.Value {
 		return w.b.node(std.CastConfig{To: dtype.Uint64}, w.b.node(std.ReshapeConfig{}, v, one))
 	}
 	both := w.b.node(std.ConcatConfig{}, part(seed), part(count))
-	if w.e.Err() != nil {
-		return
-	}
 	w.e.Rewire(key, both)
 	w.e.RemoveInput(key.Name())
 	w.step.Seeded = true
@@ -279,9 +264,6 @@ func (w *writer) start(name string, opset int) (*nn.Graph, error) {
 				x = b.do("Expand", b.keep(same), e.Ints(e.New("shape"), d.Shape()...))
 			} else {
 				x = e.Const(fmt.Sprintf("value_%d", i), dtype.Clone(d)) // the model may be trained on
-			}
-			if e.Err() != nil {
-				return
 			}
 			e.Output(v.Name, x)
 		}

@@ -220,6 +220,31 @@ func TestRules(t *testing.T) {
 	})
 }
 
+// TestScalarParameter: a parameter without axes, of float32 and of float64, keeps its shape beside slots that are one number.
+func TestScalarParameter(t *testing.T) {
+	for _, typ := range []dtype.DType{dtype.Float32, dtype.Float64} {
+		for _, shape := range [][]int{nil, {1}} {
+			g := nn.New("net")
+			if err := g.Edit(func(e *nn.Edit) {
+				x := e.Input("x", typ.String()+"[N,3]")
+				gain := e.ParamOf("gain", typ, initial.Full{Value: 0.5}, shape...)
+				e.SetRole(gain, nn.Weight)
+				e.Output("y", e.Node(op.Plain("Mul"), x, gain).Out(0))
+			}); err != nil {
+				t.Fatal(err)
+			}
+			x := step.Exporter{Config: train.Config{Loss: train.MSE{}, Rule: optim.NAdam{LR: 0.1}}}
+			follow(t, g, x, batches(3, func(r *rand.Rand) data.Sample {
+				in, err := dtype.FromFloats(typ, []float64{r.NormFloat64(), 1, 2, 3, 4, 5}, 2, 3)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return data.Sample{X: []*tensor.Dense{in}, Y: []*tensor.Dense{in}}
+			}), engine, 1e-6)
+		}
+	}
+}
+
 // TestAccumulate: batches that make one update together count by their samples, or by the labels that count.
 func TestAccumulate(t *testing.T) {
 	ignore := 1
@@ -262,7 +287,6 @@ func TestLosses(t *testing.T) {
 	})
 }
 
-// TestFrozen: what is frozen is no variable, and statistics that are frozen stay.
 // TestRulesTogether: every rule, with batches that make one update together, a clipped norm and a frozen convolution.
 func TestRulesTogether(t *testing.T) {
 	each(t, func(t *testing.T, run runner) {
@@ -283,6 +307,7 @@ func TestRulesTogether(t *testing.T) {
 	})
 }
 
+// TestFrozen: what is frozen is no variable, and statistics that are frozen stay.
 func TestFrozen(t *testing.T) {
 	g := model(t, "float32[N,6]", layers.Linear{Out: 8}, layers.BatchNorm{}, layers.ReLU{}, layers.Linear{Out: 3})
 	if err := g.Edit(func(e *nn.Edit) { e.Freeze(nn.Glob("linear1")); e.Freeze(nn.Glob("batchnorm1")) }); err != nil {
@@ -299,6 +324,10 @@ func TestFrozen(t *testing.T) {
 	}
 	if len(s.Variables) != 6 {
 		t.Errorf("%d variables, want weight and bias with two moments each", len(s.Variables))
+	}
+	one, err := step.Exporter{Config: train.Config{Accumulate: 1}}.Export(g)
+	if err != nil || len(one.Variables) != 6 {
+		t.Errorf("one batch at a time: %d variables, %v", len(one.Variables), err)
 	}
 }
 

@@ -45,13 +45,7 @@ func (w *writer) standard(b *builder, s optim.Standard, in, grad *nn.Value, slot
 		v, _ := t.(*nn.Value)
 		list = append(list, v)
 	}
-	if b.e.Err() != nil {
-		return nil, nil, b.e.Err()
-	}
 	n := b.e.NodeN(c, 1+len(slots), list...)
-	if b.e.Err() != nil {
-		return nil, nil, b.e.Err()
-	}
 	var after []optim.Term
 	for i := range slots {
 		after = append(after, n.Out(1+i))

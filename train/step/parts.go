@@ -75,23 +75,17 @@ func (x *parts) gradients() (*nn.Graph, error) {
 		if x.accumulates() {
 			weight = e.Input(e.New(weightInput), "float32[]")
 		}
-		if e.Err() != nil {
-			return
-		}
 		x.loss = e.New(LossName)
 		w.output(x.loss, d.Loss)
 		for _, p := range x.job.Params {
 			g := d.Grads[p]
-			if g == nil || e.Err() != nil {
+			if g == nil {
 				continue
 			}
 			name := d.In[p].Name()
 			if x.accumulates() {
 				sum := e.Input(e.New(name+".sum"), g.Type().String())
 				g, _ = w.b.Add(sum, w.b.Mul(g, weight)).(*nn.Value)
-				if e.Err() != nil {
-					return
-				}
 				x.sums[p] = sum.Name()
 			}
 			x.params, x.inputs[p], x.grads[p] = append(x.params, p), name, e.New(name+".grad")
@@ -107,7 +101,7 @@ func (x *parts) statistics(w *writer, d *nn.Derivation) {
 	var total optim.Term
 	for p := range x.job.Graph.Params() {
 		v := d.Next[p]
-		if v == nil || w.e.Err() != nil {
+		if v == nil {
 			continue
 		}
 		name := d.In[p].Name()
@@ -124,7 +118,7 @@ func (x *parts) statistics(w *writer, d *nn.Derivation) {
 		}
 		w.output(x.next[p], v)
 	}
-	if v, ok := total.(*nn.Value); ok && w.e.Err() == nil {
+	if v, ok := total.(*nn.Value); ok {
 		w.e.Output(checkName, v)
 	}
 }
@@ -150,16 +144,10 @@ func (x *parts) update() (*nn.Graph, error) {
 		for _, p := range x.params {
 			values[p] = e.Input(e.New(p.Name()), op.TypeOf(p.Data()).String())
 			grads[p] = e.Input(e.New(p.Name()+".grad"), op.TypeOf(p.Data()).String())
-			if e.Err() != nil {
-				return
-			}
 			x.fed[p], x.slopes[p] = values[p].Name(), grads[p].Name()
 		}
 		scale = x.norm(w, grads, scale)
 		for _, p := range x.params {
-			if e.Err() != nil {
-				return
-			}
 			state := x.job.State(p)
 			w.count = count
 			if n := state.Updates - base; n > 0 {
@@ -181,12 +169,10 @@ func (x *parts) update() (*nn.Graph, error) {
 			}
 		}
 		for _, p := range x.stats {
-			if a := x.job.State(p).Average; x.averages && a != nil && e.Err() == nil {
+			if a := x.job.State(p).Average; x.averages && a != nil {
 				v := e.Input(e.New(p.Name()), op.TypeOf(p.Data()).String())
-				if e.Err() == nil {
-					x.fed[p] = v.Name()
-					x.average(w, p, v, a, share)
-				}
+				x.fed[p] = v.Name()
+				x.average(w, p, v, a, share)
 			}
 		}
 	})
@@ -210,9 +196,8 @@ func (x *parts) norm(w *writer, grads map[*nn.Param]*nn.Value, scale optim.Term)
 		total = b.Add(total, b.Sum(b.Mul(grads[p], grads[p])))
 	}
 	norm := b.Mul(scale, b.Sqrt(total))
-	if v, ok := norm.(*nn.Value); ok && w.e.Err() == nil {
-		w.e.Output(normName, v)
-	}
+	v, _ := norm.(*nn.Value)
+	w.e.Output(normName, v)
 	if c := x.job.Config.ClipNorm; c > 0 {
 		scale = b.Mul(scale, b.Min(b.Number(1), b.Div(b.Number(c), b.Add(norm, b.Number(1e-6)))))
 	}
@@ -221,9 +206,6 @@ func (x *parts) norm(w *writer, grads map[*nn.Param]*nn.Value, scale optim.Term)
 
 // give makes v an output, which takes the place of an input.
 func (x *parts) give(e *nn.Edit, c change, v *nn.Value) {
-	if e.Err() != nil {
-		return
-	}
 	c.next = e.New(c.input + Suffix)
 	e.Output(c.next, v)
 	x.changes = append(x.changes, c)
@@ -231,13 +213,7 @@ func (x *parts) give(e *nn.Edit, c change, v *nn.Value) {
 
 // average moves the average of a parameter or a statistic towards its new value.
 func (x *parts) average(w *writer, p *nn.Param, next *nn.Value, data *tensor.Dense, share optim.Term) {
-	if w.e.Err() != nil {
-		return
-	}
 	in := w.e.Input(w.e.New(p.Name()+".average"), op.TypeOf(data).String())
-	if w.e.Err() != nil {
-		return
-	}
 	v, _ := w.b.Add(in, w.b.Mul(w.b.Sub(next, in), share)).(*nn.Value)
 	x.give(w.e, change{of: p, kind: State, average: true, data: data, input: in.Name()}, v)
 }
@@ -249,14 +225,12 @@ func (x *parts) evaluation() (g *nn.Graph, inputs map[*nn.Param]string, outputs 
 	err = g.Edit(func(e *nn.Edit) {
 		for _, p := range e.Params() {
 			o := origin[p]
-			if !slices.Contains(x.params, o) && !slices.Contains(x.stats, o) || e.Err() != nil {
+			if !slices.Contains(x.params, o) && !slices.Contains(x.stats, o) {
 				continue
 			}
 			v := e.Input(e.New(p.Name()), op.TypeOf(p.Data()).String())
-			if e.Err() == nil {
-				inputs[o] = v.Name()
-				e.Rewire(p.Value(), v)
-			}
+			inputs[o] = v.Name()
+			e.Rewire(p.Value(), v)
 		}
 	})
 	for _, v := range x.job.Outputs {

@@ -75,7 +75,7 @@ func (s *Stored) Inputs() []Port {
 func (s *Stored) Initialize(ctx context.Context) (bool, error) {
 	any := false
 	for i, e := range s.entries {
-		if e.Initialization == nil || len(e.First) == 0 {
+		if len(e.First) == 0 {
 			continue
 		}
 		any = true
@@ -155,14 +155,10 @@ func (s *Stored) assign(i int, list []onnxio.Binding, out nn.Feed) error {
 				continue
 			}
 			for k, e := range s.entries {
-				if k != i {
-					if _, err := s.g.Value(b.Initializer); err != nil {
-						continue // the algorithm's own
-					}
-					if p, err = paramOf(e.Algorithm, b.Initializer); err != nil {
-						return err
-					}
-				} else if p, err = paramOf(e.Algorithm, b.Initializer); err != nil {
+				if _, err := s.g.Value(b.Initializer); err != nil && k != i {
+					continue // the algorithm's own
+				}
+				if p, err = paramOf(e.Algorithm, b.Initializer); err != nil {
 					return err
 				}
 				copy(dtype.Bytes(p.Data()), dtype.Bytes(d))

@@ -43,10 +43,8 @@ func (x Exporter) TrainingInfo(g *nn.Graph) (onnxio.Training, error) {
 		for _, p := range a.Params {
 			d.In[p] = p.Value()
 		}
-		if e.Err() == nil {
-			w.write(e, d)
-			w.counted(e)
-		}
+		w.write(e, d)
+		w.counted(e)
 		for _, v := range outputs { // the loss was made an output by Attach, under a name of its own
 			if v == a.Loss && v.Name() != LossName {
 				e.RemoveOutput(v.Name())
@@ -74,9 +72,6 @@ func (w *writer) gradients(e *nn.Edit) map[*nn.Param]*nn.Value {
 	c.Y = w.of.Loss.Name()
 	n := e.NodeN(c, len(c.Xs), in...)
 	list := map[*nn.Param]*nn.Value{}
-	if e.Err() != nil {
-		return list
-	}
 	for i, p := range w.of.Params {
 		list[p] = n.Out(i)
 		e.RenameValue(n.Out(i), e.New(p.Name()+".gradient"))
@@ -87,9 +82,7 @@ func (w *writer) gradients(e *nn.Edit) map[*nn.Param]*nn.Value {
 // counted adds one to the number of the step.
 func (w *writer) counted(e *nn.Edit) {
 	b := &builder{e: e}
-	if e.Err() == nil {
-		w.output(StepInput+Suffix, b.do("Add", e.Value(StepInput), b.constant(dtype.Int64, 1)))
-	}
+	w.output(StepInput+Suffix, b.do("Add", e.Value(StepInput), b.constant(dtype.Int64, 1)))
 }
 
 // bindings are those of the variables and of the number of the step.
@@ -119,11 +112,10 @@ func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 	if s.Seeded {
 		first[SeedInput] = zeroStep()
 	}
-	w := &writer{e: nil}
 	err = s.Graph.Edit(func(e *nn.Edit) {
 		for _, n := range e.Select() {
 			for _, v := range n.Outputs() {
-				if v == nil || e.Err() != nil {
+				if v == nil {
 					continue
 				}
 				if _, err := g.Value(v.Name()); err == nil {
@@ -133,7 +125,7 @@ func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 		}
 		for _, v := range slices.Clone(e.Inputs()) {
 			d := first[v.Name()]
-			if d == nil || e.Err() != nil {
+			if d == nil {
 				continue
 			}
 			name := v.Name()
@@ -143,12 +135,9 @@ func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 			}
 			e.Rewire(v, (&builder{e: e}).parameter(name+"_first", d))
 			e.RemoveInput(name)
-			if e.Err() == nil {
-				e.RenameValue(e.Value(name+"_first"), name)
-			}
+			e.RenameValue(e.Value(name+"_first"), name)
 		}
-		w.e = e
-		w.counted(e)
+		(&writer{e: e}).counted(e)
 	})
 	if err != nil {
 		return onnxio.Training{}, exportError(err)
@@ -158,9 +147,6 @@ func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 
 // parameter is an initializer of exactly that name.
 func (b *builder) parameter(name string, first *tensor.Dense) *nn.Value {
-	if b.e.Err() != nil {
-		return nil
-	}
 	v := b.e.Const(name, first.Clone().(*tensor.Dense))
 	if b.e.Err() == nil && v.Name() != name {
 		b.e.Fail(fmt.Errorf("a value of the model is called %q, as one of the step is: rename it first", name))
