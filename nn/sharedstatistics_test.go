@@ -15,19 +15,32 @@ import (
 // A module of PyTorch that is called twice updates its running statistics in the order of the calls; so does a graph in which two
 // nodes read the same ones.
 func TestSharedStatistics(t *testing.T) {
+	for name, staged := range map[string]bool{"in one stage": false, "in two stages": true} {
+		t.Run(name, func(t *testing.T) { testSharedStatistics(t, staged) })
+	}
+}
+
+func testSharedStatistics(t *testing.T, staged bool) {
 	vector := func(x ...float32) *tensor.Dense { return optest.Floats([]int{len(x)}, x...) }
 	g := nn.New("twice")
 	if err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[N,2]")
+		kept := e.Input("kept", "bool[N]")
 		scale, bias := e.Const("scale", vector(2, 3)), e.Const("bias", vector(1, -1))
 		mean, variance := e.Const("mean", vector(5, -4)), e.Const("var", vector(2, 7))
 		for range 2 {
 			x = e.Node(std.BatchNormalizationConfig{}, x, scale, bias, mean, variance).Out(0)
 			x = e.Node(op.Plain("Exp"), x).Out(0)
+			if staged { // what is computed of it has a length that only a run gives
+				x = e.Node(std.CompressConfig{Axis: new(int)}, x, kept).Out(0)
+			}
 		}
 		e.Output("loss", e.Node(std.ReduceMeanConfig{KeepDims: new(bool)}, x).Out(0))
 	}); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := g.Lower(nn.LowerOptions{Feed: nn.Feed{}, Sizes: map[string]int{"N": 3}, Train: true}); (err != nil) != staged {
+		t.Fatalf("lowered as one: %v", err)
 	}
 	data := []float32{1, -2, 3, 0.5, 2, 4}
 	want := map[string][]float64{"mean": {5, -4}, "var": {2, 7}}
@@ -48,7 +61,7 @@ func TestSharedStatistics(t *testing.T) {
 			}
 		}
 	}
-	feed := nn.Feed{"x": optest.Floats([]int{3, 2}, data...)}
+	feed := nn.Feed{"x": optest.Floats([]int{3, 2}, data...), "kept": tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, true, true}))}
 	taken := map[string]int{}
 	next := map[string][]float64{}
 	for _, hand := range []bool{false, true} {
