@@ -119,7 +119,7 @@ func (c *chooser) choose(reshaped, grouped int) map[int]bool {
 	for _, choice := range []bool{true, false} {
 		for _, id := range c.order {
 			list := c.byAxis[id]
-			if _, done := taken[id]; done || (len(list) > 1) != choice {
+			if (len(list) > 1) != choice {
 				continue
 			}
 			at := reshaped

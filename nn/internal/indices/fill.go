@@ -10,10 +10,7 @@ type Offer struct {
 // Fill chooses how many sets of each offer go (negative) or come so that an axis changes by need, with the smallest
 // loss. One set of each offer stays. It also gives the loss; false where it cannot be done.
 func Fill(list []Offer, need int) ([]int, float64, bool) {
-	n, sign := need, 1
-	if need < 0 {
-		n, sign = -need, -1
-	}
+	n, grows := max(need, -need), need > 0
 	type cell struct {
 		lost float64
 		k    int
@@ -25,7 +22,7 @@ func Fill(list []Offer, need int) ([]int, float64, bool) {
 	for i, o := range list {
 		row := make([]cell, n+1)
 		most := o.Sets - 1
-		if sign > 0 {
+		if grows {
 			most = n
 		}
 		for at := range row {
@@ -34,9 +31,11 @@ func Fill(list []Offer, need int) ([]int, float64, bool) {
 				if !prev.ok {
 					continue
 				}
-				lost := prev.lost + float64(k)/float64(o.Sets+1)
-				if sign < 0 {
-					lost = prev.lost + o.Lost[k]
+				lost := prev.lost
+				if grows {
+					lost += float64(k) / float64(o.Sets+1)
+				} else {
+					lost += o.Lost[k]
 				}
 				if c := &row[at]; !c.ok || lost < c.lost {
 					*c = cell{lost, k, true}
@@ -51,9 +50,11 @@ func Fill(list []Offer, need int) ([]int, float64, bool) {
 	out := make([]int, len(list))
 	at := n
 	for i := len(list) - 1; i >= 0; i-- {
-		k := table[i+1][at].k
-		out[i] = sign * k
-		at -= k * list[i].Per
+		out[i] = table[i+1][at].k
+		at -= out[i] * list[i].Per
+		if !grows {
+			out[i] = -out[i]
+		}
 	}
 	return out, table[len(list)][n].lost, true
 }

@@ -49,7 +49,7 @@ func (c *collector) collect(v *View) {
 	n := c.system.Elements()
 	count := make([]int32, n) // per root
 	for i := range n {
-		if r := v.find(i); v.why[r] == 0 {
+		if r := v.find(i); v.why[r] == free {
 			count[r]++
 		}
 	}
@@ -62,12 +62,12 @@ func (c *collector) collect(v *View) {
 	elements := make([]int32, at)
 	fill := slices.Clone(start)
 	for i := range n {
-		if r := v.find(i); v.why[r] == 0 {
+		if r := v.find(i); v.why[r] == free {
 			elements[fill[r]] = i
 			fill[r]++
 		}
 	}
-	forms := map[uint64]*Form{}
+	forms := map[form]*Form{}
 	for r := range n {
 		if count[r] == 0 {
 			continue
@@ -80,8 +80,14 @@ func (c *collector) collect(v *View) {
 	}
 }
 
+// form is what the sets of one form have in common.
+type form struct {
+	axes uint64 // hash of the axes and how many indices of each
+	norm bool
+}
+
 // place puts a set into its form.
-func (c *collector) place(forms map[uint64]*Form, set []int32, norm bool) {
+func (c *collector) place(forms map[form]*Form, set []int32, norm bool) {
 	var axes []Count
 	useful := false
 	for _, e := range set {
@@ -96,15 +102,12 @@ func (c *collector) place(forms map[uint64]*Form, set []int32, norm bool) {
 	if !useful {
 		return
 	}
-	key := uint64(1469598103934665603)
-	if norm {
-		key++
-	}
+	key := form{basis, norm}
 	for _, x := range axes {
 		if n := int(c.system.Spans[x.Axis].Size); n > 1 && n == x.Count {
 			return // without it nothing would be left
 		}
-		key = mix(key ^ mix(uint64(x.Axis)<<32|uint64(x.Count)))
+		key.axes = fnv(fnv(key.axes, int32(x.Axis)), int32(x.Count))
 	}
 	f := forms[key]
 	if f == nil {
@@ -116,17 +119,15 @@ func (c *collector) place(forms map[uint64]*Form, set []int32, norm bool) {
 }
 
 func hash(set []int32) uint64 {
-	h := uint64(len(set))
+	h := uint64(basis)
 	for _, e := range set {
-		h = mix(h ^ uint64(e))
+		h = fnv(h, e)
 	}
 	return h
 }
 
-// mix is the finalizer of splitmix64.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// basis is what a hash begins with (FNV-1a).
+const basis = 14695981039346656037
+
+// fnv adds a number to a hash.
+func fnv(h uint64, x int32) uint64 { return (h ^ uint64(x)) * 1099511628211 }

@@ -190,6 +190,21 @@ func TestHeads(t *testing.T) {
 	`)
 }
 
+// TestChoicesComeFirst: an axis that leaves no choice gets what the one of 6, which does, leaves it, whichever comes first.
+func TestChoicesComeFirst(t *testing.T) {
+	s := system(2, 3, 6)
+	split := Split{Reshaped: true, Factors: []Factor{{Size: 2}, {Size: 3}}}
+	split.Place(0, 0, 1, 1)
+	split.Place(0, 2, 1, 3)
+	split.Place(1, 1, 1, 1)
+	split.Place(1, 2, 2, 1)
+	s.Splits = []Split{split}
+	checkForms(t, s, `
+		0×1 2×3 [[0 5 6 7] [1 8 9 10]]
+		1×1 2×2 [[2 5 8] [3 6 9] [4 7 10]]
+	`)
+}
+
 // TestSplitsKeepWhatHolds: what a split ties stays normalized or fixed, for the reason that comes first.
 func TestSplitsKeepWhatHolds(t *testing.T) {
 	heads := func(pins ...Pin) *System {

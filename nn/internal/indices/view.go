@@ -1,20 +1,26 @@
 package indices
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // View is one way to choose the free factors: which indices are tied, and which are fixed.
 type View struct {
 	system *System
 	parent []int32
-	why    []int32 // at a root: 1 + the pin that fixes it, 0: none
+	why    []int32 // at a root: the first pin that fixes it, or free
 	norm   []bool  // at a root: a normalization runs over the indices
 	pins   []Pin   // those of the system, then those of factors that are not free
 }
 
+// free is the place of no pin.
+const free = math.MaxInt32
+
 // base is what holds in every view.
 func (s *System) base() *View {
 	n := s.Elements()
-	v := &View{system: s, parent: make([]int32, n), why: make([]int32, n), norm: make([]bool, n), pins: slices.Clip(s.Pins)}
+	v := &View{system: s, parent: make([]int32, n), why: slices.Repeat([]int32{free}, int(n)), norm: make([]bool, n), pins: slices.Clip(s.Pins)}
 	for i := range v.parent {
 		v.parent[i] = int32(i)
 	}
@@ -42,8 +48,8 @@ func (v *View) clone() *View {
 
 // Pin is what fixes element e, nil where it is free.
 func (v *View) Pin(e int32) *Pin {
-	if i := v.why[v.find(e)]; i > 0 {
-		return &v.pins[i-1]
+	if i := v.why[v.find(e)]; i != free {
+		return &v.pins[i]
 	}
 	return nil
 }
@@ -65,9 +71,7 @@ func (v *View) union(i, j int32) {
 		i, j = j, i
 	}
 	v.parent[j] = i
-	if v.why[i] == 0 || v.why[j] != 0 && v.why[j] < v.why[i] {
-		v.why[i] = v.why[j]
-	}
+	v.why[i] = min(v.why[i], v.why[j])
 	v.norm[i] = v.norm[i] || v.norm[j]
 }
 
@@ -76,9 +80,8 @@ func (v *View) fix(i int) {
 	p := &v.pins[i]
 	first := v.system.Spans[p.Axis].First
 	for k := p.Lo; k < p.Hi; k++ {
-		if r := v.find(first + k); v.why[r] == 0 {
-			v.why[r] = int32(i + 1)
-		}
+		r := v.find(first + k)
+		v.why[r] = min(v.why[r], int32(i))
 	}
 }
 
