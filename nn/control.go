@@ -53,9 +53,6 @@ func (tr Tracer) While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorg
 		return nil, err
 	}
 	first, err := cond(state...)
-	if err == nil {
-		err = oneBoolean(first)
-	}
 	if err != nil {
 		return nil, controlError("While", err)
 	}

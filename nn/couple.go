@@ -69,10 +69,8 @@ func (g *Graph) analyse() *analysis {
 		}
 		from := declared{rel: len(s.Relations), norm: len(s.Norms), split: len(s.Splits)}
 		a.node(n, w)
-		if len(s.Relations) > from.rel || len(s.Norms) > from.norm || len(s.Splits) > from.split {
-			from.relEnd, from.normEnd, from.splitEnd = len(s.Relations), len(s.Norms), len(s.Splits)
-			a.spans[n] = from
-		}
+		from.relEnd, from.normEnd, from.splitEnd = len(s.Relations), len(s.Norms), len(s.Splits)
+		a.spans[n] = from
 	}
 	for _, v := range g.outputs {
 		a.pinValue(v, reason{port: v, text: "it reaches graph output"})

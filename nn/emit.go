@@ -178,7 +178,7 @@ func (w *walker) fold(c *op.Call, known []op.Known) error {
 func sharesMemory(d *tensor.Dense, values []dtype.Value) bool {
 	return slices.ContainsFunc(values, func(v dtype.Value) bool {
 		x, ok := v.(*tensor.Dense)
-		return ok && x != nil && len(x.Raw) > 0 && len(d.Raw) > 0 && &x.Raw[0] == &d.Raw[0]
+		return ok && len(x.Raw) > 0 && len(d.Raw) > 0 && &x.Raw[0] == &d.Raw[0]
 	})
 }
 
@@ -239,7 +239,7 @@ func (w *walker) emit(n *Node, c *op.Call, in []*Value, known []op.Known) error 
 		states = c.Op.State(c)
 	}
 	for _, u := range states { // a statistic of several nodes takes their updates one after the other
-		if k := w.updated(in, u.In); k >= 0 {
+		if k := w.updated(in[u.In]); k >= 0 {
 			nodes[u.In] = w.updates[k].node
 		}
 	}
@@ -271,24 +271,22 @@ func (w *walker) emit(n *Node, c *op.Call, in []*Value, known []op.Known) error 
 
 // update notes that training replaces what a node reads as input i, if it is a statistic of the model.
 func (w *walker) update(in []*Value, i int, next *gorgonia.Node) {
-	if i >= len(in) || in[i] == nil || w.at(in[i]).known.Frozen {
+	v := in[i]
+	if v == nil || w.at(v).known.Frozen {
 		return
 	}
-	if k := w.updated(in, i); k >= 0 {
+	if k := w.updated(v); k >= 0 {
 		w.updates[k].node = next
 		return
 	}
-	if v := in[i]; v.param != nil || w.g.body != nil {
+	if v.param != nil || w.g.body != nil {
 		w.updates = append(w.updates, stateUpdate{v, v.param, next})
 	}
 }
 
-// updated is the place of an earlier update of input i; -1: there is none.
-func (w *walker) updated(in []*Value, i int) int {
-	if i >= len(in) || in[i] == nil {
-		return -1
-	}
-	return slices.IndexFunc(w.updates, func(u stateUpdate) bool { return u.value == in[i] })
+// updated is the place of an earlier update of a value; -1: there is none.
+func (w *walker) updated(v *Value) int {
+	return slices.IndexFunc(w.updates, func(u stateUpdate) bool { return u.value == v })
 }
 
 func firstNode(list gorgonia.Nodes) *gorgonia.Node {

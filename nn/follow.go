@@ -3,8 +3,6 @@ package nn
 import (
 	"fmt"
 	"slices"
-
-	"github.com/graft-ml/graft/nn/op"
 )
 
 // follower rewrites the numbers in a model that spell out lengths: targets of Reshape, bounds of
@@ -166,9 +164,8 @@ func (f *follower) visit(n *Node) error {
 	return nil
 }
 
-// alike reports whether two walks know the same of a value, and of its lengths alone: a cut changes no kinds and element types.
+// alike reports whether two walks know the same of a value.
 func alike(a, b *binding) bool {
-	return a.known.Value == nil && b.known.Value == nil && a.known.Dims == nil && b.known.Dims == nil &&
-		a.typ.Kind == op.Tensor && a.typ.Unranked == b.typ.Unranked &&
-		a.open == b.open && a.soft == b.soft && slices.Equal(a.typ.Shape, b.typ.Shape)
+	x := inferred{&Value{typ: a.typ, known: a.known}, b.typ, b.known}
+	return x.same()
 }

@@ -121,11 +121,7 @@ func (g *Group) per(id axisID) int { return g.on[id] }
 
 // offers lists groups on the axis that do not overlap.
 func (s *solver) offers(d demand, backwards bool) []offer {
-	now := d.size
-	for g, k := range s.decided {
-		now += k * g.per(d.axis)
-	}
-	ranked := d.Near || d.Channels < now // else none goes, and which matters least is of no interest
+	ranked := d.Near || d.Channels < d.size || len(s.decided) > 0 // else none goes, and which matters least is of no interest
 	var list []offer
 	taken := map[int32]bool{}
 	groups := slices.Clone(s.c.groups)

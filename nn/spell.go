@@ -98,11 +98,7 @@ func (s *speller) name(what string, c op.Config) string {
 	if s.label != "" {
 		what = s.label + "." + what
 	}
-	name := s.e.unique(what)
-	for i := 1; s.e.outer.knows(name); i++ {
-		name = s.e.unique(fmt.Sprintf("%s_%d", what, i))
-	}
-	return name
+	return s.e.unique(what)
 }
 
 // knows reports whether a value of the edited graph, or of one around it, has the name.

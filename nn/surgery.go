@@ -108,11 +108,9 @@ func (e *Edit) drop(n *Node) {
 	if e.err != nil {
 		return
 	}
-	for _, v := range n.out {
-		if v != nil && (len(v.users) > 0 || slices.Contains(e.g.outputs, v)) {
-			e.Failf("node %s is still read through %q", n.Label(), v.name)
-			return
-		}
+	if !n.unread() {
+		e.Failf("node %s is still read", n.Label())
+		return
 	}
 	reads := n.reads()
 	e.removeNode(n)

@@ -169,8 +169,10 @@ func power(of parity, v *Value) parity {
 
 // partOfActivation reports whether the node's result only serves an activation that is written out.
 func partOfActivation(n *Node) bool {
-	for at, i := n, 0; i < 4 && alone(at.Out(0)) != nil; i++ {
-		at = at.Out(0).users[0]
+	for at := n; alone(at.Out(0)) != nil; {
+		if at = at.Out(0).users[0]; at.traits().Arithmetic == trait.NoArithmetic {
+			break
+		}
 		if _, step := written(at); step == n {
 			return true
 		}
