@@ -146,3 +146,9 @@ type MetShare struct {
 	Lost    []float64
 	Ends    bool
 }
+
+// SameKnown reports whether an edit would leave a value with the first type and knowledge as it is if inference told the second.
+func SameKnown(a, b op.Type, x, y op.Known) bool {
+	i := inferred{&Value{typ: a, known: x}, b, y}
+	return i.same()
+}
