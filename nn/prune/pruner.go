@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"strings"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -187,11 +188,7 @@ func (p Pruner) stuck(g *nn.Graph, c *nn.Channels, err error) error {
 	if len(why) == 0 {
 		return &nn.Error{Stage: "prune", Err: err}
 	}
-	s := why[0]
-	for _, x := range why[1:] {
-		s += "; " + x
-	}
-	return &nn.Error{Stage: "prune", Err: fmt.Errorf("%w; %s", err, s)}
+	return &nn.Error{Stage: "prune", Err: fmt.Errorf("%w; %s", err, strings.Join(why, "; "))}
 }
 
 // Steps prunes in n rounds, each of which removes the same ratio; the last one reaches the target. Each plan is applied
