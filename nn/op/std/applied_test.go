@@ -23,7 +23,7 @@ func TestApplied(t *testing.T) {
 			}
 			for _, k := range list {
 				name := k.Config.Operator().String()
-				form := name + formOf(k)
+				form := name + optest.Form(k)
 				for _, v := range k.In {
 					form += fmt.Sprint(op.TypeOf(v))
 				}
