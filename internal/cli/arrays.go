@@ -181,5 +181,9 @@ func (d *dataset) whole(path, name string, a *tensor.Dense) error {
 			count++
 		}
 	}
-	return fmt.Errorf("%s: array %s: element %v is %v, one of %d that are not finite numbers: the loss would not be finite", path, name, at, x[i], count)
+	others := ""
+	if count > 1 {
+		others = fmt.Sprintf(", and %d more are not finite", count-1)
+	}
+	return fmt.Errorf("%s: array %s: element %v is %v%s: the loss would not be finite", path, name, at, x[i], others)
 }

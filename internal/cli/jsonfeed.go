@@ -11,7 +11,7 @@ import (
 )
 
 // fromObjects makes inputs of objects: under the name of each input a number, a text, or lists of them of the input's shape
-// without the batch axis.
+// without the batch axis. A mask that the objects lack is made of the length of the input that it belongs to.
 func fromObjects(g *nn.Graph, rows []map[string]any) (nn.Feed, error) {
 	feed := nn.Feed{}
 	for _, v := range g.Inputs() {
@@ -20,6 +20,9 @@ func fromObjects(g *nn.Graph, rows []map[string]any) (nn.Feed, error) {
 		var flat []any
 		for i, row := range rows {
 			x, ok := row[v.Name()]
+			if !ok {
+				x, ok = maskFor(g, v, row)
+			}
 			if !ok {
 				return nil, fmt.Errorf("no value for input %s; the model has the inputs %v", v.Name(), ports(g.Inputs()))
 			}
@@ -43,6 +46,22 @@ func fromObjects(g *nn.Graph, rows []map[string]any) (nn.Feed, error) {
 		feed[v.Name()] = x
 	}
 	return feed, nil
+}
+
+// maskFor is a 1 for each position of a sequence among the values of an object, if v has the name and the shape [N, T] of a mask and the
+// sequence is an input with the same T.
+func maskFor(g *nn.Graph, v *nn.Value, row map[string]any) (any, bool) {
+	t := v.Type()
+	if textRoles[v.Name()] != "attention_mask" || t.Rank() != 2 {
+		return nil, false
+	}
+	for _, w := range g.Inputs() {
+		list, ok := row[w.Name()].([]any)
+		if s := w.Type(); ok && s.Rank() >= 2 && s.Shape[1].String() == t.Shape[1].String() {
+			return slices.Repeat([]any{json.Number("1")}, len(list)), true
+		}
+	}
+	return nil, false
 }
 
 // flatten appends the elements of lists in lists and finds their shape.

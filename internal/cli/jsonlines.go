@@ -112,6 +112,11 @@ func (d *dataset) sequences(rows []map[string]any, ys []lineTargets, path string
 				i+1, y.name, y.of[i].Shape()[0], inputs[0].Name(), []int(all[i].X[0].Shape()))
 		}
 	}
+	for _, v := range inputs {
+		if _, given := rows[0][v.Name()]; !given {
+			d.note(path, fmt.Sprintf("no values for the mask %s: it is 1 at each position of a sequence, and 0 where it is padded", v.Name()))
+		}
+	}
 	if y.unequal {
 		d.note(path, "sequences and their targets are padded to the longest of a batch; the loss and the metrics ignore the padding")
 	} else if unequal {

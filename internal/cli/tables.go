@@ -374,7 +374,7 @@ func (t *training) untuned(rows int) {
 		c.Schedule = schedules["cosine"]
 	}
 	small := rows < 1000
-	if !t.changed("ema") && small {
+	if !t.changed("ema") {
 		c.EMA = 0.98
 	}
 	if !t.changed("optimizer") {
@@ -384,8 +384,10 @@ func (t *training) untuned(rows int) {
 				s.rate = 1e-3
 			}
 		}
-		if !t.changed("weight-decay") && small {
-			s.decay = 1 // close to the linear model
+		if !t.changed("weight-decay") {
+			if s.decay = 0.1; small {
+				s.decay = 1 // close to the linear model
+			}
 		}
 		c.Rule = rules["adamw"](s)
 	}

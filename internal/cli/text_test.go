@@ -175,10 +175,31 @@ func TestTrainLines(t *testing.T) {
 	if err != nil || !strings.Contains(out, "accuracy   1\n") {
 		t.Error(out, err)
 	}
+	// Without a mask each position counts, and none of the padding: in a batch the answers are those of samples alone.
+	short := `{"ids":[5,7,3],"y":0}` + "\n"
+	long := `{"ids":[6,8,3,2,2],"y":1}` + "\n"
+	if err := os.WriteFile("bare.jsonl", []byte(short+long), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const made = "no values for the mask mask: it is 1 at each position of a sequence, and 0 where it is padded"
+	if out, err = command("train", "out.onnx", "--data", "bare.jsonl", "--val", "bare.jsonl", "--epochs", "1", "--lr", "1e-3", "-o", "more.onnx"); err != nil || !strings.Contains(out, made) {
+		t.Fatal(out, err)
+	}
+	if err := os.WriteFile("masked.jsonl", []byte(`{"ids":[5,7,3,0,0],"mask":[1,1,1,0,0],"y":0}`+"\n"+`{"ids":[6,8,3,2,2],"mask":[1,1,1,1,1],"y":1}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	masked, err := command("predict", "out.onnx", "masked.jsonl", "--json")
+	if err != nil {
+		t.Fatal(masked, err)
+	}
+	bare, err := command("predict", "out.onnx", "bare.jsonl", "--json", "--batch", "1")
+	if err != nil || bare != masked {
+		t.Errorf("with a mask that was made, %v\n%s\nwith the same by hand\n%s", err, bare, masked)
+	}
 	for want, line := range map[string]string{
-		"object 1: no value for input mask; the model has the inputs [ids int64[N,L] mask float32[N,L]]": `{"ids":[1],"y":0}`,
-		"object 1: input ids: 1.5 is not a whole number, want int64":                                     `{"ids":[1.5],"mask":[1],"y":0}`,
-		"object 2: the target y is [1]: want one as in the first object":                                 `{"ids":[1],"mask":[1],"y":0}{"ids":[1],"mask":[1],"y":[1]}`,
+		"object 1: no value for input ids; the model has the inputs [ids int64[N,L] mask float32[N,L]]": `{"id":[1],"y":0}`,
+		"object 1: input ids: 1.5 is not a whole number, want int64":                                    `{"ids":[1.5],"mask":[1],"y":0}`,
+		"object 2: the target y is [1]: want one as in the first object":                                `{"ids":[1],"mask":[1],"y":0}{"ids":[1],"mask":[1],"y":[1]}`,
 		"no objects": ` `,
 	} {
 		if err := os.WriteFile("b.jsonl", []byte(line), 0o644); err != nil {

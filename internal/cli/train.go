@@ -291,7 +291,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	return t.conclude(w, history)
 }
 
-// severalTargets takes the settings by hand where samples have several targets: the policy is for one classifier.
+// severalTargets says what is trained where samples have several targets. There is no one classifier that could be fitted alone.
 func (t *training) severalTargets(fit data.Set[data.Sample]) error {
 	if fit.Len() == 0 || t.policy == "manual" {
 		return nil
@@ -300,12 +300,11 @@ func (t *training) severalTargets(fit data.Set[data.Sample]) error {
 	if err != nil || len(s.Y) < 2 {
 		return err
 	}
-	if t.policy != "auto" {
-		return fmt.Errorf("--policy %s is for one target, the data have %d: --policy manual sums their losses", t.policy, len(s.Y))
+	if t.policy == "head-only" {
+		return fmt.Errorf("--policy head-only is for one target, the data have %d: --freeze keeps layers from being trained", len(s.Y))
 	}
-	t.notes = append(t.notes, fmt.Sprintf("%d targets: the sum of their losses is trained, with the settings of --policy manual", len(s.Y)))
-	t.policy = "manual"
-	return t.byHand()
+	t.notes = append(t.notes, fmt.Sprintf("%d targets: the sum of their losses is trained", len(s.Y)))
+	return nil
 }
 
 // configure completes the configuration by what the words among the flags mean.

@@ -200,7 +200,7 @@ func TestPreparedColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.words["city"]; !slices.Equal(got, []string{"", "a", "b"}) {
+	if got := p.words["city"]; !slices.Equal(got, []string{"", "a", "b", "once"}) {
 		t.Errorf("categories %q", got)
 	}
 	types := map[string]string{}
@@ -214,13 +214,16 @@ func TestPreparedColumns(t *testing.T) {
 		t.Errorf("numbers %q, want %q", p.Names, want)
 	}
 	lines := strings.Join(p.Describe(), "; ")
-	for _, want := range []string{"city: category, 3 categories;", "far: number;", "when: date, as 2006-01-02;", "clock: date, as 2006-01-02 15:04:05;", "column same is left out: its values in the training rows are all equal"} {
+	for _, want := range []string{"city: category, 4 categories;", "far: number;", "when: date, as 2006-01-02;", "clock: date, as 2006-01-02 15:04:05;", "column same is left out: its values in the training rows are all equal"} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("%q lacks %q", lines, want)
 		}
 	}
-	if few, err := Fit(context.Background(), table, all[:19], Options{}); err != nil || !slices.Equal(few.words["city"], []string{"", "a", "b", "once"}) {
-		t.Errorf("of 19 rows: categories %q, %v", few.words["city"], err)
+	// Among categories that are embedded, one that comes once trains the vector of the unknown ones. Of three words, three may be features.
+	for most, want := range map[int][]string{2: {"", "a", "b"}, 3: {"", "a", "b"}, 4: {"", "a", "b", "once"}} {
+		if few, err := Fit(context.Background(), table, all[:19], Options{OneHot: most}); err != nil || !slices.Equal(few.words["city"], want) {
+			t.Errorf("%d features at most: categories %q, %v, want %q", most, few.words["city"], err, want)
+		}
 	}
 	if few, err := Fit(context.Background(), table, all[6:19], Options{}); err != nil || !slices.Equal(few.words["city"], []string{"", "a"}) {
 		t.Errorf("of rows 6 to 18: categories %q, %v", few.words["city"], err)
@@ -252,14 +255,14 @@ func TestPreparedColumns(t *testing.T) {
 		want        float64
 	}{
 		{0, 0, -14.5 / deviation}, {1, 0, 14.5 / deviation}, {0, 1, -14.5 / deviation}, {1, 1, 14.5 / deviation}, {0, 2, -14.5 / deviation},
-		{0, width - 3, 0}, {0, width - 2, 0}, {0, width - 1, 1}, {1, width - 2, 1}, {1, width - 1, 0}, {2, width - 3, 1}, {2, width - 2, 0},
+		{0, width - 4, 0}, {0, width - 3, 0}, {0, width - 2, 1}, {0, width - 1, 0}, {1, width - 3, 1}, {1, width - 2, 0}, {2, width - 4, 1}, {2, width - 3, 0},
 	} {
 		if got := float64(x[c.row*width+c.column]); math.Abs(got-c.want) > 1e-4 {
 			t.Errorf("feature %d of row %d is %v, want %v", c.column, c.row, got, c.want)
 		}
 	}
-	if width != len(p.Names)+3 {
-		t.Errorf("%d features of %d numbers and 3 categories", width, len(p.Names))
+	if width != len(p.Names)+4 {
+		t.Errorf("%d features of %d numbers and 4 categories", width, len(p.Names))
 	}
 	for _, name := range []string{"hidden1.weight", "hidden2.weight", "deep.weight", "wide.weight"} {
 		if _, err := g.Value(name); err != nil {

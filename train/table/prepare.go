@@ -25,7 +25,7 @@ const (
 // Options are settings of the encoding.
 type Options struct {
 	Scale  Scale // "": Standard
-	OneHot int   // largest number of categories that are one-hot encoded; more are embedded; 0: 32
+	OneHot int   // largest number of categories that are one-hot encoded; more are embedded; 0: 256
 }
 
 // Preparation encodes a table's raw columns as features, by operators of a graph with statistics of the training rows.
@@ -60,7 +60,7 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Preparation, er
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("table: %s: no rows to fit the preparation to", t.Path)
 	}
-	o.Scale, o.OneHot = cmp.Or(o.Scale, Standard), cmp.Or(o.OneHot, 32)
+	o.Scale, o.OneHot = cmp.Or(o.Scale, Standard), cmp.Or(o.OneHot, 256)
 	if o.Scale != Standard && o.Scale != Quantile {
 		return nil, fmt.Errorf("table: scale %q: want standard or quantile", o.Scale)
 	}
@@ -130,13 +130,18 @@ func (p *Preparation) leave(c *Column, why string) {
 	p.Notes = append(p.Notes, fmt.Sprintf("column %s is left out: %s", c.Name, cmp.Or(why, "--column says so")))
 }
 
-// common are the categories that come more than once in the rows for training, missing values ("") among them, in alphabetical order.
+// common are the categories of the rows for training, missing values ("") among them, in alphabetical order. Where they are embedded, those
+// that come once are left out: the vector of what is unknown is trained by them.
 func (p *Preparation) common(c *Column, counts []int, rows int) []string {
 	var words []string
-	present := 0
+	present, different := 0, 0
+	for _, n := range counts {
+		if present += n; n > 0 {
+			different++
+		}
+	}
 	for k, n := range counts {
-		present += n
-		if n > 1 || n > 0 && rows < 20 {
+		if n > 1 || n > 0 && different < p.Options.OneHot {
 			words = append(words, c.Words[k])
 		}
 	}
