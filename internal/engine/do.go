@@ -78,7 +78,7 @@ func (c *Core) fresh(x *Exec, args []gorgonia.Value) ([]gorgonia.Value, error) {
 // scalar gives rank-0 tensors the form that stock operators take.
 func scalar(v gorgonia.Value) gorgonia.Value {
 	d, ok := v.(*tensor.Dense)
-	if !ok || d.Dims() != 0 || d.Size() != 1 {
+	if !ok || d.Dims() != 0 {
 		return v
 	}
 	switch dtype.Of(d.Dtype()) {

@@ -55,7 +55,7 @@ func TestReadConll(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := token.ReadConll(path + ".none"); err == nil {
-		t.Error("a file that is not there")
+	if _, err := token.ReadConll(path + ".none"); err == nil || !strings.HasPrefix(err.Error(), "token: open "+path) {
+		t.Errorf("a file that is not there: %v", err)
 	}
 }

@@ -242,4 +242,22 @@ func TestWaysThroughWords(t *testing.T) {
 	if got := fmt.Sprint(with.Encode("a[A]a[B]a", 0).IDs); got != "[2 0 2 1 2]" {
 		t.Errorf("with added tokens: %s", got)
 	}
+	first, err := Parse([]byte(`{"added_tokens":[{"id":0,"content":"[A]","normalized":true}],"model":{"type":"BPE","vocab":{"[A]":0,"a":1},"merges":[]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(first.Encode("a[A]", 0).IDs); got != "[1 0]" {
+		t.Errorf("with a normalized token of id 0: %s", got)
+	}
+	one := 1
+	m, _, err := newUnigram(json.RawMessage(`[["a",-1],["<u>",0]]`), &one, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(m.encode(nil, "axa")); got != "[0 1 0]" {
+		t.Errorf("a token of id 0: %s", got)
+	}
+	if _, err := Parse([]byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":5}}`)); err == nil || !strings.HasPrefix(err.Error(), "token: model BPE: merges: json: cannot unmarshal number") {
+		t.Error(err)
+	}
 }
