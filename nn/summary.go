@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -36,6 +37,7 @@ type Total struct {
 	Params    int   `json:"params"`    // elements of weights and statistics
 	Trainable int   `json:"trainable"` // those that training changes
 	MACs      int64 `json:"macs"`      // multiply-adds
+	Uncounted int   `json:"uncounted"` // nodes with multiply-adds that MACs leaves out: their sizes are unknown, or they are in subgraphs
 	Folded    int   `json:"folded"`    // nodes whose outputs are known before the graph runs
 	Stored    int64 `json:"stored"`    // bytes of parameters and constants
 	Bytes     int64 `json:"bytes"`     // of all values that nodes compute, which training keeps in memory
@@ -83,6 +85,9 @@ func (g *Graph) SummaryAt(sizes map[string]int) *Summary {
 		if s.Total.Nodes++; r.Folded {
 			s.Total.Folded++
 		}
+		if _, counted := macs[n]; !counted && !r.Folded && n.multiplies() {
+			s.Total.Uncounted++
+		}
 		s.Total.Bytes += r.Bytes
 		s.Total.Params += r.Params
 		s.Total.Trainable += r.Trainable
@@ -90,6 +95,12 @@ func (g *Graph) SummaryAt(sizes map[string]int) *Summary {
 	}
 	s.Total.Peak = live.peak
 	return s
+}
+
+// multiplies reports whether the node computes multiply-adds, itself or in its subgraphs.
+func (n *Node) multiplies() bool {
+	return n.op != nil && n.op.Cost != nil ||
+		slices.ContainsFunc(n.bodies(), func(b *Body) bool { return slices.ContainsFunc(b.Graph.nodes, (*Node).multiplies) })
 }
 
 // costs are the multiply-adds of the nodes whose shapes are known once symbols are 1.

@@ -262,6 +262,9 @@ func (p *prediction) objectsOf(g *nn.Graph, path string, b []byte) (*sampleSourc
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%s: empty: want JSON objects, one on each line", path)
+	}
 	s, err := rowSource(g, path, rows, p.texts)
 	if err != nil || takesPictures(g) {
 		return s, err

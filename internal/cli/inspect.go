@@ -252,8 +252,15 @@ func (r report) print(w io.Writer, brief, all bool) error {
 	}
 	t := r.Summary.Total
 	line("size", "%d nodes, %d parameters (%d trainable), %d multiply-adds", t.Nodes, t.Params, t.Trainable, t.MACs)
+	others := ""
+	if len(r.Growth) > 1 {
+		others = ", with the other symbols at 1"
+	}
 	for symbol, s := range sorted(r.Growth) {
-		line("by "+symbol, "%s multiply-adds", s)
+		line("by "+symbol, "%s multiply-adds%s", s, others)
+	}
+	if t.Uncounted > 0 {
+		line("not counted", "the multiply-adds of %d nodes: their sizes are unknown with symbols at 1 (--type sets sizes), or they are in branches or loops", t.Uncounted)
 	}
 	line("memory", "%s stored; values of a run %s at a time, %s in all", size(t.Stored), size(t.Peak), size(t.Bytes))
 	if what := runInTraining(r.Training); what != "" {

@@ -34,7 +34,18 @@ func TestInspect(t *testing.T) {
 	dir := t.TempDir()
 	shapedModel(t, filepath.Join(dir, "m.onnx"))
 	cnn(t, dir)
+	long := nn.New("long")
+	if err := long.Edit(func(e *nn.Edit) {
+		e.Output("y", e.Apply(layers.Conv{Out: 2, Kernel: []int{5}}, e.Input("x", "float32[N,3,L]")))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := onnxio.Save(filepath.Join(dir, "long.onnx"), long); err != nil {
+		t.Fatal(err)
+	}
 	expect(t, dir, [][3]string{
+		{"inspect long.onnx", "not counted  the multiply-adds of 1 nodes: their sizes are unknown with symbols at 1 (--type sets sizes), or they are in branches or loops", ""},
+		{"inspect long.onnx --json", `"uncounted":1`, ""},
 		{"inspect m.onnx", "1 nodes of constants and shapes are not shown; --all shows them", ""},
 		{"inspect m.onnx --all", "int64[3]", ""},
 		{"inspect m.onnx", "by S         12·S multiply-adds", ""},

@@ -22,7 +22,7 @@ func spoiled(t *testing.T) string {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for name, text := range map[string]string{
 		"digits.onnx": string(demo.Model()), "cut.onnx": string(demo.Model()[:500]), "text.onnx": "this is no model", "empty.onnx": "", "head.csv": "a,b,y\n", "ragged.csv": "a,b,y\n1,2,3\n1,2\n",
-		"text.npz": "nothing", "plan.json": `{"cuts": 3}`,
+		"text.npz": "nothing", "empty.jsonl": "", "empty.csv": "", "empty.npz": "", "plain.yaml": "hello\n", "wrong.yaml": "epochz: 1\n", "plan.json": `{"cuts": 3}`,
 	} {
 		if err := os.WriteFile(in(name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -145,6 +145,13 @@ func TestMistakes(t *testing.T) {
 		{"eval digits.onnx --data letters/ --confusion c.html", "", "c.html: want a name that ends in .png"},
 		{"eval digits.onnx --data letters/ -o c.png", "", "c.png: want a name that ends in .html or .htm or .json"},
 		{"predict digits.onnx text.onnx", "", "text.onnx: want a picture, a folder of pictures, a table (.csv, .tsv), arrays (.npz, .npy), JSON lines (.jsonl), or - for standard input"},
+		{"predict two.onnx empty.jsonl", "", "empty.jsonl: empty: want JSON objects, one on each line"},
+		{"predict two.onnx empty.csv", "", "empty.csv: empty"},
+		{"predict two.onnx empty.npz", "", "empty.npz: not a NumPy archive, which is a zip file"},
+		{"predict two.onnx rare.csv -o out.csv", "", "is a folder for masks, pictures and maps, and this model's predictions are printed: --csv > FILE stores them"},
+		{"predict digits.onnx rare.csv", "", "rare.csv is a table, the model takes pictures (input image float32["},
+		{"train --recipe plain.yaml", "", "plain.yaml: not a recipe, which has lines such as \"epochs: 20\": line 1: `hello`"},
+		{"train --recipe wrong.yaml", "", "\"epochz\" is not a setting of train; did you mean epochs?"},
 		{"run digits.onnx", "", "missing --input NAME=FILE for the inputs [image float32[N,1,28,28]]"},
 		{"run digits.onnx blind.npz", "", "a value of an input goes with --input "},
 		{"run digits.onnx --input text.onnx", "", "text.onnx: want an array (.npy, .npz), a tensor (.pb) or a picture"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // plainError says what is wrong in words of the command line: of a file or folder "no such file or folder: X", not "lstat X: …";
@@ -85,8 +86,26 @@ type plain struct {
 func (p plain) Error() string { return p.text }
 func (p plain) Unwrap() error { return p.err }
 
-// inWords makes the errors of a command, and of those below it, plain.
+// listFlag is a flag that takes several values, which help calls by another word than the type in Go.
+type listFlag struct {
+	pflag.Value
+	pflag.SliceValue
+	of string
+}
+
+// Type implements pflag.Value.
+func (l listFlag) Type() string { return l.of }
+
+// inWords makes the errors of a command, and of those below it, plain, and what its help calls flags of several values.
 func inWords(c *cobra.Command) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		of, known := map[string]string{"float64Slice": "numbers", "stringArray": "string", "stringSlice": "strings"}[f.Value.Type()]
+		if list, ok := f.Value.(pflag.SliceValue); ok && known {
+			if f.Value = (listFlag{f.Value, list, of}); f.DefValue == "[]" {
+				f.DefValue = ""
+			}
+		}
+	})
 	if run := c.RunE; run != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error { return plainError(run(cmd, args)) }
 	}

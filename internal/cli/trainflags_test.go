@@ -162,7 +162,7 @@ func TestTrainRecipe(t *testing.T) {
 		{"train --recipe odd.yaml", "", `"epoch" is not a setting of train; did you mean epochs?`},
 		{"train --recipe many.yaml", "", "epochs: want one value, got 2"},
 		{"train --recipe word.yaml", "", "epochs: many is not what it takes: passes over the data"},
-		{"train --recipe broken.yaml", "", "broken.yaml: line 1: did not find expected"},
+		{"train --recipe broken.yaml", "", "broken.yaml: not a recipe, which has lines such as \"epochs: 20\": line 1: did not find expected"},
 		{"train --recipe none.yaml", "", "--recipe: no such file or folder: "},
 		{"train --recipe good.yaml two.onnx two.onnx", "", "want one MODEL, got 2 arguments"},
 	})

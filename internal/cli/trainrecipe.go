@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,6 +33,9 @@ var (
 	momentary   = []string{"resume", "force", "workers", "dir", "output", "keep"}
 )
 
+// notYAML is what package yaml says besides the line and what stands there.
+var notYAML = regexp.MustCompile(`^yaml: (unmarshal errors:\s+)?| into map\[string\]interface \{\}|cannot unmarshal !!\w+ `)
+
 // applyRecipe sets the flags of a recipe that the command line leaves open, and returns the model that it names.
 func applyRecipe(cmd *cobra.Command, path string) (model string, err error) {
 	b, err := os.ReadFile(path)
@@ -40,7 +44,7 @@ func applyRecipe(cmd *cobra.Command, path string) (model string, err error) {
 	}
 	var all map[string]any
 	if err := yaml.Unmarshal(b, &all); err != nil {
-		return "", fmt.Errorf("--recipe %s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
+		return "", fmt.Errorf("--recipe %s: not a recipe, which has lines such as \"epochs: 20\": %s", path, notYAML.ReplaceAllString(err.Error(), ""))
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		value := all[name]
@@ -132,7 +136,7 @@ func (t *training) recipeText(f *pflag.FlagSet, model string) ([]byte, error) {
 			return
 		}
 		if !x.Changed {
-			fmt.Fprintf(&b, "# %s: %s", x.Name, strings.TrimSuffix(strings.TrimPrefix(x.DefValue, "["), "]"))
+			fmt.Fprintf(&b, "# %s: %s", x.Name, x.DefValue)
 			fmt.Fprintf(&b, "%s# %s\n", strings.Repeat(" ", max(1, 24-len(x.Name)-len(x.DefValue))), x.Usage)
 			return
 		}

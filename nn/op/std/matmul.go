@@ -19,12 +19,14 @@ func matMul() *op.Op {
 			Rows:     matMulRows,
 		},
 		Infer: inferMatMul, Kernel: matMulKernel, Grad: matMulGrad, Couple: coupleMatMul,
-		Cost: func(c *op.Call) (int64, int64) {
-			a := c.In[0].Shape
-			return int64(c.Out[0].Elements()) * int64(a[len(a)-1].Size), bytesMoved(c)
-		},
+		Cost:   matMulCost,
 		Traits: op.Traits{Zero: op.ZeroAny, Trains: func(i int, from op.Sources) bool { return i == 1 || trainsFactor(i, from) }, WeightedSums: matMulSums, Layout: trait.ChannelsLast},
 	}
+}
+
+func matMulCost(c *op.Call) (macs, bytes int64) {
+	a := c.In[0].Shape
+	return int64(c.Out[0].Elements()) * int64(a[len(a)-1].Size), bytesMoved(c)
 }
 
 // matrices are the operands' shapes as stacks of matrices: a row in front of a vector A, a

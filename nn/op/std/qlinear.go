@@ -35,17 +35,18 @@ func integerProducts() []*op.Op {
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				return inferProduct(c, ConvConfig(c.Config.(QLinearConvConfig)), inferConv, 3, c.In[7].DType)
 			},
-			Lower: lowerQLinearConv, Pinned: pinned},
+			Cost: productCost(convCost, 3), Lower: lowerQLinearConv, Pinned: pinned},
 		{Name: "QLinearMatMul", Since: []int{10, 21}, Versions: []op.Version{{At: 21, New: op.Where{"TS": {dtype.Float16, dtype.BFloat16}}}}, Doc: "MatMul on quantized numbers.",
 			In:  "a T1, a_scale TS, a_zero_point T1, b T2, b_scale TS, b_zero_point T2, y_scale TS, y_zero_point T3",
 			Out: "y T3", Where: op.Where{"T1": f8, "T2": f8, "T3": f8, "TS": sc},
 			Infer: func(c *op.Call) ([]op.Type, error) { return inferProduct(c, nil, inferMatMul, 3, c.In[7].DType) },
-			Lower: lowerQLinearMatMul, Pinned: pinned},
+			Cost:  productCost(matMulCost, 3), Lower: lowerQLinearMatMul, Pinned: pinned},
 		{Name: "ConvInteger", Since: []int{10}, Doc: "Conv on integers.",
 			In: "x T1, w T2, x_zero_point? T1, w_zero_point? T2", Out: "y int32", Where: op.Where{"T1": b8, "T2": b8}, Attrs: ConvIntegerConfig{},
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				return inferProduct(c, ConvConfig(c.Config.(ConvIntegerConfig)), inferConv, 1, dtype.Int32)
 			},
+			Cost: productCost(convCost, 1),
 			Lower: func(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 				b := composeOn(c, in)
 				y := b.do(ConvConfig(c.Config.(ConvIntegerConfig)), centered(c, b, in, 0, 2, 1), centered(c, b, in, 1, 3, 0))
@@ -54,11 +55,22 @@ func integerProducts() []*op.Op {
 		{Name: "MatMulInteger", Since: []int{10}, Doc: "MatMul on integers.",
 			In: "A T1, B T2, a_zero_point? T1, b_zero_point? T2", Out: "Y int32", Where: op.Where{"T1": b8, "T2": b8},
 			Infer: func(c *op.Call) ([]op.Type, error) { return inferProduct(c, nil, inferMatMul, 1, dtype.Int32) },
+			Cost:  productCost(matMulCost, 1),
 			Lower: func(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 				b := composeOn(c, in)
 				y := b.do(op.Plain("MatMul"), centered(c, b, in, 0, 2, -2), centered(c, b, in, 1, 3, -1))
 				return b.results(in, b.cast(y, dtype.Int32))
 			}, Pinned: pinned},
+	}
+}
+
+// productCost is that of the operator on floats, whose operands are input 0 and input second.
+func productCost(cost func(*op.Call) (macs, bytes int64), second int) func(*op.Call) (macs, bytes int64) {
+	return func(c *op.Call) (int64, int64) {
+		f := *c
+		f.In = []op.Type{c.In[0], c.In[second]}
+		macs, _ := cost(&f)
+		return macs, bytesMoved(c)
 	}
 }
 
