@@ -8,6 +8,8 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,12 +31,12 @@ import (
 // and loads again the same; what runs gives the same numbers on Gorgonia's TapeMachine, or both refuse it.
 func FuzzModel(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for i := range len(standard) {
+	for i := range len(operators) {
 		tape := make([]byte, 200)
 		for k := range tape {
 			tape[k] = byte(r.Uint32())
 		}
-		tape[0], tape[1] = byte(i), byte(i>>8)
+		tape[0], tape[1], tape[2] = 0, byte(i), byte(i>>8)
 		f.Add(tape)
 	}
 	f.Fuzz(func(t *testing.T, tape []byte) {
@@ -51,6 +53,29 @@ func FuzzModel(f *testing.F) {
 			t.Errorf("took %v of processor time", took)
 		}
 	})
+}
+
+// TestFoundModels runs the models in which FuzzModel found faults, and some that are unlike the others, through the same checks.
+func TestFoundModels(t *testing.T) {
+	nn.LimitMemory(256 << 20)
+	defer nn.LimitMemory(0)
+	files, err := filepath.Glob("testdata/found/*.onnx")
+	if err != nil || len(files) < 28 {
+		t.Fatal(len(files), err)
+	}
+	for _, name := range files {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin := spent(t)
+			holdsUp(t, b)
+			if took := spent(t) - begin; took > 2*time.Second {
+				t.Errorf("took %v of processor time", took)
+			}
+		})
+	}
 }
 
 // spent is the processor time of the process.
@@ -100,10 +125,12 @@ func holdsUp(t *testing.T, b []byte) {
 			}
 		}
 		d := dtype.New(elem.DType, shape...)
-		if s, ok := d.Data().([]float32); ok {
-			for k := range s {
-				s[k] = float32(k%7)/2 - 1
-			}
+		from := dtype.New(dtype.Float64, shape...)
+		for k := range from.Size() {
+			dtype.Slice[float64](from)[k] = float64(k%7)/2 - 1
+		}
+		if err := dtype.Convert(d, from); err != nil {
+			t.Fatal(err)
 		}
 		switch typ.Kind {
 		case op.Tensor:
@@ -128,11 +155,46 @@ func holdsUp(t *testing.T, b []byte) {
 		panics(t, err)
 	}
 	compareWithTape(t, b, g, in, out, err)
+	for _, g := range []*nn.Graph{g, again} {
+		bits(t, ctx, g, in, out, err)
+	}
+	trains(t, ctx, again, in)
+}
+
+// bits runs the graph once more: the same bits, or again an error.
+func bits(t *testing.T, ctx context.Context, g *nn.Graph, in, out nn.Feed, refused error) {
+	if l, err := g.Lower(nn.LowerOptions{}); err == nil && l.Key != nil {
+		return
+	}
+	second, err := g.Eval(ctx, in)
+	if ctx.Err() != nil {
+		return
+	}
+	if (err == nil) != (refused == nil) {
+		t.Fatalf("a first run: %v; a second: %v", refused, err)
+	}
+	for name, v := range out {
+		a, ok := v.(*tensor.Dense)
+		if b, dense := second[name].(*tensor.Dense); ok && dense && dtype.DTypeOf(a) != dtype.String && !bytes.Equal(dtype.Bytes(a), dtype.Bytes(b)) {
+			t.Fatalf("output %s: %v, and in a second run %v", name, a, b)
+		}
+	}
+}
+
+// trains takes a training step of the sum of all outputs that are numbers.
+func trains(t *testing.T, ctx context.Context, g *nn.Graph, in nn.Feed) {
+	panics(t, changed{feed: in}.differentiate(ctx, g))
+	for _, v := range g.Outputs() {
+		if v.Name() == "the loss" {
+			_, err := g.Step(ctx, in, nn.StepOptions{Loss: v, Train: true})
+			panics(t, err)
+		}
+	}
 }
 
 // panics fails for errors that are panics.
 func panics(t *testing.T, err error) {
-	if strings.Contains(err.Error(), "panic") {
+	if err != nil && strings.Contains(err.Error(), "panic") {
 		t.Fatal(err)
 	}
 }
@@ -173,6 +235,9 @@ func compareWithTape(t *testing.T, model []byte, g *nn.Graph, in, out nn.Feed, r
 	}
 }
 
+// tolerance is by how much the machines may differ: a few units of the type. What is not in the table is exact.
+var tolerance = map[dtype.DType]float64{dtype.Float64: 1e-3, dtype.Float32: 1e-3, dtype.Float16: 4e-3, dtype.BFloat16: 4e-2}
+
 // same compares two values.
 func same(t *testing.T, name string, here, there dtype.Value) {
 	a, ok1 := here.(*tensor.Dense)
@@ -195,7 +260,7 @@ func same(t *testing.T, name string, here, there dtype.Value) {
 		if math.IsNaN(x[k]) && math.IsNaN(y[k]) || x[k] == y[k] {
 			continue
 		}
-		if d := math.Abs(x[k] - y[k]); !(d <= 1e-3*max(1, math.Abs(x[k]))) {
+		if d := math.Abs(x[k] - y[k]); !(d <= tolerance[dtype.DTypeOf(a)]*max(1, math.Abs(x[k]))) {
 			t.Fatalf("output %s, element %d: %v here, %v on the TapeMachine", name, k, y[k], x[k])
 		}
 	}

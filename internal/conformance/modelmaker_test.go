@@ -5,26 +5,39 @@ package conformance_test
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/contrib"
+	"github.com/graft-ml/graft/nn/op/legacy"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"google.golang.org/protobuf/proto"
 )
 
-// standard are ONNX's operators.
-var standard = func() (list []*op.Op) {
-	for _, o := range std.Operators().List() {
-		if o.Domain == "" {
+// operators are those that a model may have: ONNX's, those of its other domains, ONNX Runtime's, and the withdrawn ones.
+var operators = func() (list []*op.Op) {
+	set, err := contrib.With(std.Operators())
+	if err == nil {
+		set, err = legacy.With(set)
+	}
+	if err != nil {
+		panic(err)
+	}
+	for _, o := range set.List() {
+		if o.Domain != op.Internal {
 			list = append(list, o)
 		}
 	}
 	return list
 }()
+
+// numeric are the types of inputs.
+var numeric = []dtype.DType{dtype.Float32, dtype.Float64, dtype.Float16, dtype.BFloat16, dtype.Int64, dtype.Int32, dtype.Int8, dtype.Uint8, dtype.Bool}
 
 // modelMaker makes a model of a tape of bytes; after its end it reads zeros.
 type modelMaker struct {
@@ -65,29 +78,84 @@ func (m *modelMaker) of(n int) int {
 
 func (m *modelMaker) name() string { m.names++; return fmt.Sprint("v", m.names) }
 
-func (m *modelMaker) operator() *op.Op { return standard[(m.next()+m.next()<<8)%len(standard)] }
+// operator is one of all operators, or, more often, one of those that have bodies or take containers, or of any that convert or quantize.
+func (m *modelMaker) operator() *op.Op {
+	list := operators
+	switch m.of(8) {
+	case 6:
+		list = nested
+	case 7:
+		list = narrow
+	}
+	return list[(m.next()+m.next()<<8)%len(list)]
+}
+
+// nested have bodies, or take or give sequences or optionals.
+var nested = chosen(func(o *op.Op) bool {
+	if t := reflect.TypeOf(o.Attrs); t != nil {
+		for i := range t.NumField() {
+			if t.Field(i).Type == reflect.TypeFor[op.Body]() {
+				return true
+			}
+		}
+	}
+	return strings.Contains(string(o.In+o.Out), "S") && o.Where["S"] == nil || strings.Contains(o.Name, "Optional") || strings.Contains(o.Name, "Sequence")
+})
+
+// narrow convert or quantize.
+var narrow = chosen(func(o *op.Op) bool {
+	for _, word := range []string{"Quant", "Integer", "Cast", "QLinear", "NBits"} {
+		if strings.Contains(o.Name, word) {
+			return true
+		}
+	}
+	return false
+})
+
+func chosen(f func(o *op.Op) bool) (list []*op.Op) {
+	for _, o := range operators {
+		if f(o) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
 
 func (m *modelMaker) make() *onnxpb.ModelProto {
 	first := m.operator()
 	version := int64([]int{21, 17, 13, 11, 9, 7, 22, 23}[m.of(8)])
-	m.model = &onnxpb.ModelProto{IrVersion: proto.Int64(8), OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: &version}}}
+	m.model = &onnxpb.ModelProto{IrVersion: proto.Int64(10), OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: &version}}}
+	for _, domain := range []string{"com.microsoft", "ai.onnx.preview", "ai.onnx.preview.training", "ai.onnx.ml"} {
+		v := int64(1)
+		if domain == "ai.onnx.ml" {
+			v = int64(m.of(5) + 1)
+		}
+		m.model.OpsetImport = append(m.model.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: &domain, Version: &v})
+	}
 	g := &onnxpb.GraphProto{Name: proto.String("g")}
 	m.model.Graph = g
 	m.base = m.anyDims()
 	pool := []made{m.input(g, dtype.Float32, op.Tensor)}
-	if kinds := m.of(8); kinds > 4 {
-		pool = append(pool, m.input(g, dtype.Float32, []op.Kind{op.Sequence, op.Optional, op.Tensor}[kinds-5]))
+	if kinds := m.of(8); kinds > 3 {
+		t := dtype.Float32
+		if kinds == 4 {
+			t = numeric[m.of(len(numeric))]
+		}
+		pool = append(pool, m.input(g, t, []op.Kind{op.Tensor, op.Sequence, op.Optional, op.Tensor}[kinds-4]))
 	}
 	m.nodes(g, pool, first)
-	if m.of(16) == 1 && len(g.Input) == 1 {
+	for n := m.of(16); n > 12; n-- { // functions within functions
 		m.wrap(g)
 	}
 	return m.model
 }
 
-// wrap makes the nodes a function that the graph calls.
+// wrap makes the nodes a function that the graph calls, with an attribute that one of its nodes refers to, or another value of it.
 func (m *modelMaker) wrap(g *onnxpb.GraphProto) {
-	fn := &onnxpb.FunctionProto{Name: proto.String("f"), Domain: proto.String("own"), Input: []string{g.Input[0].GetName()}, Node: g.Node, OpsetImport: m.model.OpsetImport}
+	fn := &onnxpb.FunctionProto{Name: proto.String(fmt.Sprint("f", len(m.model.Functions))), Domain: proto.String("own"), Node: g.Node, OpsetImport: slices.Clone(m.model.OpsetImport)}
+	for _, in := range g.Input {
+		fn.Input = append(fn.Input, in.GetName())
+	}
 	for _, i := range g.Initializer {
 		fn.Node = append([]*onnxpb.NodeProto{{OpType: proto.String("Constant"), Output: []string{i.GetName()}, Attribute: []*onnxpb.AttributeProto{{Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: i}}}}, fn.Node...)
 	}
@@ -95,22 +163,35 @@ func (m *modelMaker) wrap(g *onnxpb.GraphProto) {
 	for _, o := range g.Output {
 		fn.Output, call.Output = append(fn.Output, o.GetName()), append(call.Output, o.GetName())
 	}
-	m.model.OpsetImport = append(m.model.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: fn.Domain, Version: proto.Int64(1)})
-	m.model.Functions, g.Node, g.Initializer = []*onnxpb.FunctionProto{fn}, []*onnxpb.NodeProto{call}, nil
+	for _, n := range fn.Node {
+		for i, a := range n.Attribute {
+			if a.GetType() == onnxpb.AttributeProto_INT && len(fn.Attribute)+len(fn.AttributeProto) == 0 && m.of(2) == 1 {
+				passed := proto.Clone(a).(*onnxpb.AttributeProto)
+				passed.Name = proto.String("a")
+				if m.of(3) == 0 {
+					fn.AttributeProto = append(fn.AttributeProto, passed) // its default
+				} else {
+					fn.Attribute, call.Attribute = []string{"a"}, []*onnxpb.AttributeProto{passed}
+				}
+				n.Attribute[i] = &onnxpb.AttributeProto{Name: a.Name, Type: a.Type, RefAttrName: proto.String("a")}
+			}
+		}
+	}
+	if len(m.model.Functions) == 0 {
+		m.model.OpsetImport = append(m.model.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: fn.Domain, Version: proto.Int64(1)})
+	}
+	m.model.Functions, g.Node, g.Initializer = append(m.model.Functions, fn), []*onnxpb.NodeProto{call}, nil
 }
 
 // nodes adds one to four nodes; the last one's outputs are the graph's. Most nodes are tried several times, until the model loads: what
 // is left is nearly valid, or valid.
 func (m *modelMaker) nodes(g *onnxpb.GraphProto, pool []made, first *op.Op) []made {
-	o := first
+	o, bound := first, len(pool)
 	for k := range 1 + m.of(4) {
 		if k > 0 {
 			o = m.operator()
 		}
 		tries := []int{1, 3, 5, 5}[m.of(4)]
-		if m.depth > 0 {
-			tries = 1
-		}
 		for {
 			values, constants := slices.Clone(pool), len(g.Initializer)
 			n, outs := m.node(g, &values, o, k)
@@ -118,7 +199,7 @@ func (m *modelMaker) nodes(g *onnxpb.GraphProto, pool []made, first *op.Op) []ma
 			for _, v := range outs {
 				g.Output = append(g.Output, &onnxpb.ValueInfoProto{Name: proto.String(v.name)})
 			}
-			if tries--; tries <= 0 || len(m.tape) == 0 || m.loads() {
+			if tries--; tries <= 0 || len(m.tape) == 0 || m.loads(g, values[:bound]) {
 				pool = append(values, outs...)
 				break
 			}
@@ -128,8 +209,18 @@ func (m *modelMaker) nodes(g *onnxpb.GraphProto, pool []made, first *op.Op) []ma
 	return pool
 }
 
-func (m *modelMaker) loads() bool {
-	b, err := proto.Marshal(m.model)
+// loads reports whether the model loads, or, for a body that is not part of it yet, one of its nodes with what it reads as inputs.
+func (m *modelMaker) loads(g *onnxpb.GraphProto, reads []made) bool {
+	model := m.model
+	if m.depth > 0 {
+		alone := &onnxpb.GraphProto{Name: g.Name, Node: g.Node, Initializer: g.Initializer, Output: g.Output}
+		for _, v := range reads {
+			typ := tensorProto(v.typ, nil)
+			alone.Input = append(alone.Input, &onnxpb.ValueInfoProto{Name: proto.String(v.name), Type: containerProto(v.kind, typ)})
+		}
+		model = &onnxpb.ModelProto{IrVersion: m.model.IrVersion, OpsetImport: m.model.OpsetImport, Graph: alone}
+	}
+	b, err := proto.Marshal(model)
 	if err != nil {
 		return false
 	}
@@ -137,8 +228,22 @@ func (m *modelMaker) loads() bool {
 	return err == nil
 }
 
+func tensorProto(t dtype.DType, shape *onnxpb.TensorShapeProto) *onnxpb.TypeProto {
+	return &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{TensorType: &onnxpb.TypeProto_Tensor{ElemType: proto.Int32(int32(t)), Shape: shape}}}
+}
+
+func containerProto(kind op.Kind, typ *onnxpb.TypeProto) *onnxpb.TypeProto {
+	switch kind {
+	case op.Sequence:
+		return &onnxpb.TypeProto{Value: &onnxpb.TypeProto_SequenceType{SequenceType: &onnxpb.TypeProto_Sequence{ElemType: typ}}}
+	case op.Optional:
+		return &onnxpb.TypeProto{Value: &onnxpb.TypeProto_OptionalType{OptionalType: &onnxpb.TypeProto_Optional{ElemType: typ}}}
+	}
+	return typ
+}
+
 func (m *modelMaker) node(g *onnxpb.GraphProto, pool *[]made, o *op.Op, k int) (*onnxpb.NodeProto, []made) {
-	n := &onnxpb.NodeProto{OpType: proto.String(o.Name), Name: proto.String(fmt.Sprint("n", k))}
+	n := &onnxpb.NodeProto{OpType: proto.String(o.Name), Domain: proto.String(o.Domain), Name: proto.String(fmt.Sprint("n", k))}
 	types := map[string]dtype.DType{}
 	var read []made
 	for _, s := range o.In.List() {
@@ -246,7 +351,10 @@ func (m *modelMaker) operand(g *onnxpb.GraphProto, pool *[]made, o *op.Op, s op.
 	if !ok || s.Type == "any" {
 		t = dtype.Float32
 		if list := o.Where[s.Type]; len(list) > 0 {
-			t = list[m.of(min(len(list), 8))]
+			t = list[m.of(len(list))]
+			if m.of(2) == 0 {
+				t = list[m.of(min(len(list), 8))]
+			}
 		} else if strings.EqualFold(s.Type, "int64") {
 			t = dtype.Int64
 		} else if strings.EqualFold(s.Type, "bool") {
@@ -268,10 +376,14 @@ func (m *modelMaker) operand(g *onnxpb.GraphProto, pool *[]made, o *op.Op, s op.
 		if kind == op.Optional {
 			n.OpType = proto.String("Optional")
 		}
-		x := made{m.name(), dtype.Float32, op.Tensor}
-		g.Initializer = append(g.Initializer, m.tensor(x.name, x.typ, m.dims()))
-		n.Input = []string{x.name}
-		g.Node, *pool = append(g.Node, n), append(*pool, x, v)
+		for range 1 + m.of(2)*m.of(3) {
+			x := made{m.name(), dtype.Float32, op.Tensor}
+			g.Initializer = append(g.Initializer, m.tensor(x.name, x.typ, m.dims()))
+			if n.Input = append(n.Input, x.name); kind == op.Optional {
+				break
+			}
+		}
+		g.Node, *pool = append(g.Node, n), append(*pool, v)
 		return v
 	}
 	dims := m.dims()
@@ -317,6 +429,13 @@ func d0(d []int64, i int) int64 {
 
 func (m *modelMaker) anyDims() []int64 {
 	dims := make([]int64, m.of(7))
+	if m.of(64) == 63 { // of a rank that no kernel was made for
+		dims = make([]int64, 7+m.of(40))
+		for i := range dims {
+			dims[i] = 1 + int64(m.of(16)/15)
+		}
+		return dims
+	}
 	for i := range dims {
 		dims[i] = []int64{1, 2, 3, 4, 0, 5, 8, 2, 3, 4}[m.of(10)]
 	}
@@ -334,13 +453,6 @@ func (m *modelMaker) input(g *onnxpb.GraphProto, t dtype.DType, kind op.Kind) ma
 		}
 		shape.Dim = append(shape.Dim, dim)
 	}
-	typ := &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{TensorType: &onnxpb.TypeProto_Tensor{ElemType: proto.Int32(int32(t)), Shape: shape}}}
-	switch kind {
-	case op.Sequence:
-		typ = &onnxpb.TypeProto{Value: &onnxpb.TypeProto_SequenceType{SequenceType: &onnxpb.TypeProto_Sequence{ElemType: typ}}}
-	case op.Optional:
-		typ = &onnxpb.TypeProto{Value: &onnxpb.TypeProto_OptionalType{OptionalType: &onnxpb.TypeProto_Optional{ElemType: typ}}}
-	}
-	g.Input = append(g.Input, &onnxpb.ValueInfoProto{Name: proto.String(v.name), Type: typ})
+	g.Input = append(g.Input, &onnxpb.ValueInfoProto{Name: proto.String(v.name), Type: containerProto(kind, tensorProto(t, shape))})
 	return v
 }

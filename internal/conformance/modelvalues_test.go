@@ -51,6 +51,13 @@ func (m *modelMaker) tensor(name string, t dtype.DType, dims []int64) *onnxpb.Te
 		}
 	}
 	p.RawData = dtype.Bytes(d)
+	if per := 8 / max(t.Bits(), 1); per > 1 && n > 0 { // several to a byte
+		packed := make([]byte, (n+per-1)/per)
+		for i, x := range p.RawData {
+			packed[i/per] |= x & (1<<t.Bits() - 1) << (i % per * t.Bits())
+		}
+		p.RawData = packed
+	}
 	return p
 }
 
