@@ -94,6 +94,39 @@ func TestKernelThatFails(t *testing.T) {
 	}
 }
 
+// rising is a schedule whose factor is always the same.
+type rising float64
+
+func (r rising) At(_, _ int) float64 { return float64(r) }
+
+// A rate that is beyond all numbers, or negative, in one group of parameters alone changes no parameter.
+func TestRateOfOneGroup(t *testing.T) {
+	one := batch(t, blobs(1, 1))
+	for name, rule := range map[string]optim.Rule{"SGD": optim.SGD{Momentum: 0.9}, "AdamW": optim.AdamW{}, "Lion": optim.Lion{}, "Chain": optim.Chain{optim.ClipValue{Limit: 1}, optim.AdamW{}}} {
+		for _, c := range []train.Config{{Schedule: rising(1e30), Groups: []train.ParamGroup{{Rate: 1e300}}}, {Schedule: rising(-1)}} {
+			c.Rule = rule
+			g := small(t)
+			for p := range g.Params() {
+				if p.Trainable() && c.Groups != nil {
+					c.Groups[0].Params = []*nn.Param{p} // the first, which is updated last
+					break
+				}
+			}
+			for _, c.Whole = range []bool{false, true} {
+				tr, err := train.New(g, quiet(c))
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := everything(t, tr)
+				if _, err := tr.Step(context.Background(), one); err == nil || !strings.Contains(err.Error(), "nothing was changed") {
+					t.Errorf("%s, Whole %v: %v", name, c.Whole, err)
+				}
+				same(t, name, before, everything(t, tr))
+			}
+		}
+	}
+}
+
 // shaky is a rule that fails at one of its calls, after it has changed its parameter.
 type shaky struct {
 	optim.Rule

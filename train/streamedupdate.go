@@ -66,7 +66,7 @@ func (a *arrival) begin(loss float64) error {
 	if a.counts && !finite(loss) {
 		return a.t.diverged("the loss is %v", loss)
 	}
-	return nil
+	return a.t.usable(a.rate)
 }
 
 // check refuses a step before anything changes if a gradient, or the next value of a statistic, is not finite. A

@@ -65,6 +65,10 @@ func (t *Trainer) update(total int) (float64, error) {
 		scale *= min(1, c/(norm+1e-6))
 	}
 	rate := t.rate(total)
+	if err := t.usable(rate); err != nil {
+		t.abandon()
+		return norm, err
+	}
 	undo := t.undo()
 	err := t.each(func(p *nn.Param, s *state) error {
 		if !t.mine(s) {
@@ -170,6 +174,16 @@ func (t *Trainer) rate(total int) float64 {
 		r *= t.tracker.plateau.Rate
 	}
 	return r
+}
+
+// usable refuses a rate that a rule would refuse for one parameter, when others are updated already.
+func (t *Trainer) usable(rate float64) error {
+	for _, p := range t.group.order {
+		if r := rate * t.params[p].plan.rate; r < 0 || !finite(r) {
+			return t.diverged("the schedule and the group of %s make the factor on its learning rate %v", p.Name(), r)
+		}
+	}
+	return nil
 }
 
 // add adds factor·src to dst, or replaces dst by it.
