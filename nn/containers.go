@@ -27,7 +27,7 @@ func (w *walker) takeApart(n *Node, c *op.Call, in []*Value) (done bool, err err
 		if errors.Is(err, op.ErrWhole) {
 			return false, nil
 		}
-		i, need := op.Needs(err)
+		i, need := needs(err)
 		if !need || in[i] == nil || c.Known[i].Value != nil {
 			return false, located("lower", n, err)
 		}

@@ -136,7 +136,7 @@ func (w *walker) visit(n *Node) (err error) {
 			w.bindPartly(n, c) // too little is certain for anything to be wrong yet
 			return nil
 		}
-		i, need := op.Needs(err)
+		i, need := needs(err)
 		if !need || in[i] == nil {
 			return located(w.stage(), n, err)
 		}
@@ -161,6 +161,16 @@ func (w *walker) visit(n *Node) (err error) {
 		return w.inside(n, b, in[from:])
 	}
 	return w.resolved(n, c, in)
+}
+
+// needs is op.Needs for the node itself: what a node in its subgraph asks for is another's input.
+func needs(err error) (input int, ok bool) {
+	for e, at := err, (*op.Error)(nil); errors.As(e, &at); e = at.Err {
+		if at.Node != "" {
+			return 0, false
+		}
+	}
+	return op.Needs(err)
 }
 
 // untyped reports whether nothing is known of a value that is read: an unknown operator computes it.
