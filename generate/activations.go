@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -221,4 +222,73 @@ func epsilon(x *float32) float32 {
 		return 1e-5
 	}
 	return *x
+}
+
+// mean is a mean over axes that are named.
+func mean(r *reader, n *nn.Node) *layer {
+	c := attrs[std.ReduceMeanConfig](n)
+	axes, err := dtype.Ints(r.tensor(n.In(1)))
+	x := n.In(0)
+	if err != nil || len(axes) == 0 || x == nil || r.tensor(x) != nil || x.Type().Unranked {
+		return nil
+	}
+	return layerOf(layers.Mean{Axes: axes, Keep: c.KeepDims == nil || *c.KeepDims}, "", n, x, nil)
+}
+
+// slice is a Slice by steps of 1 along one axis.
+func slice(r *reader, n *nn.Node) *layer {
+	x := r.data(n, 0)
+	if x == nil || n.In(4) != nil && !r.filled(n.In(4), 1) {
+		return nil
+	}
+	axis := []int{0}
+	if n.In(3) != nil {
+		axis, _ = dtype.Ints(r.tensor(n.In(3)))
+	}
+	from, err := dtype.Ints(r.tensor(n.In(1)))
+	to, other := dtype.Ints(r.tensor(n.In(2)))
+	if err != nil || other != nil || len(axis) != 1 || len(from) != 1 || len(to) != 1 || to[0] == 0 {
+		return nil
+	}
+	if t := x.Type(); !t.Unranked && axis[0] >= -t.Rank() && axis[0] < t.Rank() {
+		if d := t.Shape[(axis[0]+t.Rank())%t.Rank()]; fixed(d) && to[0] >= d.Size {
+			to[0] = math.MaxInt32
+		}
+	}
+	if to[0] >= math.MaxInt32 {
+		to[0] = 0 // the end
+	}
+	return layerOf(layers.Slice{Axis: axis[0], From: from[0], To: to[0]}, "", n, x, nil)
+}
+
+// rolled is the Concat of the last elements along an axis and the first ones.
+func rolled(r *reader, n *nn.Node) *layer {
+	if len(n.Inputs()) != 2 || n.In(0) == nil || n.In(1) == nil || n.In(0).Producer() == nil || n.In(1).Producer() == nil {
+		return nil
+	}
+	axis := attrs[std.ConcatConfig](n).Axis
+	var parts [2]layers.Slice
+	for i := range parts {
+		p := n.In(i).Producer()
+		if !ofStandard(p, "Slice") || !only(n.In(i), n) || p.In(0) != n.In(0).Producer().In(0) {
+			return nil
+		}
+		l := slice(r, p)
+		if l == nil {
+			return nil
+		}
+		parts[i] = l.Layer.(layers.Slice)
+		if rank := p.In(0).Type().Rank(); (parts[i].Axis+rank)%rank != (axis+rank)%rank {
+			return nil
+		}
+	}
+	last, first := parts[0], parts[1]
+	if last.To != 0 || first.From != 0 || first.To != last.From || first.To == 0 {
+		return nil
+	}
+	l := layerOf(layers.Roll{Axis: axis, By: -first.To}, "", n, n.In(0).Producer().In(0), nil)
+	if l != nil {
+		l.nodes = []*nn.Node{n.In(0).Producer(), n.In(1).Producer(), n}
+	}
+	return l
 }

@@ -18,6 +18,8 @@ type attention struct {
 	weights, mixed factor    // what V is multiplied by, and their product
 	joined         *nn.Value // the heads side by side, which the last layer reads
 	output         *layer
+	dropout        float64    // of the weights, in training
+	shown          *nn.Value  // the weights, if others read them, too
 	last           *nn.Node   // that the last layer ends in
 	nodes          []*nn.Node // all of them
 }
@@ -107,11 +109,13 @@ func (r *reader) toScores(a *attention, v *nn.Value, by *nn.Node) bool {
 // toOutput goes on from the softmax over the product with the values to the linear layer after it.
 func (r *reader) toOutput(a *attention, v *nn.Value) bool {
 	for mixed := false; ; {
-		users := readersOf(v)
-		if len(users) != 1 || slices.Contains(r.g.Outputs(), v) {
+		n, others := r.toMix(v, mixed)
+		if n == nil || others && (mixed || a.shown != nil) {
 			return false
 		}
-		n := users[0]
+		if others {
+			a.shown = v
+		}
 		if l, last, nodes := r.projectionOf(v, n); mixed && l != nil {
 			a.joined, a.output, a.last, a.nodes = v, l, last, append(a.nodes, nodes...)
 			return true
@@ -123,12 +127,51 @@ func (r *reader) toOutput(a *attention, v *nn.Value) bool {
 			v = n.Out(0)
 			continue
 		}
+		if p, ok := r.drops(n, v); ok && !mixed && a.dropout == 0 && a.shown == nil {
+			a.dropout, v = p, n.Out(0)
+			continue
+		}
 		t := n.Traits()
 		if !moves(n) || n.In(0) != v || !mixed && t.Moves != trait.MovedInOrder || len(n.Outputs()) != 1 {
 			return false
 		}
 		v = n.Out(0)
 	}
+}
+
+// toMix is the reader of a value that goes on to the last layer; of weights, the one that comes to a product with values. Others reports
+// whether the value is read by more, or is an output of the model.
+func (r *reader) toMix(v *nn.Value, mixed bool) (next *nn.Node, others bool) {
+	users, output := readersOf(v), slices.Contains(r.g.Outputs(), v)
+	if len(users) == 1 {
+		return users[0], output
+	}
+	if mixed {
+		return nil, false
+	}
+	for _, n := range users {
+		if _, x, _, ok := matrices(n, v); ok && r.tensor(x.v) == nil {
+			if next != nil {
+				return nil, false
+			}
+			next = n
+		}
+	}
+	return next, true
+}
+
+// drops is the probability of a Dropout of a value, whose mask nothing reads.
+func (r *reader) drops(n *nn.Node, v *nn.Value) (p float64, ok bool) {
+	if !ofStandard(n, "Dropout") || n.In(0) != v || n.In(2) != nil || !alone(n, r.g.Outputs()) {
+		return 0, false
+	}
+	p = 0.5
+	if n.In(1) != nil {
+		if p, ok = r.number(n.In(1)); !ok {
+			return 0, false
+		}
+	}
+	return p, p > 0 && p < 1
 }
 
 // readersOf are the nodes that read the elements of a value rather than its shape.
@@ -152,6 +195,9 @@ func (r *reader) leaves(a *attention) bool {
 		})
 	}
 	for _, n := range a.nodes {
+		if a.shown != nil && n == a.shown.Producer() {
+			continue // the layer has an output for it
+		}
 		if n != a.last && slices.ContainsFunc(n.Outputs(), func(v *nn.Value) bool { return v != nil && !stays(v) }) {
 			return true
 		}

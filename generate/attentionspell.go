@@ -123,6 +123,10 @@ func (s *speller) prepare() bool {
 			return false
 		}
 	}
+	s.layer.Dropout, s.layer.Weights = round(float32(s.dropout)), s.shown != nil
+	if s.shown != nil && (!s.stacked() || len(open(s.shown.Type())) > 1) {
+		return false
+	}
 	s.masks = slices.DeleteFunc(s.masks, func(m mask) bool { return m.value == nil })
 	if s.windows > 0 && (slices.Contains(s.orders[:], rowsBatch)) {
 		return false
@@ -213,11 +217,12 @@ func (s *speller) spell(e *nn.Edit) *layer {
 	default:
 		in = in[:1]
 	}
-	y := e.Apply(s.layer, in...)
-	out := y
+	outputs := e.ApplyAll(s.layer, in...)
 	if e.Err() != nil {
 		return nil
 	}
+	y := outputs[0]
+	out := y
 	e.RenameNode(y.Producer(), e.New(s.path+y.Producer().Type())) // the name that the layer makes up is not the model's
 	if s.orders[3] == rowsBatch {
 		out = s.named(e, e.Node(std.TransposeConfig{Perm: []int{1, 0, 2}}, out))
@@ -230,7 +235,14 @@ func (s *speller) spell(e *nn.Edit) *layer {
 	if name != "" && s.path == "" && s.output.name != "" {
 		e.RenameNode(y.Producer(), e.New(name))
 	}
-	l := &layer{Layer: s.layer, kind: "attention", in: in, out: []*nn.Value{y}, weights: s.weights, nodes: []*nn.Node{y.Producer()}}
+	if s.shown != nil {
+		shown := s.reshaped(e, outputs[1], s.shown.Type())
+		e.Rewire(s.shown, shown)
+	}
+	l := &layer{Layer: s.layer, kind: "attention", in: in, out: outputs, weights: s.weights}
+	for _, v := range slices.Backward(outputs) {
+		l.nodes = append(l.nodes, v.Producer())
+	}
 	return l
 }
 

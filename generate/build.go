@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"github.com/graft-ml/graft/safetensors"
 	"gorgonia.org/tensor"
 )
@@ -71,7 +73,9 @@ func (s *step) build(e *nn.Edit, made map[*value]*nn.Value) {
 		}
 	}
 	var out []*nn.Value
-	if s.layer != nil {
+	if s.alone {
+		out = in
+	} else if s.layer != nil {
 		out = e.ApplyAll(s.layer.value().Interface().(nn.Layer), in...)
 	} else {
 		c := op.Config(s.op)
@@ -122,19 +126,24 @@ func (c *constant) build(e *nn.Edit, s *step, made map[*value]*nn.Value) *nn.Val
 		e.SetRole(v, nn.Constant)
 		return v
 	case conParam:
-		return e.ParamOf(name, dtype.Of(c.data.Dtype()), initOf(c), c.list.v.([]int)...)
+		return e.ParamOf(name, dtype.Of(c.data.Dtype()), c.fill, c.list.v.([]int)...)
 	}
 	v := e.Const(name, dtype.New(dtype.Of(c.data.Dtype()), c.list.v.([]int)...))
 	e.SetRole(v, nn.Constant)
 	return v
 }
 
-// initOf is how a parameter of an operator starts when the file has no values for it.
-func initOf(c *constant) initial.Filler {
-	if c.data.Dims() < 2 {
-		return initial.Ones{}
+// fillOf is how a parameter that a node reads starts when the file has no values for it: what is added as zeros, other vectors as ones.
+func fillOf(n *nn.Node, slot string, t *tensor.Dense) initial.Filler {
+	switch kind := n.Traits().Arithmetic; {
+	case kind == trait.Adds || kind == trait.Subtracts:
+		return initial.Zeros{}
+	case t.Dims() >= 2:
+		return initial.FanIn{}
+	case kind == trait.NoArithmetic && (strings.Contains(strings.ToLower(slot), "mean") || slot == "B" || slot == "bias"):
+		return initial.Zeros{}
 	}
-	return initial.FanIn{}
+	return initial.Ones{}
 }
 
 // errUnchecked says that the model could not be run on random inputs.

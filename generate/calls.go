@@ -232,7 +232,9 @@ func (f *function) print(p *printer) {
 		name := "x"
 		if i > 0 {
 			name = variable(v.input)
-			if v.input == "" || b.declared[name] {
+			if v.step != nil && v.step.alone {
+				name = b.called(v.step.in[0].con)
+			} else if v.input == "" || b.declared[name] {
 				name = b.fresh()
 			}
 		}

@@ -36,6 +36,10 @@ func (r *reader) composite(x *nn.Composite) (draft, bool) {
 		if len(x.In) == 3 && x.In[1] != nil && x.In[2] != nil {
 			l = r.lastAxes(last, x.In[0], x.In[1], x.In[2], epsilon(c.Epsilon))
 		}
+	case std.RMSNormalizationConfig:
+		if len(x.In) == 2 && x.In[1] != nil {
+			l = r.rmsNorm(last, x.In[0], x.In[1], epsilon(c.Epsilon))
+		}
 	case std.GeluConfig:
 		l = layerOf(layers.GELU{Tanh: c.Approximate == "tanh"}, "", last, x.In[0], nil)
 	case std.SwishConfig:
@@ -43,6 +47,10 @@ func (r *reader) composite(x *nn.Composite) (draft, bool) {
 			l = layerOf(layers.SiLU{}, "", last, x.In[0], nil)
 		}
 	case op.Plain:
+		if c == "HardSwish" {
+			l = layerOf(layers.HardSwish{}, "", last, x.In[0], nil)
+			break
+		}
 		l = layerOf(nn.OpLayer{Config: c}, "", last, x.In[0], nil)
 	case std.LinearConfig:
 		var bias *nn.Value
@@ -56,7 +64,8 @@ func (r *reader) composite(x *nn.Composite) (draft, bool) {
 	if l == nil {
 		return draft{}, false
 	}
-	if p, ok := x.Config.(op.Plain); ok {
+	if _, ok := l.Layer.(nn.OpLayer); ok {
+		p := x.Config.(op.Plain)
 		s := &step{op: p.Operator(), in: []arg{{val: r.val(x.In[0])}}, nodes: x.Nodes, scope: scopeOfNode(last), kind: string(p)}
 		v := r.val(last.Out(0))
 		v.step, s.out = s, []*value{v}

@@ -101,7 +101,7 @@ func (r *reader) against(t segment, list []segment) *family {
 			inner[v] = true
 		}
 	}
-	if len(f.inputs) == 0 || len(f.inputs) > 4 {
+	if len(f.inputs) == 0 || len(f.inputs) > 6 {
 		return nil
 	}
 	for _, s := range list {

@@ -16,10 +16,11 @@ type function struct {
 	params []*param
 	body   []*step
 	calls  []*call
-	prefix []string         // by call: what names begin with; the function's first parameter if named
-	named  bool             // it has parameters of its own
-	names  map[*step]string // of all steps that have names
-	locals []string         // by step of the template
+	prefix []string           // by call: what names begin with; the function's first parameter if named
+	named  bool               // it has parameters of its own
+	names  map[*step]string   // of all steps that have names
+	own    map[*constant]bool // parameters that begin with the block's prefix, the rest being the same in all instances
+	locals []string           // by step of the template
 }
 
 // param is a parameter of a function.
@@ -40,7 +41,7 @@ type call struct {
 
 // function makes a function of a family. Names are those that are taken.
 func (f *family) function(names map[string]bool) *function {
-	x := &function{family: *f, names: map[*step]string{}, locals: make([]string, len(f.template.steps))}
+	x := &function{family: *f, names: map[*step]string{}, own: map[*constant]bool{}, locals: make([]string, len(f.template.steps))}
 	f.prefixes()
 	x.template = f.template
 	x.name = functionName(f, names)
@@ -79,7 +80,37 @@ func (f *family) function(names map[string]bool) *function {
 			}
 		}
 	}
+	x.owned()
 	return x
+}
+
+// owned finds the parameters of operators whose names go on from the names of the instances alike.
+func (f *function) owned() {
+	for i, t := range f.template.steps {
+		for k, a := range t.in {
+			if a.con == nil {
+				continue
+			}
+			var list []*constant
+			rest := ""
+			for n, x := range f.instances {
+				if x.steps[i] == nil {
+					continue
+				}
+				c := x.steps[i].in[k].con
+				name, _ := c.name.v.(string)
+				now, ok := strings.CutPrefix(name, f.prefix[n]+".")
+				if !ok || now == "" || rest != "" && now != rest {
+					list = nil
+					break
+				}
+				list, rest = append(list, c), now
+			}
+			for _, c := range list {
+				f.own[c] = true
+			}
+		}
+	}
 }
 
 // prefixes gives instances that were found by their looks the scope that all of their layers stand in, if that is another
@@ -205,23 +236,60 @@ func (f *function) literal(l *lit, vals []any) {
 	if !differ && !(missing && f.known(l, vals)) {
 		return
 	}
-	one := true // lists of one number
+	if columns := elementwise(vals); columns != nil {
+		var list []string
+		for i, column := range columns {
+			text := strconv.Itoa(l.v.([]int)[i])
+			if slices.ContainsFunc(column, func(v any) bool { return v != nil && v != column[0] }) || len(columns) == 1 {
+				text = placeholder(f.param(elementHint(l.hint, len(columns)), column))
+			}
+			list = append(list, text)
+		}
+		l.ref = "[]int{" + strings.Join(list, ", ") + "}"
+		return
+	}
+	l.ref = placeholder(f.param(l.hint, vals))
+}
+
+// placeholder stands for the name of a parameter until it has one.
+func placeholder(p int) string { return "\x00" + strconv.Itoa(p) + "\x00" }
+
+// elementwise are the elements of lists of one length, by position and instance; nil if the values are no such lists.
+func elementwise(vals []any) [][]any {
+	n := -1
 	for _, v := range vals {
 		list, ok := v.([]int)
-		one = one && (v == nil || ok && len(list) == 1)
+		if v != nil && (!ok || n >= 0 && len(list) != n) {
+			return nil
+		}
+		if ok {
+			n = len(list)
+		}
 	}
-	form := "%s"
-	if one {
-		form = "[]int{%s}"
-		vals = slices.Clone(vals)
+	if n < 1 {
+		return nil
+	}
+	columns := make([][]any, n)
+	for i := range columns {
+		columns[i] = make([]any, len(vals))
 		for k, v := range vals {
 			if v != nil {
-				vals[k] = v.([]int)[0]
+				columns[i][k] = v.([]int)[i]
 			}
 		}
 	}
-	p := f.param(l.hint, vals)
-	l.ref = fmt.Sprintf(form, "\x00"+strconv.Itoa(p)+"\x00")
+	return columns
+}
+
+// elementHint names a parameter that is one element of a list of n.
+func elementHint(hint string, n int) string {
+	switch {
+	case n == 1:
+		return hint
+	case hint == "shape" || hint == "dims":
+		return "size"
+	}
+	return strings.TrimSuffix(hint, "s")
 }
 
 // prefixed writes a name as what names of the block begin with and the rest, if it is that in all instances.
@@ -359,7 +427,7 @@ func (f *function) conditions() {
 			all = all && x.steps[i] != nil
 		}
 		if !all {
-			s.when = "\x00" + strconv.Itoa(f.param(f.conditionName(i), vals)) + "\x00"
+			s.when = placeholder(f.param(f.conditionName(i), vals))
 		}
 	}
 }

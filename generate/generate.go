@@ -59,13 +59,19 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 	}
 	fork, _ := g.Fork()
 	s := &Source{Files: map[string][]byte{}}
+	training := inference(fork)
+	if training {
+		g, _ = g.Fork()
+		inference(g)
+	}
 	if err := newest(fork); err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
-	r, err := read(ctx, fork)
+	r, err := read(ctx, fork, o.Style)
 	if err != nil {
 		return nil, err
 	}
+	r.training = training
 	if o.Style == Gorgonia {
 		if err := r.formless(); err != nil {
 			return nil, err
@@ -105,6 +111,25 @@ func packageName(name string) error {
 	return nil
 }
 
+// inference takes a graph out of training mode, and reports whether that was possible: all of its nodes that know the mode were in it.
+func inference(g *nn.Graph) bool {
+	know, in := modal(g), len(g.TrainingNodes())
+	return in > 0 && in == know && g.Edit(func(e *nn.Edit) { e.InferenceMode() }) == nil
+}
+
+// modal counts the nodes that behave differently in training mode, those of subgraphs included.
+func modal(g *nn.Graph) (count int) {
+	for n := range g.Nodes() {
+		if n.Op() != nil && n.Traits().Training != nil {
+			count++
+		}
+		for _, b := range n.Bodies() {
+			count += modal(b.Graph)
+		}
+	}
+	return count
+}
+
 // check does what the source will do and compares what comes out with the model.
 func (r *reader) check(ctx context.Context, g *nn.Graph, s *Source) error {
 	built, err := r.build()
@@ -118,6 +143,9 @@ func (r *reader) check(ctx context.Context, g *nn.Graph, s *Source) error {
 		}
 	}
 	s.Difference, err = compare(ctx, g, built)
+	if r.training && err == nil {
+		err = built.Edit(func(e *nn.Edit) { e.TrainingMode() })
+	}
 	if errors.Is(err, errUnchecked) {
 		s.Difference, s.Notes = -1, append(s.Notes, err.Error())
 		return nil
@@ -200,6 +228,9 @@ func (r *reader) newFunction(p *printer, items []item) {
 	b.write(items)
 	for _, v := range r.g.Outputs() {
 		p.f("e.Output(%q, %s)\n", v.Name(), b.vars[r.val(v)])
+	}
+	if r.training {
+		p.f("e.TrainingMode() // as in the file: statistics of the batch and Dropout whenever the model runs\n")
 	}
 	p.f("})\n}\n\n")
 }

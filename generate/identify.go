@@ -41,8 +41,9 @@ func (m *namer) give(name, kind string) string {
 	return name
 }
 
-// identify names the layers that have weights, and the parameters of operators, after the model's scopes.
-func (r *reader) identify(blocks map[*step]string) {
+// identify names the layers that have weights, and the parameters of operators, after the model's scopes: those in blocks as given, but for
+// parameters that have fitting names of their own.
+func (r *reader) identify(blocks map[*step]string, own map[*constant]bool) {
 	m := &namer{taken: map[string]bool{}}
 	for _, v := range slices.Concat(r.g.Inputs(), r.g.Outputs()) {
 		m.taken[v.Name()] = true
@@ -74,10 +75,14 @@ func (r *reader) identify(blocks map[*step]string) {
 		for _, a := range s.in {
 			if a.con != nil && (a.con.kind == conParam || a.con.kind == conBlank) {
 				full := strings.Join(scopeOf(a.con.name.v.(string)), ".")
-				if n := blocks[s]; n != "" {
+				if n := blocks[s]; n != "" && !own[a.con] {
 					full = n
 					if parts := strings.Split(a.con.name.v.(string), "."); len(parts) > 0 && !strings.HasSuffix(n, "."+parts[len(parts)-1]) {
-						full += "." + strings.Join(scopeOf(parts[len(parts)-1]), ".")
+						dot := "."
+						if len(s.weights) > 0 { // what begins with the name of a layer and a dot is the layer's own
+							dot = "_"
+						}
+						full += dot + strings.Join(scopeOf(parts[len(parts)-1]), ".")
 					}
 				}
 				a.con.name.v = m.give(full, "constant")

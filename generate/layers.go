@@ -18,11 +18,11 @@ func init() {
 	readers = map[string]func(r *reader, n *nn.Node) *layer{
 		"Conv": conv, "ConvTranspose": convTranspose, "Gemm": gemm, "MatMul": matMul, "Gather": embedding,
 		"BatchNormalization": batchNorm, "LayerNormalization": layerNorm, "InstanceNormalization": instanceNorm, "GroupNormalization": groupNorm,
-		"MaxPool": maxPool, "AveragePool": avgPool,
+		"MaxPool": maxPool, "AveragePool": avgPool, "ReduceMean": mean, "Slice": slice,
 		"GlobalAveragePool": activation(layers.GlobalAvgPool{}), "GlobalMaxPool": activation(layers.GlobalMaxPool{}),
-		"Relu": activation(layers.ReLU{}), "Sigmoid": activation(layers.Sigmoid{}), "Tanh": activation(layers.Tanh{}),
+		"Relu": activation(layers.ReLU{}), "Sigmoid": activation(layers.Sigmoid{}), "Tanh": activation(layers.Tanh{}), "HardSwish": activation(layers.HardSwish{}),
 		"LeakyRelu": leakyReLU, "Elu": elu, "Gelu": gelu, "PRelu": prelu, "Clip": relu6, "Softmax": softmax, "LogSoftmax": logSoftmax,
-		"Flatten": flatten, "Reshape": either(joined, reshape), "Squeeze": squeezed, "Transpose": transpose, "Dropout": dropout, "Concat": concat,
+		"Flatten": flatten, "Reshape": either(joined, reshape), "Squeeze": squeezed, "Transpose": transpose, "Dropout": dropout, "Concat": either(rolled, concat),
 		"Add":  either(spelledGroupNorm, convBias),
 		"LSTM": recurrent, "GRU": recurrent, "RNN": recurrent,
 	}
@@ -353,19 +353,43 @@ func batchNorm(r *reader, n *nn.Node) *layer {
 // lastAxes is a layer normalization over the axes that the scale has.
 func (r *reader) lastAxes(n *nn.Node, x, scale, bias *nn.Value, eps float32) *layer {
 	w, b := r.weight(scale), r.weight(bias)
-	if x == nil || w == nil || b == nil || !slices.Equal(w.Shape(), b.Shape()) || x.Type().Unranked || x.Type().Rank() < w.Dims() {
+	if x == nil || w == nil || b == nil || !slices.Equal(w.Shape(), b.Shape()) || !endsIn(x.Type(), w.Shape()) {
 		return nil
-	}
-	for i, d := range x.Type().Shape[x.Type().Rank()-w.Dims():] {
-		if d.Symbolic() || d.Size != w.Shape()[i] {
-			return nil
-		}
 	}
 	l := layerOf(layers.LayerNorm{Axes: w.Dims(), Eps: round(eps)}, "layernorm", n, x, map[string]*tensor.Dense{"weight": w, "bias": b})
 	if l != nil {
 		l.name = stem(scale, bias)
 	}
-	return l.with(map[string]any{"Axes": 1, "Eps": 1e-5})
+	return l.with(lastNorm)
+}
+
+// lastNorm are the defaults of normalizations over the last axes.
+var lastNorm = map[string]any{"Axes": 1, "Eps": 1e-5}
+
+// rmsNorm is a division by the root mean square over the axes that the scale has.
+func (r *reader) rmsNorm(n *nn.Node, x, scale *nn.Value, eps float32) *layer {
+	w := r.weight(scale)
+	if x == nil || w == nil || !endsIn(x.Type(), w.Shape()) {
+		return nil
+	}
+	l := layerOf(layers.RMSNorm{Axes: w.Dims(), Eps: round(eps)}, "rmsnorm", n, x, map[string]*tensor.Dense{"weight": w})
+	if l != nil {
+		l.name = stem(scale)
+	}
+	return l.with(lastNorm)
+}
+
+// endsIn reports whether the last axes of a type have these lengths.
+func endsIn(t op.Type, shape []int) bool {
+	if t.Unranked || t.Rank() < len(shape) {
+		return false
+	}
+	for i, d := range t.Shape[t.Rank()-len(shape):] {
+		if d.Symbolic() || d.Size != shape[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func layerNorm(r *reader, n *nn.Node) *layer {

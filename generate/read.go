@@ -31,6 +31,9 @@ type reader struct {
 	notes      []string
 	variables  []*step             // operators with constants that the source has a variable for
 	spelled    map[*nn.Node]*layer // layers that were put in the place of others, by the node that they end in
+	shared     []*step             // parameters that several nodes read
+	style      string
+	training   bool // the model is in training mode; the graph that is read no longer is
 }
 
 // Refusal says which operator cannot be written as source, and why.
@@ -39,7 +42,7 @@ func refuse(n *nn.Node, format string, args ...any) error {
 }
 
 // read makes the steps of all nodes that the outputs depend on.
-func read(ctx context.Context, g *nn.Graph) (*reader, error) {
+func read(ctx context.Context, g *nn.Graph, style string) (*reader, error) {
 	if err := onnxio.CheckData(g); err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
@@ -53,7 +56,7 @@ func read(ctx context.Context, g *nn.Graph) (*reader, error) {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
 	r := newReader(ctx, g)
-	r.spelled = spelled
+	r.spelled, r.style = spelled, style
 	for _, v := range g.Inputs() {
 		r.vals[v] = &value{typ: v.Type(), input: v.Name()}
 	}
@@ -110,6 +113,7 @@ func (r *reader) readNodes(nodes []*nn.Node, needed map[*nn.Value]bool) error {
 		r.steps = append(r.steps, s.step)
 	}
 	slices.Reverse(r.steps)
+	r.place()
 	return nil
 }
 
@@ -224,6 +228,9 @@ type draft struct {
 // step makes the step that ends in a node: of its group, or of the node alone.
 func (r *reader) step(n *nn.Node) (draft, error) {
 	if l := r.spelled[n]; l != nil {
+		for _, m := range l.nodes {
+			r.inside[m] = m != n
+		}
 		return r.layered(l, n)
 	}
 	if x := r.groups[n]; x != nil {
@@ -273,7 +280,7 @@ func (r *reader) layered(l *layer, n *nn.Node) (draft, error) {
 		case v == nil:
 			s.in = append(s.in, arg{})
 		case t != nil:
-			s.in = append(s.in, arg{con: r.constantOf(v, t, "mask", n)})
+			s.in = append(s.in, r.own(v, r.constantOf(v, t, "mask", n)))
 		default:
 			s.in, from = append(s.in, arg{val: r.val(v)}), append(from, v)
 		}
@@ -300,6 +307,77 @@ func (r *reader) layered(l *layer, n *nn.Node) (draft, error) {
 	return draft{s, from}, nil
 }
 
+// alone reports whether one node reads the elements of a parameter; copies that count as parameters of their own are no readers.
+func (r *reader) alone(v *nn.Value) bool {
+	n := 0
+	for _, u := range readersOf(v) {
+		if !copies(u) || r.folded[u.Out(0)] == nil {
+			n++
+		}
+	}
+	return n < 2
+}
+
+// near is how many steps two readers of a parameter may be apart for it to be written in front of the first.
+const near = 12
+
+// place puts the parameters that several steps read in front of the first of these, if they are all in one block; otherwise in front
+// of all steps.
+func (r *reader) place() {
+	var front []*step
+	for _, p := range r.shared {
+		first, last := -1, -1
+		var common []string
+		known := true
+		for i, s := range r.steps {
+			if !slices.Contains(s.values(), p.out[0]) {
+				continue
+			}
+			if last = i; first < 0 {
+				first, common = i, s.scope
+			}
+			n := 0
+			for n < len(common) && n < len(s.scope) && common[n] == s.scope[n] {
+				n++
+			}
+			common, known = common[:n], known && s.scope != nil
+		}
+		if first < 0 {
+			continue
+		}
+		if known && !slices.ContainsFunc(common, func(w string) bool { return digits.MatchString(w) }) || last-first > near {
+			front = append(front, p)
+			continue
+		}
+		p.scope = nil
+		if known {
+			p.scope = append(slices.Clone(common), scopeOf(lastPart(p.in[0].con.name.v.(string)))...)
+		}
+		r.steps = slices.Insert(r.steps, first, p)
+	}
+	slices.Reverse(front) // in the order of their readers, which were read backwards
+	r.steps = append(front, r.steps...)
+}
+
+// lastPart is a name without the scopes that it stands in.
+func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// own is a constant as an input of a step: the constant, or the value of a step of its own if several nodes read its elements.
+func (r *reader) own(v *nn.Value, c *constant) arg {
+	if r.style == Gorgonia || c.kind != conParam && c.kind != conBlank || r.alone(v) || c.data.Shape().TotalSize() == 0 {
+		return arg{con: c}
+	}
+	x := r.val(v)
+	if x.step == nil {
+		if !strings.Contains(c.name.v.(string), "::") && v.Param() != nil {
+			c.name.v = v.Name()
+		}
+		x.step = &step{alone: true, op: copied, kind: "constant", nodes: v.Users()[:1], in: []arg{{con: c}}, out: []*value{x}, scope: []string{}}
+		r.shared = append(r.shared, x.step)
+	}
+	return arg{val: x}
+}
+
 // operator makes a step of a node as it is.
 func (r *reader) operator(n *nn.Node) (draft, error) {
 	c, err := configOf(n.Config())
@@ -324,7 +402,7 @@ func (r *reader) operator(n *nn.Node) (draft, error) {
 				s.in = append(s.in, arg{val: r.lift(v)})
 				continue
 			}
-			s.in = append(s.in, arg{con: c})
+			s.in = append(s.in, r.own(v, c))
 		case v.Param() != nil && !v.IsInput():
 			return draft{}, refuse(n, "input %s, a constant of type %v, cannot be written as Go source", v.Name(), v.Type())
 		default:
@@ -350,7 +428,7 @@ func (r *reader) operator(n *nn.Node) (draft, error) {
 // constantOf is a tensor that an operator reads.
 func (r *reader) constantOf(v *nn.Value, t *tensor.Dense, slot string, n *nn.Node) *constant {
 	dt := dtype.Of(t.Dtype())
-	c := &constant{name: &lit{v: slot, hint: "name"}, data: t}
+	c := &constant{name: &lit{v: slot, hint: "name"}, data: t, fill: fillOf(n, slot, t)}
 	role := nn.Constant
 	if p := v.Param(); p != nil {
 		role = p.Role()
@@ -374,11 +452,24 @@ func (r *reader) constantOf(v *nn.Value, t *tensor.Dense, slot string, n *nn.Nod
 	}
 	if c.kind == conParam || c.kind == conBlank {
 		c.name.v = v.Name()
-		if i := strings.LastIndex(v.Name(), "/"); i >= 0 && v.Param() == nil {
+		if p := r.origin(v); p != nil {
+			c.name.v = p.Name()
+		} else if i := strings.LastIndex(v.Name(), "/"); i >= 0 && v.Param() == nil {
 			c.name.v = strings.Join(append(scopeOfNode(n), slot), ".")
 		}
 	}
 	return c
+}
+
+// origin is the parameter that a folded value consists of, if the model names it.
+func (r *reader) origin(v *nn.Value) *nn.Param {
+	for v != nil && r.folded[v] != nil && v.Producer() != nil {
+		v = v.Producer().In(0)
+	}
+	if v == nil || v.Param() == nil || strings.Contains(v.Name(), "::") {
+		return nil
+	}
+	return v.Param()
 }
 
 // exact is a number as source spells it: with the digits that its type needs.

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -38,13 +39,14 @@ func (r *reader) repeats(style string) []*function {
 		}
 		fns = append(fns, best.function(names))
 	}
-	blocks := map[*step]string{}
+	blocks, own := map[*step]string{}, map[*constant]bool{}
 	for _, f := range fns {
+		maps.Copy(own, f.own)
 		for step, name := range f.names {
 			blocks[step] = name
 		}
 	}
-	r.identify(blocks)
+	r.identify(blocks, own)
 	for _, f := range fns {
 		f.settle()
 	}

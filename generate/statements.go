@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -149,7 +150,7 @@ func (b *statements) nests(c, next chain) bool {
 	if b.gorgonia {
 		return false
 	}
-	if len(c) > 1 || len(s.bodies) > 0 || s.layer != nil || s.local != "" || len(s.out) != 1 || next[0].when != "" || b.left[s.out[0]] != 1 || !to.layered() {
+	if len(c) > 1 || s.alone || len(s.bodies) > 0 || s.layer != nil || s.local != "" || len(s.out) != 1 || next[0].when != "" || b.left[s.out[0]] != 1 || !to.layered() {
 		return false
 	}
 	if to.layer == nil && to.local == "" || to.values()[0] != s.out[0] {
@@ -198,6 +199,7 @@ func (b *statements) conditional(list []any) {
 		b.declared[name], b.free[name] = true, true
 	}
 	b.f("if %s {\n", last[0].when)
+	outside := maps.Clone(b.declared)
 	for i, x := range list {
 		if i == len(list)-1 {
 			b.statement(x.(chain), name)
@@ -206,6 +208,7 @@ func (b *statements) conditional(list []any) {
 		b.statement(x.(chain), "")
 	}
 	b.f("}\n")
+	b.declared = outside // variables of the block end with it
 }
 
 // statement writes a chain. Into is the variable for its output, "" for any.
@@ -297,6 +300,12 @@ func (b *statements) argList(s *step, args []arg) string {
 // single writes a step that is no row of layers.
 func (b *statements) single(s *step, into string) {
 	args, config := b.args(s), ""
+	if s.alone {
+		name := b.called(s.in[0].con)
+		b.f("%s%s%s\n", b.assign(s.out[0], name), args, b.comment(s.out[0]))
+		b.free[name] = slices.Contains(variables, name)
+		return
+	}
 	if s.layer == nil {
 		config = b.config(s)
 	}
@@ -318,6 +327,15 @@ func (b *statements) single(s *step, into string) {
 		return
 	}
 	b.several(s, args, config)
+}
+
+// called is a variable for a parameter: the last part of its name, unless that is taken. It keeps the parameter.
+func (b *statements) called(c *constant) string {
+	name, _ := c.name.v.(string)
+	if name = variable(lastPart(name)); b.declared[name] || len(name) > 12 {
+		return b.fresh()
+	}
+	return name
 }
 
 // several writes a step with several outputs.
@@ -361,6 +379,9 @@ func (b *statements) constant(s *step, c *constant) string {
 	name := b.lit(c.name)
 	dt := dtype.Of(c.data.Dtype())
 	dims := func() string {
+		if list, ok := strings.CutPrefix(c.list.ref, "[]int{"); ok {
+			return strings.TrimSuffix(list, "}")
+		}
 		if c.list.ref != "" {
 			return c.list.ref + "..."
 		}
@@ -379,7 +400,7 @@ func (b *statements) constant(s *step, c *constant) string {
 		}
 		return fmt.Sprintf("constant(e, %s, %s%s)", name, b.lit(c.list), shape)
 	case conParam:
-		init := b.q(symbolOf(reflect.TypeOf(initOf(c)))) + "{}"
+		init := b.q(symbolOf(reflect.TypeOf(c.fill))) + "{}"
 		if dt == dtype.Float32 {
 			return fmt.Sprintf("e.Param(%s, %s, %s)", name, init, dims())
 		}

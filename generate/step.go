@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
@@ -19,6 +20,7 @@ type step struct {
 	out    []*value
 	scope  []string // where in the model the step stands, outermost first; empty: not known
 	local  string   // the variable of the source that holds the step as a layer; "": none, see locals
+	alone  bool     // it is the constant in in[0] and no more, for several steps to read
 	kind   string   // what to call the layer where the model gives no name
 	// weights are the parameters that a layer adds, by what follows its name.
 	weights map[string]*tensor.Dense
@@ -47,7 +49,8 @@ type constant struct {
 	kind conKind
 	name *lit
 	data *tensor.Dense
-	list *lit // of ints, scalars and small tensors: the elements; of parameters: the shape
+	fill initial.Filler // of a parameter
+	list *lit           // of ints, scalars and small tensors: the elements; of parameters: the shape
 }
 
 type conKind int

@@ -7,6 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -62,6 +63,10 @@ func unchanged(n *nn.Node, outputs []*nn.Value) *nn.Value {
 		if len(open(n.Out(0).Type())) <= 1 && sameShape(x.Type(), n.Out(0).Type()) && (n.In(4) == nil || all(n.In(4), 1)) && (ofStandard(n, "Slice") || all(n.In(1), 0)) {
 			return x
 		}
+	case ofStandard(n, "Expand"):
+		if sameType(x, n.Out(0)) || broadcast(n.Out(0), outputs) {
+			return x
+		}
 	case ofStandard(n, "Mul"), ofStandard(n, "Div"):
 		if y := n.In(1); x.Param() == nil && sameType(x, n.Out(0)) && (y.Param() == nil || y.Param().Role() == nn.Constant) && all(y, 1) {
 			return x
@@ -72,6 +77,13 @@ func unchanged(n *nn.Node, outputs []*nn.Value) *nn.Value {
 		}
 	}
 	return nil
+}
+
+// broadcast reports whether all that reads a value combines it with another one of the same type, element by element.
+func broadcast(v *nn.Value, outputs []*nn.Value) bool {
+	return len(v.Users()) > 0 && !slices.Contains(outputs, v) && !slices.ContainsFunc(v.Users(), func(n *nn.Node) bool {
+		return n.Traits().Arithmetic == trait.NoArithmetic || len(n.Inputs()) != 2 || !sameType(n.In(0), n.In(1)) || n.In(0) == n.In(1) || len(open(v.Type())) > 1
+	})
 }
 
 // all reports whether a value is a constant whose elements are all x.

@@ -134,7 +134,14 @@ func (f *field) shown() bool {
 	case f.pointer:
 		return !f.absent
 	}
-	return f.lit.ref != "" || !same(f.lit.v, f.def)
+	return f.lit.ref != "" || !same(f.lit.v, f.def) && !usual(f.name, f.lit.v)
+}
+
+// usual reports whether an attribute of a sliding window is what the standard takes where it is absent.
+func usual(name string, v any) bool {
+	list, ok := v.([]int)
+	one, known := map[string]int{"Strides": 1, "Dilations": 1, "Pads": 0}[name]
+	return ok && known && !slices.ContainsFunc(list, func(n int) bool { return n != one })
 }
 
 // plain reports whether no field of a composite is printed.

@@ -82,7 +82,7 @@ func (a *Assembler) Param(name string, t dtype.Value, origin any) {
 	p := &Param{kept: new(engine.WeightCache)}
 	switch t := t.(type) {
 	case *tensor.Dense:
-		p.data = t
+		p.data, p.mask = t, isMask(t)
 	case *dtype.Strings:
 		p.text = t
 	default:

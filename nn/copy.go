@@ -108,7 +108,7 @@ func (c *copier) value(to *Graph, v *Value) *Value {
 }
 
 func (c *copier) param(p *Param) *Param {
-	x := &Param{data: p.data, text: p.text, frozen: p.frozen, kept: p.kept}
+	x := &Param{data: p.data, text: p.text, frozen: p.frozen, mask: p.mask, kept: p.kept}
 	if !c.share {
 		x.data, x.text, x.kept = copyTensor(p.data), copyText(p.text), new(engine.WeightCache)
 	}

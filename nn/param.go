@@ -13,6 +13,7 @@ type Param struct {
 	frozen bool
 
 	role  *Role // set by hand; nil: see Role
+	mask  bool  // loaded as an attention mask: never a weight
 	value *Value
 	kept  *engine.WeightCache // what kernels derived from Data; forks share it as they share Data
 }

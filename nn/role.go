@@ -1,12 +1,14 @@
 package nn
 
 import (
+	"math"
 	"slices"
 	"sync"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/trait"
+	"gorgonia.org/tensor"
 )
 
 // Role says what a parameter is for.
@@ -21,7 +23,8 @@ const (
 
 // Role returns what the parameter is for. It follows from the operators that read it: a floating-point tensor of rank one
 // or more in a weight slot is a Weight, one in a state slot a Statistic; all others are Constants. A file does not say
-// more, so a fixed matrix that data is multiplied by, such as a Fourier basis or an adjacency matrix, counts as a weight.
+// more, so a fixed matrix that data is multiplied by, such as a Fourier basis or an adjacency matrix, counts as a weight; a
+// mask of attention, whose elements are 0 or very low, is recognized when a file is loaded and is a Constant.
 // Edit.SetRole overrides the role, and Edit.Freeze excludes the parameter from training.
 func (p *Param) Role() Role {
 	if p.role != nil {
@@ -36,10 +39,49 @@ func (p *Param) Inferred() Role {
 		return Constant
 	}
 	role := p.value.paramRole(nil)
-	if role == Weight && p.value.typ.Rank() == 0 {
+	if role == Weight && (p.mask || p.value.typ.Rank() == 0) {
 		return Constant
 	}
 	return role
+}
+
+// masked is the largest number that masks of attention add to scores that do not count; Swin's have −100, others −10000,
+// the lowest number of the type, or −∞.
+const masked = -100
+
+// isMask reports whether a loaded tensor is a mask rather than a weight: it has infinite elements, or each of its elements
+// is 0 or very low, with both among them. Tensors whose first element is neither are not read further.
+func isMask(d *tensor.Dense) bool {
+	n := d.Shape().TotalSize()
+	flat, err := dtype.View(d, n)
+	if err != nil || !dtype.Of(d.Dtype()).IsFloat() {
+		return false
+	}
+	zeros, low, infinite := 0, 0, false
+	const block = 1024
+	for from := 0; from < n; from += block {
+		part, err := dtype.Rows(flat, from, min(from+block, n))
+		if err != nil {
+			return false
+		}
+		list, err := dtype.Float64s(part)
+		if err != nil {
+			return false
+		}
+		for _, x := range list {
+			switch {
+			case x == 0:
+				zeros++
+			case x <= masked:
+				low++
+			}
+			infinite = infinite || math.IsInf(x, 0)
+		}
+		if from == 0 && list[0] != 0 && list[0] > masked && !math.IsInf(list[0], 0) {
+			return false
+		}
+	}
+	return infinite || zeros > 0 && low > 0 && zeros+low == n
 }
 
 // paramRole is what the users of v make of it.

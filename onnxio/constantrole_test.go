@@ -2,6 +2,7 @@ package onnxio
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"testing"
 
@@ -87,5 +88,52 @@ func TestSaveConstantByUse(t *testing.T) {
 	}
 	if count != 1 {
 		t.Errorf("the file has %d parameters, want shape", count)
+	}
+}
+
+// A mask of attention in a file is no weight, however low its numbers are; what holds other numbers as well is one.
+func TestLoadMask(t *testing.T) {
+	inf := float32(math.Inf(-1))
+	for name, c := range map[string]struct {
+		data []float32
+		role nn.Role
+	}{
+		"minus infinity": {[]float32{0, inf, 0, 0}, nn.Constant},
+		"lowest":         {[]float32{0, -math.MaxFloat32, 0, 0}, nn.Constant},
+		"Swin":           {[]float32{-100, 0, 0, -100}, nn.Constant},
+		"slopes":         {[]float32{0, inf, -0.5, 0}, nn.Constant},
+		"zeros":          {[]float32{0, 0, 0, 0}, nn.Weight},
+		"low and more":   {[]float32{0, -100, 1, 0}, nn.Weight},
+		"low alone":      {[]float32{-200, -300, -200, -300}, nn.Weight},
+		"positive":       {[]float32{0, 200, 200, 0}, nn.Weight},
+		"less low":       {[]float32{0, -99, -99, 0}, nn.Weight},
+	} {
+		g := nn.New("masked")
+		if err := g.Edit(func(e *nn.Edit) {
+			mask, err := dtype.FromSlice(c.data, 2, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Output("y", e.Node(op.Plain("Add"), e.Input("x", "float32[N,2,2]"), e.Const("mask", mask)).Out(0))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := Write(&b, g); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Read(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range []*nn.Graph{again, again.Clone()} {
+			v, err := g.Value("mask")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := v.Param().Role(); got != c.role {
+				t.Errorf("%s: the role is %s, want %s", name, got, c.role)
+			}
+		}
 	}
 }

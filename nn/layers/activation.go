@@ -104,6 +104,14 @@ func (l GELU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return activate(e, "Gelu", "gelu", l.Name, a, in)
 }
 
+// HardSwish computes x·min(max(x/6 + ½, 0), 1) (Howard and others, 2019).
+type HardSwish struct{ Name string }
+
+// Build adds the layer with in[0] as its input.
+func (l HardSwish) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+	return activate(e, "HardSwish", "hardswish", l.Name, nil, in)
+}
+
 // SiLU computes x·sigmoid(x), also known as Swish.
 type SiLU struct{ Name string }
 

@@ -10,13 +10,15 @@ import (
 
 // Attention is multi-head attention over [batch, seq, size] (Vaswani and others, 2017): queries, keys and values are
 // linear projections of the inputs, each head computes softmax(Scale·Q·Kᵀ + mask)·V, and a last projection combines the
-// heads. More batch axes may precede the sequence. The output has the shape of in[0].
+// heads. More batch axes may precede the sequence. The first output has the shape of in[0].
 type Attention struct {
 	Heads    int     // number of heads
 	KVHeads  int     // number of heads of keys and values, each shared by Heads/KVHeads heads of queries; 0: Heads
 	HeadSize int     // channels of a head; 0: the size of in[0] divided by Heads
 	Scale    float64 // factor of the scores; 0: 1/√HeadSize
 	Causal   bool    // a position attends only to itself and earlier ones
+	Dropout  float64 // probability of dropping a weight in training; 0: none
+	Weights  bool    // a second output: the weights of the values, [batch, heads, queries, keys]
 	NoBias   bool    // the projections have no bias
 	Name     string  // of its nodes and parameters; "": one is made
 }
@@ -82,8 +84,15 @@ func (m Attention) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if e.Err() != nil {
 		return nil
 	}
+	if m.Dropout != 0 {
+		weights[0] = dropout(e, name+".dropout", weights[0], m.Dropout)
+	}
 	y := put(e, "", "Transpose", attrs{"perm": turned(rank-2, 1, 0, 2)}, put(e, "", "MatMul", nil, weights[0], v))
-	return []*nn.Value{project("output", reshape(e, name+".joined", y, append(rows, m.Heads*per)...), size)}
+	y = project("output", reshape(e, name+".joined", y, append(rows, m.Heads*per)...), size)
+	if !m.Weights {
+		return []*nn.Value{y}
+	}
+	return []*nn.Value{y, weights[0]}
 }
 
 // headSize is the number of channels of a head.

@@ -52,20 +52,41 @@ type LayerNorm struct {
 
 // Build adds the layer with in[0] as its input.
 func (l LayerNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
-	axes := max(l.Axes, 1)
-	x, rank := ranked(e, in, axes)
-	if e.Err() != nil {
-		return nil
-	}
-	shape := make([]int, axes)
-	for i := range axes {
-		shape[i] = sizeOf(e, x, rank-axes+i)
-	}
+	x, axis, shape := last(e, in, l.Axes)
 	eps := cmp.Or(l.Eps, 1e-5)
 	name := e.Label("layernorm", l.Name)
 	w := weight(e, name+".weight", x, initial.Ones{}, nil, shape...)
 	b := weight(e, name+".bias", x, initial.Zeros{}, nil, shape...)
-	return []*nn.Value{put(e, name, "LayerNormalization", attrs{"axis": rank - axes, "epsilon": eps}, x, w, b)}
+	return []*nn.Value{put(e, name, "LayerNormalization", attrs{"axis": axis, "epsilon": eps}, x, w, b)}
+}
+
+// RMSNorm divides each sample by the root of the mean of its squares over the last axes, then multiplies every element by a
+// trained scale (Zhang and Sennrich, 2019).
+type RMSNorm struct {
+	Axes int     // number of axes; 0: 1
+	Eps  float64 // 0: 1e-5
+	Name string  // of its nodes and parameters; "": one is made
+}
+
+// Build adds the layer with in[0] as its input.
+func (l RMSNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+	x, axis, shape := last(e, in, l.Axes)
+	name := e.Label("rmsnorm", l.Name)
+	w := weight(e, name+".weight", x, initial.Ones{}, nil, shape...)
+	return []*nn.Value{put(e, name, "RMSNormalization", attrs{"axis": axis, "epsilon": cmp.Or(l.Eps, 1e-5)}, x, w)}
+}
+
+// last is the input of a layer that normalizes its last axes, the first of them, and their lengths.
+func last(e *nn.Edit, in []*nn.Value, axes int) (x *nn.Value, axis int, shape []int) {
+	axes = max(axes, 1)
+	x, rank := ranked(e, in, axes)
+	if e.Err() != nil {
+		return nil, 0, nil
+	}
+	for i := range axes {
+		shape = append(shape, sizeOf(e, x, rank-axes+i))
+	}
+	return x, rank - axes, shape
 }
 
 // InstanceNorm normalizes each channel of each sample over the spatial axes, then multiplies it by a trained scale and

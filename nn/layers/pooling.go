@@ -77,3 +77,20 @@ func (p GlobalMaxPool) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	return []*nn.Value{put(e, e.Label("pool", p.Name), "GlobalMaxPool", nil, x)}
 }
+
+// Mean computes the mean over axes and removes them.
+type Mean struct {
+	Axes []int  // negative ones count from the last
+	Keep bool   // keep the axes, with length 1
+	Name string // of its nodes and parameters; "": one is made
+}
+
+// Build adds the layer with in[0] as its input.
+func (m Mean) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+	x := only(e, in)
+	if len(m.Axes) == 0 && e.Err() == nil {
+		e.Failf("Axes is empty: want the axes to average over")
+	}
+	name := e.Label("mean", m.Name)
+	return []*nn.Value{put(e, name, "ReduceMean", attrs{"keepdims": m.Keep}, x, e.Ints(name+".axes", m.Axes...))}
+}

@@ -20,7 +20,7 @@ type LSTM struct {
 	Name          string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer with in[0] as its input.
+// Build adds the layer. in[0] is its input; in[1] and in[2], if given, are the initial hidden and cell state of a single layer.
 func (l LSTM) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"LSTM", "lstm", 4, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
 }
@@ -37,7 +37,7 @@ type GRU struct {
 	Name          string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer with in[0] as its input.
+// Build adds the layer. in[0] is its input; in[1], if given, is the initial hidden state of a single layer.
 func (l GRU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"GRU", "gru", 3, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name,
 		attrs{"linear_before_reset": 1}}.build(e, in)
@@ -54,7 +54,7 @@ type RNN struct {
 	Name          string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer with in[0] as its input.
+// Build adds the layer. in[0] is its input; in[1], if given, is the initial hidden state of a single layer.
 func (l RNN) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"RNN", "rnn", 1, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
 }
@@ -74,9 +74,20 @@ type recurrent struct {
 }
 
 func (r recurrent) build(e *nn.Edit, in []*nn.Value) []*nn.Value {
-	x, rank := ranked(e, in, 3)
+	x, rank := ranked(e, in[:min(1, len(in))], 3)
 	if e.Err() == nil && rank != 3 {
 		e.Fail(&nn.Error{Input: x.Name(), Want: "three axes", Got: x.Type()})
+	}
+	states := 1
+	if r.op == "LSTM" {
+		states = 2
+	}
+	switch {
+	case e.Err() != nil:
+	case len(in) > 1+states:
+		e.Failf("takes one to %d inputs, got %d", 1+states, len(in))
+	case len(in) > 1 && r.layers > 1:
+		e.Failf("%d layers cannot share an initial state: write a layer for each", r.layers)
 	}
 	if e.Err() == nil && r.hidden <= 0 {
 		e.Failf("Hidden is %d: want a positive number", r.hidden)
@@ -98,7 +109,7 @@ func (r recurrent) build(e *nn.Edit, in []*nn.Value) []*nn.Value {
 		if i > 0 && r.dropout > 0 {
 			out[0] = e.Apply(Dropout{P: r.dropout}, out[0])
 		}
-		out = r.layer(e, label, out[0])
+		out = r.layer(e, label, append(out[:1:1], in[1:]...))
 		if e.Err() != nil {
 			return nil
 		}
@@ -110,8 +121,8 @@ func (r recurrent) build(e *nn.Edit, in []*nn.Value) []*nn.Value {
 }
 
 // layer adds one layer; its first output has the directions side by side.
-func (r recurrent) layer(e *nn.Edit, name string, x *nn.Value) []*nn.Value {
-	dirs := 1
+func (r recurrent) layer(e *nn.Edit, name string, in []*nn.Value) []*nn.Value {
+	x, dirs := in[0], 1
 	a := attrs{"hidden_size": r.hidden}
 	if r.bidirectional {
 		dirs = 2
@@ -129,7 +140,11 @@ func (r recurrent) layer(e *nn.Edit, name string, x *nn.Value) []*nn.Value {
 	if r.op == "LSTM" {
 		outputs = 3
 	}
-	out := putN(e, name, r.op, a, outputs, x, w, u, b)
+	all := []*nn.Value{x, w, u, b}
+	if len(in) > 1 {
+		all = append(append(all, nil), in[1:]...) // no lengths of sequences
+	}
+	out := putN(e, name, r.op, a, outputs, all...)
 	if e.Err() != nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package layers
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/graft-ml/graft/nn"
 )
@@ -59,6 +60,40 @@ func (t Transpose) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, e.Label("transpose", t.Name), "Transpose", a, only(e, in))}
 }
 
+// Slice keeps the elements from From, inclusive, to To, exclusive, along an axis. Negative positions count from the end.
+type Slice struct {
+	Axis     int
+	From, To int    // To 0: the end
+	Name     string // of its nodes and parameters; "": one is made
+}
+
+// Build adds the layer with in[0] as its input.
+func (s Slice) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+	return []*nn.Value{slice(e, e.Label("slice", s.Name), only(e, in), s.Axis, s.From, cmp.Or(s.To, math.MaxInt64))}
+}
+
+func slice(e *nn.Edit, name string, x *nn.Value, axis, from, to int) *nn.Value {
+	return put(e, name, "Slice", nil, x, e.Ints(name+".starts", from), e.Ints(name+".ends", to), e.Ints(name+".axes", axis))
+}
+
+// Roll moves elements along an axis by By places, to the back if By is positive; those that pass the end come in at the other end.
+type Roll struct {
+	Axis int
+	By   int
+	Name string // of its nodes and parameters; "": one is made
+}
+
+// Build adds the layer with in[0] as its input.
+func (r Roll) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+	x := only(e, in)
+	if r.By == 0 && e.Err() == nil {
+		e.Failf("By is 0: want the number of places")
+	}
+	name := e.Label("roll", r.Name)
+	last, first := slice(e, name+".last", x, r.Axis, -r.By, math.MaxInt64), slice(e, name+".first", x, r.Axis, 0, -r.By)
+	return []*nn.Value{put(e, name, "Concat", attrs{"axis": r.Axis}, last, first)}
+}
+
 // Dropout sets elements to zero with probability P in training and divides the others by 1−P. Otherwise it does nothing.
 type Dropout struct {
 	P    float64 // probability; 0: 0.5
@@ -68,10 +103,12 @@ type Dropout struct {
 // Build adds the layer with in[0] as its input.
 func (d Dropout) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
-	p := cmp.Or(d.P, 0.5)
+	return []*nn.Value{dropout(e, e.Label("dropout", d.Name), x, cmp.Or(d.P, 0.5))}
+}
+
+func dropout(e *nn.Edit, name string, x *nn.Value, p float64) *nn.Value {
 	if !(p > 0 && p < 1) { // NaN is refused, too
 		e.Fail(fmt.Errorf("cannot drop a share of %g: want 0 or more and less than 1", p))
 	}
-	name := e.Label("dropout", d.Name)
-	return []*nn.Value{put(e, name, "Dropout", nil, x, e.Scalar(name+".ratio", x, p))}
+	return put(e, name, "Dropout", nil, x, e.Scalar(name+".ratio", x, p))
 }
