@@ -36,6 +36,10 @@ func TestAttentions(t *testing.T) {
 		"encoderpre":    {`layers.Attention{Heads: 4, Name: name + ".self_attn"}`, 6},
 		"decoder":       {`layers.Attention{Heads: 4, Name: name + ".multihead_attn"}, x, memory)`, 9},
 		"decoderpre":    {`layers.Attention{Heads: 4, Name: name + ".multihead_attn"}, y, memory)`, 9},
+		"weights":       {`out := e.ApplyAll(layers.Attention{Heads: 4, Weights: true, Name: "attn"}, x)`, 0},
+		"averaged":      {`out := e.ApplyAll(layers.Attention{Heads: 4, Weights: true, Name: "attn"}, x)`, 2},
+		"windows":       {"layers.Roll{Axis: 1, By: -2}, layers.Roll{Axis: 2, By: -2},", 12},
+		"rotary":        {"x = block(e, x, cos, sin, mask, fmt.Sprintf(", 43},
 	} {
 		g := load(t, filepath.Join(dir, name+".onnx"))
 		s := write(t, g, name)
@@ -45,5 +49,16 @@ func TestAttentions(t *testing.T) {
 		}
 		all[name] = g
 	}
-	compareAll(t, newModule(t), all)
+	m := newModule(t)
+	s := write(t, load(t, filepath.Join(dir, "training.onnx")), "training")
+	for _, want := range []string{`layers.Attention{Heads: 4, Dropout: 0.1, Name: name + ".self_attn"}, layers.Dropout{P: 0.1}`, "e.TrainingMode() //"} {
+		if text := string(s.Files["training.go"]); !strings.Contains(text, want) || s.Difference < 0 || s.Difference > 1e-6 {
+			t.Errorf("training: differs by %g; want %q in\n%s", s.Difference, want, text)
+		}
+	}
+	m.add("training", s, nil)
+	compareAll(t, m, all)
+	if again := load(t, filepath.Join(m.dir, "training", "again.onnx")); len(again.TrainingNodes()) != 12 {
+		t.Errorf("training, exported again, has %d nodes that train, want 12", len(again.TrainingNodes()))
+	}
 }

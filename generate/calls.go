@@ -238,7 +238,7 @@ func (f *function) print(p *printer) {
 				name = b.fresh()
 			}
 		}
-		b.vars[v], b.declared[name], b.free[name] = name, true, true
+		b.vars[v], b.declared[name], b.free[name] = name, true, v.step == nil || !v.step.alone
 		b.left[v]++ // so that the next one gets another name
 		names = append(names, name)
 	}

@@ -362,9 +362,14 @@ func (r *reader) place() {
 // lastPart is a name without the scopes that it stands in.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
+// short is the most elements of a constant that each of its readers spells out.
+const short = 8
+
 // own is a constant as an input of a step: the constant, or the value of a step of its own if several nodes read its elements.
 func (r *reader) own(v *nn.Value, c *constant) arg {
-	if r.style == Gorgonia || c.kind != conParam && c.kind != conBlank || r.alone(v) || c.data.Shape().TotalSize() == 0 {
+	elements := c.data.Shape().TotalSize()
+	written := c.kind == conParam || c.kind == conBlank || c.kind == conSmall && elements > short
+	if r.style == Gorgonia || !written || r.alone(v) || elements == 0 {
 		return arg{con: c}
 	}
 	x := r.val(v)

@@ -15,13 +15,13 @@ torch.set_num_threads(1)
 SIZE, HEADS = 16, 4
 
 
-def save(name, model, args, inputs=("x",), axes=None):
+def save(name, model, args, inputs=("x",), axes=None, train=False, outputs=None):
     torch.manual_seed(5)
     for tensor in model.parameters():  # layers that were copied would be exported as one
         tensor.data += 0.05 * torch.randn_like(tensor)
-    model.eval()
+    model.train(train)
     torch.onnx.export(model, args, os.path.join(sys.argv[1], name + ".onnx"), opset_version=14, do_constant_folding=False,
-                      training=torch.onnx.TrainingMode.PRESERVE, input_names=list(inputs), dynamic_axes=axes)
+                      training=torch.onnx.TrainingMode.PRESERVE, input_names=list(inputs), output_names=outputs, dynamic_axes=axes)
 
 
 class SelfAttention(nn.Module):
@@ -109,6 +109,83 @@ class Causal(nn.Module):
         return x + self.proj((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, t, c))
 
 
+class Weights(nn.Module):
+    """The weights of the attention are an output, too: their mean over the heads, or those of each head."""
+
+    def __init__(self, mean):
+        super().__init__()
+        self.attn, self.mean = nn.MultiheadAttention(SIZE, HEADS, batch_first=True), mean
+
+    def forward(self, x):
+        return self.attn(x, x, x, average_attn_weights=self.mean)
+
+
+class Windows(nn.Module):
+    """Swin's attention in windows of 4 × 4 positions of 8 × 8, every second one shifted by two."""
+
+    def __init__(self, shift):
+        super().__init__()
+        self.shift, self.norm, self.qkv, self.proj = shift, nn.LayerNorm(SIZE), nn.Linear(SIZE, 3 * SIZE), nn.Linear(SIZE, SIZE)
+        self.table = nn.Parameter(torch.zeros(49, HEADS))
+        at = torch.stack(torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")).flatten(1)
+        apart = at[:, :, None] - at[:, None, :] + 3
+        self.register_buffer("index", (apart[0] * 7 + apart[1]).flatten())
+
+    def forward(self, x):
+        y = self.norm(x)
+        if self.shift:
+            y = torch.roll(y, (-self.shift, -self.shift), (1, 2))
+        y = y.view(-1, 2, 4, 2, 4, SIZE).permute(0, 1, 3, 2, 4, 5).reshape(-1, 16, SIZE)
+        q, k, v = self.qkv(y).reshape(-1, 16, 3, HEADS, SIZE // HEADS).permute(2, 0, 3, 1, 4)
+        scores = q * (SIZE // HEADS) ** -0.5 @ k.transpose(-2, -1) + self.table[self.index].view(16, 16, -1).permute(2, 0, 1).unsqueeze(0)
+        y = self.proj((scores.softmax(-1) @ v).transpose(1, 2).reshape(-1, 16, SIZE))
+        y = y.view(-1, 2, 2, 4, 4, SIZE).permute(0, 1, 3, 2, 4, 5).reshape(-1, 8, 8, SIZE)
+        if self.shift:
+            y = torch.roll(y, (self.shift, self.shift), (1, 2))
+        return x + y
+
+
+class RMSNorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(SIZE))
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.weight
+
+
+class Rotary(nn.Module):
+    """A block of a language model with rotated queries and keys."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.qkv, self.proj = RMSNorm(), nn.Linear(SIZE, 3 * SIZE, bias=False), nn.Linear(SIZE, SIZE, bias=False)
+
+    def forward(self, x, cos, sin, mask):
+        def rotated(y):
+            a, b = y.chunk(2, -1)
+            return y * cos + torch.cat([-b, a], -1) * sin
+
+        b, t, c = x.shape
+        q, k, v = (y.view(b, t, HEADS, -1).transpose(1, 2) for y in self.qkv(self.norm(x)).chunk(3, -1))
+        scores = rotated(q) @ rotated(k).transpose(-2, -1) / math.sqrt(c // HEADS) + mask
+        return x + self.proj((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, t, c))
+
+
+class Language(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Rotary() for _ in range(3))
+        self.register_buffer("cos", torch.rand(5, SIZE // HEADS))
+        self.register_buffer("sin", torch.rand(5, SIZE // HEADS))
+        self.register_buffer("mask", torch.full((5, 5), float("-inf")).triu(1))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x, self.cos, self.sin, self.mask)
+        return x
+
+
 x, y = torch.randn(2, 5, SIZE), torch.randn(2, 7, SIZE)
 batch, both, second = {"x": {0: "N"}}, {"x": {0: "N", 1: "T"}}, {"x": {1: "N"}}
 padding = torch.arange(5)[None] >= torch.tensor([[3], [5]])
@@ -132,3 +209,8 @@ for first in False, True:
          x, axes=batch)
     save("decoder" + "pre" * first, nn.TransformerDecoder(nn.TransformerDecoderLayer(SIZE, HEADS, 32, norm_first=first, batch_first=True), 3),
          (x, y), ["x", "memory"], {**batch, "memory": {0: "N"}})
+save("weights", Weights(False), x, axes=batch, outputs=["y", "weights"])
+save("averaged", Weights(True), x, axes=batch, outputs=["y", "weights"])
+save("windows", nn.Sequential(*(Windows(i % 2 * 2) for i in range(4))), torch.randn(2, 8, 8, SIZE), axes=batch)
+save("rotary", Language(), x, axes=batch)
+save("training", nn.TransformerEncoder(nn.TransformerEncoderLayer(SIZE, HEADS, 32, batch_first=True), 3, enable_nested_tensor=False), x, axes=batch, train=True)
