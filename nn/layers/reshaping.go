@@ -62,7 +62,7 @@ func (t Transpose) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 
 // Slice keeps the elements from From, inclusive, to To, exclusive, along an axis. Negative positions count from the end.
 type Slice struct {
-	Axis     int
+	Axis     int    // a negative one counts from the last
 	From, To int    // To 0: the end
 	Name     string // of its nodes and parameters; "": one is made
 }
@@ -78,8 +78,8 @@ func slice(e *nn.Edit, name string, x *nn.Value, axis, from, to int) *nn.Value {
 
 // Roll moves elements along an axis by By places, to the back if By is positive; those that pass the end come in at the other end.
 type Roll struct {
-	Axis int
-	By   int
+	Axis int    // a negative one counts from the last
+	By   int    // number of places; not 0
 	Name string // of its nodes and parameters; "": one is made
 }
 
