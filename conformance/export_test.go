@@ -199,6 +199,26 @@ func TestRandomInputs(t *testing.T) {
 	}
 }
 
+// Every type that an input may be declared with has random values, of that type.
+func TestRandomTypes(t *testing.T) {
+	for _, d := range []dtype.DType{dtype.Float32, dtype.Float16, dtype.BFloat16, dtype.Float8E4M3FN, dtype.Int4, dtype.Uint4, dtype.Uint64, dtype.Bool, dtype.String, dtype.Complex64, dtype.Complex128} {
+		g := nn.New("types")
+		if err := g.Edit(func(e *nn.Edit) {
+			e.Output("y", e.Node(op.Plain("Identity"), e.Input("x", d.String()+"[N,3]")).Out(0))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		feed, err := conformance.RandomInputs(g, map[string]int{"N": 2}, 1)
+		if err != nil {
+			t.Errorf("%v: %v", d, err)
+			continue
+		}
+		if x := feed["x"]; dtype.DTypeOf(x) != d || !slices.Equal(x.Shape(), []int{2, 3}) {
+			t.Errorf("%v: got %v%v", d, dtype.DTypeOf(x), x.Shape())
+		}
+	}
+}
+
 // What pytorch-pfn-extras wrote is written again from its model and inputs: the same files, types and numbers.
 func TestExportAsUpstream(t *testing.T) {
 	root := oracle.Shared(t, "testcases-pfn")

@@ -93,6 +93,17 @@ func randomTensor(t op.Type, dims map[string]int, r *rand.Rand) (dtype.Value, er
 		}
 		return s, nil
 	}
+	if t.DType.IsComplex() {
+		x := make([]complex128, n)
+		for i := range x {
+			x[i] = complex(r.NormFloat64(), r.NormFloat64())
+		}
+		d, err := dtype.FromSlice(x, shape...)
+		if err != nil {
+			return nil, err
+		}
+		return dtype.ConvertTo(t.DType, d)
+	}
 	x := make([]float64, n)
 	for i := range x {
 		switch {
