@@ -71,7 +71,7 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.training = training
+	r.training = training && modal(fork) > 0
 	if o.Style == Gorgonia {
 		if err := r.formless(); err != nil {
 			return nil, err

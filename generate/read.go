@@ -10,6 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
 )
@@ -466,9 +467,9 @@ func (r *reader) constantOf(v *nn.Value, t *tensor.Dense, slot string, n *nn.Nod
 	return c
 }
 
-// origin is the parameter that a folded value consists of, if the model names it.
+// origin is the parameter whose elements a folded value has, in the same order, if the model names it.
 func (r *reader) origin(v *nn.Value) *nn.Param {
-	for v != nil && r.folded[v] != nil && v.Producer() != nil {
+	for v != nil && r.folded[v] != nil && v.Producer() != nil && (copies(v.Producer()) || v.Producer().Traits().Moves == trait.MovedInOrder) {
 		v = v.Producer().In(0)
 	}
 	if v == nil || v.Param() == nil || strings.Contains(v.Name(), "::") {
