@@ -231,7 +231,7 @@ func (s *speller) spell(e *nn.Edit) *layer {
 		out = s.reshaped(e, out, t)
 	}
 	name := s.last.Name()
-	e.Replace(s.last, nn.Func(func(*nn.Edit, ...*nn.Value) []*nn.Value { return []*nn.Value{out} }))
+	e.Replace(s.last, nn.LayerFunc(func(*nn.Edit, ...*nn.Value) []*nn.Value { return []*nn.Value{out} }))
 	if name != "" && s.path == "" && s.output.name != "" {
 		e.RenameNode(y.Producer(), e.New(name))
 	}

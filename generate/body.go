@@ -36,7 +36,7 @@ func (r *reader) bodies(n *nn.Node, d *draft) error {
 			ctx: r.ctx, g: b.Graph, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}, folded: r.folded,
 		}, from: len(d.in)}
 		for i := range v.NumField() {
-			if f, ok := v.Field(i).Interface().(op.Body); ok && f == op.Body(b) {
+			if f, ok := v.Field(i).Interface().(op.Subgraph); ok && f == op.Subgraph(b) {
 				x.field = v.Type().Field(i).Name
 			}
 		}

@@ -33,7 +33,7 @@ var (
 	symGraph      = of[nn.Graph]()
 	symEdit       = of[nn.Edit]()
 	symValue      = of[nn.Value]()
-	symFunc       = of[nn.Func]()
+	symFunc       = of[nn.LayerFunc]()
 	symSequential = of[nn.Sequential]()
 	symOp         = of[nn.OpLayer]()
 	symNew        = in[nn.Graph]("New")

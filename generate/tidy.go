@@ -28,7 +28,7 @@ func tidy(e *nn.Edit) map[*nn.Value]*nn.Value {
 			x := n.In(0)
 			if to := unchanged(n, e.Outputs()); to != nil && (!output || to.Producer() != nil && !slices.Contains(e.Outputs(), to)) {
 				instead[n.Out(0)], changed = to, true
-				e.Replace(n, nn.Func(func(*nn.Edit, ...*nn.Value) []*nn.Value { return []*nn.Value{to} }))
+				e.Replace(n, nn.LayerFunc(func(*nn.Edit, ...*nn.Value) []*nn.Value { return []*nn.Value{to} }))
 			} else if t := n.Out(0).Type(); x != nil && ofStandard(n, "Reshape") && ofStandard(x.Producer(), "Reshape") && len(open(t)) <= 1 {
 				e.Rewire(n.In(1), e.Ints(e.New("shape"), lengths(t)...), n)
 				e.Rewire(x, x.Producer().In(0), n)

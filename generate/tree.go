@@ -62,7 +62,7 @@ func compOf(x any, defaults map[string]any) (*comp, error) {
 				fv = v.Field(i).Elem()
 			}
 		}
-		if f.Type == reflect.TypeFor[op.Body]() {
+		if f.Type == reflect.TypeFor[op.Subgraph]() {
 			if !fv.IsNil() {
 				x.lit = &lit{ref: "nil"} // in its place comes the function of the subgraph
 				c.fields = append(c.fields, x)

@@ -232,7 +232,7 @@ func (e *Edit) identity(at *Value, name string, users ...*Node) *Node {
 	}
 	label := e.g.label(name)
 	var out []*Value
-	e.Insert(at, Func(func(e *Edit, in ...*Value) []*Value {
+	e.Insert(at, LayerFunc(func(e *Edit, in ...*Value) []*Value {
 		out = e.Op(label, op.Plain("Identity"), 1, in[:1]...)
 		return out
 	}), users...)

@@ -22,7 +22,7 @@ type Body struct {
 	made     *closure // what it was made of by While and its like, nil in a graph
 }
 
-var _ op.Body = (*Body)(nil)
+var _ op.Subgraph = (*Body)(nil)
 
 // NewBody returns a Body with the graph g, in which outer are the placeholders for outer values. Package onnxio uses it.
 func NewBody(g *Graph, outer []*Value) *Body {
@@ -166,7 +166,7 @@ func (b *Body) Lower(s op.Scope, in gorgonia.Nodes, types []op.Type, known []op.
 
 // Run computes the outputs from the inputs, which are followed by the captured values. next holds the new values of
 // States, nil where they do not change.
-func (b *Body) Run(r op.BodyRun, in []dtype.Value) (out, next []dtype.Value, err error) {
+func (b *Body) Run(r op.SubgraphRun, in []dtype.Value) (out, next []dtype.Value, err error) {
 	formal := b.formal()
 	feed := map[*Value]dtype.Value{}
 	for i, v := range in[:min(len(in), len(formal))] {

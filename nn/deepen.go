@@ -59,7 +59,9 @@ func (e *Edit) Deepen(at *Value, d Deepening) *Value {
 			return nil
 		}
 		var out *Value
-		e.weighed(func() { out = e.Insert(at, Func(func(e *Edit, in ...*Value) []*Value { return e.ApplyAll(l, in...) })) })
+		e.weighed(func() {
+			out = e.Insert(at, LayerFunc(func(e *Edit, in ...*Value) []*Value { return e.ApplyAll(l, in...) }))
+		})
 		e.Note("deepened: two layers and %s after %s", layerName(act), at.label())
 		return e.still(at, out)
 	}

@@ -136,7 +136,7 @@ func source(v *Value) string {
 
 // keeping fills as init does, then copies the slices along an axis that are kept from the old data.
 func keeping(init initial.Filler, keep []int, old []float64, shape []int, axis int) initial.Filler {
-	return initial.Func(func(v []float64, to []int, r *rand.Rand) {
+	return initial.FillerFunc(func(v []float64, to []int, r *rand.Rand) {
 		init.Fill(v, to, r)
 		outer, inner := 1, 1
 		for i, d := range shape {

@@ -26,7 +26,7 @@ func window(l nn.Layer) func(e *nn.Edit) {
 
 // auto is a convolution that says SAME.
 func auto(pad string, stride int) nn.Layer {
-	return nn.Func(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+	return nn.LayerFunc(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		w := e.Param("w.weight", initial.FanIn{}, 6, 4, 3, 3)
 		n := e.Node(std.ConvConfig{AutoPad: pad, Strides: []int{stride, stride}}, in[0], w)
 		e.RenameNode(n, "w")

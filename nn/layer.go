@@ -150,11 +150,11 @@ func (s Sequential) Silence() Layer {
 	return append(s[:last:last], Silence(s[last]))
 }
 
-// Func is a function that is a Layer.
-type Func func(e *Edit, in ...*Value) []*Value
+// LayerFunc is a function that is a Layer.
+type LayerFunc func(e *Edit, in ...*Value) []*Value
 
 // Build calls f.
-func (f Func) Build(e *Edit, in ...*Value) []*Value {
+func (f LayerFunc) Build(e *Edit, in ...*Value) []*Value {
 	e.made()
 	if e.err != nil {
 		return nil

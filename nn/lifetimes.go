@@ -46,7 +46,7 @@ func (g *Graph) lifetimes(w *walker) lifetimes {
 			if v == nil {
 				continue
 			}
-			if k == 0 && n.op != nil && n.op.Schedule.View {
+			if k == 0 && n.op != nil && n.op.Scheduling.View {
 				held[v] = n.In(0)
 				continue
 			}

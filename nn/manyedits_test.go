@@ -57,7 +57,7 @@ func manyEdits(g *nn.Graph) []namedEdit {
 		add(func(e *nn.Edit) { e.Insert(e.Value(v), layers.Named{Name: "norm", Layer: layers.BatchNorm{}}) }, "insert a norm at %s", v)
 		add(func(e *nn.Edit) { e.Insert(e.Value(v), layers.ReLU{}) }, "insert an activation at %s", v)
 		for axis := range n.Out(0).Type().Shape {
-			twice := nn.Func(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			twice := nn.LayerFunc(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 				return e.Node(std.ConcatConfig{Axis: axis}, in[0], in[0]).Outputs()
 			})
 			add(func(e *nn.Edit) { e.Insert(e.Value(v), twice) }, "insert twice of axis %d at %s", axis, v)

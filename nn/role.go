@@ -214,7 +214,7 @@ func (n *Node) passesOn(v *Value) bool {
 }
 
 // trains reports whether a parameter in input i of the node is a weight.
-func (n *Node) trains(i int, s op.Slot) bool {
+func (n *Node) trains(i int, s op.FormalParameter) bool {
 	if f := n.traits().Trains; f != nil {
 		return f(i, sources{n})
 	}

@@ -50,7 +50,7 @@ func written(n *Node) (x *Value, step *Node) {
 	}
 	for i := range n.in {
 		x, p := n.In(i), alone(n.In(1-i))
-		if p.traits().Step == trait.UnitStep && p.In(0) == x {
+		if p.traits().Sigmoid == trait.UnitSigmoid && p.In(0) == x {
 			return x, p
 		}
 	}
@@ -106,7 +106,7 @@ func onePlusStep(v *Value) *Node {
 	}
 	for i := range p.in {
 		if c, ok := numberIn(p.In(i)); ok && c == 1 {
-			if g := alone(p.In(1 - i)); g.traits().Step == trait.OddStep {
+			if g := alone(p.In(1 - i)); g.traits().Sigmoid == trait.OddSigmoid {
 				return g
 			}
 		}

@@ -77,7 +77,7 @@ type sources struct{ n *Node }
 
 func (s sources) Inputs() int { return len(s.n.in) }
 
-func (s sources) Role(i int) op.Role {
+func (s sources) Role(i int) op.InputRole {
 	slot, _ := op.At(s.n.op.In.List(), i)
 	return slot.Role
 }

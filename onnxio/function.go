@@ -27,7 +27,7 @@ func keyOf(domain, name, overload string) functionKey {
 
 // callConfig is the configuration of a call.
 type callConfig struct {
-	Body op.Body `onnx:"body"`
+	Body op.Subgraph `onnx:"body"`
 }
 
 // Operator is the name of the function that the body was made of.

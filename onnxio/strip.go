@@ -14,14 +14,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// DefaultStripOver is the number of elements above which a Stripper strips a tensor by default.
-const DefaultStripOver = 100
-
 // Stripper removes the data of large tensors from models, value files and test cases, so that a file can be attached to a
 // bug report. Names, shapes and types are kept, and the average and variance of the data, from which Unstripper fills the
 // tensor again. Tensors that are already stripped or external, and tensors of strings, are not changed.
 type Stripper struct {
-	Over      int  // number of elements above which a tensor is stripped; 0: DefaultStripOver; negative: all are
+	Over      int  // number of elements above which a tensor is stripped; 0: 100; negative: all are
 	Constants bool // also strip tensors of Constant nodes and in other attributes
 }
 
@@ -35,7 +32,7 @@ func (s Stripper) Strip(path, out string) (tensors int, err error) {
 	over := s.Over
 	switch {
 	case over == 0:
-		over = DefaultStripOver
+		over = 100
 	case over < 0:
 		over = -1
 	}

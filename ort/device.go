@@ -85,7 +85,7 @@ func (d *Device) Load(g *nn.Graph) (step.Program, error) {
 }
 
 // Put copies a tensor to the device.
-func (d *Device) Put(t *tensor.Dense) (step.Value, error) {
+func (d *Device) Put(t *tensor.Dense) (step.DeviceTensor, error) {
 	v, err := d.lib.enter(t)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (d *Device) Put(t *tensor.Dense) (step.Value, error) {
 }
 
 // Get copies a value from the device to a tensor.
-func (d *Device) Get(v step.Value) (*tensor.Dense, error) {
+func (d *Device) Get(v step.DeviceTensor) (*tensor.Dense, error) {
 	from, ok := v.(*value)
 	if !ok || from.p == 0 {
 		return nil, fmt.Errorf("ort: the value, a %T, does not belong to this device or was released", v)
@@ -193,7 +193,7 @@ func (p *program) check(name string, v dtype.Value) error {
 }
 
 // Run computes the outputs, see step.Program.
-func (p *program) Run(ctx context.Context, given nn.Feed, has map[string]step.Value, stay func(string) bool) (nn.Feed, map[string]step.Value, error) {
+func (p *program) Run(ctx context.Context, given nn.Feed, has map[string]step.DeviceTensor, stay func(string) bool) (nn.Feed, map[string]step.DeviceTensor, error) {
 	in := map[string]*value{}
 	for name, v := range has {
 		x, ok := v.(*value)
@@ -217,7 +217,7 @@ func (p *program) Run(ctx context.Context, given nn.Feed, has map[string]step.Va
 	if err != nil {
 		return nil, nil, err
 	}
-	back, on := nn.Feed{}, map[string]step.Value{}
+	back, on := nn.Feed{}, map[string]step.DeviceTensor{}
 	for name, v := range out {
 		if stay != nil && stay(name) {
 			on[name] = v

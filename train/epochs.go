@@ -55,7 +55,7 @@ func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield
 }
 
 // batches prepares a run through fit.
-func (t *Trainer) batches(fit data.Set[data.Sample]) (loader data.Loader, count int, err error) {
+func (t *Trainer) batches(fit data.Set[data.Sample]) (loader data.BatchLoader, count int, err error) {
 	if fit == nil || fit.Len() == 0 {
 		return loader, 0, errors.New("train: there are no samples to train on")
 	}
@@ -115,8 +115,8 @@ func (t *Trainer) interrupted(ctx context.Context, err error) bool {
 }
 
 // loader prepares batches. A model with a fixed batch takes whole ones of its own size only.
-func (t *Trainer) loader() (data.Loader, error) {
-	l := data.Loader{Batch: t.c.batch(), Shuffle: !t.c.NoShuffle, Sampler: t.c.Sampler, Seed: t.c.Seed, Workers: t.c.Workers}
+func (t *Trainer) loader() (data.BatchLoader, error) {
+	l := data.BatchLoader{Batch: t.c.batch(), Shuffle: !t.c.NoShuffle, Sampler: t.c.Sampler, Seed: t.c.Seed, Workers: t.c.Workers}
 	if t.ranks != nil {
 		l.Rank, l.Ranks = t.ranks.rank, t.ranks.size
 	}
@@ -143,7 +143,7 @@ func (t *Trainer) loader() (data.Loader, error) {
 }
 
 // fixedParts sets the batch of a model that fixes it to n, which is then that of the parts.
-func (t *Trainer) fixedParts(l *data.Loader, n int) error {
+func (t *Trainer) fixedParts(l *data.BatchLoader, n int) error {
 	in := t.g.Inputs()[0].Name()
 	if m := t.c.MicroBatch; m != n {
 		return &op.Error{Stage: "train", Input: in, Err: fmt.Errorf("the model fixes the batch to %d, MicroBatch is %d: want %d, or free it with Edit.Input or Loader.Inputs", n, m, n)}
@@ -185,7 +185,7 @@ func (s tally) mean() float64 {
 }
 
 // epoch trains through the set once, from where it was interrupted, and validates.
-func (t *Trainer) epoch(ctx context.Context, loader data.Loader, fit, val data.Set[data.Sample], total int) (Epoch, error) {
+func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val data.Set[data.Sample], total int) (Epoch, error) {
 	begin := time.Now()
 	t.hold(false)
 	t.look()

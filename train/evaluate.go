@@ -31,7 +31,7 @@ func (x Evaluator) Evaluate(ctx context.Context, g *nn.Graph, s data.Set[data.Sa
 	if s == nil || s.Len() == 0 {
 		return nil, errors.New("train: there are no samples to evaluate")
 	}
-	l := data.Loader{}
+	l := data.BatchLoader{}
 	if n, ok := fixedBatch(g); ok {
 		if s.Len()%n != 0 {
 			return nil, &op.Error{Stage: "evaluate", Input: g.Inputs()[0].Name(), Err: fmt.Errorf("the model fixes the batch to %d, which %d samples do not divide into: free it with Edit.Input or Loader.Inputs", n, s.Len())}

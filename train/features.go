@@ -59,7 +59,7 @@ func (t trunk) look(ctx context.Context, s data.Set[data.Sample], views int, see
 		if view == 0 {
 			set = plain{s}
 		}
-		l := data.Loader{Batch: 16, Seed: seed}
+		l := data.BatchLoader{Batch: 16, Seed: seed}
 		for b, err := range l.Batches(ctx, set, view) {
 			if err != nil {
 				return nil, err

@@ -99,7 +99,7 @@ func (t *tuning) answers(ctx context.Context, s data.Set[data.Sample]) (list []a
 		return nil, nil
 	}
 	name := t.g.Outputs()[0].Name()
-	for b, err := range (data.Loader{Batch: 16}).Batches(ctx, s, 0) {
+	for b, err := range (data.BatchLoader{Batch: 16}).Batches(ctx, s, 0) {
 		if err != nil {
 			return nil, err
 		}

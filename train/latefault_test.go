@@ -24,7 +24,7 @@ func TestKernelThatFails(t *testing.T) {
 		for name, rule := range map[string]optim.Rule{"SGD": optim.SGD{LR: 0.1, Momentum: 0.9}, "AdamW": optim.AdamW{}, "Lion": optim.Lion{}} {
 			calls, at := 0, 0
 			product := *std.Operators().Find("", "Gemm") // which is its own gradient
-			product.Schedule.NoError, product.Schedule.Patterns = false, nil
+			product.Scheduling.NoError, product.Scheduling.Patterns = false, nil
 			kernel := product.Kernel
 			product.Kernel = func(c *op.Call) (op.Kernel, error) {
 				k, err := kernel(c)

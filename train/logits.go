@@ -28,7 +28,7 @@ func below(e *nn.Edit, out *nn.Value, takes func(p *trait.Probabilities) bool) (
 			}
 			return x, n, e.Err() == nil
 		}
-		if !n.Op().Schedule.View {
+		if !n.Op().Scheduling.View {
 			return nil, nil, false
 		}
 		shapes = append(shapes, n)

@@ -36,7 +36,7 @@ func TestSumsGoOnBesideTheBackwardPass(t *testing.T) {
 		w := watching{comm, make(chan struct{}, 1)}
 		calls, last := 0, 0
 		product := *std.Operators().Find("", "Gemm")
-		product.Schedule.Patterns = nil
+		product.Scheduling.Patterns = nil
 		kernel := product.Kernel
 		product.Kernel = func(c *op.Call) (op.Kernel, error) {
 			k, err := kernel(c)

@@ -95,7 +95,7 @@ func quiet(c train.Config) train.Config {
 // batch stacks a whole set.
 func batch(t testing.TB, s data.Set[data.Sample]) data.Sample {
 	t.Helper()
-	for b, err := range (data.Loader{Batch: s.Len(), Workers: -1}).Batches(context.Background(), s, 0) {
+	for b, err := range (data.BatchLoader{Batch: s.Len(), Workers: -1}).Batches(context.Background(), s, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

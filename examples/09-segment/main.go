@@ -152,7 +152,7 @@ func scenes(n int, seed uint64) (data.Set[data.Sample], error) {
 // overlaps are, by class, the pixels that are of it and were found as a share of those that are either.
 func overlaps(ctx context.Context, w io.Writer, g *nn.Graph, s data.Set[data.Sample]) ([]float64, error) {
 	both, either := make([]int, len(classes)), make([]int, len(classes))
-	for b, err := range (data.Loader{Batch: 32}).Batches(ctx, s, 0) {
+	for b, err := range (data.BatchLoader{Batch: 32}).Batches(ctx, s, 0) {
 		if err != nil {
 			return nil, err
 		}

@@ -368,7 +368,7 @@ func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string, n
 		feed: func(_ context.Context, index []int) (nn.Feed, error) {
 			var list []data.Sample
 			for _, i := range index {
-				s, err := prep.Eval(data.Item{Path: files[i], Class: -1}, nil)
+				s, err := prep.Eval(data.ImageFile{Path: files[i], Class: -1}, nil)
 				if err != nil {
 					return nil, err
 				}
@@ -388,7 +388,7 @@ func measuredPictures(base data.Preprocess, files []string) (list []*tensor.Dens
 	plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
 	n := min(len(files), measuredOn(plain))
 	for i := range n {
-		if x, err := plain.Eval(data.Item{Path: files[i*len(files)/n], Class: -1}, nil); err == nil {
+		if x, err := plain.Eval(data.ImageFile{Path: files[i*len(files)/n], Class: -1}, nil); err == nil {
 			list = append(list, x.X[0])
 		}
 	}

@@ -122,7 +122,7 @@ func plainBoxes(err error) error {
 }
 
 // detect runs the model over the pictures.
-func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string, set *boxes.Set) ([][]boxes.Detection, error) {
+func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string, set *boxes.GroundTruth) ([][]boxes.Detection, error) {
 	dir, err := v.pictureFolder(file, set)
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ type detectorInput struct {
 }
 
 // detectorInput settles preparation: measured where the input allows it.
-func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string, set *boxes.Set) (in detectorInput, err error) {
+func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string, set *boxes.GroundTruth) (in detectorInput, err error) {
 	if len(g.Inputs()) != 1 {
 		return in, fmt.Errorf("want a detector with one input, for pictures: the model's inputs are %v", ports(g.Inputs()))
 	}
@@ -283,7 +283,7 @@ func (in detectorInput) tensor(img image.Image) (*tensor.Dense, data.Placement, 
 }
 
 // pictureFolder finds where the pictures of a COCO file are.
-func (v *evaluation) pictureFolder(file string, set *boxes.Set) (string, error) {
+func (v *evaluation) pictureFolder(file string, set *boxes.GroundTruth) (string, error) {
 	beside := filepath.Dir(file)
 	stem := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	_, part, _ := strings.Cut(stem, "_")
@@ -319,7 +319,7 @@ func classNames(g *nn.Graph) ([]string, error) {
 }
 
 // printBoxes writes the figures.
-func (v *evaluation) printBoxes(w io.Writer, set *boxes.Set, found [][]boxes.Detection, f boxes.Figures) error {
+func (v *evaluation) printBoxes(w io.Writer, set *boxes.GroundTruth, found [][]boxes.Detection, f boxes.Figures) error {
 	n, there := 0, 0
 	for i, list := range found {
 		n, there = n+len(list), there+len(set.Pictures[i].Truth)

@@ -273,7 +273,7 @@ func (d *dataset) leaveBad(ctx context.Context, path string, s *samples) error {
 	f := s.folders
 	f.Drop(bad...)
 	for i, c := range f.Classes {
-		if !slices.ContainsFunc(f.Items, func(p data.Item) bool { return p.Class == i }) {
+		if !slices.ContainsFunc(f.Items, func(p data.ImageFile) bool { return p.Class == i }) {
 			return fmt.Errorf("%s: all pictures of the class %s are corrupt", path, c)
 		}
 	}

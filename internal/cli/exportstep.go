@@ -120,7 +120,7 @@ func (x stepExport) run(w io.Writer, model string) error {
 	if x.asJSON {
 		return json.NewEncoder(w).Encode(stepAnswer{x.output, start, s.Graph.Opsets()[""], s.Nodes(), s.Inputs(), s.Outputs(), s.Variables, fixed == nil})
 	}
-	kinds := map[step.Kind]int{}
+	kinds := map[step.VariableKind]int{}
 	for _, v := range s.Variables {
 		kinds[v.Kind]++
 	}

@@ -122,7 +122,7 @@ var networks = map[string]struct {
 		if c.vocabulary == 0 {
 			s = append(s, layers.Linear{Out: c.width, Name: "embedding"})
 		}
-		s = append(s, nn.Func(positions))
+		s = append(s, nn.LayerFunc(positions))
 		for range c.depth {
 			s = append(s, layers.Residual{Body: nn.Sequential{layers.LayerNorm{}, layers.Attention{Heads: 4}}},
 				layers.Residual{Body: nn.Sequential{layers.LayerNorm{}, layers.Linear{Out: 4 * c.width}, layers.GELU{}, layers.Linear{Out: c.width}}})

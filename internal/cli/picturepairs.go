@@ -98,11 +98,11 @@ func (p *picturePairs) suit(g *nn.Graph, in data.Preprocess) error {
 // set is the pairs at the given places; nothing about them is left to chance.
 func (p *picturePairs) set(in data.Preprocess, at []int) data.Set[data.Sample] {
 	return data.Map(data.Subset(data.Of(p.of...), at), func(pair [2]string, _ *rand.Rand) (data.Sample, error) {
-		x, err := in.Eval(data.Item{Path: pair[0], Class: -1}, nil)
+		x, err := in.Eval(data.ImageFile{Path: pair[0], Class: -1}, nil)
 		if err != nil {
 			return x, err
 		}
-		y, err := p.target.Eval(data.Item{Path: pair[1], Class: -1}, nil)
+		y, err := p.target.Eval(data.ImageFile{Path: pair[1], Class: -1}, nil)
 		return data.Sample{X: x.X, Y: y.X}, err
 	})
 }
@@ -119,7 +119,7 @@ func (p *picturePairs) split(share float64, seed uint64, in data.Preprocess) (fi
 // pictures are those that go in, without targets.
 func (p *picturePairs) pictures(in data.Preprocess) data.Set[data.Sample] {
 	return data.Map(data.Of(p.of...), func(pair [2]string, _ *rand.Rand) (data.Sample, error) {
-		return in.Eval(data.Item{Path: pair[0], Class: -1}, nil)
+		return in.Eval(data.ImageFile{Path: pair[0], Class: -1}, nil)
 	})
 }
 
@@ -128,7 +128,7 @@ func (p *picturePairs) corrupt(ctx context.Context) (bad []data.BadItem, err err
 	for k := range 2 {
 		f := data.Folders{}
 		for _, pair := range p.of {
-			f.Items = append(f.Items, data.Item{Path: pair[k], Class: -1})
+			f.Items = append(f.Items, data.ImageFile{Path: pair[k], Class: -1})
 		}
 		list, err := f.Corrupt(ctx)
 		if err != nil {

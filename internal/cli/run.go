@@ -219,7 +219,7 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 	}
 	p, err := r.settle(ctx, g, v.Type(), func(base data.Preprocess) ([]*tensor.Dense, error) {
 		plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
-		x, err := plain.Eval(data.Item{Path: file, Class: -1}, nil)
+		x, err := plain.Eval(data.ImageFile{Path: file, Class: -1}, nil)
 		return x.X, err
 	})
 	if err != nil {

@@ -192,7 +192,7 @@ func (h *endpoint) picture(ctx context.Context, b []byte) ([]answer, error) {
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	x, err := h.prep.Eval(data.Item{Path: f.Name(), Class: -1}, nil)
+	x, err := h.prep.Eval(data.ImageFile{Path: f.Name(), Class: -1}, nil)
 	if err != nil {
 		return nil, errors.New(strings.ReplaceAll(err.Error(), f.Name(), "request"))
 	}

@@ -17,7 +17,7 @@ func (s *samples) among(known []string) {
 			return
 		}
 	}
-	for _, list := range [][]data.Item{s.folders.Items, s.folders.Val} {
+	for _, list := range [][]data.ImageFile{s.folders.Items, s.folders.Val} {
 		for i := range list {
 			list[i].Class = to[list[i].Class]
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 func newStrip() *cobra.Command {
-	s := onnxio.Stripper{Over: onnxio.DefaultStripOver}
+	s := onnxio.Stripper{Over: 100}
 	var out string
 	var asJSON bool
 	cmd := &cobra.Command{

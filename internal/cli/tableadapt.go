@@ -120,7 +120,7 @@ func (p *plan) byName() bool {
 
 // leaveRowNumbers leaves columns out that number the rows, but for those that --column says something of.
 func (p *plan) leaveRowNumbers(r table.Reader) {
-	kinds := map[*table.Column]table.Kind{}
+	kinds := map[*table.Column]table.ColumnKind{}
 	for _, c := range p.table.Columns {
 		kinds[c] = c.Kind
 	}

@@ -25,7 +25,7 @@ func tagged(path string) (s samples, err error) {
 			s.tags = t
 			return s, nil
 		}
-		f.Items = append(f.Items, data.Item{Path: i.Path, Class: i.Tags[0]})
+		f.Items = append(f.Items, data.ImageFile{Path: i.Path, Class: i.Tags[0]})
 	}
 	s.folders = f
 	return s, nil

@@ -103,7 +103,7 @@ func (d *dataset) textTable(path string, keep bool) (*table.Table, error) {
 		r.Header = 1 // the column has a name
 	}
 	if r.Kinds == nil {
-		r.Kinds = map[string]table.Kind{}
+		r.Kinds = map[string]table.ColumnKind{}
 	}
 	r.Kinds[d.texts.Column] = table.Text
 	if d.texts.Pair != "" {

@@ -81,7 +81,7 @@ func (t training) runStored(ctx context.Context, w io.Writer, model string) erro
 	if t.data == "" {
 		return t.withoutData(ctx, w, g, s)
 	}
-	l := data.Loader{Batch: t.config.Batch, Shuffle: !t.config.NoShuffle, Seed: t.seed}
+	l := data.BatchLoader{Batch: t.config.Batch, Shuffle: !t.config.NoShuffle, Seed: t.seed}
 	if n := g.Inputs()[0].Type(); n.Rank() > 0 && n.Shape[0].Known() {
 		l.Batch, l.DropLast = n.Shape[0].Size, true
 		if t.config.Batch != 0 && t.config.Batch != l.Batch {
@@ -146,7 +146,7 @@ func (t training) keepStored(w io.Writer, g *nn.Graph, s *step.Stored) error {
 }
 
 // storedEpoch is storedMeans over the batches of a set.
-func storedEpoch(ctx context.Context, l data.Loader, set data.Set[data.Sample], epoch int, ports []step.Port, run func(context.Context, nn.Feed) (nn.Feed, error)) (map[string]float64, error) {
+func storedEpoch(ctx context.Context, l data.BatchLoader, set data.Set[data.Sample], epoch int, ports []step.Port, run func(context.Context, nn.Feed) (nn.Feed, error)) (map[string]float64, error) {
 	return storedMeans(ctx, epoch, func(yield func(nn.Feed, error) bool) {
 		for b, err := range l.Batches(ctx, set, epoch) {
 			var feed nn.Feed

@@ -375,7 +375,7 @@ func extremeAttributes(n *onnxpb.NodeProto) map[string][]*onnxpb.AttributeProto 
 			}
 			add(&onnxpb.AttributeProto{}, onnxpb.AttributeProto_TENSOR)
 			add(&onnxpb.AttributeProto{T: &onnxpb.TensorProto{DataType: proto.Int32(1), Dims: []int64{1 << 40}}}, onnxpb.AttributeProto_TENSOR)
-		case kind == reflect.TypeFor[op.Body]():
+		case kind == reflect.TypeFor[op.Subgraph]():
 			add(&onnxpb.AttributeProto{}, onnxpb.AttributeProto_GRAPH)
 			add(&onnxpb.AttributeProto{G: &onnxpb.GraphProto{}}, onnxpb.AttributeProto_GRAPH)
 		case kind.Kind() == reflect.Int || kind.Kind() == reflect.Bool:

@@ -331,7 +331,7 @@ func (m *modelMaker) body() *onnxpb.GraphProto {
 }
 
 // kindOf is the kind of values that a slot usually takes.
-func (m *modelMaker) kindOf(o *op.Op, s op.Slot) op.Kind {
+func (m *modelMaker) kindOf(o *op.Op, s op.FormalParameter) op.Kind {
 	switch {
 	case s.Type == "S" && len(o.Where["S"]) == 0:
 		return op.Sequence
@@ -342,7 +342,7 @@ func (m *modelMaker) kindOf(o *op.Op, s op.Slot) op.Kind {
 }
 
 // operand is what a node reads in a slot.
-func (m *modelMaker) operand(g *onnxpb.GraphProto, pool *[]made, o *op.Op, s op.Slot, types map[string]dtype.DType) made {
+func (m *modelMaker) operand(g *onnxpb.GraphProto, pool *[]made, o *op.Op, s op.FormalParameter, types map[string]dtype.DType) made {
 	if s.Optional && m.of(3) == 0 {
 		return made{}
 	}

@@ -96,7 +96,7 @@ func (m *modelMaker) attribute(tag string, t reflect.Type) *onnxpb.AttributeProt
 		return &onnxpb.AttributeProto{Type: onnxpb.AttributeProto_INT.Enum(), I: proto.Int64(int64(m.of(25)))}
 	case t == reflect.TypeFor[dtype.Value]():
 		return &onnxpb.AttributeProto{Type: onnxpb.AttributeProto_TENSOR.Enum(), T: m.tensor("", []dtype.DType{dtype.Float32, dtype.Int64, dtype.Bool, dtype.Float64}[m.of(4)], m.dims())}
-	case t == reflect.TypeFor[op.Body]():
+	case t == reflect.TypeFor[op.Subgraph]():
 		if m.depth > 2 {
 			return nil
 		}

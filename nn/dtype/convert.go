@@ -212,13 +212,13 @@ func (c Cast) storeInts(dst *tensor.Dense, to DType, at int, b []int64, wide boo
 	case Uint64:
 		storeInt[uint64](dst, at, b)
 	case Int4:
-		storeWith(dst, at, b, I4From)
+		storeWith(dst, at, b, i4From)
 	case Uint4:
-		storeWith(dst, at, b, U4From)
+		storeWith(dst, at, b, u4From)
 	case Int2:
-		storeWith(dst, at, b, I2From)
+		storeWith(dst, at, b, i2From)
 	case Uint2:
-		storeWith(dst, at, b, U2From)
+		storeWith(dst, at, b, u2From)
 	}
 }
 
@@ -259,7 +259,7 @@ func (c Cast) storeFloats(dst *tensor.Dense, to DType, at int, b []float64) {
 	case Float8E5M2FNUZ:
 		storeWith(dst, at, b, func(v float64) F8E5M2FNUZ { return F8E5M2FNUZ(e5m2fnuz.encode(v, sat)) })
 	case Float8E8M0:
-		storeWith(dst, at, b, func(v float64) F8E8M0 { return F8E8M0From(float32(v), sat, c.Round) })
+		storeWith(dst, at, b, func(v float64) F8E8M0 { return f8e8m0From(float32(v), sat, c.Round) })
 	case Float4E2M1:
 		storeWith(dst, at, b, func(v float64) F4E2M1 { return F4E2M1(e2m1.encode(v, true)) })
 	case Bool:

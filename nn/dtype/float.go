@@ -85,30 +85,30 @@ func (f F8E8M0) Float32() float32 {
 	return math.Float32frombits(uint32(f) << 23)
 }
 
-// F8E4M3FNFrom rounds to the nearest value, ties to even. What is too large, infinities
+// f8e4m3fnFrom rounds to the nearest value, ties to even. What is too large, infinities
 // included, becomes the largest value if saturate is set and NaN otherwise.
-func F8E4M3FNFrom(f float32, saturate bool) F8E4M3FN {
+func f8e4m3fnFrom(f float32, saturate bool) F8E4M3FN {
 	return F8E4M3FN(e4m3fn.encode(float64(f), saturate))
 }
 
-// F8E4M3FNUZFrom is like F8E4M3FNFrom.
-func F8E4M3FNUZFrom(f float32, saturate bool) F8E4M3FNUZ {
+// f8e4m3fnuzFrom is like F8E4M3FNFrom.
+func f8e4m3fnuzFrom(f float32, saturate bool) F8E4M3FNUZ {
 	return F8E4M3FNUZ(e4m3fnuz.encode(float64(f), saturate))
 }
 
-// F8E5M2From is like F8E4M3FNFrom, with infinity instead of NaN for what is too large.
-func F8E5M2From(f float32, saturate bool) F8E5M2 {
+// f8e5m2From is like F8E4M3FNFrom, with infinity instead of NaN for what is too large.
+func f8e5m2From(f float32, saturate bool) F8E5M2 {
 	return F8E5M2(e5m2.encode(float64(f), saturate))
 }
 
-// F8E5M2FNUZFrom is like F8E4M3FNFrom.
-func F8E5M2FNUZFrom(f float32, saturate bool) F8E5M2FNUZ {
+// f8e5m2fnuzFrom is like F8E4M3FNFrom.
+func f8e5m2fnuzFrom(f float32, saturate bool) F8E5M2FNUZ {
 	return F8E5M2FNUZ(e5m2fnuz.encode(float64(f), saturate))
 }
 
-// F4E2M1From rounds to the nearest value, ties to even; what is too large becomes ±6 and NaN
+// f4e2m1From rounds to the nearest value, ties to even; what is too large becomes ±6 and NaN
 // becomes -0, as in ONNX's backend tests.
-func F4E2M1From(f float32) F4E2M1 { return F4E2M1(e2m1.encode(float64(f), true)) }
+func f4e2m1From(f float32) F4E2M1 { return F4E2M1(e2m1.encode(float64(f), true)) }
 
 // Rounding is how a Cast rounds to Float8E8M0: round_mode of ONNX's Cast.
 type Rounding uint8
@@ -120,9 +120,9 @@ const (
 	Nearest                 // to the nearest power of two, ties up
 )
 
-// F8E8M0From rounds the magnitude of f to a power of two; the sign is lost. NaN and infinities
+// f8e8m0From rounds the magnitude of f to a power of two; the sign is lost. NaN and infinities
 // become NaN. With saturate set a value above 2^127 becomes 2^127, otherwise NaN.
-func F8E8M0From(f float32, saturate bool, r Rounding) F8E8M0 {
+func f8e8m0From(f float32, saturate bool, r Rounding) F8E8M0 {
 	b := math.Float32bits(f)
 	exp, man := b>>23&255, b&(1<<23-1)
 	if exp == 255 {

@@ -124,12 +124,12 @@ func TestE8M0(t *testing.T) {
 		{1, 127, 127, 127}, {1.4, 128, 127, 127}, {1.5, 128, 127, 128}, {-3, 129, 128, 129}, {0, 0, 0, 0},
 		{math.MaxFloat32, 254, 254, 254}, {float32(math.Inf(1)), 255, 255, 255}, {float32(math.NaN()), 255, 255, 255},
 	} {
-		if u, d, n := F8E8M0From(c.x, true, Up), F8E8M0From(c.x, true, Down), F8E8M0From(c.x, true, Nearest); u != c.up || d != c.down || n != c.nearest {
+		if u, d, n := f8e8m0From(c.x, true, Up), f8e8m0From(c.x, true, Down), f8e8m0From(c.x, true, Nearest); u != c.up || d != c.down || n != c.nearest {
 			t.Errorf("%g became %d, %d, %d; wanted %d, %d, %d", c.x, u, d, n, c.up, c.down, c.nearest)
 		}
 	}
 	for i := range 255 {
-		if got := F8E8M0From(F8E8M0(i).Float32(), true, Down); got != F8E8M0(i) && i > 0 {
+		if got := f8e8m0From(F8E8M0(i).Float32(), true, Down); got != F8E8M0(i) && i > 0 {
 			t.Errorf("%d became %d", i, got)
 		}
 	}
@@ -139,11 +139,11 @@ func TestE8M0(t *testing.T) {
 func TestSmallFloatsRoundTrip(t *testing.T) {
 	for bits := range 256 {
 		for name, pair := range map[string][2]float32{
-			"e4m3fn":   {F8E4M3FN(bits).Float32(), F8E4M3FNFrom(F8E4M3FN(bits).Float32(), false).Float32()},
-			"e4m3fnuz": {F8E4M3FNUZ(bits).Float32(), F8E4M3FNUZFrom(F8E4M3FNUZ(bits).Float32(), false).Float32()},
-			"e5m2":     {F8E5M2(bits).Float32(), F8E5M2From(F8E5M2(bits).Float32(), false).Float32()},
-			"e5m2fnuz": {F8E5M2FNUZ(bits).Float32(), F8E5M2FNUZFrom(F8E5M2FNUZ(bits).Float32(), false).Float32()},
-			"e2m1":     {F4E2M1(bits & 15).Float32(), F4E2M1From(F4E2M1(bits & 15).Float32()).Float32()},
+			"e4m3fn":   {F8E4M3FN(bits).Float32(), f8e4m3fnFrom(F8E4M3FN(bits).Float32(), false).Float32()},
+			"e4m3fnuz": {F8E4M3FNUZ(bits).Float32(), f8e4m3fnuzFrom(F8E4M3FNUZ(bits).Float32(), false).Float32()},
+			"e5m2":     {F8E5M2(bits).Float32(), f8e5m2From(F8E5M2(bits).Float32(), false).Float32()},
+			"e5m2fnuz": {F8E5M2FNUZ(bits).Float32(), f8e5m2fnuzFrom(F8E5M2FNUZ(bits).Float32(), false).Float32()},
+			"e2m1":     {F4E2M1(bits & 15).Float32(), f4e2m1From(F4E2M1(bits & 15).Float32()).Float32()},
 		} {
 			if want, got := pair[0], pair[1]; want == want && math.Float32bits(want) != math.Float32bits(got) || want != want && got == got {
 				t.Errorf("%s %#x: %v became %v", name, bits, want, got)

@@ -8,14 +8,14 @@ type (
 	U2 uint8 // Uint2: 0 … 3
 )
 
-// I4From keeps the low four bits of v.
-func I4From(v int64) I4 { return I4(int8(v<<4) >> 4) }
+// i4From keeps the low four bits of v.
+func i4From(v int64) I4 { return I4(int8(v<<4) >> 4) }
 
-// U4From keeps the low four bits of v.
-func U4From(v int64) U4 { return U4(v & 15) }
+// u4From keeps the low four bits of v.
+func u4From(v int64) U4 { return U4(v & 15) }
 
-// I2From keeps the low two bits of v.
-func I2From(v int64) I2 { return I2(int8(v<<6) >> 6) }
+// i2From keeps the low two bits of v.
+func i2From(v int64) I2 { return I2(int8(v<<6) >> 6) }
 
-// U2From keeps the low two bits of v.
-func U2From(v int64) U2 { return U2(v & 3) }
+// u2From keeps the low two bits of v.
+func u2From(v int64) U2 { return U2(v & 3) }

@@ -69,13 +69,13 @@ type Transposed struct{ Of Filler }
 // Values fills with the given numbers, in row-major order.
 type Values struct{ Data []float64 }
 
-// Func is a function that is a Filler.
-type Func func(v []float64, shape []int, r *rand.Rand)
+// FillerFunc is a function that is a Filler.
+type FillerFunc func(v []float64, shape []int, r *rand.Rand)
 
 // Fill calls f, which must not be nil.
-func (f Func) Fill(v []float64, shape []int, r *rand.Rand) {
+func (f FillerFunc) Fill(v []float64, shape []int, r *rand.Rand) {
 	if f == nil {
-		panic("initial: the Func is nil")
+		panic("initial: the FillerFunc is nil")
 	}
 	f(v, shape, r)
 }

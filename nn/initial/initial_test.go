@@ -84,7 +84,7 @@ func TestMoments(t *testing.T) {
 
 // TestFilled: what is not drawn, element by element.
 func TestFilled(t *testing.T) {
-	counted := initial.Func(func(v []float64, shape []int, _ *rand.Rand) {
+	counted := initial.FillerFunc(func(v []float64, shape []int, _ *rand.Rand) {
 		for i := range v {
 			v[i] = float64(100*shape[0] + i)
 		}

@@ -112,7 +112,7 @@ var layerForms = []struct {
 
 // several applies a layer to its input and more of the same.
 func several(more int, l nn.Layer) nn.Layer {
-	return nn.Func(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+	return nn.LayerFunc(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		list := in[:max(0, min(1, 1+more))]
 		for range more {
 			list = append(list, e.Apply(layers.ReLU{}, in[0]))

@@ -131,7 +131,7 @@ func (c *Call) checkInputs() error {
 	return nil
 }
 
-func (c *Call) checkType(i int, s Slot, t Type, bound map[string]Type) error {
+func (c *Call) checkType(i int, s FormalParameter, t Type, bound map[string]Type) error {
 	if t.Kind != Tensor {
 		return nil // operators on containers check for themselves
 	}

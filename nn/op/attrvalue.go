@@ -129,8 +129,8 @@ func setAttr(v reflect.Value, a any) error {
 			*d = x
 			return nil
 		}
-	case Body:
-		if d, ok := v.Addr().Interface().(*Body); ok {
+	case Subgraph:
+		if d, ok := v.Addr().Interface().(*Subgraph); ok {
 			*d = x
 			return nil
 		}
@@ -173,7 +173,7 @@ func attrOf(v reflect.Value) any {
 		return x
 	case dtype.Value:
 		return x
-	case Body:
+	case Subgraph:
 		return x
 	case Type:
 		if !x.Present() {

@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Body is a subgraph attribute (of If, Loop or Scan) as its operator sees it. Package nn implements it. Its inputs are
+// Subgraph is a subgraph attribute (of If, Loop or Scan) as its operator sees it. Package nn implements it. Its inputs are
 // the formal ones, followed by the outer values that it captures.
-type Body interface {
+type Subgraph interface {
 	// Inputs returns the number of formal inputs; the captured values follow them.
 	Inputs() int
 	// Captured returns the names of the outer values that the subgraph reads, in the order in which they follow the inputs.
@@ -25,7 +25,7 @@ type Body interface {
 	Lower(s Scope, in gorgonia.Nodes, types []Type, known []Known) (gorgonia.Nodes, error)
 	// Run computes the outputs from values of any shape. next holds, by input, the values that States have after a training
 	// step, nil for those that do not change.
-	Run(r BodyRun, in []dtype.Value) (out, next []dtype.Value, err error)
+	Run(r SubgraphRun, in []dtype.Value) (out, next []dtype.Value, err error)
 }
 
 // Scope is what a subgraph is emitted into.
@@ -40,8 +40,8 @@ type Scope struct {
 	Update func(input int, next *gorgonia.Node) // called with the value that an input has after a training step
 }
 
-// BodyRun says how a subgraph is run.
-type BodyRun struct {
+// SubgraphRun says how a subgraph is run.
+type SubgraphRun struct {
 	Ctx    context.Context // cancels the run
 	Train  bool            // batch statistics and dropout are on
 	Key    [2]uint64       // seed and step of random operators
@@ -49,7 +49,7 @@ type BodyRun struct {
 }
 
 // Bodies returns the subgraphs among the attributes of a configuration.
-func Bodies(c Config) (list []Body) {
+func Bodies(c Config) (list []Subgraph) {
 	v := reflect.ValueOf(c)
 	if v.Kind() != reflect.Struct {
 		return nil
@@ -58,7 +58,7 @@ func Bodies(c Config) (list []Body) {
 		if !v.Field(i).CanInterface() {
 			continue
 		}
-		if b, ok := v.Field(i).Interface().(Body); ok {
+		if b, ok := v.Field(i).Interface().(Subgraph); ok {
 			list = append(list, b)
 		}
 	}
@@ -99,9 +99,9 @@ func (c *Call) Scope(g *gorgonia.ExprGraph) Scope {
 	return Scope{Graph: g, Train: c.Train, Ctx: c.Ctx}
 }
 
-// BodyRun returns how the subgraphs of the call are run. known describes their inputs.
-func (c *Call) BodyRun(key [2]uint64, known []Known) BodyRun {
-	r := BodyRun{Ctx: c.Context(), Train: c.Train, Key: key, Frozen: make([]bool, len(known))}
+// SubgraphRun returns how the subgraphs of the call are run. known describes their inputs.
+func (c *Call) SubgraphRun(key [2]uint64, known []Known) SubgraphRun {
+	r := SubgraphRun{Ctx: c.Context(), Train: c.Train, Key: key, Frozen: make([]bool, len(known))}
 	for i, k := range known {
 		r.Frozen[i] = k.Frozen
 	}

@@ -406,7 +406,7 @@ func TestEmission(t *testing.T) {
 	wants(t, "more than it", call(nil, Shaped(dtype.Float32, 251)), "Probe n: would give float32[251], more than fits in memory")
 
 	for view, want := range []int{0, 1} { // one that changes the shape alone passes on what follows it
-		n, err := emitted(probe(func(o *Op) { o.Schedule.View, o.Out = view == 1, "Y T" }), 1, nil, f)
+		n, err := emitted(probe(func(o *Op) { o.Scheduling.View, o.Out = view == 1, "Y T" }), 1, nil, f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -546,15 +546,15 @@ func TestApplyKnows(t *testing.T) {
 }
 
 type bodyConfig struct {
-	Then, Else Body
+	Then, Else Subgraph
 	Size       int
-	inner      Body
+	inner      Subgraph
 }
 
 func (bodyConfig) Operator() Name { return Name{Name: "Probe"} }
 
 // aBody is told apart from none, and nothing more.
-type aBody struct{ Body }
+type aBody struct{ Subgraph }
 
 func (aBody) Random() bool { return true }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Pattern describes what a call computes, for kernels that can compute it together with their own result. The patterns of
-// packages epilogue and loops can be used by every operator, see Schedule.Patterns; a package may also define its own
+// packages epilogue and loops can be used by every operator, see Scheduling.Patterns; a package may also define its own
 // patterns and the rules for them, see Set.Fusing.
 type Pattern interface {
 	// PatternName returns the name by which rules refer to the pattern. It must work on zero values.
@@ -29,7 +29,7 @@ type Fused struct {
 	InPlace       []int              // inputs whose memory output 0 may take over, as in Schedule
 	Patterns      []Pattern          // of the fused call
 	KeepsSides    bool               // it also computes the other outputs of the first call; otherwise it is only used if nothing reads them
-	Rematerialize *Rematerialization // see Schedule.Rematerialize
+	Rematerialize *Rematerialization // see Scheduling.Rematerialize
 }
 
 // Fusion is a rule by which two calls are computed by one kernel.

@@ -26,7 +26,7 @@ func (o *expr) DiffWRT(n int) []bool {
 }
 
 // withoutGradient says that no gradient by inputs of such a role is computed: state has one where it is not replaced.
-func (c *Call) withoutGradient(r Role) bool {
+func (c *Call) withoutGradient(r InputRole) bool {
 	return r == Shape || r == Given || r == Fixed || r == State && c.replacesState()
 }
 

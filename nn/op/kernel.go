@@ -10,7 +10,7 @@ import (
 
 // Kernel computes the outputs of a call from its inputs. All tensors are contiguous and row-major, with the types that
 // inference returned; rank 0 has shape (). An optional input that is absent and an output that nothing reads are nil.
-// Outputs are allocated, with undefined elements. A kernel must not change its inputs, except as Schedule.InPlace and
+// Outputs are allocated, with undefined elements. A kernel must not change its inputs, except as Scheduling.InPlace and
 // Exec.MayOverwrite allow, and must not keep references to its arguments. It may be called by several goroutines at once.
 type Kernel func(x *Exec, out, in []*tensor.Dense) error
 

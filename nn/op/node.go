@@ -124,7 +124,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 	if err := c.fits(); err != nil {
 		return nil, err
 	}
-	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.Schedule.InPlace, View: c.Op.Schedule.View}
+	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.Scheduling.InPlace, View: c.Op.Scheduling.View}
 	for _, t := range c.Out {
 		spec := engine.Spec{}
 		if t.Present() {
@@ -152,17 +152,17 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 			return nil, err
 		}
 		core.Kernel = k.engine()
-		core.Bilinear = c.Op.Schedule.NoError && c.Op.Schedule.Bilinear != nil && c.Op.Schedule.Bilinear(c)
-		if c.Op.Schedule.Patterns != nil {
-			c.describe(core, c.Op.Schedule.Patterns(c))
-		} else if c.Op.Schedule.View {
+		core.Bilinear = c.Op.Scheduling.NoError && c.Op.Scheduling.Bilinear != nil && c.Op.Scheduling.Bilinear(c)
+		if c.Op.Scheduling.Patterns != nil {
+			c.describe(core, c.Op.Scheduling.Patterns(c))
+		} else if c.Op.Scheduling.View {
 			c.describe(core, []Pattern{engine.Reshaping{DType: storage(c.In[0])}})
 		}
 		switch {
-		case c.Op.Schedule.Cheap:
+		case c.Op.Scheduling.Cheap:
 			core.Rematerialize = &engine.Rematerialization{Kernel: core.Kernel}
-		case c.Op.Schedule.Rematerialize != nil:
-			core.Rematerialize = c.Op.Schedule.Rematerialize(c).engine()
+		case c.Op.Scheduling.Rematerialize != nil:
+			core.Rematerialize = c.Op.Scheduling.Rematerialize(c).engine()
 		}
 		return core, nil
 	}

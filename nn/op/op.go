@@ -74,8 +74,8 @@ type Op struct {
 	// State lists the outputs that replace an input's value after a training step.
 	State func(c *Call) []Update
 
-	// Schedule says how the engine may run the call faster or in less memory. The zero value is right for every operator.
-	Schedule Schedule
+	// Scheduling says how the engine may run the call faster or in less memory. The zero value is right for every operator.
+	Scheduling Scheduling
 
 	// Couple says how the channel indices of inputs, parameters and outputs correspond.
 	Couple func(c *Call) []coupling.Coupling
@@ -140,26 +140,26 @@ type Known struct {
 	Exact  bool        // negative elements of Dims are numbers rather than unknown dimensions
 }
 
-// Role says what an input is used for.
-type Role uint8
+// InputRole says what an input is used for.
+type InputRole uint8
 
 // The roles of inputs.
 const (
-	Data   Role = iota
-	Weight      // a floating-point initializer here is trained by default
-	State       // running statistics: updated by the operator, never by gradients
-	Shape       // shapes depend on its value
-	Given       // a floating-point value that is treated as computed outside of the network: no gradient flows to it
-	Fixed       // a floating-point value without a gradient, although the derivative is not zero
+	Data   InputRole = iota
+	Weight           // a floating-point initializer here is trained by default
+	State            // running statistics: updated by the operator, never by gradients
+	Shape            // shapes depend on its value
+	Given            // a floating-point value that is treated as computed outside of the network: no gradient flows to it
+	Fixed            // a floating-point value without a gradient, although the derivative is not zero
 )
 
-// Slot is one formal input or output.
-type Slot struct {
-	Name     string // its formal name
-	Type     string // type variable or element type
-	Role     Role   // what it is for
-	Optional bool   // it may be absent
-	Variadic bool   // it is the last one and stands for any number of values
+// FormalParameter is one formal input or output.
+type FormalParameter struct {
+	Name     string    // its formal name
+	Type     string    // type variable or element type
+	Role     InputRole // what it is for
+	Optional bool      // it may be absent
+	Variadic bool      // it is the last one and stands for any number of values
 
 	fixed DType // the element type where Type names one
 }
@@ -173,26 +173,26 @@ var slotLists sync.Map
 
 // List parses the line. It panics if the line is malformed, which Validate reports. The result is shared: do not modify
 // it.
-func (s Slots) List() []Slot {
+func (s Slots) List() []FormalParameter {
 	if s == "" {
 		return nil
 	}
 	if list, ok := slotLists.Load(s); ok {
-		return list.([]Slot)
+		return list.([]FormalParameter)
 	}
 	list := slices.Clip(s.parse())
 	slotLists.Store(s, list)
 	return list
 }
 
-func (s Slots) parse() []Slot {
-	var list []Slot
+func (s Slots) parse() []FormalParameter {
+	var list []FormalParameter
 	for _, item := range strings.Split(string(s), ",") {
 		f := strings.Fields(item)
 		if len(f) < 2 || len(f) > 3 {
 			panic(fmt.Sprintf("op: slot %q: want a name, a type and perhaps a role", item))
 		}
-		slot := Slot{Name: f[0], Type: f[1]}
+		slot := FormalParameter{Name: f[0], Type: f[1]}
 		if n, ok := strings.CutSuffix(slot.Name, "?"); ok {
 			slot.Name, slot.Optional = n, true
 		}
@@ -200,7 +200,7 @@ func (s Slots) parse() []Slot {
 			slot.Name, slot.Variadic = n, true
 		}
 		if len(f) == 3 {
-			role, ok := map[string]Role{"weight": Weight, "state": State, "shape": Shape, "given": Given, "fixed": Fixed, "data": Data}[f[2]]
+			role, ok := map[string]InputRole{"weight": Weight, "state": State, "shape": Shape, "given": Given, "fixed": Fixed, "data": Data}[f[2]]
 			if !ok {
 				panic(fmt.Sprintf("op: slot %q: no role %q", item, f[2]))
 			}
@@ -216,14 +216,14 @@ func (s Slots) parse() []Slot {
 
 // At returns the formal slot of actual position i: the last slot repeats if it is variadic. It reports false if there is
 // none.
-func At(list []Slot, i int) (Slot, bool) {
+func At(list []FormalParameter, i int) (FormalParameter, bool) {
 	if i < len(list) {
 		return list[i], true
 	}
 	if n := len(list); n > 0 && list[n-1].Variadic {
 		return list[n-1], true
 	}
-	return Slot{}, false
+	return FormalParameter{}, false
 }
 
 // Where gives the element types that each type variable stands for.

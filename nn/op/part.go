@@ -26,7 +26,7 @@ func gradientPart() *Op {
 		In:  "X T, dY any", Out: "Y T",
 		Attrs:       partConfig{},
 		Infer:       func(c *Call) ([]Type, error) { return []Type{c.In[0]}, nil },
-		Schedule:    Schedule{View: true},
+		Scheduling:  Scheduling{View: true},
 		Kernel:      CopyKernel,
 		GradMissing: NotTwice,
 		Pinned:      "part of a gradient",

@@ -2,9 +2,9 @@ package op
 
 import "github.com/graft-ml/graft/nn/op/trait"
 
-// Schedule says what the engine may do to run an operator faster or in less memory: fuse it with others, reuse memory, skip or
+// Scheduling says what the engine may do to run an operator faster or in less memory: fuse it with others, reuse memory, skip or
 // repeat computations. None of it changes results, and the zero value is right for every operator.
-type Schedule struct {
+type Scheduling struct {
 	InPlace []int // inputs whose memory output 0 may take over
 	View    bool  // output 0 is input 0 with another shape
 

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// SizesOf returns an int64 vector of dimensions that of selects from a call. Those that depend on symbols are computed
+// sizesOf returns an int64 vector of dimensions that of selects from a call. Those that depend on symbols are computed
 // from the shapes of other values.
-type SizesOf func(of func(c *Call) []Dim) *Operand
+type sizesOf func(of func(c *Call) []Dim) *Operand
 
 // Spell writes a call of a lowering as nodes of operators that files can hold: a gradient operator (Op.Decompose), or an
 // operator whose hidden outputs are read (Op.Expose), which p.Out then lists after the formal ones. The nodes are written
 // for the operator-set versions that to returns, in an order in which they can be computed. calls are the same call at
 // several sizes of the symbols; the configuration only holds for the first. Numbers that depend on symbols come from
 // sizes.
-func (s Set) Spell(p *Part, calls []*Call, sizes SizesOf, to func(domain string) int) ([]*Part, error) {
+func (s Set) Spell(p *Part, calls []*Call, sizes sizesOf, to func(domain string) int) ([]*Part, error) {
 	if p == nil || len(calls) == 0 || calls[0] == nil || calls[0].Op == nil || to == nil {
 		return nil, errors.New("op: Spell takes a part, its calls and the versions of operator sets")
 	}

@@ -53,7 +53,7 @@ type Spelling struct {
 
 	Call  *Call   // the call of a lowering that is being written (Set.Spell), nil otherwise
 	calls []*Call // the same at all sizes
-	sizes SizesOf // see Spell
+	sizes sizesOf // see Spell
 }
 
 // Respell rewrites a node of operator-set version from for another version, which to returns for each domain. It returns
@@ -463,7 +463,7 @@ func (o *Op) NewestType(in, out []Type) (t DType, since int) {
 		}
 	}
 	for k, list := range [][]Type{in, out} {
-		slots := [][]Slot{o.In.List(), o.Out.List()}[k]
+		slots := [][]FormalParameter{o.In.List(), o.Out.List()}[k]
 		for i, x := range list {
 			note(x.DType, TypeSince(x.DType))
 			if x.DType == dtype.BFloat16 && slices.Contains(o.Since, 22) { // where it came to the operators that lacked it

@@ -75,7 +75,7 @@ func reshapeTo() *Op {
 		Domain: Internal, Name: "ReshapeTo", Since: []int{1},
 		Doc: "Reshape with the target as an attribute.",
 		In:  "X T", Out: "Y T", Attrs: shaped{},
-		Infer: targetShape, Schedule: Schedule{View: true}, Kernel: CopyKernel,
+		Infer: targetShape, Scheduling: Scheduling{View: true}, Kernel: CopyKernel,
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.ReshapeTo(dout[0], c.In[0].Shape...)
 			return gorgonia.Nodes{d}, err

@@ -39,9 +39,9 @@ type Traits struct {
 	// Odd returns gain and scale such that φ(scale·x) − φ(−scale·x) = gain·scale·x, exactly or nearly so for small scales.
 	// nil: there are none.
 	Odd func(c *Call) (gain, scale float64, ok bool)
-	// Step: the operator rises from one bound to another, so that the product with its argument is an activation:
+	// Sigmoid: the operator increases from one bound to another, so that the product with its argument is an activation:
 	// x·sigmoid(x), x·½·(1+erf(x)).
-	Step trait.Step
+	Sigmoid trait.Sigmoid
 	// Arithmetic is the operation that the operator applies to two operands.
 	Arithmetic trait.Arithmetic
 

@@ -76,7 +76,7 @@ func validateSlots(o *Op) error {
 			}
 		}
 	}
-	if o.Schedule.View && len(o.Out.List()) != 1 {
+	if o.Scheduling.View && len(o.Out.List()) != 1 {
 		return fmt.Errorf("a view has one output")
 	}
 	return nil

@@ -20,7 +20,7 @@ func TestZeroArguments(t *testing.T) {
 	}
 	for _, v := range []any{
 		new(Call), new(Error), new(Exec), new(Fused), new(Known), new(NeedError), new(Op), new(Operand), new(Part), new(Replacement), new(Resizing), new(Rewriter), new(Set), new(Slots), new(Traits),
-		new(Type), new(Dim), new(Tally), new(Term), new(VersionError), new(Window), new(Name), new(Kind), new(Role), new(Plain), new(TrainingMode), new(Where), new(Scan), new(Item), new(Scope),
+		new(Type), new(Dim), new(Tally), new(Term), new(VersionError), new(Window), new(Name), new(Kind), new(InputRole), new(Plain), new(TrainingMode), new(Where), new(Scan), new(Item), new(Scope),
 	} {
 		for m := range reflect.TypeOf(v).NumMethod() {
 			callZero(t, reflect.TypeOf(v).String()+"."+reflect.TypeOf(v).Method(m).Name, reflect.ValueOf(v).Method(m))

@@ -17,13 +17,13 @@ type Criterion interface {
 	Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) // Score returns a number for each atom of the group; atoms with small numbers are removed first.
 }
 
-// Func is a function that is a Criterion.
-type Func func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error)
+// CriterionFunc is a function that is a Criterion.
+type CriterionFunc func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error)
 
 // Score calls f.
-func (f Func) Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
+func (f CriterionFunc) Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
 	if f == nil {
-		return nil, errors.New("prune: the criterion is a nil Func")
+		return nil, errors.New("prune: the criterion is a nil CriterionFunc")
 	}
 	return f(ctx, g, c)
 }
@@ -208,7 +208,7 @@ func along(x []float64, shape []int, axis int, f func(i int) float64) []float64 
 
 // BNScale scores by the absolute values of the scales of normalizations in the group, or by L2 if the group has none (Liu
 // and others, 2017).
-var BNScale Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
+var BNScale Criterion = CriterionFunc(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
 	scale := map[*nn.Param]bool{}
 	for _, n := range c.Nodes() {
 		if t := n.Traits(); t.Layout == trait.ChannelsFirst {
@@ -244,7 +244,7 @@ var BNScale Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group)
 
 // LAMP scores by the squared magnitude, divided by the sum over all atoms of the group that are at least as large (Lee
 // and others, 2021). Scores of different groups are comparable as they are, so set Pruner.Scale to None.
-var LAMP Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
+var LAMP Criterion = CriterionFunc(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
 	s, err := L2.Score(ctx, g, c)
 	if err != nil {
 		return nil, err
@@ -264,7 +264,7 @@ var LAMP Criterion = Func(func(ctx context.Context, g *nn.Graph, c *nn.Group) ([
 
 // Random scores at random; the scores depend on seed and group.
 func Random(seed uint64) Criterion {
-	return Func(func(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
+	return CriterionFunc(func(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
 		h := uint64(14695981039346656037)
 		for _, a := range c.Params() {
 			for _, b := range []byte(a.Value.Name()) {

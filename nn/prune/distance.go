@@ -20,7 +20,7 @@ func ascending(s []float64) []int {
 
 // FPGM scores by the sum of the distances to the other atoms' weights: an atom near the geometric median can be replaced
 // by the others (He and others, 2019). Only weights that compute the channels count.
-var FPGM Criterion = Func(func(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
+var FPGM Criterion = CriterionFunc(func(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
 	rows := make([][]float64, len(c.Atoms))
 	for _, a := range c.Params() {
 		p := a.Value.Param()

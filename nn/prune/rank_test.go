@@ -157,7 +157,7 @@ func TestTies(t *testing.T) {
 		t.Errorf("in order: %v", got)
 	}
 	g := uneven(t)
-	p := Pruner{Scale: None, By: Func(func(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
+	p := Pruner{Scale: None, By: CriterionFunc(func(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
 		return []float64{1, 1, 0, 1, 0}[:len(c.Atoms)], nil
 	})}
 	r, err := p.rank(t.Context(), g, p.allowed(g.Channels()))

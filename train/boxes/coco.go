@@ -53,8 +53,8 @@ type Category struct {
 	Name string
 }
 
-// Set is annotated pictures.
-type Set struct {
+// GroundTruth is annotated pictures.
+type GroundTruth struct {
 	Pictures   []Picture  // by ID
 	Categories []Category // by ID
 }
@@ -97,7 +97,7 @@ func (f *flag) UnmarshalJSON(b []byte) error {
 
 // Load reads an annotation file in COCO's format: images, annotations with a bbox [left, top, width, height],
 // categories.
-func Load(path string) (*Set, error) {
+func Load(path string) (*GroundTruth, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("boxes: %w", err)
@@ -111,7 +111,7 @@ func Load(path string) (*Set, error) {
 }
 
 // Read is Load for an open file.
-func Read(r io.Reader) (*Set, error) {
+func Read(r io.Reader) (*GroundTruth, error) {
 	var f file
 	if r == nil {
 		return nil, errors.New("boxes: the reader is nil")
@@ -125,7 +125,7 @@ func Read(r io.Reader) (*Set, error) {
 	case len(f.Categories) == 0:
 		return nil, fmt.Errorf("no categories: want a COCO file, an object with images, annotations and categories")
 	}
-	s := &Set{}
+	s := &GroundTruth{}
 	places := map[int64]int{}
 	for i, c := range f.Categories {
 		if c.ID == nil {

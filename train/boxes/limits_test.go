@@ -74,7 +74,7 @@ func TestMatches(t *testing.T) {
 	if p, r := judged([][]Truth{nil}, [][]Detection{{found(0.9, 5, 6)}}, 0.5, all, 1); p != -1 || r != -1 {
 		t.Errorf("without objects: precision %v, recall %v", p, r)
 	}
-	set := &Set{Categories: make([]Category, 2), Pictures: []Picture{{File: "a.png"}}}
+	set := &GroundTruth{Categories: make([]Category, 2), Pictures: []Picture{{File: "a.png"}}}
 	for d, want := range map[Detection]string{{Category: 2}: "a detection of category 2", {Category: -1}: "a detection of category -1", {Category: 1, Score: math.NaN()}: "with the score NaN", {Category: 1}: "", {}: ""} {
 		if _, err := set.Judge([][]Detection{{d}}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", d, err, want)

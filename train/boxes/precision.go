@@ -48,7 +48,7 @@ var areas = [4][2]float64{{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96,
 var counts = [3]int{1, 10, 100}
 
 // Judge evaluates detections, one list for each picture of the set.
-func (s *Set) Judge(found [][]Detection) (Figures, error) {
+func (s *GroundTruth) Judge(found [][]Detection) (Figures, error) {
 	if len(found) != len(s.Pictures) {
 		return Figures{}, fmt.Errorf("boxes: detections of %d pictures for a set of %d", len(found), len(s.Pictures))
 	}

@@ -18,7 +18,7 @@ type result struct {
 
 // LoadDetections reads a COCO results file, objects with image_id, category_id, bbox and score, for the pictures of s
 // in their order.
-func (s *Set) LoadDetections(path string) ([][]Detection, error) {
+func (s *GroundTruth) LoadDetections(path string) ([][]Detection, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("boxes: %w", err)
@@ -54,7 +54,7 @@ func (s *Set) LoadDetections(path string) ([][]Detection, error) {
 }
 
 // WriteDetections writes detections for the pictures of s as a COCO results file.
-func (s *Set) WriteDetections(w io.Writer, found [][]Detection) error {
+func (s *GroundTruth) WriteDetections(w io.Writer, found [][]Detection) error {
 	if w == nil {
 		return errors.New("boxes: the writer is nil")
 	}

@@ -28,7 +28,7 @@ func Classes(s Set[Sample]) ([]int, error) {
 
 // itemClasses are the classes of image files, known without reading them; ok only where the first sample has the class of its file.
 func itemClasses(s Set[Sample]) ([]int, bool) {
-	m, ok := s.(mapped[Item, Sample])
+	m, ok := s.(mapped[ImageFile, Sample])
 	if !ok || m.Len() == 0 {
 		return nil, false
 	}

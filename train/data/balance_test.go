@@ -35,7 +35,7 @@ func TestBalance(t *testing.T) {
 	}
 	rare, seen := 0, map[float32]bool{}
 	for epoch := range 20 {
-		for batch, err := range (data.Loader{Batch: 100, Shuffle: true, Seed: 1}).Batches(t.Context(), b, epoch) {
+		for batch, err := range (data.BatchLoader{Batch: 100, Shuffle: true, Seed: 1}).Batches(t.Context(), b, epoch) {
 			if err != nil {
 				t.Fatal(err)
 			}

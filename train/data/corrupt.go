@@ -9,7 +9,7 @@ import (
 
 // BadItem is a picture that cannot be decoded, or whose mask cannot be.
 type BadItem struct {
-	Item
+	ImageFile
 	Err error // the error names the file
 }
 
@@ -17,7 +17,7 @@ type BadItem struct {
 // order of f.
 func (f *Folders) Corrupt(ctx context.Context) ([]BadItem, error) {
 	all := slices.Concat(f.Items, f.Val)
-	return badItems(ctx, all, func(i Item) error {
+	return badItems(ctx, all, func(i ImageFile) error {
 		_, err := decode(i.Path)
 		return err
 	})
@@ -25,11 +25,11 @@ func (f *Folders) Corrupt(ctx context.Context) ([]BadItem, error) {
 
 // Corrupt decodes every picture of t and returns those that cannot be decoded, in the order of t, with class −1.
 func (t *Tagged) Corrupt(ctx context.Context) ([]BadItem, error) {
-	all := make([]Item, len(t.Items))
+	all := make([]ImageFile, len(t.Items))
 	for i, item := range t.Items {
-		all[i] = Item{Path: item.Path, Class: -1}
+		all[i] = ImageFile{Path: item.Path, Class: -1}
 	}
-	return badItems(ctx, all, func(i Item) error {
+	return badItems(ctx, all, func(i ImageFile) error {
 		_, err := decode(i.Path)
 		return err
 	})
@@ -38,18 +38,18 @@ func (t *Tagged) Corrupt(ctx context.Context) ([]BadItem, error) {
 // Corrupt decodes every picture of m and its mask, and returns the pictures of the pairs that cannot be decoded, in the
 // order of m, with class −1.
 func (m *Masks) Corrupt(ctx context.Context) ([]BadItem, error) {
-	all, mask := make([]Item, len(m.Items)), make(map[string]MaskItem, len(m.Items))
+	all, mask := make([]ImageFile, len(m.Items)), make(map[string]MaskItem, len(m.Items))
 	for i, item := range m.Items {
-		all[i], mask[item.Image] = Item{Path: item.Image, Class: -1}, item
+		all[i], mask[item.Image] = ImageFile{Path: item.Image, Class: -1}, item
 	}
-	return badItems(ctx, all, func(i Item) error {
+	return badItems(ctx, all, func(i ImageFile) error {
 		_, _, err := mask[i.Path].decode()
 		return err
 	})
 }
 
 // badItems lists the items that check refuses, which several goroutines call.
-func badItems(ctx context.Context, all []Item, check func(Item) error) ([]BadItem, error) {
+func badItems(ctx context.Context, all []ImageFile, check func(ImageFile) error) ([]BadItem, error) {
 	errs := make([]error, len(all))
 	next := make(chan int)
 	var group sync.WaitGroup
@@ -79,7 +79,7 @@ func badItems(ctx context.Context, all []Item, check func(Item) error) ([]BadIte
 
 // Drop removes pictures.
 func (f *Folders) Drop(bad ...BadItem) {
-	f.Items, f.Val = without(f.Items, bad, Item.file), without(f.Val, bad, Item.file)
+	f.Items, f.Val = without(f.Items, bad, ImageFile.file), without(f.Val, bad, ImageFile.file)
 }
 
 // Drop removes pictures.
@@ -88,7 +88,7 @@ func (t *Tagged) Drop(bad ...BadItem) { t.Items = without(t.Items, bad, TaggedIt
 // Drop removes pictures and their masks.
 func (m *Masks) Drop(bad ...BadItem) { m.Items = without(m.Items, bad, MaskItem.file) }
 
-func (i Item) file() string       { return i.Path }
+func (i ImageFile) file() string  { return i.Path }
 func (i TaggedItem) file() string { return i.Path }
 func (i MaskItem) file() string   { return i.Image }
 

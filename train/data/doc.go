@@ -3,7 +3,7 @@
 // A Set has a length and a function from index to sample; Map, Split, Subset, Concat and MixUp make sets of sets, and
 // any type with the two methods is one. A Sample has the inputs and targets of a model, without batch axis: an image is
 // [channels, height, width], a class label an int64 of rank 0. Collate stacks samples along a new first axis, and
-// Loader goes through a set in seeded order, with goroutines that prepare batches ahead.
+// BatchLoader goes through a set in seeded order, with goroutines that prepare batches ahead.
 //
 // Randomness is counter-based: what a sample draws depends only on the seed, the epoch and its index, so that a run has
 // the same bytes with any number of workers, and a resumed one continues exactly.

@@ -18,7 +18,7 @@ func Example() {
 	}
 	fit, val := data.Split(all, 0.2, 1)
 	fmt.Println(fit.Len(), "to train on,", val.Len(), "to judge")
-	for batch, err := range (data.Loader{Batch: 3}).Batches(context.Background(), all, 0) {
+	for batch, err := range (data.BatchLoader{Batch: 3}).Batches(context.Background(), all, 0) {
 		if err != nil {
 			log.Fatal(err)
 		}

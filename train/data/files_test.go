@@ -155,7 +155,7 @@ func TestMNIST(t *testing.T) {
 	}
 	var count [10]int
 	var sum float64
-	for b, err := range (data.Loader{Batch: 500, Shuffle: true}).Batches(t.Context(), s, 0) {
+	for b, err := range (data.BatchLoader{Batch: 500, Shuffle: true}).Batches(t.Context(), s, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,11 +12,11 @@ import (
 
 // Folders is a folder of images with one folder per class.
 type Folders struct {
-	Dir     string   // folder of the class folders
-	Classes []string // names of the class folders, sorted: class i is Classes[i]
-	Items   []Item   // sorted by class, then path; without those of a validation folder
-	Val     []Item   // images of the validation folder; nil without one
-	Seed    uint64   // seed of Split
+	Dir     string      // folder of the class folders
+	Classes []string    // names of the class folders, sorted: class i is Classes[i]
+	Items   []ImageFile // sorted by class, then path; without those of a validation folder
+	Val     []ImageFile // images of the validation folder; nil without one
+	Seed    uint64      // seed of Split
 }
 
 // Folder finds the images in dir/<class>/ or, if dir has a folder train, in dir/train/<class>/ and dir/val/<class>/
@@ -99,8 +99,8 @@ func folders(dir string) ([]string, error) {
 }
 
 // items lists the images of some classes; their numbers are places in all.
-func items(dir string, some, all []string) ([]Item, error) {
-	var out []Item
+func items(dir string, some, all []string) ([]ImageFile, error) {
+	var out []ImageFile
 	for _, c := range some {
 		root := filepath.Join(dir, c)
 		if to, err := filepath.EvalSymlinks(root); err == nil {
@@ -116,7 +116,7 @@ func items(dir string, some, all []string) ([]Item, error) {
 					return fs.SkipDir
 				}
 			case !e.IsDir() && IsImage(path):
-				out = append(out, Item{Path: path, Class: slices.Index(all, c)})
+				out = append(out, ImageFile{Path: path, Class: slices.Index(all, c)})
 			}
 			return nil
 		})
@@ -146,8 +146,8 @@ func (f *Folders) Split(val float64, p Preprocess) (fit, held Set[Sample]) {
 }
 
 // divide splits one class.
-func (f *Folders) divide(class int, val float64) (fit, held []Item) {
-	var all []Item
+func (f *Folders) divide(class int, val float64) (fit, held []ImageFile) {
+	var all []ImageFile
 	for _, i := range f.Items {
 		if i.Class == class {
 			all = append(all, i)
@@ -165,5 +165,5 @@ func (f *Folders) divide(class int, val float64) (fit, held []Item) {
 
 // All returns every image, those of a validation folder last, without augmentation.
 func (f *Folders) All(p Preprocess) Set[Sample] {
-	return Map(Concat(Of(f.Items...), Of(f.Val...)), func(i Item, r *rand.Rand) (Sample, error) { return p.Eval(i, r) })
+	return Map(Concat(Of(f.Items...), Of(f.Val...)), func(i ImageFile, r *rand.Rand) (Sample, error) { return p.Eval(i, r) })
 }

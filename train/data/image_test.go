@@ -112,11 +112,11 @@ func TestAugment(t *testing.T) {
 	p := data.Preprocess{Size: 16, Width: 20, MinArea: 1}
 	seen := map[string]bool{}
 	for i := range 20 {
-		a, err := p.Augment(data.Item{Path: path, Class: 3}, data.Rand(1, 0, i))
+		a, err := p.Augment(data.ImageFile{Path: path, Class: 3}, data.Rand(1, 0, i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := p.Augment(data.Item{Path: path, Class: 3}, data.Rand(1, 0, i))
+		b, err := p.Augment(data.ImageFile{Path: path, Class: 3}, data.Rand(1, 0, i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,15 +134,15 @@ func TestAugment(t *testing.T) {
 	}
 	p.NoFlip = true
 	for i := range 20 {
-		if a, err := p.Augment(data.Item{Path: path}, data.Rand(1, 0, i)); err != nil || a.X[0].Float32s()[19] > 0 {
+		if a, err := p.Augment(data.ImageFile{Path: path}, data.Rand(1, 0, i)); err != nil || a.X[0].Float32s()[19] > 0 {
 			t.Errorf("mirrored although NoFlip, or error %v", err)
 		}
 	}
-	plain, err := p.Eval(data.Item{Path: path, Class: -1}, nil)
+	plain, err := p.Eval(data.ImageFile{Path: path, Class: -1}, nil)
 	if err != nil || len(plain.Y) != 0 {
 		t.Fatalf("class −1: %v, error %v", plain.Y, err)
 	}
-	same, err := p.Augment(data.Item{Path: path, Class: -1}, nil)
+	same, err := p.Augment(data.ImageFile{Path: path, Class: -1}, nil)
 	if err != nil || !slices.Equal(plain.X[0].Float32s(), same.X[0].Float32s()) {
 		t.Errorf("without chance Augment must be Eval; error %v", err)
 	}
@@ -167,7 +167,7 @@ func TestOddImages(t *testing.T) {
 	for name, b := range map[string][]byte{"photo.jpg": jpg.Bytes(), "sliver.png": encode(t, sliver), "one.png": encode(t, one), "named.gif": encode(t, one)} {
 		path := write(t, name, b)
 		for i := range 5 {
-			if _, err := (data.Preprocess{Size: 10}).Augment(data.Item{Path: path}, data.Rand(1, 0, i)); err != nil {
+			if _, err := (data.Preprocess{Size: 10}).Augment(data.ImageFile{Path: path}, data.Rand(1, 0, i)); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -325,7 +325,7 @@ func tree(t *testing.T, files ...string) string {
 
 func classes(s data.Set[data.Sample], t *testing.T) (out []int64) {
 	t.Helper()
-	for b, err := range (data.Loader{Batch: 100}).Batches(t.Context(), s, 0) {
+	for b, err := range (data.BatchLoader{Batch: 100}).Batches(t.Context(), s, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,7 +389,7 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	var last error
-	for _, last = range (data.Loader{}).Batches(t.Context(), f.All(small), 0) {
+	for _, last = range (data.BatchLoader{}).Batches(t.Context(), f.All(small), 0) {
 	}
 	if last == nil || !strings.Contains(last.Error(), "bad.jpg: image: unknown format") || strings.Count(last.Error(), "data: ") > 1 {
 		t.Errorf("error %v, want one that names bad.jpg", last)

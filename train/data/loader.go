@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Loader goes through a set in batches. The zero value reads batches of 32 samples in order.
-type Loader struct {
+// BatchLoader goes through a set in batches. The zero value reads batches of 32 samples in order.
+type BatchLoader struct {
 	Batch   int  // samples in a batch; 0: 32
 	Shuffle bool // shuffle in each epoch
 	// Sampler says which samples an epoch takes, in order, of n that there are: n indices, of which some may come again
@@ -29,7 +29,7 @@ type Loader struct {
 	Rank, Ranks int
 }
 
-func (l Loader) batch() int {
+func (l BatchLoader) batch() int {
 	if l.Batch <= 0 {
 		return 32
 	}
@@ -37,12 +37,12 @@ func (l Loader) batch() int {
 }
 
 // Count returns the number of batches in an epoch of n samples, including skipped ones.
-func (l Loader) Count(n int) int {
+func (l BatchLoader) Count(n int) int {
 	return (l.used(n) + l.batch() - 1) / l.batch()
 }
 
 // used is how many of n samples come in batches that count as full: with DropLast, those of units.
-func (l Loader) used(n int) int {
+func (l BatchLoader) used(n int) int {
 	switch {
 	case !l.DropLast:
 		return n
@@ -53,7 +53,7 @@ func (l Loader) used(n int) int {
 }
 
 // part is this rank's part of batch b of n samples.
-func (l Loader) part(b, n int) (from, to int) {
+func (l BatchLoader) part(b, n int) (from, to int) {
 	size, ranks := l.batch(), max(1, l.Ranks)
 	from, to = b*size+l.Rank*size/ranks, b*size+(l.Rank+1)*size/ranks
 	return min(from, n), min(to, n)
@@ -62,7 +62,7 @@ func (l Loader) part(b, n int) (from, to int) {
 // Batches yields the batches of an epoch, counted from 0. They have the same bytes with any number of workers. After an
 // error, including a canceled context, the sequence ends. When it returns, all its goroutines have ended; a canceled
 // context waits only for samples in progress.
-func (l Loader) Batches(ctx context.Context, s Set[Sample], epoch int) iter.Seq2[Sample, error] {
+func (l BatchLoader) Batches(ctx context.Context, s Set[Sample], epoch int) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		n := s.Len()
 		var order []int

@@ -120,7 +120,7 @@ func (m *Masks) look() (bad []BadItem, err error) {
 			}
 		}
 		if err != nil {
-			bad = append(bad, BadItem{Item{Path: i.Image, Class: -1}, err})
+			bad = append(bad, BadItem{ImageFile{Path: i.Image, Class: -1}, err})
 		}
 	}
 	if m.Drop(bad...); len(m.Items) == 0 {
@@ -192,7 +192,9 @@ func levels(img image.Image) (func(x, y int) byte, error) {
 
 // Pictures returns the images only, prepared by p.
 func (m *Masks) Pictures(p Preprocess) Set[Sample] {
-	return Map(Of(m.Items...), func(i MaskItem, _ *rand.Rand) (Sample, error) { return p.Eval(Item{Path: i.Image, Class: -1}, nil) })
+	return Map(Of(m.Items...), func(i MaskItem, _ *rand.Rand) (Sample, error) {
+		return p.Eval(ImageFile{Path: i.Image, Class: -1}, nil)
+	})
 }
 
 // All returns every image with its mask, without augmentation. An image is stretched to the size of p; its mask, the

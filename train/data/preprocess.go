@@ -45,8 +45,8 @@ var (
 	Raw = Preprocess{Range: 255}
 )
 
-// Item is an image file and its class; −1 is no class.
-type Item struct {
+// ImageFile is an image file and its class; −1 is no class.
+type ImageFile struct {
 	Path  string // of the image file
 	Class int    // its class
 }
@@ -141,17 +141,17 @@ func pick(v []float64, c int, def float64) float64 {
 // Eval reads an image for evaluation: scaled so that the shorter side, relative to the tensor, is Size/Crop, and
 // center-cropped. X is one float32 tensor of p's Shape, Y the class as int64 of rank 0, or nothing for class −1. r is
 // not used.
-func (p Preprocess) Eval(i Item, _ *rand.Rand) (Sample, error) {
+func (p Preprocess) Eval(i ImageFile, _ *rand.Rand) (Sample, error) {
 	return p.sample(i, nil)
 }
 
 // Augment reads an image for training: a random crop of random area and aspect ratio (3:4 to 4:3), scaled to Size,
 // flipped horizontally with probability ½, and changed as Policy says. With a nil r it is Eval.
-func (p Preprocess) Augment(i Item, r *rand.Rand) (Sample, error) {
+func (p Preprocess) Augment(i ImageFile, r *rand.Rand) (Sample, error) {
 	return p.sample(i, r)
 }
 
-func (p Preprocess) sample(i Item, r *rand.Rand) (Sample, error) {
+func (p Preprocess) sample(i ImageFile, r *rand.Rand) (Sample, error) {
 	if err := p.Check(); err != nil {
 		return Sample{}, err
 	}
@@ -176,7 +176,7 @@ func (p Preprocess) sample(i Item, r *rand.Rand) (Sample, error) {
 
 // Open reads one image as Eval does, with a batch axis: [1, 3, 224, 224] for the zero value.
 func (p Preprocess) Open(path string) (*tensor.Dense, error) {
-	s, err := p.Eval(Item{Path: path, Class: -1}, nil)
+	s, err := p.Eval(ImageFile{Path: path, Class: -1}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func TestRanksDivideBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batches := func(l data.Loader) (list [][]int64) {
+	batches := func(l data.BatchLoader) (list [][]int64) {
 		for b, err := range l.Batches(context.Background(), set, 3) {
 			if err != nil {
 				t.Fatal(err)
@@ -36,7 +36,7 @@ func TestRanksDivideBatches(t *testing.T) {
 	for _, size := range []int{1, 5, 8, 23, 40} {
 		for _, ranks := range []int{1, 2, 3, 5} {
 			for _, workers := range []int{-1, 2} {
-				l := data.Loader{Batch: size, Shuffle: true, Seed: 5, Workers: workers}
+				l := data.BatchLoader{Batch: size, Shuffle: true, Seed: 5, Workers: workers}
 				want := batches(l)
 				joined := make([][]int64, len(want))
 				for l.Rank, l.Ranks = 0, ranks; l.Rank < ranks; l.Rank++ {
@@ -59,7 +59,7 @@ func TestRanksDivideBatches(t *testing.T) {
 	// A model that fixes the batch takes whole parts only.
 	var sizes [3][]int
 	for rank := range 3 {
-		for _, p := range batches(data.Loader{Batch: 12, DropLast: true, Rank: rank, Ranks: 3}) {
+		for _, p := range batches(data.BatchLoader{Batch: 12, DropLast: true, Rank: rank, Ranks: 3}) {
 			sizes[rank] = append(sizes[rank], len(p))
 		}
 	}

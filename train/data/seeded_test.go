@@ -108,7 +108,7 @@ func TestSeeded(t *testing.T) {
 		}
 	}
 	for i := range uint64(3) {
-		s, err := unit.Augment(Item{Path: filepath.Join(dir, "images", "a.png")}, r(i))
+		s, err := unit.Augment(ImageFile{Path: filepath.Join(dir, "images", "a.png")}, r(i))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -171,7 +171,7 @@ func TestTensors(t *testing.T) {
 }
 
 // walk returns the bytes of an epoch, as text.
-func walk(t *testing.T, l data.Loader, s data.Set[data.Sample], epoch int) []string {
+func walk(t *testing.T, l data.BatchLoader, s data.Set[data.Sample], epoch int) []string {
 	t.Helper()
 	var out []string
 	for b, err := range l.Batches(context.Background(), s, epoch) {
@@ -187,7 +187,7 @@ func walk(t *testing.T, l data.Loader, s data.Set[data.Sample], epoch int) []str
 // other chance in each epoch, and a skip that continues exactly.
 func TestWorkers(t *testing.T) {
 	s := noisy(37)
-	l := data.Loader{Batch: 5, Shuffle: true, Seed: 3, Workers: -1}
+	l := data.BatchLoader{Batch: 5, Shuffle: true, Seed: 3, Workers: -1}
 	want := walk(t, l, s, 2)
 	if len(want) != 8 || l.Count(37) != 8 {
 		t.Fatalf("%d batches, Count says %d, want 8", len(want), l.Count(37))
@@ -210,7 +210,7 @@ func TestWorkers(t *testing.T) {
 	if got := walk(t, l, s, 2); !slices.Equal(got, want[:7]) || l.Count(37) != 7 {
 		t.Error("DropLast")
 	}
-	a, b := walk(t, data.Loader{Seed: 1}, s, 0), walk(t, data.Loader{Seed: 1}, s, 1)
+	a, b := walk(t, data.BatchLoader{Seed: 1}, s, 0), walk(t, data.BatchLoader{Seed: 1}, s, 1)
 	if len(a) != 2 || slices.Equal(a, b) {
 		t.Error("samples must draw anew in each epoch")
 	}
@@ -235,7 +235,7 @@ func TestEnd(t *testing.T) {
 		return noisy(100).At(i, r)
 	})
 	run := func(workers, skip, stop int, ctx context.Context, cancelAt int, cancel func()) (n int, last error) {
-		l := data.Loader{Batch: 4, Workers: workers, Skip: skip}
+		l := data.BatchLoader{Batch: 4, Workers: workers, Skip: skip}
 		for _, err := range l.Batches(ctx, broken, 0) {
 			if err != nil {
 				last = err
@@ -340,7 +340,7 @@ func TestSampler(t *testing.T) {
 		{[]int{2, 0}, "data: the sampler gives 2 indices for 3 samples: want as many"},
 		{[]int{2, 0, 3}, "data: sample 3 of a set of 3: the sampler returned it"},
 	} {
-		l := data.Loader{Batch: 2, Shuffle: true, Sampler: func(n, epoch int) []int {
+		l := data.BatchLoader{Batch: 2, Shuffle: true, Sampler: func(n, epoch int) []int {
 			if n != 3 || epoch != 4 {
 				t.Error(n, epoch)
 			}

@@ -101,7 +101,9 @@ func ReadTags(path string) (*Tagged, error) {
 
 // Pictures returns the images only, prepared by p.
 func (t *Tagged) Pictures(p Preprocess) Set[Sample] {
-	return Map(Of(t.Items...), func(i TaggedItem, _ *rand.Rand) (Sample, error) { return p.Eval(Item{Path: i.Path, Class: -1}, nil) })
+	return Map(Of(t.Items...), func(i TaggedItem, _ *rand.Rand) (Sample, error) {
+		return p.Eval(ImageFile{Path: i.Path, Class: -1}, nil)
+	})
 }
 
 // All returns every image with its tags, without augmentation: the target is float32 [tags], 1 for the tags of the
@@ -119,7 +121,7 @@ func (t *Tagged) Split(val float64, seed uint64, p Preprocess) (fit, held Set[Sa
 }
 
 func (t *Tagged) sample(i TaggedItem, p Preprocess, r *rand.Rand) (Sample, error) {
-	s, err := p.Augment(Item{Path: i.Path, Class: -1}, r)
+	s, err := p.Augment(ImageFile{Path: i.Path, Class: -1}, r)
 	if err != nil {
 		return s, err
 	}

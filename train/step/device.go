@@ -13,20 +13,20 @@ type Device interface {
 	// Load makes a model ready to run.
 	Load(g *nn.Graph) (Program, error)
 	// Put copies a tensor to the device, Get a value from it.
-	Put(d *tensor.Dense) (Value, error)
-	Get(v Value) (*tensor.Dense, error)
+	Put(d *tensor.Dense) (DeviceTensor, error)
+	Get(v DeviceTensor) (*tensor.Dense, error)
 }
 
 // Program is a model on a device.
 type Program interface {
 	// Run computes the model's outputs from inputs that are given and inputs that the device has. Outputs of which stay is true
 	// remain on the device, the others come back.
-	Run(ctx context.Context, given nn.Feed, has map[string]Value, stay func(output string) bool) (back nn.Feed, on map[string]Value, err error)
+	Run(ctx context.Context, given nn.Feed, has map[string]DeviceTensor, stay func(output string) bool) (back nn.Feed, on map[string]DeviceTensor, err error)
 	Close() error // ends the program
 }
 
-// Value is a tensor on a device. Runs do not change it; Release frees its memory.
-type Value interface{ Release() }
+// DeviceTensor is a tensor on a device. Runs do not change it; Release frees its memory.
+type DeviceTensor interface{ Release() }
 
 // Begin starts a session on a device, for implementations of train.Runtime. The step is exported in two parts,
 // gradients and update, so that batches can be accumulated, gradients are accessible in between, and a step whose

@@ -21,7 +21,7 @@ import (
 type shaky struct {
 	beside
 	left  *int
-	alter func(back nn.Feed, on map[string]step.Value)
+	alter func(back nn.Feed, on map[string]step.DeviceTensor)
 	read  func(d *tensor.Dense) *tensor.Dense
 }
 
@@ -38,14 +38,14 @@ func (s shaky) Load(g *nn.Graph) (step.Program, error) {
 	return shakyProgram{loaded{s.beside, g}, s}, nil
 }
 
-func (s shaky) Put(d *tensor.Dense) (step.Value, error) {
+func (s shaky) Put(d *tensor.Dense) (step.DeviceTensor, error) {
 	if s.fails() {
 		return nil, errLost
 	}
 	return s.beside.Put(d)
 }
 
-func (s shaky) Get(v step.Value) (*tensor.Dense, error) {
+func (s shaky) Get(v step.DeviceTensor) (*tensor.Dense, error) {
 	if s.fails() {
 		return nil, errLost
 	}
@@ -61,7 +61,7 @@ type shakyProgram struct {
 	s shaky
 }
 
-func (p shakyProgram) Run(ctx context.Context, given nn.Feed, has map[string]step.Value, stay func(string) bool) (nn.Feed, map[string]step.Value, error) {
+func (p shakyProgram) Run(ctx context.Context, given nn.Feed, has map[string]step.DeviceTensor, stay func(string) bool) (nn.Feed, map[string]step.DeviceTensor, error) {
 	if p.s.fails() {
 		return nil, nil, errLost
 	}
@@ -134,8 +134,8 @@ func equal(a, b *nn.Graph) bool {
 // What a device gives back is looked at: losses and norms of one number, values of the size they had, statistics that are numbers.
 func TestDeviceGivesBack(t *testing.T) {
 	two := dtype.New(dtype.Float32, 2)
-	each := func(f func(back nn.Feed, name string)) func(back nn.Feed, on map[string]step.Value) {
-		return func(back nn.Feed, _ map[string]step.Value) {
+	each := func(f func(back nn.Feed, name string)) func(back nn.Feed, on map[string]step.DeviceTensor) {
+		return func(back nn.Feed, _ map[string]step.DeviceTensor) {
 			for name := range back {
 				f(back, name)
 			}
@@ -147,7 +147,7 @@ func TestDeviceGivesBack(t *testing.T) {
 		}
 	}
 	for want, c := range map[string]struct {
-		alter func(back nn.Feed, on map[string]step.Value)
+		alter func(back nn.Feed, on map[string]step.DeviceTensor)
 		read  func(d *tensor.Dense) *tensor.Dense
 	}{
 		"the device returned no tensor loss": {alter: each(func(back nn.Feed, name string) { delete(back, name) })}, "loss_1 has 2 elements": {alter: each(func(back nn.Feed, name string) { back[name] = two })},

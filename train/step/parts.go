@@ -45,7 +45,7 @@ type parts struct {
 // change is a tensor that the second part reads as an input and gives anew.
 type change struct {
 	of          *nn.Param
-	kind        Kind
+	kind        VariableKind
 	average     bool
 	data        *tensor.Dense
 	input, next string

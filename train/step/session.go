@@ -26,20 +26,20 @@ type session struct {
 	values   map[*nn.Param]*held // parameters and statistics
 	states   map[string]*held    // by input of update: state and averages
 	averages map[*nn.Param]*held
-	grads    map[*nn.Param]Value // since the last update, nil: there are none
-	zeros    map[*nn.Param]Value // of accumulation
-	count    int                 // updates of each parameter at least
+	grads    map[*nn.Param]DeviceTensor // since the last update, nil: there are none
+	zeros    map[*nn.Param]DeviceTensor // of accumulation
+	count    int                        // updates of each parameter at least
 }
 
 // held is a value of the device beside the tensor that it goes back to.
 type held struct {
 	data   *tensor.Dense
-	value  Value
-	before Value // after the last update; value, but for statistics of batches since
+	value  DeviceTensor
+	before DeviceTensor // after the last update; value, but for statistics of batches since
 }
 
 // set replaces the value.
-func (h *held) set(v Value) {
+func (h *held) set(v DeviceTensor) {
 	if h.value != nil && h.value != h.before {
 		h.value.Release()
 	}
@@ -145,7 +145,7 @@ func (s *session) Read() error {
 func (s *session) Trains(p *nn.Param) bool { return s.x.grads[p] != "" }
 
 func (s *session) Backward(ctx context.Context, batch nn.Feed, number int, weight float64, moves bool) (float64, error) {
-	given, has := s.x.batch(batch), map[string]Value{}
+	given, has := s.x.batch(batch), map[string]DeviceTensor{}
 	if s.x.seeded {
 		given[StepInput], given[SeedInput] = dtype.Scalar(int64(number)), dtype.Scalar(int64(s.job.Config.Seed))
 	}
@@ -186,7 +186,7 @@ func (s *session) Backward(ctx context.Context, batch nn.Feed, number int, weigh
 		}
 	}
 	s.forget()
-	s.grads = map[*nn.Param]Value{}
+	s.grads = map[*nn.Param]DeviceTensor{}
 	for p, name := range s.x.grads {
 		s.grads[p] = on[name]
 	}
@@ -194,7 +194,7 @@ func (s *session) Backward(ctx context.Context, batch nn.Feed, number int, weigh
 }
 
 // checked refuses statistics that are not finite.
-func (s *session) checked(back nn.Feed, on map[string]Value) error {
+func (s *session) checked(back nn.Feed, on map[string]DeviceTensor) error {
 	sum, err := number64(back, checkName)
 	if err != nil || !math.IsNaN(sum) && !math.IsInf(sum, 0) {
 		return err
@@ -218,12 +218,12 @@ func (s *session) checked(back nn.Feed, on map[string]Value) error {
 }
 
 // sums are the gradients of a group so far.
-func (s *session) sums() (map[*nn.Param]Value, error) {
+func (s *session) sums() (map[*nn.Param]DeviceTensor, error) {
 	if s.grads != nil {
 		return s.grads, nil
 	}
 	if s.zeros == nil {
-		s.zeros = map[*nn.Param]Value{}
+		s.zeros = map[*nn.Param]DeviceTensor{}
 	}
 	for _, p := range s.x.params {
 		if s.zeros[p] != nil {
@@ -272,7 +272,7 @@ func (s *session) Update(ctx context.Context, scale, rate, share float64) (float
 	if s.x.averages {
 		given[shareInput] = dtype.Scalar(share)
 	}
-	has := map[string]Value{}
+	has := map[string]DeviceTensor{}
 	for p, name := range s.x.fed {
 		has[name] = s.values[p].value
 	}
@@ -314,7 +314,7 @@ func (s *session) Forward(ctx context.Context, batch nn.Feed) ([]dtype.Value, fl
 		}
 		s.inputs, s.outputs = inputs, outputs
 	}
-	has := map[string]Value{}
+	has := map[string]DeviceTensor{}
 	for p, name := range s.inputs {
 		if h := s.averages[p]; h != nil {
 			has[name] = h.value
@@ -380,7 +380,7 @@ func (s *session) Close() error {
 	return errors.Join(errs...)
 }
 
-func release(values map[string]Value) {
+func release(values map[string]DeviceTensor) {
 	for _, v := range values {
 		v.Release()
 	}

@@ -38,12 +38,12 @@ func (b beside) Begin(job train.Job) (train.Session, error) { return step.Begin(
 
 func (b beside) Load(g *nn.Graph) (step.Program, error) { return loaded{b, g}, nil }
 
-func (b beside) Put(d *tensor.Dense) (step.Value, error) {
+func (b beside) Put(d *tensor.Dense) (step.DeviceTensor, error) {
 	*b.alive++
 	return &kept{dtype.Clone(d), b.alive}, nil
 }
 
-func (b beside) Get(v step.Value) (*tensor.Dense, error) {
+func (b beside) Get(v step.DeviceTensor) (*tensor.Dense, error) {
 	k := v.(*kept)
 	if k.d == nil {
 		return nil, errors.New("a released value is read")
@@ -58,7 +58,7 @@ type loaded struct {
 
 func (l loaded) Close() error { return nil }
 
-func (l loaded) Run(ctx context.Context, given nn.Feed, has map[string]step.Value, stay func(string) bool) (nn.Feed, map[string]step.Value, error) {
+func (l loaded) Run(ctx context.Context, given nn.Feed, has map[string]step.DeviceTensor, stay func(string) bool) (nn.Feed, map[string]step.DeviceTensor, error) {
 	feed := nn.Feed{}
 	for name, v := range given {
 		feed[name] = v
@@ -74,7 +74,7 @@ func (l loaded) Run(ctx context.Context, given nn.Feed, has map[string]step.Valu
 	if err != nil {
 		return nil, nil, err
 	}
-	back, on := nn.Feed{}, map[string]step.Value{}
+	back, on := nn.Feed{}, map[string]step.DeviceTensor{}
 	for name, v := range out {
 		if d, ok := v.(*tensor.Dense); ok && stay(name) {
 			*l.alive++

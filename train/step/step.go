@@ -21,10 +21,10 @@ type Model struct {
 
 // Variable is a value that a step reads as an input and returns, updated, as an output.
 type Variable struct {
-	Name string `json:"name"`         // name of the input, and of the output of Start
-	Next string `json:"next"`         // name of the output: Name and Suffix
-	Kind Kind   `json:"kind"`         // parameter, statistic or state
-	Of   string `json:"of,omitempty"` // for a state: its parameter
+	Name string       `json:"name"`         // name of the input, and of the output of Start
+	Next string       `json:"next"`         // name of the output: Name and Suffix
+	Kind VariableKind `json:"kind"`         // parameter, statistic or state
+	Of   string       `json:"of,omitempty"` // for a state: its parameter
 }
 
 // Port is an input or output of a step that is not a variable.
@@ -66,14 +66,14 @@ func (s *Model) ports(list []*nn.Value, name func(v Variable) string) []Port {
 	return ports
 }
 
-// Kind is the kind of a variable.
-type Kind string
+// VariableKind is the kind of a variable.
+type VariableKind string
 
 // The kinds of variables.
 const (
-	Parameter Kind = "parameter" // trained
-	Statistic Kind = "statistic" // running statistic of a normalization
-	State     Kind = "state"     // optimizer state, or accumulated gradients
+	Parameter VariableKind = "parameter" // trained
+	Statistic VariableKind = "statistic" // running statistic of a normalization
+	State     VariableKind = "state"     // optimizer state, or accumulated gradients
 )
 
 // Inputs and outputs beside the batch and the variables.

@@ -196,7 +196,7 @@ func (b Blend) linear(ctx context.Context, t *Trunk, s data.Set[data.Sample]) (l
 // features are what the network's first layer sees of samples, and their targets.
 func (t *Trunk) features(ctx context.Context, s data.Set[data.Sample]) (x [][]float32, y []float64, err error) {
 	const name = "features"
-	for b, err := range (data.Loader{Batch: 1024}).Batches(ctx, s, 0) {
+	for b, err := range (data.BatchLoader{Batch: 1024}).Batches(ctx, s, 0) {
 		if err != nil {
 			return nil, nil, err
 		}

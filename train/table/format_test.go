@@ -174,7 +174,7 @@ func TestTargetsAtLimits(t *testing.T) {
 	if gap.Class(0) != 0 || gap.Class(1) != -1 || gap.Class(2) != 1 {
 		t.Errorf("classes %v", gap.class)
 	}
-	none := read(t, Reader{Format: header, Task: Classes, Kinds: map[string]Kind{"y": Number}}, "a,y\n1,?\n2,?\n")
+	none := read(t, Reader{Format: header, Task: Classes, Kinds: map[string]ColumnKind{"y": Number}}, "a,y\n1,?\n2,?\n")
 	if len(none.Classes) != 0 || none.Class(0) != -1 {
 		t.Errorf("classes %v of missing numbers", none.Classes)
 	}
@@ -182,11 +182,11 @@ func TestTargetsAtLimits(t *testing.T) {
 	if err := os.WriteFile(path, []byte("a,y\n1,?\n2,?\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Reader{Format: header, Task: Regression, Kinds: map[string]Kind{"y": Category}}).Read(path); err == nil || !strings.Contains(err.Error(), `target column y holds text, such as "": want numbers`) {
+	if _, err := (Reader{Format: header, Task: Regression, Kinds: map[string]ColumnKind{"y": Category}}).Read(path); err == nil || !strings.Contains(err.Error(), `target column y holds text, such as "": want numbers`) {
 		t.Error(err)
 	}
 	keys := lines(times(20, func(i int) string { return fmt.Sprint("k", i) })...)
-	if c := read(t, Reader{Format: header, Kinds: map[string]Kind{"a": Category}}, keys).Columns[0]; c.Kind != Category {
+	if c := read(t, Reader{Format: header, Kinds: map[string]ColumnKind{"a": Category}}, keys).Columns[0]; c.Kind != Category {
 		t.Errorf("keys that are said to be categories are %s: %s", c.Kind, c.Note)
 	}
 	if _, err := ParseKinds("=number"); err == nil {

@@ -10,7 +10,7 @@ import (
 
 // fill finds out the kind of column i, unless it is given, and keeps its values.
 func (c *Column) fill(records []record, lines []int, i int, rows *Rows, k kind) error {
-	c.Kind = k.Kind
+	c.Kind = k.ColumnKind
 	if c.Kind == "" {
 		c.infer(records, i, rows.Decimal)
 	}
@@ -24,7 +24,7 @@ func (c *Column) fill(records []record, lines []int, i int, rows *Rows, k kind) 
 		return c.dates(records, i, rows)
 	}
 	c.words(records, i)
-	if k.Kind == "" && c.Kind == Category && identifier(c, len(records)) {
+	if k.ColumnKind == "" && c.Kind == Category && identifier(c, len(records)) {
 		c.Kind, c.Note = Ignore, fmt.Sprintf("%d of %d values differ; --column %s=category uses it", len(c.Words), len(records), c.Name)
 	}
 	return nil

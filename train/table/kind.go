@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Kind is the kind of a column.
-type Kind string
+// ColumnKind is the kind of a column.
+type ColumnKind string
 
 // The kinds of columns.
 const (
-	Number   Kind = "number"   // numbers; missing ones are NaN
-	Category Kind = "category" // one of a limited list of words
-	Date     Kind = "date"     // days since 1970-01-01, with the time of day as a fraction
-	Text     Kind = "text"     // text for a tokenizer
-	Ignore   Kind = "ignore"   // not read by the model
+	Number   ColumnKind = "number"   // numbers; missing ones are NaN
+	Category ColumnKind = "category" // one of a limited list of words
+	Date     ColumnKind = "date"     // days since 1970-01-01, with the time of day as a fraction
+	Text     ColumnKind = "text"     // text for a tokenizer
+	Ignore   ColumnKind = "ignore"   // not read by the model
 )
 
 // ParseKinds parses "age=number,city=category": kinds of columns, by name.
-func ParseKinds(s string) (map[string]Kind, error) {
-	kinds := map[string]Kind{}
+func ParseKinds(s string) (map[string]ColumnKind, error) {
+	kinds := map[string]ColumnKind{}
 	for item := range strings.SplitSeq(s, ",") {
 		if strings.TrimSpace(item) == "" {
 			continue
@@ -28,7 +28,7 @@ func ParseKinds(s string) (map[string]Kind, error) {
 		if i < 1 {
 			return nil, fmt.Errorf("table: %q: want COLUMN=KIND with the kind number, category, date, text or ignore", item)
 		}
-		name, kind := strings.TrimSpace(item[:i]), Kind(strings.ToLower(strings.TrimSpace(item[i+1:])))
+		name, kind := strings.TrimSpace(item[:i]), ColumnKind(strings.ToLower(strings.TrimSpace(item[i+1:])))
 		switch kind {
 		case Number, Category, Date, Text, Ignore:
 		default:

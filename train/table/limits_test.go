@@ -112,7 +112,7 @@ func TestKindsAtLimits(t *testing.T) {
 	number := func(i int) string { return fmt.Sprint(i%8 + 3) }
 	for name, c := range map[string]struct {
 		values []string
-		want   Kind
+		want   ColumnKind
 	}{
 		"per cent": {[]string{"0%", "5%", "12%"}, Number}, "fractions": {[]string{"0.5", "05.5"}, Number}, "codes": {[]string{"05", "12"}, Category}, "codes with nines": {[]string{"09", "12"}, Category}, "codes with zeros": {[]string{"00", "12"}, Category}, "a zero before a letter": {[]string{"0e1", "12"}, Number}, "a zero alone": {[]string{"0", "1"}, Number},
 		"one word in 20": {append(times(20, number), "none of it"), Number}, "one word in 19": {append(times(19, number), "none of it"), Category},

@@ -39,7 +39,7 @@ func TargetScaling(t *Table, rows []int) Scaling {
 
 // New makes a model of the raw columns: the encoding, the network, and as output probabilities of the classes or, with
 // the target's name, a number in the target's unit.
-func (n Network) New(p *Preparation, classes []string, unit Scaling) (*nn.Graph, error) {
+func (n Network) New(p *Encoding, classes []string, unit Scaling) (*nn.Graph, error) {
 	if p == nil {
 		return nil, errors.New("table: the preparation is nil: Fit makes one")
 	}
@@ -115,5 +115,5 @@ func indices(s data.Set[int]) []int {
 
 // Layer converts a network's output to the unit of the target.
 func (s Scaling) Layer() nn.Layer {
-	return nn.Func(func(e *nn.Edit, in ...*nn.Value) []*nn.Value { return []*nn.Value{s.restore(builder{e}, in[0])} })
+	return nn.LayerFunc(func(e *nn.Edit, in ...*nn.Value) []*nn.Value { return []*nn.Value{s.restore(builder{e}, in[0])} })
 }

@@ -36,14 +36,14 @@ func mixed(t testing.TB, rows int) *table.Table {
 		fmt.Fprintf(&b, "%s;%s;street %d;2020-%02d-%02d;%s;%d;7;%.1f\n", some(strings.Replace(fmt.Sprintf("%.2f", area), ".", ",", 1)), some(city), r.IntN(rows/8),
 			1+r.IntN(12), 1+r.IntN(28), some(fmt.Sprintf("2021-01-%02d %02d:30:00", 1+r.IntN(28), r.IntN(24))), 1_600_000_000+i, 1000*area+float64(len(city)))
 	}
-	got, err := table.Reader{Kinds: map[string]table.Kind{"street": table.Category}}.Read(write(t, "mixed.csv", b.String()))
+	got, err := table.Reader{Kinds: map[string]table.ColumnKind{"street": table.Category}}.Read(write(t, "mixed.csv", b.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return got
 }
 
-func prepared(t testing.TB, data *table.Table, rows []int, o table.Options) (*table.Preparation, *nn.Graph) {
+func prepared(t testing.TB, data *table.Table, rows []int, o table.Options) (*table.Encoding, *nn.Graph) {
 	t.Helper()
 	p, err := table.Fit(context.Background(), data, rows, o)
 	if err != nil {

@@ -30,10 +30,10 @@ type Schema struct {
 
 // Field is a column that a model reads.
 type Field struct {
-	Name   string `json:"name"`             // name of the column, and of the input
-	Kind   Kind   `json:"kind"`             // kind of the values
-	Type   string `json:"type,omitempty"`   // element type of its input: float32, float64 or string
-	Layout string `json:"layout,omitempty"` // of dates
+	Name   string     `json:"name"`             // name of the column, and of the input
+	Kind   ColumnKind `json:"kind"`             // kind of the values
+	Type   string     `json:"type,omitempty"`   // element type of its input: float32, float64 or string
+	Layout string     `json:"layout,omitempty"` // of dates
 }
 
 // Meta returns the schema as an entry of a model's metadata.

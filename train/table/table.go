@@ -13,13 +13,13 @@ import (
 
 // Column is a column of a table in memory.
 type Column struct {
-	Name   string    // in the header
-	Kind   Kind      // kind of the values
-	Layout string    // of dates, in the notation of package time
-	Number []float64 // values of numbers and dates by row, NaN if missing
-	Code   []int32   // indices into Words of categories and texts by row, −1 if missing
-	Words  []string  // distinct words, in the order of their first appearance
-	Note   string    // why the column has its kind, if that is not obvious
+	Name   string     // in the header
+	Kind   ColumnKind // kind of the values
+	Layout string     // of dates, in the notation of package time
+	Number []float64  // values of numbers and dates by row, NaN if missing
+	Code   []int32    // indices into Words of categories and texts by row, −1 if missing
+	Words  []string   // distinct words, in the order of their first appearance
+	Note   string     // why the column has its kind, if that is not obvious
 }
 
 // Table is a table in memory.
@@ -39,13 +39,13 @@ type Table struct {
 // Reader reads tables. With the zero value everything is detected, and the target is the last column.
 type Reader struct {
 	Format
-	Target   string          // name, or number from 0, of the target column; "": the last
-	NoTarget bool            // all columns are features
-	Task     Task            // task of the target; zero: detected
-	Integers Task            // task of a target of whole numbers, if Task is Auto; Auto: detected
-	Kinds    map[string]Kind // kinds of columns by name
-	Classes  []string        // names of possible classes; nil: those that occur
-	KeepText bool            // keep the rows as written, for Table.Raw
+	Target   string                // name, or number from 0, of the target column; "": the last
+	NoTarget bool                  // all columns are features
+	Task     Task                  // task of the target; zero: detected
+	Integers Task                  // task of a target of whole numbers, if Task is Auto; Auto: detected
+	Kinds    map[string]ColumnKind // kinds of columns by name
+	Classes  []string              // names of possible classes; nil: those that occur
+	KeepText bool                  // keep the rows as written, for Table.Raw
 
 	schema *Schema // of the model that the table is for; nil: none
 }
@@ -53,7 +53,7 @@ type Reader struct {
 // Like returns a reader of tables that are to be read as t was: the same target, classes and kinds of columns, and its decimal mark
 // where numbers can be read with either.
 func (r Reader) Like(t *Table) Reader {
-	r.Kinds, r.Classes, r.likely = map[string]Kind{}, t.Classes, t.Format.Decimal
+	r.Kinds, r.Classes, r.likely = map[string]ColumnKind{}, t.Classes, t.Format.Decimal
 	for _, c := range t.Columns {
 		if c.Kind != Ignore {
 			r.Kinds[c.Name] = c.Kind
@@ -167,22 +167,22 @@ func (r Reader) target(rows *Rows) (int, error) {
 
 // kind is what a column is to be taken for.
 type kind struct {
-	Kind          // "": found out
-	strict bool   // what does not fit is an error
-	layout string // of dates: tried first
+	ColumnKind        // "": found out
+	strict     bool   // what does not fit is an error
+	layout     string // of dates: tried first
 }
 
 // want says what a column is to be taken for: what the caller says, or the model that the table is for.
 func (r Reader) want(name string, target bool) kind {
 	if k, ok := r.Kinds[name]; ok || r.schema == nil || target {
-		return kind{Kind: k, strict: ok}
+		return kind{ColumnKind: k, strict: ok}
 	}
 	for _, f := range r.schema.Fields {
 		if f.Name == name {
-			return kind{Kind: f.Kind, layout: f.Layout}
+			return kind{ColumnKind: f.Kind, layout: f.Layout}
 		}
 	}
-	return kind{Kind: Ignore}
+	return kind{ColumnKind: Ignore}
 }
 
 // find looks a column up by its name, or by its number.

@@ -82,5 +82,5 @@ var LayerCases = []struct {
 	{"residual", "float32[N,4]", layers.Residual{Body: layers.Linear{Out: 3}, Shortcut: layers.Linear{Out: 3, NoBias: true}}, "float32[N,3]", "linear1.bias linear1.weight linear2.weight", 0},
 	{"parallel", "float32[N,4]", layers.Parallel{Branches: []nn.Layer{layers.ReLU{}, layers.Linear{Out: 3, NoBias: true}}}, "float32[N,7]", "linear1.weight", 0},
 	{"operator", "float32[N,4]", nn.OpLayer{Config: op.Plain("Neg")}, "float32[N,4]", "", 0},
-	{"function", "float32[N,4]", nn.Func(func(e *nn.Edit, in ...*nn.Value) []*nn.Value { return in }), "float32[N,4]", "", 0},
+	{"function", "float32[N,4]", nn.LayerFunc(func(e *nn.Edit, in ...*nn.Value) []*nn.Value { return in }), "float32[N,4]", "", 0},
 }

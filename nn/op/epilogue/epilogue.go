@@ -17,7 +17,7 @@ import (
 // Step is a pattern that describes what a call does to the result of another kernel, so that this kernel can do it itself
 // while the result is still in a cache.
 type Step struct {
-	Kind     Kind     // what is applied
+	Kind     StepKind // what is applied
 	Slots    []int    // the inputs that can be the operand
 	DType    op.DType // of the operand, Float32 or Float64
 	Channels int      // the length of the operand's axis 1; 0: it has none
@@ -28,18 +28,18 @@ type Step struct {
 // PatternName is "epilogue".
 func (*Step) PatternName() string { return "epilogue" }
 
-// Kind is the kind of a Step. A kernel applies them in the order of the constants; the first three may come in any order.
-type Kind uint8
+// StepKind is the kind of a Step. A kernel applies them in the order of the constants; the first three may come in any order.
+type StepKind uint8
 
 // The kinds of steps. x is the operand and c its channel; in1 … in4 are the other inputs of the call.
 const (
-	Normalize Kind = iota // (x−in3[c])/√(in4[c]+Epsilon)·in1[c] + in2[c]
-	Scale                 // x times the other operand, one number for each channel
-	Shift                 // x plus the other operand, one number for each channel
-	Add                   // x plus the other operand, of the same shape
-	Activate              // f(x) for each element, with Step.Func as f; inputs 1 and 2, where present, are the bounds of a Clip
-	Slope                 // x times the derivative of Step.Func at the elements of input 1
-	View                  // x in another shape
+	Normalize StepKind = iota // (x−in3[c])/√(in4[c]+Epsilon)·in1[c] + in2[c]
+	Scale                     // x times the other operand, one number for each channel
+	Shift                     // x plus the other operand, one number for each channel
+	Add                       // x plus the other operand, of the same shape
+	Activate                  // f(x) for each element, with Step.Func as f; inputs 1 and 2, where present, are the bounds of a Clip
+	Slope                     // x times the derivative of Step.Func at the elements of input 1
+	View                      // x in another shape
 )
 
 // Func is an elementwise function that kernels can apply to their results. Kind says which one; Alpha and Beta are its

@@ -13,7 +13,7 @@ type Loop struct {
 	Reads   []Access // the operands
 	InPlace []int    // operands whose memory Run may write to
 	// Run computes len(dst) elements from the same elements of the operands. It runs in one goroutine.
-	Run func(dst []float32, in []Operand)
+	Run func(dst []float32, in []Block)
 
 	fused *fused // several, in place of what the fields above say
 }
@@ -21,9 +21,9 @@ type Loop struct {
 // PatternName is "elementwise loop".
 func (*Loop) PatternName() string { return "elementwise loop" }
 
-// Operand is an operand of a Loop, restricted to one block. Elems has as many elements as the block, or, if One is set, a
+// Block is an operand of a Loop, restricted to one block. Elems has as many elements as the block, or, if One is set, a
 // single one that is used for all of them.
-type Operand struct {
+type Block struct {
 	Elems []float32
 	One   bool
 }
@@ -35,7 +35,7 @@ type Access struct{ Slot, Inner, Count int }
 func (a Access) Whole(n int) bool { return a.Inner == 1 && a.Count == n }
 
 // Broadcast returns the access to an input whose shape is broadcast to shape out. It reports false if no Loop can read
-// the input so: it is repeated along an inner axis, or along the last axes in runs shorter than ShortRun.
+// the input so: it is repeated along an inner axis, or along the last axes in runs shorter than shortRun.
 func Broadcast(slot int, shape, out []int) (Access, bool) {
 	a := Access{slot, 1, 1}
 	at := func(k int) int { // the length of axis k of out in shape
@@ -59,33 +59,33 @@ func Broadcast(slot int, shape, out []int) (Access, bool) {
 	if a.Count == 1 && dtype.Product(out) == 1 {
 		a.Inner = 1
 	}
-	return a, !a.steady() || a.Inner >= ShortRun
+	return a, !a.steady() || a.Inner >= shortRun
 }
 
 // steady reports whether the same element belongs to several in a row, but not to all.
 func (a Access) steady() bool { return a.Inner > 1 && a.Count > 1 }
 
-// ShortRun is the smallest run of consecutive elements of the result for which one element of a broadcast input may be
+// shortRun is the smallest run of consecutive elements of the result for which one element of a broadcast input may be
 // used.
-const ShortRun = 16
+const shortRun = 16
 
 // repeats reports whether the elements repeat in the same way in each block.
 func (a Access) repeats() bool { return a.Inner == 1 && a.Count > 1 && block%a.Count == 0 }
 
 // block is the operand for elements lo to hi of the result, which are in one block and where a is steady
 // belong to one element. buffer is for what repeats.
-func (a Access) block(src []float32, n, lo, hi int, buffer []float32) Operand {
+func (a Access) block(src []float32, n, lo, hi int, buffer []float32) Block {
 	at := lo / a.Inner % a.Count
 	switch {
 	case a.Inner > 1 || a.Count == 1 && n > 1:
-		return Operand{src[at : at+1], true}
+		return Block{src[at : at+1], true}
 	case at+hi-lo <= a.Count:
-		return Operand{Elems: src[at:][:hi-lo]}
+		return Block{Elems: src[at:][:hi-lo]}
 	case a.repeats():
-		return Operand{Elems: buffer[at:][:hi-lo]}
+		return Block{Elems: buffer[at:][:hi-lo]}
 	}
 	a.fill(buffer[:hi-lo], src, at)
-	return Operand{Elems: buffer[:hi-lo]}
+	return Block{Elems: buffer[:hi-lo]}
 }
 
 // fill sets buffer to what is read from number at on, again and again.

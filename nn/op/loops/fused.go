@@ -161,7 +161,7 @@ type run struct {
 	*fused
 	in                [][]float32 // for each load the whole input
 	results, repeated []float32   // buffers of a block each: of parts, and for each load
-	operands          [4]Operand
+	operands          [4]Block
 }
 
 // blocks computes elements lo to hi of y.
@@ -193,7 +193,7 @@ func (r *run) run(l *part, dst []float32, lo, hi int) {
 		operands := r.operands[:len(l.operands)]
 		for k, o := range l.operands {
 			if o >= 0 {
-				operands[k] = Operand{Elems: r.results[r.parts[o].buffer*block:][at-lo : end-lo]}
+				operands[k] = Block{Elems: r.results[r.parts[o].buffer*block:][at-lo : end-lo]}
 			} else {
 				operands[k] = r.loads[^o].block(r.in[^o], r.n, at, end, r.repeated[^o*block:][:block])
 			}

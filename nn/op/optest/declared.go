@@ -38,8 +38,8 @@ func Declared(c Case) (string, error) {
 			b.WriteString("\n")
 		}
 	}
-	if call.Op.Schedule.Rows != nil {
-		fmt.Fprintf(&b, "\trows %s\n", plainly(call.Op.Schedule.Rows(call)))
+	if call.Op.Scheduling.Rows != nil {
+		fmt.Fprintf(&b, "\trows %s\n", plainly(call.Op.Scheduling.Rows(call)))
 	}
 	for _, k := range dimsOf(call) {
 		fmt.Fprintf(&b, "\t%s\n", k)

@@ -13,7 +13,7 @@ import (
 // declaredSteps says, of an operator that declares patterns, which steps a program has in which it meets another operator before or
 // after it. A fusion that is not taken gives the same numbers: this is where it shows.
 func (c *Case) declaredSteps() (string, error) {
-	if c.op().Schedule.Patterns == nil {
+	if c.op().Scheduling.Patterns == nil {
 		return "", nil
 	}
 	var b strings.Builder

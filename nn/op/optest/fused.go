@@ -11,7 +11,7 @@ import (
 // checkFused runs an operator that declares patterns together with one that follows it: whether the two are fused or not, it must
 // give what it gives by itself.
 func (c *Case) checkFused() error {
-	if c.op().Schedule.Patterns == nil {
+	if c.op().Scheduling.Patterns == nil {
 		return nil
 	}
 	b, err := c.build(c.In)

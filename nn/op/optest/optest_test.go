@@ -20,7 +20,7 @@ func square() *op.Op {
 	return &op.Op{
 		Domain: "test", Name: "Square", Doc: "x·x.", Since: []int{1}, In: "X T", Out: "Y T",
 		Where: op.Where{"T": {dtype.Float32, dtype.Float64}},
-		Infer: op.Same, Schedule: op.Schedule{InPlace: []int{0}}, Couple: op.Elementwise,
+		Infer: op.Same, Scheduling: op.Scheduling{InPlace: []int{0}}, Couple: op.Elementwise,
 		Kernel: typed(squareOf[float32], squareOf[float64]),
 		Grad:   squareGrad("SquareGrad"),
 	}
@@ -101,8 +101,8 @@ func TestCheckFindsBrokenOperators(t *testing.T) {
 		{"declaration", "validate: ", broken(func(o *op.Op) { o.Doc = "" })},
 		{"gradient", "gradient: ", broken(func(o *op.Op) { o.Grad = squareGrad("SquareGradOff") })},
 		{"rows", "rows: ", broken(func(o *op.Op) {
-			o.Kernel, o.Schedule.InPlace = typed(timesFirst[float32], timesFirst[float64]), nil
-			o.Schedule.Rows = func(*op.Call) *trait.Rows { return &trait.Rows{Out: 1, In: []int{1}} }
+			o.Kernel, o.Scheduling.InPlace = typed(timesFirst[float32], timesFirst[float64]), nil
+			o.Scheduling.Rows = func(*op.Call) *trait.Rows { return &trait.Rows{Out: 1, In: []int{1}} }
 		})},
 		{"rank", "produced", broken(func(o *op.Op) {
 			o.Func = func(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
@@ -140,13 +140,13 @@ func TestCheckFindsBrokenOperators(t *testing.T) {
 		})},
 		{"memory left as it was", "kernel: ", broken(func(o *op.Op) {
 			o.Kernel = typed(addTo[float32], addTo[float64])
-			o.Schedule.InPlace = nil
+			o.Scheduling.InPlace = nil
 		})},
 		{"in place", "kernel: in place", broken(func(o *op.Op) { o.Kernel = typed(twoPasses[float32], twoPasses[float64]) })},
 		{"precision", "precision: ", broken(func(o *op.Op) { o.Kernel = typed(coarse, squareOf[float64]) })},
 		{"coupling", "cut: ", broken(func(o *op.Op) {
 			o.Kernel = typed(running[float32], running[float64])
-			o.Grad, o.NoGrad, o.Schedule.InPlace = nil, "test", nil
+			o.Grad, o.NoGrad, o.Scheduling.InPlace = nil, "test", nil
 		})},
 		{"coupled axis", "cut: ", broken(func(o *op.Op) {
 			o.Couple = func(c *op.Call) []coupling.Coupling {

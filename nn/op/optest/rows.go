@@ -13,7 +13,7 @@ import (
 // says about its rows, the result must be that of picking them from the whole output.
 func (c *Case) checkRows() error {
 	o := c.op()
-	if o.Schedule.Rows == nil && !o.Schedule.View {
+	if o.Scheduling.Rows == nil && !o.Scheduling.View {
 		return nil
 	}
 	b, err := c.build(c.In)

@@ -5,7 +5,6 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
-	"github.com/graft-ml/graft/nn/op/loops"
 	"gorgonia.org/tensor"
 )
 
@@ -93,10 +92,13 @@ func argKernel(c *op.Call) (op.Kernel, error) {
 		argOf[int64](l, least, cfg.SelectLastIndex), argOf[uint64](l, least, cfg.SelectLastIndex))
 }
 
+// shortRun is the number of elements in a row from which computing row by row pays.
+const shortRun = 16
+
 func argOf[T number](l lanes, least, last bool) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		src, dst := dtype.Slice[T](in[0]), dtype.Slice[int64](out[0])
-		if l.step >= loops.ShortRun {
+		if l.step >= shortRun {
 			pool(x).Range(l.outer, max(1, 4096/max(1, l.n*l.step)), func(lo, hi int) {
 				best := make([]T, l.step)
 				for o := lo; o < hi; o++ {

@@ -214,7 +214,7 @@ func powFactors() []*op.Op {
 	for _, r := range rows {
 		r.doc, r.since, r.types, r.free = "Factor in the gradient of Pow.", []int{1}, op.Floats(), true
 		o := r.op()
-		o.Domain, o.Couple, o.Pinned, o.Schedule.InPlace, o.GradMissing = op.Internal, nil, "gradient", nil, op.NotTwice
+		o.Domain, o.Couple, o.Pinned, o.Scheduling.InPlace, o.GradMissing = op.Internal, nil, "gradient", nil, op.NotTwice
 		list = append(list, o)
 	}
 	return list

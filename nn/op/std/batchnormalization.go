@@ -36,7 +36,7 @@ func batchNormalization() *op.Op {
 		In:    "X T, scale T1 weight, B T1 weight, input_mean T2 state, input_var T2 state",
 		Out:   "Y T, running_mean? T2, running_var? T2, saved_mean? T2, saved_var? T2",
 		Where: op.Where{"T": op.Floats(), "T1": op.Floats(), "T2": op.Floats()}, Attrs: BatchNormalizationConfig{},
-		Schedule: op.Schedule{
+		Scheduling: op.Scheduling{
 			InPlace:       []int{0},
 			Patterns:      batchNormPatterns,
 			Rematerialize: func(c *op.Call) *op.Rematerialization { return batchNormRematerialize(c, epilogue.List{}) },
@@ -254,7 +254,7 @@ func batchNormalizationGrad() *op.Op {
 		Where: op.Where{"T": op.Floats(), "T1": op.Floats(), "T2": op.Floats()}, Attrs: bnGrad{},
 		Infer:       func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0], c.In[2], c.In[2]}, nil },
 		GradMissing: op.NotTwice, Pinned: "gradient",
-		Schedule: op.Schedule{
+		Scheduling: op.Scheduling{
 			InPlace: []int{0},
 			Patterns: func(c *op.Call) []op.Pattern {
 				if channelEpilogue(c, &epilogue.Step{}) == nil {

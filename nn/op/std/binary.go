@@ -55,7 +55,7 @@ func (r binary) op() *op.Op {
 	o := &op.Op{
 		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions, Decompose: r.decompose, In: "A T, B T", Out: "C T", Attrs: r.attrs,
 		Where: op.Where{"T": r.types}, Infer: r.infer, Kernel: r.kernel, Strings: r.strs,
-		NoGrad: r.noGrad, Couple: coupleBinary, Schedule: op.Schedule{InPlace: []int{0, 1}, Rows: binaryRows}, Traits: r.traits,
+		NoGrad: r.noGrad, Couple: coupleBinary, Scheduling: op.Scheduling{InPlace: []int{0, 1}, Rows: binaryRows}, Traits: r.traits,
 	}
 	if _, ok := r.attrs.(realigned); ok {
 		o.Versions = append([]op.Version{broadcasting()}, o.Versions...)
@@ -63,7 +63,7 @@ func (r binary) op() *op.Op {
 	if r.result() {
 		o.Out = "C bool"
 	}
-	o.Schedule.Patterns = func(c *op.Call) []op.Pattern {
+	o.Scheduling.Patterns = func(c *op.Call) []op.Pattern {
 		var list []op.Pattern
 		switch r.name {
 		case "Add":
@@ -412,7 +412,7 @@ func (r binary) loop(c *op.Call) *loops.Loop {
 		}
 	}
 	p := r.pairs32()
-	l.Run = func(dst []float32, in []loops.Operand) {
+	l.Run = func(dst []float32, in []loops.Block) {
 		switch {
 		case in[1].One:
 			p.vs(dst, in[0].Elems, in[1].Elems[0])

@@ -14,8 +14,8 @@ import (
 // bodyGrad is a subgraph, differentiated and compiled for values of certain shapes.
 type bodyGrad struct {
 	ops     op.Set
-	body    op.Body
-	run     op.BodyRun
+	body    op.Subgraph
+	run     op.SubgraphRun
 	flags   bodyFlags
 	fixed   []bool // inputs whose value never changes: shapes may depend on them
 	shapes  string

@@ -10,7 +10,7 @@ import (
 // inputs of the gradient are those of the operator, followed by the gradients of its outputs. It returns the gradients of
 // those inputs from First on for which Asked is true.
 type BodyGradient struct {
-	Bodies   []op.Body                   // the subgraphs
+	Bodies   []op.Subgraph               // the subgraphs
 	First    int                         // first input with a gradient
 	Inputs   int                         // of the operator
 	Captured []int                       // position of the first captured value of each body
@@ -40,14 +40,14 @@ func BodyGradientOf(c *op.Call) (b BodyGradient, ok bool, err error) {
 	case ifGradConfig:
 		then := len(cfg.If.Then.Captured())
 		return BodyGradient{
-			Bodies: []op.Body{cfg.If.Then, cfg.If.Else}, First: 1, Inputs: 1 + cfg.Captured, Captured: []int{1, 1 + then},
+			Bodies: []op.Subgraph{cfg.If.Then, cfg.If.Else}, First: 1, Inputs: 1 + cfg.Captured, Captured: []int{1, 1 + then},
 			Train: cfg.Train, Random: cfg.Keyed, Asked: asked(cfg.Flags), Branches: true,
 		}, true, nil
 	case loopGradConfig:
 		n := cfg.Loop.Body.Inputs() - 2
 		scans := cfg.Outputs - n
 		return BodyGradient{
-			Bodies: []op.Body{cfg.Loop.Body}, First: 2, Inputs: cfg.Inputs, Captured: []int{2 + n}, Train: cfg.Train, Random: cfg.Keyed,
+			Bodies: []op.Subgraph{cfg.Loop.Body}, First: 2, Inputs: cfg.Inputs, Captured: []int{2 + n}, Train: cfg.Train, Random: cfg.Keyed,
 			Asked: asked(cfg.Flags), States: n, FirstIn: 2, OutAxis: make([]int, scans), OutBack: make([]bool, scans),
 		}, true, nil
 	case scanGradConfig:
@@ -61,7 +61,7 @@ func BodyGradientOf(c *op.Call) (b BodyGradient, ok bool, err error) {
 			return b, true, err
 		}
 		return BodyGradient{
-			Bodies: []op.Body{s.body}, Inputs: cfg.Inputs, Captured: []int{s.states + s.scanned}, Train: cfg.Train, Random: cfg.Keyed,
+			Bodies: []op.Subgraph{s.body}, Inputs: cfg.Inputs, Captured: []int{s.states + s.scanned}, Train: cfg.Train, Random: cfg.Keyed,
 			Asked: asked(cfg.Flags), States: s.states, Scanned: s.scanned, InAxis: s.inAxis, OutAxis: s.outAxis, InBack: s.inBack, OutBack: s.outBack,
 		}, true, nil
 	}

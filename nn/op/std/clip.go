@@ -37,7 +37,7 @@ func clip() *op.Op {
 			return nil
 		},
 		Infer: op.Same,
-		Schedule: op.Schedule{
+		Scheduling: op.Scheduling{
 			InPlace: []int{0},
 			Patterns: func(c *op.Call) []op.Pattern {
 				lo, hi := bounds[float64](c.Config.(ClipConfig), nil, nil)
@@ -63,7 +63,7 @@ func clipLoop(c *op.Call) *loops.Loop {
 			l.Reads = append(l.Reads, loops.Access{Slot: i, Inner: n, Count: 1})
 		}
 	}
-	l.Run = func(dst []float32, in []loops.Operand) {
+	l.Run = func(dst []float32, in []loops.Block) {
 		lo, hi := lo, hi
 		for k, o := range in[1:] {
 			if l.Reads[k+1].Slot == 1 {
@@ -116,7 +116,7 @@ func clipGradOp() *op.Op {
 			return list, nil
 		},
 		GradMissing: op.NotTwice, Pinned: "gradient",
-		Schedule: op.Schedule{
+		Scheduling: op.Scheduling{
 			InPlace: []int{0},
 			Patterns: func(c *op.Call) []op.Pattern {
 				return []op.Pattern{&gate{dtype: c.In[0].DType, clip: true, bounds: c.Config.(clipGradConfig).Of}}

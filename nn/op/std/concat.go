@@ -21,7 +21,7 @@ func concat() *op.Op {
 		Doc: "Puts tensors behind one another along an axis.",
 		In:  "inputs* T", Out: "concat_result T",
 		Attrs: ConcatConfig{},
-		Infer: inferConcat, Dims: concatDims, Kernel: concatKernel, Schedule: op.Schedule{Patterns: concatPatterns, Cheap: true}, Strings: moveStrings, Grad: concatGrad, Couple: coupleConcat,
+		Infer: inferConcat, Dims: concatDims, Kernel: concatKernel, Scheduling: op.Scheduling{Patterns: concatPatterns, Cheap: true}, Strings: moveStrings, Grad: concatGrad, Couple: coupleConcat,
 		Traits: op.Traits{Zero: op.ZeroParts, Range: op.RangeHull, Moves: trait.MovedAll, Concat: concatAxis},
 	}
 }

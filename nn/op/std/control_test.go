@@ -78,7 +78,7 @@ func (s *subgraph) Lower(_ op.Scope, in gorgonia.Nodes, types []op.Type, known [
 	return s.apply(in)
 }
 
-func (s *subgraph) Run(_ op.BodyRun, in []dtype.Value) (out, next []dtype.Value, err error) {
+func (s *subgraph) Run(_ op.SubgraphRun, in []dtype.Value) (out, next []dtype.Value, err error) {
 	g := gorgonia.NewGraph()
 	nodes := make(gorgonia.Nodes, len(in))
 	for i, v := range in {

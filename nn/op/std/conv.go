@@ -27,7 +27,7 @@ func conv() *op.Op {
 		Doc: "Convolution over one to three spatial axes, channels in groups.",
 		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: op.Where{"T": op.Floats()},
 		Attrs: ConvConfig{},
-		Infer: inferConv, Kernel: convKernel, Schedule: op.Schedule{Patterns: convPatterns}, Grad: convGrad, Couple: coupleConv, Cost: convCost,
+		Infer: inferConv, Kernel: convKernel, Scheduling: op.Scheduling{Patterns: convPatterns}, Grad: convGrad, Couple: coupleConv, Cost: convCost,
 		Traits: sliding(convTraits(1, 0, func(c *op.Call) int { return c.Config.(ConvConfig).Group }, func(r *op.Resizing) error {
 			cfg := r.Call.Config.(ConvConfig)
 			cfg.Group = group(r.In[0], r.In[1], cfg.Group)

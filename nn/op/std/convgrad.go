@@ -27,7 +27,7 @@ func convSteps() []*op.Op {
 		return &op.Op{
 			Domain: op.Internal, Name: name, Since: []int{1}, Doc: doc, Decompose: spell,
 			In: op.Slots(in), Out: "Z T", Where: op.Where{"T": op.Floats()}, Attrs: convStep{},
-			GradMissing: op.NotTwice, Pinned: "gradient", Schedule: op.Schedule{Bilinear: func(*op.Call) bool { return true }, NoError: true},
+			GradMissing: op.NotTwice, Pinned: "gradient", Scheduling: op.Scheduling{Bilinear: func(*op.Call) bool { return true }, NoError: true},
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				return []op.Type{c.In[0].With(c.Config.(convStep).Shape...)}, nil
 			},
@@ -39,7 +39,7 @@ func convSteps() []*op.Op {
 		}
 	}
 	data := step("ConvDataGrad", "dY T, W T", "Gradient of Conv with respect to its data.", spelled(spellConvDataGrad), convData[float32], convData[float64])
-	data.Schedule.Patterns = convDataPatterns
+	data.Scheduling.Patterns = convDataPatterns
 	return []*op.Op{
 		data,
 		step("ConvWeightGrad", "X T, dY T", "Gradient of Conv with respect to its weight.", spelled(spellConvWeightGrad), convWeightGrad[float32], convWeightGrad[float64]),

@@ -28,7 +28,7 @@ func convTranspose() *op.Op {
 		Doc: "Transposed convolution: what Conv does to gradients of its input.",
 		In:  "X T, W T weight, B? T weight", Out: "Y T", Where: op.Where{"T": op.Floats()},
 		Attrs: ConvTransposeConfig{},
-		Infer: inferConvTranspose, Kernel: convTransposeKernel, Schedule: op.Schedule{Patterns: convTransposePatterns}, Grad: convTransposeGrad, Couple: coupleConvTranspose,
+		Infer: inferConvTranspose, Kernel: convTransposeKernel, Scheduling: op.Scheduling{Patterns: convTransposePatterns}, Grad: convTransposeGrad, Couple: coupleConvTranspose,
 		Cost: func(c *op.Call) (int64, int64) {
 			s, err := convTransposeShape(c)
 			if err != nil {

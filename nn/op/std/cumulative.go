@@ -6,7 +6,6 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
-	"github.com/graft-ml/graft/nn/op/loops"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -31,7 +30,7 @@ func cumSum() *op.Op {
 		Name: "CumSum", Since: []int{11, 14},
 		Doc: "Running sums along an axis.",
 		In:  "x T, axis Taxis", Out: "y T", Where: op.Where{"T": op.Numeric(), "Taxis": op.Indices()}, Attrs: CumSumConfig{},
-		Infer: op.Same, Kernel: widened(cumKernel), Schedule: op.Schedule{InPlace: []int{0}},
+		Infer: op.Same, Kernel: widened(cumKernel), Scheduling: op.Scheduling{InPlace: []int{0}},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			cfg := c.Config.(CumSumConfig)
 			cfg.Reverse = !cfg.Reverse
@@ -47,7 +46,7 @@ func cumProd() *op.Op {
 		Name: "CumProd", Since: []int{26},
 		Doc: "Running products along an axis.",
 		In:  "x T, axis Taxis", Out: "y T", Where: op.Where{"T": op.Numeric(), "Taxis": op.Indices()}, Attrs: CumProdConfig{},
-		Infer: op.Same, Kernel: widened(cumKernel), Schedule: op.Schedule{InPlace: []int{0}},
+		Infer: op.Same, Kernel: widened(cumKernel), Scheduling: op.Scheduling{InPlace: []int{0}},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.Apply1(cumProdGradConfig(c.Config.(CumProdConfig)), in[0], in[1], dout[0])
 			return gorgonia.Nodes{d, nil}, err
@@ -86,7 +85,7 @@ func cumOf[T number](c *op.Call, cfg CumSumConfig, product bool) op.Kernel {
 			return err
 		}
 		dst, src := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
-		if d, ok := any(dst).([]float32); ok && l.step >= loops.ShortRun && l.n > 0 && !cfg.Exclusive {
+		if d, ok := any(dst).([]float32); ok && l.step >= shortRun && l.n > 0 && !cfg.Exclusive {
 			cumRows(pool(x), l, cfg.Reverse, product, d, any(src).([]float32))
 			return nil
 		}

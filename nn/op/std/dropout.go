@@ -28,7 +28,7 @@ func dropout() *op.Op {
 	return &op.Op{
 		Name: "Dropout", Since: []int{1, 6, 7, 10, 12, 13, 22}, Versions: dropoutVersions(), Expose: spelled(exposeDropout), Doc: "Sets random elements to 0 and scales the others so that the mean stays.",
 		In: "data T, ratio? T1 fixed, training_mode? bool", Out: "output T, mask? T2",
-		Where: op.Where{"T": op.Floats(), "T1": op.Floats()}, Attrs: DropoutConfig{}, Random: true, Schedule: op.Schedule{InPlace: []int{0}},
+		Where: op.Where{"T": op.Floats(), "T1": op.Floats()}, Attrs: DropoutConfig{}, Random: true, Scheduling: op.Scheduling{InPlace: []int{0}},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			mask := c.In[0].Of(dtype.Bool)
 			if c.Version < 10 {
@@ -168,7 +168,7 @@ func dropoutGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "DropoutGrad", Since: []int{1}, Decompose: spelled(spellDropoutGrad), Doc: "Gradient of Dropout.",
 		In: "dY T, mask bool, scale T", Out: "dX T", Where: op.Where{"T": op.Floats()},
-		Infer: op.Same, Schedule: op.Schedule{InPlace: []int{0}}, GradMissing: op.NotTwice, Pinned: "gradient",
+		Infer: op.Same, Scheduling: op.Scheduling{InPlace: []int{0}}, GradMissing: op.NotTwice, Pinned: "gradient",
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			return floatKernel(c, dropoutGradKernel[float32], dropoutGradKernel[float64]), nil
 		},

@@ -33,7 +33,7 @@ func channelEpilogue(c *op.Call, t *epilogue.Step) []op.Pattern {
 
 // operandEpilogue is the epilogue of a sum or product of two operands; byChannel is its kind where the
 // other operand has a number for each channel.
-func operandEpilogue(c *op.Call, byChannel epilogue.Kind) []op.Pattern {
+func operandEpilogue(c *op.Call, byChannel epilogue.StepKind) []op.Pattern {
 	if d := c.In[0].DType; d != dtype.Float32 && d != dtype.Float64 || !c.Out[0].Static() {
 		return nil
 	}

@@ -30,7 +30,7 @@ func fakeQuantize() *op.Op {
 		In: "x T, scale T given, zero_point Z", Out: "y T", Attrs: FakeQuantizeConfig{},
 		Where:  op.Where{"T": {dtype.Float32, dtype.Float64}, "Z": quantized()},
 		Infer:  inferFakeQuantize(0),
-		Pinned: "stands for two operators", Schedule: op.Schedule{InPlace: []int{0}}, Traits: op.Traits{StraightThrough: true},
+		Pinned: "stands for two operators", Scheduling: op.Scheduling{InPlace: []int{0}}, Traits: op.Traits{StraightThrough: true},
 		Decompose: spelled(spellFakeQuantize),
 		Kernel:    fakeQuantizeKernel(fakeQuantized[float32], fakeQuantized[float64]),
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {

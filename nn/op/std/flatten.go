@@ -29,7 +29,7 @@ func flatten() *op.Op {
 			s := c.In[0].Shape
 			return []op.Type{c.In[0].With(op.Product(s[:axis]), op.Product(s[axis:]))}, nil
 		},
-		Schedule: op.Schedule{View: true}, Kernel: op.CopyKernel, Strings: moveStrings, Grad: reshapeGrad, Couple: coupleResplit,
+		Scheduling: op.Scheduling{View: true}, Kernel: op.CopyKernel, Strings: moveStrings, Grad: reshapeGrad, Couple: coupleResplit,
 		Traits: moved(trait.MovedInOrder),
 	}
 }

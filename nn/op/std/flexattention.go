@@ -15,10 +15,10 @@ const previewDomain = "ai.onnx.preview"
 // FlexAttentionConfig has the attributes of FlexAttention. The inputs after V are the values
 // that the subgraphs capture, those of ScoreMod first.
 type FlexAttentionConfig struct {
-	ScoreMod  op.Body  `onnx:"score_mod"`         // changes the scores before the softmax
-	ProbMod   op.Body  `onnx:"prob_mod"`          // changes the probabilities after it
-	Scale     *float32 `onnx:"scale"`             // nil: 1/√head size
-	Precision op.DType `onnx:"softmax_precision"` // undefined: at least float32
+	ScoreMod  op.Subgraph `onnx:"score_mod"`         // changes the scores before the softmax
+	ProbMod   op.Subgraph `onnx:"prob_mod"`          // changes the probabilities after it
+	Scale     *float32    `onnx:"scale"`             // nil: 1/√head size
+	Precision op.DType    `onnx:"softmax_precision"` // undefined: at least float32
 }
 
 // Operator makes FlexAttentionConfig a Config.
@@ -72,7 +72,7 @@ func lowerFlexAttention(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	scores := b.do(op.Plain("MatMul"), b.scale(q, scale), b.transpose(in[1], 0, 1, 3, 2))
 	scores = b.cast(b.reshape(scores, h.B, h.HQ, h.SQ, h.Total), precision)
 	at := 3
-	modify := func(body op.Body, x *gorgonia.Node) *gorgonia.Node {
+	modify := func(body op.Subgraph, x *gorgonia.Node) *gorgonia.Node {
 		if body == nil || b.err != nil {
 			return x
 		}

@@ -30,7 +30,7 @@ func gelu() []*op.Op {
 				f32: elementwise.Gelu[float32], f64: elementwise.Gelu[float64], g32: elementwise.GeluGrad[float32], g64: elementwise.GeluGrad[float64]}
 		},
 	}.ops()
-	list[0].Schedule.Cheap = true
+	list[0].Scheduling.Cheap = true
 	list[0].Check = func(c *op.Call) error {
 		if a := c.Config.(GeluConfig).Approximate; a != "none" && a != "tanh" {
 			return c.Errorf("approximate is %q, want none or tanh", a)

@@ -29,7 +29,7 @@ func gemm() *op.Op {
 		Doc: "alpha·A·B + beta·C of matrices, A and B transposed on request.",
 		In:  "A T, B T weight, C? T weight", Out: "Y T", Where: op.Where{"T": matrixTypes()},
 		Attrs: GemmConfig{},
-		Schedule: op.Schedule{
+		Scheduling: op.Scheduling{
 			Bilinear: func(c *op.Call) bool {
 				alpha := orFloat(c.Config.(GemmConfig).Alpha, 1)
 				return !c.Has(2) && -1 <= alpha && alpha <= 1

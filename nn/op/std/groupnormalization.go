@@ -38,13 +38,13 @@ func groupNorms() []*op.Op {
 	group := &op.Op{
 		Name: "GroupNormalization", Since: []int{18, 21}, Versions: groupNormVersions(), Decompose: decomposeGroupNorm,
 		Doc: "Normalizes groups of channels of each image.", Attrs: GroupNormalizationConfig{},
-		In: "X T, scale T weight, bias T weight", Out: "Y T", Where: op.Where{"T": op.Floats()}, Schedule: op.Schedule{InPlace: []int{0}}, Couple: coupleGroupNorm,
+		In: "X T, scale T weight, bias T weight", Out: "Y T", Where: op.Where{"T": op.Floats()}, Scheduling: op.Scheduling{InPlace: []int{0}}, Couple: coupleGroupNorm,
 		Traits: resizing(normalized(trait.ChannelsFirst), 0, resizeGroups),
 	}
 	instance := &op.Op{
 		Name: "InstanceNormalization", Since: []int{1, 6, 22},
 		Doc: "Normalizes each channel of each image.", Attrs: InstanceNormalizationConfig{},
-		In: "input T, scale T weight, B T weight", Out: "output T", Where: op.Where{"T": op.Floats()}, Schedule: op.Schedule{InPlace: []int{0}}, Couple: coupleGroupNorm, Traits: normalized(trait.ChannelsFirst),
+		In: "input T, scale T weight, B T weight", Out: "output T", Where: op.Where{"T": op.Floats()}, Scheduling: op.Scheduling{InPlace: []int{0}}, Couple: coupleGroupNorm, Traits: normalized(trait.ChannelsFirst),
 	}
 	for _, o := range []*op.Op{group, instance} {
 		o.Infer = func(c *op.Call) ([]op.Type, error) {

@@ -19,7 +19,7 @@ func (HardSigmoidConfig) Operator() op.Name { return op.Name{Name: "HardSigmoid"
 func hardSigmoid() []*op.Op {
 	return pointwiseOp{
 		name: "HardSigmoid", doc: "max(0, min(1, alpha·x + beta)).", since: []int{1, 6, 22}, attrs: HardSigmoidConfig{},
-		traits: op.Traits{Range: op.RangeOf(0, 1), Activation: trait.GateActivation, Step: trait.UnitStep},
+		traits: op.Traits{Range: op.RangeOf(0, 1), Activation: trait.GateActivation, Sigmoid: trait.UnitSigmoid},
 		of: func(c op.Config) pointwise {
 			cfg := c.(HardSigmoidConfig)
 			a, b := orFloat(cfg.Alpha, float64(float32(0.2))), orFloat(cfg.Beta, 0.5)

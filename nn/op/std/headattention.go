@@ -29,7 +29,7 @@ func headAttention() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "HeadAttention", Since: []int{1}, Doc: "Scaled dot product attention over all heads.",
 		In: "Q T, K T, V T, mask? T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: HeadAttentionConfig{},
-		Infer: inferHeadAttention, Kernel: headAttentionKernel, Grad: headAttentionGrad, Schedule: op.Schedule{Rows: headAttentionRows}, Pinned: "exists in lowerings only",
+		Infer: inferHeadAttention, Kernel: headAttentionKernel, Grad: headAttentionGrad, Scheduling: op.Scheduling{Rows: headAttentionRows}, Pinned: "exists in lowerings only",
 		// The hidden output are the probabilities.
 		Hidden: func(c *op.Call) []op.Type {
 			b, h, s, t, _, _ := headShapes(c)

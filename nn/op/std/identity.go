@@ -17,7 +17,7 @@ func identity() *op.Op {
 			}
 			return []op.Known{c.Known[0]}
 		},
-		Schedule: op.Schedule{View: true}, Kernel: op.CopyKernel, Strings: copyValue,
+		Scheduling: op.Scheduling{View: true}, Kernel: op.CopyKernel, Strings: copyValue,
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			return gorgonia.Nodes{dout[0]}, nil
 		},

@@ -12,8 +12,8 @@ import (
 // IfConfig has the attributes of If. The inputs after the condition are the values that the
 // branches capture, those of Then first.
 type IfConfig struct {
-	Then op.Body `onnx:"then_branch,required"`
-	Else op.Body `onnx:"else_branch,required"`
+	Then op.Subgraph `onnx:"then_branch,required"`
+	Else op.Subgraph `onnx:"else_branch,required"`
 }
 
 // Operator makes IfConfig a Config.
@@ -29,7 +29,7 @@ func ifOp() *op.Op {
 }
 
 // branch is a subgraph with the part of the captured values that is its own.
-func (cfg IfConfig) branch(yes bool) (b op.Body, from, to int) {
+func (cfg IfConfig) branch(yes bool) (b op.Subgraph, from, to int) {
 	n := len(cfg.Then.Captured())
 	if yes {
 		return cfg.Then, 0, n
@@ -86,7 +86,7 @@ func inferIf(c *op.Call) ([]op.Type, error) {
 
 // TakenBranch returns the subgraph that an If with a known condition takes, and the position among the inputs of the
 // first value that it captures. b is nil if c is not an If or its condition is not known.
-func TakenBranch(c *op.Call) (b op.Body, from int) {
+func TakenBranch(c *op.Call) (b op.Subgraph, from int) {
 	if c == nil {
 		return nil, 0
 	}
@@ -112,7 +112,7 @@ func runIf(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, err
 	}
 	b, from, to := c.Config.(IfConfig).branch(yes)
-	out, next, err := b.Run(c.BodyRun(c.Key, c.Known[1+from:1+to]), in[1+from:1+to])
+	out, next, err := b.Run(c.SubgraphRun(c.Key, c.Known[1+from:1+to]), in[1+from:1+to])
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func ifGradOp() *op.Op {
 			for i := range fixed {
 				fixed[i] = true
 			}
-			g := &bodyGrad{ops: c.Set, body: b, run: op.BodyRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen[1+from : 1+to]}, flags: cfg.Flags.of(1+from, 1+to), fixed: fixed}
+			g := &bodyGrad{ops: c.Set, body: b, run: op.SubgraphRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen[1+from : 1+to]}, flags: cfg.Flags.of(1+from, 1+to), fixed: fixed}
 			d, err := g.gradient(key, in[1+from:1+to], in[1+cfg.Captured:])
 			if err != nil {
 				return nil, err

@@ -30,8 +30,8 @@ func layerNormalization() *op.Op {
 		Name: "LayerNormalization", Since: []int{17}, Decompose: decomposeLayerNorm, Expose: spelled(exposeLayerNorm),
 		Doc: "Normalizes over the last axes, then scales and shifts.",
 		In:  "X T, Scale T weight, B? T weight", Out: "Y T, Mean? U, InvStdDev? U", Where: op.Where{"T": op.Floats()},
-		Attrs:    LayerNormalizationConfig{},
-		Schedule: op.Schedule{InPlace: []int{0}, Rows: layerNormRows}, Infer: inferLayerNorm, Hidden: layerNormHidden, Kernel: layerNormKernel, Grad: layerNormGrad, Couple: coupleLayerNorm,
+		Attrs:      LayerNormalizationConfig{},
+		Scheduling: op.Scheduling{InPlace: []int{0}, Rows: layerNormRows}, Infer: inferLayerNorm, Hidden: layerNormHidden, Kernel: layerNormKernel, Grad: layerNormGrad, Couple: coupleLayerNorm,
 		Traits: normalizedLast(),
 	}
 }
@@ -197,7 +197,7 @@ func layerNormalizationGrad() *op.Op {
 			l := c.Config.(layerGrad).Layer
 			return mixedPrecision(c, layerNormBack[float32](l, epilogue.List{}), layerNormBack[float64](l, epilogue.List{})), nil
 		},
-		Schedule: op.Schedule{Patterns: layerNormGradPatterns},
+		Scheduling: op.Scheduling{Patterns: layerNormGradPatterns},
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // LoopConfig has the attribute of Loop. The body's inputs are the iteration number, the condition and the loop-carried
 // values. The node's inputs after the initial values of these are the values that the body captures.
 type LoopConfig struct {
-	Body op.Body `onnx:"body,required"`
+	Body op.Subgraph `onnx:"body,required"`
 }
 
 // Operator makes LoopConfig a Config.
@@ -127,7 +127,7 @@ func loopTrips(c *op.Call, in []op.Type, known []op.Known) (op.Dim, error) {
 }
 
 // iterate runs the body; each is called with the inputs and outputs of every iteration.
-func (cfg LoopConfig) iterate(c *op.Call, r op.BodyRun, in []dtype.Value, n int, each func(in, out []dtype.Value) error) (state, captured []dtype.Value, err error) {
+func (cfg LoopConfig) iterate(c *op.Call, r op.SubgraphRun, in []dtype.Value, n int, each func(in, out []dtype.Value) error) (state, captured []dtype.Value, err error) {
 	trips, on := math.MaxInt, true
 	if in[0] != nil {
 		m, err := firstInt(c, 0, in[0].(*tensor.Dense))
@@ -189,7 +189,7 @@ func runLoop(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	known := append(make([]op.Known, 2), c.Known[2:]...)
 	var memory op.Tally
 	defer memory.Free()
-	out, captured, err := cfg.iterate(c, c.BodyRun(c.Key, known), in, n, func(_, out []dtype.Value) error {
+	out, captured, err := cfg.iterate(c, c.SubgraphRun(c.Key, known), in, n, func(_, out []dtype.Value) error {
 		for k := range scans {
 			if err := memory.Add(out[1+n+k]); err != nil {
 				return err
@@ -268,7 +268,7 @@ func runLoopGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	n := body.Inputs() - 2
 	in, key := gradientKey(c, in, cfg.Keyed)
 	args, dout := in[:cfg.Inputs], in[cfg.Inputs:]
-	run := op.BodyRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen}
+	run := op.SubgraphRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen}
 	var tape [][]dtype.Value
 	var memory op.Tally
 	defer memory.Free()

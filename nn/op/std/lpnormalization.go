@@ -24,7 +24,7 @@ func lpNormalization() *op.Op {
 	return &op.Op{
 		Name: "LpNormalization", Since: []int{1, 22},
 		Doc: "Divides by the L1 or L2 norm along an axis; what has norm 0 stays 0.",
-		In:  "input T", Out: "output T", Where: op.Where{"T": op.Floats()}, Attrs: LpNormalizationConfig{}, Schedule: op.Schedule{InPlace: []int{0}},
+		In:  "input T", Out: "output T", Where: op.Where{"T": op.Floats()}, Attrs: LpNormalizationConfig{}, Scheduling: op.Scheduling{InPlace: []int{0}},
 		Check: func(c *op.Call) error {
 			if p := c.Config.(LpNormalizationConfig).P; p != 1 && p != 2 {
 				return c.Errorf("p is %d, want 1 or 2", p)

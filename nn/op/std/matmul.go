@@ -12,7 +12,7 @@ func matMul() *op.Op {
 		Name: "MatMul", Since: []int{1, 9, 13}, Versions: []op.Version{{At: 9, New: op.Where{"T": op.Integers()}}},
 		Doc: "Matrix product over the last two axes, the others broadcast.",
 		In:  "A T weight, B T weight", Out: "Y T", Where: op.Where{"T": matrixTypes()},
-		Schedule: op.Schedule{
+		Scheduling: op.Scheduling{
 			Bilinear: func(*op.Call) bool { return true },
 			NoError:  true,
 			Patterns: matMulPatterns,
@@ -98,7 +98,7 @@ func matMulTransposed() *op.Op {
 		Domain: op.Internal, Name: "MatMulTransposed", Since: []int{1}, Decompose: spelled(spellMatMulTransposed),
 		Doc: "MatMul with operands transposed in their last two axes.",
 		In:  "A T, B T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: stackConfig{},
-		Schedule: op.Schedule{
+		Scheduling: op.Scheduling{
 			Bilinear: func(*op.Call) bool { return true },
 			NoError:  true,
 			Patterns: func(c *op.Call) []op.Pattern {

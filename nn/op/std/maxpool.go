@@ -51,7 +51,7 @@ func maxPool() *op.Op {
 			}
 			return []op.Type{c.Out[0].Of(dtype.Int64)}
 		},
-		Kernel: maxPoolKernel, Schedule: op.Schedule{Patterns: maxPoolPatterns}, Grad: maxPoolGrad, Couple: couplePool,
+		Kernel: maxPoolKernel, Scheduling: op.Scheduling{Patterns: maxPoolPatterns}, Grad: maxPoolGrad, Couple: couplePool,
 		Traits: sliding(pooled(op.RangeFirst), 0, func(c *MaxPoolConfig) geometry {
 			return geometry{&c.Kernel, &c.Strides, &c.Dilations, &c.Pads, &c.AutoPad}
 		}),

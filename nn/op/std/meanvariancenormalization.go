@@ -30,7 +30,7 @@ func meanVarianceNormalization() *op.Op {
 	return &op.Op{
 		Name: "MeanVarianceNormalization", Since: []int{9, 13}, Decompose: decomposeMeanVariance,
 		Doc: "Brings mean and standard deviation over axes to 0 and 1.",
-		In:  "X T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: MeanVarianceNormalizationConfig{}, Schedule: op.Schedule{InPlace: []int{0}},
+		In:  "X T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: MeanVarianceNormalizationConfig{}, Scheduling: op.Scheduling{InPlace: []int{0}},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			if _, err := mvnAxes(c); err != nil && !c.In[0].Unranked {
 				return nil, err

@@ -28,7 +28,7 @@ func mod() *op.Op {
 	r.doc, r.since, r.attrs, r.grad = "Remainder of the division A / B.", []int{10, 13}, ModConfig{}, modGrad
 	o := r.op()
 	o.Kernel = func(c *op.Call) (op.Kernel, error) { return rule(c.Config.(ModConfig).Fmod).kernel(c) }
-	o.Schedule.Patterns = func(c *op.Call) []op.Pattern { return withLoop(nil, rule(c.Config.(ModConfig).Fmod).loop(c)) }
+	o.Scheduling.Patterns = func(c *op.Call) []op.Pattern { return withLoop(nil, rule(c.Config.(ModConfig).Fmod).loop(c)) }
 	return o
 }
 

@@ -163,14 +163,14 @@ func (p *picking) reads(r, n *gorgonia.Node) bool {
 // rowsOfCall is what an operator says about its rows; a view has rows of any size.
 func rowsOfCall(c *op.Call) *trait.Rows {
 	switch {
-	case c.Op.Schedule.View:
+	case c.Op.Scheduling.View:
 		in := make([]int, len(c.In))
 		in[0] = 1
 		return &trait.Rows{Out: 1, In: in}
-	case c.Op.Schedule.Rows == nil:
+	case c.Op.Scheduling.Rows == nil:
 		return nil
 	}
-	return c.Op.Schedule.Rows(c)
+	return c.Op.Scheduling.Rows(c)
 }
 
 // severalOutputs reports whether somebody wants another output than the first.
@@ -259,7 +259,7 @@ func (p *picking) make(n *gorgonia.Node) (*gorgonia.Node, error) {
 			return nil, err
 		}
 	}
-	if of.Op.Schedule.View {
+	if of.Op.Scheduling.View {
 		return of.ReshapeTo(in[0], shape...)
 	}
 	call := *of

@@ -113,7 +113,7 @@ func (s strided) origin(n *gorgonia.Node, roots gorgonia.Nodes) (strided, *gorgo
 		if !ok {
 			break
 		}
-		if !call.Op.Schedule.View {
+		if !call.Op.Scheduling.View {
 			shape, strides, from := partOfInput(call, output)
 			if shape == nil {
 				break

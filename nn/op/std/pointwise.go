@@ -51,7 +51,7 @@ func (r pointwiseOp) ops() []*op.Op {
 	o := &op.Op{
 		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions, Decompose: r.decompose, In: "X T", Out: "Y T", Where: op.Where{"T": r.types}, Attrs: r.attrs,
 		Infer: op.Same,
-		Schedule: op.Schedule{
+		Scheduling: op.Scheduling{
 			InPlace:  []int{0},
 			Patterns: func(c *op.Call) []op.Pattern { return withLoop(actEpilogue(c, r.of(c.Config).act), r.loop(c)) },
 			Rows:     func(*op.Call) *trait.Rows { return &trait.Rows{Out: 1, In: []int{1}} },
@@ -97,7 +97,7 @@ func (r pointwiseOp) gradOp() *op.Op {
 		Domain: op.Internal, Name: r.name + "Grad", Since: []int{1}, Doc: "Gradient of " + r.name + ".",
 		In: "dY T, A? T, B? T", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: pointwiseGrad{},
 		Infer: op.Same,
-		Schedule: op.Schedule{
+		Scheduling: op.Scheduling{
 			InPlace: []int{0},
 			Patterns: func(c *op.Call) []op.Pattern {
 				var list []op.Pattern
@@ -211,7 +211,7 @@ func (r pointwiseOp) loop(c *op.Call) *loops.Loop {
 	if f == nil || n == 0 {
 		return nil
 	}
-	return &loops.Loop{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []loops.Operand) { f(nil, dst, in[0].Elems) }}
+	return &loops.Loop{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []loops.Block) { f(nil, dst, in[0].Elems) }}
 }
 
 // gradLoop is the loop of its gradient.
@@ -221,7 +221,7 @@ func (r pointwiseOp) gradLoop(c *op.Call) *loops.Loop {
 	if f == nil || n == 0 || c.Has(2) {
 		return nil
 	}
-	l := &loops.Loop{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []loops.Operand) { f(nil, dst, in[0].Elems, in[len(in)-1].Elems) }}
+	l := &loops.Loop{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []loops.Block) { f(nil, dst, in[0].Elems, in[len(in)-1].Elems) }}
 	if c.Has(1) {
 		l.Reads = append(l.Reads, loops.Access{Slot: 1, Inner: 1, Count: n})
 	}

@@ -67,7 +67,7 @@ func predicate[T kernel.Float](f func(x float64) bool) op.Kernel {
 func not() *op.Op {
 	return &op.Op{
 		Name: "Not", Since: []int{1}, Doc: "Negates bools.",
-		In: "X bool", Out: "Y bool", Infer: op.Same, Schedule: op.Schedule{InPlace: []int{0}}, NoGrad: boolResult, Couple: op.Elementwise,
+		In: "X bool", Out: "Y bool", Infer: op.Same, Scheduling: op.Scheduling{InPlace: []int{0}}, NoGrad: boolResult, Couple: op.Elementwise,
 		Kernel: func(*op.Call) (op.Kernel, error) {
 			return func(_ *op.Exec, out, in []*tensor.Dense) error {
 				dst := dtype.Slice[bool](out[0])

@@ -17,7 +17,7 @@ func prelu() *op.Op {
 	return &op.Op{
 		Name: "PRelu", Since: []int{1, 6, 7, 9, 16}, Versions: preluVersions(), Doc: "x where positive, slope·x elsewhere; the slope broadcasts to x.",
 		In: "X T, slope T weight", Out: "Y T", Where: op.Where{"T": op.Numeric()},
-		Infer: inferPRelu, Schedule: op.Schedule{InPlace: []int{0}}, Kernel: preluKernel, Couple: couplePRelu,
+		Infer: inferPRelu, Scheduling: op.Scheduling{InPlace: []int{0}}, Kernel: preluKernel, Couple: couplePRelu,
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.ApplyN(2, op.Name{Domain: op.Internal, Name: "PReluGrad"}, dout[0], in[0], preluSlope(c, in[1]))
 			if err != nil {

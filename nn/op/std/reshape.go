@@ -27,7 +27,7 @@ func reshape() *op.Op {
 		Doc: "Gives a tensor another shape with the same elements.",
 		In:  "data T, shape? int64 shape", Out: "reshaped T",
 		Attrs: ReshapeConfig{},
-		Infer: inferReshape, Dims: sameElements, Schedule: op.Schedule{View: true}, Kernel: op.CopyKernel, Strings: moveStrings,
+		Infer: inferReshape, Dims: sameElements, Scheduling: op.Scheduling{View: true}, Kernel: op.CopyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleResplit,
 		Traits: opening(resizing(moved(trait.MovedInOrder), 1, resizeTarget), openTarget, nil),
 	}

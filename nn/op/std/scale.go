@@ -26,7 +26,7 @@ func scale() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "Scale", Since: []int{1},
 		Doc: "Multiplies by a number.", In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats()},
-		Attrs: scaling{}, Infer: op.Same, Schedule: op.Schedule{InPlace: []int{0}}, Couple: op.Elementwise,
+		Attrs: scaling{}, Infer: op.Same, Scheduling: op.Scheduling{InPlace: []int{0}}, Couple: op.Elementwise,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			f := c.Config.(scaling).Factor
 			return floatKernel(c, scaleKernel[float32](f), scaleKernel[float64](f)), nil

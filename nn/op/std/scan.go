@@ -12,13 +12,13 @@ import (
 // ScanConfig has the attributes of Scan. A direction of 1 goes from the end to the beginning. The
 // inputs after the scanned ones are the values that the body captures.
 type ScanConfig struct {
-	Body             op.Body `onnx:"body,required"`                  // one iteration
-	NumScanInputs    int     `onnx:"num_scan_inputs,required"`       // number of inputs that are scanned, 1 or more
-	Directions       []int   `onnx:"directions,until=8"`             // of the scanned inputs
-	InputAxes        []int   `onnx:"scan_input_axes,since=9"`        // that inputs are sliced along; nil: 0
-	InputDirections  []int   `onnx:"scan_input_directions,since=9"`  // of the scanned inputs; nil: 0
-	OutputAxes       []int   `onnx:"scan_output_axes,since=9"`       // that outputs are stacked along; nil: 0
-	OutputDirections []int   `onnx:"scan_output_directions,since=9"` // of the stacked outputs; nil: 0
+	Body             op.Subgraph `onnx:"body,required"`                  // one iteration
+	NumScanInputs    int         `onnx:"num_scan_inputs,required"`       // number of inputs that are scanned, 1 or more
+	Directions       []int       `onnx:"directions,until=8"`             // of the scanned inputs
+	InputAxes        []int       `onnx:"scan_input_axes,since=9"`        // that inputs are sliced along; nil: 0
+	InputDirections  []int       `onnx:"scan_input_directions,since=9"`  // of the scanned inputs; nil: 0
+	OutputAxes       []int       `onnx:"scan_output_axes,since=9"`       // that outputs are stacked along; nil: 0
+	OutputDirections []int       `onnx:"scan_output_directions,since=9"` // of the stacked outputs; nil: 0
 }
 
 // Operator makes ScanConfig a Config.
@@ -36,7 +36,7 @@ func scan() *op.Op {
 
 // scanning is a Scan whose axes are resolved.
 type scanning struct {
-	body            op.Body
+	body            op.Subgraph
 	first           int // position of the first state: 1 in version 8
 	states, scanned int
 	outputs         int // scan outputs
@@ -160,7 +160,7 @@ func at(t, n int, back bool) int {
 }
 
 // steps runs the body over n slices; in has states, scanned and captured values.
-func (s *scanning) steps(c *op.Call, r op.BodyRun, in []dtype.Value, n int, each func(t int, in, out []dtype.Value) error) (state, captured []dtype.Value, err error) {
+func (s *scanning) steps(c *op.Call, r op.SubgraphRun, in []dtype.Value, n int, each func(t int, in, out []dtype.Value) error) (state, captured []dtype.Value, err error) {
 	state, captured = slices.Clone(in[:s.states]), in[s.states+s.scanned:]
 	key, states := r.Key, s.body.States()
 	for t := range n {
@@ -205,7 +205,7 @@ func (s *scanning) run(c *op.Call, key [2]uint64, in []dtype.Value, n int) (out,
 	lists := make([][]dtype.Value, s.outputs)
 	var memory op.Tally
 	defer memory.Free()
-	out, captured, err = s.steps(c, c.BodyRun(key, c.Known[s.first:]), in, n, func(_ int, _, out []dtype.Value) error {
+	out, captured, err = s.steps(c, c.SubgraphRun(key, c.Known[s.first:]), in, n, func(_ int, _, out []dtype.Value) error {
 		for k := range lists {
 			if err := memory.Add(out[s.states+k]); err != nil {
 				return err
@@ -340,7 +340,7 @@ func runScanGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	}
 	in, key := gradientKey(c, in, cfg.Keyed)
 	args, dout := in[:cfg.Inputs], in[cfg.Inputs:]
-	run := op.BodyRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen}
+	run := op.SubgraphRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen}
 	n := s.length(args[s.states])
 	var tape [][]dtype.Value
 	var memory op.Tally

@@ -76,7 +76,7 @@ func scatterElements() *op.Op {
 		Name: "ScatterElements", Since: []int{11, 13, 16, 18}, Versions: scatterElementsVersions(),
 		Doc: "Puts elements where the indices say along an axis.",
 		In:  "data T, indices Tind, updates T", Out: "output T", Where: op.Where{"Tind": op.Indices()}, Attrs: ScatterElementsConfig{},
-		Infer: inferScatter, Kernel: scatterKernel, Strings: moveStrings, Schedule: op.Schedule{InPlace: []int{0}},
+		Infer: inferScatter, Kernel: scatterKernel, Strings: moveStrings, Scheduling: op.Scheduling{InPlace: []int{0}},
 		Grad: scatterGrad, Pinned: "the indices choose elements",
 	}
 }
@@ -86,7 +86,7 @@ func scatter() *op.Op {
 		Name: "Scatter", Since: []int{9, 11}, Versions: scatterVersions(),
 		Doc: "The older name of ScatterElements.",
 		In:  "data T, indices Tind, updates T", Out: "output T", Where: op.Where{"Tind": op.Indices()}, Attrs: ScatterConfig{},
-		Infer: inferScatter, Kernel: scatterKernel, Strings: moveStrings, Schedule: op.Schedule{InPlace: []int{0}},
+		Infer: inferScatter, Kernel: scatterKernel, Strings: moveStrings, Scheduling: op.Scheduling{InPlace: []int{0}},
 		Grad: scatterGrad, Pinned: "the indices choose elements",
 	}
 }
@@ -96,7 +96,7 @@ func scatterND() *op.Op {
 		Name: "ScatterND", Since: []int{11, 13, 16, 18}, Versions: scatterNDVersions(),
 		Doc: "Puts slices where coordinates, the last axis of the indices, say.",
 		In:  "data T, indices int64, updates T", Out: "output T", Attrs: ScatterNDConfig{},
-		Infer: inferScatter, Kernel: scatterKernel, Strings: moveStrings, Schedule: op.Schedule{InPlace: []int{0}},
+		Infer: inferScatter, Kernel: scatterKernel, Strings: moveStrings, Scheduling: op.Scheduling{InPlace: []int{0}},
 		Grad: scatterGrad, Pinned: "the indices choose elements",
 	}
 }

@@ -8,7 +8,7 @@ import (
 // SequenceMapConfig has the attribute of SequenceMap. The inputs after those of the body are the
 // values that it captures.
 type SequenceMapConfig struct {
-	Body op.Body `onnx:"body,required"`
+	Body op.Subgraph `onnx:"body,required"`
 }
 
 // Operator makes SequenceMapConfig a Config.
@@ -72,7 +72,7 @@ func runSequenceMap(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			}
 			args[j] = s.Items[i]
 		}
-		res, _, err := body.Run(c.BodyRun(iterationKey(c.Key, i), nil), args)
+		res, _, err := body.Run(c.SubgraphRun(iterationKey(c.Key, i), nil), args)
 		if err != nil {
 			return nil, err
 		}

@@ -42,7 +42,7 @@ func softmaxes() []*op.Op {
 	kind := func(name, doc string, t op.Traits, attrs op.Config, f32, f64 func(along) op.Kernel) *op.Op {
 		return &op.Op{
 			Name: name, Doc: doc, Since: []int{1, 11, 13}, Versions: softmaxVersions(), In: "input T", Out: "output T", Where: op.Where{"T": op.Floats()},
-			Attrs: attrs, Schedule: op.Schedule{InPlace: []int{0}, Rows: softmaxRows}, Couple: coupleSoftmax, Traits: t,
+			Attrs: attrs, Scheduling: op.Scheduling{InPlace: []int{0}, Rows: softmaxRows}, Couple: coupleSoftmax, Traits: t,
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				if !c.In[0].Unranked {
 					if _, _, err := softmaxAxes(c); err != nil {
@@ -173,7 +173,7 @@ func softmaxGrads() []*op.Op {
 		return &op.Op{
 			Domain: op.Internal, Name: name, Since: []int{1}, Doc: "Gradient from dY and the output Y.", Decompose: spell,
 			In: "dY T, Y T", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: alongGrad{},
-			Infer: op.Same, Schedule: op.Schedule{InPlace: []int{0}}, GradMissing: op.NotTwice, Pinned: "gradient",
+			Infer: op.Same, Scheduling: op.Scheduling{InPlace: []int{0}}, GradMissing: op.NotTwice, Pinned: "gradient",
 			Kernel: func(c *op.Call) (op.Kernel, error) {
 				a := c.Config.(alongGrad).Along
 				return floatKernel(c, alongBack(a, f32), alongBack(a, f64)), nil

@@ -19,7 +19,7 @@ func squeeze() *op.Op {
 		Name: "Squeeze", Since: []int{1, 11, 13, 21, 23, 24, 25}, Versions: squeezeVersions(),
 		Doc: "Removes axes of length 1.",
 		In:  "data T, axes? int64 shape", Out: "squeezed T", Attrs: SqueezeConfig{},
-		Infer: inferSqueeze, Dims: sameElements, Schedule: op.Schedule{View: true}, Kernel: op.CopyKernel, Strings: moveStrings,
+		Infer: inferSqueeze, Dims: sameElements, Scheduling: op.Scheduling{View: true}, Kernel: op.CopyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleSqueeze,
 		Traits: moved(trait.MovedInOrder),
 	}

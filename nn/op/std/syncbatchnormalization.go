@@ -34,11 +34,11 @@ func SyncBatchNormalization(ops op.Set, sum BatchSum) (op.Set, error) {
 		}
 		return mixedPrecision(c, syncNormTrain[float32](m, sum, c.Node), syncNormTrain[float64](m, sum, c.Node)), nil
 	}
-	f.Schedule.Patterns = func(c *op.Call) []op.Pattern {
+	f.Scheduling.Patterns = func(c *op.Call) []op.Pattern {
 		if batchNormOf(c).train {
 			return nil
 		}
-		return forward.Schedule.Patterns(c)
+		return forward.Scheduling.Patterns(c)
 	}
 	b.Kernel = func(c *op.Call) (op.Kernel, error) {
 		m := c.Config.(bnGrad).Norm
@@ -47,11 +47,11 @@ func SyncBatchNormalization(ops op.Set, sum BatchSum) (op.Set, error) {
 		}
 		return mixedPrecision(c, syncNormBack[float32](m, sum, c.Node), syncNormBack[float64](m, sum, c.Node)), nil
 	}
-	b.Schedule.Patterns = func(c *op.Call) []op.Pattern {
+	b.Scheduling.Patterns = func(c *op.Call) []op.Pattern {
 		if c.Config.(bnGrad).Norm.train {
 			return nil
 		}
-		return backward.Schedule.Patterns(c)
+		return backward.Scheduling.Patterns(c)
 	}
 	return ops.With(&f, &b)
 }

@@ -86,7 +86,7 @@ func rangeRectified(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return trait.Anywhere()
 }
 
-// gatedLinear are the traits of x·f(x), f a UnitStep.
+// gatedLinear are the traits of x·f(x), f a trait.UnitSigmoid.
 func gatedLinear() op.Traits {
 	return op.Traits{Zero: op.ZeroFirst, Range: rangeShrunk, Activation: trait.HiddenActivation, Odd: oddBy(1, 1)}
 }

@@ -26,7 +26,7 @@ func trilu() *op.Op {
 			}
 			return []op.Type{c.In[0]}, nil
 		},
-		Kernel: triluKernel, Strings: moveStrings, Schedule: op.Schedule{InPlace: []int{0}},
+		Kernel: triluKernel, Strings: moveStrings, Scheduling: op.Scheduling{InPlace: []int{0}},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			args := append(gorgonia.Nodes{dout[0]}, in[1:]...)
 			d, err := c.Apply1(c.Config, args...)

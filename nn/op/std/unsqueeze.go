@@ -20,7 +20,7 @@ func unsqueeze() *op.Op {
 		Name: "Unsqueeze", Since: []int{1, 11, 13, 21, 23, 24, 25}, Versions: unsqueezeVersions(),
 		Doc: "Inserts axes of length 1.",
 		In:  "data T, axes? int64 shape", Out: "expanded T", Attrs: UnsqueezeConfig{},
-		Infer: inferUnsqueeze, Dims: sameElements, Schedule: op.Schedule{View: true}, Kernel: op.CopyKernel, Strings: moveStrings,
+		Infer: inferUnsqueeze, Dims: sameElements, Scheduling: op.Scheduling{View: true}, Kernel: op.CopyKernel, Strings: moveStrings,
 		Grad: reshapeGrad, Couple: coupleUnsqueeze,
 		Traits: moved(trait.MovedInOrder),
 	}

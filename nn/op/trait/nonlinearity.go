@@ -11,12 +11,12 @@ const (
 	ClampActivation             // used between layers if its lower bound is 0, otherwise it may just limit a range: Clip
 )
 
-// Step says between which bounds a monotonic function rises.
-type Step uint8
+// Sigmoid is the kind of an increasing function between two bounds.
+type Sigmoid uint8
 
-// The steps.
+// The kinds of sigmoid functions.
 const (
-	NoStep   Step = iota
-	UnitStep      // from 0 to 1 with f(x) + f(−x) = 1: x·f(x) is an activation
-	OddStep       // from −1 to 1 with f(−x) = −f(x): ½·(1 + f(x)) is a UnitStep
+	NoSigmoid   Sigmoid = iota
+	UnitSigmoid         // from 0 to 1 with f(x) + f(−x) = 1: x·f(x) is an activation
+	OddSigmoid          // from −1 to 1 with f(−x) = −f(x): ½·(1 + f(x)) is a UnitSigmoid
 )
