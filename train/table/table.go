@@ -51,8 +51,11 @@ type Reader struct {
 }
 
 // Like returns a reader of tables that are to be read as t was: the same target, classes and kinds of columns, and its decimal mark
-// where numbers can be read with either.
+// where numbers can be read with either. If t is nil, it returns r.
 func (r Reader) Like(t *Table) Reader {
+	if t == nil {
+		return r
+	}
 	r.Kinds, r.Classes, r.likely = map[string]ColumnKind{}, t.Classes, t.Format.Decimal
 	for _, c := range t.Columns {
 		if c.Kind != Ignore {
