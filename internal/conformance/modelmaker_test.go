@@ -94,7 +94,7 @@ func (m *modelMaker) operator() *op.Op {
 var nested = chosen(func(o *op.Op) bool {
 	if t := reflect.TypeOf(o.Attrs); t != nil {
 		for i := range t.NumField() {
-			if t.Field(i).Type == reflect.TypeFor[op.Body]() {
+			if t.Field(i).Type == reflect.TypeFor[op.Subgraph]() {
 				return true
 			}
 		}

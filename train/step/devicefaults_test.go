@@ -152,8 +152,8 @@ func TestDeviceGivesBack(t *testing.T) {
 	}{
 		"the device returned no tensor loss": {alter: each(func(back nn.Feed, name string) { delete(back, name) })}, "loss_1 has 2 elements": {alter: each(func(back nn.Feed, name string) { back[name] = two })},
 		"the loss is +Inf": {alter: each(func(back nn.Feed, name string) { back[name] = dtype.Scalar(float32(math.Inf(1))) })}, "the loss is NaN": {alter: each(func(back nn.Feed, name string) { back[name] = dtype.Scalar(float32(math.NaN())) })},
-		"the device returned no tensor norm": {alter: func(back nn.Feed, _ map[string]step.Value) { delete(back, "norm") }}, "norm has 2 elements": {alter: func(back nn.Feed, _ map[string]step.Value) { replace(back, two) }},
-		"the gradient has norm NaN; nothing was changed": {alter: func(back nn.Feed, _ map[string]step.Value) { replace(back, dtype.Scalar(math.NaN())) }}, "the gradient has norm -Inf; nothing was changed": {alter: func(back nn.Feed, _ map[string]step.Value) { replace(back, dtype.Scalar(math.Inf(-1))) }},
+		"the device returned no tensor norm": {alter: func(back nn.Feed, _ map[string]step.DeviceTensor) { delete(back, "norm") }}, "norm has 2 elements": {alter: func(back nn.Feed, _ map[string]step.DeviceTensor) { replace(back, two) }},
+		"the gradient has norm NaN; nothing was changed": {alter: func(back nn.Feed, _ map[string]step.DeviceTensor) { replace(back, dtype.Scalar(math.NaN())) }}, "the gradient has norm -Inf; nothing was changed": {alter: func(back nn.Feed, _ map[string]step.DeviceTensor) { replace(back, dtype.Scalar(math.Inf(-1))) }},
 		"the device returned shape (3) for a tensor of shape ": {read: func(*tensor.Dense) *tensor.Dense { return dtype.New(dtype.Float32, 3) }},
 	} {
 		alive, left := 0, 1<<20
