@@ -53,14 +53,14 @@ func Top(t *tensor.Dense, k int) ([]int, []float64, error) {
 	return class, scores, nil
 }
 
-// probabilities applies a softmax to scores unless they are a distribution: logits may be from 0 to 1, too.
+// probabilities applies a softmax to scores unless they are a distribution, since logits may lie between 0 and 1, too. A single score between 0 and 1 is a probability.
 func probabilities(p []float64) {
 	const rounding = 2e-2 // of a softmax over thousands of classes in half precision
 	least, most, sum := p[0], p[0], 0.0
 	for _, v := range p {
 		least, most, sum = min(least, v), max(most, v), sum+v
 	}
-	if least >= 0 && most <= 1+rounding && math.Abs(sum-1) <= rounding || math.IsInf(most, -1) {
+	if least >= 0 && most <= 1+rounding && (len(p) == 1 || math.Abs(sum-1) <= rounding) || math.IsInf(most, -1) {
 		return
 	}
 	sum = 0
