@@ -109,7 +109,7 @@ func branching(t *testing.T) *nn.Graph {
 				return e.Node(op.Plain("Neg"), in...).Outputs()
 			}),
 		}, positive).Out(0)
-		three, err := nn.Tensor([]int64{3}, 1)
+		three, err := dtype.FromSlice([]int64{3}, 1)
 		e.Fail(err)
 		loop := e.NodeN(std.LoopConfig{Body: e.Body("body", []string{"int64[]", "bool[]", "float32[N,3]"}, []*nn.Value{x}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 			return []*nn.Value{e.Node(op.Plain("Identity"), in[1]).Out(0), e.Node(op.Plain("Add"), in[2], in[3]).Out(0)}

@@ -39,7 +39,7 @@ var (
 	symNew        = in[nn.Graph]("New")
 	symNewGraph   = in[nn.Graph]("NewGraph")
 	symConstant   = in[nn.Graph](strings.ToUpper(string(nn.Constant[:1])) + string(nn.Constant[1:]))
-	symTensor     = in[nn.Graph]("Tensor")
+	symTensor     = in[dtype.DType]("FromSlice")
 	symPlain      = of[op.Plain]()
 	symName       = of[op.Name]()
 	symOperators  = symbolOfFunc(std.Operators)

@@ -86,7 +86,7 @@ import (
 	"log"
 
 	"example.com/m/residual"
-	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -100,9 +100,9 @@ func main() {
 	for i := range v {
 		v[i] = float32(i*7919%101)/50 - 1
 	}
-	x, err := nn.Tensor(v, 4, 3, 8, 8)
+	x, err := dtype.FromSlice(v, 4, 3, 8, 8)
 	check(err)
-	y, err := nn.Tensor([]int64{0, 1, 2, 3}, 4)
+	y, err := dtype.FromSlice([]int64{0, 1, 2, 3}, 4)
 	check(err)
 	t, err := train.New(g, train.Config{Rule: optim.AdamW{LR: 1e-2}, Seed: 1})
 	check(err)

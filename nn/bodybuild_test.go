@@ -23,14 +23,14 @@ func TestBody(t *testing.T) {
 		body := e.Body("body", []string{"int64[]", "bool[]", "float32[2]"}, []*nn.Value{w}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 			return []*nn.Value{e.Node(op.Plain("Identity"), in[1]).Out(0), e.Node(op.Plain("Mul"), in[2], in[3]).Out(0)}
 		})
-		n, err := nn.Tensor([]int64{2}, 1)
+		n, err := dtype.FromSlice([]int64{2}, 1)
 		e.Fail(err)
 		e.Output("y", e.Node(std.LoopConfig{Body: body}, e.Const("n", n), nil, x).Out(0))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := nn.Tensor([]float32{1, 2}, 2)
+	x, err := dtype.FromSlice([]float32{1, 2}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
@@ -218,7 +219,7 @@ func TestJoin(t *testing.T) {
 		t.Errorf("parameters %s", got)
 	}
 	x := nntest.Ramp(3, 4)
-	half, err := nn.Slice[float32](x)
+	half, err := dtype.ToSlice[float32](x)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
 )
 
@@ -72,15 +73,15 @@ func ExampleGraph_Plan() {
 // A layer that can start as the identity does: the model computes what it did.
 func ExampleEdit_Insert() {
 	g := perceptron()
-	x, _ := nn.Tensor([]float32{1, 2, 3, 4}, 1, 4)
+	x, _ := dtype.FromSlice([]float32{1, 2, 3, 4}, 1, 4)
 	before, _ := g.Run(context.Background(), x)
 	if err := g.Edit(func(e *nn.Edit) { e.Insert(e.Value("act"), layers.BatchNorm{}) }); err != nil {
 		fmt.Println(err)
 		return
 	}
 	after, _ := g.Run(context.Background(), x)
-	a, _ := nn.Slice[float32](before[0])
-	b, _ := nn.Slice[float32](after[0])
+	a, _ := dtype.ToSlice[float32](before[0])
+	b, _ := dtype.ToSlice[float32](after[0])
 	fmt.Println(a[0]-b[0] < 1e-6 && b[0]-a[0] < 1e-6)
 	// Output: true
 }

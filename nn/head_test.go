@@ -120,13 +120,13 @@ func TestHeadKeeps(t *testing.T) {
 	old := map[string][]float32{}
 	for _, n := range []string{"fc.weight", "fc.bias"} {
 		v, _ := g.Value(n)
-		old[n], _ = nn.Slice[float32](v.Param().Data())
+		old[n], _ = dtype.ToSlice[float32](v.Param().Data())
 	}
 	nntest.Edit(t, g, func(e *nn.Edit) {
 		e.Head(nn.Head{Classes: 3, Keep: []int{4, -1, 0}, Init: initial.Full{Value: 9}, BiasInit: initial.Zeros{}})
 	})
 	w, _ := g.Value("fc.weight")
-	got, _ := nn.Slice[float32](w.Param().Data())
+	got, _ := dtype.ToSlice[float32](w.Param().Data())
 	for i := range 4 {
 		want := []float32{old["fc.weight"][i*5+4], 9, old["fc.weight"][i*5]}
 		if !slices.Equal(got[i*3:i*3+3], want) {
@@ -134,7 +134,7 @@ func TestHeadKeeps(t *testing.T) {
 		}
 	}
 	b, _ := g.Value("fc.bias")
-	got, _ = nn.Slice[float32](b.Param().Data())
+	got, _ = dtype.ToSlice[float32](b.Param().Data())
 	if want := []float32{old["fc.bias"][4], 0, old["fc.bias"][0]}; !slices.Equal(got, want) {
 		t.Errorf("bias %v, want %v", got, want)
 	}

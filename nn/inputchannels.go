@@ -222,7 +222,7 @@ func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Den
 	}
 	now := slices.Clone(shape)
 	now[axis] = c.now
-	all, err := Tensor(out, now...)
+	all, err := dtype.FromSlice(out, now...)
 	if err != nil {
 		return nil, err
 	}

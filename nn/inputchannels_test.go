@@ -26,7 +26,7 @@ func seeing(t *testing.T, channels int, last bool) *nn.Graph {
 		mean[i] = 0.3 // one for all, so that gray pictures are the same to all channels
 	}
 	if err := g.Edit(func(e *nn.Edit) {
-		d, err := nn.Tensor(mean, channels, 1, 1)
+		d, err := dtype.FromSlice(mean, channels, 1, 1)
 		e.Fail(err)
 		var x *nn.Value
 		if last {
@@ -64,7 +64,7 @@ func answerTo(t *testing.T, g *nn.Graph, gray []float32, channels int, last bool
 	} else {
 		all = slices.Repeat(gray, channels)
 	}
-	x, err := nn.Tensor(all, dims...)
+	x, err := dtype.FromSlice(all, dims...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,14 +129,14 @@ func TestSequenceIsTheCallers(t *testing.T) {
 
 // TestTransposedData: a transposed tensor and a part of one are taken with the elements they show.
 func TestTransposedData(t *testing.T) {
-	d, err := nn.Tensor([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	d, err := dtype.FromSlice([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := d.T(); err != nil {
 		t.Fatal(err)
 	}
-	whole, _ := nn.Tensor([]float32{1, 2, 3, 4, 5, 6}, 3, 2)
+	whole, _ := dtype.FromSlice([]float32{1, 2, 3, 4, 5, 6}, 3, 2)
 	part, err := whole.Slice(nil, gorgonia.S(1))
 	if err != nil {
 		t.Fatal(err)

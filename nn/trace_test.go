@@ -404,7 +404,7 @@ func TestTraceSoftmaxRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := nn.Tensor([]float32{0, 1, 2}, 1, 3)
+	x, err := dtype.FromSlice([]float32{0, 1, 2}, 1, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/layers"
@@ -258,7 +259,7 @@ func TestRunWhileEditing(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				got, _ := nn.Slice[float32](out[0])
+				got, _ := dtype.ToSlice[float32](out[0])
 				for i := range got {
 					if d := float64(got[i]) - want[i]; d > 1e-6 || d < -1e-6 {
 						t.Errorf("element %d is %g, want %g", i, got[i], want[i])

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn/dtype"
 )
@@ -61,15 +62,15 @@ func TestPythonReadsOurs(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	values := map[string]dtype.Value{}
 	for _, dt := range dtype.All() {
-		if dt != dtype.String && npyCodes[dt] == "" {
-			continue
+		if npy.Write(io.Discard, random(t, dt, r)) != nil {
+			continue // NumPy lacks the type
 		}
 		for suffix, shape := range map[string][]int{"": {3, 5}, "_scalar": nil, "_empty": {0, 2}} {
 			name := dt.String() + suffix
 			v := random(t, dt, r, shape...)
 			values[name] = v
 			write(name+".pb", func(w io.Writer) error { return WriteTensor(w, NamedValue{name, v}) })
-			write(name+".npy", func(w io.Writer) error { return WriteNPY(w, v) })
+			write(name+".npy", func(w io.Writer) error { return npy.Write(w, v) })
 		}
 	}
 	seq := &dtype.Sequence{Items: []dtype.Value{values["int8"], values["int8_empty"]}}
@@ -86,7 +87,7 @@ func TestPythonReadsOurs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := ReadNPY(f)
+		got, err := npy.Read(f)
 		f.Close()
 		if err != nil || !same(got, want) {
 			t.Errorf("%s came back as %v: %v", name, got, err)

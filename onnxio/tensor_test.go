@@ -39,6 +39,15 @@ func same(a, b dtype.Value) bool {
 	return false
 }
 
+func dense[T any](t *testing.T, elems []T, shape ...int) dtype.Value {
+	t.Helper()
+	d, err := dtype.FromSlice(elems, shape...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // random makes a tensor of any type whose elements have random bits that are valid for the type.
 func random(t *testing.T, dt dtype.DType, r *rand.Rand, shape ...int) dtype.Value {
 	n, err := dtype.Count(shape)

@@ -136,7 +136,7 @@ func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.safetensors")
 	g := model(2)
 	if err := g.Edit(func(e *nn.Edit) {
-		d, err := nn.Tensor([]float32{1, 2, 3, 4}, 4)
+		d, err := dtype.FromSlice([]float32{1, 2, 3, 4}, 4)
 		e.Fail(err)
 		e.SetData(e.Value("a.bias"), d)
 	}); err != nil {

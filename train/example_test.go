@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/optim"
@@ -69,7 +70,7 @@ func ExampleExprLoss() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	x, err := nn.Tensor([]float32{1, 2}, 2, 1)
+	x, err := dtype.FromSlice([]float32{1, 2}, 2, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/onnxio"
 )
 
 // wordArchive writes an archive of x, rows of three numbers, and y, a word of up to four letters for each.
@@ -33,7 +33,7 @@ func wordArchive(t *testing.T, path string, words []string) {
 	}
 	w, err := z.Create("x.npy")
 	if err == nil {
-		err = onnxio.WriteNPY(w, x)
+		err = npy.Write(w, x)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/graft-ml/graft/cmd/graft/demo"
 	"github.com/graft-ml/graft/internal/disk/disktest"
+	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
@@ -93,7 +94,7 @@ func faultyInputs(dir string) error {
 	for i := range 2 {
 		x := dtype.New(dtype.Float32, 1, 4)
 		dtype.Slice[float32](x)[i] = 1
-		if err := onnxio.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.npy", i+1)), func(w io.Writer) error { return onnxio.WriteNPY(w, x) }); err != nil {
+		if err := onnxio.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.npy", i+1)), func(w io.Writer) error { return npy.Write(w, x) }); err != nil {
 			return err
 		}
 		class := filepath.Join(dir, "digits", string(rune('0'+i)))

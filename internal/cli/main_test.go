@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-ml/graft/cmd/graft/demo"
 	"github.com/graft-ml/graft/conformance"
+	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -49,14 +50,14 @@ func files(t *testing.T) string {
 	pic.SetGray(14, 14, color.Gray{255})
 	must(onnxio.WriteFile(filepath.Join(dir, "pic.png"), func(w io.Writer) error { return png.Encode(w, pic) }))
 	x := dtype.New(dtype.Float32, 1, 1, 28, 28)
-	must(onnxio.WriteFile(filepath.Join(dir, "x.npy"), func(w io.Writer) error { return onnxio.WriteNPY(w, x) }))
+	must(onnxio.WriteFile(filepath.Join(dir, "x.npy"), func(w io.Writer) error { return npy.Write(w, x) }))
 
 	must(onnxio.WriteFile(filepath.Join(dir, "two.npz"), func(w io.Writer) error {
 		z := zip.NewWriter(w)
 		for _, name := range []string{"image", "other"} {
 			part, err := z.Create(name + ".npy")
 			if err == nil {
-				err = onnxio.WriteNPY(part, x)
+				err = npy.Write(part, x)
 			}
 			if err != nil {
 				return err

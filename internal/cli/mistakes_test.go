@@ -10,8 +10,8 @@ import (
 
 	"github.com/graft-ml/graft/cmd/graft/demo"
 	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
 )
 
@@ -58,7 +58,7 @@ func spoiled(t *testing.T) string {
 		for name, d := range arrays {
 			w, err := z.Create(name + ".npy")
 			if err == nil {
-				err = onnxio.WriteNPY(w, d)
+				err = npy.Write(w, d)
 			}
 			if err != nil {
 				t.Fatal(err)

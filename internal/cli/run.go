@@ -14,6 +14,7 @@ import (
 
 	"github.com/graft-ml/graft/conformance"
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
@@ -185,9 +186,9 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 			return nil, err
 		}
 		defer f.Close()
-		x, err := onnxio.ReadNPY(f)
+		x, err := npy.Read(f)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		return r.numbersOf(file, x)
 	case ".npz":
@@ -261,7 +262,7 @@ func (r runner) store(names []string, out nn.Feed) error {
 	defer change.Discard()
 	for i, name := range names {
 		if r.npy {
-			err = change.Write(fileName(name)+".npy", func(w io.Writer) error { return onnxio.WriteNPY(w, out[name]) })
+			err = change.Write(fileName(name)+".npy", func(w io.Writer) error { return npy.Write(w, out[name]) })
 		} else {
 			err = change.Write(fmt.Sprintf("output_%d.pb", i), func(w io.Writer) error {
 				return onnxio.WriteValue(w, onnxio.NamedValue{Name: name, Value: out[name]})

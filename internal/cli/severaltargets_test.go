@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
@@ -89,7 +90,7 @@ func archive(t *testing.T, path string, arrays map[string]*tensor.Dense) {
 	for name, a := range arrays {
 		w, err := z.Create(name + ".npy")
 		if err == nil {
-			err = onnxio.WriteNPY(w, a)
+			err = npy.Write(w, a)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/graft-ml/graft/cmd/graft/demo"
 	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/onnxio"
@@ -310,7 +311,7 @@ func TestTrainOnArrays(t *testing.T) {
 		for name, d := range arrays {
 			w, err := z.Create(name + ".npy")
 			if err == nil {
-				err = onnxio.WriteNPY(w, d)
+				err = npy.Write(w, d)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -39,7 +40,7 @@ func largest(t *testing.T, path string, n int) {
 	for name, d := range map[string]*tensor.Dense{"x": x, "y": y} {
 		w, err := z.Create(name + ".npy")
 		if err == nil {
-			err = onnxio.WriteNPY(w, d)
+			err = npy.Write(w, d)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
@@ -128,7 +129,7 @@ func TestBodies(t *testing.T) {
 		body := e.Body("body", []string{"int64[]", "bool[]", "float32[N,4]"}, []*nn.Value{step}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 			return []*nn.Value{e.Node(op.Plain("Identity"), in[1]).Out(0), e.Node(op.Plain("Tanh"), e.Node(op.Plain("Add"), in[2], in[3]).Out(0)).Out(0)}
 		})
-		n, err := nn.Tensor([]int64{2}, 1)
+		n, err := dtype.FromSlice([]int64{2}, 1)
 		e.Fail(err)
 		e.Output("y", e.Node(std.LoopConfig{Body: body}, e.Const("n", n), nil, x).Out(0))
 	}); err != nil {

@@ -100,7 +100,7 @@ func Scalar[T any](v T) *tensor.Dense {
 var errNil = errors.New("dtype: the tensor is nil")
 
 // Slice returns the elements of d in row-major order, without copying or allocating. It panics if d is nil or not
-// contiguous, or T is not the type of its elements; nn.Slice returns an error instead.
+// contiguous, or T is not the type of its elements; ToSlice returns an error instead.
 func Slice[T any](d *tensor.Dense) []T {
 	if d == nil {
 		panic(errNil)
@@ -110,6 +110,20 @@ func Slice[T any](d *tensor.Dense) []T {
 	}
 	var zero T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(d.Raw))), rawLen(d)/int(unsafe.Sizeof(zero)))
+}
+
+// ToSlice returns what Slice does, or an error if d is nil or not contiguous, or T is not the type of its elements.
+func ToSlice[T any](d *tensor.Dense) ([]T, error) {
+	if d == nil {
+		return nil, errNil
+	}
+	if got, want := Of(d.Dtype()), TypeOf[T](); got != want {
+		return nil, fmt.Errorf("dtype: a tensor of %v, want %v", got, want)
+	}
+	if o := d.DataOrder(); o.IsColMajor() || o.IsNotContiguous() || o.IsTransposed() {
+		return nil, fmt.Errorf("dtype: the tensor of shape %v is not contiguous", d.Shape())
+	}
+	return Slice[T](d), nil
 }
 
 // Bytes returns the memory of d without copying: Size bytes for each element, in the machine's byte order. It panics if d

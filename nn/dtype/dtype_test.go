@@ -80,7 +80,19 @@ func TestSlice(t *testing.T) {
 	if got := dtype.Slice[dtype.F16](dtype.Scalar(dtype.F16From(1.5))); len(got) != 1 || got[0].Float32() != 1.5 {
 		t.Errorf("scalar is %v", got)
 	}
+	if got, err := dtype.ToSlice[float32](x); err != nil || len(got) != 6 || &got[0] != &dtype.Slice[float32](x)[0] {
+		t.Errorf("got %v, %v", got, err)
+	}
 	x.T()
+	for want, f := range map[string]func() error{
+		"dtype: the tensor is nil":                            func() error { _, err := dtype.ToSlice[int32](nil); return err },
+		"dtype: a tensor of float32, want int32":              func() error { _, err := dtype.ToSlice[int32](x); return err },
+		"dtype: the tensor of shape (3, 2) is not contiguous": func() error { _, err := dtype.ToSlice[float32](x); return err },
+	} {
+		if err := f(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
 	for name, f := range map[string]func(){
 		"type":       func() { dtype.Slice[int32](x) },
 		"transposed": func() { dtype.Slice[float32](x) },

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
 )
 
@@ -153,7 +154,7 @@ func future(e *nn.Edit, name string, scores *nn.Value) *nn.Value {
 
 // constant is a tensor that is not trained.
 func constant[T any](e *nn.Edit, name string, data []T, dims ...int) *nn.Value {
-	d, err := nn.Tensor(data, dims...)
+	d, err := dtype.FromSlice(data, dims...)
 	if e.Fail(err); err != nil {
 		return nil
 	}

@@ -125,7 +125,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	x, err := nn.Tensor([]float32{1, -2, 0.5, 3}, 2, 2)
+	x, err := dtype.FromSlice([]float32{1, -2, 0.5, 3}, 2, 2)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,14 +9,12 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"gorgonia.org/tensor"
 )
@@ -33,19 +31,6 @@ func painted(t *testing.T, path string, img image.Image) {
 	}
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A stream that fails says so, before its data ends and after it.
-func TestExactly(t *testing.T) {
-	broken := errors.New("broken")
-	for name, r := range map[string]io.Reader{"within": iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("abcd"))), "behind": io.MultiReader(strings.NewReader("abcd"), iotest.ErrReader(broken))} {
-		if _, err := exactly(r, 4); !errors.Is(err, broken) && !errors.Is(err, iotest.ErrTimeout) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if b, err := exactly(strings.NewReader("abcd"), 4); err != nil || string(b) != "abcd" {
-		t.Error(b, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"gorgonia.org/tensor"
 )
 
@@ -34,7 +35,9 @@ func readIDX(r io.Reader) (*tensor.Dense, error) {
 	if _, err := io.ReadFull(r, head[:]); err != nil || head[0] != 0 || head[1] != 0 {
 		return nil, fmt.Errorf("not an IDX file")
 	}
-	kind, ok := map[byte]string{8: "u1", 9: "i1", 11: "i2", 12: "i4", 13: "f4", 14: "f8"}[head[2]]
+	read, ok := map[byte]func(io.Reader, []int) (*tensor.Dense, error){
+		8: readElements[uint8], 9: readElements[int8], 11: readElements[int16], 12: readElements[int32], 13: readElements[float32], 14: readElements[float64],
+	}[head[2]]
 	if !ok || head[3] == 0 {
 		return nil, fmt.Errorf("not an IDX file: element type %#x, rank %d", head[2], head[3])
 	}
@@ -46,7 +49,25 @@ func readIDX(r io.Reader) (*tensor.Dense, error) {
 		}
 		dims[i] = int(binary.BigEndian.Uint32(d[:]))
 	}
-	return readElements(r, dims, kind, binary.BigEndian)
+	return read(r, dims)
+}
+
+// readElements reads the elements of a tensor, most significant byte first, to the end of r.
+func readElements[T any](r io.Reader, dims []int) (*tensor.Dense, error) {
+	width := binary.Size(*new(T))
+	n, err := size(dims, width)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := budget.Read(r, n*width)
+	if err != nil {
+		return nil, err
+	}
+	v := make([]T, n)
+	if _, err := binary.Decode(raw, binary.BigEndian, v); err != nil {
+		return nil, err
+	}
+	return tensor.New(tensor.WithShape(dims...), tensor.WithBacking(v)), nil
 }
 
 // IDX reads a set in MNIST's IDX format, plain or gzip. An image is float32 [1, height, width], with bytes scaled to 0
@@ -133,7 +154,7 @@ func (s images8) At(i int, _ *rand.Rand) (Sample, error) {
 	}, nil
 }
 
-// integers converts a tensor of any integer type that readElements makes.
+// integers converts a tensor of any integer type.
 func integers(t *tensor.Dense) ([]int64, bool) {
 	if elements(t.Shape()) == 0 {
 		return nil, t.Dtype() != tensor.Float32 && t.Dtype() != tensor.Float64
@@ -164,7 +185,7 @@ func integers(t *tensor.Dense) ([]int64, bool) {
 	return nil, false
 }
 
-// floats32 converts a tensor of any number type that readElements makes.
+// floats32 converts a tensor of any real number type.
 func floats32(t *tensor.Dense) []float32 {
 	if elements(t.Shape()) == 0 {
 		return []float32{}

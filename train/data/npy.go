@@ -2,22 +2,21 @@ package data
 
 import (
 	"archive/zip"
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/npy"
+	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
 
-// NPY reads a NumPy array file (.npy, versions 1 to 3, plain or gzip). Bool, integer, float32, float64 and text arrays
-// of either byte order are supported, texts as a tensor of Go strings; arrays in Fortran order are rearranged.
+// NPY reads a NumPy array file (.npy, versions 1 to 3, plain or gzip). Bool, integer, floating-point and text arrays
+// of either byte order are supported, float16 as float32, texts as a tensor of Go strings; arrays in Fortran order are
+// rearranged.
 func NPY(path string) (*tensor.Dense, error) {
 	f, err := open(path)
 	if err != nil {
@@ -92,83 +91,23 @@ func NPZ(path, x, y string) (Set[Sample], error) {
 	return s, nil
 }
 
-var npyField = struct{ descr, fortran, shape *regexp.Regexp }{
-	regexp.MustCompile(`'descr'\s*:\s*'([<>|=]?)([a-zUS]\d+)'`),
-	regexp.MustCompile(`'fortran_order'\s*:\s*(True|False)`),
-	regexp.MustCompile(`'shape'\s*:\s*\(([\d,\sL]*)\)`),
-}
-
+// readNPY reads an array that samples may consist of.
 func readNPY(r io.Reader) (*tensor.Dense, error) {
-	var head [8]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil || string(head[:6]) != "\x93NUMPY" {
-		return nil, fmt.Errorf("not a numpy array file")
+	v, err := npy.Read(r)
+	if err != nil {
+		return nil, err
 	}
-	size := make([]byte, 2)
-	if head[6] > 1 {
-		size = make([]byte, 4)
+	if s, ok := v.(*dtype.Strings); ok {
+		return tensor.New(tensor.WithShape(s.Shape()...), tensor.WithBacking(s.Elems)), nil
 	}
-	if _, err := io.ReadFull(r, size); err != nil {
-		return nil, fmt.Errorf("truncated in the header")
+	t := v.(*tensor.Dense)
+	switch dt := dtype.Of(t.Dtype()); {
+	case dt == dtype.Float16:
+		return dtype.ConvertTo(dtype.Float32, t)
+	case dt.IsComplex():
+		return nil, fmt.Errorf("element type %v is not supported", dt)
 	}
-	n := 0
-	for i, b := range size {
-		n |= int(b) << (8 * i)
-	}
-	if n > 1<<16 {
-		return nil, fmt.Errorf("header of %d bytes, too long for an array of numbers", n)
-	}
-	text := make([]byte, n)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, fmt.Errorf("truncated in the header")
-	}
-	descr, fortran := npyField.descr.FindSubmatch(text), npyField.fortran.FindSubmatch(text)
-	shape := npyField.shape.FindSubmatch(text)
-	if descr == nil || fortran == nil || shape == nil {
-		if bytes.Contains(text, []byte("'|O'")) {
-			return nil, fmt.Errorf("holds Python objects: want an array of numbers or texts, as numpy.array(list, dtype=str) makes it")
-		}
-		return nil, fmt.Errorf("unsupported header %q", strings.TrimSpace(string(text)))
-	}
-	var order binary.ByteOrder = binary.LittleEndian
-	if string(descr[1]) == ">" {
-		order = binary.BigEndian
-	}
-	dims := []int{}
-	for _, d := range strings.FieldsFunc(string(shape[1]), func(c rune) bool { return c < '0' || c > '9' }) {
-		v, err := strconv.Atoi(d)
-		if err != nil {
-			return nil, fmt.Errorf("shape (%s): %w", shape[1], err)
-		}
-		dims = append(dims, v)
-	}
-	t, err := readElements(r, dims, string(descr[2]), order)
-	if err != nil || string(fortran[1]) != "True" || len(dims) < 2 || elements(dims) == 0 {
-		return t, err
-	}
-	return rowMajor(t), nil
-}
-
-// rowMajor rearranges elements that were stored with the first axis fastest.
-func rowMajor(t *tensor.Dense) *tensor.Dense {
-	shape := t.Shape()
-	from := backing(t)
-	out := tensor.New(tensor.WithShape(shape...), tensor.Of(t.Dtype()))
-	to := backing(out)
-	at := make([]int, len(shape))
-	for i := range to.Len() {
-		k := 0
-		for a := len(shape) - 1; a >= 0; a-- {
-			k = k*shape[a] + at[a]
-		}
-		to.Index(i).Set(from.Index(k))
-		for a := len(shape) - 1; a >= 0; a-- {
-			if at[a]++; at[a] < shape[a] {
-				break
-			}
-			at[a] = 0
-		}
-	}
-	return out
+	return t, nil
 }
 
 // names lists the keys of m for an error.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/mpi/internal/mpitest"
 	"github.com/graft-ml/graft/onnxio"
 	"gorgonia.org/tensor"
@@ -89,7 +90,7 @@ func npz(arrays map[string]*tensor.Dense) func(w io.Writer) error {
 		for _, name := range slices.Sorted(maps.Keys(arrays)) {
 			part, err := z.Create(name + ".npy")
 			if err == nil {
-				err = onnxio.WriteNPY(part, arrays[name])
+				err = npy.Write(part, arrays[name])
 			}
 			if err != nil {
 				return err

@@ -8,19 +8,19 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// BlockedDomain is the domain of operators on channels in blocks, which occur in models that ONNX Runtime optimized at
+// blockedDomain is the domain of operators on channels in blocks, which occur in models that ONNX Runtime optimized at
 // level "all". There, images have shape [N, C, H, W], where C is a multiple of b, but are stored as [N, C/b, H, W, b]; b
 // is 16 if the processor has AVX-512 and 8 otherwise. Here images are stored as their shape says, including the channels
 // that pad the last block; weights, which the file stores in blocks, are converted to the standard order.
-const BlockedDomain = "com.microsoft.nchwc"
+const blockedDomain = "com.microsoft.nchwc"
 
-// BlockedConvConfig has the attributes of Conv in BlockedDomain, which are those of FusedConv.
+// BlockedConvConfig has the attributes of Conv in blockedDomain, which are those of FusedConv.
 type BlockedConvConfig FusedConvConfig
 
 // Operator names the operator.
-func (BlockedConvConfig) Operator() op.Name { return op.Name{Domain: BlockedDomain, Name: "Conv"} }
+func (BlockedConvConfig) Operator() op.Name { return op.Name{Domain: blockedDomain, Name: "Conv"} }
 
-// BlockedMaxPoolConfig has the attributes of MaxPool in BlockedDomain.
+// BlockedMaxPoolConfig has the attributes of MaxPool in blockedDomain.
 type BlockedMaxPoolConfig struct {
 	AutoPad   string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
 	CeilMode  bool   `onnx:"ceil_mode"`               // round the output size up instead of down
@@ -33,14 +33,14 @@ type BlockedMaxPoolConfig struct {
 
 // Operator names the operator.
 func (BlockedMaxPoolConfig) Operator() op.Name {
-	return op.Name{Domain: BlockedDomain, Name: "MaxPool"}
+	return op.Name{Domain: blockedDomain, Name: "MaxPool"}
 }
 
 func (c BlockedMaxPoolConfig) pool() std.MaxPoolConfig {
 	return std.MaxPoolConfig{AutoPad: c.AutoPad, CeilMode: c.CeilMode, Dilations: c.Dilations, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
 }
 
-// BlockedAveragePoolConfig has the attributes of AveragePool in BlockedDomain.
+// BlockedAveragePoolConfig has the attributes of AveragePool in blockedDomain.
 type BlockedAveragePoolConfig struct {
 	AutoPad   string `onnx:"auto_pad,default=NOTSET"` // NOTSET, VALID, SAME_UPPER or SAME_LOWER
 	CeilMode  bool   `onnx:"ceil_mode"`               // round the output size up instead of down
@@ -53,7 +53,7 @@ type BlockedAveragePoolConfig struct {
 
 // Operator names the operator.
 func (BlockedAveragePoolConfig) Operator() op.Name {
-	return op.Name{Domain: BlockedDomain, Name: "AveragePool"}
+	return op.Name{Domain: blockedDomain, Name: "AveragePool"}
 }
 
 // ReorderInputConfig has the attribute of ReorderInput.
@@ -63,7 +63,7 @@ type ReorderInputConfig struct {
 
 // Operator names the operator.
 func (ReorderInputConfig) Operator() op.Name {
-	return op.Name{Domain: BlockedDomain, Name: "ReorderInput"}
+	return op.Name{Domain: blockedDomain, Name: "ReorderInput"}
 }
 
 // ReorderOutputConfig has the attributes of ReorderOutput.
@@ -74,10 +74,10 @@ type ReorderOutputConfig struct {
 
 // Operator names the operator.
 func (ReorderOutputConfig) Operator() op.Name {
-	return op.Name{Domain: BlockedDomain, Name: "ReorderOutput"}
+	return op.Name{Domain: blockedDomain, Name: "ReorderOutput"}
 }
 
-// BlockedUpsampleConfig has the attributes of Upsample in BlockedDomain.
+// BlockedUpsampleConfig has the attributes of Upsample in blockedDomain.
 type BlockedUpsampleConfig struct {
 	Scales      []int  `onnx:"scales"`               // one per axis
 	Mode        string `onnx:"mode,default=nearest"` // nearest or linear
@@ -86,13 +86,13 @@ type BlockedUpsampleConfig struct {
 
 // Operator names the operator.
 func (BlockedUpsampleConfig) Operator() op.Name {
-	return op.Name{Domain: BlockedDomain, Name: "Upsample"}
+	return op.Name{Domain: blockedDomain, Name: "Upsample"}
 }
 
 func blocked() []*op.Op {
 	floats := op.Where{"T": op.Floats()}
 	plain := func(name, doc string) op.Op {
-		return op.Op{Domain: BlockedDomain, Name: name, Doc: doc, In: "X T", Out: "Y T", Where: floats, Pinned: "channels come in blocks"}
+		return op.Op{Domain: blockedDomain, Name: name, Doc: doc, In: "X T", Out: "Y T", Where: floats, Pinned: "channels come in blocks"}
 	}
 	with := func(o op.Op, attrs op.Config) op.Op { o.Attrs = attrs; return o }
 	conv := with(plain("Conv", "An activation of Conv, to which Sum is added, of channels in blocks."), BlockedConvConfig{})

@@ -1,0 +1,99 @@
+package npy
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
+)
+
+// random returns a tensor of random bits, or of texts.
+func random(t *testing.T, dt dtype.DType, r *rand.Rand, shape ...int) dtype.Value {
+	t.Helper()
+	if dt == dtype.String {
+		elems := make([]string, dtype.Product(shape))
+		for i := range elems {
+			elems[i] = strings.Repeat("aé", r.IntN(3))
+		}
+		return texted(t, elems, shape...)
+	}
+	d := dtype.New(dt, shape...)
+	for i := range dtype.Bytes(d) {
+		dtype.Bytes(d)[i] = byte(r.Uint32())
+		if dt == dtype.Bool {
+			dtype.Bytes(d)[i] &= 1
+		}
+	}
+	return d
+}
+
+// same reports whether two arrays have the same type, shape and bits.
+func same(a, b dtype.Value) bool {
+	if a == nil || b == nil || dtype.DTypeOf(a) != dtype.DTypeOf(b) || !slices.Equal(a.Shape(), b.Shape()) {
+		return false
+	}
+	if s, ok := a.(*dtype.Strings); ok {
+		return slices.Equal(s.Elems, b.(*dtype.Strings).Elems)
+	}
+	return bytes.Equal(dtype.Bytes(a.(*tensor.Dense)), dtype.Bytes(b.(*tensor.Dense)))
+}
+
+func TestRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 1))
+	for _, dt := range dtype.All() {
+		for _, shape := range [][]int{nil, {0, 3}, {5}, {2, 3, 4}} {
+			v := random(t, dt, r, shape...)
+			var b bytes.Buffer
+			err := Write(&b, v)
+			if dt != dtype.String && codes[dt] == "" {
+				if err == nil || !strings.Contains(err.Error(), "NumPy has no element type "+dt.String()) {
+					t.Errorf("%v: got %v", dt, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Read(&b)
+			if err != nil || !same(got, v) {
+				t.Errorf("%v%v: got %v, want %v: %v", dt, shape, got, v, err)
+			}
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	file := func(header, data string) string {
+		return magic + "\x01\x00" + string([]byte{byte(len(header)), 0}) + header + data
+	}
+	want, err := dtype.FromSlice([]int16{1, 2, 3, 4, 5, 6}, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, header := range map[string]string{
+		"big":     file("{'descr': '>i2', 'fortran_order': False, 'shape': (2, 3), }", "\x00\x01\x00\x02\x00\x03\x00\x04\x00\x05\x00\x06"),
+		"fortran": file("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }", "\x01\x00\x04\x00\x02\x00\x05\x00\x03\x00\x06\x00"),
+	} {
+		if got, err := Read(strings.NewReader(header)); err != nil || !same(got, want) {
+			t.Errorf("%s: got %v, %v", name, got, err)
+		}
+	}
+	for want, text := range map[string]string{
+		"not a numpy array file":                          "PK\x03\x04....",
+		"truncated in the header":                         magic + "\x01\x00\xff\x00{",
+		"truncated: 1 bytes of data, want 24":             file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "x"),
+		"too many elements":                               file("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", ""),
+		"unsupported header \"{'descr'":                   file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", ""),
+		"holds Python objects":                            file("{'descr': '|O8', 'fortran_order': False, 'shape': (1,), }", "12345678"),
+		"4611686018427387904 bytes of data are more than": file("{'descr': '|u1', 'fortran_order': False, 'shape': (4611686018427387904,), }", ""),
+		"texts of 0 characters":                           file("{'descr': '<U0', 'fortran_order': False, 'shape': (4611686018427387904,), }", ""),
+	} {
+		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want ...%s", err, want)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package npy
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/nn/dtype"
+)
+
+// maxHeader bounds the bytes of a header; only those of records are longer.
+const maxHeader = 1 << 16
+
+// header describes the array that follows it.
+type header struct {
+	letter  string // NumPy's letter of the type
+	width   int    // bytes of an element, or characters of a text
+	big     bool   // most significant byte first
+	fortran bool   // the first axis varies fastest
+	shape   []int
+}
+
+// Read reads an array, of version 1 to 3, of either byte order and any order of axes, to the end of r: a *tensor.Dense, or
+// *dtype.Strings for an array of texts (Unicode or bytes). Python objects and records are errors.
+func Read(r io.Reader) (dtype.Value, error) {
+	br := bufio.NewReader(r)
+	h, err := readHeader(br)
+	if err != nil {
+		return nil, err
+	}
+	width := h.width
+	dt, text := elementType(h.letter+strconv.Itoa(h.width)), h.letter == "U" || h.letter == "S"
+	switch {
+	case h.letter == "O":
+		return nil, fmt.Errorf("holds Python objects: want an array of numbers or texts, as numpy.array(list, dtype=str) makes it")
+	case text && (h.width < 1 || h.width > 1<<24):
+		return nil, fmt.Errorf("texts of %d characters", h.width)
+	case h.letter == "U":
+		width *= 4
+	case !text && dt == dtype.Undefined:
+		return nil, fmt.Errorf("element type %q is not supported", h.letter+strconv.Itoa(h.width))
+	}
+	n, err := dtype.Count(h.shape)
+	if err == nil && n > math.MaxInt/width {
+		err = fmt.Errorf("%d elements of %d bytes", n, width)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("impossible shape %v: %w", h.shape, err)
+	}
+	data, err := budget.Read(br, n*width)
+	if err != nil {
+		return nil, err
+	}
+	if h.fortran {
+		data = rowMajor(data, h.shape, width)
+	}
+	if text {
+		return dtype.NewStrings(texts(h, data, n, width), h.shape...)
+	}
+	d := dtype.New(dt, h.shape...)
+	dst := dtype.Bytes(d)
+	copy(dst, data)
+	if h.big == littleEndian() {
+		swapBytes(dst, dt)
+	}
+	if dt == dtype.Bool { // a Go bool other than 0 and 1 breaks the program
+		for i, v := range dst {
+			dst[i] = min(v, 1)
+		}
+	}
+	return d, nil
+}
+
+var field = struct{ descr, fortran, shape *regexp.Regexp }{
+	regexp.MustCompile(`'descr'\s*:\s*'([<>|=]?)([a-zA-Z])(\d*)'`),
+	regexp.MustCompile(`'fortran_order'\s*:\s*(True|False)`),
+	regexp.MustCompile(`'shape'\s*:\s*\(([\d,\sL]*)\)`),
+}
+
+func readHeader(r io.Reader) (h header, err error) {
+	var start [len(magic) + 2]byte
+	if _, err := io.ReadFull(r, start[:]); err != nil || string(start[:len(magic)]) != magic {
+		return h, fmt.Errorf("not a numpy array file")
+	}
+	size := make([]byte, 4)
+	length := size
+	if start[len(magic)] == 1 {
+		length = size[:2]
+	}
+	if _, err := io.ReadFull(r, length); err != nil {
+		return h, fmt.Errorf("truncated in the header")
+	}
+	n := binary.LittleEndian.Uint32(size)
+	if n > maxHeader {
+		return h, fmt.Errorf("header of %d bytes, too long for an array of numbers", n)
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return h, fmt.Errorf("truncated in the header")
+	}
+	descr, order, shape := field.descr.FindSubmatch(text), field.fortran.FindSubmatch(text), field.shape.FindSubmatch(text)
+	if descr == nil || order == nil || shape == nil {
+		return h, fmt.Errorf("unsupported header %q", bytes.TrimSpace(text))
+	}
+	h.big, h.letter, h.fortran = string(descr[1]) == ">", string(descr[2]), string(order[1]) == "True"
+	if len(descr[3]) > 0 {
+		if h.width, err = strconv.Atoi(string(descr[3])); err != nil {
+			return h, err
+		}
+	}
+	h.shape = []int{}
+	for _, d := range strings.FieldsFunc(string(shape[1]), func(c rune) bool { return c < '0' || c > '9' }) {
+		n, err := strconv.Atoi(d)
+		if err != nil {
+			return h, fmt.Errorf("shape (%s): %w", shape[1], err)
+		}
+		h.shape = append(h.shape, n)
+	}
+	return h, nil
+}
+
+// elementType is the inverse of codes, Undefined for what is not among them.
+func elementType(code string) dtype.DType {
+	for dt, c := range codes {
+		if c == code {
+			return dt
+		}
+	}
+	return dtype.Undefined
+}
+
+// rowMajor reorders elements that are stored with the first axis varying fastest.
+func rowMajor(src []byte, shape []int, width int) []byte {
+	dst := make([]byte, 0, len(src))
+	index, stride := make([]int, len(shape)), make([]int, len(shape))
+	step := 1
+	for i, d := range shape {
+		stride[i] = step
+		step *= d
+	}
+	for at := 0; len(dst) < len(src); {
+		dst = append(dst, src[at*width:(at+1)*width]...)
+		for axis := len(shape) - 1; axis >= 0; axis-- { // count up, the last axis fastest
+			index[axis]++
+			at += stride[axis]
+			if index[axis] < shape[axis] {
+				break
+			}
+			at -= index[axis] * stride[axis]
+			index[axis] = 0
+		}
+	}
+	return dst
+}
+
+// texts decodes n texts of width bytes each, which end in zeros if they are shorter.
+func texts(h header, data []byte, n, width int) []string {
+	var order binary.ByteOrder = binary.LittleEndian
+	if h.big {
+		order = binary.BigEndian
+	}
+	list := make([]string, n)
+	for i := range list {
+		b := data[i*width : (i+1)*width]
+		if h.letter == "S" {
+			list[i] = string(bytes.TrimRight(b, "\x00"))
+			continue
+		}
+		var text strings.Builder
+		for ; len(b) > 0; b = b[4:] {
+			text.WriteRune(rune(order.Uint32(b))) // U+FFFD for what is not a character
+		}
+		list[i] = strings.TrimRight(text.String(), "\x00")
+	}
+	return list
+}
