@@ -60,7 +60,7 @@ func (c blockedCase) config(t *testing.T) op.Config {
 	case "ReorderOutput":
 		return contrib.ReorderOutputConfig{Channels: a.Channels, ChannelsLast: a.ChannelsLast == 1}
 	}
-	return op.Name{Domain: contrib.blockedDomain, Name: c.Op}
+	return op.Name{Domain: "com.microsoft.nchwc", Name: c.Op}
 }
 
 func blockedCases(t *testing.T) []blockedCase {
@@ -117,7 +117,7 @@ func TestBlocked(t *testing.T) {
 		withBlock(c.Block, func() { optest.Run(t, u) })
 	}
 	for _, o := range contrib.Ops() {
-		if o.Domain == contrib.blockedDomain && !seen[o.Name] {
+		if o.Domain == "com.microsoft.nchwc" && !seen[o.Name] {
 			t.Errorf("%s has no case", o.Name)
 		}
 	}
@@ -136,7 +136,7 @@ func TestBlockedInRuntime(t *testing.T) {
 			continue
 		}
 		in, feed := c.inputs(t), map[string]oracle.Tensor{}
-		g := nn.NewGraph("one", set(t), map[string]int{"": 17, contrib.blockedDomain: 1})
+		g := nn.NewGraph("one", set(t), map[string]int{"": 17, "com.microsoft.nchwc": 1})
 		err := g.Edit(func(e *nn.Edit) {
 			var values []*nn.Value
 			for i, v := range in {

@@ -235,7 +235,7 @@ func floats(t *testing.T, x oracle.Tensor) []float32 {
 // graphOf is a graph of one node with inputs x0, x1 … and outputs y0, y1 ….
 func graphOf(t *testing.T, u use) *nn.Graph {
 	t.Helper()
-	g := nn.NewGraph("one", set(t), map[string]int{"": 17, contrib.Domain: 1, contrib.blockedDomain: 1})
+	g := nn.NewGraph("one", set(t), map[string]int{"": 17, contrib.Domain: 1, "com.microsoft.nchwc": 1})
 	err := g.Edit(func(e *nn.Edit) {
 		var in []*nn.Value
 		for i, v := range u.In {
