@@ -77,11 +77,9 @@ func TestRandomDims(t *testing.T) {
 	for range 6000 {
 		f := drawFormula(r, 1+r.IntN(4))
 		d := f.dim(nil)
-		again := d
 		if d.Sym != "" {
 			symbolic++
-			var err error
-			if again, err = ParseDim(d.String()); err != nil || again != d {
+			if again, err := ParseDim(d.String()); err != nil || again != d {
 				t.Fatalf("%v is read as %v, %v", d, again, err)
 			}
 		}
