@@ -105,7 +105,7 @@ func undocumented(d ast.Decl) (list []string) {
 	return list
 }
 
-// undocumentedMembers are the fields and methods of a type that nothing is said of: no comment of their own, no word in the
+// undocumentedMembers returns the fields and methods of a type that nothing is said of: no comment of their own, no word in the
 // type's, no tag that names an attribute of the standard.
 func undocumentedMembers(s *ast.TypeSpec, doc string) (list []string) {
 	var fields *ast.FieldList

@@ -155,7 +155,7 @@ func namesIn(file string, names map[string]bool) ([]string, error) {
 	return found, nil
 }
 
-// called is the name of the function that is called.
+// called returns the name of the function that is called.
 func called(c *ast.CallExpr) string {
 	switch f := c.Fun.(type) {
 	case *ast.Ident:

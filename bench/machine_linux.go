@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory is the largest resident size so far, in MB.
+// memory returns the largest resident size so far, in MB.
 func memory() float64 {
 	raw, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -24,7 +24,7 @@ func memory() float64 {
 	return kb / 1024
 }
 
-// processorSeconds is how long the processors worked for everybody, stolen time included, and for
+// processorSeconds returns how long the processors worked for everybody, stolen time included, and for
 // this process.
 func processorSeconds() (all, own float64) {
 	raw, err := os.ReadFile("/proc/stat")

@@ -152,7 +152,7 @@ func trainer(g *nn.Graph, s *sample) (*train.Trainer, error) {
 	return train.New(g, train.Config{Loss: train.CrossEntropy{}, Rule: optim.SGD{LR: s.lr, Momentum: s.mom}, Log: train.Quiet})
 }
 
-// timed is the median of f's time and the mean of its processor time in milliseconds, after a warm-up.
+// timed returns the median of f's time and the mean of its processor time in milliseconds, after a warm-up.
 func timed(o options, f func(i int) error) (wall, cpu float64, err error) {
 	several := kernel.Default().Threads() > 1
 	start := time.Now()

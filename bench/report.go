@@ -120,7 +120,7 @@ func table(w io.Writer, o options, best map[string]map[cell]result) {
 	fmt.Fprintf(w, "\n%s/%s, %d processors, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 }
 
-// shown is a time, or a dash where there is none.
+// shown returns a time, or a dash where there is none.
 func shown(ms float64) string {
 	if ms == 0 {
 		return "–"

@@ -246,7 +246,7 @@ func (x Exporter) strip(file string) error {
 	return err
 }
 
-// firstSet is the number of the first data set to write.
+// firstSet returns the number of the first data set to write.
 func (x Exporter) firstSet(dir string) (int, error) {
 	if !x.KeepModel {
 		return 0, nil

@@ -196,7 +196,7 @@ func (r *caseRun) setGradient(ctx context.Context, name string) error {
 	return nil
 }
 
-// upstream are the gradients that the outputs get, by name: gradient_input_N, or ones where there is none.
+// upstream returns the gradients that the outputs get, by name: gradient_input_N, or ones where there is none.
 func (r *caseRun) upstream(set *onnxio.DataSet) (nn.Feed, error) {
 	outputs, err := matchOutputs(namesOf(r.model.Outputs()), set.Outputs)
 	if err != nil {
@@ -223,7 +223,7 @@ func (r *caseRun) upstream(set *onnxio.DataSet) (nn.Feed, error) {
 	return weights, nil
 }
 
-// goldenGradients are the loss and the gradients of the cross-entropy of output 0 with labels, in the first data set.
+// goldenGradients returns the loss and the gradients of the cross-entropy of output 0 with labels, in the first data set.
 func (r *caseRun) goldenGradients(ctx context.Context, labels []int, wrt []string) (float64, nn.Feed, error) {
 	_, feed, err := r.read(r.sets[0])
 	if err != nil {

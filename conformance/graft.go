@@ -39,7 +39,7 @@ func (s graftSession) Grad(ctx context.Context, in, weights nn.Feed, wrt []strin
 	return g.Grad(ctx, in, loss, wrt...)
 }
 
-// weighted is a fork of g with one more value, of rank 0: the sum of outputs times weights. It returns the name of it.
+// weighted returns a fork of g with one more value, of rank 0: the sum of outputs times weights. It returns the name of it.
 func weighted(g *nn.Graph, weights nn.Feed) (fork *nn.Graph, loss string, err error) {
 	fork, _ = g.Fork()
 	err = fork.Edit(func(e *nn.Edit) {

@@ -18,13 +18,13 @@ const (
 	mul = op.Plain("Mul")
 )
 
-// sumOf is the sum over all elements of v × weight, of rank 0. The weight has the shape of v.
+// sumOf returns the sum over all elements of v × weight, of rank 0. The weight has the shape of v.
 func sumOf(e *nn.Edit, v *nn.Value, weight *tensor.Dense) *nn.Value {
 	product := e.Node(mul, v, e.Const(e.New("weight"), weight)).Out(0)
 	return e.Node(std.ReduceSumConfig{KeepDims: new(bool)}, product).Out(0)
 }
 
-// ones is a tensor of the type and shape of d whose elements are 1.
+// ones returns a tensor of the type and shape of d whose elements are 1.
 func ones(d *tensor.Dense) (*tensor.Dense, error) {
 	x := make([]float64, d.Shape().TotalSize())
 	for i := range x {
@@ -39,7 +39,7 @@ func isFloat(v dtype.Value) (*tensor.Dense, bool) {
 	return d, ok && d != nil && dtype.Of(d.Dtype()).IsFloat()
 }
 
-// crossEntropy is the mean over the rows of the softmax cross-entropy of logits [rows, classes] with labels, computed in
+// crossEntropy returns the mean over the rows of the softmax cross-entropy of logits [rows, classes] with labels, computed in
 // float64, and its gradient with respect to the logits: (softmax − one-hot) / rows.
 func crossEntropy(logits *tensor.Dense, labels []int) (loss float64, grad *tensor.Dense, err error) {
 	shape := logits.Shape()

@@ -26,7 +26,7 @@ type gitFacts struct {
 	CommitDate string `json:"commit_date"`
 }
 
-// meta is the text of meta.json.
+// meta returns the text of meta.json.
 func (x Exporter) meta(dir string) ([]byte, error) {
 	now := time.Now
 	if x.Now != nil {

@@ -135,7 +135,7 @@ func (v Runner) runCase(ctx context.Context, c Case) Result {
 	}
 }
 
-// panicPlace is the function and line of graft's that panicked.
+// panicPlace returns the function and line of graft's that panicked.
 func panicPlace(stack []byte) string {
 	lines := strings.Split(string(stack), "\n")
 	i := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "panic(") })

@@ -84,7 +84,7 @@ func parse(text string) page {
 	return p
 }
 
-// cellBlock is a command or a statement of a table's cell.
+// cellBlock returns a command or a statement of a table's cell.
 func cellBlock(line int, text, model string) *block {
 	b := &block{line: line, language: "go", text: text + "\n", model: model, cell: true}
 	if strings.HasPrefix(text, "graft ") {

@@ -16,7 +16,7 @@ import (
 
 const path = "github.com/graft-ml/graft"
 
-// outside is a module of its own, as a reader has it, that uses this one where it is.
+// outside returns a module of its own, as a reader has it, that uses this one where it is.
 func outside(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -79,7 +79,7 @@ func writePrograms(t *testing.T, module string, pages map[string]page) {
 	write(t, filepath.Join(module, "main.go"), fmt.Sprintf("package main\n\nimport (\n\"guide/guide\"\n%s)\n\nfunc main() {\n\tguide.Main(map[string]map[int]func(*guide.Reader) error{\n%s\t})\n}\n", imports.String(), main.String()))
 }
 
-// complete is a block as statements of a function that returns an error: what a cell leaves out is filled in.
+// complete returns a block as statements of a function that returns an error: what a cell leaves out is filled in.
 func complete(b *block) (string, error) {
 	text := b.text
 	parsed := func(s string) (*ast.BlockStmt, error) {
@@ -157,7 +157,7 @@ var packages = map[string]string{
 	"token": path + "/train/token", "step": path + "/train/step",
 }
 
-// needed are the imports of a source without any.
+// needed returns the imports of a source without any.
 func needed(source string) string {
 	f, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+source, 0)
 	if err != nil {

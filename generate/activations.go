@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// round is the shortest decimal number that is x in float32.
+// round returns the shortest decimal number that is x in float32.
 func round(x float32) float64 {
 	f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', -1, 32), 64)
 	return f
@@ -89,7 +89,7 @@ func prelu(r *reader, n *nn.Node) *layer {
 	return layerOf(layers.PReLU{}, "prelu", n, x, map[string]*tensor.Dense{"weight": w})
 }
 
-// axisOf is an axis as layers count: 0 means the usual one, so that the first is counted from the back.
+// axisOf returns an axis as layers count: 0 means the usual one, so that the first is counted from the back.
 func axisOf(x *nn.Value, axis, usual int) (int, bool) {
 	rank := x.Type().Rank()
 	if x.Type().Unranked || rank == 0 {
@@ -140,7 +140,7 @@ func flatten(r *reader, n *nn.Node) *layer {
 	return nil
 }
 
-// reshape is a layer where at most one length is neither a number nor that of the same axis before.
+// reshape returns a layer where at most one length is neither a number nor that of the same axis before.
 func reshape(r *reader, n *nn.Node) *layer {
 	x, shape := n.In(0), n.In(1)
 	if c := attrs[std.ReshapeConfig](n); c.AllowZero || r.tensor(x) != nil || x.Type().Unranked {
@@ -224,7 +224,7 @@ func epsilon(x *float32) float32 {
 	return *x
 }
 
-// mean is a mean over axes that are named.
+// mean returns a mean over axes that are named.
 func mean(r *reader, n *nn.Node) *layer {
 	c := attrs[std.ReduceMeanConfig](n)
 	axes, err := dtype.Ints(r.tensor(n.In(1)))
@@ -235,7 +235,7 @@ func mean(r *reader, n *nn.Node) *layer {
 	return layerOf(layers.Mean{Axes: axes, Keep: c.KeepDims == nil || *c.KeepDims}, "", n, x, nil)
 }
 
-// slice is a Slice by steps of 1 along one axis.
+// slice returns a Slice by steps of 1 along one axis.
 func slice(r *reader, n *nn.Node) *layer {
 	x := r.data(n, 0)
 	if x == nil || n.In(4) != nil && !r.filled(n.In(4), 1) {
@@ -261,7 +261,7 @@ func slice(r *reader, n *nn.Node) *layer {
 	return layerOf(layers.Slice{Axis: axis[0], From: from[0], To: to[0]}, "", n, x, nil)
 }
 
-// rolled is the Concat of the last elements along an axis and the first ones.
+// rolled returns the Concat of the last elements along an axis and the first ones.
 func rolled(r *reader, n *nn.Node) *layer {
 	if len(n.Inputs()) != 2 || n.In(0) == nil || n.In(1) == nil || n.In(0).Producer() == nil || n.In(1).Producer() == nil {
 		return nil

@@ -139,7 +139,7 @@ func (r *reader) toOutput(a *attention, v *nn.Value) bool {
 	}
 }
 
-// toMix is the reader of a value that goes on to the last layer; of weights, the one that comes to a product with values. Others reports
+// toMix returns the reader of a value that goes on to the last layer; of weights, the one that comes to a product with values. Others reports
 // whether the value is read by more, or is an output of the model.
 func (r *reader) toMix(v *nn.Value, mixed bool) (next *nn.Node, others bool) {
 	users, output := readersOf(v), slices.Contains(r.g.Outputs(), v)
@@ -160,7 +160,7 @@ func (r *reader) toMix(v *nn.Value, mixed bool) (next *nn.Node, others bool) {
 	return next, true
 }
 
-// drops is the probability of a Dropout of a value, whose mask nothing reads.
+// drops returns the probability of a Dropout of a value, whose mask nothing reads.
 func (r *reader) drops(n *nn.Node, v *nn.Value) (p float64, ok bool) {
 	if !ofStandard(n, "Dropout") || n.In(0) != v || n.In(2) != nil || !alone(n, r.g.Outputs()) {
 		return 0, false
@@ -174,7 +174,7 @@ func (r *reader) drops(n *nn.Node, v *nn.Value) (p float64, ok bool) {
 	return p, p > 0 && p < 1
 }
 
-// readersOf are the nodes that read the elements of a value rather than its shape.
+// readersOf returns the nodes that read the elements of a value rather than its shape.
 func readersOf(v *nn.Value) []*nn.Node {
 	return slices.DeleteFunc(slices.Clone(v.Users()), measures)
 }
@@ -215,7 +215,7 @@ func inOrder(axes []int) bool {
 	return true
 }
 
-// matrices are the factors of a product of stacks of matrices, and the axes of what it gives. The first factor is the one with the
+// matrices returns the factors of a product of stacks of matrices, and the axes of what it gives. The first factor is the one with the
 // rows of the product; it is first, if that is given.
 func matrices(n *nn.Node, first *nn.Value) (a, b factor, out []int, ok bool) {
 	if len(n.Inputs()) != 2 || n.In(0) == nil || n.In(1) == nil || n.In(0) == n.In(1) {
@@ -282,5 +282,5 @@ func labelled(a, b factor, ta, tb, to string, ofFirst bool) (_, _ factor, out []
 	return a, b, out, ok
 }
 
-// parent is a name without its last part.
+// parent returns a name without its last part.
 func parent(name string) string { return name[:max(strings.LastIndexByte(name, '.'), 0)] }

@@ -30,7 +30,7 @@ const (
 	rowsBatch       // of all elements of the batch, then the next of each
 )
 
-// shapes are those, on inputs, of the values that attentions are made of.
+// shapes returns those, on inputs, of the values that attentions are made of.
 func (r *reader) shapes(list []*attention, feed nn.Feed) (map[*nn.Value][]int, error) {
 	dims := map[*nn.Value][]int{}
 	var want []string
@@ -114,7 +114,7 @@ func names(list []*nn.Value) (s []string) {
 	return s
 }
 
-// numbered are the numbers of the elements of a tensor; nil where there are more than its type tells apart.
+// numbered returns the numbers of the elements of a tensor; nil where there are more than its type tells apart.
 func numbered(t dtype.DType, dims []int) *tensor.Dense {
 	n, err := dtype.Count(dims)
 	if most := map[dtype.DType]int{dtype.Float32: 1 << 23, dtype.Float64: 1 << 24}[t]; err != nil || n == 0 || n > most {
@@ -203,7 +203,7 @@ func (l *layout) outputs(a *attention, joined []float64) bool {
 	return true
 }
 
-// row is the number of a row.
+// row returns the number of a row.
 func (o order) row(b, t, batch, rows int) int {
 	if o == rowsBatch {
 		return t*batch + b

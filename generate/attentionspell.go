@@ -145,7 +145,7 @@ func (s *speller) prepare() bool {
 // plain reports whether rows of a type need no other shape.
 func (s *speller) plain(t op.Type) bool { return t.Rank() == 3 && s.windows == 0 }
 
-// open are the axes of open length.
+// open returns the axes of open length.
 func open(t op.Type) (list []int) {
 	for i, d := range t.Shape {
 		if !fixed(d) {
@@ -155,7 +155,7 @@ func open(t op.Type) (list []int) {
 	return list
 }
 
-// lengths are the dimensions of a type as a Reshape has them.
+// lengths returns the dimensions of a type as a Reshape has them.
 func lengths(t op.Type) []int {
 	dims := make([]int, t.Rank())
 	for i, d := range t.Shape {
@@ -246,7 +246,7 @@ func (s *speller) spell(e *nn.Edit) *layer {
 	return l
 }
 
-// label is what the model calls the attention: what its layers are called, but for the last part; and a word of its own where other
+// label returns what the model calls the attention: what its layers are called, but for the last part; and a word of its own where other
 // parameters are called that, too.
 func (s *speller) label() string {
 	name := parent(s.output.name)
@@ -279,7 +279,7 @@ func (s *speller) shaped(e *nn.Edit, v *nn.Value, dims []int) *nn.Value {
 	return s.named(e, e.Node(op.Plain("Reshape"), v, e.Ints(e.New("shape"), dims...)))
 }
 
-// bring is what queries, keys or values are made of, [batch, rows, channels].
+// bring returns what queries, keys or values are made of, [batch, rows, channels].
 func (s *speller) bring(e *nn.Edit, i int) *nn.Value {
 	f, o := []*factor{&s.q, &s.k, &s.v}[i], s.orders[i]
 	v := f.layer.in[0]

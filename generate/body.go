@@ -81,7 +81,7 @@ func (r *reader) bodies(n *nn.Node, d *draft) error {
 	return nil
 }
 
-// input is a value that the subgraph is given.
+// input returns a value that the subgraph is given.
 func (b *body) input(v *nn.Value) *value {
 	x := &value{typ: v.Type(), input: v.Name()}
 	b.vals[v] = x
@@ -150,7 +150,7 @@ func (s *step) inputs() int {
 	return len(s.in)
 }
 
-// capturedBy are the inputs of a step that a subgraph captures.
+// capturedBy returns the inputs of a step that a subgraph captures.
 func (s *step) capturedBy(k int) []arg {
 	end := len(s.in)
 	if k+1 < len(s.bodies) {
@@ -159,7 +159,7 @@ func (s *step) capturedBy(k int) []arg {
 	return s.in[s.bodies[k].from:end]
 }
 
-// withBodies is a step's configuration with its subgraphs as expressions of the source.
+// withBodies returns a step's configuration with its subgraphs as expressions of the source.
 func (b *statements) withBodies(s *step) *comp {
 	c := s.config
 	if len(s.bodies) == 0 {
@@ -183,7 +183,7 @@ func (b *statements) withBodies(s *step) *comp {
 	return c
 }
 
-// bodyName is a name for the function of a subgraph.
+// bodyName returns a name for the function of a subgraph.
 func (p *printer) bodyName(base string) string {
 	if p.bodies == nil {
 		p.bodies = map[string]bool{}

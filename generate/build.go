@@ -50,7 +50,7 @@ func (r *reader) build() (*nn.Graph, error) {
 	return g, err
 }
 
-// empty is a model without layers, of the operator sets that the steps are written for.
+// empty returns a model without layers, of the operator sets that the steps are written for.
 func (r *reader) empty() *nn.Graph {
 	if len(r.g.Opsets()) == 1 && r.g.Opsets()[""] == nn.LatestOpset {
 		return nn.New(r.g.Name())
@@ -104,7 +104,7 @@ func (s *step) build(e *nn.Edit, made map[*value]*nn.Value) {
 	}
 }
 
-// like is the input that a scalar takes its element type from.
+// like returns the input that a scalar takes its element type from.
 func (s *step) like(c *constant) *value {
 	for _, v := range s.values() {
 		if v.typ.DType == dtype.Of(c.data.Dtype()) {
@@ -133,7 +133,7 @@ func (c *constant) build(e *nn.Edit, s *step, made map[*value]*nn.Value) *nn.Val
 	return v
 }
 
-// fillOf is how a parameter that a node reads starts when the file has no values for it: what is added as zeros, other vectors as ones.
+// fillOf returns how a parameter that a node reads starts when the file has no values for it: what is added as zeros, other vectors as ones.
 func fillOf(n *nn.Node, slot string, t *tensor.Dense) initial.Filler {
 	switch kind := n.Traits().Arithmetic; {
 	case kind == trait.Adds || kind == trait.Subtracts:

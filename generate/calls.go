@@ -13,7 +13,7 @@ type item struct {
 	calls []*call
 }
 
-// items are the statements of the model, in order.
+// items returns the statements of the model, in order.
 func (r *reader) items(fns []*function) []item {
 	at := map[*step]*call{}
 	for _, f := range fns {
@@ -61,7 +61,7 @@ func follows(before []*call, c *call) bool {
 	return users == last.out.users // nothing else reads what is between
 }
 
-// reads are the values that an item reads, once for each time that it is written.
+// reads returns the values that an item reads, once for each time that it is written.
 func (x item) reads() []*value {
 	if x.step != nil {
 		return x.step.values()
@@ -179,7 +179,7 @@ func (p *param) varies(list []*call) bool {
 	return false
 }
 
-// parameters are the declarations of the parameters, those of a type in a row together.
+// parameters returns the declarations of the parameters, those of a type in a row together.
 func parameters(list []*param, separator string) string {
 	var b strings.Builder
 	for i, p := range list {

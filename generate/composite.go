@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// attrs are a node's attributes; those at their defaults where the node has none.
+// attrs returns a node's attributes; those at their defaults where the node has none.
 func attrs[T op.Config](n *nn.Node) T {
 	if c, ok := n.Config().(T); ok {
 		return c
@@ -16,7 +16,7 @@ func attrs[T op.Config](n *nn.Node) T {
 	return op.Fill(zero).(T)
 }
 
-// given is an attribute, or its default.
+// given returns an attribute, or its default.
 func given(x *float32, def float32) float32 {
 	if x == nil {
 		return def

@@ -287,7 +287,7 @@ func align(t, s []*step) []*step {
 	return out
 }
 
-// alike is the share of literals in which two steps agree.
+// alike returns the share of literals in which two steps agree.
 func alike(a, b *step) float64 {
 	var list []*lit
 	a.each(func(l *lit) { list = append(list, l) })
@@ -304,7 +304,7 @@ func alike(a, b *step) float64 {
 	return float64(equal) / float64(i)
 }
 
-// local is the name of a step within its segment: what its scopes go on with, or what it is.
+// local returns the name of a step within its segment: what its scopes go on with, or what it is.
 func (s segment) local(x *step) string {
 	if s.scope > 0 && len(x.scope) > s.scope {
 		return strings.Join(x.scope[s.scope:], ".")

@@ -173,7 +173,7 @@ func (s *step) named() bool {
 	})
 }
 
-// functionName is a word of the scopes of a block, or block.
+// functionName returns a word of the scopes of a block, or block.
 func functionName(f *family, taken map[string]bool) string {
 	name := "block"
 	for _, w := range slices.Backward(strings.Split(f.template.prefix, ".")) {
@@ -254,7 +254,7 @@ func (f *function) literal(l *lit, vals []any) {
 // placeholder stands for the name of a parameter until it has one.
 func placeholder(p int) string { return "\x00" + strconv.Itoa(p) + "\x00" }
 
-// elementwise are the elements of lists of one length, by position and instance; nil if the values are no such lists.
+// elementwise returns the elements of lists of one length, by position and instance; nil if the values are no such lists.
 func elementwise(vals []any) [][]any {
 	n := -1
 	for _, v := range vals {
@@ -330,7 +330,7 @@ func (f *function) known(l *lit, vals []any) bool {
 	return false
 }
 
-// param is the number of the parameter with these values; values that do not matter are those of another.
+// param returns the number of the parameter with these values; values that do not matter are those of another.
 func (f *function) param(hint string, vals []any) int {
 	for i, p := range f.params {
 		fits := true

@@ -156,7 +156,7 @@ func (r *reader) check(ctx context.Context, g *nn.Graph, s *Source) error {
 	return nil
 }
 
-// file is the source in the wanted style.
+// file returns the source in the wanted style.
 func (r *reader) file(fns []*function, o Options) ([]byte, error) {
 	if o.Style == Gorgonia {
 		return r.gorgoniaModel(fns, o)
@@ -164,7 +164,7 @@ func (r *reader) file(fns []*function, o Options) ([]byte, error) {
 	return r.model(fns, o)
 }
 
-// model is the file of a model of layers.
+// model returns the file of a model of layers.
 func (r *reader) model(fns []*function, o Options) ([]byte, error) {
 	p := &printer{imports: map[string]bool{}, helpers: map[string]bool{}}
 	items := r.items(fns)

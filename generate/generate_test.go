@@ -24,7 +24,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// residual is a network of blocks as ResNet has them, of which one in three changes the size.
+// residual returns a network of blocks as ResNet has them, of which one in three changes the size.
 func residual(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("residual")
@@ -72,7 +72,7 @@ func write(t *testing.T, g *nn.Graph, pkg string) *generate.Source {
 	return s
 }
 
-// transformer is an encoder of three layers.
+// transformer returns an encoder of three layers.
 func transformer(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("transformer")

@@ -18,7 +18,7 @@ type form struct {
 	fits   func(s *step) bool // nil: always
 }
 
-// square is a list of one number, which stands for all axes.
+// square returns a list of one number, which stands for all axes.
 func square(b *statements, s *step, name string) string {
 	text := b.lit(s.layer.field(name))
 	return strings.TrimSuffix(strings.TrimPrefix(text, "[]int{"), "}")
@@ -44,7 +44,7 @@ func is(s *step, name string, v any) bool {
 
 func rank(s *step) int { return s.values()[0].typ.Rank() }
 
-// plainForm is a form without arguments.
+// plainForm returns a form without arguments.
 func plainForm(method string) form {
 	return form{method, func(*statements, *step) []string { return nil }, nil}
 }
@@ -82,7 +82,7 @@ var gorgoniaLayers = map[string]form{
 // gorgoniaOperators are the functions of Gorgonia that operators on values of one shape are.
 var gorgoniaOperators = map[string]string{"Add": "Add", "Sub": "Sub", "Mul": "HadamardProd", "Div": "HadamardDiv", "Exp": "Exp", "Log": "Log", "Sqrt": "Sqrt", "Neg": "Neg", "Abs": "Abs"}
 
-// gorgoniaForm is how a step is written, false where Gorgonia has no form for it.
+// gorgoniaForm returns how a step is written, false where Gorgonia has no form for it.
 func gorgoniaForm(s *step) (form, bool) {
 	if s.layer != nil {
 		f, ok := gorgoniaLayers[s.layer.typ.Name()]

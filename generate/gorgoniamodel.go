@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// gorgoniaModel is the file of a model for Gorgonia.
+// gorgoniaModel returns the file of a model for Gorgonia.
 func (r *reader) gorgoniaModel(fns []*function, o Options) ([]byte, error) {
 	p := &printer{imports: map[string]bool{}, helpers: map[string]bool{}, gorgonia: true}
 	items := r.items(fns)

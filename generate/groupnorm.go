@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// spelledGroupNorm is a group normalization as PyTorch wrote it before operator set 18: an instance normalization of
+// spelledGroupNorm returns a group normalization as PyTorch wrote it before operator set 18: an instance normalization of
 // the groups between two reshapes, with a scale of ones and no shift, then a product and a sum for each channel. The
 // node is the sum.
 func spelledGroupNorm(r *reader, n *nn.Node) *layer {
@@ -52,7 +52,7 @@ func spelledGroupNorm(r *reader, n *nn.Node) *layer {
 // ofStandard reports whether a node is one of the standard's operator of that name.
 func ofStandard(n *nn.Node, name string) bool { return n.Type() == name && n.Domain() == "" }
 
-// sides are the computed and the constant input of a sum or product.
+// sides returns the computed and the constant input of a sum or product.
 func (r *reader) sides(n *nn.Node) (computed, constant *nn.Value) {
 	if len(n.Inputs()) != 2 {
 		return nil, nil
@@ -80,7 +80,7 @@ func (r *reader) filled(v *nn.Value, x float64) bool {
 	return err == nil && !slices.ContainsFunc(f, func(y float64) bool { return x != y })
 }
 
-// perChannel is a weight of shape [C, 1, …] or [1, C, 1, …] as a vector.
+// perChannel returns a weight of shape [C, 1, …] or [1, C, 1, …] as a vector.
 func (r *reader) perChannel(v *nn.Value, channels, rank int) *tensor.Dense {
 	w := r.weight(v)
 	if w == nil || w.Shape().TotalSize() != channels || w.Dims() > rank || w.Dims() < rank-1 || w.Shape()[w.Dims()-rank+1] != channels {

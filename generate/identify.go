@@ -91,7 +91,7 @@ func (r *reader) identify(blocks map[*step]string, own map[*constant]bool) {
 	}
 }
 
-// tensors are the weights by the names that the generated model gives them.
+// tensors returns the weights by the names that the generated model gives them.
 func (r *reader) tensors() map[string]*tensor.Dense {
 	all := map[string]*tensor.Dense{}
 	for _, s := range r.steps {

@@ -28,7 +28,7 @@ func init() {
 	}
 }
 
-// either is the first layer of several that a node is.
+// either returns the first layer of several that a node is.
 func either(list ...func(*reader, *nn.Node) *layer) func(*reader, *nn.Node) *layer {
 	return func(r *reader, n *nn.Node) *layer {
 		for _, f := range list {
@@ -63,7 +63,7 @@ func newest(g *nn.Graph) error {
 	})
 }
 
-// data is the only input of a layer that is computed; nil where the node has more.
+// data returns the only input of a layer that is computed; nil where the node has more.
 func (r *reader) data(n *nn.Node, i int) *nn.Value {
 	for k, v := range n.Inputs() {
 		if v != nil && (k == i) == (r.tensor(v) != nil) {
@@ -99,7 +99,7 @@ func copies(n *nn.Node) bool { return n.Config() == copied }
 // copied is the operator that copies.
 var copied = op.Name{Name: "Identity"}
 
-// weight is a weight that no other node reads: one that a layer may call its own.
+// weight returns a weight that no other node reads: one that a layer may call its own.
 func (r *reader) weight(v *nn.Value) *tensor.Dense {
 	if v == nil {
 		return nil
@@ -141,7 +141,7 @@ func activation(l nn.Layer) func(*reader, *nn.Node) *layer {
 	}
 }
 
-// evenly is a list as a layer has it: one number for all axes where they agree.
+// evenly returns a list as a layer has it: one number for all axes where they agree.
 func evenly(list []int, def int) []int {
 	if len(list) == 0 {
 		return []int{def}
@@ -154,7 +154,7 @@ func evenly(list []int, def int) []int {
 	return list[:1]
 }
 
-// padding is the padding of a layer: begins alone where they equal the ends. False where it depends on the size of the
+// padding returns the padding of a layer: begins alone where they equal the ends. False where it depends on the size of the
 // input.
 func padding(auto string, pads, kernel, strides, dilations []int) ([]int, bool) {
 	axes := len(kernel)
@@ -217,7 +217,7 @@ func conv(r *reader, n *nn.Node) *layer {
 	return l.with(window)
 }
 
-// convBias is a convolution whose bias is a sum after it.
+// convBias returns a convolution whose bias is a sum after it.
 func convBias(r *reader, n *nn.Node) *layer {
 	y, bias := r.sides(n)
 	if y == nil || !ofStandard(y.Producer(), "Conv") || y.Producer().In(2) != nil || !only(y, n) || y.Type().Rank() < 3 {
@@ -265,7 +265,7 @@ func convTranspose(r *reader, n *nn.Node) *layer {
 		OutPad: evenly(c.OutputPadding, 0), Group: group, NoBias: n.In(2) == nil}, "convtranspose", n, x, weights).with(window)
 }
 
-// linear is a product with a matrix of shape [out, in], or [in, out] if turned is false, and a bias or nil.
+// linear returns a product with a matrix of shape [out, in], or [in, out] if turned is false, and a bias or nil.
 func (r *reader) linear(n *nn.Node, x, matrix, bias *nn.Value, turned bool) *layer {
 	w := r.weight(matrix)
 	if x == nil || w == nil || w.Dims() != 2 || x.Type().Unranked || x.Type().Rank() < 2 {
@@ -293,7 +293,7 @@ func (r *reader) linear(n *nn.Node, x, matrix, bias *nn.Value, turned bool) *lay
 	return l
 }
 
-// transposed is a matrix with its axes swapped.
+// transposed returns a matrix with its axes swapped.
 func transposed(w *tensor.Dense) *tensor.Dense {
 	rows, columns := w.Shape()[0], w.Shape()[1]
 	t := dtype.New(dtype.Of(w.Dtype()), columns, rows)
@@ -350,7 +350,7 @@ func batchNorm(r *reader, n *nn.Node) *layer {
 	}).with(norm)
 }
 
-// lastAxes is a layer normalization over the axes that the scale has.
+// lastAxes returns a layer normalization over the axes that the scale has.
 func (r *reader) lastAxes(n *nn.Node, x, scale, bias *nn.Value, eps float32) *layer {
 	w, b := r.weight(scale), r.weight(bias)
 	if x == nil || w == nil || b == nil || !slices.Equal(w.Shape(), b.Shape()) || !endsIn(x.Type(), w.Shape()) {
@@ -366,7 +366,7 @@ func (r *reader) lastAxes(n *nn.Node, x, scale, bias *nn.Value, eps float32) *la
 // lastNorm are the defaults of normalizations over the last axes.
 var lastNorm = map[string]any{"Axes": 1, "Eps": 1e-5}
 
-// rmsNorm is a division by the root mean square over the axes that the scale has.
+// rmsNorm returns a division by the root mean square over the axes that the scale has.
 func (r *reader) rmsNorm(n *nn.Node, x, scale *nn.Value, eps float32) *layer {
 	w := r.weight(scale)
 	if x == nil || w == nil || !endsIn(x.Type(), w.Shape()) {

@@ -19,12 +19,12 @@ import (
 // compiled with, so that only the names stand here.
 type symbol struct{ pkg, name string }
 
-// of is the symbol of a type.
+// of returns the symbol of a type.
 func of[T any]() symbol { return symbolOf(reflect.TypeFor[T]()) }
 
 func symbolOf(t reflect.Type) symbol { return symbol{t.PkgPath(), t.Name()} }
 
-// in is a function of the package that a type belongs to.
+// in returns a function of the package that a type belongs to.
 func in[T any](name string) symbol { return symbol{reflect.TypeFor[T]().PkgPath(), name} }
 
 // The declarations that generated source uses beside layers, attributes and initial values, which are asked for their
@@ -49,7 +49,7 @@ var (
 	symLoad       = symbolOfFunc(safetensors.Load)
 )
 
-// symbolOfFunc is the symbol of a function.
+// symbolOfFunc returns the symbol of a function.
 func symbolOfFunc(f any) symbol {
 	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 	i := strings.LastIndexByte(name, '.')

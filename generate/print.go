@@ -30,7 +30,7 @@ type printer struct {
 	helpers  map[string]bool
 }
 
-// q is a symbol as source names it.
+// q returns a symbol as source names it.
 func (p *printer) q(s symbol) string {
 	p.imports[s.pkg] = true
 	return qualifier(s.pkg) + "." + s.name
@@ -48,7 +48,7 @@ var types = map[dtype.DType]string{
 	dtype.Int4: "Int4", dtype.Uint4: "Uint4", dtype.Float4E2M1: "Float4E2M1", dtype.Float8E8M0: "Float8E8M0", dtype.Int2: "Int2", dtype.Uint2: "Uint2",
 }
 
-// lit is a literal as source spells it.
+// lit returns a literal as source spells it.
 func (p *printer) lit(l *lit) string {
 	if l.ref != "" {
 		return l.ref
@@ -86,7 +86,7 @@ func (p *printer) text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// special is a number that Go has no literal for.
+// special returns a number that Go has no literal for.
 func (p *printer) special(x float64) string {
 	text := ""
 	switch {
@@ -105,7 +105,7 @@ func (p *printer) special(x float64) string {
 	return text
 }
 
-// elements are the elements of a slice, separated by commas; long lists in several lines.
+// elements returns the elements of a slice, separated by commas; long lists in several lines.
 func (p *printer) elements(v any) string {
 	var b strings.Builder
 	x := reflect.ValueOf(v)
@@ -121,7 +121,7 @@ func (p *printer) elements(v any) string {
 	return b.String()
 }
 
-// pointer is an expression for a pointer to a literal.
+// pointer returns an expression for a pointer to a literal.
 func (p *printer) pointer(l *lit) string {
 	switch l.v.(type) {
 	case int, string, bool, float64:
@@ -130,7 +130,7 @@ func (p *printer) pointer(l *lit) string {
 	return "new(" + reflect.TypeOf(l.v).String() + "(" + p.lit(l) + "))"
 }
 
-// comp is a composite literal.
+// comp returns a composite literal.
 func (p *printer) comp(c *comp) string {
 	var list []string
 	for _, f := range c.fields {
@@ -151,7 +151,7 @@ func (p *printer) comp(c *comp) string {
 	return p.q(symbolOf(c.typ)) + "{" + strings.Join(list, ", ") + "}"
 }
 
-// config is an operator with its attributes.
+// config returns an operator with its attributes.
 func (b *statements) config(s *step) string {
 	p := b.printer
 	switch {
@@ -163,7 +163,7 @@ func (b *statements) config(s *step) string {
 	return fmt.Sprintf("%s{Domain: %q, Name: %q}", p.q(symName), s.op.Domain, s.op.Name)
 }
 
-// shapeOf is a shape for a comment.
+// shapeOf returns a shape for a comment.
 func shapeOf(t op.Type) string {
 	if t.Kind != op.Tensor || t.Unranked || !t.Present() {
 		return ""
@@ -187,7 +187,7 @@ func reserved() map[string]bool {
 	return m
 }
 
-// variable is a name for a variable made of an input's name.
+// variable returns a name for a variable made of an input's name.
 func variable(name string) string {
 	var b strings.Builder
 	upper := false

@@ -347,7 +347,7 @@ func twice(g *nn.Graph) (count int64) {
 	return count
 }
 
-// largest is the largest number of a value, at least 1.
+// largest returns the largest number of a value, at least 1.
 func largest(v any) float64 {
 	d, ok := v.(*tensor.Dense)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// projection is the linear layer that ends in a node, and its nodes.
+// projection returns the linear layer that ends in a node, and its nodes.
 func (r *reader) projection(n *nn.Node) (*layer, []*nn.Node) {
 	if x := r.groups[n]; x != nil {
 		if c, ok := x.Config.(std.LinearConfig); ok {
@@ -34,7 +34,7 @@ func (r *reader) projection(n *nn.Node) (*layer, []*nn.Node) {
 	return nil, nil
 }
 
-// projectionOf is the linear layer that reads a value with a node, the node that it ends in, and its nodes.
+// projectionOf returns the linear layer that reads a value with a node, the node that it ends in, and its nodes.
 func (r *reader) projectionOf(v *nn.Value, n *nn.Node) (*layer, *nn.Node, []*nn.Node) {
 	end := n
 	for last, x := range r.groups {
@@ -82,7 +82,7 @@ func moves(n *nn.Node) bool {
 	return t.Picks != nil
 }
 
-// scaled are the input and the number of a product with a number that is known, or of a quotient.
+// scaled returns the input and the number of a product with a number that is known, or of a quotient.
 func (r *reader) scaled(n *nn.Node) (x *nn.Value, by float64, ok bool) {
 	kind := n.Traits().Arithmetic
 	if kind != trait.Multiplies && kind != trait.Divides || len(n.Inputs()) != 2 {
@@ -99,7 +99,7 @@ func (r *reader) scaled(n *nn.Node) (x *nn.Value, by float64, ok bool) {
 	return nil, 0, false
 }
 
-// number is a constant of one element.
+// number returns a constant of one element.
 func (r *reader) number(v *nn.Value) (float64, bool) {
 	if v == nil || v.Param() != nil && v.Param().Role() != nn.Constant {
 		return 0, false

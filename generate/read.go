@@ -86,7 +86,7 @@ func read(ctx context.Context, g *nn.Graph, style string) (*reader, error) {
 	return r, nil
 }
 
-// newReader is a reader that has read nothing.
+// newReader returns a reader that has read nothing.
 func newReader(ctx context.Context, g *nn.Graph) *reader {
 	r := &reader{ctx: ctx, g: g, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}}
 	for _, x := range g.Composites() {
@@ -190,7 +190,7 @@ func (r *reader) constant(n *nn.Node) bool {
 	return true
 }
 
-// tensor is the value of v, if v does not depend on the model's inputs.
+// tensor returns the value of v, if v does not depend on the model's inputs.
 func (r *reader) tensor(v *nn.Value) *tensor.Dense {
 	if v == nil {
 		return nil
@@ -210,7 +210,7 @@ func (r *reader) tensor(v *nn.Value) *tensor.Dense {
 	return d
 }
 
-// val is the step's view of a computed value.
+// val returns the step's view of a computed value.
 func (r *reader) val(v *nn.Value) *value {
 	if x := r.vals[v]; x != nil {
 		return x
@@ -360,13 +360,13 @@ func (r *reader) place() {
 	r.steps = append(front, r.steps...)
 }
 
-// lastPart is a name without the scopes that it stands in.
+// lastPart returns a name without the scopes that it stands in.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // short is the most elements of a constant that each of its readers spells out.
 const short = 8
 
-// own is a constant as an input of a step: the constant, or the value of a step of its own if several nodes read its elements.
+// own returns a constant as an input of a step: the constant, or the value of a step of its own if several nodes read its elements.
 func (r *reader) own(v *nn.Value, c *constant) arg {
 	elements := c.data.Shape().TotalSize()
 	written := c.kind == conParam || c.kind == conBlank || c.kind == conSmall && elements > short
@@ -431,7 +431,7 @@ func (r *reader) operator(n *nn.Node) (draft, error) {
 	return d, nil
 }
 
-// constantOf is a tensor that an operator reads.
+// constantOf returns a tensor that an operator reads.
 func (r *reader) constantOf(v *nn.Value, t *tensor.Dense, slot string, n *nn.Node) *constant {
 	dt := dtype.Of(t.Dtype())
 	c := &constant{name: &lit{v: slot, hint: "name"}, data: t, fill: fillOf(n, slot, t)}
@@ -467,7 +467,7 @@ func (r *reader) constantOf(v *nn.Value, t *tensor.Dense, slot string, n *nn.Nod
 	return c
 }
 
-// origin is the parameter whose elements a folded value has, in the same order, if the model names it.
+// origin returns the parameter whose elements a folded value has, in the same order, if the model names it.
 func (r *reader) origin(v *nn.Value) *nn.Param {
 	for v != nil && r.folded[v] != nil && v.Producer() != nil && (copies(v.Producer()) || v.Producer().Traits().Moves == trait.MovedInOrder) {
 		v = v.Producer().In(0)
@@ -478,7 +478,7 @@ func (r *reader) origin(v *nn.Value) *nn.Param {
 	return v.Param()
 }
 
-// exact is a number as source spells it: with the digits that its type needs.
+// exact returns a number as source spells it: with the digits that its type needs.
 func exact(f float64, t dtype.DType) float64 {
 	if t.Size() <= 4 {
 		return round(float32(f))
@@ -495,7 +495,7 @@ func spelled(t dtype.DType) bool {
 	return false
 }
 
-// elementsOf are the elements of a tensor as a slice.
+// elementsOf returns the elements of a tensor as a slice.
 func elementsOf(t *tensor.Dense) any {
 	v := reflect.ValueOf(t.Data())
 	if v.Kind() != reflect.Slice {

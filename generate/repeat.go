@@ -132,7 +132,7 @@ func cut(list []segment) []segment {
 	return out
 }
 
-// scopes are the scopes of all steps; a step of which nothing is known is where the one before it is.
+// scopes returns the scopes of all steps; a step of which nothing is known is where the one before it is.
 func (r *reader) scopes() [][]string {
 	list := make([][]string, len(r.steps))
 	for i, s := range r.steps {
@@ -194,7 +194,7 @@ func (r *reader) rows(used map[*step]bool) (lists [][]segment) {
 	return lists
 }
 
-// escapes is the only value of a segment that others read; false where there are more, or none.
+// escapes returns the only value of a segment that others read; false where there are more, or none.
 func (r *reader) escapes(steps []*step) (out *value, ok bool) {
 	inside := map[*value]int{}
 	for _, s := range steps {

@@ -12,7 +12,7 @@ import (
 // roles are what the names of parameters end in, after the name of the layer that they belong to.
 var roles = regexp.MustCompile(`^(.+)[._/](weights?|bias|W|B|w|b|kernel|gamma|beta|scale|w_0|b_0|weight_[ih]h\w*|bias_[ih]h\w*|running_mean|running_var|moving_mean|moving_variance|mean|var)(:0)?$`)
 
-// stem is the name of the layer that parameters belong to, as their names say; "" where they do not.
+// stem returns the name of the layer that parameters belong to, as their names say; "" where they do not.
 func stem(params ...*nn.Value) string {
 	for _, v := range params {
 		for v != nil && v.Param() == nil && v.Producer() != nil { // of what was made of a parameter

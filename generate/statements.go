@@ -29,7 +29,7 @@ func (p *printer) statements() *statements {
 // variables are their names.
 var variables = []string{"x", "y", "z", "u", "v", "w", "s", "t", "a", "b", "c", "d", "h", "k", "m", "p", "q", "r"}
 
-// fresh is a variable that holds nothing that is still read.
+// fresh returns a variable that holds nothing that is still read.
 func (b *statements) fresh() string {
 	held := map[string]bool{}
 	for v, name := range b.vars {
@@ -47,7 +47,7 @@ func (b *statements) fresh() string {
 	}
 }
 
-// reuse is the variable of a value that is read for the last time, or another.
+// reuse returns the variable of a value that is read for the last time, or another.
 func (b *statements) reuse(in []*value) string {
 	var list []*value
 	for _, v := range in {
@@ -268,7 +268,7 @@ func (b *statements) comment(v *value) string {
 	return ""
 }
 
-// layer is a step as a layer.
+// layer returns a step as a layer.
 func (b *statements) layer(s *step) string {
 	switch {
 	case s.local != "":
@@ -279,7 +279,7 @@ func (b *statements) layer(s *step) string {
 	return b.q(symOp) + "{Config: " + b.config(s) + "}"
 }
 
-// args are the inputs of a step.
+// args returns the inputs of a step.
 func (b *statements) args(s *step) string { return b.argList(s, s.in[:s.inputs()]) }
 
 func (b *statements) argList(s *step, args []arg) string {
@@ -329,7 +329,7 @@ func (b *statements) single(s *step, into string) {
 	b.several(s, args, config)
 }
 
-// called is a variable for a parameter: the last part of its name, unless that is taken. It keeps the parameter.
+// called returns a variable for a parameter: the last part of its name, unless that is taken. It keeps the parameter.
 func (b *statements) called(c *constant) string {
 	name, _ := c.name.v.(string)
 	if name = variable(lastPart(name)); b.declared[name] || len(name) > 12 {
@@ -374,7 +374,7 @@ func (b *statements) several(s *step, args, config string) {
 	b.f("%s%s%s%s\n", strings.Join(left, ", "), assign, strings.Join(right, ", "), comment)
 }
 
-// constant is a constant input of an operator.
+// constant returns a constant input of an operator.
 func (b *statements) constant(s *step, c *constant) string {
 	name := b.lit(c.name)
 	dt := dtype.Of(c.data.Dtype())

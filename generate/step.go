@@ -101,7 +101,7 @@ func (s *step) form() string {
 	return b.String()
 }
 
-// values are the inputs that are values, in order.
+// values returns the inputs that are values, in order.
 func (s *step) values() (list []*value) {
 	for _, a := range s.in {
 		if a.val != nil {

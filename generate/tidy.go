@@ -39,7 +39,7 @@ func tidy(e *nn.Edit) map[*nn.Value]*nn.Value {
 	return instead
 }
 
-// unchanged is the value that a node's output equals; nil where it equals none.
+// unchanged returns the value that a node's output equals; nil where it equals none.
 func unchanged(n *nn.Node, outputs []*nn.Value) *nn.Value {
 	if n.Domain() != "" || len(n.Inputs()) == 0 || n.In(0) == nil {
 		return nil

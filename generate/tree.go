@@ -36,7 +36,7 @@ type field struct {
 	absent  bool // a pointer that is nil
 }
 
-// compOf is a struct value as a composite literal. Defaults names the values, other than zero, that mean the same as an
+// compOf returns a struct value as a composite literal. Defaults names the values, other than zero, that mean the same as an
 // absent field. What generated source cannot spell is an error.
 func compOf(x any, defaults map[string]any) (*comp, error) {
 	v := reflect.ValueOf(x)
@@ -96,7 +96,7 @@ func compOf(x any, defaults map[string]any) (*comp, error) {
 	return c, nil
 }
 
-// configOf is an operator with its attributes; nil and the operator's name where all of them are at their defaults.
+// configOf returns an operator with its attributes; nil and the operator's name where all of them are at their defaults.
 func configOf(c op.Config) (*comp, error) {
 	t := reflect.TypeOf(c)
 	if t.Kind() != reflect.Struct || t == reflect.TypeFor[op.Name]() {
@@ -123,7 +123,7 @@ func required(f reflect.StructField) bool {
 	return slices.Contains(strings.Split(options, ","), "required")
 }
 
-// hintOf is a parameter's name made of a field's.
+// hintOf returns a parameter's name made of a field's.
 func hintOf(name string) string { return strings.ToLower(name[:1]) + name[1:] }
 
 // shown reports whether a field is to be printed.
@@ -162,7 +162,7 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// value is the struct that the literal stands for.
+// value returns the struct that the literal stands for.
 func (c *comp) value() reflect.Value {
 	v := reflect.New(c.typ).Elem()
 	for _, f := range c.fields {
@@ -212,7 +212,7 @@ func (c *comp) form() string {
 	return b.String()
 }
 
-// field is the literal of a field by name, nil where there is none.
+// field returns the literal of a field by name, nil where there is none.
 func (c *comp) field(name string) *lit {
 	if c != nil {
 		for _, f := range c.fields {

@@ -72,7 +72,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// exported are the models of exports.zip by name.
+// exported returns the models of exports.zip by name.
 func exported(t *testing.T) map[string]*nn.Graph {
 	t.Helper()
 	z, err := zip.OpenReader(exports)

@@ -157,7 +157,7 @@ func (c *Comm) AllToAll(b []byte) error {
 	})
 }
 
-// part is the length of one of Size equal parts.
+// part returns the length of one of Size equal parts.
 func (c *Comm) part(what string, b []byte) (int, error) {
 	if len(b)%c.size != 0 {
 		return 0, fmt.Errorf("mpi: %s of %d bytes: not a multiple of the number of ranks, %d", what, len(b), c.size)
@@ -165,13 +165,13 @@ func (c *Comm) part(what string, b []byte) (int, error) {
 	return len(b) / c.size, nil
 }
 
-// numbersOf are the numbers in b.
+// numbersOf returns the numbers in b.
 func numbersOf[F float32 | float64](b []byte) []F {
 	var zero F
 	return unsafe.Slice((*F)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }
 
-// bytesOf is the memory of x.
+// bytesOf returns the memory of x.
 func bytesOf[T float32 | float64](x []T) []byte {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(zero)))

@@ -35,7 +35,7 @@ func init() {
 	}
 }
 
-// value is what rank k has in place i: small whole numbers, whose sums are exact in any order.
+// value returns what rank k has in place i: small whole numbers, whose sums are exact in any order.
 func value(k, i int) int { return (i*7+k*13)%101 - 50 }
 
 func checkCollectives(c *Comm, n int) error {

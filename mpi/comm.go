@@ -110,7 +110,7 @@ func (c *Comm) start(from launch) error {
 // Rank is this process's number, from 0.
 func (c *Comm) Rank() int { return c.rank }
 
-// Size is the number of processes.
+// Size returns the number of processes.
 func (c *Comm) Size() int { return c.size }
 
 // Library names the MPI library: the file and what it calls itself.

@@ -41,7 +41,7 @@ func launched() launch {
 	return launch{size: 1, local: 1, first: openMPI.name}
 }
 
-// tasks is the number of tasks on a node of a list as "4" or, in Slurm's words, "2(x3),1"; 1 where it says nothing.
+// tasks returns the number of tasks on a node of a list as "4" or, in Slurm's words, "2(x3),1"; 1 where it says nothing.
 func tasks(list string, node int) int {
 	for item := range strings.SplitSeq(list, ",") {
 		count, times, many := strings.Cut(strings.TrimSuffix(item, ")"), "(x")

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// libraryNames are the file names of each family, newest first. The bare libmpi is a link of development packages.
+// libraryNames returns the file names of each family, newest first. The bare libmpi is a link of development packages.
 func libraryNames(goos string) map[string][]string {
 	if goos == "darwin" {
 		return map[string][]string{
@@ -38,7 +38,7 @@ func libraryFolders(goos string) map[string][]string {
 	}
 }
 
-// candidates are the files to try, in order: those of the family that goes with the launcher first.
+// candidates returns the files to try, in order: those of the family that goes with the launcher first.
 func candidates(first string) []string {
 	if path := os.Getenv("GRAFT_MPI"); path != "" {
 		return []string{path}

@@ -65,7 +65,7 @@ func AnnotationText(v any) string {
 	return string(b)
 }
 
-// ParseAnnotation is the inverse of AnnotationText.
+// ParseAnnotation returns the inverse of AnnotationText.
 func ParseAnnotation(s string) any {
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return i
@@ -95,7 +95,7 @@ func ParseAnnotation(s string) any {
 	return s
 }
 
-// checked is the annotation in one of the types that files hold.
+// checked returns the annotation in one of the types that files hold.
 func checked(key string, v any) (any, error) {
 	if key == "" {
 		return nil, fmt.Errorf("an annotation has no key")

@@ -188,7 +188,7 @@ func (a *Assembler) connect(n *Node, s NodeSpec) error {
 	return nil
 }
 
-// attrBodies are the node's subgraphs: in the order of the configuration, or by attribute name
+// attrBodies returns the node's subgraphs: in the order of the configuration, or by attribute name
 // for an operator graft does not know.
 func attrBodies(n *Node, attrs map[string]any) []*Body {
 	if n.op != nil {

@@ -10,9 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// backward differentiates a request that ran in several stages: the last one as usual, with
-// respect to what earlier stages handed it as well, then each earlier one from the gradients of
-// what it handed on. Earlier stages compute their forward pass once more.
+// backward differentiates a request that ran in several stages: first the last one, also with respect to what it read
+// from earlier stages, then each earlier one, starting from the gradients of what it passed on. Earlier stages recompute
+// their forward pass.
 func (g *Graph) backward(ctx context.Context, trail []*stage, haves []map[*Value]dtype.Value, types map[*Value]op.Type, r request) (*result, error) {
 	last := len(trail) - 1
 	wrt, handed := extend(r.wrt, trail[:last])
@@ -49,7 +49,7 @@ func (g *Graph) backward(ctx context.Context, trail []*stage, haves []map[*Value
 	return res, nil
 }
 
-// extend adds the floating-point values that stages hand on to what is differentiated for.
+// extend adds the floating-point values passed between stages to those to differentiate with respect to.
 func extend(wrt []*Value, trail []*stage) ([]*Value, map[*Value]int) {
 	list := append([]*Value(nil), wrt...)
 	handed := map[*Value]int{}
@@ -87,7 +87,7 @@ func collect(total map[*Value]*tensor.Dense, wrt []*Value, grads []*tensor.Dense
 	}
 }
 
-// backwardStage lowers a stage again, differentiated, and adds its gradients to the total.
+// backwardStage lowers a stage again with gradients, and adds them to the total.
 func (g *Graph) backwardStage(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, of []*Value, total map[*Value]*tensor.Dense, r request, wrt []*Value) error {
 	ask := lowering{
 		g: g, mode: walkLower, train: r.train, ctx: ctx, have: have, wrt: wrt, asked: r.wrt, of: of, seeds: map[*Value]dtype.Value{},

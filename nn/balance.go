@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// share is what a group of channels can do for an open edge.
+// share is a group of channels that can help to balance an open edge.
 type share struct {
 	offer
-	in, out int  // indices that an atom has before the gap and after it
-	ends    bool // it has the last index after the gap: what is appended goes there
+	in, out int  // indices per atom before and after the gap
+	ends    bool // the group has the last index after the gap, where new ones are appended
 }
 
-// pull is by how much one more atom brings the two sides together or apart.
+// pull returns the change of the difference of the two lengths per added atom.
 func (s share) pull() int { return s.in - s.out }
 
-// weight is how many indices one atom is.
+// weight returns the number of indices per atom.
 func (s share) weight() float64 { return float64(max(s.in, s.out)) }
 
 // balance resizes both sides of a gap so that their lengths agree, the way that o prefers.
@@ -54,13 +54,13 @@ func (e *Edit) balance(g gap, o Realign) {
 	e.fail(c.unbalanced(g, in, out, o, tried))
 }
 
-// noteBalance says what was realigned.
+// noteBalance records what was realigned.
 func (e *Edit) noteBalance(g gap, c *Channels, in, out axisID) {
 	now := g.near().typ.Shape[g.axis].Size
 	e.Note("realigned axis %d of %s: length %d before it and %d after it became %d", g.axis, g.near().label(), c.a.axes[in].size, c.a.axes[out].size, now)
 }
 
-// passes are the rules to try in turn: which groups may change in which direction.
+// passes lists the rules to try, in order: which groups may change, in which direction.
 func (p Prefer) passes() []func(s share, grow bool) bool {
 	grow := func(_ share, grow bool) bool { return grow }
 	shrink := func(_ share, grow bool) bool { return !grow }
@@ -104,8 +104,8 @@ func (c *Channels) shares(in, out axisID, o Realign, backwards bool) []share {
 	return list
 }
 
-// meet chooses how many atoms of each group come (positive) or go so that the pulls add up to
-// need, changing as few channels as possible, the least useful ones. One atom of each group stays.
+// meet chooses how many atoms of each group to add (positive) or remove so that the pulls add up to need, changing as few
+// channels as possible, the least useful ones. Each group keeps at least one atom.
 func meet(list []share, need int, allowed func(s share, grow bool) bool) ([]int, bool) {
 	reach := 2*max(need, -need) + 64
 	type cell struct {
@@ -167,8 +167,8 @@ func meet(list []share, need int, allowed func(s share, grow bool) bool) ([]int,
 	return k, true
 }
 
-// regroup takes away or adds so many atoms of each group. What is new before the gap starts at
-// zero: its readers have weights for something else.
+// regroup removes or adds the chosen numbers of atoms. New channels before the gap start at zero, because the weights that
+// read them were trained for other channels.
 func (e *Edit) regroup(c *Channels, list []share, k []int) {
 	var gone []*Atom
 	added, quiet := map[*Group]int{}, map[*Group]bool{}
@@ -185,7 +185,7 @@ func (e *Edit) regroup(c *Channels, list []share, k []int) {
 	}
 }
 
-// unbalanced says why the two sides of a gap cannot agree.
+// unbalanced returns the reason why the two sides of a gap cannot agree.
 func (c *Channels) unbalanced(g gap, in, out axisID, o Realign, tried error) error {
 	var why []string
 	for _, id := range []axisID{in, out} {
@@ -213,8 +213,8 @@ func (c *Channels) unbalanced(g gap, in, out axisID, o Realign, tried error) err
 		g.axis, c.a.axes[in].size, c.a.axes[out].size, strings.Join(why, "; "))}
 }
 
-// cutBehind removes exactly the marked indices after a gap, if they are whole atoms there and
-// nothing before it leaves with them.
+// cutBehind removes exactly the marked indices after a gap, if they form whole atoms and nothing before the gap would be
+// removed with them.
 func (e *Edit) cutBehind(g gap, gone []bool) bool {
 	c := e.Channels()
 	if e.err != nil {

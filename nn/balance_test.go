@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// price is what it costs to add k atoms to each group, or take them away: the indices that change; what the atoms that go are worth,
+// price returns what it costs to add k atoms to each group, or take them away: the indices that change; what the atoms that go are worth,
 // by which any change counts for less than the worst of them; among atoms that come, those at the end and of large groups before others.
 // ok: the two sides of the gap meet, the rule allows it, and each group keeps an atom.
 func price(list []nn.MetShare, k []int, need int, p nn.Prefer) (total float64, ok bool) {

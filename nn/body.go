@@ -119,7 +119,7 @@ func (b *Body) States() (list []int) {
 	return list
 }
 
-// formal are the values that stand for the inputs, those for captured values last.
+// formal returns the values that stand for the inputs, those for captured values last.
 func (b *Body) formal() []*Value {
 	b.there()
 	return slices.Concat(b.Graph.inputs, b.outer)
@@ -193,7 +193,7 @@ func (b *Body) Run(r op.SubgraphRun, in []dtype.Value) (out, next []dtype.Value,
 
 var errNoCall = errors.New("the call is nil")
 
-// LowerCall is the Lower function of an operator that is defined by its only subgraph attribute, such as a call of a
+// LowerCall returns the Lower function of an operator that is defined by its only subgraph attribute, such as a call of a
 // function that is part of the model.
 func LowerCall(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if c == nil {
@@ -211,7 +211,7 @@ func LowerCall(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return nil, c.Errorf("a function without inputs cannot be run")
 }
 
-// bodies are the subgraphs among the node's attributes, in the order of the configuration.
+// bodies returns the subgraphs among the node's attributes, in the order of the configuration.
 func (n *Node) bodies() []*Body {
 	if n.config == nil || n.op.Attrs == nil { // without an operator there is no configuration
 		return nil
@@ -219,7 +219,7 @@ func (n *Node) bodies() []*Body {
 	return configBodies(n.config)
 }
 
-// allBodies are the subgraphs of the graph's nodes and those inside them.
+// allBodies returns the subgraphs of the graph's nodes and those inside them.
 func (g *Graph) allBodies() []*Body {
 	list := []*Body{}
 	for _, n := range g.nodes {
@@ -250,7 +250,7 @@ func configBodies(c op.Config) []*Body {
 // Bodies returns the subgraphs among the node's attributes.
 func (n *Node) Bodies() []*Body { return n.bodies() }
 
-// capturedBy is the outer value behind stand-in k of body b.
+// capturedBy returns the outer value behind stand-in k of body b.
 func (n *Node) capturedBy(b *Body, k int) *Value {
 	at := 0
 	for _, x := range n.bodies() {

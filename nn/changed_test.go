@@ -68,7 +68,7 @@ func TestChanged(t *testing.T) {
 	check("replaced by an edit")
 }
 
-// weights are the matrices of a graph.
+// weights returns the matrices of a graph.
 func weights(g *nn.Graph) (list []*nn.Param) {
 	for p := range g.Params() {
 		if p.Role() == nn.Weight && len(p.Data().Shape()) == 2 {

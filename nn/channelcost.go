@@ -47,7 +47,7 @@ func (c *Channels) shape(v *Value, gone map[axisID]int) []int {
 	return s
 }
 
-// macs are the multiply-adds of a node with shorter axes.
+// macs returns the multiply-adds of a node with shorter axes.
 func (c *Channels) macs(n *Node, gone map[axisID]int) int64 {
 	call := c.a.calls[n]
 	if call == nil || n.op.Cost == nil || !settled(call) {
@@ -57,7 +57,7 @@ func (c *Channels) macs(n *Node, gone map[axisID]int) int64 {
 	return m
 }
 
-// resized is a call of a node whose axes are shorter by so many indices.
+// resized returns a call of a node whose axes are shorter by so many indices.
 func (c *Channels) resized(n *Node, call *op.Call, gone map[axisID]int) *op.Call {
 	if len(gone) == 0 {
 		return call
@@ -154,7 +154,7 @@ func (s *scales) macs(gone map[axisID]int) int64 {
 	return total
 }
 
-// compare is what the graph weighed, and what it does now that the axes have the given indices.
+// compare returns what the graph weighed, and what it does now that the axes have the given indices.
 func (s *scales) compare(keep map[axisID][]int) [2]Cost {
 	gone := map[axisID]int{}
 	for id, k := range keep {

@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn/internal/indices"
 )
 
-// Channels says which indices of which axes of a graph belong together, in one version of the graph: which can only be
+// Channels describes which indices of the axes of a graph belong together, in one version of the graph: which can only be
 // removed together (an Atom) and which axes they are on (a Group).
 type Channels struct {
 	g       *Graph
@@ -81,7 +81,7 @@ func (g *Graph) channels() *Channels {
 	return c
 }
 
-// group is the group of a form.
+// group returns the group of a form.
 func (c *Channels) group(f *indices.Form) *Group {
 	g := &Group{Normalized: f.Normalized, c: c, axes: f.Axes, on: make(map[axisID]int, len(f.Axes))}
 	for _, x := range f.Axes {
@@ -118,7 +118,7 @@ func (a *Atom) Slices() []ParamSlice {
 	return list
 }
 
-// parts are the elements of the atom, axis by axis.
+// parts returns the elements of the atom, axis by axis.
 func (a *Atom) parts() iter.Seq2[axisID, []int32] {
 	return func(yield func(axisID, []int32) bool) {
 		at := 0
@@ -131,7 +131,7 @@ func (a *Atom) parts() iter.Seq2[axisID, []int32] {
 	}
 }
 
-// on are the elements of the atom on one axis.
+// on returns the elements of the atom on one axis.
 func (a *Atom) on(id axisID) []int32 {
 	for x, slots := range a.parts() {
 		if x == id {
@@ -141,7 +141,7 @@ func (a *Atom) on(id axisID) []int32 {
 	return nil
 }
 
-// claim marks the group's elements on some axes as taken; false where another group has one of them.
+// claim marks the group's elements on some axes as taken; false if another group has one of them.
 func (g *Group) claim(taken map[int32]bool, on ...axisID) bool {
 	var list []int32
 	for _, a := range g.Atoms {

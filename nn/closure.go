@@ -121,7 +121,7 @@ func isConstant(n *gorgonia.Node) bool {
 	return stock && len(exprgraph.Children(n)) == 0 || op.IsConst(n)
 }
 
-// at is the node, or where it is a constant that is in no graph yet, its copy in g.
+// at returns the node, or where it is a constant that is in no graph yet, its copy in g.
 func at(g *gorgonia.ExprGraph, n *gorgonia.Node) *gorgonia.Node {
 	if n.Graph() == nil && isConstant(n) {
 		return g.AddNode(n)
@@ -167,7 +167,7 @@ func (t *tracer) body(name string, list []*closure, outer []*Value) *Body {
 	return b
 }
 
-// typeAt is the type of nodes that are one at several sizes: a dimension that differs is the symbol with those sizes.
+// typeAt returns the type of nodes that are one at several sizes: a dimension that differs is the symbol with those sizes.
 func (t *tracer) typeAt(at gorgonia.Nodes, d op.DType) op.Type {
 	shape := (&Site{t: t, at: at}).shapeOf(nil)
 	typ := op.Type{DType: d, Shape: make([]op.Dim, len(shape))}
@@ -194,7 +194,7 @@ func closureNodes(list []*closure, pick func(*closure) *gorgonia.Node) gorgonia.
 	return nodes
 }
 
-// retraced is the configuration of calls that are one at several sizes, with subgraphs that hold at all of them in place of
+// retraced returns the configuration of calls that are one at several sizes, with subgraphs that hold at all of them in place of
 // those made of closures. Captured are the values that the subgraphs read.
 func (s *Site) retraced(calls []*op.Call, captured []*Value) op.Config {
 	v := reflect.New(reflect.TypeOf(calls[0].Config)).Elem()

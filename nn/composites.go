@@ -43,7 +43,7 @@ func (g *Graph) Composites() []Composite {
 	return list
 }
 
-// compositeAt is the largest group that ends in a node and has no node that is taken already.
+// compositeAt returns the largest group that ends in a node and has no node that is taken already.
 func (w *walker) compositeAt(n *Node, c *op.Call, taken map[*Node]bool) (x Composite, ok bool) {
 	defer func() {
 		if recover() != nil { // a rule asked for a size that is not known

@@ -62,7 +62,7 @@ func (w *walker) takeApart(n *Node, c *op.Call, in []*Value) (done bool, err err
 	return true, nil
 }
 
-// itemOf is a value as operators on containers take it.
+// itemOf returns a value as operators on containers take it.
 func (w *walker) itemOf(v *Value) (op.Item, error) {
 	b := w.at(v)
 	switch {

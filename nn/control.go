@@ -46,7 +46,7 @@ func Cond(pred *gorgonia.Node, then, alternative Expr, x ...*gorgonia.Node) (gor
 	return Tracer{}.Cond(pred, then, alternative, x...)
 }
 
-// While is the function While with the tracer's rules and operators.
+// While returns the function While with the tracer's rules and operators.
 func (tr Tracer) While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	g, state, err := controlGraph("While", state, cond != nil && body != nil)
 	if err != nil {
@@ -77,7 +77,7 @@ func (tr Tracer) While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorg
 	return tr.applyControl("While", len(state), std.LoopConfig{Body: b}, append(in, b.made.captured...))
 }
 
-// For is the function For with the tracer's rules and operators.
+// For returns the function For with the tracer's rules and operators.
 func (tr Tracer) For(times int, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	if times < 0 {
 		return nil, controlError("For", fmt.Errorf("%d iterations: want none or more", times))
@@ -104,7 +104,7 @@ func (tr Tracer) For(times int, body Expr, state ...*gorgonia.Node) (gorgonia.No
 	return tr.applyControl("For", len(state), std.LoopConfig{Body: b}, append(in, b.made.captured...))
 }
 
-// ForEach is the function ForEach with the tracer's rules and operators.
+// ForEach returns the function ForEach with the tracer's rules and operators.
 func (tr Tracer) ForEach(body Expr, state, over gorgonia.Nodes) (final, collected gorgonia.Nodes, err error) {
 	g, all, err := controlGraph("ForEach", slices.Concat(state, over), body != nil)
 	if err != nil {
@@ -143,7 +143,7 @@ func (tr Tracer) ForEach(body Expr, state, over gorgonia.Nodes) (final, collecte
 	return out[:len(state)], out[len(state):], nil
 }
 
-// Cond is the function Cond with the tracer's rules and operators.
+// Cond returns the function Cond with the tracer's rules and operators.
 func (tr Tracer) Cond(pred *gorgonia.Node, then, alternative Expr, x ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	g, given, err := controlGraph("Cond", append(gorgonia.Nodes{pred}, x...), then != nil && alternative != nil)
 	if err == nil {
@@ -177,7 +177,7 @@ func (tr Tracer) Cond(pred *gorgonia.Node, then, alternative Expr, x ...*gorgoni
 	return tr.applyControl("Cond", outputs, std.IfConfig{Then: a, Else: b}, append(in, b.made.captured...))
 }
 
-// loopInputs are the types of the inputs of a Loop's body: number of the iteration, condition, state.
+// loopInputs returns the types of the inputs of a Loop's body: number of the iteration, condition, state.
 func loopInputs(state gorgonia.Nodes) []op.Type {
 	return append([]op.Type{op.Shaped(dtype.Int64), op.Shaped(dtype.Bool)}, nodeTypes(state)...)
 }
@@ -190,7 +190,7 @@ func nodeTypes(list gorgonia.Nodes) []op.Type {
 	return types
 }
 
-// controlGraph is the expression graph of the nodes given, with those that are constants of no graph copied into it.
+// controlGraph returns the expression graph of the nodes given, with those that are constants of no graph copied into it.
 func controlGraph(what string, given gorgonia.Nodes, functions bool) (*gorgonia.ExprGraph, gorgonia.Nodes, error) {
 	if !functions {
 		return nil, nil, controlError(what, errNoFunction)

@@ -33,7 +33,7 @@ func weight(x *G.Node, name string, dims ...int) *G.Node {
 	return G.NewTensor(x.Graph(), G.Float32, len(dims), G.WithName(name), G.WithValue(v))
 }
 
-// number is a constant in the element type of x.
+// number returns a constant in the element type of x.
 func number(x *G.Node, v float64) *G.Node {
 	if x.Dtype() == tensor.Float64 {
 		return G.NewConstant(v)
@@ -43,7 +43,7 @@ func number(x *G.Node, v float64) *G.Node {
 
 func energy(x *G.Node) *G.Node { return G.Must(G.Sum(G.Must(G.Square(x)))) }
 
-// grow is one step: h + tanh(h·w) with a weight of its own, and one from around it.
+// grow returns one step: h + tanh(h·w) with a weight of its own, and one from around it.
 func grow(h, w *G.Node) *G.Node {
 	return G.Must(G.Add(G.Must(G.HadamardProd(h, number(h, 1.25))), G.Must(G.Tanh(G.Must(G.Add(G.Must(G.Mul(h, w)), G.Must(G.Mul(h, weight(h, "inside", 3, 3)))))))))
 }

@@ -79,7 +79,7 @@ func (c *copier) graph(g *Graph, ops op.Set, opsets map[string]int) *Graph {
 	return to
 }
 
-// shell is a graph without nodes and values, otherwise as g.
+// shell returns a graph without nodes and values, otherwise as g.
 func (c *copier) shell(g *Graph, ops op.Set, opsets map[string]int) *Graph {
 	to := NewGraph(g.name, ops, opsets)
 	to.doc, to.meta, to.origin = g.doc, maps.Clone(g.meta), g.origin

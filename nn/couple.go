@@ -17,7 +17,7 @@ type chanAxis struct {
 	size  int32
 }
 
-// reason says what ties indices or fixes them, and why.
+// reason describes what couples or fixes indices, and why.
 type reason struct {
 	node *Node  // the operator, or
 	port *Value // the graph input or output that they belong to
@@ -25,15 +25,15 @@ type reason struct {
 	text string
 }
 
-// analysis is what a graph's operators say about its axes: which exist, what ties them, what fixes
-// them. Sizes without a number are replaced by stand-ins.
+// analysis holds what a graph's operators declare about its axes: which exist, what couples them, what fixes them. Unknown
+// sizes are replaced by stand-ins.
 type analysis struct {
 	g      *Graph
 	axes   []chanAxis
 	first  map[*Value]axisID
 	rank   map[*Value]int
 	system indices.System
-	by     []reason           // those of the system's relations, splits and pins, by number
+	by     []reason           // reasons of the system's relations, splits and pins, by number
 	spans  map[*Node]declared // which relations and splits a node made
 	calls  map[*Node]*op.Call
 	leaf   map[*Value]bool     // outputs of Constant nodes, cut like parameters
@@ -41,7 +41,7 @@ type analysis struct {
 	env    map[*Value]*binding // the stand-in's
 }
 
-// declared is where what one node declared stands in an analysis.
+// declared locates the declarations of one node in an analysis.
 type declared struct {
 	rel, relEnd, norm, normEnd, split, splitEnd int
 }
@@ -78,8 +78,8 @@ func (g *Graph) analyse() *analysis {
 	return a
 }
 
-// standIn walks the graph with numbers in place of open dimensions. Several choices are tried,
-// for the sizes must pass strides, concatenations of skips and tables of positions.
+// standIn walks the graph with numbers in place of open dimensions. It tries several choices, because the sizes must pass
+// strides, concatenations of skip connections and position tables.
 func (g *Graph) standIn() *walker {
 	var best *walker
 	most := -1
@@ -147,7 +147,7 @@ func (g *Graph) standAt(batch, other int) (*walker, int) {
 	return w, reached
 }
 
-// add registers the axes of a value, unless their lengths are not known.
+// add registers the axes of a value if their lengths are known.
 func (a *analysis) add(v *Value, t op.Type) {
 	if _, ok := a.first[v]; ok || !t.Static() {
 		return
@@ -159,7 +159,7 @@ func (a *analysis) add(v *Value, t op.Type) {
 	}
 }
 
-// of is the number of an axis of a value; false when the value's shape is not known.
+// of returns the number of an axis of a value; false if the value's shape is not known.
 func (a *analysis) of(v *Value, axis int) (axisID, bool) {
 	f, ok := a.first[v]
 	if !ok || axis < 0 || axis >= a.rank[v] {
@@ -169,7 +169,7 @@ func (a *analysis) of(v *Value, axis int) (axisID, bool) {
 }
 
 func (a *analysis) pinValue(v *Value, why reason) {
-	for i := range a.rank[v] { // none where nothing is known of the value
+	for i := range a.rank[v] { // none if nothing is known about the value
 		why.axis = i
 		a.pinAxis(a.first[v]+axisID(i), why)
 	}
@@ -182,17 +182,17 @@ func (a *analysis) pin(id axisID, lo, hi int, why reason) {
 	a.system.Pins = append(a.system.Pins, indices.Pin{Axis: id, Lo: int32(lo), Hi: int32(hi), By: a.because(why)})
 }
 
-// relate ties two axes.
+// relate couples two axes.
 func (a *analysis) relate(x, y axisID, m coupling.Map, by int) {
 	a.system.Relations = append(a.system.Relations, indices.Relation{A: x, B: y, Map: m, By: by})
 }
 
-// normalize ties two axes by a normalization over both, or over one.
+// normalize couples two axes by a normalization over both, or over one.
 func (a *analysis) normalize(x, y axisID, by int) {
 	a.system.Norms = append(a.system.Norms, indices.Relation{A: x, B: y, Map: coupling.Map{Relation: coupling.Norm}, By: by})
 }
 
-// because is the number of a reason.
+// because returns the number of a reason.
 func (a *analysis) because(why reason) int {
 	a.by = append(a.by, why)
 	return len(a.by) - 1
@@ -210,7 +210,7 @@ func (a *analysis) pinNode(n *Node, text string) {
 	}
 }
 
-// node records what one node says.
+// node records the declarations of one node.
 func (a *analysis) node(n *Node, w *walker) {
 	if n.isConstant() {
 		a.leaf[n.out[0]] = true

@@ -8,17 +8,17 @@ import (
 	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
-// coverage applies the couplings of one node and remembers which axes they speak of.
+// coverage applies the couplings of one node and records which axes they mention.
 type coverage struct {
 	a   *analysis
 	n   *Node
 	c   *op.Call
 	by  int // the node, as a reason
 	in  map[coupling.Axis]bool
-	hit map[coupling.Axis][]bool // output axes of which only parts are spoken of
+	hit map[coupling.Axis][]bool // output axes that are only partly mentioned
 }
 
-// at finds the axis that a reference means.
+// at resolves a reference to an axis.
 func (k *coverage) at(r coupling.Axis) (axisID, bool) {
 	var v *Value
 	if r.Output {
@@ -45,7 +45,7 @@ func (k *coverage) apply(list []coupling.Coupling) {
 		}
 		n, m := int(k.a.axes[f].size), int(k.a.axes[t].size)
 		if !indices.Fits(c.Map, n, m) || c.Map.Relation == coupling.Offset && (k.open(c.From) || k.open(c.To)) {
-			continue // pinned below, for nothing speaks of the axis, or its stand-in would
+			continue // pinned below, because no coupling mentions the axis, or its stand-in would
 		}
 		k.in[c.From], k.in[c.To] = true, true
 		switch c.Map.Relation {
@@ -62,7 +62,7 @@ func (k *coverage) apply(list []coupling.Coupling) {
 	}
 }
 
-// open reports whether an axis has another length than its stand-in's in other runs.
+// open reports whether the length of an axis may differ from its stand-in in other runs.
 func (k *coverage) open(r coupling.Axis) bool {
 	v := k.n.In(r.Slot)
 	if r.Output {
@@ -71,7 +71,7 @@ func (k *coverage) open(r coupling.Axis) bool {
 	return v != nil && r.Axis < len(v.typ.Shape) && !v.typ.Shape[r.Axis].Known()
 }
 
-// part remembers which indices of an output an Offset reaches.
+// part records which indices of an output an Offset reaches.
 func (k *coverage) part(c coupling.Coupling, n, m int) {
 	if c.Map.Relation != coupling.Offset {
 		return
@@ -98,7 +98,7 @@ func (k *coverage) part(c coupling.Coupling, n, m int) {
 	})
 }
 
-// pinRest fixes the axes that no coupling spoke of.
+// pinRest fixes the axes that no coupling mentions.
 func (k *coverage) pinRest() {
 	for i, v := range k.n.reads() {
 		if v == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// group splits axes that fall into equal groups.
+// group splits axes that consist of equal groups.
 func (k *coverage) group(f, t axisID, groups int) {
 	s := k.grouped(f, groups)
 	if k.a.axes[t].axis == 1 { // the weight's columns; its rows are axis 0
@@ -28,7 +28,7 @@ func (k *coverage) normGroup(f, t axisID, groups int) {
 	s.Place(1, t, groups, 1)
 }
 
-// grouped is the split of this node, of which the first factors are the groups of axis f and what is in one.
+// grouped returns the split of this node, of which the first factors are the groups of axis f and what is in one.
 func (k *coverage) grouped(f axisID, groups int) *indices.Split {
 	s := k.split()
 	if len(s.Factors) == 0 {
@@ -39,7 +39,7 @@ func (k *coverage) grouped(f axisID, groups int) *indices.Split {
 	return s
 }
 
-// split is the split of this node, made when first asked for.
+// split returns the split of this node, created on first use.
 func (k *coverage) split() *indices.Split {
 	list := &k.a.system.Splits
 	if n := len(*list); n == 0 || (*list)[n-1].By != k.by {
@@ -52,19 +52,19 @@ func (k *coverage) split() *indices.Split {
 func (k *coverage) resplit() {
 	in, out := k.c.In[0].Sizes(), k.c.Out[0].Sizes()
 	if k.a.rank[k.n.In(0)] != len(in) || k.a.rank[k.n.Out(0)] != len(out) {
-		return // a length is not known, as in the middle of an edit: the axes that are known are fixed
+		return // a length is not known, as within an edit: the known axes are fixed
 	}
 	s := k.split()
 	s.Reshaped = true
 	i, j := 0, 0
-	ra, rb := 1, 1 // what is left of the axes i−1 and j−1
+	ra, rb := 1, 1 // what remains of the axes i−1 and j−1
 	var ia, jb axisID
 	left := map[axisID]int{} // elements of an axis after the factors found so far
 	for {
 		for ra == 1 && i < len(in) {
 			ra, ia = in[i], k.a.first[k.n.in[0]]+axisID(i)
 			left[ia] = ra
-			k.in[coupling.In(0, i)] = ra > 1 // what is 1 long is no factor of anything
+			k.in[coupling.In(0, i)] = ra > 1 // a length of 1 is not a factor of anything
 			i++
 		}
 		for rb == 1 && j < len(out) {
@@ -122,7 +122,7 @@ func (k *coverage) special() {
 	k.zeroes()
 }
 
-// picked ties what constant indices choose on axes that the couplings do not speak of.
+// picked couples what constant indices select on axes that no coupling mentions.
 func (k *coverage) picked() {
 	for axis := range k.c.In[0].Shape {
 		in := coupling.In(0, axis)
@@ -151,7 +151,7 @@ func (k *coverage) picked() {
 	}
 }
 
-// repeated lets the axes go that are made by repetition to the shape in input i: their length is a number in the model.
+// repeated frees the axes that are created by repetition to the shape in input i: their length is a number in the model.
 func (k *coverage) repeated(i int) {
 	in, out := k.c.In[0].Shape, k.c.Out[0].Shape
 	for o := range out {
@@ -183,8 +183,8 @@ func (a *analysis) freeAxes(n *Node, i int) {
 	}
 }
 
-// lengthOf finds the value and the axis whose length is element at of an integer vector: a node that reads lengths gave it, and
-// nothing was done with it but picking and putting together. nil: it is another number.
+// lengthOf returns the value and the axis whose length is element at of an integer vector: computed by a node that reads
+// lengths, and only selected and concatenated since. nil: the element is another number.
 func (a *analysis) lengthOf(v *Value, at int) (of *Value, axis int) {
 	n := v.Producer()
 	switch t := n.traits(); {
@@ -206,7 +206,7 @@ func (a *analysis) lengthOf(v *Value, at int) (of *Value, axis int) {
 	return nil, 0
 }
 
-// partAt is the input of a Concat of vectors that element at of the result comes from, and which of its elements it is; nil where
+// partAt returns the input of a Concat of vectors that element at of the result comes from, and the position in it; nil if
 // lengths are not known.
 func partAt(n *Node, at int) (*Value, int) {
 	for _, x := range n.in {
@@ -276,7 +276,7 @@ func (k *coverage) contract() {
 	}
 }
 
-// firstRel is where the relations of this node begin.
+// firstRel returns the number of this node's first relation.
 func (k *coverage) firstRel() int {
 	i := len(k.a.system.Relations)
 	for i > 0 && k.a.system.Relations[i-1].By == k.by {

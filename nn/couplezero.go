@@ -13,7 +13,7 @@ func (a *analysis) zeroed(id axisID) bool {
 	return v.param != nil || a.leaf[v] || a.zero[id]
 }
 
-// zeroes finds out which axes of the node's outputs are zero with their atoms' parameters.
+// zeroes finds the axes of the node's outputs that are zero if the parameters of their atoms are.
 func (k *coverage) zeroes() {
 	rule := k.n.op.Traits.Zero
 	if rule == nil {
@@ -31,7 +31,7 @@ func (k *coverage) zeroes() {
 	}
 }
 
-// zeroInputs answers for the axes of inputs that an output axis is tied to.
+// zeroInputs returns the same for the input axes that an output axis is coupled to.
 func (k *coverage) zeroInputs(out axisID) op.ZeroInputs {
 	reach := k.reach(out)
 	return func(i int) (zero, tied bool) {
@@ -49,7 +49,7 @@ func (k *coverage) zeroInputs(out axisID) op.ZeroInputs {
 	}
 }
 
-// reach lists the input axes that an output axis of this node is tied to.
+// reach lists the input axes that an output axis of this node is coupled to.
 func (k *coverage) reach(out axisID) []axisID {
 	var list []axisID
 	s := &k.a.system
@@ -89,7 +89,7 @@ func appendFactors(list []axisID, s *indices.Split, id axisID) []axisID {
 	return list
 }
 
-// scalarIn is the number that a constant of one element holds.
+// scalarIn returns the number in a constant of one element.
 func scalarIn(v *Value) (float64, bool) {
 	d, ok := v.known.Value.(*tensor.Dense)
 	if v.param != nil {

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Cut says which indices a plan removes from one axis of one initializer.
+// Cut lists the indices that a plan removes from one axis of an initializer.
 type Cut struct {
 	Initializer string `json:"initializer"` // name of the parameter
 	Axis        int    `json:"axis"`        // of the parameter
@@ -19,7 +19,7 @@ type Cut struct {
 	Before      int    `json:"before"`      // length of the axis
 	After       int    `json:"after"`       // its length afterwards
 
-	keep  []int // the index before after each one after; -1: new
+	keep  []int // for each index afterwards, the index before; -1: new
 	round int   // which change of channels of the edit it belongs to
 	grow  *growth
 	added *Added
@@ -100,9 +100,9 @@ func (e *Edit) cutParam(p *Param, axis int, keep []int) {
 	e.reindex(p, axis, keep, Change{}, Cut{})
 }
 
-// reindex keeps some indices of an axis; −1 among them is a new index, zero until it is set.
-// The tensor is made whenever the change is: a plan holds no copy of the model, and what training
-// does between planning and applying stays. Taking it back brings the old tensor back.
+// reindex keeps some indices of an axis; −1 stands for a new index, which is zero until it is set. The tensor is computed
+// when the change is applied, so that a plan holds no copy of the model, and training between planning and applying is not lost.
+// Undoing restores the old tensor.
 func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
 	if p.data == nil {
 		e.Failf("parameter %q has no numeric data", p.Name())
@@ -130,14 +130,14 @@ func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 	})
 }
 
-// note remembers for the plan what an initializer loses or gains.
+// note records for the plan what an initializer loses or gains.
 func (e *Edit) note(c Cut, name string, axis int, keep []int, size int, reader string) {
 	c.Initializer, c.Axis, c.Removed, c.Node, c.Before, c.After = name, axis, missing(keep, size), reader, size, len(keep)
 	c.keep, c.round = keep, e.round
 	e.cuts = append(e.cuts, c)
 }
 
-// cutConstant keeps some indices of an axis of what a Constant holds; an index may be repeated.
+// cutConstant keeps some indices of an axis of a Constant; an index may be repeated.
 func (e *Edit) cutConstant(v *Value, axis int, keep []int) {
 	d, ok := v.known.Value.(*tensor.Dense)
 	if !ok {
@@ -147,7 +147,7 @@ func (e *Edit) cutConstant(v *Value, axis int, keep []int) {
 	e.setConstant(v, axis, keep, dtype.Pick(d, axis, keep))
 }
 
-// setConstant gives a Constant a tensor in which the old one's indices keep stand along an axis.
+// setConstant gives a Constant a tensor that consists of the indices keep of the old one along an axis.
 func (e *Edit) setConstant(v *Value, axis int, keep []int, d *tensor.Dense) {
 	old := v.known.Value
 	e.note(Cut{}, v.name, axis, keep, old.(*tensor.Dense).Shape()[axis], v.reader())
@@ -155,7 +155,7 @@ func (e *Edit) setConstant(v *Value, axis int, keep []int, d *tensor.Dense) {
 	e.act(action{do: func() { v.known.Value = d }, undo: func() { v.known.Value = old }})
 }
 
-// reader is the label of the first node that reads the value.
+// reader returns the label of the first node that reads the value.
 func (v *Value) reader() string {
 	if u := v.Users(); len(u) > 0 {
 		return u[0].Label()

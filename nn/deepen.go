@@ -140,7 +140,7 @@ func (e *Edit) formOf(l Layer, at *Value) form {
 	return f
 }
 
-// pair is a layer that makes x and −x, the activation, and a layer that makes x of both.
+// pair returns a layer that makes x and −x, the activation, and a layer that makes x of both.
 func (d Deepening) pair(at *Value, f form, act Layer) (Layer, error) {
 	k, s := f.gain, f.scale
 	if !f.odd {

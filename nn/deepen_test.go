@@ -105,7 +105,7 @@ func TestDeepen(t *testing.T) {
 	}
 }
 
-// types are the nodes of a graph.
+// types returns the nodes of a graph.
 func types(g *nn.Graph) map[*nn.Node]bool {
 	set := map[*nn.Node]bool{}
 	for n := range g.Nodes() {
@@ -114,7 +114,7 @@ func types(g *nn.Graph) map[*nn.Node]bool {
 	return set
 }
 
-// fresh are the operators of nodes that were not there.
+// fresh returns the operators of nodes that were not there.
 func fresh(g *nn.Graph, was map[*nn.Node]bool) []string {
 	var list []string
 	for n := range g.Nodes() {

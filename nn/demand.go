@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// demand is the value of v when it can be told before anything runs: because it is at hand, or
+// demand returns the value of v when it can be told before anything runs: because it is at hand, or
 // because a short calculation on small values at hand gives it. Floating-point values stay
 // computed values for everything else that reads them: gradients must pass through them.
 func (w *walker) demand(v *Value) (dtype.Value, bool, error) {
@@ -32,7 +32,7 @@ func (w *walker) demand(v *Value) (dtype.Value, bool, error) {
 	return x, true, nil
 }
 
-// leaf is the value of v if nothing must be computed for it. What the lowering then depends on is
+// leaf returns the value of v if nothing must be computed for it. What the lowering then depends on is
 // written down.
 func (w *walker) leaf(v *Value, b *binding) (dtype.Value, bool) {
 	if b.known.Value != nil {

@@ -86,7 +86,7 @@ func (d *derived) roots() gorgonia.Nodes {
 	return list
 }
 
-// openSizes are the names of the sizes that the types leave open, sorted, those without a symbol included.
+// openSizes returns the names of the sizes that the types leave open, sorted, those without a symbol included.
 func openSizes(values []*Value) ([]string, *Error) {
 	symbols := map[string]bool{}
 	for i, v := range values {

@@ -285,7 +285,7 @@ func (d deriving) lengths(x *nn.Value) *nn.Value {
 	return d.do(std.CastConfig{To: dtype.Int32}, whole)
 }
 
-// recurrentWithAll is an LSTM with lengths, first states, peepholes, clipping and other activations.
+// recurrentWithAll returns an LSTM with lengths, first states, peepholes, clipping and other activations.
 func (d deriving) recurrentWithAll(x *nn.Value, hidden int) *nn.Value {
 	first := d.do(op.Plain("Tanh"), d.do(op.Plain("MatMul"), d.do(std.SliceConfig{}, x, d.ints(0), d.ints(2), d.ints(0)), d.param(3, hidden)))
 	cfg := std.LSTMConfig{
@@ -307,7 +307,7 @@ type derivedCase struct {
 	y       func(d deriving, x *nn.Value) *nn.Value
 }
 
-// derivedCases are those of both tables.
+// derivedCases returns those of both tables.
 func derivedCases() []derivedCase {
 	var cases []derivedCase
 	for _, c := range derived {
@@ -408,7 +408,7 @@ func derivedInRuntime(r *oracle.Runtime, g *nn.Graph, in nn.Feed) (nn.Feed, erro
 	return list, err
 }
 
-// derivedGraph is a model with a loss over y.
+// derivedGraph returns a model with a loss over y.
 func derivedGraph(t *testing.T, in string, y func(d deriving, x *nn.Value) *nn.Value) (*nn.Graph, *nn.Value, []*nn.Param) {
 	t.Helper()
 	g := nn.NewGraph("derived", std.Operators(), map[string]int{"": 24})

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// repeated is a Loop of two turns over x, and over an optional second state.
+// repeated returns a Loop of two turns over x, and over an optional second state.
 func repeated(d deriving, x *nn.Value, captured []*nn.Value, f func(s deriving, in []*nn.Value) *nn.Value) *nn.Value {
 	body := d.e.Body("turn", []string{"int64[]", "bool[]", "float32[?,4]"}, captured, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		s := deriving{e}

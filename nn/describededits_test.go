@@ -118,7 +118,7 @@ func editsOf(g *nn.Graph) []namedEdit {
 
 func selected(n *nn.Node) nn.Selector { return func(x *nn.Node) bool { return x == n } }
 
-// wider is a layer of the kind of a node with another number of channels.
+// wider returns a layer of the kind of a node with another number of channels.
 func wider(n *nn.Node, channels int) nn.Layer {
 	if n.Call().Window() != nil {
 		return layers.Conv{Out: channels, Kernel: []int{3}, Same: true}
@@ -126,7 +126,7 @@ func wider(n *nn.Node, channels int) nn.Layer {
 	return layers.Linear{Out: channels}
 }
 
-// channelAxis is an axis whose length is a number, from the back, and its length.
+// channelAxis returns an axis whose length is a number, from the back, and its length.
 func channelAxis(v *nn.Value) (axis, size int) {
 	shape := v.Type().Shape
 	if len(shape) < 2 {

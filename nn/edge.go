@@ -21,7 +21,7 @@ func (n *Node) joiner() bool {
 	return true
 }
 
-// joinAxis is the axis along which a node puts its inputs one after the other.
+// joinAxis returns the axis along which a node puts its inputs one after the other.
 func (n *Node) joinAxis() (axis int, ok bool) {
 	if n.traits().Concat == nil {
 		return 0, false
@@ -131,7 +131,7 @@ func (o Realign) addBefore(e *Edit, from *Value, to *Node) *Value {
 	return y
 }
 
-// channelsOf is the axis of a value that holds its channels.
+// channelsOf returns the axis of a value that holds its channels.
 func (e *Edit) channelsOf(v *Value) int {
 	c := e.Channels()
 	if e.err != nil {

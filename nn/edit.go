@@ -201,7 +201,7 @@ func (e *Edit) Notes() []string {
 	return slices.Clone(e.notes)
 }
 
-// unique is a name that no value has, made from base.
+// unique returns a name that no value has, made from base.
 func (e *Edit) unique(base string) string {
 	e.made()
 	if base == "" {

@@ -252,7 +252,7 @@ func (e *Edit) available(n *Node) error {
 	return op.Available(n.op.Version(v), n.config)
 }
 
-// random is the generator of a parameter: seeded by the edit's seed and the parameter's name.
+// random returns the generator of a parameter: seeded by the edit's seed and the parameter's name.
 func (e *Edit) random(name string) *rand.Rand {
 	h := uint64(14695981039346656037)
 	for _, c := range []byte(name) {

@@ -33,7 +33,7 @@ func (l *editLock) inside() bool {
 	return len(here) > len(*from) && slices.Equal(here[len(here)-len(*from):], *from)
 }
 
-// calls are the return addresses on the stack, innermost first, without the first ones; calls is itself the second.
+// calls returns the return addresses on the stack, innermost first, without the first ones; calls is itself the second.
 func calls(without int) []uintptr {
 	for n := 64; ; n *= 2 {
 		list := make([]uintptr, n)

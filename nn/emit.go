@@ -54,8 +54,8 @@ func (w *walker) resolved(n *Node, c *op.Call, in []*Value) error {
 	return w.emit(n, c, in, known)
 }
 
-// outsideGraph handles what has no static shape or is no tensor: it is computed at once when all
-// its inputs are there, and ends a stage otherwise.
+// outsideGraph handles nodes whose results are not tensors of static shape: they are computed immediately if all
+// inputs are known, and end the stage otherwise.
 func (w *walker) outsideGraph(n *Node, c *op.Call, in []*Value, known []op.Known) error {
 	if w.still && len(n.bodies()) > 0 {
 		return w.deferNode(n)
@@ -85,8 +85,8 @@ func (w *walker) outsideGraph(n *Node, c *op.Call, in []*Value, known []op.Known
 	return nil
 }
 
-// passesGradient reports whether a call that was computed at once stays in the expression graph, so that
-// gradients go through it. It then takes the types that came out, and its floats are computed again.
+// passesGradient reports whether a call that was computed immediately stays in the expression graph, so that
+// gradients pass through it. Its outputs then have the types that were found, and its floating-point results are recomputed.
 func (w *walker) passesGradient(c *op.Call, known []op.Known) bool {
 	if len(w.wrt) == 0 || c.Op.Grad == nil {
 		return false
@@ -143,7 +143,7 @@ func small(c *op.Call) bool {
 	return true
 }
 
-// fold computes a call whose inputs are all known and puts the values into known.
+// fold computes a call whose inputs are all known, and stores the results in known.
 func (w *walker) fold(c *op.Call, known []op.Known) error {
 	in := make([]dtype.Value, len(c.In))
 	for i := range c.In {
@@ -182,7 +182,7 @@ func sharesMemory(d *tensor.Dense, values []dtype.Value) bool {
 	})
 }
 
-// isGiven reports whether a value is at hand: the node that computes it is there for other outputs.
+// isGiven reports whether a value is already available: its node is visited for its other outputs.
 func (w *walker) isGiven(v *Value) bool {
 	_, given := w.have[v]
 	return given
@@ -211,8 +211,8 @@ func (w *walker) bind(n *Node, c *op.Call, known []op.Known, nodes gorgonia.Node
 	}
 }
 
-// readsOpen reports whether a node reads what is known for the sizes of this lowering only: a value
-// computed from such, or symbolic dimensions when the node does not carry them on.
+// readsOpen reports whether a node reads something that is known only for the sizes of this lowering: an open value, or
+// symbolic dimensions that the node does not pass on.
 func (w *walker) readsOpen(n *Node, lost bool) bool {
 	for _, v := range n.reads() {
 		if b := w.env[v]; b != nil && (b.open || lost && slices.ContainsFunc(b.known.Dims, op.Dim.Symbolic)) {
@@ -238,7 +238,7 @@ func (w *walker) emit(n *Node, c *op.Call, in []*Value, known []op.Known) error 
 	if c.Op.State != nil && c.Train {
 		states = c.Op.State(c)
 	}
-	for _, u := range states { // a statistic of several nodes takes their updates one after the other
+	for _, u := range states { // a statistic shared by several nodes is updated by each in turn
 		if k := w.updated(in[u.In]); k >= 0 {
 			nodes[u.In] = w.updates[k].node
 		}
@@ -269,7 +269,7 @@ func (w *walker) emit(n *Node, c *op.Call, in []*Value, known []op.Known) error 
 	return nil
 }
 
-// update notes that training replaces what a node reads as input i, if it is a statistic of the model.
+// update records that training replaces input i of a node, if it is a statistic of the model.
 func (w *walker) update(in []*Value, i int, next *gorgonia.Node) {
 	v := in[i]
 	if v == nil || w.at(v).known.Frozen {
@@ -284,7 +284,7 @@ func (w *walker) update(in []*Value, i int, next *gorgonia.Node) {
 	}
 }
 
-// updated is the place of an earlier update of a value; -1: there is none.
+// updated returns the index of an earlier update of a value, -1 if there is none.
 func (w *walker) updated(v *Value) int {
 	return slices.IndexFunc(w.updates, func(u stateUpdate) bool { return u.value == v })
 }
@@ -298,7 +298,7 @@ func firstNode(list gorgonia.Nodes) *gorgonia.Node {
 	return nil
 }
 
-// keyNode is the input that random operators draw from: uint64[2], seed and step.
+// keyNode returns the key of the random operators, an input: uint64[2], seed and step.
 func (w *walker) keyNode() (*gorgonia.Node, error) {
 	if w.outerKey != nil {
 		return w.outerKey()
@@ -313,7 +313,7 @@ func (w *walker) keyNode() (*gorgonia.Node, error) {
 	return w.key, nil
 }
 
-// nodeOf is the expression node of a bound value.
+// nodeOf returns the expression node of a bound value.
 func (w *walker) nodeOf(v *Value) (*gorgonia.Node, error) {
 	b := w.at(v)
 	if b == nil {

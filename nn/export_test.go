@@ -90,7 +90,7 @@ func (g *Graph) Computed() []*op.Call {
 	return list
 }
 
-// DerivedOps are the operators that Derive has to write out: those of lowerings, and those whose hidden outputs are read.
+// DerivedOps returns the operators that Derive has to write out: those of lowerings, and those whose hidden outputs are read.
 func DerivedOps(g *Graph, o DeriveOptions) ([]string, error) {
 	runs, _, err := g.deriveRuns(o)
 	if err != nil {
@@ -107,7 +107,7 @@ func DerivedOps(g *Graph, o DeriveOptions) ([]string, error) {
 	return list, nil
 }
 
-// Lowerings are the keys of the lowerings that the graph keeps, the one that was used last at the end.
+// Lowerings returns the keys of the lowerings that the graph keeps, the one that was used last at the end.
 func (g *Graph) Lowerings() []string {
 	var list []string
 	for _, c := range g.cache.entries {

@@ -35,7 +35,7 @@ func (c *Channels) Fixed(v *Value, axis int) error {
 	return &Error{Stage: "resize", Err: fmt.Errorf("axis %d of %s is fixed: %s%s", axis, v.label(), c.a.reason(why), c.through(id, why.Axis))}
 }
 
-// reason is what a pin fixes indices for.
+// reason describes why a pin fixes indices.
 func (a *analysis) reason(p *indices.Pin) reason {
 	why := a.by[p.By]
 	if p.Split {
@@ -44,7 +44,7 @@ func (a *analysis) reason(p *indices.Pin) reason {
 	return why
 }
 
-// label is how people know a value: by the node that computes it.
+// label returns the name by which users know a value: that of the node that computes it.
 func (v *Value) label() string {
 	if v.producer != nil {
 		return v.producer.Label()
@@ -52,7 +52,7 @@ func (v *Value) label() string {
 	return v.name
 }
 
-// through names the last operators on a shortest way from one axis to another.
+// through names the last operators on a shortest path from one axis to another.
 func (c *Channels) through(from, to axisID) string {
 	if from == to {
 		return ""
@@ -103,15 +103,15 @@ func (c *Channels) through(from, to axisID) string {
 	return ""
 }
 
-// rearranges reports whether a node does more to channels than pass them on or multiply them with a weight: it moves them to
-// other places or adds them to others.
+// rearranges reports whether a node does more to channels than pass them on or multiply them by a weight: moves them, or adds
+// them to others.
 func (a *analysis) rearranges(n *Node) bool {
 	t := n.traits()
 	switch {
 	case t.Concat != nil || t.Picks != nil || t.Joins && t.Arithmetic != trait.Multiplies:
 		return true
 	case t.Moves == trait.Moved:
-		return t.Range != nil // quantization changes numbers in their places
+		return t.Range != nil // quantization maps each number by itself
 	}
 	d := a.spans[n]
 	return t.Moves == trait.MovedInOrder && d.splitEnd > d.split

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// follower rewrites the numbers in a model that spell out lengths: targets of Reshape, bounds of
-// Slice, sizes of Split, groups, hidden sizes. It walks the graph after parameters were cut and
-// compares every shape with what the cut must give.
+// follower rewrites the numbers in a model that contain lengths: targets of Reshape, bounds of Slice, sizes of Split, groups,
+// hidden sizes. It walks the graph after parameters were cut, and compares every shape with the expected one.
 type follower struct {
 	e    *Edit
 	c    *Channels
@@ -29,7 +28,7 @@ func (f *follower) run() {
 	f.e.sortNodes()
 }
 
-// sortNodes brings the nodes into topological order: those that an edit adds come last.
+// sortNodes sorts the nodes topologically: an edit appends new ones at the end.
 func (e *Edit) sortNodes() {
 	e.made()
 	if e.err != nil || e.sorted == e.acts {
@@ -46,7 +45,7 @@ func (e *Edit) sortNodes() {
 	e.sorted = e.acts
 }
 
-// kept is what stays of an axis: nil for everything.
+// kept returns the old indices of an axis that remain, nil for all.
 func (f *follower) kept(v *Value, axis int) []int {
 	if v == nil {
 		return nil
@@ -58,7 +57,7 @@ func (f *follower) kept(v *Value, axis int) []int {
 	return f.keep[id]
 }
 
-// want is the shape that a value must have; nil when its shape is not known.
+// want returns the shape that a value must have, nil if it is not known.
 func (f *follower) want(v *Value) []int {
 	first, ok := f.c.a.first[v]
 	if !ok {
@@ -75,7 +74,7 @@ func (f *follower) want(v *Value) []int {
 	return s
 }
 
-// old is the shape that a value had.
+// old returns the shape that a value had before.
 func (f *follower) old(v *Value) []int {
 	first, ok := f.c.a.first[v]
 	if !ok {
@@ -121,7 +120,7 @@ func (f *follower) node(n *Node) {
 	}
 }
 
-// same reports whether the node reads what it read in the analysis; then it computes the same, too.
+// same reports whether the node reads the same as in the analysis, so that its results are the same.
 func (f *follower) same(n *Node) bool {
 	for _, v := range n.reads() {
 		if v == nil {
@@ -164,7 +163,7 @@ func (f *follower) visit(n *Node) error {
 	return nil
 }
 
-// alike reports whether two walks know the same of a value.
+// alike reports whether two walks know the same about a value.
 func alike(a, b *binding) bool {
 	x := inferred{&Value{typ: a.typ, known: a.known}, b.typ, b.known}
 	return x.same()

@@ -58,7 +58,7 @@ func (w *walker) postpone(n *Node, c *op.Call, in []*Value, known []op.Known) {
 // emitted in the order of the graph.
 func postponable(c *op.Call) bool { return !c.Op.Random && (c.Op.State == nil || !c.Train) }
 
-// fuse is the call of the operator that replaces the group ending in n; nil if there is none.
+// fuse returns the call of the operator that replaces the group ending in n; nil if there is none.
 func (w *walker) fuse(n *Node, c *op.Call) (*op.Call, *op.Replacement) {
 	if len(n.out) != 1 || n.out[0] == nil {
 		return nil, nil

@@ -23,7 +23,7 @@ type speller struct {
 	like *nn.Value // numbers are of its type
 }
 
-// on is an operator with default attributes on values; numbers become constants.
+// on returns an operator with default attributes on values; numbers become constants.
 func (s speller) on(name string, in ...any) *nn.Value { return s.with(op.Plain(name), in...) }
 
 func (s speller) with(c op.Config, in ...any) *nn.Value {

@@ -30,7 +30,7 @@ func (m *matching) try(r *op.Rewrite) *op.Replacement {
 	return f
 }
 
-// closed says that nothing outside of the group reads what its inner nodes compute.
+// closed reports whether nothing outside of the group reads what its inner nodes compute.
 func (m *matching) closed() bool {
 	for _, n := range m.nodes {
 		if n == m.root {
@@ -147,7 +147,7 @@ func (m *matching) number(t op.Term, v *Value, next func() bool) bool {
 	return false
 }
 
-// source is a value as rules see it.
+// source returns a value as rules see it.
 func (m *matching) source(v *Value) op.Source {
 	b := m.w.at(v)
 	if b == nil {
@@ -156,7 +156,7 @@ func (m *matching) source(v *Value) op.Source {
 	return op.Source{Type: b.typ, Known: b.known, Gradient: m.w.influenced[v], Ref: v}
 }
 
-// Value is a named value of the match.
+// Value returns a named value of the match.
 func (m *matching) Value(name string) op.Source {
 	if v := m.named[name]; v != nil {
 		return m.source(v)
@@ -164,10 +164,10 @@ func (m *matching) Value(name string) op.Source {
 	return op.Source{}
 }
 
-// Number is a named number of the match.
+// Number returns a named number of the match.
 func (m *matching) Number(name string) (float64, bool) { x, ok := m.nums[name]; return x, ok }
 
-// Call is the use of the operator that computes a value.
+// Call returns the use of the operator that computes a value.
 func (m *matching) Call(s op.Source) *op.Call {
 	v, ok := s.Ref.(*Value)
 	if !ok || !m.w.fuser.live[v.producer] || v.producer.op == nil {
@@ -180,7 +180,7 @@ func (m *matching) Call(s op.Source) *op.Call {
 	return c
 }
 
-// Input is an input of the node that computes a value.
+// Input returns an input of the node that computes a value.
 func (m *matching) Input(s op.Source, i int) op.Source {
 	v, ok := s.Ref.(*Value)
 	if !ok || v.producer == nil || v.producer.In(i) == nil {

@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// twoLayers is a small model as a file might hold it.
+// twoLayers returns a small model as a file might hold it.
 func twoLayers(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("classifier")

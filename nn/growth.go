@@ -14,13 +14,13 @@ import (
 type growth struct {
 	Count int     `json:"count"`           // new atoms
 	Copy  bool    `json:"copy,omitempty"`  // they are copies that share their users' weights
-	Seed  uint64  `json:"seed"`            // what random values are drawn from, with the initializer's name
+	Seed  uint64  `json:"seed"`            // seed of random values, together with the initializer's name
 	Axes  []Grown `json:"axes"`            // what initializers gain
 	Quiet bool    `json:"quiet,omitempty"` // rows that would be random are zero: queries times keys
 }
 
-// growParam makes an axis longer and says what the new indices hold. Values are computed whenever
-// the change is made, from the parameter as it is then.
+// growParam lengthens an axis and sets the new indices. Values are computed when the change is applied, from the parameter
+// at that time.
 func (e *Edit) growParam(p *Param, axis int, l layout, rows bool, how *growth) {
 	if e.err != nil {
 		return
@@ -43,11 +43,11 @@ func (e *Edit) growParam(p *Param, axis int, l layout, rows bool, how *growth) {
 				e.fail(err)
 			}
 		},
-		undo: func() {}, // the tensor goes with the change of shape
+		undo: func() {}, // undoing the change of shape restores the tensor
 	})
 }
 
-// growConstant makes an axis of a Constant longer: numbers as those of a parameter, others by copies.
+// growConstant lengthens an axis of a Constant: floating-point numbers like a parameter, others by copies.
 func (e *Edit) growConstant(v *Value, axis int, l layout, rows bool, how *growth) {
 	d, ok := v.known.Value.(*tensor.Dense)
 	if !ok || !dtype.Of(d.Dtype()).IsFloat() {
@@ -63,11 +63,11 @@ func (e *Edit) growConstant(v *Value, axis int, l layout, rows bool, how *growth
 	e.setConstant(v, axis, copied(l), d)
 }
 
-// filler computes what new indices of a parameter or constant hold.
+// filler computes the values of new indices of a parameter or constant.
 type filler struct {
 	layout
 	axis  int
-	rows  bool // they compute channels; else they read them
+	rows  bool // the indices compute channels; otherwise they read them
 	how   *growth
 	start trait.Start
 	name  string
@@ -77,7 +77,7 @@ func newFiller(v *Value, d *tensor.Dense, axis int, l layout, rows bool, how *gr
 	return &filler{layout: l, axis: axis, rows: rows, how: how, start: v.startsAt(len(d.Shape())), name: fmt.Sprintf("%s widened on %d to %d", v.name, axis, len(l.keep))}
 }
 
-// Added says which indices an axis of an initializer gained.
+// Added lists the indices that an axis of an initializer gained.
 type Added struct {
 	Index  []int  `json:"index"`  // the new indices, numbered as after the growth
 	Like   []int  `json:"like"`   // for each, the index (numbered as before the growth) that it was inserted after, and copied from if Values is "copy"
@@ -110,7 +110,7 @@ func (f *filler) added() *Added {
 	return a
 }
 
-// starts is the rule for new indices that are no copies.
+// starts returns the rule for new indices that are not copies.
 func (f *filler) starts() trait.Start {
 	if !f.rows || f.how.Quiet && f.start == trait.StartRandom {
 		return trait.StartZero
@@ -118,8 +118,8 @@ func (f *filler) starts() trait.Start {
 	return f.start
 }
 
-// shares are, for copies, the index that each new one copies and the share of the weight that each
-// index gets; nil where all weights stay whole.
+// shares returns, for copies, the index that each new one copies, and the fraction of the weight that each index gets; nil if
+// all weights stay whole.
 func (f *filler) shares() (like []int, share []float64) {
 	like, share = make([]int, len(f.keep)), make([]float64, len(f.keep))
 	copies := map[int]bool{}
@@ -142,7 +142,7 @@ func (f *filler) shares() (like []int, share []float64) {
 	return like, share
 }
 
-// fill sets the new indices of a tensor whose axis is long enough already.
+// fill sets the new indices of a tensor whose axis already has its new length.
 func (f *filler) fill(d *tensor.Dense) (*tensor.Dense, error) {
 	switch t := dtype.Of(d.Dtype()); t {
 	case dtype.Float32:
@@ -175,13 +175,13 @@ func fillNew[F float32 | float64](f *filler, x []F, shape []int) {
 	if starts == trait.StartRandom {
 		rng, spread = (&Edit{seed: f.how.Seed}).random(f.name), math.Sqrt(meanSquare(x)+1e-12)
 	}
-	stands := make([]int, n) // where an index from before the growth stands now
+	stands := make([]int, n) // the new position of each index from before the growth
 	for i, k := range f.keep {
 		if k >= 0 {
 			stands[k] = i
 		}
 	}
-	from := make([]int, n) // where the index that a new one is like stands now
+	from := make([]int, n) // the new position of the index that a new one resembles
 	for i := range from {
 		from[i] = stands[f.like[i]]
 	}
@@ -220,7 +220,7 @@ func meanSquare[F float32 | float64](x []F) float64 {
 	return s / float64(max(len(x), 1))
 }
 
-// startsAt is what a new row of a parameter or constant starts as, by what its reader does with it.
+// startsAt returns the initial value of a new row of a parameter or constant, which depends on its reader.
 func (v *Value) startsAt(rank int) trait.Start {
 	for _, n := range v.users {
 		for i, x := range n.in {

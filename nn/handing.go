@@ -18,7 +18,7 @@ type handing struct {
 // hands reports whether a run for r hands over gradients and updates.
 func (st *stage) hands(r request) bool { return r.take != nil && st.handing.gate != nil }
 
-// variant is the way in which a program for r is compiled.
+// variant returns the way in which a program for r is compiled.
 func (r request) variant(hands bool) variant {
 	return variant{hands: hands, eager: hands && r.check == nil, private: !r.borrow}
 }

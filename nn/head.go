@@ -147,7 +147,7 @@ func (e *Edit) between(n *Node, out *Value) {
 	e.refuse(n, fmt.Errorf("is between output %q and its head: replace it by hand", out.name))
 }
 
-// data is the one input of n that is computed from the graph's inputs, apart from those that give shapes; nil when there
+// data returns the one input of n that is computed from the graph's inputs, apart from those that give shapes; nil when there
 // are several.
 func (n *Node) data() *Value {
 	var x *Value
@@ -203,7 +203,7 @@ func (s *site) keepApart(e *Edit, out *Value) {
 	}
 }
 
-// passed is the axis of output 0 of a node that has the very indices of an axis that it reads.
+// passed returns the axis of output 0 of a node that has the very indices of an axis that it reads.
 func (a *analysis) passed(id axisID, n *Node) (axisID, bool) {
 	for _, o := range a.tied(id, n) {
 		if x, y := a.axes[o], a.axes[id]; x.value == n.Out(0) && x.size == y.size {

@@ -120,7 +120,7 @@ func (e *Edit) swapInput(n *Node, i int, v *Value, name string) {
 	}
 }
 
-// source is the name of the parameter that v is computed from, or v's own.
+// source returns the name of the parameter that v is computed from, or v's own.
 func source(v *Value) string {
 	for x := v; x != nil; {
 		if x.param != nil {
@@ -192,7 +192,7 @@ func (n *Node) normalizes() bool {
 	return false
 }
 
-// channels is the axis of the layer's output that counts the classes.
+// channels returns the axis of the layer's output that counts the classes.
 func (s *site) channels() int {
 	if s.node.in[s.layer.Weight].typ.Rank() > 2 {
 		return 1
@@ -244,7 +244,7 @@ func (e *Edit) carryTarget(s site, n *Node, k int) {
 	}
 }
 
-// targetOf is the value of a constant vector of integers.
+// targetOf returns the value of a constant vector of integers.
 func targetOf(v *Value) ([]int, error) {
 	if v.param != nil && v.param.data != nil {
 		return dtype.Ints(v.param.data)
@@ -253,7 +253,7 @@ func targetOf(v *Value) ([]int, error) {
 	return c.Ints(0)
 }
 
-// withClasses is the target with k in place of the last element that is the number of classes.
+// withClasses returns the target with k in place of the last element that is the number of classes.
 func withClasses(target []int, classes, k int) ([]int, bool) {
 	for i := len(target) - 1; i >= 0; i-- {
 		if target[i] == classes {

@@ -125,7 +125,7 @@ func (g *Graph) inferNode(n *Node) error {
 	return nil
 }
 
-// symbols are the names that dimensions of the graph's inputs depend on.
+// symbols returns the names that dimensions of the graph's inputs depend on.
 func (g *Graph) symbols() map[string]bool {
 	set := map[string]bool{}
 	for _, v := range g.inputs {

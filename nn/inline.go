@@ -111,7 +111,7 @@ func (e *Edit) inline(n *Node, b *Body, captured []*Value) {
 	}
 }
 
-// free is the name, or one like it that no value has.
+// free returns the name, or one like it that no value has.
 func (e *Edit) free(name string) string {
 	if e.g.values[name] == nil {
 		return name

@@ -186,7 +186,7 @@ func (c *inputChannels) parameter(n *Node, slot, axis int, sum bool) error {
 	return c.e.err
 }
 
-// slices are those of d along an axis for the new channels. sum: they are summed over; otherwise each is its channel's own.
+// slices returns those of d along an axis for the new channels. sum: they are summed over; otherwise each is its channel's own.
 func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Dense, error) {
 	shape := d.Shape()
 	if shape[axis] != c.old {

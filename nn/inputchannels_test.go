@@ -15,7 +15,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// seeing is a network of pictures with a mean taken off, a normalization and two convolutions on the input's channels; with last the
+// seeing returns a network of pictures with a mean taken off, a normalization and two convolutions on the input's channels; with last the
 // channels come last.
 func seeing(t *testing.T, channels int, last bool) *nn.Graph {
 	t.Helper()

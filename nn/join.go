@@ -135,7 +135,7 @@ func (g *Graph) absorb(b *Graph, c *copier) {
 	}
 }
 
-// free is a name that neither map has: base with a number after it.
+// free returns a name that neither map has: base with a number after it.
 func free(base string, a, b map[string]*Value) string {
 	for i := 1; ; i++ {
 		if name := base + "_" + strconv.Itoa(i); a[name] == nil && b[name] == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// window is a model of one window named w.
+// window returns a model of one window named w.
 func window(l nn.Layer) func(e *nn.Edit) {
 	return func(e *nn.Edit) {
 		y := e.Apply(l, e.Input("x", "float32[N,4,9,8]"))
@@ -24,7 +24,7 @@ func window(l nn.Layer) func(e *nn.Edit) {
 	}
 }
 
-// auto is a convolution that says SAME.
+// auto returns a convolution that says SAME.
 func auto(pad string, stride int) nn.Layer {
 	return nn.LayerFunc(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		w := e.Param("w.weight", initial.FanIn{}, 6, 4, 3, 3)

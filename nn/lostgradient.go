@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// influenced are the given values and those that depend on them with a derivative that may not be zero.
+// influenced returns the given values and those that depend on them with a derivative that may not be zero.
 func (g *Graph) influenced(by []*Value) map[*Value]bool {
 	if len(by) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (w *walker) lostGradient(of gorgonia.Nodes) error {
 	return w.lostNodes[first]
 }
 
-// askedFor are the nodes of what gradients were asked for, and of what depends on that.
+// askedFor returns the nodes of what gradients were asked for, and of what depends on that.
 func (w *walker) askedFor(wrt []*Value) gorgonia.Nodes {
 	var list gorgonia.Nodes
 	for _, v := range wrt {

@@ -191,7 +191,7 @@ func (g *Graph) named(names []string, def []*Value) ([]*Value, error) {
 	return list, nil
 }
 
-// ancestors are the nodes that the wanted values follow from, in topological order, up to the
+// ancestors returns the nodes that the wanted values follow from, in topological order, up to the
 // values for which stop is true.
 func ancestors(want []*Value, stop func(*Value) bool) []*Node {
 	need := map[*Node]bool{}

@@ -22,49 +22,49 @@ type pass struct {
 	run      func(w *walker) error
 }
 
-// passes are what a graph goes through to become something that runs, in this order. Lower, runs, their stages and gradients,
-// the bodies of If, Loop and Scan, a Gradient node and type inference are this list with another lowering in front of it: a pass
-// that a lowering does not ask for does nothing. Compiling follows when a program is taken of the result, see programs.take:
-// the engine puts calls together (engine.Compile, op.Set.Fusions), plans memory and makes the steps.
+// passes lists the passes of every lowering, in order. Lower, runs, their stages and gradients, the bodies of If, Loop and
+// Scan, Gradient nodes and type inference all go through this list with different settings (see lowering); a pass that the
+// settings do not ask for does nothing. The result is compiled when a program is first needed (programs.take): the engine fuses calls
+// (engine.Compile, op.Set.Fusions), plans memory and schedules the steps.
 func passes() []pass {
 	return []pass{
-		{"plan", "a graph; what is bound before, what is wanted and differentiated for", "nodes in topological order, without those whose results are at hand; the groups among them", (*walker).plan},
-		{"emit", "nodes", "types of every value; of each an expression node, a constant or how to emit it, or the node waits for a value that only a run gives", (*walker).emitNodes},
-		{"collect", "values bound", "a node or a known value for all that is wanted, and in a stage that is not the last for what later ones read", (*walker).collect},
-		{"narrow", "nodes of what is wanted", "rows that nobody reads are not computed, parts of attention are read where they lie", (*walker).narrow},
-		{"differentiate", "nodes of what is differentiated, and no node that waits", "a node of every gradient that there is; an error where one goes through what has none", (*walker).differentiate},
+		{"plan", "a graph; known values, wanted values, values to differentiate with respect to", "nodes in topological order, without those whose results are known; the groups among them", (*walker).plan},
+		{"emit", "nodes", "the type of every value; for each an expression node, a constant or a function that emits it, or the node waits for a value that must be computed first", (*walker).emitNodes},
+		{"collect", "bound values", "a node or a known value for each wanted value and, unless the stage is the last, for each value that later stages read", (*walker).collect},
+		{"narrow", "nodes of the wanted values", "rows that nothing reads are not computed, attention reads packed heads in place", (*walker).narrow},
+		{"differentiate", "nodes of the values to differentiate, no waiting node", "a node for every gradient that exists; an error if one would pass through an operator without a gradient", (*walker).differentiate},
 	}
 }
 
-// lowering says what a graph is lowered for.
+// lowering holds the settings of a lowering.
 type lowering struct {
 	g     *Graph
 	mode  walkMode
 	train bool
-	ctx   context.Context // ends what is computed at once
+	ctx   context.Context // cancels what is computed during the lowering
 
-	bound map[*Value]*binding    // what is known before
-	have  map[*Value]dtype.Value // values at hand: what was fed and what earlier stages computed
-	want  []*Value               // values to compute; nil: every node of the graph is gone through
-	wrt   []*Value               // what is differentiated for: not folded, even if it looks constant
-	asked []*Value               // those of them that the caller named; nil: all
-	of    []*Value               // what is differentiated
-	seeds map[*Value]dtype.Value // their gradients; missing: ones
-	loss  bool                   // it is a loss: one floating-point element
+	bound map[*Value]*binding    // values known in advance
+	have  map[*Value]dtype.Value // values available: fed or computed by earlier stages
+	want  []*Value               // values to compute; nil: every node of the graph is visited
+	wrt   []*Value               // differentiate with respect to these: not folded, even if constant
+	asked []*Value               // those of wrt that the caller named; nil: all
+	of    []*Value               // values to differentiate
+	seeds map[*Value]dtype.Value // gradients of the values in of; missing: ones
+	loss  bool                   // of is a loss: one floating-point element
 
-	stages bool // nodes may wait for values that only a run gives
-	groups bool // groups of nodes run as one, and rows that nobody reads are not computed
-	shown  bool // its nodes are for the caller to read
-	still  bool // only types are wanted: subgraphs are not run for them
-	strict bool // what gradients go straight through is refused: that is a rule of running
-	calls  bool // the calls of the nodes that resolved are kept
+	stages bool // nodes may wait for values that must be computed first
+	groups bool // known groups of nodes are replaced by one operator, and rows that nothing reads are not computed
+	shown  bool // the caller reads the nodes
+	still  bool // only types are wanted: subgraphs are not run to find them
+	strict bool // straight-through gradients are refused: they are a rule of runs
+	calls  bool // keep the calls of resolved nodes
 
-	expr     *gorgonia.ExprGraph            // where nodes are emitted; nil: a graph of its own
-	outerKey func() (*gorgonia.Node, error) // random key of the graph around a subgraph
-	suffix   string                         // keeps names of subgraphs apart from those around them
+	expr     *gorgonia.ExprGraph            // nodes are emitted here; nil: into a new graph
+	outerKey func() (*gorgonia.Node, error) // random key of the graph that contains a subgraph
+	suffix   string                         // distinguishes names in subgraphs from those outside
 }
 
-// lower takes the graph through the passes. The walker holds what came of it, up to the error if there is one.
+// lower runs the passes. The walker it returns holds the results, up to the error if there is one.
 func (l lowering) lower() (*walker, error) {
 	w := l.walker()
 	for _, p := range passes() {
@@ -78,7 +78,7 @@ func (l lowering) lower() (*walker, error) {
 	return w, nil
 }
 
-// walker is the state before the first pass.
+// walker returns the state before the first pass.
 func (l lowering) walker() *walker {
 	if l.expr == nil && l.mode != walkInfer {
 		l.expr = gorgonia.NewGraph(gorgonia.WithGraphName(l.g.name))
@@ -104,7 +104,7 @@ func (l lowering) walker() *walker {
 	return w
 }
 
-// plan finds the nodes to go through.
+// plan finds the nodes to visit.
 func (w *walker) plan() error {
 	want := slices.Concat(w.want, w.of)
 	if w.want == nil && w.of == nil {
@@ -114,7 +114,7 @@ func (w *walker) plan() error {
 		w.nodes = ancestors(want, at)
 		w.nodes = slices.DeleteFunc(w.nodes, func(n *Node) bool { return !slices.ContainsFunc(n.out, func(v *Value) bool { return !at(v) }) })
 	}
-	if w.groups && !w.g.unfused && w.g.opset("") >= 7 { // before, sums and products had ways of their own to broadcast
+	if w.groups && !w.g.unfused && w.g.opset("") >= 7 { // earlier versions of Add and Mul broadcast differently
 		w.fuser = newFuser(w.g.ops.Rewrites(), w.nodes, want, w.wrt)
 	}
 	if w.strict {
@@ -146,7 +146,7 @@ func (w *walker) visitAll(nodes []*Node) error {
 	return nil
 }
 
-// collect makes sure that what is wanted is there.
+// collect ensures that every wanted value has a node or is known.
 func (w *walker) collect() error {
 	if w.mode == walkInfer {
 		return nil
@@ -164,7 +164,7 @@ func (w *walker) collect() error {
 	return nil
 }
 
-// require makes sure the lowering yields v: by a node, or because its value is known.
+// require ensures that the lowering yields v, by a node or as a known value.
 func (w *walker) require(v *Value) error {
 	b := w.at(v)
 	if b == nil {
@@ -178,7 +178,7 @@ func (w *walker) require(v *Value) error {
 		}
 		return nil
 	case w.have[v] != nil && b.node == nil:
-		w.values[v] = nil // read from what is at hand
+		w.values[v] = nil // read from the values available
 	}
 	n, err := w.nodeOf(v)
 	if err != nil {
@@ -197,7 +197,7 @@ func (w *walker) handOver(want []*Value) []*Value {
 		if v == nil || set[v] || v.param != nil || w.env[v] == nil {
 			return
 		}
-		if w.env[v].item != nil && w.demanded[v] == nil { // taken apart again, from what it was made of
+		if w.env[v].item != nil && w.demanded[v] == nil { // an item of a container: taken from what the container was made of
 			for _, x := range v.producer.reads() {
 				add(x)
 			}
@@ -224,7 +224,7 @@ func (w *walker) handOver(want []*Value) []*Value {
 	return list
 }
 
-// narrow spares the lowering what nobody reads of the results of its nodes, and what it would copy only.
+// narrow removes computations of rows that nothing reads, and copies of packed heads.
 func (w *walker) narrow() error {
 	if w.fuser == nil {
 		return nil
@@ -259,7 +259,7 @@ func (w *walker) narrow() error {
 	return err
 }
 
-// differentiate emits the gradients of what is differentiated.
+// differentiate emits the gradients.
 func (w *walker) differentiate() error {
 	if len(w.of) == 0 || len(w.deferred) > 0 {
 		return nil
@@ -301,13 +301,13 @@ func (w *walker) differentiate() error {
 	return err
 }
 
-// foldingTime is how long loops of constants are computed where no run waits: Lower and what files are written from have no
-// context of their own.
+// foldingTime limits how long constant loops are computed in lowerings that have no context of their own: Lower, and those that
+// files are written from.
 const foldingTime = time.Minute
 
 var errFolding = errors.New("computing what does not depend on inputs takes longer than a minute: use Run, which computes it too and can be cancelled")
 
-// folding is the context of a lowering that no run waits for.
+// folding returns the context of such a lowering.
 func folding() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.Background(), foldingTime, errFolding)
 }

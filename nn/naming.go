@@ -41,7 +41,7 @@ func (s *naming) leads(base string) bool {
 	return s.has(base) || s.bases[base] > 0
 }
 
-// numbered is the stem with a number after it, the first from 1 on that is not known to be taken.
+// numbered returns the stem with a number after it, the first from 1 on that is not known to be taken.
 func (s *naming) numbered(stem string, taken func(string) bool) string {
 	for i := s.tried[stem] + 1; ; i++ {
 		name := stem + strconv.Itoa(i)
@@ -82,7 +82,7 @@ func (s *naming) relabel(name string, by int) {
 // leadsAny reports whether a node has the name, or values lead on from it.
 func (g *Graph) leadsAny(base string) bool { return g.leads(base) || g.labelled(base) }
 
-// label is a name for a new node: the given one or, where a node has it already, one with a number after it.
+// label returns a name for a new node: the given one or, where a node has it already, one with a number after it.
 func (g *Graph) label(name string) string {
 	if !g.labelled(name) {
 		return name

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// encoder is a layer of a transformer on x [batch, 6, 8].
+// encoder returns a layer of a transformer on x [batch, 6, 8].
 func encoder(s speller, x *nn.Value, name string) *nn.Value {
 	times := func(x *nn.Value, part string, from, to int) *nn.Value {
 		return s.on("MatMul", x, s.weight(name+part, from, to))
@@ -29,7 +29,7 @@ func encoder(s speller, x *nn.Value, name string) *nn.Value {
 	return norm(s.on("Add", x, linear(wide, "out", 16, 8)), "second norm")
 }
 
-// encoderWork are the multiply-adds of the encoder on three sequences of six, of whose 18 rows so many
+// encoderWork returns the multiply-adds of the encoder on three sequences of six, of whose 18 rows so many
 // are read: keys and values take all.
 func encoderWork(rows int64) int64 { return 18*2*64 + rows*(2*64+2*128+2*6*8) }
 

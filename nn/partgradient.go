@@ -64,7 +64,7 @@ func (w *walker) adopt(part *walker) {
 	}
 }
 
-// constLike is a constant of the type, every element x.
+// constLike returns a constant of the type, every element x.
 func constLike(g *gorgonia.ExprGraph, t op.Type, x float64) (*gorgonia.Node, error) {
 	n, err := dtype.Count(t.Sizes())
 	if err != nil {

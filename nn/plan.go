@@ -114,7 +114,7 @@ func (p *Plan) Join(next *Plan) (*Plan, error) {
 	return both, nil
 }
 
-// inverse is the journal of taking the actions of a version back.
+// inverse returns the journal of taking the actions of a version back.
 func inverse(log []action, version int) []action {
 	swap := map[ChangeKind]ChangeKind{NodeAdded: NodeRemoved, NodeRemoved: NodeAdded, ParamAdded: ParamRemoved, ParamRemoved: ParamAdded}
 	out := make([]action, 0, len(log))
@@ -133,7 +133,7 @@ func inverse(log []action, version int) []action {
 	return out
 }
 
-// backwards is the index list that takes back a cut of an axis of n indices.
+// backwards returns the index list that takes back a cut of an axis of n indices.
 func backwards(keep []int, n int) []int {
 	back := make([]int, n)
 	for i := range back {
@@ -147,7 +147,7 @@ func backwards(keep []int, n int) []int {
 	return back
 }
 
-// unscaled are the factors that take back those of a growth by copies.
+// unscaled returns the factors that take back those of a growth by copies.
 func unscaled(c Change) []float64 {
 	if c.Scale == nil {
 		return nil

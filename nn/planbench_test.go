@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// residualChain is a residual network of 4 nodes a block.
+// residualChain returns a residual network of 4 nodes a block.
 func residualChain(blocks int) func(e *nn.Edit) {
 	return func(e *nn.Edit) {
 		x := e.Apply(conv(16, 1, "in"), e.Input("x", "float32[N,3,8,8]"))
@@ -23,7 +23,7 @@ func residualChain(blocks int) func(e *nn.Edit) {
 	}
 }
 
-// tangle is a random network of about n nodes: residuals, concatenations, splits, shuffles, groups.
+// tangle returns a random network of about n nodes: residuals, concatenations, splits, shuffles, groups.
 func tangle(n int, seed uint64) func(e *nn.Edit) {
 	return func(e *nn.Edit) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -63,7 +63,7 @@ func tangle(n int, seed uint64) func(e *nn.Edit) {
 	}
 }
 
-// stack is a transformer with heads split off by Reshape and Transpose, 27 nodes a block.
+// stack returns a transformer with heads split off by Reshape and Transpose, 27 nodes a block.
 func stack(blocks int) func(e *nn.Edit) {
 	return func(e *nn.Edit) {
 		const d, heads = 16, 4
@@ -87,7 +87,7 @@ func stack(blocks int) func(e *nn.Edit) {
 	}
 }
 
-// wide is a layer of n channels between two others, with a normalization.
+// wide returns a layer of n channels between two others, with a normalization.
 func wide(n int) func(e *nn.Edit) {
 	return func(e *nn.Edit) {
 		x := e.Apply(layers.Conv{Out: n, Kernel: []int{1}, Name: "wide"}, e.Input("x", "float32[N,8,4,4]"))

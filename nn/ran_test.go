@@ -85,7 +85,7 @@ func newRun(t *testing.T, name, float string) *runOf {
 
 func (n *runOf) printf(format string, args ...any) { fmt.Fprintf(&n.text, format, args...) }
 
-// numeral is a number as text, the same on machines that round differently.
+// numeral returns a number as text, the same on machines that round differently.
 func numeral(x float64) string {
 	if math.Abs(x) < 1e-7 {
 		return "0"
@@ -93,7 +93,7 @@ func numeral(x float64) string {
 	return fmt.Sprintf("%.4g", x)
 }
 
-// result is the shape of a value and two sums of its elements.
+// result returns the shape of a value and two sums of its elements.
 func result(v dtype.Value) string {
 	d, ok := v.(*tensor.Dense)
 	if !ok {
@@ -170,7 +170,7 @@ func (n *runOf) forward(t *testing.T) {
 	}
 }
 
-// counted is a list of words, each with how often it occurs.
+// counted returns a list of words, each with how often it occurs.
 func counted(list []string) string {
 	count := map[string]int{}
 	for _, s := range list {

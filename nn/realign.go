@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Realign says how layers are resized to fit when the structure of a graph changes. Its methods are those of Edit, with
+// Realign holds the settings for resizing layers to fit when the structure of a graph changes. Its methods are those of Edit, with
 // settings other than the defaults:
 //
 //	nn.Realign{Prefer: nn.PreferBefore}.Remove(e, n)
@@ -14,9 +14,9 @@ import (
 // New weights are initialized so that the model computes as much as possible of what it did: new columns that read
 // channels are zero, and new channels come last. The least important channels are removed.
 type Realign struct {
-	// Prefer says which side is resized. If that is impossible, the other one is.
+	// Prefer selects which side is resized. If that is impossible, the other one is.
 	Prefer Prefer
-	// Utility says how important an atom is; nil: the norm of its weights.
+	// Utility returns the importance of an atom; nil: the norm of its weights.
 	Utility func(*Atom) float64
 	// NormalizedAxes allows axes that a normalization, a softmax or a mean runs over.
 	NormalizedAxes bool
@@ -27,7 +27,7 @@ type Realign struct {
 	Via Layer
 }
 
-// Prefer says which layers are resized if sizes do not fit.
+// Prefer selects which layers are resized if sizes do not fit.
 type Prefer int
 
 // The preferences. PreferEither is PreferGrow, except that an inserted layer keeps its size and the layers that read it
@@ -40,7 +40,7 @@ const (
 	PreferAfter         // layers that read the value are resized
 )
 
-// orAfter prefers what comes after where the options leave it open.
+// orAfter prefers the layers after the value if the options do not choose.
 func (o Realign) orAfter() Realign {
 	if o.Prefer == PreferEither {
 		o.Prefer = PreferAfter
@@ -48,8 +48,8 @@ func (o Realign) orAfter() Realign {
 	return o
 }
 
-// misfit is the axis on which two values have different lengths: −1 when they agree. More than
-// one, or lengths that are not numbers, cannot be realigned.
+// misfit returns the axis on which two values have different lengths, −1 if they agree. More than one such axis, or unknown
+// lengths, cannot be realigned.
 func misfit(in, out *Value) (int, error) {
 	err := sameShape(in, out)
 	if err == nil {
@@ -111,7 +111,7 @@ func (o Realign) Remove(e *Edit, n *Node) {
 		return
 	}
 	var gone []bool
-	if along, ok := n.joinAxis(); ok && along == axis { // readers keep what is for the first input
+	if along, ok := n.joinAxis(); ok && along == axis { // readers keep their weights for the first input
 		gone = segment(n.out[0].typ.Shape[axis].Size, in.typ.Shape[axis].Size, -1)
 	}
 	e.weighed(func() {
@@ -133,8 +133,8 @@ func segment(n, lo, hi int) []bool {
 	return s
 }
 
-// fit makes the sides of a gap agree and closes it. The marked indices after it are those that
-// have nothing to read any more: they go first, if they can.
+// fit makes the sides of a gap agree and closes it. The marked indices after it no longer have anything to read: they are
+// removed first if possible.
 func (e *Edit) fit(g gap, o Realign, gone []bool) {
 	if e.err != nil {
 		return
@@ -174,7 +174,7 @@ func (o Realign) Insert(e *Edit, at *Value, l Layer, users ...*Node) *Value {
 	}
 	axis, err := misfit(v, at)
 	if err != nil || axis < 0 || len(all) == 0 || !e.whole() {
-		plain() // what does not fit shows at the end of the edit, which may bring more
+		plain() // a misfit is reported at the end of the edit, which may still resolve it
 		return v
 	}
 	if e.Try(plain) == nil {
@@ -240,10 +240,10 @@ func (o Realign) Replace(e *Edit, n *Node, l Layer) *Value {
 	return out[0]
 }
 
-// whole reports whether the graph holds as it is: an edit may be half done.
+// whole reports whether the graph is consistent: an edit may be half done.
 func (e *Edit) whole() bool { return e.Try(func() {}) == nil }
 
-// errOnly says that a node cannot lose what it reads.
+// errOnly is the error for a node that cannot lose its only input.
 var errOnly = errors.New("reads nothing else: remove the node instead")
 
 // Insert is Realign.Insert with the default settings.

@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// replacing is the standard set with copies in place of operators: of all, or of those named. The copies compute
+// replacing returns the standard set with copies in place of operators: of all, or of those named. The copies compute
 // the same. ours reports whether an operator is the one that the set holds.
 func replacing(t *testing.T, names ...string) (ops op.Set, ours func(o *op.Op) bool) {
 	t.Helper()

@@ -14,7 +14,7 @@ type ResizeOptions struct {
 	Axis int
 	// Near allows the nearest possible length if the exact one is impossible.
 	Near bool
-	// Utility says how important an atom is; atoms below zero are removed even if fewer would suffice. nil: the norm of its
+	// Utility returns the importance of an atom; atoms below zero are removed even if fewer would suffice. nil: the norm of its
 	// weights.
 	Utility func(*Atom) float64
 	// Copy makes new channels copies of old ones and divides the weights that read them; otherwise new channels have random
@@ -56,7 +56,7 @@ func (e *Edit) change(n *Node, to func(have int) int) {
 	}
 }
 
-// channelAxisOf is the channel axis of the output of a node; without one the edit fails.
+// channelAxisOf returns the channel axis of a node's output; without one the edit fails.
 func (e *Edit) channelAxisOf(n *Node) (axis chanAxis, ok bool) {
 	if !e.has(n) {
 		return axis, false
@@ -73,7 +73,7 @@ func (e *Edit) channelAxisOf(n *Node) (axis chanAxis, ok bool) {
 	return c.a.axes[id], true
 }
 
-// channelAxis is the axis that a request means.
+// channelAxis returns the axis of a request.
 func (c *Channels) channelAxis(v *Value, axis int) (axisID, error) {
 	rank, ok := c.a.rank[v]
 	if !ok || rank < 2 && axis == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// resize lets a node's operator change what it says about lengths: attributes, and integer inputs that spell them out.
+// resize lets a node's operator rewrite the lengths in its attributes and integer inputs.
 func (f *follower) resize(n *Node) error {
 	if n.op.Traits.Resize == nil {
 		return nil
@@ -41,7 +41,7 @@ func (f *follower) resized(list []*Value) []op.Resized {
 	return out
 }
 
-// spell makes integer input i of a node hold x. An absent one is added; one that is computed from what is open is left alone.
+// spell sets integer input i of a node to x. An absent one is added; one that is computed from open lengths is not changed.
 func (f *follower) spell(n *Node, i int, x []int) {
 	if f.e.err != nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// now is the value of integer input i after the cut.
+// now returns the value of integer input i after the cut.
 func (f *follower) now(n *Node, i int) ([]int, bool) {
 	v := n.In(i)
 	if v == nil || f.w.at(v) == nil {
@@ -17,8 +17,8 @@ func (f *follower) now(n *Node, i int) ([]int, bool) {
 	return f.w.constant(n, i)
 }
 
-// setElements changes those elements of integer input i in which was and now differ, and leaves
-// what is computed from open dimensions alone.
+// setElements changes the elements of integer input i in which was and now differ, except those computed from open
+// dimensions.
 func (f *follower) setElements(n *Node, i int, was, now []int) {
 	v := n.In(i)
 	if f.e.err != nil || v == nil || slices.Equal(was, now) {
@@ -43,8 +43,8 @@ func (f *follower) setElements(n *Node, i int, was, now []int) {
 	}
 }
 
-// adjusted is an integer value like v but for element k, which becomes to instead of from: the
-// number in the model that it comes from is another one. nil when there is no such number.
+// adjusted returns an integer value like v except that element k is to instead of from, because the number in the model that
+// it comes from is changed. nil if there is no such number.
 func (f *follower) adjusted(v *Value, k, from, to int) *Value {
 	if x, ok := f.fixedInts(v); ok {
 		x = slices.Clone(x)
@@ -87,7 +87,7 @@ func (f *follower) adjusted(v *Value, k, from, to int) *Value {
 	return f.again(n, in)
 }
 
-// again is a node like n on other inputs.
+// again adds a node like n with other inputs.
 func (f *follower) again(n *Node, in []*Value) *Value {
 	if slices.Contains(in, nil) && !slices.Contains(n.in, nil) {
 		return nil
@@ -99,7 +99,7 @@ func (f *follower) again(n *Node, in []*Value) *Value {
 	return c.out[0]
 }
 
-// fixedInts are the elements of a value that is a constant of the model.
+// fixedInts returns the elements of a value that is a constant of the model.
 func (f *follower) fixedInts(v *Value) ([]int, bool) {
 	d, ok := v.known.Value.(*tensor.Dense)
 	if v.param != nil {
@@ -112,7 +112,7 @@ func (f *follower) fixedInts(v *Value) ([]int, bool) {
 	return x, err == nil
 }
 
-// ints64 is a constant of v's type and rank that holds x.
+// ints64 adds a constant of v's type and rank with the elements x.
 func (f *follower) ints64(v *Value, x []int) *Value {
 	shape := []int{len(x)}
 	if v.typ.Rank() == 0 {

@@ -18,15 +18,15 @@ type demand struct {
 	size int
 }
 
-// solver decides how many atoms of which group go or come.
+// solver decides how many atoms of which groups to remove or add.
 type solver struct {
 	c       *Channels
-	decided map[*Group]int // groups that an earlier request touched, by what they changed
+	decided map[*Group]int // groups that an earlier request changed, and by how many atoms
 	gone    map[*Atom]bool
 	added   map[*Group]int
 }
 
-// offer is what a group can do for an axis.
+// offer is a group that can change the length of an axis.
 type offer struct {
 	indices.Offer
 	group *Group
@@ -80,7 +80,7 @@ func (s *solver) solve(d demand) error {
 	return nil
 }
 
-// fill chooses how many atoms of each offer go (negative) or come so that the axis changes by n, with the smallest loss.
+// fill chooses how many atoms of each offer to add or remove (negative) so that the axis changes by n, with the smallest loss.
 func fill(offers []offer, n int) ([]int, float64, bool) {
 	list := make([]indices.Offer, len(offers))
 	for i, o := range offers {
@@ -89,7 +89,7 @@ func fill(offers []offer, n int) ([]int, float64, bool) {
 	return indices.Fill(list, n)
 }
 
-// refuse says why a demand cannot be met.
+// refuse returns the reason why a demand cannot be met.
 func (s *solver) refuse(d demand) error {
 	v := s.c.a.axes[d.axis]
 	if err := s.c.Fixed(v.value, v.axis); err != nil {
@@ -116,12 +116,12 @@ func (s *solver) refuse(d demand) error {
 	return &Error{Stage: "resize", Node: v.value.label(), Err: fmt.Errorf("axis %d cannot go from %d to %d: channels come in sets of %v, and at least one set must stay", v.axis, d.size, d.Channels, list)}
 }
 
-// per is how many indices of an axis an atom has.
+// per returns the number of indices per atom on an axis.
 func (g *Group) per(id axisID) int { return g.on[id] }
 
-// offers lists groups on the axis that do not overlap.
+// offers lists the groups on the axis that do not overlap.
 func (s *solver) offers(d demand, backwards bool) []offer {
-	ranked := d.Near || d.Channels < d.size || len(s.decided) > 0 // else none goes, and which matters least is of no interest
+	ranked := d.Near || d.Channels < d.size || len(s.decided) > 0 // otherwise none is removed, and no ranking is needed
 	var list []offer
 	taken := map[int32]bool{}
 	groups := slices.Clone(s.c.groups)
@@ -164,7 +164,7 @@ func (s *solver) offer(g *Group, per int, d demand) offer {
 	return o
 }
 
-// magnitude is the L2 norm of an atom's weights.
+// magnitude returns the L2 norm of an atom's weights.
 func magnitude(g *Group) func(*Atom) float64 {
 	sums := map[axisID][]float64{}
 	for _, x := range g.axes {
@@ -186,7 +186,7 @@ func magnitude(g *Group) func(*Atom) float64 {
 	}
 }
 
-// squaresOf are the sums of the squares along an axis; nil where a tensor holds no numbers.
+// squaresOf returns the sum of squares for each index of an axis, nil if the tensor is not numeric.
 func squaresOf(d *tensor.Dense, axis int) []float64 {
 	switch dtype.Of(d.Dtype()) {
 	case dtype.Float32:

@@ -19,7 +19,7 @@ type freed struct {
 	now  op.Dim
 }
 
-// size is the number to infer with, before the change or after it. Twice the old size stands for
+// size returns the number to infer with, before the change or after it. Twice the old size stands for
 // a dimension that is open now.
 func (f freed) size(after bool) int {
 	switch {
@@ -234,7 +234,7 @@ func (e *Edit) keepFirst(n *Node, i, axis int, w *walker) {
 	e.sweep(old)
 }
 
-// constant is the value of input i of a node if it is fixed in the model.
+// constant returns the value of input i of a node if it is fixed in the model.
 func (w *walker) constant(n *Node, i int) ([]int, bool) {
 	v := n.In(i)
 	if v == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// fixedBatch is a model of two inputs whose batch is 2 everywhere: in both inputs, in a Reshape
+// fixedBatch returns a model of two inputs whose batch is 2 everywhere: in both inputs, in a Reshape
 // that keeps the batch, one that flattens, a Slice and an Expand.
 func fixedBatch(t *testing.T, flat ...int) *nn.Graph {
 	t.Helper()

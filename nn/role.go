@@ -84,7 +84,7 @@ func isMask(d *tensor.Dense) bool {
 	return infinite || zeros > 0 && low > 0 && zeros+low == n
 }
 
-// paramRole is what the users of v make of it.
+// paramRole returns what the users of v make of it.
 func (v *Value) paramRole(seen map[*Value]bool) Role {
 	if seen[v] {
 		return Constant
@@ -105,7 +105,7 @@ func (v *Value) paramRole(seen map[*Value]bool) Role {
 	return role
 }
 
-// or is the role of what one node uses as r, another as s.
+// or returns the role of what one node uses as r, another as s.
 func (r Role) or(s Role) Role {
 	if r == Statistic || s == Constant {
 		return r
@@ -160,7 +160,7 @@ func (m *dataMemo) remember(v *Value, u use, users int) {
 	m.uses[v] = u
 }
 
-// roleOf is what node n uses v for. Operators that move elements or map each of them, and subgraphs, pass the
+// roleOf returns what node n uses v for. Operators that move elements or map each of them, and subgraphs, pass the
 // question on.
 func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 	if n.op == nil {

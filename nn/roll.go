@@ -32,7 +32,7 @@ func (e *Edit) roll() {
 	}
 }
 
-// carrying is a chain whose turns read what the one before computed, nil if there is none.
+// carrying returns a chain whose turns read what the one before computed, nil if there is none.
 func (e *Edit) carrying() *chain {
 	for i, n := range slices.Backward(e.g.nodes) {
 		if c := e.chainAt(n, e.g.nodes[:i]); c != nil {
@@ -58,13 +58,13 @@ type reading struct {
 	steps    []int64 // by which a constant grows; nil: it is the same in all turns
 }
 
-// body are the nodes of the last turn.
+// body returns the nodes of the last turn.
 func (c *chain) body() []*Node { return c.turns[0] }
 
 // at is what a turn reads there.
 func (c *chain) at(turn int, r reading) *Value { return c.turns[turn][r.node].in[r.in] }
 
-// chainAt is the chain whose last turn ends with n, nil if there is none.
+// chainAt returns the chain whose last turn ends with n, nil if there is none.
 func (e *Edit) chainAt(n *Node, earlier []*Node) *chain {
 	if !rolls(n) {
 		return nil
@@ -91,7 +91,7 @@ func rolls(n *Node) bool {
 	return o != nil && !o.Random && o.State == nil && len(n.bodies()) == 0 && len(n.captured) == 0 && len(n.Annotations()) == 0
 }
 
-// upstream are the nodes that n depends on, n included.
+// upstream returns the nodes that n depends on, n included.
 func upstream(n *Node) map[*Node]bool {
 	set := map[*Node]bool{n: true}
 	for stack := []*Node{n}; len(stack) > 0; {
@@ -166,7 +166,7 @@ func (c *chain) take(x *Node, mine, before map[*Node]bool) bool {
 	return len(c.body()) <= largestBody
 }
 
-// image is the turn that has m in the place of node root of the last one and the nodes that are known of it, nil if it is
+// image returns the turn that has m in the place of node root of the last one and the nodes that are known of it, nil if it is
 // not like the last or has a node that is in another place, too.
 func (c *chain) image(m *Node, root int, known []*Node) []*Node {
 	last := c.body()
@@ -288,7 +288,7 @@ func (c *chain) begins() bool {
 	return true
 }
 
-// increase is what constant integers of one shape differ by, nil where they are not such.
+// increase returns what constant integers of one shape differ by, nil where they are not such.
 func increase(a, b *Value) []int64 {
 	x, y := integers(a), integers(b)
 	if x == nil || y == nil || !slices.Equal([]int(a.param.data.Shape()), []int(b.param.data.Shape())) {

@@ -24,7 +24,7 @@ func apply2(c op.Config, in ...*G.Node) (*G.Node, *G.Node) {
 	return out[0], out[1]
 }
 
-// whole is a constant of int64, a scalar without a shape.
+// whole returns a constant of int64, a scalar without a shape.
 func whole(shape tensor.Shape, v ...int) *G.Node {
 	d, err := dtype.FromInts(dtype.Int64, v, shape...)
 	if err != nil {

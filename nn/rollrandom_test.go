@@ -12,7 +12,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// randomTurns is a loop of Go over rows of x: its turns do the same, with the same weights, but for one in some functions.
+// randomTurns returns a loop of Go over rows of x: its turns do the same, with the same weights, but for one in some functions.
 func randomTurns(seed uint64) nn.Expr {
 	r := rand.New(rand.NewPCG(seed, 31))
 	turns, states := 3+r.IntN(3), 1+r.IntN(2)

@@ -48,7 +48,7 @@ func (c *chain) sequences() ([]sequence, bool) {
 	return list, len(list) > 0
 }
 
-// sequenceOf is what node k reads the slices of.
+// sequenceOf returns what node k reads the slices of.
 func (c *chain) sequenceOf(k int, reads []reading) (sequence, bool) {
 	x := c.body()[k]
 	none := sequence{}
@@ -82,7 +82,7 @@ func (c *chain) sequenceOf(k int, reads []reading) (sequence, bool) {
 	return none, false
 }
 
-// input is what the Scan goes through; a direction of 1 is from the end to the beginning.
+// input returns what the Scan goes through; a direction of 1 is from the end to the beginning.
 func (s sequence) input(e *Edit, turns int) (v *Value, direction int) {
 	first, last := s.first, s.first+(turns-1)*s.step
 	if s.step < 0 {
@@ -107,7 +107,7 @@ type gathering struct {
 	roots []*Node
 }
 
-// gatherings are the nodes that may take the results of so many turns, for a chain without turns of as many as they take.
+// gatherings returns the nodes that may take the results of so many turns, for a chain without turns of as many as they take.
 func (e *Edit) gatherings(c *chain) (list []gathering) {
 	for _, n := range e.g.nodes {
 		if n.op == nil || n.op.Traits.Concat == nil || len(n.in) < leastTurns {
@@ -134,7 +134,7 @@ func (e *Edit) gatherings(c *chain) (list []gathering) {
 	return list
 }
 
-// mapped is a chain that carries nothing: slices of something are mapped alike and put one after the other.
+// mapped returns a chain that carries nothing: slices of something are mapped alike and put one after the other.
 func (e *Edit) mapped() *chain {
 	for _, x := range e.gatherings(&chain{}) {
 		c := &chain{index: map[*Node]int{}, turns: make([][]*Node, len(x.roots))}
@@ -200,7 +200,7 @@ func (c *chain) extend(roots []*Node) bool {
 	return true
 }
 
-// shared is an input from outside that is the same in all turns, or grows by the same steps, and depends on none of them.
+// shared returns an input from outside that is the same in all turns, or grows by the same steps, and depends on none of them.
 func (c *chain) shared(k, i int, inside map[*Node]bool) (reading, bool) {
 	r := reading{node: k, in: i}
 	for _, q := range c.reads { // the state of the turn before

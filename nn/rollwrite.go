@@ -135,7 +135,7 @@ func (e *Edit) rolled(c *chain) {
 	}
 }
 
-// notAllZero is an attribute that need not be given where all its numbers are 0.
+// notAllZero returns an attribute that need not be given where all its numbers are 0.
 func notAllZero(list []int) []int {
 	if !slices.ContainsFunc(list, func(n int) bool { return n != 0 }) {
 		return nil
@@ -143,7 +143,7 @@ func notAllZero(list []int) []int {
 	return list
 }
 
-// stacks are the nodes that put results of the turns one after the other; what leads there becomes part of the turns.
+// stacks returns the nodes that put results of the turns one after the other; what leads there becomes part of the turns.
 func (e *Edit) stacks(c *chain) (list []gathering) {
 	for _, x := range e.gatherings(c) {
 		if slices.ContainsFunc(list, func(y gathering) bool { return x.n == y.n }) {
@@ -190,7 +190,7 @@ func (e *Edit) turn(sub *Edit, c *chain, slice func(k int) *Value, read func(r *
 	return made
 }
 
-// progression is a constant that grows by steps from one turn to the next.
+// progression returns a constant that grows by steps from one turn to the next.
 func progression(sub *Edit, turn *Value, first *tensor.Dense, steps []int64) *Value {
 	if sub.err != nil {
 		return nil
@@ -204,7 +204,7 @@ func progression(sub *Edit, turn *Value, first *tensor.Dense, steps []int64) *Va
 	return do(sub, op.Plain("Add"), grown, sub.Const(sub.New("first"), first))
 }
 
-// collected are the outputs of nodes of the body that something outside reads, but for what the last turn carries out.
+// collected returns the outputs of nodes of the body that something outside reads, but for what the last turn carries out.
 func (e *Edit) collected(c *chain, carried []reading) (list [][2]int) {
 	for k, x := range c.body() {
 		for o := range x.out {

@@ -43,7 +43,7 @@ func Glob(patterns ...string) Selector {
 	}
 }
 
-// names are what the node can be found by: its own, those of its outputs and of its parameters.
+// names returns what the node can be found by: its own, those of its outputs and of its parameters.
 func (n *Node) names() []string {
 	names := []string{n.name}
 	for _, v := range n.out {
@@ -207,7 +207,7 @@ func similar(name string, names []string) string {
 	return ": did you mean " + strings.Join(close, ", ") + "?"
 }
 
-// distance is the Levenshtein distance.
+// distance returns the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

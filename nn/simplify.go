@@ -68,7 +68,7 @@ func (g *Graph) countNodes() int {
 	return count
 }
 
-// learnedValues are the parameters that are no constants, and what depends on them.
+// learnedValues returns the parameters that are no constants, and what depends on them.
 func learnedValues(nodes []*Node) map[*Value]bool {
 	learned := map[*Value]bool{}
 	for _, n := range nodes {
@@ -83,7 +83,7 @@ func learnedValues(nodes []*Node) map[*Value]bool {
 	return learned
 }
 
-// constants are the outputs of a node that are known before anything runs, all of them, as tensors.
+// constants returns the outputs of a node that are known before anything runs, all of them, as tensors.
 func (n *Node) constants(learned map[*Value]bool) ([]*tensor.Dense, bool) {
 	list := make([]*tensor.Dense, len(n.out))
 	for i, v := range n.out {

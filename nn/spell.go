@@ -23,7 +23,7 @@ func (e *Edit) speller(label string) *speller {
 	return &speller{e: e, label: label, operands: map[*Value]*op.Operand{}, values: map[*op.Operand]*Value{}}
 }
 
-// opsetOf is the graph's operator-set version of a domain; of one that it does not use yet any will do.
+// opsetOf returns the graph's operator-set version of a domain; of one that it does not use yet any will do.
 func (e *Edit) opsetOf(domain string) int {
 	if v, ok := e.g.opsets[domain]; ok {
 		return v
@@ -55,7 +55,7 @@ func (s *speller) list(values []*Value) []*op.Operand {
 	return list
 }
 
-// inputs are the values of a part's operands; constants are added where they are read.
+// inputs returns the values of a part's operands; constants are added where they are read.
 func (s *speller) inputs(p *op.Part) []*Value {
 	list := make([]*Value, len(p.In))
 	for i, x := range p.In {
@@ -73,7 +73,7 @@ func (s *speller) inputs(p *op.Part) []*Value {
 	return list
 }
 
-// outputs are the values of what a part gives; those that are new get names.
+// outputs returns the values of what a part gives; those that are new get names.
 func (s *speller) outputs(p *op.Part) []*Value {
 	list := make([]*Value, len(p.Out))
 	for i, x := range p.Out {
@@ -90,7 +90,7 @@ func (s *speller) outputs(p *op.Part) []*Value {
 	return list
 }
 
-// name is a name for a value that the adapter adds.
+// name returns a name for a value that the adapter adds.
 func (s *speller) name(what string, c op.Config) string {
 	if what == "" {
 		what = strings.ToLower(c.Operator().Name)
@@ -285,7 +285,7 @@ func (e *Edit) respell(p *op.Part, from int) ([]*op.Part, error) {
 	return parts, nil
 }
 
-// oneNode is the node that all of the given values are outputs of, in order.
+// oneNode returns the node that all of the given values are outputs of, in order.
 func (e *Edit) oneNode(c op.Config, out []*Value) *Node {
 	if e.err != nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// normed is a model of layers that old operator sets lack.
+// normed returns a model of layers that old operator sets lack.
 func normed(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.NewGraph("normed", std.Operators(), map[string]int{"": 21})

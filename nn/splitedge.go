@@ -8,15 +8,14 @@ import (
 	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
-// gapConfig is an operator that stands on an edge while the sizes of its two sides are decided:
-// what it reads has one length on an axis, what it gives another, and nothing ties the two. Every
-// other axis passes through. No gap outlives the verb that opens it.
+// gapConfig is an operator placed on an edge while the sizes of its two sides are decided: its input and output have
+// different, uncoupled lengths on one axis; every other axis passes through. A gap is removed by the call that inserted it.
 type gapConfig struct{ axis, size int }
 
 // Operator makes gapConfig a Config.
 func (gapConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "Gap"} }
 
-// gapOp is not in any set: no lowering meets an open edge.
+// gapOp is not in any set: an open edge is never lowered.
 func gapOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "Gap", Since: []int{1}, Doc: "An open edge.",
@@ -38,7 +37,7 @@ func gapOp() *op.Op {
 					list = append(list, op.Couple(coupling.In(0, x), coupling.Out(0, x)))
 					continue
 				}
-				// Each side with itself: spoken of, so that it is not fixed, and tied to nothing.
+				// Each side with itself: mentioned, so that it is not fixed, and coupled to nothing.
 				list = append(list, op.Couple(coupling.In(0, x), coupling.In(0, x)), op.Couple(coupling.Out(0, x), coupling.Out(0, x)))
 			}
 			return list
@@ -55,15 +54,15 @@ func gapOp() *op.Op {
 // gap is an open edge.
 type gap struct {
 	node *Node
-	like *Value // whose readers read the far side meanwhile
+	like *Value // whose readers read the output of the gap meanwhile
 	axis int
 }
 
 func (g gap) near() *Value { return g.node.in[0] }
 func (g gap) far() *Value  { return g.node.out[0] }
 
-// openEdge makes the given readers of like, and the graph's output if it is meant, read src
-// through a gap. To them src then is as long on the axis as like is, and whatever it becomes.
+// openEdge makes the given readers of like, and the graph's output if requested, read src through a gap, whose output has
+// the length of like on the axis until that is resized.
 func (e *Edit) openEdge(src, like *Value, axis int, users []*Node, output bool) gap {
 	if e.err != nil {
 		return gap{}
@@ -100,7 +99,7 @@ func (e *Edit) swapNames(a, b *Value) {
 	e.act(action{do: swap, undo: swap})
 }
 
-// hush takes the gap out of what is told about changes, and everything since entry from of the log.
+// hush removes the gap from the journal, and everything since entry from of the log.
 func (e *Edit) hush(from int, n *Node) {
 	for i := range e.log {
 		a := &e.log[i]
@@ -113,7 +112,7 @@ func (e *Edit) hush(from int, n *Node) {
 	}
 }
 
-// closeEdge takes the gap out: its readers read what it reads, of which the sizes agree by now.
+// closeEdge removes the gap: its readers read its input, whose sizes agree now.
 func (e *Edit) closeEdge(g gap) {
 	if e.err != nil {
 		return
@@ -125,7 +124,7 @@ func (e *Edit) closeEdge(g gap) {
 		a := &e.log[from+i]
 		a.text = strings.ReplaceAll(a.text, " instead of "+far.name, " instead of "+g.like.name)
 		if src == g.like {
-			a.text = "" // back to what it was
+			a.text = "" // as it was
 		}
 	}
 	output := slices.Contains(e.g.outputs, far)

@@ -10,23 +10,23 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// stage is a compiled part of a graph: everything that can be lowered from the values at hand.
+// stage is a compiled part of a graph: everything that can be lowered with the values available.
 type stage struct {
 	final   bool
-	stuck   error // why the rest had to wait, when not final
+	stuck   error // why the rest has to wait, unless final
 	inputs  []boundNode
-	outs    []*Value // handed on, when not final
+	outs    []*Value // values for later stages, unless final
 	nodes   map[*Value]*gorgonia.Node
 	values  map[*Value]dtype.Value // known without running
 	spec    map[*Value]dtype.Value // values the lowering depends on
-	baked   map[*Param]uint64      // constants the lowering depends on, as they were
+	baked   map[*Param]uint64      // constants the lowering depends on, with their versions
 	wrt     []*Value
 	grads   gorgonia.Nodes // by wrt; nil: none
 	updates []stateUpdate
 	key     *gorgonia.Node
 	roots   gorgonia.Nodes
 	pool    programs
-	params  map[*Param]*gorgonia.Node // that kernels may keep something of
+	params  map[*Param]*gorgonia.Node // parameters of which kernels may cache something
 	handing handing
 }
 
@@ -35,7 +35,7 @@ type boundNode struct {
 	node  *gorgonia.Node
 }
 
-// lowerStage lowers what the wanted values need and the values at hand allow.
+// lowerStage lowers what the wanted values need, as far as the available values allow.
 func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, r request) (*stage, error) {
 	ask := lowering{
 		g: g, mode: walkLower, train: r.train, ctx: ctx, have: have, want: r.want, wrt: r.wrt, asked: r.asked, stages: true, groups: true,
@@ -73,7 +73,7 @@ func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, typ
 	return st, nil
 }
 
-// seal collects what running the stage takes.
+// seal collects what runs of the stage need.
 func (st *stage) seal(w *walker) {
 	st.nodes, st.values, st.wrt, st.grads = w.wanted, w.values, w.wrt, w.grads
 	for v := range w.have {
@@ -83,7 +83,7 @@ func (st *stage) seal(w *walker) {
 	}
 	st.key, st.baked = w.key, w.baked
 	st.handing.nodes = w.params
-	if !w.train { // in training no weight stays what it is
+	if !w.train { // training changes every weight
 		st.params = w.params
 	}
 	if st.final {

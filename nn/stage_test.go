@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// positives is a model whose shapes depend on data: loss = Σ y² over the positive elements of
+// positives returns a model whose shapes depend on data: loss = Σ y² over the positive elements of
 // y = x·w. How many there are is known only when the first stage has run.
 func positives(t *testing.T) *nn.Graph {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// run executes a program of the stage on the values at hand.
+// run executes a program of the stage on the available values.
 func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request) (done *engine.Program, err error) {
 	if len(st.roots) == 0 {
 		return nil, ctx.Err()
@@ -24,7 +24,7 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 		return nil, &Error{Stage: "compile", Err: err}
 	}
 	defer func() {
-		if done == nil { // it runs again after an error
+		if done == nil { // after an error it must run again
 			st.pool.give(p, r.variant(hands))
 		}
 	}()
@@ -67,7 +67,7 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 	return p, nil
 }
 
-// value is what the stage computed for v.
+// value returns what the stage computed for v.
 func (st *stage) value(ctx context.Context, p *engine.Program, v *Value, borrow bool) (dtype.Value, error) {
 	if x := st.values[v]; x != nil {
 		return cloneValue(x), nil
@@ -89,9 +89,9 @@ func (st *stage) value(ctx context.Context, p *engine.Program, v *Value, borrow 
 	return cloneValue(x), nil
 }
 
-// cloned is a copy of d, unless ctx is done before it is.
+// cloned returns a copy of d, or the error of ctx if it ends first.
 func cloned(ctx context.Context, d *tensor.Dense) (*tensor.Dense, error) {
-	const block = 1 << 26 // bytes between two looks at ctx
+	const block = 1 << 26 // bytes copied between checks of ctx
 	if len(d.Raw) <= block {
 		return dtype.Clone(d), nil
 	}
@@ -130,7 +130,7 @@ func cloneValue(x dtype.Value) dtype.Value {
 	return x
 }
 
-// forward runs a stage that is not the last and returns the values it hands on.
+// forward runs a stage that is not the last, and returns the values for later stages.
 func (st *stage) forward(ctx context.Context, have map[*Value]dtype.Value, r request) (map[*Value]dtype.Value, error) {
 	p, err := st.run(ctx, have, r)
 	if err != nil {

@@ -119,7 +119,7 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*StepResult, 
 	return s, nil
 }
 
-// lossOf is the loss as a number.
+// lossOf returns the loss as a number.
 func lossOf(v *Value, x dtype.Value) (float64, error) {
 	d, ok := x.(*tensor.Dense)
 	if !ok {

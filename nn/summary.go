@@ -103,7 +103,7 @@ func (n *Node) multiplies() bool {
 		slices.ContainsFunc(n.bodies(), func(b *Body) bool { return slices.ContainsFunc(b.Graph.nodes, (*Node).multiplies) })
 }
 
-// costs are the multiply-adds of the nodes whose shapes are known once symbols are 1.
+// costs returns the multiply-adds of the nodes whose shapes are known once symbols are 1.
 func (g *Graph) costs() map[*Node]int64 {
 	return costsOf(g.at(nil))
 }
@@ -118,10 +118,10 @@ func costsOf(w *walker) map[*Node]int64 {
 	return cost
 }
 
-// atOne are the calls of the nodes that can be inferred with symbols at size 1.
+// atOne returns the calls of the nodes that can be inferred with symbols at size 1.
 func (g *Graph) atOne() map[*Node]*op.Call { return g.at(nil).called }
 
-// at is a walk with the given sizes of symbols, 1 for the others.
+// at returns a walk with the given sizes of symbols, 1 for the others.
 func (g *Graph) at(sizes map[string]int) *walker {
 	w := lowering{g: g, mode: walkInfer, calls: true}.walker()
 	for _, v := range g.inputs {
@@ -137,7 +137,7 @@ func (g *Graph) at(sizes map[string]int) *walker {
 	return w
 }
 
-// withSizes is a type with numbers for all dimensions: those of their symbols, or 1.
+// withSizes returns a type with numbers for all dimensions: those of their symbols, or 1.
 func withSizes(t op.Type, sizes map[string]int) op.Type {
 	if t.Kind != op.Tensor || t.Unranked {
 		return t

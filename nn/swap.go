@@ -16,7 +16,7 @@ type activation struct {
 	gate    bool  // by its form it may just as well be a gate or an output: Sigmoid, Tanh
 }
 
-// activationAt is the activation that a node computes or ends.
+// activationAt returns the activation that a node computes or ends.
 func activationAt(n *Node) (activation, bool) {
 	out := n.Out(0)
 	if !out.Type().DType.IsFloat() {
@@ -57,7 +57,7 @@ func written(n *Node) (x *Value, step *Node) {
 	return writtenHalf(n)
 }
 
-// alone is the node that computes v for one user only.
+// alone returns the node that computes v for one user only.
 func alone(v *Value) *Node {
 	if v == nil || v.producer == nil || len(v.users) != 1 || slices.Contains(v.graph.outputs, v) {
 		return nil
@@ -85,7 +85,7 @@ func writtenHalf(n *Node) (x *Value, step *Node) {
 	return x, step
 }
 
-// factors are those of a product of products.
+// factors returns those of a product of products.
 func factors(n *Node) []*Value {
 	var list []*Value
 	for _, v := range n.in {
@@ -156,7 +156,7 @@ func parityOf(v, x *Value, depth int) parity {
 	return odd
 }
 
-// power is the parity of a function of the given one to the power of v.
+// power returns the parity of a function of the given one to the power of v.
 func power(of parity, v *Value) parity {
 	switch e, ok := numberIn(v); {
 	case !ok || e != math.Trunc(e):

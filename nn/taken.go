@@ -5,7 +5,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// taken is the branch that an If takes at every size of the symbols, and where its captured values begin among in; nil where that
+// taken returns the branch that an If takes at every size of the symbols, and where its captured values begin among in; nil where that
 // is not known, or where the branch updates running statistics. A file that trains has the nodes of the branch in place of the If.
 func (w *walker) taken(c *op.Call, in []*Value) (*Body, int) {
 	if w.mode != walkTrace || !w.strict || len(in) == 0 || in[0] == nil || w.at(in[0]).open {

@@ -39,7 +39,7 @@ type Tracer struct {
 // TraceRule adds the ONNX form of an Op to a graph and returns its result. It reports errors with s.Failf.
 type TraceRule func(s *Site) *Value
 
-// Trace is the inverse of Graph.Lower: it returns a graph of what f computes from inputs of the given types, such as "x
+// Trace returns the inverse of Graph.Lower: it returns a graph of what f computes from inputs of the given types, such as "x
 // float32[N,784]". Go's own loops and branches are unrolled. f is called with several sizes for each symbol, so that what
 // depends on symbols stays symbolic: the target of a Reshape becomes −1, 0 or is computed from a Shape. Nodes to which f
 // gives a value become parameters that share the value's memory; those of rank one or more that Gorgonia's operators read
@@ -52,7 +52,7 @@ func Trace(f Expr, inputs ...string) (*Graph, error) { return Tracer{}.Trace(f, 
 // from symbolic shapes in advance: use LowerOptions.Keep. Lowered.Trace also keeps names and the order of the inputs.
 func TraceNodes(out ...*gorgonia.Node) (*Graph, error) { return Tracer{}.Nodes(out...) }
 
-// Trace is the function Trace with the tracer's rules and operators.
+// Trace returns the function Trace with the tracer's rules and operators.
 func (tr Tracer) Trace(f Expr, inputs ...string) (*Graph, error) {
 	if f == nil {
 		return nil, &Error{Stage: "trace", Err: errNoFunction}
@@ -157,7 +157,7 @@ func (l *Lowered) Trace() (*Graph, error) {
 	})
 }
 
-// names are the names of the values after the nodes of a lowering.
+// names returns the names of the values after the nodes of a lowering.
 func (l *Lowered) names() map[*gorgonia.Node]string {
 	m := map[*gorgonia.Node]string{}
 	for v, b := range l.env {

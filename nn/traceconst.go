@@ -87,7 +87,7 @@ func invert(rows [][]float64, whole [][]int) bool {
 	return true
 }
 
-// constantValue is the value of a node that is a constant.
+// constantValue returns the value of a node that is a constant.
 func constantValue(n *gorgonia.Node) gorgonia.Value {
 	if c, ok := n.Op().(interface{ Value() gorgonia.Value }); ok {
 		return c.Value()
@@ -95,7 +95,7 @@ func constantValue(n *gorgonia.Node) gorgonia.Value {
 	return n.Value()
 }
 
-// floats are the elements of a tensor of numbers, as they are and cut to integers.
+// floats returns the elements of a tensor of numbers, as they are and cut to integers.
 func floats(d *tensor.Dense) ([]float64, []int) {
 	x, err := dtype.Float64s(d)
 	if err != nil {
@@ -124,7 +124,7 @@ func valueOf(v gorgonia.Value) (dtype.Value, error) {
 	return nil, fmt.Errorf("a value of type %T has no ONNX form", v)
 }
 
-// contiguous is a tensor itself, or a copy of it row by row when it is transposed, a view, or of Go's
+// contiguous returns a tensor itself, or a copy of it row by row when it is transposed, a view, or of Go's
 // int, which becomes int64.
 func contiguous(d *tensor.Dense) (dtype.Value, error) {
 	d, err := engine.RowMajor(d)

@@ -21,7 +21,7 @@ type reversal struct {
 	err   error
 }
 
-// reversed are the outputs of the gradient of an If, Loop or Scan.
+// reversed returns the outputs of the gradient of an If, Loop or Scan.
 func (s *Site) reversed(b std.BodyGradient, calls []*op.Call, in []gorgonia.Nodes) []*Value {
 	c := calls[0]
 	r := &reversal{BodyGradient: b, s: s, e: s.t.e, calls: calls}
@@ -67,10 +67,10 @@ func (s *Site) reversed(b std.BodyGradient, calls []*op.Call, in []gorgonia.Node
 // failed reports whether the reversal or the edit that adds it has.
 func (r *reversal) failed(e *Edit) bool { return r.err != nil || e.err != nil }
 
-// seeds are the gradients of the outputs.
+// seeds returns the gradients of the outputs.
 func (r *reversal) seeds() []*Value { return r.in[r.Inputs:] }
 
-// asks are the inputs whose gradients are given, in order.
+// asks returns the inputs whose gradients are given, in order.
 func (r *reversal) asks() (list []int) {
 	for i := r.First; i < r.Inputs; i++ {
 		if r.Asked(r.calls[0].In[i], i) {
@@ -80,7 +80,7 @@ func (r *reversal) asks() (list []int) {
 	return list
 }
 
-// subgraph is the body as nested traces it. Formal gives its inputs' types in front of the captured ones; a state may depend
+// subgraph returns the body as nested traces it. Formal gives its inputs' types in front of the captured ones; a state may depend
 // on what is asked for though its first value does not.
 func (r *reversal) subgraph(sub *Edit, body int, formal func(c *op.Call) []op.Type) *nested {
 	b, _ := r.Bodies[body].(*Body)
@@ -96,7 +96,7 @@ func (r *reversal) subgraph(sub *Edit, body int, formal func(c *op.Call) []op.Ty
 	return x
 }
 
-// branches is an If of the gradients of the branches; what only the other one captures has a gradient of zero.
+// branches returns an If of the gradients of the branches; what only the other one captures has a gradient of zero.
 func (r *reversal) branches() []*Value {
 	asks := r.asks()
 	var bodies [2]*Body
@@ -153,7 +153,7 @@ func zerosLike(e *Edit, v *Value) *Value {
 	return do(e, op.Plain("Expand"), e.Const(e.New("zero"), dtype.New(v.typ.DType)), do(e, std.ShapeConfig{}, v))
 }
 
-// typeText is the type of a value with numbers as they are and everything else open.
+// typeText returns the type of a value with numbers as they are and everything else open.
 func typeText(v *Value) string {
 	if v.typ.Unranked {
 		return "float32"
@@ -169,14 +169,14 @@ func typeText(v *Value) string {
 	return v.typ.DType.String() + "[" + strings.Join(dims, ",") + "]"
 }
 
-// constInt is a constant int64 of rank 0.
+// constInt returns a constant int64 of rank 0.
 func constInt(e *Edit, n int) *Value {
 	d := dtype.New(dtype.Int64)
 	dtype.Slice[int64](d)[0] = int64(n)
 	return e.Const(e.New("number"), d)
 }
 
-// normal is an axis of a value counted from the front.
+// normal returns an axis of a value counted from the front.
 func normal(axis int, v *Value) int {
 	if axis < 0 && v != nil {
 		axis += v.typ.Rank()

@@ -41,7 +41,7 @@ func productRule(s *Site) *Value {
 	return s.Refuse("")
 }
 
-// turned is the site's value with its last two axes exchanged, if asked for.
+// turned returns the site's value with its last two axes exchanged, if asked for.
 func (s *Site) turned(yes bool) *Value {
 	v := s.Value()
 	r := len(s.at[0].Shape())
@@ -56,7 +56,7 @@ func (s *Site) turned(yes bool) *Value {
 	return s.Node(std.TransposeConfig{Perm: perm}, v)
 }
 
-// flat is the site's value as a vector.
+// flat returns the site's value as a vector.
 func (s *Site) flat() *Value {
 	return s.reshape(s.Value(), s.shape(), []size{total(s.shape(), s.t.count())})
 }
@@ -126,7 +126,7 @@ func (s *Site) aligned(from []size, to []int) []size {
 	return out
 }
 
-// quotient is a / b where it is whole everywhere.
+// quotient returns a / b where it is whole everywhere.
 func quotient(a, b size) (size, bool) {
 	out := make(size, len(a))
 	for i := range a {

@@ -12,7 +12,7 @@ type tape struct {
 	states []*Value // what each began with, stacked
 }
 
-// formalTypes are the types of the inputs of a body in front of the captured ones.
+// formalTypes returns the types of the inputs of a body in front of the captured ones.
 func (r *reversal) formalTypes(c *op.Call) (list []op.Type) {
 	if r.FirstIn == 2 { // of a Loop: the number of the iteration, and the condition
 		list = append(list, op.Shaped(dtype.Int64), op.Shaped(dtype.Bool))
@@ -30,7 +30,7 @@ func (r *reversal) formalTypes(c *op.Call) (list []op.Type) {
 	return list
 }
 
-// arguments are the inputs of the body in iteration i: number and condition, states, slices, captured values.
+// arguments returns the inputs of the body in iteration i: number and condition, states, slices, captured values.
 func (r *reversal) arguments(sub *Edit, i, on *Value, states []*Value, count *Value, at func(*Value) *Value) (list []*Value) {
 	if r.FirstIn == 2 {
 		list = append(list, i, on)
@@ -46,7 +46,7 @@ func (r *reversal) arguments(sub *Edit, i, on *Value, states []*Value, count *Va
 	return list
 }
 
-// place is the index that iteration i of count reads or writes.
+// place returns the index that iteration i of count reads or writes.
 func place(e *Edit, i, count *Value, back bool) *Value {
 	if !back || e.err != nil {
 		return i
@@ -192,7 +192,7 @@ func (r *reversal) backward() []*Value {
 	return r.results(n, t, floats, sums, slices)
 }
 
-// results are the gradients in the order of the inputs.
+// results returns the gradients in the order of the inputs.
 func (r *reversal) results(n *Node, t tape, floats, sums, slices []int) []*Value {
 	by := map[int]*Value{}
 	for k, j := range floats {

@@ -94,7 +94,7 @@ func (m traceMark) add(g *gorgonia.ExprGraph) error {
 	return gorgonia.Let(n, &m)
 }
 
-// marksOf are the marks of an expression graph, in order.
+// marksOf returns the marks of an expression graph, in order.
 func marksOf(g *gorgonia.ExprGraph) (list []*traceMark) {
 	if g == nil { // of constants, which belong to no graph
 		return nil
@@ -227,7 +227,7 @@ func (t *tracer) annotate() {
 	}
 }
 
-// rank is the place of a node in the order of its graph; those of subgraphs follow all others.
+// rank returns the place of a node in the order of its graph; those of subgraphs follow all others.
 func (t *tracer) rank(n *Node) int {
 	if i := slices.Index(t.e.g.nodes, n); i >= 0 {
 		return i

@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// calls are the calls after the nodes of a site that is an operator of ours.
+// calls returns the calls after the nodes of a site that is an operator of ours.
 func (s *Site) calls() ([]*op.Call, []gorgonia.Nodes, int) {
 	list := make([]*op.Call, len(s.at))
 	in := make([]gorgonia.Nodes, len(s.at))
@@ -83,7 +83,7 @@ func outputAt(out []*Value, i int) *Value {
 	return nil
 }
 
-// kid is the site of input i of a call, nil where it is absent.
+// kid returns the site of input i of a call, nil where it is absent.
 func (s *Site) kid(in []gorgonia.Nodes, i int) *Site {
 	k := &Site{t: s.t, at: make(gorgonia.Nodes, len(s.at))}
 	for j := range s.at {
@@ -95,7 +95,7 @@ func (s *Site) kid(in []gorgonia.Nodes, i int) *Site {
 	return k
 }
 
-// inputs are the values a call reads. A constant that the lowering made of a symbolic shape is
+// inputs returns the values a call reads. A constant that the lowering made of a symbolic shape is
 // computed from shapes again.
 func (s *Site) inputs(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 	c := calls[0]
@@ -141,7 +141,7 @@ func allConstant(list []size) bool {
 	return true
 }
 
-// result is the shape of output 0 of a call.
+// result returns the shape of output 0 of a call.
 func (s *Site) result(calls []*op.Call) []size {
 	if len(calls) == 1 {
 		return s.evalAll(calls[0].Out[0].Shape)
@@ -228,7 +228,7 @@ func (s *Site) add(calls []*op.Call, in []*Value) []*Value {
 	return out
 }
 
-// outputNames are what the outputs of a call are called: as its nodes are.
+// outputNames returns what the outputs of a call are called: as its nodes are.
 func (s *Site) outputNames(c *op.Call) []string {
 	var names []string
 	for i := range c.Outputs {
@@ -244,7 +244,7 @@ func (s *Site) outputNames(c *op.Call) []string {
 	return names
 }
 
-// outputName is what output i of the site's call was named; "" if it was not.
+// outputName returns what output i of the site's call was named; "" if it was not.
 func (s *Site) outputName(i int) string {
 	x, err := op.Sibling(s.at[0], i)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 	binNe
 )
 
-// binary is the elementwise operator at the site, -1 when it is none.
+// binary returns the elementwise operator at the site, -1 when it is none.
 func (s *Site) binary() int {
 	if s.goType() != "gorgonia.elemBinOp" {
 		return -1
@@ -95,7 +95,7 @@ func (s *Site) grow(x *Site, to []size) *Value {
 	return s.reshape(x.Value(), from, to)
 }
 
-// shapeLike is the shape of the operand that the site has the shape of.
+// shapeLike returns the shape of the operand that the site has the shape of.
 func (s *Site) shapeLike(x, y *Site) []size {
 	if len(s.at[0].Shape()) == len(x.at[0].Shape()) {
 		return x.shape()
@@ -126,7 +126,7 @@ func (s *Site) bare() *Site {
 	}
 }
 
-// broadcast is the shape that two broadcast to, nil if they do not.
+// broadcast returns the shape that two broadcast to, nil if they do not.
 func broadcast(a, b []size) []size {
 	if len(a) < len(b) {
 		a, b = b, a
@@ -182,7 +182,7 @@ func (s *Site) leaky() (*Site, float64) {
 	return in, f
 }
 
-// mean is the sum that a site divides by the sizes of the axes it was taken along.
+// mean returns the sum that a site divides by the sizes of the axes it was taken along.
 func (s *Site) mean() *Site {
 	sum := s.In(0)
 	if sum.goType() != "gorgonia.sumOp" {
@@ -277,7 +277,7 @@ func unaryRule(s *Site) *Value {
 	return s.Refuse("")
 }
 
-// scalarOf is a scalar in the site's element type.
+// scalarOf returns a scalar in the site's element type.
 func scalarOf(s *Site, x float64) *tensor.Dense {
 	d, err := dtype.FromFloats(op.NodeType(s.at[0]).DType, []float64{x})
 	if err != nil {

@@ -28,7 +28,7 @@ func columns(runs []run, pick func(run) *gorgonia.Node) gorgonia.Nodes {
 	return list
 }
 
-// graphsOf are the expression graphs of runs.
+// graphsOf returns the expression graphs of runs.
 func graphsOf(runs []run) []*gorgonia.ExprGraph {
 	list := make([]*gorgonia.ExprGraph, len(runs))
 	for i, r := range runs {
@@ -62,7 +62,7 @@ func samplePoints(symbols []string, scale int) []map[string]int {
 	return append(points, all)
 }
 
-// unknownSym is the symbol that stands for dimension k of input i while nothing is known of it.
+// unknownSym returns the symbol that stands for dimension k of input i while nothing is known of it.
 func unknownSym(i, k int) string { return fmt.Sprintf("?%d_%d", i, k) }
 
 // runExpr calls f at every sample point. A function may not work at every size (an image smaller

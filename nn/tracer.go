@@ -134,7 +134,7 @@ func (t *tracer) find(at gorgonia.Nodes) *Value {
 	return nil
 }
 
-// value is what nodes compute, added to the graph when first asked for.
+// value returns what nodes compute, added to the graph when first asked for.
 func (t *tracer) value(at gorgonia.Nodes) *Value {
 	if t.e.err != nil {
 		return nil
@@ -198,7 +198,7 @@ func (s *Site) translate() *Value {
 	return v
 }
 
-// leaf is an input of the expression graph: a constant, a parameter or an input of the model.
+// leaf returns an input of the expression graph: a constant, a parameter or an input of the model.
 func (s *Site) leaf() *Value {
 	n := s.at[0]
 	if n.Value() == nil {
@@ -318,7 +318,7 @@ func (s *Site) constant(first gorgonia.Value) *Value {
 	return s.t.param(name, v)
 }
 
-// nameOf is the name a node was given, "" if it was not.
+// nameOf returns the name a node was given, "" if it was not.
 func (t *tracer) nameOf(n *gorgonia.Node) string {
 	if name := t.names[n]; name != "" {
 		return name

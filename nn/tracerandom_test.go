@@ -16,7 +16,7 @@ type sized struct {
 	dims []int
 }
 
-// randomExpr is a function of a matrix [batch,4], made of random operators of Gorgonia's. What it does is the same at each batch.
+// randomExpr returns a function of a matrix [batch,4], made of random operators of Gorgonia's. What it does is the same at each batch.
 func randomExpr(seed uint64) nn.Expr {
 	return func(x ...*G.Node) (G.Nodes, error) {
 		r := rand.New(rand.NewPCG(seed, 21))

@@ -99,7 +99,7 @@ func (s *Site) Refuse(why string) *Value {
 	return v
 }
 
-// opName is what errors call the operator.
+// opName returns what errors call the operator.
 func (s *Site) opName() string {
 	s.made()
 	n := s.at[0]
@@ -148,7 +148,7 @@ func (s *Site) Float(field string) float64 {
 	return 0
 }
 
-// field is a field of the operator in graph k, behind pointers and interfaces.
+// field returns a field of the operator in graph k, behind pointers and interfaces.
 func (s *Site) field(k int, name string) reflect.Value {
 	s.made()
 	v := deref(deref(reflect.ValueOf(s.at[k].Op())))

@@ -8,12 +8,12 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// count is how many numbers a size has.
+// count returns how many numbers a size has.
 func (t *tracer) count() int { return len(t.points) }
 
 func (t *tracer) fixed(n int) size { return slices.Repeat(size{n}, t.count()) }
 
-// shape is the shape of what the site computes.
+// shape returns the shape of what the site computes.
 func (s *Site) shape() []size {
 	if s.t.samples > 1 {
 		return s.shapeOf(nil)
@@ -21,7 +21,7 @@ func (s *Site) shape() []size {
 	return s.shapeOf(s.Value())
 }
 
-// shapeOf is the shape of v, which the site became: read off the nodes of all sizes, or, where
+// shapeOf returns the shape of v, which the site became: read off the nodes of all sizes, or, where
 // there is one graph only, off the symbols of v.
 func (s *Site) shapeOf(v *Value) []size {
 	first := s.at[0].Shape()
@@ -47,7 +47,7 @@ func (s *Site) shapeOf(v *Value) []size {
 	return list
 }
 
-// eval is a dimension at all sample points.
+// eval returns a dimension at all sample points.
 func (t *tracer) eval(d op.Dim) (size, bool) {
 	if d.Sym == "" {
 		return t.fixed(d.Size), d.Known()
@@ -63,7 +63,7 @@ func (t *tracer) eval(d op.Dim) (size, bool) {
 	return out, true
 }
 
-// sizes is a field that is a slice of integers, each of which may depend on symbols.
+// sizes returns a field that is a slice of integers, each of which may depend on symbols.
 func (s *Site) sizes(field string) []size {
 	rows := make([][]int, len(s.at))
 	for k := range s.at {
@@ -90,7 +90,7 @@ func (s *Site) transpose(rows [][]int) []size {
 	return list
 }
 
-// vector is an int64 vector of sizes: a constant, or computed from shapes.
+// vector returns an int64 vector of sizes: a constant, or computed from shapes.
 func (s *Site) vector(list []size) *Value {
 	if s.t.e.err != nil {
 		return nil
@@ -121,7 +121,7 @@ func (s *Site) vector(list []size) *Value {
 	return s.Node(std.ConcatConfig{Axis: 0}, parts...)
 }
 
-// length is a size as a vector of one element, taken from the shape of a value that has it or
+// length returns a size as a vector of one element, taken from the shape of a value that has it or
 // calculated from the sizes of inputs.
 func (s *Site) length(d size) *Value {
 	key := fmt.Sprint([]int(d))
@@ -277,7 +277,7 @@ func (s *Site) reshape(v *Value, from, to []size) *Value {
 	return s.Node(op.Plain("Reshape"), v, s.target(from, to))
 }
 
-// target is the second input of a Reshape.
+// target returns the second input of a Reshape.
 func (s *Site) target(from, to []size) *Value {
 	if s.t.e.err != nil {
 		return nil

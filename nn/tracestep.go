@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// wantedOutputs are the outputs of calls that the roots depend on.
+// wantedOutputs returns the outputs of calls that the roots depend on.
 func wantedOutputs(roots gorgonia.Nodes) map[*op.Call]map[int]bool {
 	wanted := map[*op.Call]map[int]bool{}
 	seen := map[*gorgonia.Node]bool{}
@@ -136,7 +136,7 @@ func (s *Site) spell(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 	return out
 }
 
-// place is the node that a call belongs to, with a blank in front: of a gradient, that of the operator whose name its own
+// place returns the node that a call belongs to, with a blank in front: of a gradient, that of the operator whose name its own
 // begins with, among what it reads.
 func (s *Site) place() string {
 	c, in, _, ok := op.CallOf(s.at[0])

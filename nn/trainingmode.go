@@ -21,7 +21,7 @@ func (e *Edit) TrainingMode() {
 	e.trainAlways()
 }
 
-// trainingSince is the operator set in which all nodes can be told to train.
+// trainingSince returns the operator set in which all nodes can be told to train.
 func (e *Edit) trainingSince() (since int) {
 	e.made()
 	for _, n := range e.g.nodes {

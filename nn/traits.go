@@ -64,7 +64,7 @@ func (n *Node) Call() *op.Call {
 	return c
 }
 
-// current is what is known of the value now, a parameter's elements included.
+// current returns what is known of the value now, a parameter's elements included.
 func (v *Value) current() op.Known {
 	if v.param != nil && v.param.data != nil {
 		return op.Known{Value: v.param.data}

@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// hinge is a user's operator, max(0, x), with what it declares of itself.
+// hinge returns a user's operator, max(0, x), with what it declares of itself.
 func hinge(traits op.Traits) *op.Op {
 	return &op.Op{
 		Domain: "my", Name: "Hinge", Doc: "max(0, x).", Since: []int{1}, In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats()},
@@ -35,7 +35,7 @@ func hinge(traits op.Traits) *op.Op {
 
 var hingeName = op.Name{Domain: "my", Name: "Hinge"}
 
-// hinged is a graph of two layers with the operator between them.
+// hinged returns a graph of two layers with the operator between them.
 func hinged(t *testing.T, traits op.Traits) *nn.Graph {
 	t.Helper()
 	ops, err := std.Operators().With(hinge(traits))

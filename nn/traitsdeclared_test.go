@@ -14,7 +14,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// stretched is a user's operator on float32 and int64 tensors with what it declares; nothing of it is ever run.
+// stretched returns a user's operator on float32 and int64 tensors with what it declares; nothing of it is ever run.
 func stretched(name string, attrs op.Config, infer func(c *op.Call) ([]op.Type, error), couple func(c *op.Call) []coupling.Coupling, t op.Traits) *op.Op {
 	o := &op.Op{
 		Domain: "my", Name: name, Doc: "Stands for a user's operator.", Since: []int{1}, In: "X T", Out: "Y T2", Attrs: attrs,
@@ -27,7 +27,7 @@ func stretched(name string, attrs op.Config, infer func(c *op.Call) ([]op.Type, 
 	return o
 }
 
-// declaring is an empty graph whose set has a user's operator.
+// declaring returns an empty graph whose set has a user's operator.
 func declaring(t *testing.T, o *op.Op) *nn.Graph {
 	t.Helper()
 	ops, err := std.Operators().With(o)

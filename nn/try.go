@@ -91,7 +91,7 @@ func (e *Edit) weighed(f func()) {
 	e.weigh(s, before)
 }
 
-// costBefore is what the model weighed before entry from of the log, as far as nodes and parameters
+// costBefore returns what the model weighed before entry from of the log, as far as nodes and parameters
 // were added since.
 func (e *Edit) costBefore(from int) Cost {
 	c := e.cost()

@@ -18,7 +18,7 @@ import (
 // std1 applies an operator of the standard.
 func std1(c op.Config, x ...*G.Node) *G.Node { return G.Must(std.Operators().Apply1(c, x...)) }
 
-// scalarOf is a constant beside x, in the type of v.
+// scalarOf returns a constant beside x, in the type of v.
 func scalarOf[T bool | int64](x *G.Node, v T) *G.Node {
 	return G.Must(op.Const(x.Graph(), dtype.Scalar(v)))
 }
@@ -27,7 +27,7 @@ func asFloat(like, x *G.Node) *G.Node {
 	return std1(std.CastConfig{To: dtype.Of(like.Dtype())}, x)
 }
 
-// rows are the slices along the first axis.
+// rows returns the slices along the first axis.
 func rows(x *G.Node, n int) (list G.Nodes) {
 	for t := range n {
 		list = append(list, G.Must(G.Slice(x, G.S(t))))

@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// walkMode says what a walker does at each node.
+// walkMode is what a walker does at each node.
 type walkMode int
 
 const (
@@ -21,18 +21,18 @@ const (
 	walkTrace                 // emit expression nodes for everything that has a static shape
 )
 
-// binding is what a walk knows of a value.
+// binding is what a walk knows about a value.
 type binding struct {
 	typ   op.Type
 	known op.Known
-	node  *gorgonia.Node // made when asked for, see nodeOf
+	node  *gorgonia.Node // created on demand, see nodeOf
 	late  func() error   // emits the node that computes the value, see fuser
-	item  *op.Item       // what a container holds, where that is known before its value
+	item  *op.Item       // the contents of a container, if known before its value
 	open  bool           // known, but only for the sizes of this lowering: it was computed from a symbolic shape
-	soft  bool           // rests on what a file declares, which may be wrong, rather than on inference
+	soft  bool           // declared by a file, which may be wrong, rather than inferred
 }
 
-// walker goes through nodes in topological order, infers types and, when lowering, emits them.
+// walker visits nodes in topological order, infers types and, when lowering, emits expression nodes.
 // A node whose types depend on values not known yet is deferred: it ends a stage.
 type walker struct {
 	lowering
@@ -42,33 +42,33 @@ type walker struct {
 	params   map[*Param]*gorgonia.Node
 	key      *gorgonia.Node // of random operators
 	updates  []stateUpdate
-	spec     map[*Value]dtype.Value // values at hand that the lowering depends on
-	baked    map[*Param]uint64      // constants that were computed with, as they were
+	spec     map[*Value]dtype.Value // available values that the lowering depends on
+	baked    map[*Param]uint64      // constants that were folded, with their versions
 	deferred []*Node
 	waiting  map[*Node]bool
-	demanded map[*Value]error   // what deferred nodes are waiting for
-	missing  []*Node            // nodes graft has no operator for
-	fuser    *fuser             // finds groups of nodes to run as one; nil: every node by itself
-	called   map[*Node]*op.Call // of the nodes that resolved, where a caller wants them
+	demanded map[*Value]error   // values that deferred nodes wait for
+	missing  []*Node            // nodes whose operators are unknown
+	fuser    *fuser             // finds groups of nodes to replace by one operator; nil: none
+	called   map[*Node]*op.Call // calls of resolved nodes, if the caller wants them
 
-	influenced map[*Value]bool          // what a gradient is asked for, and what depends on that
+	influenced map[*Value]bool          // values whose gradients are requested, and what depends on them
 	lost       map[*Value]error         // values that no gradient goes through, and why
 	lostNodes  map[*gorgonia.Node]error // nodes of such values
 
-	outs   []*Value                  // handed on to later stages
-	wanted map[*Value]*gorgonia.Node // nodes of what is wanted
-	values map[*Value]dtype.Value    // wanted, and known without running
+	outs   []*Value                  // values that later stages read
+	wanted map[*Value]*gorgonia.Node // nodes of the wanted values
+	values map[*Value]dtype.Value    // wanted values that are known without running
 	grads  gorgonia.Nodes            // by wrt; nil: none
 }
 
-// stateUpdate says that after a training step the parameter takes the value of a node.
+// stateUpdate assigns the value of a node to a parameter after a training step.
 type stateUpdate struct {
 	value *Value // of a parameter, or what stands for one in a subgraph
 	param *Param // nil in a subgraph
 	node  *gorgonia.Node
 }
 
-// at is the binding of a value; parameters are bound when first met.
+// at returns the binding of a value; a parameter is bound when it is first read.
 func (w *walker) at(v *Value) *binding {
 	if b := w.env[v]; b != nil {
 		return b
@@ -96,7 +96,7 @@ func (w *walker) types(list []*Value) ([]op.Type, error) {
 	return out, nil
 }
 
-// reads are the values a node reads, captured ones last; nil where absent.
+// reads lists the values that a node reads, captured ones last; nil where an input is absent.
 func (n *Node) reads() []*Value {
 	if len(n.captured) == 0 {
 		return n.in
@@ -104,7 +104,7 @@ func (n *Node) reads() []*Value {
 	return append(slices.Clone(n.in), n.captured...)
 }
 
-// visit handles one node. A panic on the way is a bug of the operator's; it ends as an error, too.
+// visit handles one node. A panic, which is a bug of the operator, is returned as an error.
 func (w *walker) visit(n *Node) (err error) {
 	defer func() {
 		if p := recover(); p == (kernel.Stopped{}) {
@@ -133,7 +133,7 @@ func (w *walker) visit(n *Node) (err error) {
 			break
 		}
 		if w.mode == walkInfer && (unranked(c) || w.soft(in)) {
-			w.bindPartly(n, c) // too little is certain for anything to be wrong yet
+			w.bindPartly(n, c) // not enough is known to report an error
 			return nil
 		}
 		i, need := needs(err)
@@ -173,7 +173,7 @@ func needs(err error) (input int, ok bool) {
 	return op.Needs(err)
 }
 
-// untyped reports whether nothing is known of a value that is read: an unknown operator computes it.
+// untyped reports whether the node reads a value of unknown type, the result of an unknown operator.
 func (w *walker) untyped(in []*Value) bool {
 	for _, v := range in {
 		if v != nil && (v.producer != nil || v.graph.body == nil || v.untyped) && !w.at(v).typ.Present() {
@@ -227,7 +227,7 @@ func located(stage string, n *Node, err error) error {
 	return &Error{Stage: stage, Op: n.opType, Node: n.Label(), Err: err}
 }
 
-// bareCall is a node's call without its inputs.
+// bareCall returns the call of a node without its inputs.
 func (g *Graph) bareCall(n *Node, in []*Value) *op.Call {
 	c := &op.Call{
 		Set: g.ops, Op: n.op, Config: n.config, Version: n.op.Version(g.opset(n.domain)), Opset: g.opset(n.domain), Node: n.Label(),
@@ -242,7 +242,7 @@ func (g *Graph) bareCall(n *Node, in []*Value) *op.Call {
 	return c
 }
 
-// call makes the node's call, nil when an input is not bound yet.
+// call returns the call of a node, nil if an input is not bound yet.
 func (w *walker) call(n *Node, in []*Value) *op.Call {
 	c := w.g.bareCall(n, in)
 	c.Train, c.Keep, c.Ctx = w.train && !w.frozenState(n), w.mode == walkTrace, w.ctx
@@ -263,7 +263,7 @@ func (w *walker) call(n *Node, in []*Value) *op.Call {
 	return c
 }
 
-// opset is the operator-set version of a domain; subgraphs use that of the graph around them.
+// opset returns the operator-set version of a domain; subgraphs use that of the graph that contains them.
 func (g *Graph) opset(domain string) int {
 	if v, ok := g.opsets[domain]; ok {
 		return v
@@ -271,7 +271,7 @@ func (g *Graph) opset(domain string) int {
 	return 1
 }
 
-// frozenState says that running statistics of the node are frozen: it then works as in evaluation.
+// frozenState reports whether running statistics of the node are frozen: it then runs as in evaluation.
 func (w *walker) frozenState(n *Node) bool {
 	formal := n.op.In.List()
 	for i, v := range n.in {
@@ -303,7 +303,7 @@ func (w *walker) bindDeclared(n *Node) {
 	}
 }
 
-// bindPartly takes what Infer could tell before a value was missing, and what the file declared.
+// bindPartly binds the outputs by what Infer found before it missed a value, and by what the file declares.
 func (w *walker) bindPartly(n *Node, c *op.Call) {
 	for i, v := range n.out {
 		if v == nil {

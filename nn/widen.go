@@ -8,12 +8,12 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// widen adds atoms as a solver decided.
+// widen adds the atoms that a solver chose.
 func (e *Edit) widen(c *Channels, s *solver, copying bool) { e.grow(c, s.added, nil, copying) }
 
-// grow adds atoms to groups: each is put after the last one of its group, on every axis. Rows that
-// compute new channels of a quiet group start at zero. The graph may have been cut since c was made,
-// so the groups are looked up again by their axes; those that share no axis grow together.
+// grow adds atoms to groups, each after the last one of its group, on every axis. Rows that compute new channels of a quiet
+// group start at zero. The graph may have been cut since c was computed, so the groups are looked up again by their axes;
+// those that share no axis grow together.
 func (e *Edit) grow(c *Channels, added map[*Group]int, quiet map[*Group]bool, copying bool) {
 	var todo []*Group
 	for _, g := range c.groups {
@@ -71,7 +71,7 @@ func (c *Channels) like(g *Group) *Group {
 	return nil
 }
 
-// layout is a new order of an axis: old indices, −1 for new ones, and which old one each copies.
+// layout is the new order of an axis: old indices, −1 for new ones, and the old index that each new one copies.
 type layout struct {
 	keep, like []int
 }
@@ -82,7 +82,7 @@ type growing struct {
 	how   growth
 }
 
-// widenGroups lets groups grow that share no axis.
+// widenGroups grows groups that share no axis.
 func (e *Edit) widenGroups(c *Channels, batch []growing) {
 	e.round++
 	w := e.onScales(c)
@@ -131,7 +131,7 @@ func (e *Edit) widenGroup(c *Channels, g *Group, how growth, keep map[axisID][]i
 	}
 }
 
-// layout is that of axis i of the group with k more atoms.
+// layout returns the layout of axis i of the group with k more atoms.
 func (g *Group) layout(i, k int) layout {
 	id := g.axes[i].Axis
 	a := g.c.a.axes[id]
@@ -148,7 +148,7 @@ func copied(l layout) []int {
 	return out
 }
 
-// stretch puts k copies after every run of the given elements.
+// stretch inserts k copies after every run of the given elements.
 func stretch(size, first int, slots []int32, k int) layout {
 	at := map[int]bool{}
 	for _, s := range slots {
@@ -200,8 +200,8 @@ func (n *Node) readsColumns(v *Value, axis int) bool {
 	return false
 }
 
-// exposed reports whether anything takes up the group's indices but weights that read them: a sum, a
-// norm, or rows that are read as columns elsewhere. New ones must then be zero.
+// exposed reports whether the group's indices are used by anything but weights that read them: a sum, a norm, or rows that
+// are read as columns elsewhere. New ones must then be zero.
 func (g *Group) exposed() bool {
 	for _, x := range g.axes {
 		v := g.c.a.axes[x.Axis].value

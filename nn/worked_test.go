@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// worked is the example of a trunk with two branches, their concatenation, a sum and a depthwise
+// worked returns the example of a trunk with two branches, their concatenation, a sum and a depthwise
 // convolution with two channels for each.
 func worked(t *testing.T) *nn.Graph {
 	return model(t, func(e *nn.Edit) {

@@ -27,7 +27,7 @@ const (
 // metadataVersion is the version of the file format that gave nodes metadata.
 const metadataVersion = 10
 
-// fromMetadata are the annotations that the metadata of a node hold.
+// fromMetadata returns the annotations that the metadata of a node hold.
 func fromMetadata(props []*onnxpb.StringStringEntryProto) nn.Annotations {
 	if len(props) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// attributeType is the declared type of an attribute; files of the first ONNX versions leave it
+// attributeType returns the declared type of an attribute; files of the first ONNX versions leave it
 // out, and the filled field tells.
 func attributeType(a *onnxpb.AttributeProto) onnxpb.AttributeProto_AttributeType {
 	if t := a.GetType(); t != onnxpb.AttributeProto_UNDEFINED {
@@ -76,7 +76,7 @@ func decodeAttribute(a *onnxpb.AttributeProto, ext *externalFiles) (any, error) 
 	}
 }
 
-// encodeAttribute is the inverse of decodeAttribute; subgraphs are written by graph.
+// encodeAttribute returns the inverse of decodeAttribute; subgraphs are written by graph.
 func encodeAttribute(name string, v any, graph func(*nn.Body) (*onnxpb.GraphProto, error)) (*onnxpb.AttributeProto, error) {
 	a := &onnxpb.AttributeProto{Name: proto.String(name)}
 	var err error

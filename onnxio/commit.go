@@ -91,7 +91,7 @@ func dataBeside(path string) (old []string) {
 	return old
 }
 
-// locations are the files that a model names as external data.
+// locations returns the files that a model names as external data.
 func locations(path string) (map[string]bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -111,7 +111,7 @@ func locations(path string) (map[string]bool, error) {
 	return named, nil
 }
 
-// largeTensors are the tensors of more than over bytes.
+// largeTensors returns the tensors of more than over bytes.
 func largeTensors(g *onnxpb.GraphProto, over int64) (large []*onnxpb.TensorProto) {
 	initializersOf(g, func(t *onnxpb.TensorProto) {
 		if t.GetDataLocation() == onnxpb.TensorProto_DEFAULT && t.GetDataType() != int32(dtype.String) && int64(proto.Size(t)) > over {

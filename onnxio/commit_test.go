@@ -19,7 +19,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// constants is a model that adds a constant, v, to its input.
+// constants returns a model that adds a constant, v, to its input.
 func constants(t testing.TB, v float32) *nn.Graph {
 	t.Helper()
 	w := dtype.New(dtype.Float32, 2000)
@@ -35,7 +35,7 @@ func constants(t testing.TB, v float32) *nn.Graph {
 	return g
 }
 
-// holds is the constant of the model at path; -1: it cannot be loaded, or its constants differ.
+// holds returns the constant of the model at path; -1: it cannot be loaded, or its constants differ.
 func holds(path string) float32 {
 	g, err := Load(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// trainedIn is a model that normalizes, drops and multiplies inside of wrap, which computes y from x.
+// trainedIn returns a model that normalizes, drops and multiplies inside of wrap, which computes y from x.
 func trainedIn(t *testing.T, wrap string, functions string) *nn.Graph {
 	t.Helper()
 	values := `initializer { name: "scale" data_type: 1 dims: 3 float_data: 1 float_data: 2 float_data: 0.5 }

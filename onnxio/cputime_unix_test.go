@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// spent is the processor time of the process: that of the clock depends on what else the machine does.
+// spent returns the processor time of the process: that of the clock depends on what else the machine does.
 func spent(t *testing.T) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -30,7 +30,7 @@ type callConfig struct {
 	Body op.Subgraph `onnx:"body"`
 }
 
-// Operator is the name of the function that the body was made of.
+// Operator returns the name of the function that the body was made of.
 func (c callConfig) Operator() op.Name {
 	if b, ok := c.Body.(*nn.Body); ok {
 		if o, ok := b.Graph.Origin().(*functionOrigin); ok {

@@ -17,7 +17,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// written is what saving g gives.
+// written returns what saving g gives.
 func written(t *testing.T, s Saver, g *nn.Graph) *onnxpb.ModelProto {
 	t.Helper()
 	var b bytes.Buffer

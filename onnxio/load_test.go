@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// textModel is the serialized model of a graph in protobuf's text form, operator set 17.
+// textModel returns the serialized model of a graph in protobuf's text form, operator set 17.
 func textModel(t testing.TB, graph string) []byte {
 	t.Helper()
 	return fullModel(t, `ir_version: 8 opset_import { version: 17 } graph { name: "g" `+graph+` }`)

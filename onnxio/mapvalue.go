@@ -58,7 +58,7 @@ func decodeEntries(p *onnxpb.MapProto, ext *externalFiles) (*dtype.Map, error) {
 	return dtype.NewMap(keys, all)
 }
 
-// joined is the elements of tensors of one type after one another.
+// joined returns the elements of tensors of one type after one another.
 func joined(parts []dtype.Value) (dtype.Value, error) {
 	var strings []string
 	var raw []byte
@@ -88,7 +88,7 @@ func joined(parts []dtype.Value) (dtype.Value, error) {
 	return d, nil
 }
 
-// encodeMap is the inverse of decodeMap: one tensor has all values.
+// encodeMap returns the inverse of decodeMap: one tensor has all values.
 func encodeMap(name string, m *dtype.Map) (*onnxpb.MapProto, error) {
 	p := &onnxpb.MapProto{Name: proto.String(name), KeyType: proto.Int32(int32(dtype.DTypeOf(m.Keys)))}
 	switch k := m.Keys.(type) {

@@ -39,7 +39,7 @@ o.ParseFromString(open("optional.pb", "rb").read())
 assert numpy_helper.to_optional(o).shape == (3, 5)
 `
 
-// python is a Python interpreter that has the onnx package; the test is skipped without one.
+// python returns a Python interpreter that has the onnx package; the test is skipped without one.
 func python(t *testing.T) string {
 	name := cmp.Or(os.Getenv("GRAFT_PYTHON"), "/usr/bin/python3")
 	if out, err := exec.Command(name, "-c", "import onnx, numpy").CombinedOutput(); err != nil {

@@ -60,7 +60,7 @@ func (r *reader) model() (*nn.Graph, error) {
 	return g, nil
 }
 
-// opsetsOf is the operator-set version of each domain. Models from before ONNX had them declare none.
+// opsetsOf returns the operator-set version of each domain. Models from before ONNX had them declare none.
 func opsetsOf(list []*onnxpb.OperatorSetIdProto) (map[string]int, error) {
 	opsets := map[string]int{}
 	for _, o := range list {
@@ -91,7 +91,7 @@ type assembly struct {
 	outputs map[string]bool // names that nodes define
 }
 
-// value is what the file says about the value of that name.
+// value returns what the file says about the value of that name.
 func (s *assembly) value(name string) *valueOrigin {
 	v := s.values[name]
 	if v == nil {
@@ -126,7 +126,7 @@ func (r *reader) assemble(a *nn.Assembler, g *nn.Graph, p *onnxpb.GraphProto, at
 	return s.origin, nil
 }
 
-// headerOfGraph is what of p is not kept elsewhere.
+// headerOfGraph returns what of p is not kept elsewhere.
 func headerOfGraph(p *onnxpb.GraphProto) *onnxpb.GraphProto {
 	h := &onnxpb.GraphProto{Name: p.Name, DocString: p.DocString, QuantizationAnnotation: p.QuantizationAnnotation, MetadataProps: p.MetadataProps}
 	h.ProtoReflect().SetUnknown(p.ProtoReflect().GetUnknown())

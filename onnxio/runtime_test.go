@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// toOracle is a tensor in the form that ONNX Runtime is asked in.
+// toOracle returns a tensor in the form that ONNX Runtime is asked in.
 func toOracle(v dtype.Value) (oracle.Tensor, bool) {
 	d, ok := v.(*tensor.Dense)
 	if !ok {

@@ -24,7 +24,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sharedDir is the folder with the conformance suites; tests that need it skip without it.
+// sharedDir returns the folder with the conformance suites; tests that need it skip without it.
 func sharedDir(t *testing.T) string {
 	dir := os.Getenv("GRAFT_SHARED")
 	if dir == "" {
@@ -33,7 +33,7 @@ func sharedDir(t *testing.T) string {
 	return dir
 }
 
-// nodeTests is the tree of ONNX's node tests.
+// nodeTests returns the tree of ONNX's node tests.
 func nodeTests(t *testing.T) fs.FS {
 	f, err := os.Open(filepath.Join(sharedDir(t), "onnx-backend", "node-dev.tar.gz"))
 	if err != nil {
@@ -61,7 +61,7 @@ func nodeTests(t *testing.T) fs.FS {
 	}
 }
 
-// models is the path of every model in a tree.
+// models returns the path of every model in a tree.
 func models(t *testing.T, fsys fs.FS) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		err := fs.WalkDir(fsys, ".", func(name string, _ fs.DirEntry, err error) error {

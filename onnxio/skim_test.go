@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// skimCase is a model with initializers small and large.
+// skimCase returns a model with initializers small and large.
 func skimCase() *onnxpb.ModelProto {
 	tensor := func(name string, dt int32, n int, raw []byte) *onnxpb.TensorProto {
 		return &onnxpb.TensorProto{Name: proto.String(name), DataType: proto.Int32(dt), Dims: []int64{int64(n)}, RawData: raw}

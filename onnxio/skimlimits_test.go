@@ -34,7 +34,7 @@ func skim(t *testing.T, b []byte) (*onnxpb.ModelProto, sections, error) {
 	return skimModel(f)
 }
 
-// withRaw is a model of one initializer with n bytes of raw data.
+// withRaw returns a model of one initializer with n bytes of raw data.
 func withRaw(t *testing.T, dt dtype.DType, dim int64, n int) []byte {
 	t.Helper()
 	b, err := proto.Marshal(&onnxpb.ModelProto{OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: proto.Int64(17)}}, Graph: &onnxpb.GraphProto{

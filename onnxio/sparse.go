@@ -55,7 +55,7 @@ func decodeSparse(p *onnxpb.SparseTensorProto, ext *externalFiles) (*tensor.Dens
 	return d, nil
 }
 
-// sparseIndices are the linear indices of the values, checked to be inside the shape.
+// sparseIndices returns the linear indices of the values, checked to be inside the shape.
 func sparseIndices(p *onnxpb.SparseTensorProto, shape []int, values int, ext *externalFiles) ([]int, error) {
 	if len(p.GetIndices().GetDims()) == 0 && values == 0 {
 		return nil, nil // ONNX's own writer leaves the indices out when there are none
@@ -128,7 +128,7 @@ func encodeSparse(name string, d *tensor.Dense) (*onnxpb.SparseTensorProto, erro
 	return p, nil
 }
 
-// nameOf is the name of a message that has one.
+// nameOf returns the name of a message that has one.
 func nameOf(p proto.Message) string {
 	switch p := p.(type) {
 	case interface{ GetName() string }:

@@ -59,7 +59,7 @@ func (s *graphWriter) stored(v *nn.Value) (bool, error) {
 	return true, nil
 }
 
-// free is a name that no value of the graph has.
+// free returns a name that no value of the graph has.
 func (s *graphWriter) free(base string) string {
 	name := base
 	for i := 1; ; i++ {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// manyWeights is a model of one parameter of n elements, large enough to stay in the file while it is read.
+// manyWeights returns a model of one parameter of n elements, large enough to stay in the file while it is read.
 func manyWeights(t *testing.T, n int) *nn.Graph {
 	t.Helper()
 	g := nn.New("many")

@@ -102,7 +102,7 @@ func inBlocks(dt dtype.DType) bool {
 	return (dt.IsNumeric() || dt == dtype.Bool) && dt.Bits() >= 8 && !dt.IsComplex()
 }
 
-// float64s are the elements of a tensor of numbers.
+// float64s returns the elements of a tensor of numbers.
 func float64s(v dtype.Value) ([]float64, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok {
@@ -127,7 +127,7 @@ func clearData(p *onnxpb.TensorProto) {
 	p.Int32Data, p.Int64Data, p.Uint64Data, p.StringData = nil, nil, nil, nil
 }
 
-// moments is the average and the population variance of elems.
+// moments returns the average and the population variance of elems.
 func moments(elems []float64) (s Stripped) {
 	n := float64(len(elems))
 	for _, v := range elems {

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// tensorType is the element type and the shape that p claims, without its data: also a stripped
+// tensorType returns the element type and the shape that p claims, without its data: also a stripped
 // tensor has them.
 func tensorType(p *onnxpb.TensorProto) (dtype.DType, []int, error) {
 	dt := dtype.DType(p.GetDataType())
@@ -88,7 +88,7 @@ func decodeStrings(p *onnxpb.TensorProto, shape []int, n int) (dtype.Value, erro
 	return dtype.NewStrings(elems, shape...)
 }
 
-// encodeTensor is the inverse of decodeTensor. Elements go to raw_data, strings to string_data.
+// encodeTensor returns the inverse of decodeTensor. Elements go to raw_data, strings to string_data.
 func encodeTensor(name string, v dtype.Value) (*onnxpb.TensorProto, error) {
 	if v == nil {
 		return nil, fmt.Errorf("value %q is nil", name)

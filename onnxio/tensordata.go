@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// storedBytes is the number of bytes that n elements take in a file.
+// storedBytes returns the number of bytes that n elements take in a file.
 func storedBytes(dt dtype.DType, n int) (int64, error) {
 	if n > math.MaxInt/(dt.Bits()+8) {
 		return 0, fmt.Errorf("%d elements of %v are too many", n, dt)
@@ -87,7 +87,7 @@ func unpack(dst, stored []byte, bits int, signed bool) {
 	}
 }
 
-// pack is the inverse of unpack; unused bits of the last byte are zero.
+// pack returns the inverse of unpack; unused bits of the last byte are zero.
 func pack(elems []byte, bits int) []byte {
 	per, mask := 8/bits, byte(1<<bits-1)
 	stored := make([]byte, (len(elems)+per-1)/per)
@@ -97,7 +97,7 @@ func pack(elems []byte, bits int) []byte {
 	return stored
 }
 
-// rawData is the elements of d as a file stores them, the memory of d itself where that is the same:
+// rawData returns the elements of d as a file stores them, the memory of d itself where that is the same:
 // it is not to be written to.
 func rawData(d *tensor.Dense, dt dtype.DType) []byte {
 	if packed(dt) {
@@ -111,7 +111,7 @@ func rawData(d *tensor.Dense, dt dtype.DType) []byte {
 	return b
 }
 
-// typedLen is how many numbers p has in the field that is for dt.
+// typedLen returns how many numbers p has in the field that is for dt.
 func typedLen(p *onnxpb.TensorProto, dt dtype.DType) int {
 	switch dt {
 	case dtype.Float32, dtype.Complex64:
@@ -126,7 +126,7 @@ func typedLen(p *onnxpb.TensorProto, dt dtype.DType) int {
 	return len(p.Int32Data)
 }
 
-// typedWant is how many numbers of that field n elements take.
+// typedWant returns how many numbers of that field n elements take.
 func typedWant(dt dtype.DType, n int) int {
 	switch {
 	case dt.IsComplex() && n <= math.MaxInt/2:

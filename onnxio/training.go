@@ -74,7 +74,7 @@ func readTraining(g *nn.Graph, m *onnxpb.ModelProto, i int) (Training, error) {
 	return t, err
 }
 
-// readPart is a graph of the operators and functions of a model.
+// readPart returns a graph of the operators and functions of a model.
 func readPart(g *nn.Graph, m *onnxpb.ModelProto, p *onnxpb.GraphProto) (*nn.Graph, error) {
 	c := &onnxpb.ModelProto{}
 	copyFields(c, m)
@@ -82,7 +82,7 @@ func readPart(g *nn.Graph, m *onnxpb.ModelProto, p *onnxpb.GraphProto) (*nn.Grap
 	return newReader(g.Ops(), c, nil).model()
 }
 
-// trainingGraph is one step: the lists of the model's graph and of the algorithm, one after the other.
+// trainingGraph returns one step: the lists of the model's graph and of the algorithm, one after the other.
 func trainingGraph(g, a *onnxpb.GraphProto) *onnxpb.GraphProto {
 	j := &onnxpb.GraphProto{}
 	copyFields(j, g)
@@ -178,7 +178,7 @@ func entries(list []Binding) []*onnxpb.StringStringEntryProto {
 	return out
 }
 
-// beyond is what of p the graph g does not have.
+// beyond returns what of p the graph g does not have.
 func beyond(g *nn.Graph, p *onnxpb.GraphProto) *onnxpb.GraphProto {
 	has := func(name string) bool { _, err := g.Value(name); return err == nil }
 	p.Node = slices.DeleteFunc(p.Node, func(n *onnxpb.NodeProto) bool {

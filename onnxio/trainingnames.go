@@ -48,7 +48,7 @@ func trainingOrigins(list []*onnxpb.TrainingInfoProto, g *nn.Graph) []*trainingO
 	return out
 }
 
-// referred are the names of an entry that its algorithm does not define: those of the model.
+// referred returns the names of an entry that its algorithm does not define: those of the model.
 func referred(t *onnxpb.TrainingInfoProto, ops op.Set) map[string]bool {
 	free := map[string]bool{}
 	note := func(name string) string { free[name] = true; return name }
@@ -72,7 +72,7 @@ func referred(t *onnxpb.TrainingInfoProto, ops op.Set) map[string]bool {
 	return free
 }
 
-// headless is a graph without the elements of its tensors.
+// headless returns a graph without the elements of its tensors.
 func headless(p *onnxpb.GraphProto) *onnxpb.GraphProto {
 	h := &onnxpb.GraphProto{}
 	if p == nil {
@@ -85,7 +85,7 @@ func headless(p *onnxpb.GraphProto) *onnxpb.GraphProto {
 	return h
 }
 
-// defined are the names that a graph defines itself.
+// defined returns the names that a graph defines itself.
 func defined(p *onnxpb.GraphProto) map[string]bool {
 	own := map[string]bool{}
 	for _, v := range p.GetInput() {
@@ -190,7 +190,7 @@ func (w *writer) importAll(m *onnxpb.ModelProto, opsets map[string]int) {
 	}
 }
 
-// follow is the entry as the graph calls its values now.
+// follow returns the entry as the graph calls its values now.
 func (t *trainingOrigin) follow(w *writer, m *onnxpb.ModelProto, g *nn.Graph, now map[*valueOrigin]*nn.Value) (*onnxpb.TrainingInfoProto, error) {
 	names := map[string]string{}
 	same := true

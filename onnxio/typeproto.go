@@ -73,7 +73,7 @@ func decodeDim(d *onnxpb.TensorShapeProto_Dimension) op.Dim {
 	return op.Unknown()
 }
 
-// encodeType is the inverse of decodeType. It is nil when nothing is known.
+// encodeType returns the inverse of decodeType. It is nil when nothing is known.
 func encodeType(t op.Type) *onnxpb.TypeProto {
 	if !t.Present() {
 		return nil
@@ -126,7 +126,7 @@ func encodeDim(d op.Dim) *onnxpb.TensorShapeProto_Dimension {
 	return &onnxpb.TensorShapeProto_Dimension{}
 }
 
-// refineType is the declaration p as far as t does not contradict it: a symbol or an open
+// refineType returns the declaration p as far as t does not contradict it: a symbol or an open
 // dimension stays, a number that has changed is replaced. p itself is returned when it holds.
 func refineType(p *onnxpb.TypeProto, t op.Type) *onnxpb.TypeProto {
 	old, err := decodeType(p)

@@ -134,7 +134,7 @@ func decodeValue(p proto.Message, elem dtype.DType, ext *externalFiles) (dtype.V
 	return nil, fmt.Errorf("cannot read a value from a %T", p)
 }
 
-// encodeValue is the inverse of decodeValue; the type of v says which message it becomes.
+// encodeValue returns the inverse of decodeValue; the type of v says which message it becomes.
 func encodeValue(name string, v dtype.Value) (proto.Message, error) {
 	switch v := v.(type) {
 	case *dtype.Sequence:

@@ -217,7 +217,7 @@ func (s *graphWriter) outputs() {
 	}
 }
 
-// declared is the file's declaration as far as edits have not made it wrong.
+// declared returns the file's declaration as far as edits have not made it wrong.
 func (o *valueOrigin) declared(t *onnxpb.TypeProto, v *nn.Value) *onnxpb.TypeProto {
 	if v.Type().String() == o.loaded {
 		return t
@@ -225,7 +225,7 @@ func (o *valueOrigin) declared(t *onnxpb.TypeProto, v *nn.Value) *onnxpb.TypePro
 	return refineType(t, v.Type())
 }
 
-// outputOf is the file's declaration of an output of that name: of a subgraph, an outer value may
+// outputOf returns the file's declaration of an output of that name: of a subgraph, an outer value may
 // be one, and an edit may have given the name to another value.
 func (s *graphWriter) outputOf(name string) *onnxpb.ValueInfoProto {
 	for _, o := range s.o.outputs {

@@ -61,7 +61,7 @@ func (w *writer) converted(old []*onnxpb.OperatorSetIdProto) bool {
 	})
 }
 
-// irVersion is the version of the file format that came with an operator set.
+// irVersion returns the version of the file format that came with an operator set.
 func irVersion(opset int) int64 {
 	switch {
 	case opset <= 8:
@@ -150,7 +150,7 @@ func metadata(old []*onnxpb.StringStringEntryProto, meta map[string]string) []*o
 	return list
 }
 
-// originOf is what the file said about a graph, nil for one that no file did.
+// originOf returns what the file said about a graph, nil for one that no file did.
 func originOf(g *nn.Graph) *graphOrigin {
 	switch o := g.Origin().(type) {
 	case *graphOrigin:
@@ -276,7 +276,7 @@ func (w *writer) renamed(n *nn.Node) bool {
 	return ok && !slices.Equal(r.Refers(), w.names(n.Captured()))
 }
 
-// version is the since-version of an operator in the model.
+// version returns the since-version of an operator in the model.
 func (w *writer) version(o *op.Op) int {
 	opset, ok := w.opsets[o.Domain]
 	if !ok {

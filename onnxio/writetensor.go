@@ -63,7 +63,7 @@ func setTyped(p *onnxpb.TensorProto, d *tensor.Dense, dt dtype.DType) {
 	}
 }
 
-// int32s are the elements of the types that share int32_data.
+// int32s returns the elements of the types that share int32_data.
 func int32s(d *tensor.Dense, dt dtype.DType) []int32 {
 	b := dtype.Bytes(d)
 	if dt.Bits() < 8 {

@@ -184,7 +184,7 @@ func factor[F float](g, row, col []F, take, eps, floor F) {
 	}
 }
 
-// rms is the root mean square of x, summed in float64.
+// rms returns the root mean square of x, summed in float64.
 func rms[F float](x []F) float64 {
 	var sum float64
 	for _, v := range x {

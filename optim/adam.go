@@ -64,7 +64,7 @@ func (a adam) init(w *tensor.Dense) ([]Slot, error) {
 
 var adamSlots = [...]string{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
 
-// slots are the names of the slots.
+// slots returns the names of the slots.
 func (a adam) slots() []string {
 	if a.amsgrad {
 		return adamSlots[:]

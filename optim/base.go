@@ -1,6 +1,6 @@
 package optim
 
-// BaseRate is the learning rate of a rule's settings, its default where LR is 0: what schedules are factors on. It is 0 for rules
+// BaseRate returns the learning rate of a rule's settings, its default where LR is 0: what schedules are factors on. It is 0 for rules
 // that this package does not know, and for those without a rate.
 func BaseRate(r Rule) float64 {
 	switch r := r.(type) {

@@ -102,7 +102,7 @@ func floats(t *tensor.Dense) []float64 {
 	return out
 }
 
-// hyper is the script's rate.
+// hyper returns the script's rate.
 func hyper(step int) optim.Hyper {
 	return optim.Hyper{Rate: 1 - 0.05*float64(step%4), Step: step}
 }

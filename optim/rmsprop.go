@@ -34,7 +34,7 @@ func (r RMSprop) Init(w *tensor.Dense) ([]Slot, error) {
 	return fresh("RMSprop", w, names[:n]...)
 }
 
-// slots are the names of the n slots.
+// slots returns the names of the n slots.
 func (r RMSprop) slots() (names [3]string, n int) {
 	names[0], n = "square_avg", 1
 	if r.Centered {

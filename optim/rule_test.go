@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// noise is a fixed sequence of n numbers around zero.
+// noise returns a fixed sequence of n numbers around zero.
 func noise(n, seed int) []float64 {
 	v := make([]float64, n)
 	for i := range v {

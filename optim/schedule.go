@@ -11,7 +11,7 @@ type Schedule interface {
 	At(step, total int) float64
 }
 
-// progress is the share of the run that is after step, in [0, 1].
+// progress returns the share of the run that is after step, in [0, 1].
 func progress(step, total int) float64 {
 	if total <= 0 || step <= 0 {
 		return 0

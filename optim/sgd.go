@@ -33,7 +33,7 @@ func (r SGD) Init(w *tensor.Dense) ([]Slot, error) {
 
 var sgdSlots = [...]string{"momentum_buffer"}
 
-// slots are the names of the slots.
+// slots returns the names of the slots.
 func (r SGD) slots() []string {
 	if r.Momentum == 0 {
 		return nil

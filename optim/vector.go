@@ -39,7 +39,7 @@ func adamVector[F float](w, g, m, v []F, k [9]F) int {
 	return n
 }
 
-// first is the address of the first of some float32.
+// first returns the address of the first of some float32.
 func first[F float](v *[]F) *float32 { return &(*any(v).(*[]float32))[0] }
 
 // spreadGrain is how many elements are worth another thread.

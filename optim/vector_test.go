@@ -64,7 +64,7 @@ func TestVectorBits(t *testing.T) {
 	}
 }
 
-// differs is the first place where the bits of a and b differ, or −1.
+// differs returns the first place where the bits of a and b differ, or −1.
 func differs(a, b []float32) int {
 	for i := range a {
 		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {

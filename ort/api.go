@@ -213,7 +213,7 @@ func (l *library) err(what string, status handle) error {
 // place is what the library writes before some of its messages: the line of its source, a function, a number and a word for the kind.
 var place = regexp.MustCompile(`^/\S+:\d+ .*?\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : `)
 
-// plain is a message of the library in one line, without the place in its source.
+// plain returns a message of the library in one line, without the place in its source.
 func plain(text string) string {
 	return place.ReplaceAllString(strings.Join(strings.Fields(text), " "), "")
 }

@@ -68,7 +68,7 @@ func (r Runtime) Open() (*Device, error) {
 // Library returns the file and the version of the library.
 func (d *Device) Library() (path, version string) { return d.lib.path, d.lib.version }
 
-// String is one line: "ONNX Runtime 1.22.0, CPU".
+// String returns one line: "ONNX Runtime 1.22.0, CPU".
 func (d *Device) String() string { return "ONNX Runtime " + d.lib.version + ", " + d.provider.name }
 
 // Load prepares a model to run.

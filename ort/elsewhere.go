@@ -17,5 +17,5 @@ func (r Runtime) Open() (*Device, error) {
 	return nil, errors.New("ort: not supported on " + runtime.GOOS + "; Linux, macOS and Windows are")
 }
 
-// Library is the file of the library, and its version.
+// Library returns the file of the library, and its version.
 func (d *Device) Library() (path, version string) { return "", "" }

@@ -73,7 +73,7 @@ func (l *library) start() error {
 	return l.err("allocator", l.allocator(&l.alloc))
 }
 
-// providerNames are the execution providers of the library, as it spells them.
+// providerNames returns the execution providers of the library, as it spells them.
 func (l *library) providerNames() ([]string, error) {
 	var list unsafe.Pointer
 	var n int32

@@ -4,7 +4,7 @@ package ort
 
 import "github.com/ebitengine/purego"
 
-// symbolOf is the address of what a library exports under a name.
+// symbolOf returns the address of what a library exports under a name.
 func symbolOf(file, name string) (uintptr, error) {
 	lib, err := purego.Dlopen(file, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {

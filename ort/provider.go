@@ -34,7 +34,7 @@ var known = map[string]provider{
 // Providers returns the possible values of Runtime.Provider.
 func Providers() []string { return slices.Sorted(maps.Keys(known)) }
 
-// providerOf is the provider of a name; "" is the CPU's.
+// providerOf returns the provider of a name; "" is the CPU's.
 func providerOf(name string) (provider, error) {
 	p, ok := known[strings.ToLower(cmp.Or(name, "cpu"))]
 	if !ok {

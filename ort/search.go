@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// libraryNames are the file names of the library, those with a version first.
+// libraryNames returns the file names of the library, those with a version first.
 func libraryNames(goos string) []string {
 	switch goos {
 	case "darwin":
@@ -20,7 +20,7 @@ func libraryNames(goos string) []string {
 	return []string{"libonnxruntime.so.1", "libonnxruntime.so", "libonnxruntime.so.1.*"}
 }
 
-// inside are the places of the library below a folder: itself, one that was unpacked, npm's onnxruntime-node, Python's onnxruntime.
+// inside returns the places of the library below a folder: itself, one that was unpacked, npm's onnxruntime-node, Python's onnxruntime.
 func inside(dir, goos, goarch string) []string {
 	arch := map[string]string{"amd64": "x64"}[goarch]
 	if arch == "" {
@@ -74,7 +74,7 @@ func folders(goos string) []string {
 	return list
 }
 
-// candidates are the files to try, in order. A file or folder that was named is the only place.
+// candidates returns the files to try, in order. A file or folder that was named is the only place.
 func candidates(named string) []string {
 	goos, goarch := runtime.GOOS, runtime.GOARCH
 	if named != "" {
@@ -92,7 +92,7 @@ func candidates(named string) []string {
 	return append(list, found(folders(goos), goos)...)
 }
 
-// found are the libraries in folders, which may be patterns: newest first where there are several.
+// found returns the libraries in folders, which may be patterns: newest first where there are several.
 func found(dirs []string, goos string) []string {
 	var list []string
 	for _, dir := range dirs {

@@ -25,7 +25,7 @@ type session struct {
 	outputs []string
 }
 
-// options are those of a session on the device.
+// options returns those of a session on the device.
 func (d *Device) options() (handle, error) {
 	l, r := d.lib, d.of
 	var o handle

@@ -18,7 +18,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// network is a model of layers, the same each time.
+// network returns a model of layers, the same each time.
 func network(t testing.TB, in string, layers ...nn.Layer) *nn.Graph {
 	return graph(t, func(e *nn.Edit) {
 		e.Seed(7)

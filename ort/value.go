@@ -182,7 +182,7 @@ func (l *library) leaveTensor(p handle) (dtype.Value, error) {
 	return d, nil
 }
 
-// typeOf is the element type and the shape of a tensor.
+// typeOf returns the element type and the shape of a tensor.
 func (l *library) typeOf(p handle) (dtype.DType, []int, error) {
 	var info handle
 	if err := l.err("tensor", l.tensorInfo(p, &info)); err != nil {

@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// file is a file with the given header.
+// file returns a file with the given header.
 func file(header string, data ...byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), data...)

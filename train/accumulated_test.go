@@ -68,7 +68,7 @@ func TestSquares(t *testing.T) {
 	}
 }
 
-// couple is a batch of two samples of two numbers, whose targets are 0, 1 and 1, 1.
+// couple returns a batch of two samples of two numbers, whose targets are 0, 1 and 1, 1.
 func couple(t *testing.T, x ...float32) data.Sample {
 	t.Helper()
 	b, err := data.Collate([]data.Sample{{X: []*tensor.Dense{numbered(t, x[:2]...)}, Y: []*tensor.Dense{numbered(t, 0, 1)}}, {X: []*tensor.Dense{numbered(t, x[2:]...)}, Y: []*tensor.Dense{numbered(t, 1, 1)}}})

@@ -61,7 +61,7 @@ func block(sent []byte, i int) []byte {
 	return sent[min(i*sha256.Size, len(sent)):min((i+1)*sha256.Size, len(sent))]
 }
 
-// facts are what ranks must agree on before they train.
+// facts returns what ranks must agree on before they train.
 func (t *Trainer) facts() []fact {
 	list := []fact{
 		factOf("the version of graft", func(w io.Writer) { io.WriteString(w, version(debug.ReadBuildInfo())) }),
@@ -178,7 +178,7 @@ func ofKind[T any](v reflect.Value) (x T, ok bool) {
 	return x, ok
 }
 
-// dataFacts are what ranks must agree on of a set: its length, and its first and last sample.
+// dataFacts returns what ranks must agree on of a set: its length, and its first and last sample.
 func dataFacts(name string, s data.Set[data.Sample], seed uint64) ([]fact, error) {
 	if s == nil {
 		return []fact{factOf("the length of "+name, func(io.Writer) {}), factOf("a sample of "+name, func(io.Writer) {})}, nil

@@ -17,7 +17,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// proportional is the model y = w·x of one number, w being 0.5, in float64.
+// proportional returns the model y = w·x of one number, w being 0.5, in float64.
 func proportional(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("proportional")

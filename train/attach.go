@@ -88,7 +88,7 @@ func (c Config) Plan(p *nn.Param) (optim.Rule, float64, error) {
 	return r.rule, r.rate, err
 }
 
-// targetTypes are the types that were given, or what the loss compares the first output with.
+// targetTypes returns the types that were given, or what the loss compares the first output with.
 func targetTypes(l Loss, out []*nn.Value, given []string) ([]op.Type, error) {
 	var types []op.Type
 	for _, s := range given {
@@ -179,7 +179,7 @@ func (c Config) Weight(e *nn.Edit, batch, targets []*nn.Value) *nn.Value {
 
 func (l CrossEntropy) entropy() CrossEntropy { return l }
 
-// count is the sum of the weights of the labels that count.
+// count returns the sum of the weights of the labels that count.
 func (l CrossEntropy) count(p pieces, y *nn.Value) *nn.Value {
 	if l.Sum {
 		return nil

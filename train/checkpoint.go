@@ -170,7 +170,7 @@ func (t *Trainer) saveState(path string, whole map[*state][]optim.Slot) error {
 	})
 }
 
-// finiteHistory is the history as JSON can hold it.
+// finiteHistory returns the history as JSON can hold it.
 func finiteHistory(h History) []Epoch {
 	list := slices.Clone([]Epoch(h))
 	for i := range list {

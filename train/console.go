@@ -112,7 +112,7 @@ func (c *console) line(e Event) {
 	fmt.Fprintln(c.out(), text)
 }
 
-// fitting is the cells that a line of the terminal has room for, and what is between them: where it is narrow, columns are closer
+// fitting returns the cells that a line of the terminal has room for, and what is between them: where it is narrow, columns are closer
 // together, and validation metrics after the first one and the loss are left out, the last ones first. The history has them all.
 func (c *console) fitting(cells []epochCell) ([]epochCell, string) {
 	total := len("best")
@@ -142,7 +142,7 @@ func row(cells []epochCell, gap string, of func(epochCell) string) string {
 	return strings.Join(parts, gap)
 }
 
-// brief is a time as people say it: 40ms, 1.4s, 12s, 3m5s.
+// brief returns a time as people say it: 40ms, 1.4s, 12s, 3m5s.
 func brief(d time.Duration) string {
 	switch {
 	case d < time.Second:

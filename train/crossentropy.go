@@ -107,7 +107,7 @@ func (l CrossEntropy) hard(e *nn.Edit, x, y *nn.Value, normalized bool, classes 
 	return p.do("Div", total, p.reduce(right, true))
 }
 
-// soft is the loss against probabilities, a mean over samples.
+// soft returns the loss against probabilities, a mean over samples.
 func (l CrossEntropy) soft(e *nn.Edit, x, y *nn.Value, classes int) *nn.Value {
 	p := pieces{e}
 	logp := l.logp(p, x, false)
@@ -259,7 +259,7 @@ func walkLabels[T int32 | int64](list []T, f func(i, c int) error) error {
 	return nil
 }
 
-// batchOf is the size of the batch axis.
+// batchOf returns the size of the batch axis.
 func batchOf(d *tensor.Dense) int {
 	if d == nil || len(d.Shape()) == 0 {
 		return 1

@@ -68,7 +68,7 @@ func (h History) title() string {
 	return s
 }
 
-// charts are the kinds of figures that the history has.
+// charts returns the kinds of figures that the history has.
 func (h History) charts() []chart {
 	val := func(name string) func(Epoch) (float64, bool) {
 		return func(e Epoch) (float64, bool) { v, ok := e.Val[name]; return v, ok }
@@ -112,7 +112,7 @@ func (c chart) wide(h History) bool {
 	return least > 0 && most > 20*least
 }
 
-// kind is which figures share an axis: shares from 0 to 1, errors in the target's unit, or the figure alone.
+// kind returns which figures share an axis: shares from 0 to 1, errors in the target's unit, or the figure alone.
 func kind(name string) string {
 	switch {
 	case name == "r2":

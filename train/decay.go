@@ -80,7 +80,7 @@ func (p problem) choose(views int, seed uint64) (decay, scale, accuracy float64)
 	return all[i].decay * float64(len(parts[0].x)) / float64(len(p.x)), all[i].scale, all[i].accuracy
 }
 
-// hottest is the factor of the scores with the least loss, 1 for measurements: by golden sections of its logarithm, in which the
+// hottest returns the factor of the scores with the least loss, 1 for measurements: by golden sections of its logarithm, in which the
 // loss has one minimum.
 func (p problem) hottest(scores [][]float64, rows []int) float64 {
 	if p.target != nil {
@@ -118,7 +118,7 @@ func (p *problem) take(from problem, i int) {
 	}
 }
 
-// judge is the sum of the losses of the given rows' scores, which are multiplied by scale, and how many classes are right.
+// judge returns the sum of the losses of the given rows' scores, which are multiplied by scale, and how many classes are right.
 func (p problem) judge(scores [][]float64, rows []int, scale float64) (loss float64, right int) {
 	for _, i := range rows {
 		q := scores[i]

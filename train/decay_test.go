@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// chosen is what choose is to find, written down plainly: each fold is fitted from the rows of all views of the samples that are not in it.
+// chosen returns what choose is to find, written down plainly: each fold is fitted from the rows of all views of the samples that are not in it.
 func chosen(p problem, views int, seed uint64) (decay, scale, accuracy float64) {
 	samples := len(p.x) / views
 	order, folds := data.Order(samples, seed, 0), 5

@@ -158,7 +158,7 @@ func (t *Trainer) fixedParts(l *data.BatchLoader, n int) error {
 	return nil
 }
 
-// fixedBatch is the first size of the first input, if the model has a number there.
+// fixedBatch returns the first size of the first input, if the model has a number there.
 func fixedBatch(g *nn.Graph) (int, bool) {
 	in := g.Inputs()
 	if len(in) == 0 || in[0].Type().Rank() < 1 {
@@ -251,7 +251,7 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 	return ep, nil
 }
 
-// pace is the samples per second, and the time that further batches take, after some samples in so many batches.
+// pace returns the samples per second, and the time that further batches take, after some samples in so many batches.
 func pace(elapsed time.Duration, samples, batches, further int) (speed float64, left time.Duration) {
 	return float64(samples) / max(elapsed.Seconds(), 1e-9), elapsed * time.Duration(further) / time.Duration(batches)
 }

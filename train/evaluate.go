@@ -96,7 +96,7 @@ func (x Evaluator) EvaluateBatches(ctx context.Context, g *nn.Graph, batches ite
 	return results(m), nil
 }
 
-// outputs are the model's for a batch, until release.
+// outputs returns the model's for a batch, until release.
 func (x Evaluator) outputs(ctx context.Context, g *nn.Graph, in nn.Feed) (values []dtype.Value, release func(), err error) {
 	if x.Run == nil {
 		st, err := g.Step(ctx, in, nn.StepOptions{Want: g.Outputs()})
@@ -230,7 +230,7 @@ func (t *Trainer) score(ctx context.Context, b data.Sample, err error) (part sco
 	return part, release, err
 }
 
-// metrics are the configuration's, or those that fit the loss.
+// metrics returns the configuration's, or those that fit the loss.
 func (t *Trainer) metrics(parts []scoredPart) (m []Metric, err error) {
 	if t.c.Metrics != nil || len(parts) == 0 {
 		return t.c.Metrics, nil

@@ -33,7 +33,7 @@ func (s *seeing) Result() map[string]float64 {
 
 func (s *seeing) Reset() { s.sizes = nil }
 
-// twice is the model y = 2·x with a weight, of so many samples at a time.
+// twice returns the model y = 2·x with a weight, of so many samples at a time.
 func twice(t *testing.T, batch string) *nn.Graph {
 	t.Helper()
 	g := nn.New("twice")

@@ -34,7 +34,7 @@ type Event struct {
 	Text   string        // of Note
 }
 
-// String is one line.
+// String returns one line.
 func (e Event) String() string {
 	switch e.Kind {
 	case Stepped:

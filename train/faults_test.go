@@ -87,7 +87,7 @@ func runFile(path string) error {
 
 var seconds = regexp.MustCompile(`\\"seconds\\":[-+.e0-9]+`)
 
-// withoutTimes is what two runs have in common: all but the time they took.
+// withoutTimes returns what two runs have in common: all but the time they took.
 func withoutTimes(name string, b []byte) []byte {
 	switch {
 	case strings.HasSuffix(name, ".png"):

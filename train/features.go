@@ -135,7 +135,7 @@ func (f *features) sample(d *tensor.Dense, i int) data.Sample {
 	}
 }
 
-// of is the features of some of the samples, in the order of views.
+// of returns the features of some of the samples, in the order of views.
 func (f *features) of(index []int, views int) *features {
 	n := len(f.pooled) / views
 	part := &features{peak: f.peak}
@@ -151,7 +151,7 @@ func (f *features) of(index []int, views int) *features {
 	return part
 }
 
-// with is the features of f and of further samples, of which there is one view: it stands for each.
+// with returns the features of f and of further samples, of which there is one view: it stands for each.
 func (f *features) with(more *features, views int) *features {
 	n := len(f.pooled) / views
 	all := &features{peak: slices.Clone(f.peak)}

@@ -103,7 +103,7 @@ func TestFeatureParts(t *testing.T) {
 	}
 }
 
-// tailOf is a classifier on features [N,2,2]: the means of the two channels, then what f makes of them.
+// tailOf returns a classifier on features [N,2,2]: the means of the two channels, then what f makes of them.
 func tailOf(t *testing.T, f func(e *nn.Edit, x *nn.Value) *nn.Value) trunk {
 	t.Helper()
 	g := nn.New("tail")

@@ -316,7 +316,7 @@ func (t *tuning) keeps(alone, all verdict) bool {
 	return t.val == nil || t.Policy == Full || t.Policy == FromScratch || t.out.Head == nil || t.gained(alone, all)
 }
 
-// loss is the configuration's, or without one what the targets call for.
+// loss returns the configuration's, or without one what the targets call for.
 func (t *tuning) loss() Loss { return t.Config.Loss }
 
 func (t *tuning) valSize() int {
@@ -365,7 +365,7 @@ func better(a, b map[string]float64, n int) bool {
 	return x > y
 }
 
-// figures are the figures of a validation, for a sentence.
+// figures returns the figures of a validation, for a sentence.
 func figures(m map[string]float64) string {
 	if m == nil {
 		return ""

@@ -87,7 +87,7 @@ func (t *tuning) writePlan(dir string) error {
 	})
 }
 
-// floor is the model that an interrupted run began with, nil where none was interrupted.
+// floor returns the model that an interrupted run began with, nil where none was interrupted.
 func (t *tuning) floor() (snapshot, error) {
 	if !t.Config.Resume || t.Config.Dir == "" {
 		return nil, nil

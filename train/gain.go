@@ -52,7 +52,7 @@ func (v verdict) clearlyWorse(w verdict) bool {
 	return !finite(v.figures["loss"]) || exceeds(lost-gained, 4*(gained+lost))
 }
 
-// changes are how many answers are right in v alone, and in w alone.
+// changes returns how many answers are right in v alone, and in w alone.
 func (v verdict) changes(w verdict) (gained, lost int) {
 	for i, a := range v.answers {
 		switch {
@@ -93,7 +93,7 @@ func (t *tuning) gained(before, after verdict) bool {
 	return after.better(before)
 }
 
-// answers are what the model makes of each sample; nil where targets are no single classes.
+// answers returns what the model makes of each sample; nil where targets are no single classes.
 func (t *tuning) answers(ctx context.Context, s data.Set[data.Sample]) (list []answer, err error) {
 	if classesOf(t.g) == 0 || !t.singleClasses() {
 		return nil, nil

@@ -37,7 +37,7 @@ func dense(t testing.TB, a oracle.Tensor, float dtype.DType) *tensor.Dense {
 	return d
 }
 
-// row is a[i].
+// row returns a[i].
 func row(a oracle.Tensor, i int) oracle.Tensor {
 	n := len(a.Data) / a.Shape[0]
 	return oracle.Tensor{DType: a.DType, Shape: a.Shape[1:], Data: a.Data[i*n : (i+1)*n]}
@@ -70,7 +70,7 @@ func distance(t testing.TB, got *tensor.Dense, want []float64) float64 {
 	return math.Sqrt(d) / math.Max(math.Sqrt(n), 1e-12)
 }
 
-// widen is a float32 model as one of float64.
+// widen returns a float32 model as one of float64.
 func widen(t testing.TB, g *nn.Graph) *nn.Graph {
 	t.Helper()
 	wide := func(v dtype.Value) dtype.Value {

@@ -75,10 +75,10 @@ func (c Config) checkGroups(params []*nn.Param) error {
 	return nil
 }
 
-// withDecay is the rule with another weight decay.
+// withDecay returns the rule with another weight decay.
 func withDecay(r optim.Rule, decay float64) (optim.Rule, error) { return with(r, "WeightDecay", decay) }
 
-// with is the rule with another value of a setting.
+// with returns the rule with another value of a setting.
 func with(r optim.Rule, setting string, x float64) (optim.Rule, error) {
 	v := reflect.ValueOf(r)
 	if v.Kind() != reflect.Struct {

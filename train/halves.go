@@ -91,12 +91,12 @@ func unpack(to []float32, from []byte, in dtype.DType) {
 	}
 }
 
-// packed are the numbers of a block, in the byte order of the machine: ranks are machines of one kind.
+// packed returns the numbers of a block, in the byte order of the machine: ranks are machines of one kind.
 func packed[T ~uint16](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b[scaled:]))), n)
 }
 
-// scaleOf is the power of two that takes the largest magnitude to between 2¹⁴ and 2¹⁵; 1 where it is no number.
+// scaleOf returns the power of two that takes the largest magnitude to between 2¹⁴ and 2¹⁵; 1 where it is no number.
 func scaleOf(x []float32) float32 {
 	most := uint32(0)
 	for _, v := range x {

@@ -52,7 +52,7 @@ func weighted(l Loss) bool {
 	return ok && c.ClassWeights != nil
 }
 
-// classesOf is the number of scores of the first output, 0 where it is not a classifier's.
+// classesOf returns the number of scores of the first output, 0 where it is not a classifier's.
 func classesOf(g *nn.Graph) int {
 	if len(g.Outputs()) == 0 {
 		return 0

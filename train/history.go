@@ -27,7 +27,7 @@ type Epoch struct {
 	Seconds float64            // duration
 }
 
-// String is one line: "epoch 3: loss 0.2121, validation accuracy 0.981, loss 0.06402, 12 s".
+// String returns one line: "epoch 3: loss 0.2121, validation accuracy 0.981, loss 0.06402, 12 s".
 func (e Epoch) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d: loss %.4g", e.Epoch, e.Loss)
@@ -91,7 +91,7 @@ func (h History) Best() Epoch {
 	return Epoch{}
 }
 
-// String is one line for each epoch.
+// String returns one line for each epoch.
 func (h History) String() string {
 	lines := make([]string, len(h))
 	for i, e := range h {
@@ -105,7 +105,7 @@ func (h History) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"epochs": []Epoch(h)})
 }
 
-// figures are the names of all validation figures, sorted.
+// figures returns the names of all validation figures, sorted.
 func (h History) figures() []string {
 	set := map[string]bool{}
 	for _, e := range h {

@@ -45,7 +45,7 @@ func (t *Trainer) stepped(info StepInfo) error {
 	return t.ranks.agree(err)
 }
 
-// whole is the total that schedules get in a loop of one's own.
+// whole returns the total that schedules get in a loop of one's own.
 func (t *Trainer) whole() (int, error) {
 	if t.c.Steps == 0 && t.c.Schedule != nil && needsTotal(t.c.Schedule) {
 		return 0, &op.Error{Stage: "train", Err: errors.New("the schedule depends on the length of the run, which is unknown: set Config.Steps to the number of updates")}

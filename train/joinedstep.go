@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// shared is the reduction for the parameters as they are.
+// shared returns the reduction for the parameters as they are.
 func (t *Trainer) shared() *reduction {
 	if t.reduced != nil {
 		return t.reduced

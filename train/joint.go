@@ -50,7 +50,7 @@ func (j Joint) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 	return total
 }
 
-// of is the loss of an output.
+// of returns the loss of an output.
 func (j Joint) of(i int, float bool) Loss {
 	switch {
 	case i < len(j.Losses) && j.Losses[i] != nil:
@@ -88,7 +88,7 @@ func (j Joint) check(out []*nn.Value, want []*tensor.Dense) error {
 	return nil
 }
 
-// metrics are those of each output's loss, under the output's name.
+// metrics returns those of each output's loss, under the output's name.
 func (j Joint) metrics(out []*nn.Value) (list []Metric) {
 	for i, v := range out {
 		for _, m := range defaultMetrics(j.of(i, false), out[i:i+1]) {

@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// twoHeads is a network of two outputs: three classes, and two numbers.
+// twoHeads returns a network of two outputs: three classes, and two numbers.
 func twoHeads(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("two")

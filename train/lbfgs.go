@@ -64,10 +64,10 @@ func minimize(f func(w, g []float64) float64, w []float64) []float64 {
 	return w
 }
 
-// recent are the last so many of a list.
+// recent returns the last so many of a list.
 func recent(list [][]float64, most int) [][]float64 { return list[max(0, len(list)-most):] }
 
-// twoLoop is the direction −H·g of L-BFGS.
+// twoLoop returns the direction −H·g of L-BFGS.
 func twoLoop(g []float64, s, y [][]float64) []float64 {
 	q := slices.Clone(g)
 	alpha := make([]float64, len(s))

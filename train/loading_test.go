@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// identity is a model of one input of the given type.
+// identity returns a model of one input of the given type.
 func identity(t *testing.T, typ string) *nn.Graph {
 	t.Helper()
 	g := nn.New("identity")

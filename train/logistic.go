@@ -57,7 +57,7 @@ func (p problem) regress(views int, seed uint64) (logistic, float64) {
 	return fit, accuracy
 }
 
-// standards are the means of features and the reciprocals of their deviations.
+// standards returns the means of features and the reciprocals of their deviations.
 func standards(rows [][]float32) (mean, scale []float32) {
 	d := len(rows[0])
 	sum, square := make([]float64, d), make([]float64, d)
@@ -100,7 +100,7 @@ func (p problem) scores(w []float64, x []float32) []float64 {
 	return out
 }
 
-// value is the objective and its gradient, which is written to g.
+// value returns the objective and its gradient, which is written to g.
 func (p problem) value(w, g []float64) float64 {
 	d, n := len(p.x[0]), float64(len(p.x))
 	loss := 0.0

@@ -45,7 +45,7 @@ func Logits(e *nn.Edit, out *nn.Value) *nn.Value {
 	return out
 }
 
-// scored is what the node makes of scores; nil where it does not.
+// scored returns what the node makes of scores; nil where it does not.
 func scored(n *nn.Node) *trait.Probabilities {
 	if n.Op() == nil || n.Op().Traits.Probabilities == nil {
 		return nil
@@ -81,7 +81,7 @@ func logits(e *nn.Edit, loss string, out *nn.Value, axis int) *nn.Value {
 	return pieces{e}.front(out, axis)
 }
 
-// classAxis is the axis of the classes: 1 unless a loss says another one.
+// classAxis returns the axis of the classes: 1 unless a loss says another one.
 func classAxis(e *nn.Edit, loss string, out *nn.Value, axis int) (int, bool) {
 	rank := out.Type().Rank()
 	if axis == 0 {

@@ -16,7 +16,7 @@ type Metric interface {
 	Result() map[string]float64
 }
 
-// defaultMetrics are those that fit a loss.
+// defaultMetrics returns those that fit a loss.
 func defaultMetrics(l Loss, out []*nn.Value) []Metric {
 	switch l := l.(type) {
 	case Joint:
@@ -104,10 +104,10 @@ func classes(metric string, axis int, out, want []*tensor.Dense) (s scores, err 
 	return s, nil
 }
 
-// at is the score of class c at position i.
+// at returns the score of class c at position i.
 func (s scores) at(i, c int) float64 { return s.x[(i/s.in*s.c+c)*s.in+i%s.in] }
 
-// top is the class with the highest score, the first of equal ones.
+// top returns the class with the highest score, the first of equal ones.
 func (s scores) top(i int) int {
 	best := 0
 	for c := 1; c < s.c; c++ {
@@ -118,7 +118,7 @@ func (s scores) top(i int) int {
 	return best
 }
 
-// ratio is a/b, 0 where b is 0.
+// ratio returns a/b, 0 where b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0

@@ -92,7 +92,7 @@ func (p pieces) front(v *nn.Value, axis int) *nn.Value {
 	return p.node("Transpose", map[string]any{"perm": perm}, v)
 }
 
-// vector is a constant of rank 1 with the element type of like.
+// vector returns a constant of rank 1 with the element type of like.
 func (p pieces) vector(name string, like *nn.Value, x []float64) *nn.Value {
 	if p.e.Err() != nil {
 		return nil
@@ -102,7 +102,7 @@ func (p pieces) vector(name string, like *nn.Value, x []float64) *nn.Value {
 	return p.e.Const(name, d)
 }
 
-// scalar is a whole number of rank 0 and the element type of like.
+// scalar returns a whole number of rank 0 and the element type of like.
 func (p pieces) scalar(name string, like *nn.Value, x int) *nn.Value {
 	if p.e.Err() != nil {
 		return nil

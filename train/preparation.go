@@ -29,7 +29,7 @@ type Preparation struct {
 	Guess           bool    `json:"guess,omitempty"`     // not reliable: the margin is small, or only scores were measured
 }
 
-// String is one line.
+// String returns one line.
 func (p Preparation) String() string {
 	how, measured := map[string]string{
 		"statistics": "measured by the statistics that the model's normalizations keep",
@@ -124,7 +124,7 @@ func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, pictures []
 // guessed reports whether statistics leave in doubt which preset it is, or whether it is one of them.
 func guessed(margin, fit float64) bool { return margin < sureStatistics || fit < poorStatistics }
 
-// born is the preset that is usual where g comes from.
+// born returns the preset that is usual where g comes from.
 func born(g *nn.Graph, gray bool) string {
 	producer := strings.ToLower(onnxio.HeaderOf(g).Producer)
 	for _, x := range []struct{ tool, colour, gray string }{
@@ -147,7 +147,7 @@ type normalization struct {
 	mean, variance []float64
 }
 
-// normalizations are the first of the graph that have running statistics.
+// normalizations returns the first of the graph that have running statistics.
 func normalizations(g *nn.Graph) []normalization {
 	var list []normalization
 	for n := range g.Nodes() {
@@ -213,7 +213,7 @@ func try(ctx context.Context, g *nn.Graph, p data.Preprocess, norms []normalizat
 	return attempt{fit: mutual(views) * unsaturated(views[0])}, nil
 }
 
-// prepared is a batch.
+// prepared returns a batch.
 func prepared(p data.Preprocess, pictures []*tensor.Dense) (*tensor.Dense, error) {
 	var list []data.Sample
 	for _, t := range pictures {
@@ -230,7 +230,7 @@ func prepared(p data.Preprocess, pictures []*tensor.Dense) (*tensor.Dense, error
 	return b.X[0], nil
 }
 
-// shifted is a picture moved by a fourteenth of its height up and to the left, its last row and column repeated.
+// shifted returns a picture moved by a fourteenth of its height up and to the left, its last row and column repeated.
 func shifted(x *tensor.Dense) *tensor.Dense {
 	c, h, w := x.Shape()[0], x.Shape()[1], x.Shape()[2]
 	by := max(1, h/14)
@@ -246,7 +246,7 @@ func shifted(x *tensor.Dense) *tensor.Dense {
 	return tensor.New(tensor.WithShape(c, h, w), tensor.WithBacking(out))
 }
 
-// disagreement is the mean divergence of what is normalized from the running statistics, 0 where they are the same.
+// disagreement returns the mean divergence of what is normalized from the running statistics, 0 where they are the same.
 func disagreement(out nn.Feed, norms []normalization) (float64, error) {
 	total, weights, weight := 0.0, 0.0, 1.0
 	for _, n := range norms {
@@ -265,7 +265,7 @@ func disagreement(out nn.Feed, norms []normalization) (float64, error) {
 	return total / weights, nil
 }
 
-// divergence is the mean over the channels of x [samples, channels, …].
+// divergence returns the mean over the channels of x [samples, channels, …].
 func (n normalization) divergence(x []float64, samples int) float64 {
 	const floor = 1e-9 // of variances
 	channels := len(n.mean)
@@ -288,7 +288,7 @@ func (n normalization) divergence(x []float64, samples int) float64 {
 	return total / float64(channels)
 }
 
-// probabilities are the softmax of each sample's scores, or the scores where they are probabilities already.
+// probabilities returns the softmax of each sample's scores, or the scores where they are probabilities already.
 func probabilities(v dtype.Value, samples int) ([][]float64, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok || len(d.Shape()) < 2 || d.Shape()[0] != samples || !dtype.Of(d.Dtype()).IsFloat() {
@@ -330,7 +330,7 @@ func softmax(x []float64) []float64 {
 	return p
 }
 
-// mutual is the information in nats that the classes of one view have about those of the other.
+// mutual returns the information in nats that the classes of one view have about those of the other.
 func mutual(views [2][][]float64) float64 {
 	const least = 1e-3 // smaller probabilities are passed over
 	n, k := float64(len(views[0])), len(views[0][0])

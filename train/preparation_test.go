@@ -40,7 +40,7 @@ func stripes(n, channels int, seed uint64) (pictures []*tensor.Dense, class []in
 	return pictures, class
 }
 
-// trainedOn is a small network that was trained on stripes, prepared in a certain way.
+// trainedOn returns a small network that was trained on stripes, prepared in a certain way.
 func trainedOn(t *testing.T, p data.Preprocess, channels int, norm bool) *nn.Graph {
 	t.Helper()
 	g := nn.New("stripes")

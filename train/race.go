@@ -37,7 +37,7 @@ func (t *tuning) choose(ctx context.Context) error {
 	return t.race(ctx, found, cost)
 }
 
-// draft is a plan without a rate, for n samples and so many multiply-adds of an epoch.
+// draft returns a plan without a rate, for n samples and so many multiply-adds of an epoch.
 func (t *tuning) draft(n int, cost float64) recipe {
 	p := recipe{Batch: t.Config.Batch, Epochs: t.Config.Epochs, EMA: t.Config.EMA, Spread: 0.1, Decay: 0.05}
 	if p.Batch == 0 {
@@ -70,7 +70,7 @@ func (t *tuning) draft(n int, cost float64) recipe {
 	return p
 }
 
-// rate is the RateFinder's suggestion for the plan, found with some percents of the work.
+// rate returns the RateFinder's suggestion for the plan, found with some percents of the work.
 func (t *tuning) rate(ctx context.Context, perSample float64) (float64, error) {
 	steps := min(60, max(20, int(work/8/max(1, perSample*float64(t.plan.Batch)))))
 	c := t.plan.config(t.g, t.Config)
@@ -113,7 +113,7 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 	return nil
 }
 
-// alternatives are the plans for a model that is cheap to train.
+// alternatives returns the plans for a model that is cheap to train.
 func (t *tuning) alternatives(mild, bold recipe) []recipe {
 	plans := []recipe{mild}
 	for _, rate := range []float64{3e-4, 1e-3, 3e-3} {
@@ -176,7 +176,7 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 	return nil
 }
 
-// bolder is the plan with three times the rate, where the best of several is the boldest: a model without training may want much more.
+// bolder returns the plan with three times the rate, where the best of several is the boldest: a model without training may want much more.
 func bolder(best recipe, plans []recipe) (recipe, bool) {
 	for _, p := range plans {
 		if len(plans) < 2 || p.Rate > best.Rate {
@@ -190,7 +190,7 @@ func bolder(best recipe, plans []recipe) (recipe, bool) {
 // rehearsed bounds the samples that expensive plans are compared with, and on.
 const rehearsed = 500
 
-// raceSets are what plans are compared on: the validation, and where that is small, or the plans are expensive, a part of the training
+// raceSets returns what plans are compared on: the validation, and where that is small, or the plans are expensive, a part of the training
 // set. A classifier that was fitted to that part is fitted anew without it.
 func (t *tuning) raceSets(ctx context.Context) (fit, held data.Set[data.Sample], err error) {
 	if t.isCheap && t.valSize() >= fewJudges {

@@ -78,7 +78,7 @@ type call struct {
 	done chan<- error
 }
 
-// joined is the process's end of c, nil where there are no others. It ends with owner.
+// joined returns the process's end of c, nil where there are no others. It ends with owner.
 func joined[T any](c Communicator, owner *T) *ranks {
 	if c == nil || c.Size() < 2 {
 		return nil

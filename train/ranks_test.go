@@ -48,7 +48,7 @@ func together(n int, f func(rank int, c train.Communicator) error) []error {
 	return errs
 }
 
-// plainNet is a network without normalization and chance: [N, 4] to 3 classes.
+// plainNet returns a network without normalization and chance: [N, 4] to 3 classes.
 func plainNet(t testing.TB) *nn.Graph { return plainOf(t, "N") }
 
 // plainOf is plainNet with a batch dimension of another name, or a number.
@@ -116,7 +116,7 @@ func fitOn(t testing.TB, ranks int, build func(testing.TB) *nn.Graph, c train.Co
 	return all
 }
 
-// apart is the largest difference between weights, as a share of the largest weight.
+// apart returns the largest difference between weights, as a share of the largest weight.
 func apart(t testing.TB, a, b map[string][]byte) float64 {
 	t.Helper()
 	worst, most := 0.0, 0.0

@@ -26,7 +26,7 @@ type recipe struct {
 	Head           map[string]float64 `json:"head,omitempty"`       // figures of the validation before
 }
 
-// String is one line.
+// String returns one line.
 func (p recipe) String() string {
 	s := fmt.Sprintf("AdamW at %.2g", p.Rate)
 	if p.Spread != 1 {
@@ -48,7 +48,7 @@ func (p recipe) String() string {
 	return s
 }
 
-// config is the plan as a configuration; what c sets stays.
+// config returns the plan as a configuration; what c sets stays.
 func (p recipe) config(g *nn.Graph, c Config) Config {
 	if c.Loss == nil && p.Smoothing > 0 {
 		c.Loss = CrossEntropy{LabelSmoothing: p.Smoothing}
@@ -138,7 +138,7 @@ func (p recipe) hold(g *nn.Graph) func() {
 	return func() { freeze(false) }
 }
 
-// smoothing is the share of label smoothing, where the loss is to be chosen and the targets are classes.
+// smoothing returns the share of label smoothing, where the loss is to be chosen and the targets are classes.
 func (t *tuning) smoothing() float64 {
 	if t.Config.Loss != nil || classesOf(t.g) == 0 || !t.singleClasses() {
 		return 0

@@ -110,7 +110,7 @@ func (x *reduction) allocate(b *bucket, double bool) {
 	}
 }
 
-// view is a tensor of the elements of x.
+// view returns a tensor of the elements of x.
 func view[F float32 | float64](x []F, shape []int) *tensor.Dense {
 	d, err := dtype.FromSlice(x, shape...)
 	if err != nil {
@@ -266,7 +266,7 @@ func (x *reduction) settle(most int) error {
 	return nil
 }
 
-// order are the names of the parameters as their gradients arrive; nil where that is not known yet.
+// order returns the names of the parameters as their gradients arrive; nil where that is not known yet.
 func (x *reduction) order() (names []string) {
 	if x == nil || !x.settled {
 		return nil

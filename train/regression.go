@@ -79,7 +79,7 @@ func difference(e *nn.Edit, loss string, out, want []*nn.Value) *nn.Value {
 	return pieces{e}.do("Sub", x, y)
 }
 
-// samples is the divisor of a mean over samples, negative for a sum.
+// samples returns the divisor of a mean over samples, negative for a sum.
 func samples(sum bool, want []*tensor.Dense) float64 {
 	if sum || len(want) == 0 {
 		return -1

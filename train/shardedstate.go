@@ -14,7 +14,7 @@ import (
 // sharded reports whether each rank keeps the optimizer's state of a part of the parameters.
 func (t *Trainer) sharded() bool { return t.ranks != nil && t.c.ShardState }
 
-// owner is the rank that is to keep the state of one more parameter: that with the least so far.
+// owner returns the rank that is to keep the state of one more parameter: that with the least so far.
 func (t *Trainer) owner(p *nn.Param) int {
 	if !t.sharded() {
 		return 0

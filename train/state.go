@@ -78,7 +78,7 @@ func (t *Trainer) follow() error {
 	return nil
 }
 
-// stateOf is the state of a trainable parameter, fresh if there is none that fits.
+// stateOf returns the state of a trainable parameter, fresh if there is none that fits.
 func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	s := t.params[p]
 	if s != nil && s.fits(p) {
@@ -128,7 +128,7 @@ func (t *Trainer) change(c nn.Change) {
 	t.best = nil // of another model
 }
 
-// standing are the changes that were not taken back. Where a plan was applied and undone since the
+// standing returns the changes that were not taken back. Where a plan was applied and undone since the
 // states followed last, they have nothing to follow: no state is lost.
 func standing(changes iter.Seq[nn.Change], since int) []nn.Change {
 	var list []nn.Change
@@ -166,7 +166,7 @@ func (s *state) cut(c nn.Change) {
 	s.safe = nil
 }
 
-// averageOf is the average after a change of an axis: copied channels have copied averages, new
+// averageOf returns the average after a change of an axis: copied channels have copied averages, new
 // ones NaN until begin.
 func (s *state) averageOf(c nn.Change) *tensor.Dense {
 	from := slices.Clone(c.Keep)

@@ -122,7 +122,7 @@ func TestStateFile(t *testing.T) {
 	}
 }
 
-// zeros is a parameter of zeros.
+// zeros returns a parameter of zeros.
 func zeros(t *testing.T, shape ...int) *nn.Param {
 	t.Helper()
 	g := nn.New("zeros")

@@ -21,7 +21,7 @@ type StepInfo struct {
 	Updated bool    // false: gradients were accumulated for a later update
 }
 
-// String is one line.
+// String returns one line.
 func (s StepInfo) String() string {
 	if !s.Updated {
 		return fmt.Sprintf("step %d: loss %.4g of %d samples, no update yet", s.Step, s.Loss, s.Samples)
@@ -268,7 +268,7 @@ func (t *Trainer) abandon() {
 	t.group = group{}
 }
 
-// lossWeight is how much a batch counts in the mean of a group, see Weighted.
+// lossWeight returns how much a batch counts in the mean of a group, see Weighted.
 func lossWeight(l Loss, b data.Sample) (float64, error) {
 	if w, ok := l.(Weighted); ok {
 		return w.Weight(b.Y)

@@ -129,7 +129,7 @@ func (h *hand) learn() {
 	}
 }
 
-// fresh is a unit whose weights stand at row i of the graph's parameters, unknown to the optimizer.
+// fresh returns a unit whose weights stand at row i of the graph's parameters, unknown to the optimizer.
 func fresh(t *testing.T, g *nn.Graph, i int) unit {
 	at := func(name string, rows, k int) cell {
 		w := weightsOf(t, g, name)[k]
@@ -268,7 +268,7 @@ func TestSurgeryWhileTraining(t *testing.T) {
 	}
 }
 
-// byHand is the network as the graph holds it, and a batch for both.
+// byHand returns the network as the graph holds it, and a batch for both.
 func byHand(t *testing.T, g *nn.Graph, adam bool) (*hand, data.Sample) {
 	t.Helper()
 	h := &hand{adam: adam, decay: 0.9}

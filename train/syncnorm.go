@@ -81,7 +81,7 @@ func (s *syncNorm) end(failed bool) (others bool, err error) {
 	return others, err
 }
 
-// fork is the graph that the loss is attached to, with synchronized normalizations where the configuration asks for them.
+// fork returns the graph that the loss is attached to, with synchronized normalizations where the configuration asks for them.
 func (t *Trainer) fork() (*nn.Graph, map[*nn.Param]*nn.Param, error) {
 	if t.ranks == nil || !t.c.SyncBatchNorm {
 		g, origin := t.g.Fork()

@@ -74,7 +74,7 @@ func TestEventFile(t *testing.T) {
 	}
 }
 
-// fields are those of a message, by number.
+// fields returns those of a message, by number.
 func fields(t *testing.T, b []byte) map[uint64][][]byte {
 	t.Helper()
 	m := map[uint64][][]byte{}

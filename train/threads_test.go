@@ -53,7 +53,7 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// trainedWeights is a sum of the weights of two networks after some steps.
+// trainedWeights returns a sum of the weights of two networks after some steps.
 func trainedWeights(t *testing.T) []byte {
 	sum := sha256.New()
 	pictures := nn.Sequential{

@@ -160,7 +160,7 @@ func (t *Trainer) say(e Event) {
 	}
 }
 
-// learningRate is the rate of Config.Rule under a factor.
+// learningRate returns the rate of Config.Rule under a factor.
 func (t *Trainer) learningRate(factor float64) float64 { return factor * optim.BaseRate(t.c.rule()) }
 
 // finite reports whether x is a number.

@@ -21,7 +21,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// small is a network of two layers with a normalization between them: [N, 4] to 3 classes.
+// small returns a network of two layers with a normalization between them: [N, 4] to 3 classes.
 func small(t testing.TB) *nn.Graph {
 	t.Helper()
 	g := nn.New("small")
@@ -58,7 +58,7 @@ func blobs(n int, seed uint64) data.Set[data.Sample] {
 	return s
 }
 
-// weights is the bytes of all parameters, by name.
+// weights returns the bytes of all parameters, by name.
 func weights(g *nn.Graph) map[string][]byte {
 	m := map[string][]byte{}
 	for p := range g.Params() {

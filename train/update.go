@@ -146,7 +146,7 @@ func (t *Trainer) each(f func(*nn.Param, *state) error) error {
 	return errors.Join(errs...)
 }
 
-// leastAlone is the size from which a parameter would keep one of the threads busy when the others are done with the rest.
+// leastAlone returns the size from which a parameter would keep one of the threads busy when the others are done with the rest.
 func leastAlone(params []*nn.Param, threads int) int {
 	size := 0
 	for _, p := range params {
@@ -164,7 +164,7 @@ func spreads(r optim.Rule) bool {
 	return false
 }
 
-// rate is the factor on the rule's rate for the coming update, of total in this run.
+// rate returns the factor on the rule's rate for the coming update, of total in this run.
 func (t *Trainer) rate(total int) float64 {
 	r := 1.0
 	if t.c.Schedule != nil {
@@ -228,7 +228,7 @@ func addSlice[F float32 | float64](dst, src []F, factor F, replace bool) {
 // squareBlock is how many squares are added in the element type before the sum is.
 const squareBlock = 1 << 12
 
-// squares is the sum of the squares of all elements; blocks is memory for the sums of blocks, which
+// squares returns the sum of the squares of all elements; blocks is memory for the sums of blocks, which
 // are added in their order however many threads make them.
 func squares(d *tensor.Dense, blocks *[]float64) float64 {
 	if dtype.Of(d.Dtype()) != dtype.Float32 {

@@ -96,7 +96,7 @@ func (m model) show(steps int, check, half bool) error {
 	return nil
 }
 
-// project is how long a step takes on n nodes, and the share of the communication that the backward pass hides: a bucket is summed
+// project returns how long a step takes on n nodes, and the share of the communication that the backward pass hides: a bucket is summed
 // when it is ready and the one before is done; the parameters are updated when all are.
 func project(sums []sum, step time.Duration, n int, v localcomm.Network, factor float64) (took time.Duration, hidden float64) {
 	var end, all time.Duration
@@ -132,7 +132,7 @@ func (r *recorder) AllReduce(x []float32) error {
 	return r.Communicator.AllReduce(x)
 }
 
-// measure is the time of the fastest step with each of some communicators, by turns: whatever else the machine does makes steps slower.
+// measure returns the time of the fastest step with each of some communicators, by turns: whatever else the machine does makes steps slower.
 func (m model) measure(steps int, half bool, list ...train.Communicator) ([]time.Duration, error) {
 	best, trainers := make([]time.Duration, len(list)), make([]*train.Trainer, len(list))
 	for i, c := range list {
@@ -172,7 +172,7 @@ func (m model) measure(steps int, half bool, list ...train.Communicator) ([]time
 	return best, nil
 }
 
-// sample is a batch of noise.
+// sample returns a batch of noise.
 func (m model) sample() data.Sample {
 	x, y := dtype.New(m.input, append([]int{m.batch}, m.shape...)...), dtype.New(dtype.Int64, m.batch)
 	r := rand.New(rand.NewPCG(1, 2))

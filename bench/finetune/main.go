@@ -109,7 +109,7 @@ func digits(ctx context.Context, dir, counts, model string, seeds int, grid bool
 	return nil
 }
 
-// span is the samples from one index up to another.
+// span returns the samples from one index up to another.
 func span(s data.Set[data.Sample], from, to int) data.Set[data.Sample] {
 	var index []int
 	for i := from; i < to; i++ {
@@ -118,7 +118,7 @@ func span(s data.Set[data.Sample], from, to int) data.Set[data.Sample] {
 	return data.Subset(s, index)
 }
 
-// digitNet is a model from a file, or a small network that was never trained.
+// digitNet returns a model from a file, or a small network that was never trained.
 func digitNet(path string, seed uint64) (*nn.Graph, error) {
 	if path != "" {
 		return onnxio.Loader{BatchDim: "N"}.Load(path)
@@ -134,7 +134,7 @@ func digitNet(path string, seed uint64) (*nn.Graph, error) {
 	return g, err
 }
 
-// settings are the grid, by name.
+// settings returns the grid, by name.
 func settings() map[string]train.Config {
 	all := map[string]train.Config{}
 	for schedule, s := range map[string]optim.Schedule{"constant": nil, "one cycle": optim.OneCycleLR{}} {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used of the processors so far.
+// processorTime returns what this process has used of the processors so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -15,7 +15,7 @@ import (
 // tolerance is the largest difference that passes.
 const tolerance = 1e-4
 
-// difference is the largest one of two outputs, as a share of the largest element or, where that is less, of 1; NaN
+// difference returns the largest one of two outputs, as a share of the largest element or, where that is less, of 1; NaN
 // agrees with NaN.
 func difference(x, y []float64) float64 {
 	worst, scale := 0.0, 1.0

@@ -76,7 +76,7 @@ func (t table) write(w io.Writer) error {
 	return err
 }
 
-// reason is the first line of an error, as text of Markdown.
+// reason returns the first line of an error, as text of Markdown.
 func reason(err error) string {
 	s, _, _ := strings.Cut(err.Error(), "\n")
 	if r := []rune(s); len(r) > 400 {

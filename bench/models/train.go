@@ -22,7 +22,7 @@ import (
 // config trains against the squared distance of the first output to numbers drawn between its least and its largest.
 var config = train.Config{Loss: train.MSE{}, Rule: optim.Adam{LR: 1e-3}, Seed: 1, Log: train.Quiet}
 
-// batch is the inputs of the data set, and targets.
+// batch returns the inputs of the data set, and targets.
 func (t *trial) batch() (data.Sample, error) {
 	var s data.Sample
 	if t.out == nil {

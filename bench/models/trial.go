@@ -148,7 +148,7 @@ func forward(ctx context.Context, t *trial) (string, error) {
 	})
 }
 
-// fixed is an input's name and type with the dimensions of d, "" where none of its own is open.
+// fixed returns an input's name and type with the dimensions of d, "" where none of its own is open.
 func fixed(v *nn.Value, d *tensor.Dense) string {
 	typ := v.Type()
 	if typ.Static() {
@@ -161,7 +161,7 @@ func fixed(v *nn.Value, d *tensor.Dense) string {
 	return fmt.Sprintf("%s %v[%s]", v.Name(), typ.DType, strings.Join(dims, ","))
 }
 
-// median is the middle of nine times, in milliseconds, after one that is not counted.
+// median returns the middle of nine times, in milliseconds, after one that is not counted.
 func median(ctx context.Context, f func() error) (string, error) {
 	var times []float64
 	for i := range 10 {
@@ -253,7 +253,7 @@ func generated(ctx context.Context, t *trial) (string, error) {
 	return fmt.Sprint(s.Lines), nil // Generate refuses what computes something else
 }
 
-// written is a graph as a file.
+// written returns a graph as a file.
 func written(g *nn.Graph) ([]byte, error) {
 	var b bytes.Buffer
 	err := onnxio.Write(&b, g)

@@ -124,7 +124,7 @@ func (w *finder) Visit(n ast.Node) ast.Visitor {
 	return w
 }
 
-// speedOnly is the argument of a call that cannot change what is computed, -1 if there is none: the capacity of a
+// speedOnly returns the argument of a call that cannot change what is computed, -1 if there is none: the capacity of a
 // slice, and the parameter named grain by which a method divides work among threads.
 func (w *finder) speedOnly(n *ast.CallExpr) int {
 	f := w.info.Types[n.Fun]

@@ -65,7 +65,7 @@ func measure(file string, params []string, seconds time.Duration) (forward, both
 	return forward, both, err
 }
 
-// random is a value for v with normally distributed elements.
+// random returns a value for v with normally distributed elements.
 func random(v *nn.Value) (*tensor.Dense, error) {
 	var shape []int
 	n := 1
@@ -83,7 +83,7 @@ func random(v *nn.Value) (*tensor.Dense, error) {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x)), nil
 }
 
-// best is the least number of milliseconds that f took.
+// best returns the least number of milliseconds that f took.
 func best(seconds time.Duration, f func() error) (float64, error) {
 	least := math.Inf(1)
 	for start, n := time.Now(), 0; n < 3 || time.Since(start) < seconds; n++ {

@@ -65,7 +65,7 @@ var models = []model{
 	},
 }
 
-// first is the result of the first node of an operator.
+// first returns the result of the first node of an operator.
 func first(e *nn.Edit, name string) *nn.Value {
 	for _, n := range e.Select(nn.Ops(name)) {
 		return n.Out(0)

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// resident is the memory that the process has, in bytes.
+// resident returns the memory that the process has, in bytes.
 func resident() int64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

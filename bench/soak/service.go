@@ -78,7 +78,7 @@ func newService(m model) (*service, error) {
 	return s, nil
 }
 
-// answer is the bytes of the first output.
+// answer returns the bytes of the first output.
 func answer(ctx context.Context, g *nn.Graph, x *tensor.Dense) ([]byte, error) {
 	out, err := g.Run(ctx, x)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *service) is(b []byte, i int, states ...int) error {
 	return fmt.Errorf("%s, input %d: %w", s.name, i, errAnswer)
 }
 
-// all are the states that a graph may be in that others edit meanwhile.
+// all returns the states that a graph may be in that others edit meanwhile.
 func (s *service) all() (list []int) {
 	for i := range s.answers {
 		list = append(list, i)

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// batchOf is a random batch for a model, with numbers or classes for targets.
+// batchOf returns a random batch for a model, with numbers or classes for targets.
 func batchOf(r *rand.Rand, g *nn.Graph, size int, numbers bool) (data.Sample, error) {
 	var s data.Sample
 	for _, v := range g.Inputs() {
@@ -33,7 +33,7 @@ func batchOf(r *rand.Rand, g *nn.Graph, size int, numbers bool) (data.Sample, er
 	return s, err
 }
 
-// sizes are those of a type whose open dimensions are size.
+// sizes returns those of a type whose open dimensions are size.
 func sizes(t op.Type, size int) []int {
 	var shape []int
 	for _, d := range t.Shape {

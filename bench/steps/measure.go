@@ -120,7 +120,7 @@ func measure(ctx context.Context, file string, o options) (result, error) {
 	return r, nil
 }
 
-// apart is the largest difference, relative to values above 1.
+// apart returns the largest difference, relative to values above 1.
 func apart(a, b []float64) float64 {
 	worst := 0.0
 	for i := range a {
@@ -133,7 +133,7 @@ func apart(a, b []float64) float64 {
 	return worst
 }
 
-// trained is the run of the trainer; near begins a rounding away.
+// trained returns the run of the trainer; near begins a rounding away.
 func trained(ctx context.Context, g *nn.Graph, c train.Config, batches []data.Sample, last data.Sample, repeats int, near bool) (run, []string, float64, error) {
 	var r run
 	g = g.Clone()
@@ -190,7 +190,7 @@ type fed struct {
 	Data  []byte `json:"data"`
 }
 
-// feeds are the inputs of a step for a batch.
+// feeds returns the inputs of a step for a batch.
 func feeds(s *step.Model, b data.Sample) []fed {
 	var list []fed
 	for i, d := range append(append(b.X[:0:0], b.X...), b.Y...) {
@@ -199,7 +199,7 @@ func feeds(s *step.Model, b data.Sample) []fed {
 	return list
 }
 
-// exported is the run of the step in ONNX Runtime.
+// exported returns the run of the step in ONNX Runtime.
 func exported(s *step.Model, seed uint64, names []string, like run, batches []data.Sample, last data.Sample, o options) (run, float64, error) {
 	var r run
 	dir, err := os.MkdirTemp("", "steps")

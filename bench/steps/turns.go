@@ -46,7 +46,7 @@ func printTurns(ctx context.Context, o options, files []string) error {
 	return nil
 }
 
-// byTurns are the milliseconds of the steps of graft, ONNX Runtime and PyTorch.
+// byTurns returns the milliseconds of the steps of graft, ONNX Runtime and PyTorch.
 func byTurns(ctx context.Context, file string, o options) (times [3][]float64, err error) {
 	g, x, s, err := prepare(file, o)
 	if err != nil {

@@ -225,7 +225,7 @@ func (p program) widen(ctx context.Context, g *nn.Graph, val data.Set[data.Sampl
 	return most, nil
 }
 
-// batch is the first n images in one tensor.
+// batch returns the first n images in one tensor.
 func batch(s data.Set[data.Sample], n int) (*tensor.Dense, error) {
 	var list []data.Sample
 	for i := range min(n, s.Len()) {

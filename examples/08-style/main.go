@@ -202,7 +202,7 @@ func (p painter) paint(ctx context.Context, g *nn.Graph, prepare data.Preprocess
 	return first, last, save(p.out, picture(prepare, x))
 }
 
-// activations are the names of n values after activations, from all of the model's depth but its end.
+// activations returns the names of n values after activations, from all of the model's depth but its end.
 func activations(g *nn.Graph, n int) []string {
 	var all []string
 	for node := range g.Nodes(nn.Ops("Relu")) {
@@ -218,7 +218,7 @@ func activations(g *nn.Graph, n int) []string {
 	return names
 }
 
-// loss is the distance of the contents, n[0] and n[1], and those of the styles that follow, a Gorgonia function.
+// loss returns the distance of the contents, n[0] and n[1], and those of the styles that follow, a Gorgonia function.
 func (p painter) loss(n ...*G.Node) (G.Nodes, error) {
 	total, err := distance(n[0], n[1])
 	if err != nil {
@@ -247,7 +247,7 @@ func (p painter) loss(n ...*G.Node) (G.Nodes, error) {
 	return G.Nodes{total}, nil
 }
 
-// distance is the mean squared difference, as a share of the second's mean square.
+// distance returns the mean squared difference, as a share of the second's mean square.
 func distance(x, y *G.Node) (*G.Node, error) {
 	d, err := G.Sub(x, y)
 	if err != nil {

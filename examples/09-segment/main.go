@@ -181,7 +181,7 @@ func overlaps(ctx context.Context, w io.Writer, g *nn.Graph, s data.Set[data.Sam
 	return shares, nil
 }
 
-// best is the class with the largest score at each place of [N,classes,height,width].
+// best returns the class with the largest score at each place of [N,classes,height,width].
 func best(d dtype.Value) ([]int, error) {
 	scores, ok := d.(*tensor.Dense)
 	if !ok || len(scores.Shape()) != 4 {
@@ -246,7 +246,7 @@ func paint(ctx context.Context, w io.Writer, model, picture, out string) error {
 	return save(out, m)
 }
 
-// drawing is a scene as a picture.
+// drawing returns a scene as a picture.
 func drawing(pixels []float32) image.Image {
 	m := image.NewRGBA(image.Rect(0, 0, size, size))
 	for i := range size * size {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowedMemory is how many bytes of memory the machine has, or the control groups of the process
+// allowedMemory returns how many bytes of memory the machine has, or the control groups of the process
 // allow: beyond that the system ends it.
 func allowedMemory() int64 {
 	n := int64(math.MaxInt64)
@@ -25,7 +25,7 @@ func allowedMemory() int64 {
 	return min(n, groupLimit(string(groups), os.ReadFile))
 }
 
-// groupLimit is the smallest limit of the control groups listed, of version 1 or 2, and of those around them.
+// groupLimit returns the smallest limit of the control groups listed, of version 1 or 2, and of those around them.
 func groupLimit(groups string, read func(name string) ([]byte, error)) int64 {
 	limit := int64(math.MaxInt64)
 	for line := range strings.Lines(groups) {

@@ -4,5 +4,5 @@ package budget
 
 import "math"
 
-// allowedMemory is how many bytes of memory there may be.
+// allowedMemory returns how many bytes of memory there may be.
 func allowedMemory() int64 { return math.MaxInt64 / 2 }

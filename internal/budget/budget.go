@@ -28,7 +28,7 @@ func Limit(n int64) {
 	state.limit = n
 }
 
-// Left is how many bytes the programs that are there have left, the size of the largest
+// Left returns how many bytes the programs that are there have left, the size of the largest
 // tensor that can be made.
 func Left() int64 {
 	state.Lock()

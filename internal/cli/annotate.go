@@ -107,7 +107,7 @@ func (a annotating) removable(g *nn.Graph) error {
 	return nil
 }
 
-// nodes are those that --glob chooses.
+// nodes returns those that --glob chooses.
 func (a annotating) nodes() []nn.Selector {
 	if len(a.glob) == 0 {
 		return nil

@@ -145,7 +145,7 @@ func (a *answerer) answers(ctx context.Context, feed nn.Feed) ([]answer, error) 
 	return a.read(out)
 }
 
-// names are those of the outputs.
+// names returns those of the outputs.
 func (a *answerer) names() (names []string) {
 	for _, v := range a.g.Outputs() {
 		names = append(names, v.Name())
@@ -246,7 +246,7 @@ func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
 	return x, nil
 }
 
-// alongSequence is the likeliest class of each position of a row [1, C, T] or [1, T, C].
+// alongSequence returns the likeliest class of each position of a row [1, C, T] or [1, T, C].
 func (a *answerer) alongSequence(row *tensor.Dense) (list []choice, err error) {
 	t := a.g.Outputs()[0].Type().Shape
 	last := t[2].Known() && (!t[1].Known() || t[1].Size != len(a.labels) && t[2].Size == len(a.labels))
@@ -276,7 +276,7 @@ func (a *answerer) alongSequence(row *tensor.Dense) (list []choice, err error) {
 	return list, nil
 }
 
-// label is the name of a class, or its number.
+// label returns the name of a class, or its number.
 func (a *answerer) label(class int) string {
 	if class < len(a.labels) {
 		return a.labels[class]
@@ -309,7 +309,7 @@ func apart(out nn.Feed, names []string) ([]answer, error) {
 	return list, nil
 }
 
-// fields is the answer as JSON, without the sample's name.
+// fields returns the answer as JSON, without the sample's name.
 func (x answer) fields(top int) map[string]any {
 	all := map[string]any{}
 	for name, v := range x.whole {
@@ -345,7 +345,7 @@ func (x answer) fields(top int) map[string]any {
 	return all
 }
 
-// finite is a number as JSON has it: NaN and the infinities are strings.
+// finite returns a number as JSON has it: NaN and the infinities are strings.
 func finite(v float64) any {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Sprint(v)
@@ -356,7 +356,7 @@ func finite(v float64) any {
 	return v
 }
 
-// nested is the elements as lists in lists, by the shape.
+// nested returns the elements as lists in lists, by the shape.
 func (o object) nested() any {
 	list, ok := o.Data.([]any)
 	if ints, is := o.Data.([]int64); is {

@@ -58,7 +58,7 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 	return p.picturesOf(ctx, g, path, notes)
 }
 
-// standardInput is a table, JSON lines, a picture or arrays, by how it begins.
+// standardInput returns a table, JSON lines, a picture or arrays, by how it begins.
 func (p *prediction) standardInput(ctx context.Context, g *nn.Graph, notes io.Writer) (*sampleSource, error) {
 	b, err := io.ReadAll(bufio.NewReader(os.Stdin))
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *prediction) standardInput(ctx context.Context, g *nn.Graph, notes io.Wr
 	return s, nil
 }
 
-// contents is the ending of names of files that begin as b: of pictures, arrays or tables.
+// contents returns the ending of names of files that begin as b: of pictures, arrays or tables.
 func contents(b []byte) string {
 	switch kind := http.DetectContentType(b); {
 	case strings.HasPrefix(kind, "image/"):
@@ -179,7 +179,7 @@ func (p *prediction) arraysOf(ctx context.Context, g *nn.Graph, path string, not
 	return p.scaled(s, path, g)
 }
 
-// readArrays are the arrays of a file by the names of the inputs, as they are stored.
+// readArrays returns the arrays of a file by the names of the inputs, as they are stored.
 func readArrays(g *nn.Graph, path string, notes io.Writer) (map[string]*tensor.Dense, error) {
 	all := map[string]*tensor.Dense{}
 	for _, v := range g.Inputs() {
@@ -336,7 +336,7 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*samp
 	return s, nil
 }
 
-// picturesOf is a picture, or all pictures below a folder.
+// picturesOf returns a picture, or all pictures below a folder.
 func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
 	files, err := pictureFiles(path)
 	if err != nil {

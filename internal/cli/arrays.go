@@ -47,7 +47,7 @@ func (d *dataset) arrays(path string) (s samples, err error) {
 	return s, nil
 }
 
-// answers are the targets: y, or the arrays by the names of the outputs. Of several outputs each has one, or only one has.
+// answers returns the targets: y, or the arrays by the names of the outputs. Of several outputs each has one, or only one has.
 func (d *dataset) answers(path string, all map[string]*tensor.Dense, s *samples) (list []*tensor.Dense, err error) {
 	names := []string{"y"}
 	if all["y"] == nil {
@@ -85,7 +85,7 @@ func (d *dataset) answers(path string, all map[string]*tensor.Dense, s *samples)
 	return list, nil
 }
 
-// arrayFor is the array for an input: of its name, or x where the model has one input.
+// arrayFor returns the array for an input: of its name, or x where the model has one input.
 func (d *dataset) arrayFor(path string, v *nn.Value, all map[string]*tensor.Dense) (*tensor.Dense, error) {
 	name := v.Name()
 	if all[name] == nil && len(d.graph.Inputs()) == 1 {
@@ -109,7 +109,7 @@ func (d *dataset) arrayFor(path string, v *nn.Value, all map[string]*tensor.Dens
 	return a, nil
 }
 
-// named are the numbers of classes for an array of their names.
+// named returns the numbers of classes for an array of their names.
 func (d *dataset) named(path string, y *tensor.Dense, s *samples) (*tensor.Dense, error) {
 	names, ok := y.Data().([]string)
 	if !ok || y.Dims() == 0 {

@@ -186,7 +186,7 @@ func deal(out nn.Feed, jobs []*job, n int) (err error) {
 	return nil
 }
 
-// pick is the given rows of all values.
+// pick returns the given rows of all values.
 func pick(from nn.Feed, rows []int) (nn.Feed, error) {
 	feed := nn.Feed{}
 	for name, v := range from {

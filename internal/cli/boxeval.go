@@ -52,7 +52,7 @@ func (b *boxFlags) flags(cmd *cobra.Command) {
 
 var boxOrders = []string{"xyxy", "yxyx", "xywh", "cxcywh"}
 
-// boxFile is the COCO file that --data names, "" where it names something else.
+// boxFile returns the COCO file that --data names, "" where it names something else.
 func boxFile(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -261,7 +261,7 @@ func (v *evaluation) how(in detectorInput) string {
 	return v.preparation() + fmt.Sprintf("          whole pictures, %s\n", way)
 }
 
-// tensor is a picture as the model takes it.
+// tensor returns a picture as the model takes it.
 func (in detectorInput) tensor(img image.Image) (*tensor.Dense, data.Placement, error) {
 	p := in.Preprocess
 	if in.own {
@@ -302,7 +302,7 @@ func (v *evaluation) pictureFolder(file string, set *boxes.GroundTruth) (string,
 // namesList is how Ultralytics stores names: {0: 'person', 1: 'bicycle'}.
 var namesList = regexp.MustCompile(`(\d+): *(?:'([^']*)'|"([^"]*)")`)
 
-// classNames are the names of a detector's classes that its metadata hold; nil where they do not.
+// classNames returns the names of a detector's classes that its metadata hold; nil where they do not.
 func classNames(g *nn.Graph) ([]string, error) {
 	labels, err := data.ReadLabels(g.Meta())
 	if err != nil || labels != nil {

@@ -385,7 +385,7 @@ func takesPictures(g *nn.Graph) bool {
 	return err == nil
 }
 
-// measuredOn is the number of pictures of a size that the ways to prepare them are tried on.
+// measuredOn returns the number of pictures of a size that the ways to prepare them are tried on.
 func measuredOn(p data.Preprocess) int {
 	if s := p.Shape(); s[1]*s[2] <= 64*64*3 {
 		return 96
@@ -469,7 +469,7 @@ func (d *dataset) all(s samples) data.Set[data.Sample] {
 	return s.tensors
 }
 
-// count is the number of classes: of their names, or one more than the largest in the set.
+// count returns the number of classes: of their names, or one more than the largest in the set.
 func (d *dataset) count(set data.Set[data.Sample]) (int, error) {
 	if d.classes != nil {
 		return len(d.classes), nil
@@ -515,7 +515,7 @@ func (d *dataset) agree(g *nn.Graph) error {
 	return nil
 }
 
-// scores is the size of the axis of the first output that stands for classes, if it has a number.
+// scores returns the size of the axis of the first output that stands for classes, if it has a number.
 func scores(outputs []*nn.Value) (n int, ok bool) {
 	if len(outputs) == 0 || outputs[0].Type().Rank() < 2 {
 		return 0, false

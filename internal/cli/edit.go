@@ -114,7 +114,7 @@ func (e editing) run(w io.Writer, in io.Reader, model string) error {
 	return writePlan(w, plan, e.plan, e.asJSON)
 }
 
-// steps are those of the recipe and of the flags.
+// steps returns those of the recipe and of the flags.
 func (e editing) steps(in io.Reader) (r recipe, err error) {
 	switch {
 	case e.recipe == "-":

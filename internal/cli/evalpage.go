@@ -103,12 +103,12 @@ func (v evaluation) html(w io.Writer, r *findings) error {
 	return page.Execute(w, all)
 }
 
-// inline is a PNG as the address of an image.
+// inline returns a PNG as the address of an image.
 func inline(b []byte) template.URL {
 	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b))
 }
 
-// thumbnail is a picture of 160 pixels at most each way, inline.
+// thumbnail returns a picture of 160 pixels at most each way, inline.
 func thumbnail(img image.Image) (template.URL, error) {
 	const most = 160
 	b := img.Bounds()

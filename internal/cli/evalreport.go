@@ -133,7 +133,7 @@ func (v evaluation) found(n int, figures map[string]float64, list []train.Metric
 	return r
 }
 
-// sample is the name of a sample, its number where it has none.
+// sample returns the name of a sample, its number where it has none.
 func (v evaluation) sample(i int) string {
 	if v.names != nil {
 		return v.names(i)
@@ -141,7 +141,7 @@ func (v evaluation) sample(i int) string {
 	return fmt.Sprint(i)
 }
 
-// tagNames are the names of tags, none where there are none.
+// tagNames returns the names of tags, none where there are none.
 func (v evaluation) tagNames(tags []int) string {
 	if len(tags) == 0 {
 		return "none"
@@ -153,7 +153,7 @@ func (v evaluation) tagNames(tags []int) string {
 	return strings.Join(names, " ")
 }
 
-// class is the name of a class, its number where it has none.
+// class returns the name of a class, its number where it has none.
 func (v evaluation) class(i int) string {
 	if i < len(v.classes) {
 		return v.classes[i]
@@ -161,7 +161,7 @@ func (v evaluation) class(i int) string {
 	return fmt.Sprint(i)
 }
 
-// object is the JSON form.
+// object returns the JSON form.
 func (r *findings) object(v evaluation) map[string]any {
 	all := map[string]any{"samples": r.Samples, "metrics": orNull(r.Figures)}
 	if r.confusion != nil {

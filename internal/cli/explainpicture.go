@@ -41,7 +41,7 @@ func beside(x *tensor.Dense, p data.Preprocess, heat image.Image) (image.Image, 
 	return out, nil
 }
 
-// looked is an input of one sample as a picture: what p did to its pixels taken back, or, where that leaves the range of pixels,
+// looked returns an input of one sample as a picture: what p did to its pixels taken back, or, where that leaves the range of pixels,
 // stretched from the least to the largest number.
 func looked(x *tensor.Dense, p data.Preprocess) (*image.RGBA, error) {
 	v, err := dtype.Float64s(x)

@@ -114,7 +114,7 @@ func faultyInputs(dir string) error {
 
 var written = regexp.MustCompile(`"generated_at": *"[^"]*"`)
 
-// withoutTimes is a file without the time at which it was written.
+// withoutTimes returns a file without the time at which it was written.
 func withoutTimes(name string, b []byte) []byte {
 	if filepath.Base(name) == "meta.json" {
 		return written.ReplaceAll(b, nil)

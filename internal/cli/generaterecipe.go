@@ -17,7 +17,7 @@ import (
 	"github.com/graft-ml/graft/nn/mutate"
 )
 
-// recipeSource is a recipe as Go source. It is tried on the model first.
+// recipeSource returns a recipe as Go source. It is tried on the model first.
 func recipeSource(g *nn.Graph, path, pkg string) (*generate.Source, error) {
 	r, err := readRecipe(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func recipeSource(g *nn.Graph, path, pkg string) (*generate.Source, error) {
 	return &generate.Source{Files: map[string][]byte{pkg + ".go": text}, Lines: bytes.Count(text, []byte("\n")), Difference: -1}, nil
 }
 
-// planCuts are the cuts of a plan; nil where the file is none.
+// planCuts returns the cuts of a plan; nil where the file is none.
 func planCuts(path string) ([]nn.Cut, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s recipeStep) write(e *generate.Edits) {
 	}
 }
 
-// side is the receiver of a change that realigns what is around it.
+// side returns the receiver of a change that realigns what is around it.
 func (s recipeStep) side(e *generate.Edits) generate.Go {
 	o := s.realign()
 	var fields []string

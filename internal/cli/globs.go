@@ -48,7 +48,7 @@ func near(nodes iter.Seq[*nn.Node], pattern string) string {
 	return "; near it: " + brief(list)
 }
 
-// distanceTo is how many letters of a pattern are wrong for a name, its first or its last part where stars leave the rest open.
+// distanceTo returns how many letters of a pattern are wrong for a name, its first or its last part where stars leave the rest open.
 func distanceTo(pattern, name string) int {
 	first, _, open := strings.Cut(pattern, "*")
 	if !open {

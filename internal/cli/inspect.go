@@ -113,7 +113,7 @@ func ports(values []*nn.Value) []port {
 	return list
 }
 
-// details are the nodes' inputs and attributes.
+// details returns the nodes' inputs and attributes.
 func details(g *nn.Graph) []nodeDetails {
 	var list []nodeDetails
 	for n := range g.Nodes() {
@@ -135,7 +135,7 @@ func details(g *nn.Graph) []nodeDetails {
 	return list
 }
 
-// attribute is the value of an attribute as JSON can hold it.
+// attribute returns the value of an attribute as JSON can hold it.
 func attribute(v any) any {
 	switch x := v.(type) {
 	case float32:
@@ -154,7 +154,7 @@ func attribute(v any) any {
 	return fmt.Sprintf("%T", v)
 }
 
-// growth is how the multiply-adds grow with each symbol of the inputs: "29 128 448·N".
+// growth returns how the multiply-adds grow with each symbol of the inputs: "29 128 448·N".
 func growth(g *nn.Graph) map[string]string {
 	all := map[string]string{}
 	for _, v := range g.Inputs() {
@@ -171,7 +171,7 @@ func growth(g *nn.Graph) map[string]string {
 	return all
 }
 
-// polynomial is the one of degree 2 at most through three values, at one, two and three steps; "" where its coefficients are no
+// polynomial returns the one of degree 2 at most through three values, at one, two and three steps; "" where its coefficients are no
 // whole numbers.
 func polynomial(symbol string, x, y, z, step int64) string {
 	square := z - 2*y + x
@@ -211,7 +211,7 @@ func grouped(n int64) string {
 	return s
 }
 
-// size is an amount of memory in words.
+// size returns an amount of memory in words.
 func size(n int64) string {
 	switch {
 	case n >= 1e9:
@@ -282,7 +282,7 @@ func (r report) print(w io.Writer, brief, all bool) error {
 	return err
 }
 
-// shown is the summary without the nodes whose results are known, but for those that hold parameters.
+// shown returns the summary without the nodes whose results are known, but for those that hold parameters.
 func (r report) shown(all bool) *nn.Summary {
 	s := *r.Summary
 	if !all {

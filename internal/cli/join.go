@@ -75,7 +75,7 @@ func (j joining) run(w io.Writer, first, second string) error {
 	return err
 }
 
-// pairs are the connections by name of the output.
+// pairs returns the connections by name of the output.
 func (j joining) pairs(a, b *nn.Graph) (map[string]string, error) {
 	connect := map[string]string{}
 	for _, c := range j.connect {

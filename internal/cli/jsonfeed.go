@@ -48,7 +48,7 @@ func fromObjects(g *nn.Graph, rows []map[string]any) (nn.Feed, error) {
 	return feed, nil
 }
 
-// maskFor is a 1 for each position of a sequence among the values of an object, if v has the name and the shape [N, T] of a mask and the
+// maskFor returns a 1 for each position of a sequence among the values of an object, if v has the name and the shape [N, T] of a mask and the
 // sequence is an input with the same T.
 func maskFor(g *nn.Graph, v *nn.Value, row map[string]any) (any, bool) {
 	t := v.Type()

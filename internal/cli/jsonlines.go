@@ -70,7 +70,7 @@ func (d *dataset) lines(path string) (s samples, err error) {
 	return s, nil
 }
 
-// sequences are the inputs of objects with their targets. Lengths may differ: in a batch they are filled up, inputs with zeros, classes
+// sequences returns the inputs of objects with their targets. Lengths may differ: in a batch they are filled up, inputs with zeros, classes
 // of positions with what no loss counts.
 func (d *dataset) sequences(rows []map[string]any, ys []lineTargets, path string) (data.Set[data.Sample], error) {
 	inputs, y := d.graph.Inputs(), ys[0]

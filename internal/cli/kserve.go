@@ -39,7 +39,7 @@ var datatypes = map[dtype.DType]string{
 	dtype.Float16: "FP16", dtype.Float32: "FP32", dtype.Float64: "FP64", dtype.BFloat16: "BF16", dtype.String: "BYTES",
 }
 
-// metadata is what the protocol tells of a model; an open size is −1.
+// metadata returns what the protocol tells of a model; an open size is −1.
 func (h *endpoint) metadata() map[string]any {
 	list := func(values []*nn.Value) []kserveTensor {
 		all := []kserveTensor{}
@@ -132,7 +132,7 @@ func (h *endpoint) inputs(list []kserveTensor) (feed nn.Feed, n int, err error) 
 	return feed, n, nil
 }
 
-// outputsOf are a model's outputs as the protocol has them: elements row by row, those that are not finite null.
+// outputsOf returns a model's outputs as the protocol has them: elements row by row, those that are not finite null.
 func outputsOf(out nn.Feed, names, wanted []string) []kserveTensor {
 	var list []kserveTensor
 	for _, name := range names {

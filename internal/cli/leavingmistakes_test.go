@@ -137,7 +137,7 @@ func TestLeavingMistakes(t *testing.T) {
 	}
 }
 
-// filesIn are the files below a folder.
+// filesIn returns the files below a folder.
 func filesIn(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

@@ -22,7 +22,7 @@ type lineTargets struct {
 	unequal bool            // lists of different lengths
 }
 
-// samples are the targets alone.
+// samples returns the targets alone.
 func (y lineTargets) samples() []data.Sample {
 	list := make([]data.Sample, len(y.of))
 	for i := range list {
@@ -93,7 +93,7 @@ func (d *dataset) lineTargets(rows []map[string]any, s *samples) (y lineTargets,
 	return y, nil
 }
 
-// targetKey is the key of the target: --target, or y, label, target, labels, tags, or the name of an output.
+// targetKey returns the key of the target: --target, or y, label, target, labels, tags, or the name of an output.
 func (d *dataset) targetKey(row map[string]any) (string, error) {
 	keys := []string{"y", "label", "target", "labels", "tags"}
 	for _, v := range d.graph.Outputs() {

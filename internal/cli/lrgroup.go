@@ -44,7 +44,7 @@ func (t *training) rateGroups(g *nn.Graph) ([]train.ParamGroup, error) {
 	return groups, nil
 }
 
-// trainedBy are the trainable parameters whose names match, or else those of the nodes that do.
+// trainedBy returns the trainable parameters whose names match, or else those of the nodes that do.
 func trainedBy(g *nn.Graph, pattern string) []*nn.Param {
 	var named, all []*nn.Param
 	for n := range g.Nodes(nn.Glob(pattern)) {

@@ -131,7 +131,7 @@ var networks = map[string]struct {
 	}},
 }
 
-// head is what every network ends in.
+// head returns what every network ends in.
 func (c creation) head(out int) nn.Sequential {
 	var s nn.Sequential
 	if c.dropout > 0 {

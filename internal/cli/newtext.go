@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// textEncoder is an encoder of texts of any length up to most: ids and a mask of what is there, to values or scores of a text, or of each token. Attention does not
+// textEncoder returns an encoder of texts of any length up to most: ids and a mask of what is there, to values or scores of a text, or of each token. Attention does not
 // look at what fills texts up, and the mean over the steps leaves it out.
 func (c creation) textEncoder(e *nn.Edit, most, out int) *nn.Value {
 	ids, mask := e.Input("input_ids", "int64[N,length]"), e.Input("attention_mask", "int64[N,length]")

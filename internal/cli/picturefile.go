@@ -109,7 +109,7 @@ func (a *answerer) border(v []float64) float64 {
 	return 0.5
 }
 
-// mask is the class of each pixel: the best of several scores, or whether the only one is above the border.
+// mask returns the class of each pixel: the best of several scores, or whether the only one is above the border.
 func mask(v []float64, c, h, w int, border float64) image.Image {
 	img := image.NewPaletted(image.Rect(0, 0, w, h), palette(max(2, c)))
 	for i := range h * w {
@@ -142,7 +142,7 @@ func palette(n int) color.Palette {
 	return list
 }
 
-// explained is a map, dark to bright, of what an answer rests on, which is the largest score, a logit where the model ends in
+// explained returns a map, dark to bright, of what an answer rests on, which is the largest score, a logit where the model ends in
 // probabilities: how it would change with each pixel, or Grad-CAM.
 func (a *answerer) explained(ctx context.Context, feed nn.Feed, x answer, how string) (image.Image, error) {
 	if !takesPictures(a.g) {
@@ -245,7 +245,7 @@ func weighed(maps, grads *tensor.Dense, size []int) (image.Image, error) {
 	return img, nil
 }
 
-// pixelMap is the largest size of a gradient over the channels of each pixel.
+// pixelMap returns the largest size of a gradient over the channels of each pixel.
 func pixelMap(d *tensor.Dense, last bool) (image.Image, error) {
 	v, err := dtype.Float64s(d)
 	if err != nil {

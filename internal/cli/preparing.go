@@ -49,7 +49,7 @@ func (p *preparing) flags(cmd *cobra.Command) {
 	f.Float64Var(&p.crop, "crop", 0.875, "fraction of the shorter side that the center crop keeps")
 }
 
-// presetNames are the words that --preset takes.
+// presetNames returns the words that --preset takes.
 func presetNames() []string {
 	var names []string
 	for _, gray := range []bool{false, true} {
@@ -67,7 +67,7 @@ func (p preparing) changed(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return p.given != nil && p.given.Changed(n) })
 }
 
-// base is the geometry of pictures for an input of type t: its size, channels and layout.
+// base returns the geometry of pictures for an input of type t: its size, channels and layout.
 func (p preparing) base(t op.Type) (data.Preprocess, error) {
 	base, err := data.Guess(t.Sizes())
 	if err != nil {

@@ -183,7 +183,7 @@ func (t *sheet) end() error {
 
 func share(p float64) string { return strconv.FormatFloat(p, 'f', 4, 64) }
 
-// shortened is a text as one column of a table for people: the first 48 characters, on one line.
+// shortened returns a text as one column of a table for people: the first 48 characters, on one line.
 func shortened(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if list := []rune(s); len(list) > 48 {

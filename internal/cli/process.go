@@ -40,7 +40,7 @@ func newProcess(o Options) *process {
 // first reports whether this process prints and writes.
 func (p *process) first() bool { return p.rank == 0 }
 
-// root is the command line. Of several processes the first alone prints.
+// root returns the command line. Of several processes the first alone prints.
 func (p *process) root() *cobra.Command {
 	root := p.commands()
 	if !p.first() {
@@ -146,7 +146,7 @@ func (p *process) end(err error) {
 	}
 }
 
-// line is an error as it is printed.
+// line returns an error as it is printed.
 func (p *process) line(err error) string {
 	if p.size == 1 {
 		return "graft: " + err.Error()

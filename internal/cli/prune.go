@@ -263,7 +263,7 @@ func (p *pruning) tuning(ctx context.Context, g *nn.Graph) (t tuning, err error)
 	return t, err
 }
 
-// judge is what the validation says of the model; nothing without data.
+// judge returns what the validation says of the model; nothing without data.
 func (t tuning) judge(ctx context.Context) (map[string]float64, error) {
 	if t.trainer == nil || t.val.Len() == 0 {
 		return nil, nil
@@ -271,7 +271,7 @@ func (t tuning) judge(ctx context.Context) (map[string]float64, error) {
 	return t.trainer.Evaluate(ctx, t.val)
 }
 
-// pruner is what the flags ask for.
+// pruner returns what the flags ask for.
 func (p pruning) pruner(ctx context.Context, g *nn.Graph, t tuning) (prune.Pruner, error) {
 	pruner := prune.Pruner{RoundTo: p.roundTo, PerLayer: p.perLayer, NormalizedAxes: p.normalized, Most: p.most}
 	for _, s := range p.ignore {

@@ -46,7 +46,7 @@ func (p pruning) tell(w io.Writer, was, is *nn.Summary, plan *nn.Plan) {
 		grouped(int64(a.Params)), grouped(int64(b.Params)), 100*float64(b.Params)/float64(max(a.Params, 1)), grouped(a.MACs), grouped(b.MACs), 100*float64(b.MACs)/float64(max(a.MACs, 1)))
 }
 
-// sizesOf are the sizes in a type: N×32×28×28.
+// sizesOf returns the sizes in a type: N×32×28×28.
 func sizesOf(typ string) string {
 	_, s, _ := strings.Cut(typ, "[")
 	return strings.ReplaceAll(strings.TrimSuffix(s, "]"), ",", "×")

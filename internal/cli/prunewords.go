@@ -44,7 +44,7 @@ var gradientCriteria = map[string]func(iter.Seq2[nn.Grads, error]) prune.Criteri
 	"taylor": prune.Taylor, "activation": prune.ActivationGradient, "hessian": prune.Hessian,
 }
 
-// by is the criterion of the given name.
+// by returns the criterion of the given name.
 func (p pruning) by(ctx context.Context, t tuning) (prune.Criterion, error) {
 	from, ok := gradientCriteria[p.criterion]
 	switch {
@@ -62,7 +62,7 @@ func (p pruning) by(ctx context.Context, t tuning) (prune.Criterion, error) {
 	return c, nil
 }
 
-// sampled is one in so many samples, all classes among them: --score-batches.
+// sampled returns one in so many samples, all classes among them: --score-batches.
 func (p pruning) sampled(fit data.Set[data.Sample]) data.Set[data.Sample] {
 	n := p.scoreBatches * p.config.Batch
 	if n <= 0 || fit.Len() <= n {

@@ -50,7 +50,7 @@ type recipeStep struct {
 	Set        map[string]any          `json:"set"`    // of annotate: values by key, null removes
 }
 
-// given are the names of the fields that are set.
+// given returns the names of the fields that are set.
 func (s recipeStep) given() map[string]bool {
 	return map[string]bool{
 		"node": s.Node != "", "value": s.Value != "", "to": s.To != "", "type": s.Type != "", "layer": s.Layer != nil,

@@ -124,7 +124,7 @@ func findVerb(name string) (verb, bool) {
 	return verb{}, false
 }
 
-// recipeHelp is an example of each step.
+// recipeHelp returns an example of each step.
 func recipeHelp() string {
 	var b strings.Builder
 	b.WriteString("  {\"steps\": [\n")
@@ -162,7 +162,7 @@ func (s recipeStep) mutator() mutate.Mutator {
 	return mutate.Mutator{Seed: s.Seed, Weights: s.Weights, Keep: globs(s.Keep)}
 }
 
-// find is the node of a name, or the one that computes the value of that name.
+// find returns the node of a name, or the one that computes the value of that name.
 func (s recipeStep) find(e *nn.Edit, name string) *nn.Node {
 	return e.Find(func(n *nn.Node) bool {
 		if n.Name() == name {

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newRoot is the whole command line of one process.
+// newRoot returns the whole command line of one process.
 func newRoot() *cobra.Command { return newProcess(Options{}).root() }
 
-// commands is the whole command line. Commands are made anew for each use, so that tests can run
+// commands returns the whole command line. Commands are made anew for each use, so that tests can run
 // them side by side.
 func (p *process) commands() *cobra.Command {
 	root := &cobra.Command{
@@ -68,7 +68,7 @@ var otherWords = map[string]string{
 	"num-epochs": "epochs", "label": "target", "checkpoint-dir": "dir", "overwrite": "force", "grad-clip": "clip-norm", "max-norm": "clip-norm",
 }
 
-// nearFlag is the flag of a command that a word is most likely to mean; "" for none.
+// nearFlag returns the flag of a command that a word is most likely to mean; "" for none.
 func nearFlag(cmd *cobra.Command, word string) string {
 	word = strings.ToLower(strings.ReplaceAll(word, "_", "-"))
 	if name := otherWords[word]; name != "" && cmd.Flags().Lookup(name) != nil {
@@ -87,7 +87,7 @@ func nearFlag(cmd *cobra.Command, word string) string {
 	return best
 }
 
-// editDistance is the number of letters to insert, remove or replace to make b of a.
+// editDistance returns the number of letters to insert, remove or replace to make b of a.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

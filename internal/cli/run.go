@@ -230,7 +230,7 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 	return p.Open(file)
 }
 
-// fromArchive is the array of an .npz file that has the name of an input; alone: the model has no other input, for which the only
+// fromArchive returns the array of an .npz file that has the name of an input; alone: the model has no other input, for which the only
 // array will do, and note says so.
 func fromArchive(file, name string, alone bool) (x value, note string, err error) {
 	all, err := data.Arrays(file)
@@ -275,7 +275,7 @@ func (r runner) store(names []string, out nn.Feed) error {
 	return change.Commit()
 }
 
-// fileName is a name as every file system takes it.
+// fileName returns a name as every file system takes it.
 func fileName(name string) string {
 	return strings.Map(func(c rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, c) {

@@ -173,7 +173,7 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 
 var errUnprepared = errors.New("the model's metadata do not say how pictures are preprocessed: give --preset, or --data with pictures to estimate it from")
 
-// some are the pictures of --data.
+// some returns the pictures of --data.
 func (s service) some(base data.Preprocess) ([]*tensor.Dense, error) {
 	if s.data == "" {
 		return nil, errUnprepared

@@ -48,7 +48,7 @@ func (c outputTargets) describe(e *nn.Edit) {
 	e.SetMeta(metaTargets, string(b))
 }
 
-// outputsIn are the names of a model's outputs, if it has several and each is among some names of data.
+// outputsIn returns the names of a model's outputs, if it has several and each is among some names of data.
 func outputsIn(g *nn.Graph, has func(string) bool) (names []string) {
 	if g == nil || len(g.Outputs()) < 2 {
 		return nil
@@ -62,7 +62,7 @@ func outputsIn(g *nn.Graph, has func(string) bool) (names []string) {
 	return names
 }
 
-// forOutput is the dataset that reads the target of one of several outputs, with the classes that it is known to have.
+// forOutput returns the dataset that reads the target of one of several outputs, with the classes that it is known to have.
 func (d *dataset) forOutput(name string) (*dataset, error) {
 	known, err := readTargets(d.graph)
 	if err != nil {
@@ -147,7 +147,7 @@ func (d *dataset) severalLines(rows []map[string]any, names []string) (list []li
 	return list, nil
 }
 
-// severalArrays are the targets of several outputs, arrays by their names.
+// severalArrays returns the targets of several outputs, arrays by their names.
 func (d *dataset) severalArrays(path string, names []string, all map[string]*tensor.Dense) (list []*tensor.Dense, err error) {
 	for _, name := range names {
 		one, err := d.forOutput(name)
@@ -193,7 +193,7 @@ func (t *training) severalAnswers(model string) (bool, error) {
 	return t.answersByColumn(g, t.data), nil
 }
 
-// header is the names of a table's columns; nil where it cannot be read, which is said later.
+// header returns the names of a table's columns; nil where it cannot be read, which is said later.
 func (d *dataset) header(path string) []string {
 	r, err := d.reader()
 	if err != nil || path == "-" {
@@ -278,7 +278,7 @@ func (d *dataset) severalColumns(path string) (s samples, err error) {
 	return s, err
 }
 
-// columnTarget are the numbers of a column that an output answers: classes where these are words, or whole numbers and the output
+// columnTarget returns the numbers of a column that an output answers: classes where these are words, or whole numbers and the output
 // has several scores.
 func (d *dataset) columnTarget(t *table.Table, v *nn.Value) (one *dataset, classes []string, y *tensor.Dense, err error) {
 	if one, err = d.forOutput(v.Name()); err != nil {
@@ -330,7 +330,7 @@ func only(g *nn.Graph, name string) error {
 	return nil
 }
 
-// eachOutput are the answerers of several outputs, by the metadata; nil where they do not say what the outputs are.
+// eachOutput returns the answerers of several outputs, by the metadata; nil where they do not say what the outputs are.
 func eachOutput(g *nn.Graph) (map[string]*answerer, error) {
 	known, err := readTargets(g)
 	if err != nil || known == nil {
@@ -347,5 +347,5 @@ func eachOutput(g *nn.Graph) (map[string]*answerer, error) {
 	return all, nil
 }
 
-// partNames are the names of the outputs that have an answer of their own, sorted.
+// partNames returns the names of the outputs that have an answer of their own, sorted.
 func (x answer) partNames() []string { return slices.Sorted(maps.Keys(x.parts)) }

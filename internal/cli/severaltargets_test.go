@@ -65,7 +65,7 @@ func TestSeveralTargets(t *testing.T) {
 	}
 }
 
-// lastFigure is the figure that follows the last mention of a name; NaN where there is none.
+// lastFigure returns the figure that follows the last mention of a name; NaN where there is none.
 func lastFigure(out, name string) float64 {
 	at := strings.LastIndex(out, name+" ")
 	if at < 0 {

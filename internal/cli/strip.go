@@ -108,7 +108,7 @@ func rewritten(cmd *cobra.Command, path, out string, asJSON bool, verb string, r
 	return err
 }
 
-// sizeOf is the size in bytes of a file, or of the files in a folder.
+// sizeOf returns the size in bytes of a file, or of the files in a folder.
 func sizeOf(path string) (size int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -155,7 +155,7 @@ func (p *plan) side(in *nn.Value) {
 	}
 }
 
-// blank is a schema without columns.
+// blank returns a schema without columns.
 func (p *plan) blank() (s table.Schema) {
 	if p.table.Target != nil {
 		s.Target, s.Classes = p.table.Target.Name, p.table.Classes
@@ -282,7 +282,7 @@ func (t *training) prepend(ctx context.Context, p *plan, in *nn.Value, size int)
 	return g.Edit(func(e *nn.Edit) { e.Insert(e.Outputs()[0], p.unit.Layer()) })
 }
 
-// firstLines are the first few lines as a part of one.
+// firstLines returns the first few lines as a part of one.
 func firstLines(lines []string) string {
 	if len(lines) > 5 {
 		return fmt.Sprintf("%s … %d more", strings.Join(lines[:5], "; "), len(lines)-5)

@@ -71,7 +71,7 @@ func (p *plan) bind() error {
 	return nil
 }
 
-// batches are the given rows in batches for the model.
+// batches returns the given rows in batches for the model.
 func (p *plan) batches(rows []int, size int) iter.Seq2[train.Batch, error] {
 	return func(yield func(train.Batch, error) bool) {
 		for chunk := range slices.Chunk(rows, size) {
@@ -134,7 +134,7 @@ func (v *evaluation) table(ctx context.Context, g *nn.Graph, list []train.Metric
 	return len(rows), figures, list, err
 }
 
-// fixedBatch is the size that a model fixes its batch to.
+// fixedBatch returns the size that a model fixes its batch to.
 func fixedBatch(g *nn.Graph) (int, bool) {
 	for _, v := range g.Inputs() {
 		if t := v.Type(); t.Rank() > 0 && t.Shape[0].Known() {

@@ -76,7 +76,7 @@ func (t *tabular) reader() (table.Reader, error) {
 	return r, nil
 }
 
-// mark is a character of a flag.
+// mark returns a character of a flag.
 func mark(flag, s, of string) (rune, error) {
 	if s == "" {
 		return 0, nil
@@ -183,7 +183,7 @@ func (p *plan) suit(r table.Reader, path string, binary bool) (table.Reader, err
 	return r, nil
 }
 
-// ownTarget is the column that has the name of the model's first output, where the last column, which is the target otherwise, is an
+// ownTarget returns the column that has the name of the model's first output, where the last column, which is the target otherwise, is an
 // input of the model; "" elsewhere.
 func (p *plan) ownTarget(r table.Reader, path string) string {
 	rows, err := r.Open(path, "")
@@ -288,7 +288,7 @@ func (t *training) blends(val data.Set[data.Sample]) bool {
 	return t.fresh != "" && val.Len() > 0 && !t.changed(byHandFlags...) && !t.changed("loss", "label-smoothing", "class-weights", "balanced")
 }
 
-// heldSamples are the rows to judge by; a set without any where there are none.
+// heldSamples returns the rows to judge by; a set without any where there are none.
 func heldSamples(ctx context.Context, trunk *table.Trunk, p *plan) (data.Set[data.Sample], error) {
 	if len(p.held) == 0 {
 		return data.Of[data.Sample](), nil
@@ -326,7 +326,7 @@ func describe(p *plan) []string {
 	return append(lines, oddities(p.table)...)
 }
 
-// oddities are the words in columns of numbers, and the rows that are left out because their target is missing.
+// oddities returns the words in columns of numbers, and the rows that are left out because their target is missing.
 func oddities(t *table.Table) []string {
 	lines := strays(t)
 	if t.Target != nil {
@@ -340,7 +340,7 @@ func oddities(t *table.Table) []string {
 	return lines
 }
 
-// strays are the words in columns of numbers.
+// strays returns the words in columns of numbers.
 func strays(t *table.Table) (lines []string) {
 	if t.Recoded > 0 {
 		lines = append(lines, fmt.Sprintf("%s is not UTF-8: %d bytes were read as Windows-1252", t.Path, t.Recoded))

@@ -124,7 +124,7 @@ func (c testcase) run(ctx context.Context, w, notes io.Writer, model string) err
 	return err
 }
 
-// feeds are the inputs of each data set.
+// feeds returns the inputs of each data set.
 func (c testcase) feeds(ctx context.Context, g *nn.Graph, notes io.Writer) ([]nn.Feed, error) {
 	if c.random == 0 {
 		feed, err := c.feed(ctx, g)

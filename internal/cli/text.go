@@ -110,7 +110,7 @@ func (t textual) newTexts(g *nn.Graph) (*texts, error) {
 	return x, nil
 }
 
-// longest is how many tokens the model runs with, x.Length at most: its table of positions may end earlier.
+// longest returns how many tokens the model runs with, x.Length at most: its table of positions may end earlier.
 func (x *texts) longest(g *nn.Graph) int {
 	runs := func(n int) bool {
 		s, err := x.inputsOf(token.Encoding{IDs: make([]int, n), Types: make([]int, n)}, nil)
@@ -160,7 +160,7 @@ func (x *texts) bind(g *nn.Graph) error {
 	return nil
 }
 
-// rowsLookedUp is the length of the table that ids are looked up in; 0: unknown.
+// rowsLookedUp returns the length of the table that ids are looked up in; 0: unknown.
 func rowsLookedUp(ids *nn.Value) int {
 	for _, n := range ids.Users() {
 		if len(n.Inputs()) == 2 && n.In(1) == ids {
@@ -195,7 +195,7 @@ func (x *texts) describe(e *nn.Edit) {
 	e.SetMeta(metaTokenizer, string(x.tok.JSON()))
 }
 
-// said is a line about texts for the one who trains on them.
+// said returns a line about texts for the one who trains on them.
 func (x *texts) said(s data.Set[data.Sample]) (string, error) {
 	most, cut, total := 0, 0, 0
 	at := slices.Index(x.roles, "input_ids")

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/train/token"
 )
 
-// padding is how texts of a batch get one length: that of the model, or the longest one's, rounded up to a multiple of eight so
+// padding returns how texts of a batch get one length: that of the model, or the longest one's, rounded up to a multiple of eight so
 // that few lengths differ.
 func (x *texts) padding() *data.Padding {
 	pad, typ, left := x.tok.Pad()
@@ -24,7 +24,7 @@ func (x *texts) padding() *data.Padding {
 	return p
 }
 
-// sample is a text, or two, as inputs in the model's order.
+// sample returns a text, or two, as inputs in the model's order.
 func (x *texts) sample(text, pair string, p *data.Padding) (s data.Sample, err error) {
 	e := x.tok.Encode(text, x.Length)
 	if x.Pair != "" {
@@ -62,7 +62,7 @@ func (x *texts) inputsOf(e token.Encoding, p *data.Padding) (s data.Sample, err 
 	return s, nil
 }
 
-// feed is a batch of texts.
+// feed returns a batch of texts.
 func (x *texts) feed(list, pairs []string) (nn.Feed, error) {
 	p := x.padding()
 	batch := make([]data.Sample, len(list))

@@ -48,7 +48,7 @@ func (d *dataset) learn(g *nn.Graph) error {
 	return nil
 }
 
-// allTexts is what d.texts names of a file: both columns, or the words.
+// allTexts returns what d.texts names of a file: both columns, or the words.
 func (d *dataset) allTexts(path string) ([]string, error) {
 	if isTable(path) {
 		t, err := d.textTable(path, true)
@@ -127,7 +127,7 @@ func (d *dataset) textTable(path string, keep bool) (*table.Table, error) {
 	return t, err
 }
 
-// column is a text column, by row; nil for no name.
+// column returns a text column, by row; nil for no name.
 func column(t *table.Table, name string) []string {
 	if name == "" {
 		return nil
@@ -228,7 +228,7 @@ func (d *dataset) textsOf(path string) (*sampleSource, error) {
 	}, nil
 }
 
-// objects are the texts of objects, by the names of the columns.
+// objects returns the texts of objects, by the names of the columns.
 func (x *texts) objects(rows []map[string]any) (list, pairs []string, err error) {
 	of := func(key string) (list []string, err error) {
 		for i, row := range rows {
@@ -254,7 +254,7 @@ func (x *texts) objects(rows []map[string]any) (list, pairs []string, err error)
 	return list, pairs, err
 }
 
-// feedObjects is a batch of the texts of objects.
+// feedObjects returns a batch of the texts of objects.
 func (x *texts) feedObjects(rows []map[string]any) (nn.Feed, error) {
 	list, pairs, err := x.objects(rows)
 	if err != nil {

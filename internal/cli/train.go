@@ -431,7 +431,7 @@ func (t *training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
 	return t.reshape(g, classes)
 }
 
-// measured is how many numbers each target of the samples is; 0: targets are classes, or shares of classes.
+// measured returns how many numbers each target of the samples is; 0: targets are classes, or shares of classes.
 func measured(s data.Set[data.Sample]) (n int, err error) {
 	distributions := true
 	for i := range min(s.Len(), 16) {

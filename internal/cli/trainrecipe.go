@@ -117,7 +117,7 @@ func (t *training) resolve(f *pflag.FlagSet) {
 	}
 }
 
-// recipeText is the whole of the settings as a recipe; those that are left to the defaults, or to the policy, are comments.
+// recipeText returns the whole of the settings as a recipe; those that are left to the defaults, or to the policy, are comments.
 func (t *training) recipeText(f *pflag.FlagSet, model string) ([]byte, error) {
 	var b bytes.Buffer
 	line := func(key string, v any) error {

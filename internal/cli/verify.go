@@ -101,7 +101,7 @@ the reason. Those cases are run too, and one that passes is a failure.`,
 	return cmd
 }
 
-// backendOf is the backend of a name.
+// backendOf returns the backend of a name.
 func backendOf(name string) (conformance.Backend, error) {
 	switch name {
 	case "graft":

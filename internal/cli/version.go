@@ -68,7 +68,7 @@ func aboutThis() about {
 	return a
 }
 
-// versionOf is the version of the module, or the revision that it was built from, if it is known.
+// versionOf returns the version of the module, or the revision that it was built from, if it is known.
 func versionOf(info *debug.BuildInfo) string {
 	version := info.Main.Version
 	if version != "" && version != "(devel)" {

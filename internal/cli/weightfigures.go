@@ -26,7 +26,7 @@ type weightFigures struct {
 	Broken    int     `json:"not_finite"` // elements that are no numbers, or infinite; the other figures leave them out
 }
 
-// weightTable are the figures of all weights and statistics.
+// weightTable returns the figures of all weights and statistics.
 func weightTable(g *nn.Graph) ([]weightFigures, error) {
 	list := []weightFigures{}
 	for p := range g.Params() {
@@ -76,7 +76,7 @@ func (f *weightFigures) measure(x []float64) {
 	f.Deviation, f.Zeros = math.Sqrt(f.Deviation/n), f.Zeros/n
 }
 
-// weightText is the table for people.
+// weightText returns the table for people.
 func weightText(list []weightFigures) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

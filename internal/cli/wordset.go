@@ -151,7 +151,7 @@ func (d *dataset) taggedWords(rows []map[string]any, y lineTargets, path string,
 	return nil
 }
 
-// wordLists are the words of objects: a list, or a text with spaces between them.
+// wordLists returns the words of objects: a list, or a text with spaces between them.
 func (x *texts) wordLists(rows []map[string]any) (list [][]string, err error) {
 	for i, row := range rows {
 		var words []string

@@ -133,7 +133,7 @@ func allHold(t *testing.T, m *onnxpb.ModelProto, feed nn.Feed) {
 	t.Log(n, "models")
 }
 
-// unpacked is an archive in memory.
+// unpacked returns an archive in memory.
 func unpacked(t *testing.T, name string) fstest.MapFS {
 	f, err := os.Open(name)
 	if err != nil {

@@ -35,7 +35,7 @@ func TestFusion(t *testing.T) {
 	}
 }
 
-// backward is the gradients of the sum of the first output.
+// backward returns the gradients of the sum of the first output.
 func backward(t *testing.T, l *nn.Lowered) gorgonia.Nodes {
 	t.Helper()
 	_, wrt := l.Trainable()

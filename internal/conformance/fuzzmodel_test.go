@@ -78,7 +78,7 @@ func TestFoundModels(t *testing.T) {
 	}
 }
 
-// spent is the processor time of the process.
+// spent returns the processor time of the process.
 func spent(t *testing.T) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -68,7 +68,7 @@ func (m *modelMaker) next() int {
 	return int(b)
 }
 
-// of is a number below n.
+// of returns a number below n.
 func (m *modelMaker) of(n int) int {
 	if n <= 1 {
 		return 0
@@ -302,7 +302,7 @@ func (m *modelMaker) expect(o *op.Op, read []made, outputs int) {
 	}
 }
 
-// body is a subgraph that reads its inputs and what surrounds it.
+// body returns a subgraph that reads its inputs and what surrounds it.
 func (m *modelMaker) body() *onnxpb.GraphProto {
 	inputs, wanted, length := m.inputs, m.wanted, m.length
 	m.depth++
@@ -330,7 +330,7 @@ func (m *modelMaker) body() *onnxpb.GraphProto {
 	return g
 }
 
-// kindOf is the kind of values that a slot usually takes.
+// kindOf returns the kind of values that a slot usually takes.
 func (m *modelMaker) kindOf(o *op.Op, s op.FormalParameter) op.Kind {
 	switch {
 	case s.Type == "S" && len(o.Where["S"]) == 0:
@@ -395,7 +395,7 @@ func (m *modelMaker) operand(g *onnxpb.GraphProto, pool *[]made, o *op.Op, s op.
 	return v
 }
 
-// dims is a shape that fits the base, or any.
+// dims returns a shape that fits the base, or any.
 func (m *modelMaker) dims() []int64 {
 	d := slices.Clone(m.base)
 	switch m.of(8) {
@@ -419,7 +419,7 @@ func (m *modelMaker) dims() []int64 {
 	return m.anyDims()
 }
 
-// d0 is the length of axis i, 1 where there is none.
+// d0 returns the length of axis i, 1 where there is none.
 func d0(d []int64, i int) int64 {
 	if i < len(d) {
 		return d[i]
@@ -442,7 +442,7 @@ func (m *modelMaker) anyDims() []int64 {
 	return dims
 }
 
-// input is an input of the graph, of the base shape; some of its lengths are open.
+// input returns an input of the graph, of the base shape; some of its lengths are open.
 func (m *modelMaker) input(g *onnxpb.GraphProto, t dtype.DType, kind op.Kind) made {
 	v := made{m.name(), t, kind}
 	shape := &onnxpb.TensorShapeProto{}

@@ -166,7 +166,7 @@ func (s *slope) judge(t *testing.T, what string, r *draw) int {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// difference is the central difference of the loss along way, with steps of h.
+// difference returns the central difference of the loss along way, with steps of h.
 func (s *slope) difference(t *testing.T, name string, way []float64, h float64) (float64, error) {
 	x := dtype.Slice[float64](s.at[name])
 	old := slices.Clone(x)

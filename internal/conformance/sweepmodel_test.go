@@ -114,7 +114,7 @@ func attributeProto(t *testing.T, name string, v any) *onnxpb.AttributeProto {
 // draw makes random values.
 type draw struct{ *rand.Rand }
 
-// between is an integer of lo … hi.
+// between returns an integer of lo … hi.
 func (r *draw) between(lo, hi int) int { return lo + r.IntN(hi-lo+1) }
 
 func (r *draw) flag() bool { return r.IntN(2) == 0 }
@@ -153,7 +153,7 @@ func elements(shape []int) int {
 	return n
 }
 
-// floats is a float32 tensor of −3 … 3, whole numbers and halves among them.
+// floats returns a float32 tensor of −3 … 3, whole numbers and halves among them.
 func (r *draw) floats(shape ...int) dtype.Value {
 	f := make([]float32, elements(shape))
 	for i := range f {
@@ -167,7 +167,7 @@ func (r *draw) floats(shape ...int) dtype.Value {
 	return must(dtype.FromSlice(f, shape...))
 }
 
-// distinct is a float32 tensor without equal elements.
+// distinct returns a float32 tensor without equal elements.
 func (r *draw) distinct(shape ...int) dtype.Value {
 	f := make([]float32, elements(shape))
 	for i, k := range r.Perm(len(f)) {
@@ -176,7 +176,7 @@ func (r *draw) distinct(shape ...int) dtype.Value {
 	return must(dtype.FromSlice(f, shape...))
 }
 
-// numbers is a tensor of element type t with whole numbers of lo … hi.
+// numbers returns a tensor of element type t with whole numbers of lo … hi.
 func (r *draw) numbers(t dtype.DType, lo, hi int, shape ...int) dtype.Value {
 	v := make([]int, elements(shape))
 	for i := range v {
@@ -193,7 +193,7 @@ func (r *draw) bools(shape ...int) dtype.Value {
 	return must(dtype.FromSlice(v, shape...))
 }
 
-// any is a tensor of any element type that ONNX Runtime's binding takes.
+// any returns a tensor of any element type that ONNX Runtime's binding takes.
 func (r *draw) any(shape ...int) dtype.Value {
 	switch t := pick(r, dtype.Float32, dtype.Float64, dtype.Int8, dtype.Int32, dtype.Int64, dtype.Uint8, dtype.Uint64, dtype.Bool, dtype.String); t {
 	case dtype.Float32:
@@ -247,7 +247,7 @@ func (r *draw) with(a []argument, v ...dtype.Value) []argument {
 	return a
 }
 
-// subset is a random non-empty choice of axes.
+// subset returns a random non-empty choice of axes.
 func (r *draw) subset(rank int) []int {
 	var axes []int
 	for i := range rank {

@@ -163,7 +163,7 @@ func unpackValue(t *testing.T, x oracle.Tensor) *tensor.Dense {
 	return d
 }
 
-// repeated is a batch of n of the elements of x.
+// repeated returns a batch of n of the elements of x.
 func repeated(t *testing.T, x *tensor.Dense, n int) *tensor.Dense {
 	t.Helper()
 	shape := append([]int{}, x.Shape()...)

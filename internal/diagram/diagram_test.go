@@ -19,7 +19,7 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// drawn is the picture of a graph, and the texts in it.
+// drawn returns the picture of a graph, and the texts in it.
 func drawn(t *testing.T, o Options, g *nn.Graph) (svg, text string) {
 	t.Helper()
 	var b, again strings.Builder
@@ -52,7 +52,7 @@ func drawn(t *testing.T, o Options, g *nn.Graph) (svg, text string) {
 	}
 }
 
-// stack is a row of equal residual blocks between two other layers, with a name that XML has to escape.
+// stack returns a row of equal residual blocks between two other layers, with a name that XML has to escape.
 func stack(t *testing.T, blocks int) *nn.Graph {
 	t.Helper()
 	g := nn.New(`a<b> & "c"`)

@@ -66,7 +66,7 @@ type builder struct {
 	all bool
 }
 
-// graph is the picture of a whole graph, or of a body with the stand-ins for values around it.
+// graph returns the picture of a whole graph, or of a body with the stand-ins for values around it.
 func (o Options) graph(g *nn.Graph, outer []*nn.Value, opsets map[string]int) (*picture, error) {
 	b := &builder{all: o.All, folding: folding{
 		visible: map[*nn.Node]bool{}, outputs: map[*nn.Value]bool{}, same: map[*nn.Value]*nn.Value{}, opsets: opsets,
@@ -118,7 +118,7 @@ func (b *builder) prepares(n *nn.Node) bool {
 	return n.Op() != nil && !n.Op().Random && len(n.Inputs()) > 0 && len(n.Bodies()) == 0 && !slices.ContainsFunc(n.Inputs(), b.drawn)
 }
 
-// pill is the element of an input or output.
+// pill returns the element of an input or output.
 func pill(name, shape string) *element {
 	return &element{strips: []strip{{title: shorten(name), lines: []string{shape}}}, round: true, about: name}
 }
@@ -247,7 +247,7 @@ func (b *builder) read(v *nn.Value, members map[*nn.Node]bool) bool {
 	return b.outputs[v] || slices.ContainsFunc(v.Users(), func(n *nn.Node) bool { return b.visible[n] && !members[n] })
 }
 
-// shown is the value that is drawn in place of one.
+// shown returns the value that is drawn in place of one.
 func (b *builder) shown(v *nn.Value) *nn.Value {
 	for b.same[v] != nil {
 		v = b.same[v]
@@ -296,7 +296,7 @@ func kindOf(n *nn.Node) kind {
 	return plainKind
 }
 
-// bodyName is the attribute that holds a body.
+// bodyName returns the attribute that holds a body.
 func bodyName(n *nn.Node, i int) string {
 	for _, a := range op.Encode(n.Op().Latest(), n.Config()) {
 		if b, ok := a.Value.(*nn.Body); ok && b == n.Bodies()[i] {

@@ -137,7 +137,7 @@ func (e *element) exit(v *nn.Value) float64 {
 	return e.width / 2
 }
 
-// insideX is the left of a block's inside.
+// insideX returns the left of a block's inside.
 func (e *element) insideX() float64 {
 	w, _ := e.inner[0].size()
 	return (e.width - w) / 2

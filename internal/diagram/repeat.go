@@ -38,7 +38,7 @@ type folding struct {
 // least is how many nodes a block must save, and how many more for each wire that enters or leaves it.
 const least, perWire = 3, 3
 
-// parts are the nodes with their repetitions folded.
+// parts returns the nodes with their repetitions folded.
 func (f *folding) parts(nodes []*nn.Node) []part {
 	from, length, times := f.best(nodes)
 	if times == 0 {
@@ -62,7 +62,7 @@ func (f *folding) parts(nodes []*nn.Node) []part {
 	return append(list, f.parts(nodes[end:])...)
 }
 
-// best is the row of instances that saves most; no times where there is none.
+// best returns the row of instances that saves most; no times where there is none.
 func (f *folding) best(nodes []*nn.Node) (from, length, times int) {
 	forms := make([]uint64, len(nodes))
 	for i, n := range nodes {
@@ -169,7 +169,7 @@ func (f *folding) drawn(v *nn.Value) bool {
 	return v != nil && v.Param() == nil && (v.Producer() == nil || f.visible[v.Producer()])
 }
 
-// reads are the values that a node reads, those of its bodies too.
+// reads returns the values that a node reads, those of its bodies too.
 func reads(n *nn.Node) []*nn.Value { return append(n.Inputs(), n.Captured()...) }
 
 // form is equal for nodes that do the same with weights and values of the same shapes.

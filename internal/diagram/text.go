@@ -18,12 +18,12 @@ const (
 	lineHigh  = 15.0
 )
 
-// textWidth is the width of a text in a font whose characters are all 0.6 times as wide as high.
+// textWidth returns the width of a text in a font whose characters are all 0.6 times as wide as high.
 func textWidth(s string, size float64) float64 {
 	return float64(uniseg.StringWidth(s)) * size * 0.605
 }
 
-// shapeText is a type in short: 1×64×56×56, after the type of the elements unless they are float32.
+// shapeText returns a type in short: 1×64×56×56, after the type of the elements unless they are float32.
 func shapeText(t op.Type) string {
 	switch {
 	case !t.Present():
@@ -56,7 +56,7 @@ func shorten(s string) string {
 	return s
 }
 
-// operator is a node's operator, after its domain unless that is the standard one.
+// operator returns a node's operator, after its domain unless that is the standard one.
 func operator(n *nn.Node) string {
 	if n.Domain() != "" {
 		return n.Domain() + "." + n.Type()
@@ -97,7 +97,7 @@ func held(name string, v *nn.Value) string {
 	return shorten(name + " " + shapeText(typ))
 }
 
-// stated is the value that a node without inputs has as an attribute.
+// stated returns the value that a node without inputs has as an attribute.
 func stated(n *nn.Node) dtype.Value {
 	if n == nil || n.Config() == nil || len(n.Inputs()) > 0 {
 		return nil
@@ -110,7 +110,7 @@ func stated(n *nn.Node) dtype.Value {
 	return nil
 }
 
-// slotName is the formal name of a node's input.
+// slotName returns the formal name of a node's input.
 func slotName(n *nn.Node, i int) string {
 	if n.Op() == nil {
 		return "input"

@@ -75,7 +75,7 @@ func (f *Folder) Path(name string) (string, error) {
 	return path, nil
 }
 
-// root is the folder in the stage that holds the new files.
+// root returns the folder in the stage that holds the new files.
 func (f *Folder) root() string {
 	if f.fresh {
 		return f.stage

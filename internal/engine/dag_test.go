@@ -12,7 +12,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// own is a graph of toy operations, a view, stock additions and their gradients by Gorgonia.
+// own returns a graph of toy operations, a view, stock additions and their gradients by Gorgonia.
 func own(t testing.TB) network {
 	r := rand.New(rand.NewSource(4))
 	g := gorgonia.NewGraph()

@@ -23,7 +23,7 @@ type Exec struct {
 	scratch scratchpad
 }
 
-// WithContext is an Exec of the calling goroutine alone, for what is computed outside of a program.
+// WithContext returns an Exec of the calling goroutine alone, for what is computed outside of a program.
 func WithContext(ctx context.Context) *Exec {
 	x := &Exec{ctx: ctx, pool: (*kernel.Pool)(nil).Stoppable()}
 	x.pool.StopBy(ctx.Done())

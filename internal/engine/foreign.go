@@ -150,7 +150,7 @@ func flatten(dst []byte, d *tensor.Dense) error {
 	return nil
 }
 
-// toScalar is the only element of d as Gorgonia's scalar, nil if it has none of that type.
+// toScalar returns the only element of d as Gorgonia's scalar, nil if it has none of that type.
 func toScalar(d *tensor.Dense) gorgonia.Value {
 	switch d.Dtype() {
 	case tensor.Float64:

@@ -23,7 +23,7 @@ func (b *builder) fuse() {
 // mostFused bounds how many steps run as one, and their inputs: what a fused step costs to make grows with both.
 const mostFused = 512
 
-// length is how much s counts of mostFused.
+// length returns how much s counts of mostFused.
 func (s *step) length() int { return max(s.fused+1, len(s.in)) }
 
 // sides reports whether somebody wants another output than the first.
@@ -38,7 +38,7 @@ type places struct {
 	part    map[*step]*step    // of what a fused step is now a part
 }
 
-// reader is the step that s runs as, which may be a part of another by now.
+// reader returns the step that s runs as, which may be a part of another by now.
 func (p *places) reader(s *step) *step {
 	for p.part[s] != nil {
 		if next := p.part[p.part[s]]; next != nil {
@@ -62,7 +62,7 @@ func newPlaces(steps []*step) *places {
 	return p
 }
 
-// follower is the step that s may be fused with, what it computes, and the input through which it reads s; nil if there is none.
+// follower returns the step that s may be fused with, what it computes, and the input through which it reads s; nil if there is none.
 func (p *places) follower(s *step) (t *step, next *Core, slot int) {
 	if s.kind != kernelStep || s.core.Fuse == nil || s.out[0] == nil || s.out[0].root || len(p.readers[s.out[0]]) != 1 {
 		return nil, nil, 0

@@ -168,7 +168,7 @@ func (m readings) of(v *value) *value {
 	return v
 }
 
-// made is the step that computes v, −1 for a source.
+// made returns the step that computes v, −1 for a source.
 func (m readings) made(v *value) int {
 	if i, ok := m.at[v]; ok {
 		return i
@@ -176,7 +176,7 @@ func (m readings) made(v *value) int {
 	return -1
 }
 
-// read is the last step that reads v or something that shares its memory, −1 if none does.
+// read returns the last step that reads v or something that shares its memory, −1 if none does.
 func (m readings) read(v *value) int {
 	if i, ok := m.last[m.of(v)]; ok && v != nil {
 		return i

@@ -86,7 +86,7 @@ func hold[T any](p *T, n int64) error {
 	return nil
 }
 
-// copyHeld is a copy of d that is charged before it is made.
+// copyHeld returns a copy of d that is charged before it is made.
 func copyHeld(d *tensor.Dense) (*tensor.Dense, error) {
 	t := Tally{}
 	if err := t.Add(int64(len(d.Raw))); err != nil {

@@ -16,7 +16,7 @@ const (
 // free is what no live buffer covers of the arena: ranges in the order of their offsets, none next to another.
 type free []hole
 
-// at is the index of the first range that starts at off or after it.
+// at returns the index of the first range that starts at off or after it.
 func (f free) at(off int64) int {
 	i, _ := slices.BinarySearchFunc(f, off, func(h hole, off int64) int { return cmp.Compare(h.off, off) })
 	return i

@@ -63,7 +63,7 @@ func (s *step) product() bool {
 	return true
 }
 
-// held is how many bytes of the arena it takes to keep v.
+// held returns how many bytes of the arena it takes to keep v.
 func (v *value) held() int64 {
 	if v.kind != placed {
 		return 0
@@ -81,7 +81,7 @@ func (s *step) commit(r Receiver, pool *kernel.Pool) error {
 	return nil
 }
 
-// norm is the Euclidean norm of all elements.
+// norm returns the Euclidean norm of all elements.
 func norm(pool *kernel.Pool, d *tensor.Dense) float64 {
 	if d.Dtype() == tensor.Float64 {
 		return math.Sqrt(sumSquares(dtype.Slice[float64](d)))

@@ -69,7 +69,7 @@ func (s *step) views() bool {
 		s.out[0] != nil && !s.sides() && s.in[0].bytes == s.out[0].bytes && s.in[0].dtype == s.out[0].dtype
 }
 
-// viewLike is a step like s, which views another value.
+// viewLike returns a step like s, which views another value.
 func (b *builder) viewLike(s *step, v *value) *step {
 	out := *s.out[0]
 	w := &step{kind: kernelStep, name: s.name, core: s.core, in: slices.Clone(s.in), out: slices.Clone(s.out)}
@@ -157,7 +157,7 @@ func (l *lives) takesOver(v *value, i int) bool {
 	return false
 }
 
-// last is the last step at which v matters, of that many.
+// last returns the last step at which v matters, of that many.
 func (l *lives) last(v *value, steps int) int {
 	if v.root {
 		return steps
@@ -168,7 +168,7 @@ func (l *lives) last(v *value, steps int) int {
 	return l.made[v]
 }
 
-// candidate is the step whose output 0 takes the most memory at the peak without being read there,
+// candidate returns the step whose output 0 takes the most memory at the peak without being read there,
 // and the first step that reads it after the peak; nil if none is worthwhile.
 func (l *lives) candidate(steps []*step) (found *step, before int) {
 	size := l.most / worthwhile
@@ -224,7 +224,7 @@ func (s *step) repeated() []*value {
 	return list
 }
 
-// whole is what v is a view of, itself if of nothing.
+// whole returns what v is a view of, itself if of nothing.
 func (v *value) whole() *value {
 	for v.from != nil && v.from.views() {
 		v = v.from.in[0]

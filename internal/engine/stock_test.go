@@ -83,7 +83,7 @@ var networks = []struct {
 	build func(testing.TB) network
 }{{"mlp", mlp}, {"cnn", cnn}, {"odds", odds}}
 
-// numbers are the elements of a value, whatever its form.
+// numbers returns the elements of a value, whatever its form.
 func numbers(t testing.TB, v gorgonia.Value) []float32 {
 	t.Helper()
 	switch v := v.(type) {

@@ -108,7 +108,7 @@ func flat(dt tensor.Dtype) bool {
 	return k >= reflect.Bool && k <= reflect.Complex128
 }
 
-// nodeSpec is the element type and shape of n as Gorgonia sees it; a nil shape means unknown.
+// nodeSpec returns the element type and shape of n as Gorgonia sees it; a nil shape means unknown.
 func nodeSpec(n *gorgonia.Node) (tensor.Dtype, tensor.Shape) {
 	switch t := n.Type().(type) {
 	case tensor.Dtype:

@@ -79,7 +79,7 @@ func (m *VM) publish(n *gorgonia.Node) (err error) {
 	return nil
 }
 
-// shown is the result for n in the form that Gorgonia's machines give it, nil if they could not.
+// shown returns the result for n in the form that Gorgonia's machines give it, nil if they could not.
 func (m *VM) shown(n *gorgonia.Node) gorgonia.Value {
 	switch v := m.program.Value(n).(type) {
 	case *tensor.Dense:

@@ -107,7 +107,7 @@ func (x *Exec) Packed(key any, derive func() any, of ...*tensor.Dense) any {
 	return sources[0].kept.packed(key, sources, derive)
 }
 
-// kept is what is remembered about t, one of the inputs of the running kernel; nil: nothing may be.
+// kept returns what is remembered about t, one of the inputs of the running kernel; nil: nothing may be.
 func (x *Exec) kept(t *tensor.Dense) *WeightCache {
 	if x == nil || x.at == nil || t == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Children are the inputs of a node, in order and with repetitions. They are read off the node itself: the graph's own index,
+// Children returns the inputs of a node, in order and with repetitions. They are read off the node itself: the graph's own index,
 // which is the answer where the field is missing, is wrong after a node was removed, as Log(1+x) and Grad do.
 func Children(n *gorgonia.Node) gorgonia.Nodes {
 	v := reflect.ValueOf(n).Elem().FieldByName("children")
@@ -24,7 +24,7 @@ func Children(n *gorgonia.Node) gorgonia.Nodes {
 	return list
 }
 
-// Name is the name a program gave the node, empty if it gave none: Node.Name makes one up then.
+// Name returns the name a program gave the node, empty if it gave none: Node.Name makes one up then.
 func Name(n *gorgonia.Node) string {
 	if v := reflect.ValueOf(n).Elem().FieldByName("name"); v.Kind() == reflect.String {
 		return v.String()

@@ -17,7 +17,7 @@ var (
 // smallestBuffer is how many elements a buffer has at least.
 const smallestBuffer = 1 << 12
 
-// buffers is the pool of buffers of n elements.
+// buffers returns the pool of buffers of n elements.
 func buffers[T Float](n int) *sync.Pool {
 	order := bits.Len(uint(n))
 	if IsFloat32[T]() {

@@ -75,7 +75,7 @@ const shut = 1 << 31
 
 var defaultPool = sync.OnceValue(func() *Pool { return NewPool(0) })
 
-// Default is the pool shared by everything that did not ask for one of its own; it
+// Default returns the pool shared by everything that did not ask for one of its own; it
 // is made on first use with GOMAXPROCS threads and never closed.
 func Default() *Pool { return defaultPool() }
 
@@ -102,7 +102,7 @@ func NewPool(threads int) *Pool {
 	return p
 }
 
-// Threads is the number of threads that Run spreads over, at least 1.
+// Threads returns the number of threads that Run spreads over, at least 1.
 func (p *Pool) Threads() int {
 	if p == nil || p.crew == nil {
 		return 1
@@ -123,7 +123,7 @@ func (p *Pool) Stoppable() *Pool {
 // task and panic with [Stopped] when those under way have ended. StopBy must not be called during a loop.
 func (p *Pool) StopBy(done <-chan struct{}) { p.done, p.serial.done = done, done }
 
-// Serial is the calling goroutine alone, stopped as p is: for loops within tasks.
+// Serial returns the calling goroutine alone, stopped as p is: for loops within tasks.
 func (p *Pool) Serial() *Pool {
 	if p == nil {
 		return nil

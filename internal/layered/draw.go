@@ -56,7 +56,7 @@ func (l *layout) draw() *Drawing {
 	return d
 }
 
-// left is the leftmost coordinate.
+// left returns the leftmost coordinate.
 func (l *layout) left() float64 {
 	left := l.items[0].center
 	for _, it := range l.items {

@@ -9,7 +9,7 @@ import (
 
 var spacing = Spacing{Nodes: 20, Wires: 10, Layers: 30}
 
-// random is a graph of n nodes with wires to nodes that are mostly near.
+// random returns a graph of n nodes with wires to nodes that are mostly near.
 func random(n int, seed uint64) ([]Node, []Wire) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	nodes := make([]Node, n)

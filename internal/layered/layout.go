@@ -87,7 +87,7 @@ func (l *layout) connect(a int, to Target, wire int) {
 	l.items[b].above = append(l.items[b].above, link{a, stop, start, weight})
 }
 
-// depths are the layers of the nodes: as low as those that read them allow, then as high as those that they read where these are more.
+// depths returns the layers of the nodes: as low as those that read them allow, then as high as those that they read where these are more.
 // Nodes that nothing reads stand as high as they can.
 func (l *layout) depths() []int {
 	first, end := l.has(func(n Node) bool { return n.First }), l.has(func(n Node) bool { return n.Last })

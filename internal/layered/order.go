@@ -101,7 +101,7 @@ func (l *layout) median(links []link) float64 {
 	return (at[(len(at)-1)/2] + at[len(at)/2]) / 2
 }
 
-// rank is the position of a place on an item: items are one apart, places on them less.
+// rank returns the position of a place on an item: items are one apart, places on them less.
 func (l *layout) rank(x int, offset float64) float64 {
 	it := &l.items[x]
 	return float64(it.pos) + offset/(it.width+1)

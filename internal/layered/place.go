@@ -76,7 +76,7 @@ func (l *layout) settle(layer int, neighbors func(*item) []link) {
 	}
 }
 
-// apart is the least distance between the centers of two neighbors.
+// apart returns the least distance between the centers of two neighbors.
 func (l *layout) apart(a, b *item) float64 {
 	gap := l.Wires
 	if a.node >= 0 && b.node >= 0 {
@@ -85,7 +85,7 @@ func (l *layout) apart(a, b *item) float64 {
 	return a.width/2 + gap + b.width/2
 }
 
-// median is the point with the least sum of weighted distances, between two such points the middle.
+// median returns the point with the least sum of weighted distances, between two such points the middle.
 func median(pulls []pull) float64 {
 	slices.SortFunc(pulls, func(a, b pull) int { return cmp.Compare(a.at, b.at) })
 	var total, sum float64

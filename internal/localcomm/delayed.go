@@ -18,12 +18,12 @@ type Network struct {
 	Bandwidth float64       // bytes per second that one rank sends while it receives as many
 }
 
-// AllReduce is the time of a ring's 2(n−1) messages of a share of size bytes each.
+// AllReduce returns the time of a ring's 2(n−1) messages of a share of size bytes each.
 func (d Network) AllReduce(n int, size float64) time.Duration {
 	return d.messages(2*(n-1), size/float64(n))
 }
 
-// AllGather is the time of n−1 messages of a share of size bytes each, and that of an AllToAll.
+// AllGather returns the time of n−1 messages of a share of size bytes each, and that of an AllToAll.
 func (d Network) AllGather(n int, size float64) time.Duration {
 	return d.messages(n-1, size/float64(n))
 }

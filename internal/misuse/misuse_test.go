@@ -115,7 +115,7 @@ func call(t *testing.T, name string, f reflect.Value) {
 	}
 }
 
-// pointed is the zero value of a type, for a pointer to a struct of this module a pointer to a zero one.
+// pointed returns the zero value of a type, for a pointer to a struct of this module a pointer to a zero one.
 func pointed(t reflect.Type) reflect.Value {
 	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && strings.HasPrefix(t.Elem().PkgPath(), "github.com/graft-ml/graft/") {
 		return reflect.New(t.Elem())
@@ -152,7 +152,7 @@ func attempt(t *testing.T, name string, f func()) {
 	}
 }
 
-// frames are the places in this module that a panic went through, the innermost first.
+// frames returns the places in this module that a panic went through, the innermost first.
 func frames() string {
 	var list []string
 	for line := range strings.Lines(string(debug.Stack())) {

@@ -126,7 +126,7 @@ func readHeader(r io.Reader) (h header, err error) {
 	return h, nil
 }
 
-// elementType is the inverse of codes, Undefined for what is not among them.
+// elementType returns the inverse of codes, Undefined for what is not among them.
 func elementType(code string) dtype.DType {
 	for dt, c := range codes {
 		if c == code {

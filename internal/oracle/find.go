@@ -38,7 +38,7 @@ func Anchors(t testing.TB, elem ...string) string {
 	return path
 }
 
-// moduleRoot is the nearest folder with a go.mod, from the test's own upwards.
+// moduleRoot returns the nearest folder with a go.mod, from the test's own upwards.
 func moduleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -57,7 +57,7 @@ func moduleRoot(t testing.TB) string {
 	}
 }
 
-// folder is the value of an environment variable or, where unset, a folder in the user's cache.
+// folder returns the value of an environment variable or, where unset, a folder in the user's cache.
 func folder(env, name string) string {
 	if dir := os.Getenv(env); dir != "" {
 		return dir

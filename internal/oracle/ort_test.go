@@ -145,7 +145,7 @@ func TestORTElementTypes(t *testing.T) {
 	})
 }
 
-// identity is a ModelProto, written by hand: y = Identity(x), of an element type and a rank with free dimensions.
+// identity returns a ModelProto, written by hand: y = Identity(x), of an element type and a rank with free dimensions.
 func identity(kind uint64, rank int) []byte {
 	msg := func(num protowire.Number, body []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), body)

@@ -26,7 +26,7 @@ func Pack[T any](data []T, shape ...int) (Tensor, error) {
 	return Tensor{DType: fmt.Sprintf("%T", zero), Shape: append([]int{}, shape...), Data: raw}, nil
 }
 
-// Size is the number of elements.
+// Size returns the number of elements.
 func (t Tensor) Size() int {
 	n := 1
 	for _, d := range t.Shape {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// part is a segment of a file: a marker, its length and its body.
+// part returns a segment of a file: a marker, its length and its body.
 func part(marker byte, body ...byte) []byte {
 	n := len(body) + 2
 	return append([]byte{0xff, marker, byte(n >> 8), byte(n)}, body...)

@@ -66,7 +66,7 @@ func find(data []byte) (format, error) {
 	return format{}, errors.New("the image format is unknown: want JPEG, PNG, BMP, TIFF, WebP or PNM")
 }
 
-// Size is the width and height of the picture in a file.
+// Size returns the width and height of the picture in a file.
 func Size(data []byte) (width, height int, err error) {
 	f, err := find(data)
 	if err != nil {
@@ -91,7 +91,7 @@ func Decode(data []byte) (*RGB, error) {
 	return f.decode(data)
 }
 
-// Gray is the luminance of each pixel (ITU-R 601-2), rounded.
+// Gray returns the luminance of each pixel (ITU-R 601-2), rounded.
 func (p *RGB) Gray() []uint8 {
 	g := make([]uint8, len(p.Pix)/3)
 	for i := range g {

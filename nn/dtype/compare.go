@@ -138,7 +138,7 @@ func (t Tolerance) close(g, w float64) (d float64, ok bool) {
 	return d, d <= t.Atol+t.Rtol*math.Abs(w) && !math.IsInf(w, 0)
 }
 
-// numbers are the elements of both tensors, complex ones as pairs.
+// numbers returns the elements of both tensors, complex ones as pairs.
 func numbers(got, want *tensor.Dense) (g, w []float64, err error) {
 	if DTypeOf(want).IsComplex() {
 		return pairs(got), pairs(want), nil

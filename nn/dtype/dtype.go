@@ -128,7 +128,7 @@ func (d DType) ONNX() string {
 	return d.String()
 }
 
-// Parse is the inverse of DType.String. It also accepts ONNX's names, such as "double", "DOUBLE" and "tensor(double)".
+// Parse returns the inverse of DType.String. It also accepts ONNX's names, such as "double", "DOUBLE" and "tensor(double)".
 func Parse(s string) (DType, error) {
 	name := strings.ToLower(strings.TrimSpace(s))
 	if inner, ok := strings.CutPrefix(name, "tensor("); ok {
@@ -181,7 +181,7 @@ func (d DType) IsNumeric() bool { return d.IsFloat() || d.IsInteger() }
 // for Undefined.
 func (d DType) Tensor() tensor.Dtype { return tensor.Dtype{Type: d.row().typ} }
 
-// Of is the inverse of DType.Tensor. It returns Undefined for Go types that ONNX lacks, such as int.
+// Of returns the inverse of DType.Tensor. It returns Undefined for Go types that ONNX lacks, such as int.
 func Of(t tensor.Dtype) DType {
 	switch t {
 	case tensor.Float32:

@@ -14,7 +14,7 @@ type (
 	F4E2M1     uint8  // Float4E2M1: bias 1, in the low four bits, neither infinities nor NaN
 )
 
-// Float32 is the value of f, exactly.
+// Float32 returns the value of f, exactly.
 func (f F16) Float32() float32 {
 	sign, exp, man := uint32(f>>15)<<31, uint32(f>>10)&31, uint32(f)&1023
 	switch {
@@ -47,7 +47,7 @@ func F16From(f float32) F16 {
 	return sign | F16((a-(112<<23)+0xfff+odd)>>13)
 }
 
-// Float32 is the value of f, exactly.
+// Float32 returns the value of f, exactly.
 func (f BF16) Float32() float32 { return math.Float32frombits(uint32(f) << 16) }
 
 // BF16From rounds f to the nearest bfloat16, ties to even; too large becomes infinity.
@@ -59,22 +59,22 @@ func BF16From(f float32) BF16 {
 	return BF16((b + 0x7fff + b>>16&1) >> 16)
 }
 
-// Float32 is the value of f, exactly.
+// Float32 returns the value of f, exactly.
 func (f F8E4M3FN) Float32() float32 { return e4m3fnValues[f] }
 
-// Float32 is the value of f, exactly.
+// Float32 returns the value of f, exactly.
 func (f F8E4M3FNUZ) Float32() float32 { return e4m3fnuzValues[f] }
 
-// Float32 is the value of f, exactly.
+// Float32 returns the value of f, exactly.
 func (f F8E5M2) Float32() float32 { return e5m2Values[f] }
 
-// Float32 is the value of f, exactly.
+// Float32 returns the value of f, exactly.
 func (f F8E5M2FNUZ) Float32() float32 { return e5m2fnuzValues[f] }
 
-// Float32 is the value of f, exactly.
+// Float32 returns the value of f, exactly.
 func (f F4E2M1) Float32() float32 { return e2m1Values[f&15] }
 
-// Float32 is the value of f, exactly: 2^(f-127), NaN for 0xff.
+// Float32 returns the value of f, exactly: 2^(f-127), NaN for 0xff.
 func (f F8E8M0) Float32() float32 {
 	switch f {
 	case 0:

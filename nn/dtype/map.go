@@ -61,7 +61,7 @@ func NewMap(keys, values Value) (*Map, error) {
 	return &Map{k, v}, err
 }
 
-// pickFrom is the elements of v, of rank 1, in another order.
+// pickFrom returns the elements of v, of rank 1, in another order.
 func pickFrom(v Value, order []int) (Value, error) {
 	switch v := v.(type) {
 	case *Strings:
@@ -92,13 +92,13 @@ func (m *Map) Size() int { return 1 }
 // Data is m.Values.
 func (m *Map) Data() interface{} { return m.Values }
 
-// Dtype is a type of its own, the same for all maps.
+// Dtype returns a type of its own, the same for all maps.
 func (m *Map) Dtype() tensor.Dtype { return tensor.Dtype{Type: reflect.TypeFor[Map]()} }
 
-// Type is what Gorgonia's type inference sees, the type of a scalar.
+// Type returns what Gorgonia's type inference sees, the type of a scalar.
 func (m *Map) Type() hm.Type { return m.Dtype() }
 
-// Uintptr is the address of m.
+// Uintptr returns the address of m.
 func (m *Map) Uintptr() uintptr { return uintptr(unsafe.Pointer(m)) }
 
 // MemSize is that of keys and values.

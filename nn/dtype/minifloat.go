@@ -60,7 +60,7 @@ func (m *minifloat) encode(f float64, saturate bool) uint32 {
 	return sign | code
 }
 
-// magnitude is the code of f, which is not negative; it is above m.max if f is too large.
+// magnitude returns the code of f, which is not negative; it is above m.max if f is too large.
 func (m *minifloat) magnitude(f float64) uint32 {
 	exp := int(math.Float64bits(f)>>52) - 1023
 	if exp > 1<<(m.bits-1-m.mantissa) { // above every format's range, infinity included
@@ -74,7 +74,7 @@ func (m *minifloat) magnitude(f float64) uint32 {
 	return uint32(ulp+m.mantissa+m.bias-1)<<m.mantissa + uint32(n)
 }
 
-// decode is the inverse of encode, for formats of at most eight bits.
+// decode returns the inverse of encode, for formats of at most eight bits.
 func (m *minifloat) decode(code uint32) float32 {
 	sign := code >> (m.bits - 1)
 	mag := code & (1<<(m.bits-1) - 1)

@@ -46,7 +46,7 @@ func NewStrings(elems []string, shape ...int) (*Strings, error) {
 // Shape is s.Dims.
 func (s *Strings) Shape() tensor.Shape { return s.Dims }
 
-// Size is the number of strings.
+// Size returns the number of strings.
 func (s *Strings) Size() int { return len(s.Elems) }
 
 // Data is s.Elems.
@@ -55,13 +55,13 @@ func (s *Strings) Data() interface{} { return s.Elems }
 // Dtype is tensor.String.
 func (s *Strings) Dtype() tensor.Dtype { return tensor.String }
 
-// Type is what Gorgonia's type inference sees, the type of a scalar.
+// Type returns what Gorgonia's type inference sees, the type of a scalar.
 func (s *Strings) Type() hm.Type { return s.Dtype() }
 
-// Uintptr is the address of the first string header, 0 without elements.
+// Uintptr returns the address of the first string header, 0 without elements.
 func (s *Strings) Uintptr() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s.Elems))) }
 
-// MemSize is the bytes of the string headers.
+// MemSize returns the bytes of the string headers.
 func (s *Strings) MemSize() uintptr { return uintptr(len(s.Elems)) * unsafe.Sizeof("") }
 
 // Format prints shape and strings.
@@ -84,13 +84,13 @@ func (s *Sequence) Size() int { return 1 }
 // Data is s.Items.
 func (s *Sequence) Data() interface{} { return s.Items }
 
-// Dtype is a type of its own, the same for all sequences.
+// Dtype returns a type of its own, the same for all sequences.
 func (s *Sequence) Dtype() tensor.Dtype { return tensor.Dtype{Type: reflect.TypeFor[Sequence]()} }
 
-// Type is what Gorgonia's type inference sees, the type of a scalar.
+// Type returns what Gorgonia's type inference sees, the type of a scalar.
 func (s *Sequence) Type() hm.Type { return s.Dtype() }
 
-// Uintptr is the address of s.
+// Uintptr returns the address of s.
 func (s *Sequence) Uintptr() uintptr { return uintptr(unsafe.Pointer(s)) }
 
 // MemSize is that of the items, added up.
@@ -125,13 +125,13 @@ func (o *Optional) Size() int { return 1 }
 // Data is o.Item.
 func (o *Optional) Data() interface{} { return o.Item }
 
-// Dtype is a type of its own, the same for all optionals.
+// Dtype returns a type of its own, the same for all optionals.
 func (o *Optional) Dtype() tensor.Dtype { return tensor.Dtype{Type: reflect.TypeFor[Optional]()} }
 
-// Type is what Gorgonia's type inference sees, the type of a scalar.
+// Type returns what Gorgonia's type inference sees, the type of a scalar.
 func (o *Optional) Type() hm.Type { return o.Dtype() }
 
-// Uintptr is the address of o.
+// Uintptr returns the address of o.
 func (o *Optional) Uintptr() uintptr { return uintptr(unsafe.Pointer(o)) }
 
 // MemSize is that of the value, 0 without one.

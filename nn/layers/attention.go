@@ -96,7 +96,7 @@ func (m Attention) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{y, weights[0]}
 }
 
-// headSize is the number of channels of a head.
+// headSize returns the number of channels of a head.
 func (m Attention) headSize(e *nn.Edit, size int) int {
 	switch {
 	case e.Err() != nil:
@@ -110,7 +110,7 @@ func (m Attention) headSize(e *nn.Edit, size int) int {
 	return 0
 }
 
-// turned is a permutation of the axes after those of the batch, with those in front.
+// turned returns a permutation of the axes after those of the batch, with those in front.
 func turned(batch int, perm ...int) []int {
 	list := make([]int, 0, batch+len(perm))
 	for i := range batch {
@@ -122,7 +122,7 @@ func turned(batch int, perm ...int) []int {
 	return list
 }
 
-// ones is a shape of n axes of length 1.
+// ones returns a shape of n axes of length 1.
 func ones(n int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -131,7 +131,7 @@ func ones(n int) []int {
 	return list
 }
 
-// future is a mask [queries, keys] of −∞ for the keys after a query, 0 for the others.
+// future returns a mask [queries, keys] of −∞ for the keys after a query, 0 for the others.
 func future(e *nn.Edit, name string, scores *nn.Value) *nn.Value {
 	if e.Err() != nil {
 		return nil
@@ -152,7 +152,7 @@ func future(e *nn.Edit, name string, scores *nn.Value) *nn.Value {
 	return put(e, "", "Trilu", nil, full, constant(e, name+".after", []int64{1}))
 }
 
-// constant is a tensor that is not trained.
+// constant returns a tensor that is not trained.
 func constant[T any](e *nn.Edit, name string, data []T, dims ...int) *nn.Value {
 	d, err := dtype.FromSlice(data, dims...)
 	if e.Fail(err); err != nil {

@@ -191,7 +191,7 @@ func window(e *nn.Edit, axes int, kernel, stride, dilation, pad []int, same, lea
 	return w
 }
 
-// attrs are the window's attributes, those that say nothing left out.
+// attrs returns the window's attributes, those that say nothing left out.
 func (w sliding) attrs() attrs {
 	a := attrs{"kernel_shape": w.kernel}
 	for name, s := range map[string]struct {

@@ -64,7 +64,7 @@ func rawAttr(v any) any {
 	return v
 }
 
-// only is the single input of a layer.
+// only returns the single input of a layer.
 func only(e *nn.Edit, in []*nn.Value) *nn.Value {
 	if e.Err() == nil && (len(in) != 1 || in[0] == nil) {
 		e.Failf("takes one input, got %d", len(in))
@@ -75,7 +75,7 @@ func only(e *nn.Edit, in []*nn.Value) *nn.Value {
 	return in[0]
 }
 
-// ranked is the single input of a layer, which must have at least the given number of axes, and
+// ranked returns the single input of a layer, which must have at least the given number of axes, and
 // how many it has.
 func ranked(e *nn.Edit, in []*nn.Value, least int) (*nn.Value, int) {
 	x := only(e, in)
@@ -89,7 +89,7 @@ func ranked(e *nn.Edit, in []*nn.Value, least int) (*nn.Value, int) {
 	return x, x.Type().Rank()
 }
 
-// sizeOf is the length of an axis that a parameter's shape depends on, one of those that ranked has counted.
+// sizeOf returns the length of an axis that a parameter's shape depends on, one of those that ranked has counted.
 func sizeOf(e *nn.Edit, x *nn.Value, axis int) int {
 	if e.Err() != nil {
 		return 0

@@ -41,7 +41,7 @@ func (m mirror) Fill(v []float64, shape []int, _ *rand.Rand) {
 	}
 }
 
-// sizeAt is the length of an axis of a value that is mirrored.
+// sizeAt returns the length of an axis of a value that is mirrored.
 func sizeAt(v *nn.Value, axis int) int {
 	if v == nil || v.Type().Rank() < 2 {
 		panic("layers: only a value of at least two axes can be mirrored")

@@ -76,7 +76,7 @@ func (l RMSNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, name, "RMSNormalization", attrs{"axis": axis, "epsilon": cmp.Or(l.Eps, 1e-5)}, x, w)}
 }
 
-// last is the input of a layer that normalizes its last axes, the first of them, and their lengths.
+// last returns the input of a layer that normalizes its last axes, the first of them, and their lengths.
 func last(e *nn.Edit, in []*nn.Value, axes int) (x *nn.Value, axis int, shape []int) {
 	axes = max(axes, 1)
 	x, rank := ranked(e, in, axes)

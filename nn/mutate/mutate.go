@@ -131,7 +131,7 @@ func (m Mutator) Mutate(e *nn.Edit, step int) Mutation {
 	return Mutation{}
 }
 
-// random is a generator for one step: neighbouring seeds and steps have nothing in common.
+// random returns a generator for one step: neighbouring seeds and steps have nothing in common.
 func random(seed uint64, step int) *rand.Rand {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)

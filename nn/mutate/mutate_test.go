@@ -111,7 +111,7 @@ func run(t *testing.T, g *nn.Graph, batch int) []*tensor.Dense {
 	return out
 }
 
-// apart is the largest difference of two results, relative to the largest number.
+// apart returns the largest difference of two results, relative to the largest number.
 func apart(t *testing.T, got, want *tensor.Dense) float64 {
 	t.Helper()
 	if !got.Shape().Eq(want.Shape()) {
@@ -135,7 +135,7 @@ func apart(t *testing.T, got, want *tensor.Dense) float64 {
 	return most / scale
 }
 
-// shapes are the shapes of results.
+// shapes returns the shapes of results.
 func shapes(list []*tensor.Dense) string {
 	s := ""
 	for _, d := range list {

@@ -50,7 +50,7 @@ func activation(n *nn.Node) bool { return n.IsActivation() }
 // single is an activation that is one node, not written out.
 func single(n *nn.Node) bool { return n.Traits().Activation != trait.NoActivation }
 
-// nodes are those of some kind that may change and compute numbers with at least two axes.
+// nodes returns those of some kind that may change and compute numbers with at least two axes.
 func (f finder) nodes(kinds ...nn.Selector) []*nn.Node {
 	var list []*nn.Node
 	for _, n := range f.all() {
@@ -61,7 +61,7 @@ func (f finder) nodes(kinds ...nn.Selector) []*nn.Node {
 	return list
 }
 
-// all are the nodes of the graph, in order.
+// all returns the nodes of the graph, in order.
 func (f finder) all() []*nn.Node {
 	var list []*nn.Node
 	_ = f.e.Try(func() { list = f.e.Nodes() }) // a graph without nodes is none's fault

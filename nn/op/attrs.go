@@ -132,7 +132,7 @@ func unknownAttr(t reflect.Type, attrs map[string]any) string {
 	return "?"
 }
 
-// Encode is the inverse of Op.Decode: it returns the attributes that differ from their defaults, in the order of the
+// Encode returns the inverse of Op.Decode: it returns the attributes that differ from their defaults, in the order of the
 // struct.
 func Encode(version int, c Config) []Attr {
 	v := reflect.ValueOf(c)

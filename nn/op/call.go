@@ -203,7 +203,7 @@ func (c *Call) Axes(axes []int, rank int) ([]int, error) {
 
 var errNoInput = errors.New("op: the call is nil or has no input")
 
-// Same is an Infer for operators with one output that has the type of input 0.
+// Same returns an Infer for operators with one output that has the type of input 0.
 func Same(c *Call) ([]Type, error) {
 	if c == nil || len(c.In) == 0 {
 		return nil, errNoInput

@@ -16,7 +16,7 @@ import (
 // firstInput infers every output as input 0.
 func firstInput(c *Call) ([]Type, error) { return slices.Repeat([]Type{c.In[0]}, c.Outputs), nil }
 
-// probe is an operator with everything that a set demands, for tests to change.
+// probe returns an operator with everything that a set demands, for tests to change.
 func probe(change func(*Op)) *Op {
 	o := &Op{
 		Name: "Probe", Doc: "A test.", Since: []int{1, 7}, In: "X T, W? T weight, I? int64 shape", Out: "Y T, Z T, rest* T",
@@ -178,7 +178,7 @@ func TestTypesKnownInPart(t *testing.T) {
 	}
 }
 
-// emitted is the first output of a call of o on inputs of the given types, which are variables.
+// emitted returns the first output of a call of o on inputs of the given types, which are variables.
 func emitted(o *Op, outputs int, want []bool, types ...Type) (*gorgonia.Node, error) {
 	g := gorgonia.NewGraph()
 	set, err := NewSet(nil).With(o)

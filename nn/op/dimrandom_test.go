@@ -25,7 +25,7 @@ func drawFormula(r *rand.Rand, depth int) *formula {
 	return &formula{op: ops[r.IntN(len(ops))], a: drawFormula(r, depth-1), b: drawFormula(r, depth-1)}
 }
 
-// dim is the formula as a dimension; symbols have the given sizes, or none.
+// dim returns the formula as a dimension; symbols have the given sizes, or none.
 func (f *formula) dim(sizes map[string]int) Dim {
 	if f.op == "" {
 		if f.sym == "" {

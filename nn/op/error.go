@@ -100,7 +100,7 @@ func (c *Call) Errorf(format string, args ...any) error {
 	return &Error{Op: c.opName(), Node: c.Node, Err: fmt.Errorf(format, args...)}
 }
 
-// opName is the operator's, "" of a call without one.
+// opName returns the operator's, "" of a call without one.
 func (c *Call) opName() string {
 	if c.Op == nil {
 		return ""

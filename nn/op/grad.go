@@ -25,7 +25,7 @@ func (o *expr) DiffWRT(n int) []bool {
 	return d
 }
 
-// withoutGradient says that no gradient by inputs of such a role is computed: state has one where it is not replaced.
+// withoutGradient reports whether no gradient by inputs of such a role is computed: state has one where it is not replaced.
 func (c *Call) withoutGradient(r InputRole) bool {
 	return r == Shape || r == Given || r == Fixed || r == State && c.replacesState()
 }

@@ -55,7 +55,7 @@ func (c *Call) gradMissing(n, k *gorgonia.Node) error {
 	return e
 }
 
-// sources are the children on which the elements of n depend with a derivative that is not zero:
+// sources returns the children on which the elements of n depend with a derivative that is not zero:
 // those to which gradients pass, and those on the way to which they are lost.
 func sources(n *gorgonia.Node) (passed, lost gorgonia.Nodes) {
 	kids := Children(n)

@@ -65,13 +65,13 @@ func (x *Exec) Packed(key any, pack func() any, of ...*tensor.Dense) any {
 	return (*engine.Exec)(x).Packed(key, pack, of...)
 }
 
-// pool is the worker pool of the run; nil: one thread.
+// pool returns the worker pool of the run; nil: one thread.
 func pool(x *Exec) *kernel.Pool { return (*engine.Exec)(x).Pool() }
 
 // scratch adapts x to the scratch parameter of the functions in package kernel.
 func scratch[T kernel.Float](x *Exec) func(n int) []T { return engine.Scratch[T]((*engine.Exec)(x)) }
 
-// engine is the kernel as programs call it.
+// engine returns the kernel as programs call it.
 func (k Kernel) engine() engine.Kernel {
 	if k == nil {
 		return nil

@@ -196,7 +196,7 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 	return core, nil
 }
 
-// whole says that a composite operator is emitted as one node: where the graph is to be traced,
+// whole reports whether a composite operator is emitted as one node: where the graph is to be traced,
 // and no gradient passes through it anyway.
 func (c *Call) whole() bool {
 	for _, t := range c.Out {
@@ -247,7 +247,7 @@ func (e *emission) node(i int) (*gorgonia.Node, error) {
 	return n, nil
 }
 
-// nodeType is the Gorgonia type of a value. Rank 0, and what is no tensor of numbers, is a bare
+// nodeType returns the Gorgonia type of a value. Rank 0, and what is no tensor of numbers, is a bare
 // element type: Gorgonia tells scalars by that.
 func nodeType(t Type) hm.Type {
 	if t.Kind != Tensor || t.DType == dtype.String || len(t.Shape) == 0 {

@@ -2,7 +2,7 @@ package op
 
 import "github.com/graft-ml/graft/nn/op/trait"
 
-// RangeFirst is a Traits.Range for operators that move, select or average elements of input 0.
+// RangeFirst returns a Traits.Range for operators that move, select or average elements of input 0.
 func RangeFirst(_ *Call, in func(i int) trait.Interval) trait.Interval {
 	if in == nil {
 		return trait.Anywhere()
@@ -15,7 +15,7 @@ func RangeOf(lo, hi float64) func(*Call, func(int) trait.Interval) trait.Interva
 	return func(*Call, func(int) trait.Interval) trait.Interval { return trait.Interval{Lo: lo, Hi: hi} }
 }
 
-// RangeHull is a Traits.Range for operators that select elements of all inputs.
+// RangeHull returns a Traits.Range for operators that select elements of all inputs.
 func RangeHull(c *Call, in func(i int) trait.Interval) trait.Interval {
 	if c == nil || in == nil {
 		return trait.Anywhere()

@@ -29,7 +29,7 @@ func NewSet(ops []*Op, rules ...Fusion) Set {
 	return s
 }
 
-// structural are the operators that every set has: gradients of any operator are written with them.
+// structural returns the operators that every set has: gradients of any operator are written with them.
 func structural() map[Name]*Op {
 	ops := map[Name]*Op{}
 	for _, o := range []*Op{gradientPart(), reshapeTo(), expandTo(), sumTo(), zerosLike()} {

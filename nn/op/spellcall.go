@@ -47,7 +47,7 @@ func (s Set) Spell(p *Part, calls []*Call, sizes sizesOf, to func(domain string)
 	return list, nil
 }
 
-// written is a part that a spelling added, for the operator-set versions that to gives.
+// written returns a part that a spelling added, for the operator-set versions that to gives.
 func (s Set) written(q *Part, to func(domain string) int) ([]*Part, error) {
 	list, err := s.Respell(q, Newest, to)
 	if err == nil && q.Scan != nil {
@@ -59,7 +59,7 @@ func (s Set) written(q *Part, to func(domain string) int) ([]*Part, error) {
 	return list, nil
 }
 
-// liveParts are the parts that an output depends on.
+// liveParts returns the parts that an output depends on.
 func liveParts(parts []*Part, out []*Operand) []*Part {
 	read := map[*Operand]bool{}
 	for _, x := range out {

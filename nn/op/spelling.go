@@ -100,7 +100,7 @@ func (s Set) Decompose(p *Part, from int, to func(domain string) int) ([]*Part, 
 	return n.respelled(to)
 }
 
-// respelled are the parts, those around the node respelled in turn.
+// respelled returns the parts, those around the node respelled in turn.
 func (n *Spelling) respelled(to func(domain string) int) ([]*Part, error) {
 	var list []*Part
 	for _, x := range n.parts() {
@@ -125,7 +125,7 @@ func bare(err error) error {
 	return err
 }
 
-// parts are the node and those around it that are read.
+// parts returns the node and those around it that are read.
 func (n *Spelling) parts() []*Part {
 	list := slices.Clone(n.before)
 	if !n.gone {
@@ -356,7 +356,7 @@ func (n *Spelling) BeforeN(name string, outputs int, c Config, in ...*Operand) [
 	return p.Out
 }
 
-// part is a node of the newest version.
+// part returns a node of the newest version.
 func (n *Spelling) part(c Config, in []*Operand) *Part {
 	full, err := n.set.Complete(c)
 	if err != nil {
@@ -366,7 +366,7 @@ func (n *Spelling) part(c Config, in []*Operand) *Part {
 	return &Part{Config: full, In: slices.Clone(in)}
 }
 
-// infer are the types of a part's outputs as far as known.
+// infer returns the types of a part's outputs as far as known.
 func (n *Spelling) infer(p *Part, outputs int) []Type {
 	c, err := n.set.NewCall(p.Config)
 	if err != nil {

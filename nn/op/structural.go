@@ -51,7 +51,7 @@ func (s Set) ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	return s.Apply1(shaped{"ExpandTo", shape}, n)
 }
 
-// SumTo is the transpose of ExpandTo: it sums over the dimensions that broadcasting to the node's shape expanded.
+// SumTo returns the transpose of ExpandTo: it sums over the dimensions that broadcasting to the node's shape expanded.
 func (s Set) SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	if n == nil {
 		return nil, errNoNode
@@ -143,7 +143,7 @@ func reduceSumKernel[T kernel.Float](shape, axes []int) Kernel {
 	}
 }
 
-// broadcastAxes are the axes of shape to along which broadcasting from repeats.
+// broadcastAxes returns the axes of shape to along which broadcasting from repeats.
 func broadcastAxes(from, to []int) []int {
 	var axes []int
 	lead := len(to) - len(from)

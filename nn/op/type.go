@@ -168,7 +168,7 @@ func (t Type) Concrete() string {
 	return c.String()
 }
 
-// ParseType is the inverse of Type.String.
+// ParseType returns the inverse of Type.String.
 func ParseType(s string) (Type, error) {
 	s = strings.TrimSpace(s)
 	if inner, ok := strings.CutPrefix(s, "map("); ok && strings.HasSuffix(inner, ")") {

@@ -70,7 +70,7 @@ func (s Sparsity) keeps(n *nn.Node) bool {
 	return false
 }
 
-// mask is one where a weight stays; axis is the one that is summed over.
+// mask returns one where a weight stays; axis is the one that is summed over.
 func (s Sparsity) mask(axis int, d *tensor.Dense) (*tensor.Dense, error) {
 	x, err := dtype.Float64s(d)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s Sparsity) mask(axis int, d *tensor.Dense) (*tensor.Dense, error) {
 	return dtype.FromFloats(dtype.Of(d.Dtype()), m, d.Shape()...)
 }
 
-// blocks are the sets of weights of which the smallest go: all of them, or runs of M along the axis
+// blocks returns the sets of weights of which the smallest go: all of them, or runs of M along the axis
 // that is summed over.
 func (s Sparsity) blocks(axis int, shape []int) [][]int {
 	total := 1

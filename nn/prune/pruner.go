@@ -152,7 +152,7 @@ func (p Pruner) choose(ctx context.Context, g *nn.Graph, c *nn.Channels, t Targe
 // weighted selects the nodes that multiply data with a weight.
 func weighted(n *nn.Node) bool { return n.Traits().WeightedSums != nil }
 
-// describe is one line about a group.
+// describe returns one line about a group.
 func describe(x *nn.Group) string {
 	s := ""
 	for i, a := range x.Params() {
@@ -234,7 +234,7 @@ func (p Pruner) weigh(g *nn.Graph) weight {
 	return w
 }
 
-// share is the target for the graph as it is now when done of the way is after.
+// share returns the target for the graph as it is now when done of the way is after.
 func (t Target) share(done float64, base, now weight, n int) Target {
 	part := func(x float64, base, now float64) float64 {
 		if x == 0 || now == 0 {

@@ -61,7 +61,7 @@ func (p Pruner) rank(ctx context.Context, g *nn.Graph, groups []*nn.Group) (*ran
 	return r, nil
 }
 
-// counts is how many atoms of each group go when the first k of the queue are asked for: limits and
+// counts returns how many atoms of each group go when the first k of the queue are asked for: limits and
 // rounding applied, and no more than caps of each group.
 func (r *ranking) counts(k int, caps []int) []int {
 	count := make([]int, len(r.groups))
@@ -85,7 +85,7 @@ func (r *ranking) first(k int, caps []int) []*nn.Atom {
 	return list
 }
 
-// most is how many atoms of a group may go.
+// most returns how many atoms of a group may go.
 func (r *ranking) most(x *nn.Group) int {
 	n := len(x.Atoms) - 1
 	if r.p.Most > 0 {

@@ -155,7 +155,7 @@ func (s *stopwatch) run(ctx context.Context, gone []*nn.Atom) (time.Duration, er
 	return d, err
 }
 
-// fastest is the shortest of several runs on zeros, after one to warm up.
+// fastest returns the shortest of several runs on zeros, after one to warm up.
 func fastest(ctx context.Context, g *nn.Graph) (time.Duration, error) {
 	var in []*tensor.Dense
 	for _, v := range g.Inputs() {

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-ml/graft/nn/layers"
 )
 
-// uneven is a network whose weights differ along every axis: two convolutions and a layer that reads several elements of each channel.
+// uneven returns a network whose weights differ along every axis: two convolutions and a layer that reads several elements of each channel.
 func uneven(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("uneven")
@@ -36,7 +36,7 @@ func uneven(t *testing.T) *nn.Graph {
 	return g
 }
 
-// elementsOf are the numbers that an atom has in a slice of x, found by the places of all elements.
+// elementsOf returns the numbers that an atom has in a slice of x, found by the places of all elements.
 func elementsOf(x []float64, shape []int, s nn.ParamSlice) (list []float64) {
 	at := make([]int, len(shape))
 	for _, v := range x {

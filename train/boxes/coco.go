@@ -17,7 +17,7 @@ type Box struct{ X0, Y0, X1, Y1 float64 }
 // Area returns the area of the box, 0 if its edges are in the wrong order.
 func (b Box) Area() float64 { return max(0, b.X1-b.X0) * max(0, b.Y1-b.Y0) }
 
-// overlap is the area that two boxes share.
+// overlap returns the area that two boxes share.
 func (b Box) overlap(c Box) float64 {
 	return max(0, min(b.X1, c.X1)-max(b.X0, c.X0)) * max(0, min(b.Y1, c.Y1)-max(b.Y0, c.Y0))
 }

@@ -128,7 +128,7 @@ func (m mean) value() float64 {
 	return m.sum / m.n
 }
 
-// judged is the mean precision and the largest recall of one category at one threshold, −1 where no object of that size is there.
+// judged returns the mean precision and the largest recall of one category at one threshold, −1 where no object of that size is there.
 func judged(truth [][]Truth, guess [][]Detection, limit float64, area [2]float64, most int) (precision, recall float64) {
 	var list []match
 	objects := 0

@@ -243,7 +243,7 @@ func (r *Reader) candidates(b, s Output) ([]Detection, error) {
 	return list[:min(len(list), most)], nil
 }
 
-// background is the class that is none, −1 where there is no such class.
+// background returns the class that is none, −1 where there is no such class.
 func (r *Reader) background() (int, error) {
 	k := len(r.Categories)
 	last := slices.MaxFunc(r.Categories, func(a, b Category) int { return cmp.Compare(a.ID, b.ID) }).ID
@@ -281,7 +281,7 @@ func probabilities(p []float64, together bool) {
 // surer puts higher scores first.
 func surer(a, b Detection) int { return cmp.Compare(b.Score, a.Score) }
 
-// suppressed are the detections of one class without those that overlap a surer one.
+// suppressed returns the detections of one class without those that overlap a surer one.
 func suppressed(list []Detection, limit float64) (kept []Detection) {
 	slices.SortStableFunc(list, surer)
 	for _, d := range list {

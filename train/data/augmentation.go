@@ -26,7 +26,7 @@ func (a Augmentation) strength() float64 {
 	return 1
 }
 
-// least is the least share of an image that is cut out.
+// least returns the least share of an image that is cut out.
 func (p Preprocess) least() float64 {
 	switch {
 	case p.Policy == Light:

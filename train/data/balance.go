@@ -26,7 +26,7 @@ func Classes(s Set[Sample]) ([]int, error) {
 	return list, nil
 }
 
-// itemClasses are the classes of image files, known without reading them; ok only where the first sample has the class of its file.
+// itemClasses returns the classes of image files, known without reading them; ok only where the first sample has the class of its file.
 func itemClasses(s Set[Sample]) ([]int, bool) {
 	m, ok := s.(mapped[ImageFile, Sample])
 	if !ok || m.Len() == 0 {

@@ -104,7 +104,7 @@ func stack(ts []*tensor.Dense) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(all.Interface()))
 }
 
-// elements is the product of a shape, 1 for rank 0.
+// elements returns the product of a shape, 1 for rank 0.
 func elements(shape []int) int {
 	n := 1
 	for _, d := range shape {
@@ -113,7 +113,7 @@ func elements(shape []int) int {
 	return n
 }
 
-// backing is the elements of a tensor that has some, as a slice, also where
+// backing returns the elements of a tensor that has some, as a slice, also where
 // Data returns a bare scalar.
 func backing(t *tensor.Dense) reflect.Value {
 	v := reflect.ValueOf(t.Data())

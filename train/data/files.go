@@ -34,7 +34,7 @@ type stream struct {
 	io.Closer
 }
 
-// size is the product of dims, or an error when one is negative or the result
+// size returns the product of dims, or an error when one is negative or the result
 // times width does not fit.
 func size(dims []int, width int) (int, error) {
 	n := width

@@ -115,7 +115,7 @@ func (p Preprocess) resize(img image.Image, r image.Rectangle) *image.RGBA {
 	return out
 }
 
-// middle is the largest rectangle of the given aspect, width to height, in the
+// middle returns the largest rectangle of the given aspect, width to height, in the
 // middle of b.
 func middle(b image.Rectangle, aspect float64) image.Rectangle {
 	w, h := b.Dx(), b.Dy()

@@ -49,7 +49,7 @@ func TestTorchvision(t *testing.T) {
 	}
 }
 
-// flat is an image of one colour with a white left column.
+// flat returns an image of one colour with a white left column.
 func flat(w, h int, c color.NRGBA) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {

@@ -41,7 +41,7 @@ func (l BatchLoader) Count(n int) int {
 	return (l.used(n) + l.batch() - 1) / l.batch()
 }
 
-// used is how many of n samples come in batches that count as full: with DropLast, those of units.
+// used returns how many of n samples come in batches that count as full: with DropLast, those of units.
 func (l BatchLoader) used(n int) int {
 	switch {
 	case !l.DropLast:
@@ -229,7 +229,7 @@ func (e sampleError) Error() string {
 
 func (e sampleError) Unwrap() error { return e.err }
 
-// origin is the function and line where the running panic was raised.
+// origin returns the function and line where the running panic was raised.
 func origin() string {
 	pc := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pc[:runtime.Callers(3, pc)])

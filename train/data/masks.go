@@ -276,7 +276,7 @@ func (i MaskItem) decode() (img, mask image.Image, err error) {
 	return img, mask, nil
 }
 
-// window is a part of b of random area, the least share being that of augmented images, and b's aspect.
+// window returns a part of b of random area, the least share being that of augmented images, and b's aspect.
 func (p Preprocess) window(b image.Rectangle, r *rand.Rand) image.Rectangle {
 	least := max(p.least(), 0.25)
 	side := least + (1-least)*r.Float64()

@@ -30,7 +30,7 @@ func drawn(t *testing.T, path string, img image.Image) {
 	}
 }
 
-// halves is an image 8×6 that is white on the right, and its mask with two classes.
+// halves returns an image 8×6 that is white on the right, and its mask with two classes.
 func halves(mask func(x int) (c color.Color), palette color.Palette) (*image.Gray, image.Image) {
 	img := image.NewGray(image.Rect(0, 0, 8, 6))
 	var m interface {

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// squares is a set of two images, 0 everywhere of class 0 and 1 of class 2.
+// squares returns a set of two images, 0 everywhere of class 0 and 1 of class 2.
 func squares(shape ...int) data.Set[data.Sample] {
 	return data.Map(numbers(2), func(i int, _ *rand.Rand) (data.Sample, error) {
 		n := 1

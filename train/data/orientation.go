@@ -8,7 +8,7 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// orientation is the Exif tag of that name (0x0112) of a JPEG, PNG, WebP or TIFF file: how the pixels, as they are stored, are to be turned
+// orientation returns the Exif tag of that name (0x0112) of a JPEG, PNG, WebP or TIFF file: how the pixels, as they are stored, are to be turned
 // for a viewer, from 1, not at all, to 8. A file without it, or with one that cannot be read, has 1.
 func orientation(f io.ReaderAt) int {
 	head := make([]byte, 12)
@@ -99,7 +99,7 @@ func tiffOrientation(f io.ReaderAt) int {
 	return 1
 }
 
-// turned is an image as it is to be seen. From 5 on, rows become columns; then 2, 3, 6 and 7 are mirrored left to right,
+// turned returns an image as it is to be seen. From 5 on, rows become columns; then 2, 3, 6 and 7 are mirrored left to right,
 // 3, 4, 7 and 8 top to bottom.
 func turned(img image.Image, orientation int) image.Image {
 	if orientation < 2 {

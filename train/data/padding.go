@@ -17,7 +17,7 @@ type Padding struct {
 	Left     bool      // pad at the start
 }
 
-// values are those of the inputs or of the targets.
+// values returns those of the inputs or of the targets.
 func (p *Padding) values(what string) []float64 {
 	if p == nil {
 		return nil

@@ -49,7 +49,7 @@ func (p Preprocess) Tensor(x *tensor.Dense) (*tensor.Dense, error) {
 	return tensor.New(tensor.WithShape(p.Shape()...), tensor.WithBacking(out)), nil
 }
 
-// level is a channel of pixel i of an image of n pixels with so many channels.
+// level returns a channel of pixel i of an image of n pixels with so many channels.
 func level(v []float32, n, channels, channel, i int, gray bool) float32 {
 	switch {
 	case channels == 1:
@@ -85,7 +85,7 @@ func (p Preprocess) Prepare(s Set[Sample]) Set[Sample] {
 	})
 }
 
-// Images is a set of images in memory: uint8 [N, height, width], [N, channels, height, width] or [N, height, width,
+// Images returns a set of images in memory: uint8 [N, height, width], [N, channels, height, width] or [N, height, width,
 // channels] with one or three channels, and classes, integers [N]. Samples are like those of IDX.
 func Images(x, y *tensor.Dense) (Set[Sample], error) {
 	if x == nil || y == nil {

@@ -51,7 +51,7 @@ type ImageFile struct {
 	Class int    // its class
 }
 
-// geometry is the size of the tensor.
+// geometry returns the size of the tensor.
 func (p Preprocess) geometry() (height, width int) {
 	height = p.Size
 	if height == 0 {

@@ -25,7 +25,7 @@ type Sample struct {
 	Pad  *Padding        // for sequences of unequal length; nil: all have one shape
 }
 
-// Of is a set of the given values.
+// Of returns a set of the given values.
 func Of[T any](items ...T) Set[T] { return list[T](items) }
 
 type list[T any] []T

@@ -36,7 +36,7 @@ func values[T any](t *testing.T, s data.Set[T]) []T {
 	return out
 }
 
-// noisy is a set whose samples draw random numbers.
+// noisy returns a set whose samples draw random numbers.
 func noisy(n int) data.Set[data.Sample] {
 	return data.Map(numbers(n), func(i int, r *rand.Rand) (data.Sample, error) {
 		return data.Sample{

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// counting is a stream of n samples, the numbers from 0, and an error at the end, if there is one.
+// counting returns a stream of n samples, the numbers from 0, and an error at the end, if there is one.
 func counting(n int, end error) iter.Seq2[data.Sample, error] {
 	return func(yield func(data.Sample, error) bool) {
 		for i := range n {

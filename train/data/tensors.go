@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Tensors is a set in memory: sample i is row i of x and of y, without the first axis. The rows share memory with x and
+// Tensors returns a set in memory: sample i is row i of x and of y, without the first axis. The rows share memory with x and
 // y. With a nil y samples have no targets.
 func Tensors(x, y *tensor.Dense) (Set[Sample], error) {
 	targets := []*tensor.Dense{y}
@@ -86,5 +86,5 @@ func row(t *tensor.Dense, i int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(part.Interface()))
 }
 
-// label is a class as samples carry it: int64 of rank 0.
+// label returns a class as samples carry it: int64 of rank 0.
 func label(class int) *tensor.Dense { return tensor.New(tensor.FromScalar(int64(class))) }

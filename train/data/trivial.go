@@ -57,7 +57,7 @@ var changes = []change{
 	{"Equalize", 0, false, equalize},
 }
 
-// far is how far an image of so many pixels is moved at most: 32 pixels, a third of small images.
+// far returns how far an image of so many pixels is moved at most: 32 pixels, a third of small images.
 func far(size int) float64 { return min(32, float64(size)/3) }
 
 // trivial changes an image in one way at one strength, both drawn evenly (Müller and Hutter, 2021).
@@ -132,7 +132,7 @@ func blend(img *image.RGBA, share float64, other func(x, y, channel int) float64
 	})
 }
 
-// luminance is the gray level of a pixel, in whole numbers.
+// luminance returns the gray level of a pixel, in whole numbers.
 func luminance(img *image.RGBA, x, y int) float64 {
 	p := img.Pix[y*img.Stride+4*x:][:3]
 	if p[0] == p[1] && p[1] == p[2] {

@@ -14,7 +14,7 @@ type mirroring struct {
 	without Set[Sample]
 }
 
-// mirrored is an augmented set, which is known to mirror where p says so.
+// mirrored returns an augmented set, which is known to mirror where p says so.
 func mirrored(p Preprocess, augment func(Preprocess) Set[Sample]) Set[Sample] {
 	s := augment(p)
 	if p.NoFlip || p.Policy == NoAugmentation {

@@ -66,7 +66,7 @@ func (p Preprocess) varied(x *tensor.Dense, r *rand.Rand) *tensor.Dense {
 	return tensor.New(tensor.WithShape(c, h, w), tensor.WithBacking(out))
 }
 
-// fromImage is an image's first channels as numbers from 0 to 1.
+// fromImage returns an image's first channels as numbers from 0 to 1.
 func fromImage(img *image.RGBA, channels int) *tensor.Dense {
 	h, w := img.Rect.Dy(), img.Rect.Dx()
 	out := make([]float32, channels*h*w)

@@ -54,7 +54,7 @@ func (w *writer) sum(list []update, name, of string, zeros *tensor.Dense, x *nn.
 	return v, append(list, update{Variable{Name: in.Name(), Kind: State, Of: of}, next, zeros})
 }
 
-// weight is what the batch counts, nil where gradients add up.
+// weight returns what the batch counts, nil where gradients add up.
 func (w *writer) weight() *nn.Value {
 	n := len(w.step.Batch) - len(w.of.Targets)
 	var batch, targets []*nn.Value

@@ -73,7 +73,7 @@ func (b *builder) alike(x, y optim.Term) [2]*nn.Value {
 	return [2]*nn.Value{b.value(x, t), b.value(y, t)}
 }
 
-// value is a term as a value; of element type t where it is a number.
+// value returns a term as a value; of element type t where it is a number.
 func (b *builder) value(x optim.Term, t op.DType) *nn.Value {
 	switch x := x.(type) {
 	case number:
@@ -94,7 +94,7 @@ func typeOf(v *nn.Value) op.DType {
 	return v.Type().DType
 }
 
-// constant is a number of rank 0.
+// constant returns a number of rank 0.
 func (b *builder) constant(t op.DType, x float64) *nn.Value {
 	d, err := dtype.FromFloats(t, []float64{x})
 	if err != nil {

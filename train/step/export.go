@@ -94,7 +94,7 @@ type writer struct {
 	stored bool // as training_info: variables are initializers, and rules operators of the standard where it has them
 }
 
-// variable is a value that the step reads, and that another takes the place of.
+// variable returns a value that the step reads, and that another takes the place of.
 func (w *writer) variable(name string, first *tensor.Dense) *nn.Value {
 	if w.stored {
 		return w.b.parameter(name, first)
@@ -102,7 +102,7 @@ func (w *writer) variable(name string, first *tensor.Dense) *nn.Value {
 	return w.e.Input(w.e.New(name), op.TypeOf(first).String())
 }
 
-// counters are the number of the step and the factor on the rate.
+// counters returns the number of the step and the factor on the rate.
 func (w *writer) counters() (count, rate *nn.Value) {
 	if !w.stored {
 		return w.e.Input(StepInput, "int64[]"), w.e.Input(RateInput, "float32[]")
@@ -252,7 +252,7 @@ func (w *writer) key(key, count *nn.Value) {
 	w.step.Seeded = true
 }
 
-// start is the model that gives the first values.
+// start returns the model that gives the first values.
 func (w *writer) start(name string, opset int) (*nn.Graph, error) {
 	g := nn.NewGraph(name+"_start", w.of.Graph.Ops(), map[string]int{"": opset})
 	err := g.Edit(func(e *nn.Edit) {
@@ -271,7 +271,7 @@ func (w *writer) start(name string, opset int) (*nn.Graph, error) {
 	return g, err
 }
 
-// uniform is the value of all elements of d as a tensor of rank 0, where they are one.
+// uniform returns the value of all elements of d as a tensor of rank 0, where they are one.
 func uniform(d *tensor.Dense) (*tensor.Dense, bool) {
 	b, size := dtype.Bytes(d), dtype.Of(d.Dtype()).Size()
 	if len(b) < size {

@@ -72,7 +72,7 @@ func runtime(r *oracle.Runtime) runner {
 	}
 }
 
-// model is a network of layers on an input of the given type.
+// model returns a network of layers on an input of the given type.
 func model(t *testing.T, in string, layers ...nn.Layer) *nn.Graph {
 	t.Helper()
 	g := nn.New("net")
@@ -170,7 +170,7 @@ func follow(t *testing.T, g *nn.Graph, x step.Exporter, batches []data.Sample, r
 	}
 }
 
-// distance is the largest difference, relative to elements above 1.
+// distance returns the largest difference, relative to elements above 1.
 func distance(a, b *tensor.Dense) float64 {
 	x, err := dtype.Float64s(a)
 	y, err2 := dtype.Float64s(b)
@@ -450,7 +450,7 @@ func TestDynamicQuantization(t *testing.T) {
 	})
 }
 
-// dynamic is a DynamicQuantizeMatMul between a linear layer, which trains or not, and one that trains.
+// dynamic returns a DynamicQuantizeMatMul between a linear layer, which trains or not, and one that trains.
 func dynamic(t *testing.T, front bool) *nn.Graph {
 	t.Helper()
 	ops, err := contrib.With(std.Operators())

@@ -82,7 +82,7 @@ func parameters(g *nn.Graph) int {
 	return n
 }
 
-// sampleOf is a random batch, with numbers or classes for targets.
+// sampleOf returns a random batch, with numbers or classes for targets.
 func sampleOf(t *testing.T, r *rand.Rand, g *nn.Graph, size int, numbers bool) data.Sample {
 	var s data.Sample
 	shapeOf := func(v *nn.Value) []int {

@@ -62,7 +62,7 @@ func newParts(job train.Job) *parts {
 // accumulates reports whether batches add up.
 func (x *parts) accumulates() bool { return x.job.Config.Accumulate > 1 }
 
-// gradients is the first part: loss, gradients and the next statistics of one batch.
+// gradients returns the first part: loss, gradients and the next statistics of one batch.
 func (x *parts) gradients() (*nn.Graph, error) {
 	o := nn.DeriveOptions{Loss: x.job.Loss, Params: x.job.Params, Opset: x.opset}
 	g, err := x.job.Graph.Derive(o, func(e *nn.Edit, d *nn.Derivation) {
@@ -123,7 +123,7 @@ func (x *parts) statistics(w *writer, d *nn.Derivation) {
 	}
 }
 
-// update is the second part: norm, clipping, rules and averages.
+// update returns the second part: norm, clipping, rules and averages.
 func (x *parts) update() (*nn.Graph, error) {
 	g := nn.NewGraph(x.job.Graph.Name()+"_update", x.job.Graph.Ops(), map[string]int{"": x.opset})
 	base := x.base()
@@ -179,7 +179,7 @@ func (x *parts) update() (*nn.Graph, error) {
 	return g, exportError(err)
 }
 
-// base is the fewest updates of a parameter so far.
+// base returns the fewest updates of a parameter so far.
 func (x *parts) base() int {
 	least := math.MaxInt
 	for _, p := range x.params {
@@ -218,7 +218,7 @@ func (x *parts) average(w *writer, p *nn.Param, next *nn.Value, data *tensor.Den
 	x.give(w.e, change{of: p, kind: State, average: true, data: data, input: in.Name()}, v)
 }
 
-// evaluation is the model with its loss as it stands for validation, parameters and statistics that training changes as inputs.
+// evaluation returns the model with its loss as it stands for validation, parameters and statistics that training changes as inputs.
 func (x *parts) evaluation() (g *nn.Graph, inputs map[*nn.Param]string, outputs []string, err error) {
 	g, origin := x.job.Graph.Fork()
 	inputs = map[*nn.Param]string{}

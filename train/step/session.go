@@ -217,7 +217,7 @@ func (s *session) checked(back nn.Feed, on map[string]DeviceTensor) error {
 	return nil // squares leave the range before values do
 }
 
-// sums are the gradients of a group so far.
+// sums returns the gradients of a group so far.
 func (s *session) sums() (map[*nn.Param]DeviceTensor, error) {
 	if s.grads != nil {
 		return s.grads, nil
@@ -334,7 +334,7 @@ func (s *session) Forward(ctx context.Context, batch nn.Feed) ([]dtype.Value, fl
 	return outputs, loss, err
 }
 
-// batch are the inputs of the model and of the loss.
+// batch returns the inputs of the model and of the loss.
 func (x *parts) batch(feed nn.Feed) nn.Feed {
 	given := nn.Feed{}
 	for _, v := range x.job.Graph.Inputs() {
@@ -386,7 +386,7 @@ func release(values map[string]DeviceTensor) {
 	}
 }
 
-// number64 is an output of one element.
+// number64 returns an output of one element.
 func number64(out nn.Feed, name string) (float64, error) {
 	d, ok := out[name].(*tensor.Dense)
 	if !ok {

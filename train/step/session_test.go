@@ -86,7 +86,7 @@ func (l loaded) Run(ctx context.Context, given nn.Feed, has map[string]step.Devi
 	return back, on, nil
 }
 
-// small is a network with a normalization, which has statistics, and dropout.
+// small returns a network with a normalization, which has statistics, and dropout.
 func small(t *testing.T) *nn.Graph {
 	return model(t, "float32[N,4]", layers.Linear{Out: 6}, layers.ReLU{}, layers.BatchNorm{}, layers.Dropout{P: 0.3}, layers.Linear{Out: 3})
 }

@@ -57,7 +57,7 @@ func (x Exporter) TrainingInfo(g *nn.Graph) (onnxio.Training, error) {
 	return onnxio.Training{Algorithm: a.Graph, Update: s.bindings()}, nil
 }
 
-// gradients are the outputs of a node Gradient of the loss.
+// gradients returns the outputs of a node Gradient of the loss.
 func (w *writer) gradients(e *nn.Edit) map[*nn.Param]*nn.Value {
 	var c std.GradientConfig
 	var in []*nn.Value
@@ -85,7 +85,7 @@ func (w *writer) counted(e *nn.Edit) {
 	w.output(StepInput+Suffix, b.do("Add", e.Value(StepInput), b.constant(dtype.Int64, 1)))
 }
 
-// bindings are those of the variables and of the number of the step.
+// bindings returns those of the variables and of the number of the step.
 func (s *Model) bindings() []onnxio.Binding {
 	list := []onnxio.Binding{{Initializer: StepInput, Output: StepInput + Suffix}}
 	for _, v := range s.Variables {
@@ -94,7 +94,7 @@ func (s *Model) bindings() []onnxio.Binding {
 	return list
 }
 
-// writtenOut is the step of Export as an entry: variables that the model does not have become initializers.
+// writtenOut returns the step of Export as an entry: variables that the model does not have become initializers.
 func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 	if x.Opset == 0 {
 		x.Opset = g.Opsets()[""] // a file has one
@@ -145,7 +145,7 @@ func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 	return onnxio.Training{Algorithm: s.Graph, Update: s.bindings()}, nil
 }
 
-// parameter is an initializer of exactly that name.
+// parameter returns an initializer of exactly that name.
 func (b *builder) parameter(name string, first *tensor.Dense) *nn.Value {
 	v := b.e.Const(name, first.Clone().(*tensor.Dense))
 	if b.e.Err() == nil && v.Name() != name {

@@ -21,7 +21,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// reread is the model as it comes out of a file.
+// reread returns the model as it comes out of a file.
 func reread(t *testing.T, g *nn.Graph) *nn.Graph {
 	t.Helper()
 	var b bytes.Buffer
@@ -49,7 +49,7 @@ func trainable(t *testing.T, g *nn.Graph, x step.Exporter) *nn.Graph {
 	return reread(t, g)
 }
 
-// operators are the types of nodes in a model's training, with their domain.
+// operators returns the types of nodes in a model's training, with their domain.
 func operators(t *testing.T, g *nn.Graph) map[string]bool {
 	t.Helper()
 	list, err := onnxio.TrainingInfo(g)

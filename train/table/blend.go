@@ -33,7 +33,7 @@ type Blended struct {
 	Val    map[string]float64 `json:"val"`             // validation metrics of the blend, before Refit
 }
 
-// String is a sentence.
+// String returns a sentence.
 func (b Blended) String() string {
 	figures := strings.TrimPrefix(train.Epoch{Val: b.Val}.String(), "epoch 0: loss 0, ")
 	figures = strings.TrimSuffix(figures, ", 0 s")
@@ -106,11 +106,11 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sampl
 	return out, nil
 }
 
-// slack is how many standard errors a share of the linear model may be worse than the best one: where rows are ten times as many as
+// slack returns how many standard errors a share of the linear model may be worse than the best one: where rows are ten times as many as
 // features or fewer, one; beyond, the network has less to go wrong by, and it is less in proportion.
 func slack(features, rows int) float64 { return min(1, 10*float64(features)/float64(max(1, rows))) }
 
-// choose is the place of the largest share whose losses, row by row, are within so many standard errors of the least; the last, all of the
+// choose returns the place of the largest share whose losses, row by row, are within so many standard errors of the least; the last, all of the
 // linear model, where the first is no better than a constant.
 func choose(each [][]float64, constant []float64, slack float64) int {
 	best := 0
@@ -130,14 +130,14 @@ func choose(each [][]float64, constant []float64, slack float64) int {
 	return best
 }
 
-// rowLosses are the losses of the rows of a set.
+// rowLosses returns the losses of the rows of a set.
 func rowLosses(ctx context.Context, g *nn.Graph, s data.Set[data.Sample]) ([]float64, error) {
 	var m train.SampleLosses
 	_, err := train.Evaluator{}.Evaluate(ctx, g, s, &m)
 	return m.Loss, err
 }
 
-// difference is the mean of a less b, and its standard error.
+// difference returns the mean of a less b, and its standard error.
 func difference(a, b []float64) (d, e float64) {
 	diff, square := make([]float64, len(a)), 0.0
 	for i := range a {
@@ -158,7 +158,7 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// constantFit is a linear model that answers all rows alike: 0, the mean of a scaled target, or the classes by their shares of the rows.
+// constantFit returns a linear model that answers all rows alike: 0, the mean of a scaled target, or the classes by their shares of the rows.
 func constantFit(like train.LinearFit, share []float64) train.LinearFit {
 	c := train.LinearFit{Bias: make([]float64, len(like.Bias)), Weight: make([][]float64, len(like.Weight))}
 	for i, w := range like.Weight {
@@ -193,7 +193,7 @@ func (b Blend) linear(ctx context.Context, t *Trunk, s data.Set[data.Sample]) (l
 	return l, shares, err
 }
 
-// features are what the network's first layer sees of samples, and their targets.
+// features returns what the network's first layer sees of samples, and their targets.
 func (t *Trunk) features(ctx context.Context, s data.Set[data.Sample]) (x [][]float32, y []float64, err error) {
 	const name = "features"
 	for b, err := range (data.BatchLoader{Batch: 1024}).Batches(ctx, s, 0) {

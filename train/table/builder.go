@@ -35,7 +35,7 @@ func (b builder) cast(v *nn.Value, t dtype.DType) *nn.Value {
 	return b.put("", "Cast", map[string]any{"to": int64(t)}, v)
 }
 
-// numbers is a constant in a node, not an initializer: figures of the data are never trained.
+// numbers returns a constant in a node, not an initializer: figures of the data are never trained.
 func (b builder) numbers(name string, t dtype.DType, x []float64, dims ...int) *nn.Value {
 	if b.e.Err() != nil {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// operators are the names of a graph's operators in order.
+// operators returns the names of a graph's operators in order.
 func operators(g *nn.Graph) (list []string) {
 	for n := range g.Nodes() {
 		list = append(list, n.Type())

@@ -146,7 +146,7 @@ func (c *Column) dates(records []record, i int, rows *Rows) error {
 	return nil
 }
 
-// stranger is a value that fits no way to write dates; s where each fits one.
+// stranger returns a value that fits no way to write dates; s where each fits one.
 func stranger(records []record, i int, s string) string {
 	for _, r := range records {
 		v := r.field(i)

@@ -91,7 +91,7 @@ func read(t *testing.T, r Reader, text string) *Table {
 	return got
 }
 
-// lines is a table of one column beside a target, with a header.
+// lines returns a table of one column beside a target, with a header.
 func lines(values ...string) string {
 	text := "a,y\n"
 	for i, v := range values {

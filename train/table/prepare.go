@@ -130,7 +130,7 @@ func (p *Encoding) leave(c *Column, why string) {
 	p.Notes = append(p.Notes, fmt.Sprintf("column %s is left out: %s", c.Name, cmp.Or(why, "--column says so")))
 }
 
-// common are the categories of the rows for training, missing values ("") among them, in alphabetical order. Where they are embedded, those
+// common returns the categories of the rows for training, missing values ("") among them, in alphabetical order. Where they are embedded, those
 // that come once are left out: the vector of what is unknown is trained by them.
 func (p *Encoding) common(c *Column, counts []int, rows int) []string {
 	var words []string

@@ -19,7 +19,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// mixed is a table with all kinds of columns, values missing in each, and a number that float32 is too coarse for.
+// mixed returns a table with all kinds of columns, values missing in each, and a number that float32 is too coarse for.
 func mixed(t testing.TB, rows int) *table.Table {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))

@@ -120,7 +120,7 @@ func (s Schema) pack(t *Table, rows []int) (*tensor.Dense, error) {
 	return dtype.FromSlice(x, len(rows), len(s.Fields))
 }
 
-// value is a column's values [rows, 1] with an element type of the given name.
+// value returns a column's values [rows, 1] with an element type of the given name.
 func (c *Column) value(typ string, rows []int) (dtype.Value, error) {
 	if typ == dtype.String.String() {
 		list := make([]string, len(rows))

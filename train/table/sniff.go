@@ -17,7 +17,7 @@ func (f *Format) sniff(head string) {
 	}
 }
 
-// separator is the candidate that cuts the first lines into the same number of columns, the most of them.
+// separator returns the candidate that cuts the first lines into the same number of columns, the most of them.
 func separator(head string) rune {
 	best, score := ',', 0.0
 	for _, c := range []rune{',', ';', '\t', '|'} {
@@ -36,7 +36,7 @@ func separator(head string) rune {
 	return best
 }
 
-// sample is the first records, up to 200, whatever their number of columns.
+// sample returns the first records, up to 200, whatever their number of columns.
 func sample(head string, comma rune) [][]string {
 	r := reader(strings.NewReader(head), comma)
 	r.FieldsPerRecord, r.ReuseRecord = -1, false
@@ -54,7 +54,7 @@ func sample(head string, comma rune) [][]string {
 	return rows
 }
 
-// decimal is the decimal mark with which the fields are numbers. Where all numbers are such with either, because 1,234 and 1.234 may be
+// decimal returns the decimal mark with which the fields are numbers. Where all numbers are such with either, because 1,234 and 1.234 may be
 // thousands or fractions, it is that of the table the model was trained on; else a comma if there are some and semicolons separate the
 // columns, as spreadsheets write tables where the comma is the decimal mark; else a point.
 func (f *Format) decimal(rows [][]string) rune {

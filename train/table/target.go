@@ -39,7 +39,7 @@ func (r Reader) answers(t *Table) error {
 	return t.number(names)
 }
 
-// task is what the reader is told, or else: classes for words and for few whole numbers of which each comes often.
+// task returns what the reader is told, or else: classes for words and for few whole numbers of which each comes often.
 func (r Reader) task(c *Column) Task {
 	switch {
 	case r.Task != Auto:
@@ -96,7 +96,7 @@ func (c *Column) counts(distinct []float64) bool {
 	return true
 }
 
-// distinct are the values of a column of numbers in rising order, without the missing ones.
+// distinct returns the values of a column of numbers in rising order, without the missing ones.
 func (c *Column) distinct() []float64 {
 	list := slices.DeleteFunc(slices.Clone(c.Number), math.IsNaN)
 	slices.Sort(list)

@@ -60,7 +60,7 @@ func behave(s string, found [][2]int, behavior string, inverted bool) (words []s
 	return words
 }
 
-// runes are the characters for which is holds.
+// runes returns the characters for which is holds.
 func runes(s string, is func(rune) bool) (at [][2]int) {
 	for i, r := range s {
 		if is(r) {

@@ -61,7 +61,7 @@ func (m *bpe) encode(to []int, word string) []int {
 	return m.join(to, m.characters(word))
 }
 
-// characters are the tokens of a word's characters.
+// characters returns the tokens of a word's characters.
 func (m *bpe) characters(word string) (ids []int) {
 	unknown := false // the last token stands for unknown characters
 	for i, r := range word {

@@ -72,7 +72,7 @@ func Learn(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
 	return Parse(b)
 }
 
-// wordCounts is how often each word of the texts comes, after the normalizer and pre_tokenizer of f.
+// wordCounts returns how often each word of the texts comes, after the normalizer and pre_tokenizer of f.
 func wordCounts(texts iter.Seq[string], f map[string]any) (map[string]int, error) {
 	var part [2]json.RawMessage
 	for i, key := range []string{"normalizer", "pre_tokenizer"} {

@@ -132,7 +132,7 @@ func (m wordLevel) encode(to []int, word string) []int {
 	return append(to, m.unk)
 }
 
-// byteTokens are the tokens <0x00> … of a text's bytes; ok is false where one is not there.
+// byteTokens returns the tokens <0x00> … of a text's bytes; ok is false where one is not there.
 func byteTokens(to []int, ids map[string]int, s string) (list []int, ok bool) {
 	begin := len(to)
 	for _, c := range []byte(s) {

@@ -93,7 +93,7 @@ func newNormalizer(b json.RawMessage) (normalizer, error) {
 	return nil, fmt.Errorf("normalizer %q is not supported; there are BertNormalizer, ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled, Prepend, Replace, Sequence, Strip, StripAccents", kind)
 }
 
-// kindOf is the "type" of a part of the file; "" for null.
+// kindOf returns the "type" of a part of the file; "" for null.
 func kindOf(what string, b json.RawMessage) (string, error) {
 	if len(b) == 0 || string(b) == "null" {
 		return "", nil
@@ -137,7 +137,7 @@ func without(t *unicode.RangeTable, s string) string {
 	}, s)
 }
 
-// nmt is the normalization of SentencePiece's nmt_nfkc that is not NFKC: some control characters go, others and marks of no width are spaces.
+// nmt returns the normalization of SentencePiece's nmt_nfkc that is not NFKC: some control characters go, others and marks of no width are spaces.
 func nmt(r rune) rune {
 	switch {
 	case r >= 1 && r <= 8, r == 0xb, r >= 0xe && r <= 0x1f, r == 0x7f, r == 0x8f, r == 0x9f:
@@ -148,7 +148,7 @@ func nmt(r rune) rune {
 	return r
 }
 
-// newBertNormalizer is the normalization of BERT: no control characters, spaces around Chinese ones, lower case without accents.
+// newBertNormalizer returns the normalization of BERT: no control characters, spaces around Chinese ones, lower case without accents.
 func newBertNormalizer(b json.RawMessage) (normalizer, error) {
 	c := struct {
 		Clean   bool  `json:"clean_text"`

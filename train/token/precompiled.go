@@ -54,7 +54,7 @@ func (p *precompiled) normalize(s string) string {
 	return b.String()
 }
 
-// find is what stands for the shortest key that s begins with. A unit of the double array (Darts) holds the byte that leads to it
+// find returns what stands for the shortest key that s begins with. A unit of the double array (Darts) holds the byte that leads to it
 // in bits 0–7, whether a key ends there in bit 8, and where its followers are in bits 10–30, times 256 if bit 9 is set.
 func (p *precompiled) find(s string) (string, bool) {
 	offset := func(u uint32) uint32 { return (u >> 10) << ((u & (1 << 9)) >> 6) }

@@ -162,7 +162,7 @@ func (t *Tokenizer) EncodePair(first, second string, limit int) Encoding {
 	return t.template.apply(limit, t.tokens(first), t.tokens(second))
 }
 
-// tokens are those of a text without what a template adds.
+// tokens returns those of a text without what a template adds.
 func (t *Tokenizer) tokens(text string) (ids []int) {
 	first := true
 	t.raw.cut(strings.ToValidUTF8(text, "\ufffd"), func(part string, id int) {

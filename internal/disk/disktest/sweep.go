@@ -156,7 +156,7 @@ func (c Case) check(t *testing.T, where, dir string, old, whole map[string]strin
 	}
 }
 
-// files are those of a folder, with or without the hidden ones.
+// files returns those of a folder, with or without the hidden ones.
 func (c Case) files(t *testing.T, dir string, hidden bool) map[string]string {
 	t.Helper()
 	m := map[string]string{}
@@ -221,7 +221,7 @@ func duplicate(t *testing.T, dir string) string {
 	return to
 }
 
-// memory is a file system without a disk, where there is one: each fault syncs many files.
+// memory returns a file system without a disk, where there is one: each fault syncs many files.
 func memory() string {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		return "/dev/shm"

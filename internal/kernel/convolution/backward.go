@@ -85,7 +85,7 @@ func backwardPoint[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, dy, w
 	})
 }
 
-// phaseProduct is the product that sets a phase of a group, but for the weights.
+// phaseProduct returns the product that sets a phase of a group, but for the weights.
 func phaseProduct[T kernel.Float](g *geometry, ph *phase, group, k int, dy, dx []T) matmul.Product[T] {
 	in, out := g.in.Size(), g.out.Size()
 	m := matmul.Product[T]{

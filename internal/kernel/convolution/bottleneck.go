@@ -86,7 +86,7 @@ func newPointwise(g *geometry, from int, inPlace bool) *pointwise {
 	return &pointwise{inputs: g.c, outputs: g.oc, from: from, plan: directPlan{off: off}, inPlace: inPlace}
 }
 
-// room is how many elements are from channel to channel of a group whose planes have so many points: there is space for
+// room returns how many elements are from channel to channel of a group whose planes have so many points: there is space for
 // what the kernels write after the last, and channels do not meet in the same sets of the caches.
 func (b *Bottleneck) room(points int) int {
 	n := kernel.CeilDiv(b.images*points+15, 16)
@@ -132,7 +132,7 @@ func (b *Bottleneck) Forward(p *kernel.Pool, x []float32, w []*Weights[float32],
 	}
 }
 
-// between is how many elements the results of the depthwise convolution take for a group.
+// between returns how many elements the results of the depthwise convolution take for a group.
 func (b *Bottleneck) between() int {
 	if b.project == nil {
 		return 0

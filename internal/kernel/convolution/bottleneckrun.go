@@ -17,7 +17,7 @@ type bottleneckRun struct {
 	product direct[float32]               // project at work
 }
 
-// group is the first image of a group and how many there are.
+// group returns the first image of a group and how many there are.
 func (b *Bottleneck) group(i int) (first, images int) {
 	return i * b.images, min(b.images, b.n-i*b.images)
 }

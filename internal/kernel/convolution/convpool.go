@@ -67,7 +67,7 @@ func (b *ConvPool) fits() bool {
 	return tileRows*most*l.row <= bandElements && g.c*l.channel <= pieceElements
 }
 
-// read is which rows of the convolution the rows of maxima from first to less than end come from.
+// read returns which rows of the convolution the rows of maxima from first to less than end come from.
 func (b *ConvPool) read(first, end int) (from, to int) {
 	w := &b.window
 	from = first*w.Stride[1] - w.Pad[1]
@@ -76,7 +76,7 @@ func (b *ConvPool) read(first, end int) (from, to int) {
 	return from, max(from+1, min(to, b.g.out[1]))
 }
 
-// bands is how many rows of the convolution all bands of a plane have, and the lowest of them.
+// bands returns how many rows of the convolution all bands of a plane have, and the lowest of them.
 func (b *ConvPool) bands() (computed, least int) {
 	least = b.g.out[1]
 	for first := 0; first < b.window.Out[1]; first += b.rows {
@@ -86,7 +86,7 @@ func (b *ConvPool) bands() (computed, least int) {
 	return computed, least
 }
 
-// columns is how many columns there are from the first to the last of so many rows of the convolution.
+// columns returns how many columns there are from the first to the last of so many rows of the convolution.
 func (b *ConvPool) columns(rows int) int { return (rows-1)*b.layout.row + b.g.out[2] }
 
 // Forward computes y. The epilogue has neither scale nor shift and adds nothing.

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 )
 
-// square is a convolution of square images with stride s and the given padding.
+// square returns a convolution of square images with stride s and the given padding.
 func square(n, c, oc, group, side, kernel, s, pad int) *Shape {
 	return convolution(n, c, oc, group, []int{side, side}, []int{kernel, kernel}, []int{s, s}, []int{1, 1}, []int{pad, pad})
 }

@@ -12,7 +12,7 @@ const tilePrefetch = 12
 // maxTile is the largest tile.
 const maxTile = tileRows * 48
 
-// tileLanes is the length of a vector.
+// tileLanes returns the length of a vector.
 func tileLanes() int {
 	if kernel.AVX512 {
 		return 16

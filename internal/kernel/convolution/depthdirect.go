@@ -18,7 +18,7 @@ const (
 	batchElements = 1 << 14
 )
 
-// batch is how many channels are loaded together.
+// batch returns how many channels are loaded together.
 func (l *planes) batch() int { return max(1, min(64, batchElements/l.channel)) }
 
 // depthwise computes y[c] = Σ w[c][point]*x[c/multiple] for each output channel c, either all

@@ -18,7 +18,7 @@ func (g *geometry) flipped() geometry {
 	return t
 }
 
-// flippedPoints is the weights of each channel in reverse order.
+// flippedPoints returns the weights of each channel in reverse order.
 func flippedPoints[T kernel.Float](channels, points int, w []T, scratch kernel.Scratch[T]) []T {
 	t := kernel.Take(scratch, channels*points)
 	for c := range channels {
@@ -73,7 +73,7 @@ func depthPlanesForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w []T, e
 	})
 }
 
-// depthAffine is the weights of a depthwise convolution, multiplied by the scale of e, and its shift, or zeros.
+// depthAffine returns the weights of a depthwise convolution, multiplied by the scale of e, and its shift, or zeros.
 func depthAffine[T kernel.Float](g *geometry, w []T, e elementwise.Epilogue[T], scratch kernel.Scratch[T]) (weights, shift []T) {
 	if e.Scale != nil {
 		scaled := kernel.Take(scratch, g.ker.Size()*g.oc)
@@ -120,7 +120,7 @@ func (d *depthPlanes) call(planes, c int, x []float32, xPlane int, y []float32, 
 	d.kernel()(planes, &d.steps[0].from, len(d.steps), &d.masks[0], &x[0], 4*d.down*d.in[2], 4*xPlane, &y[0], 4*yPlane, &w[0], &shift[0], &d.clip[0])
 }
 
-// kernel is the assembly for windows and stride.
+// kernel returns the assembly for windows and stride.
 func (d *depthPlanes) kernel() func(planes int, steps *int32, n int, masks *uint8, x *float32, xRow, xPlane int, y *float32, yPlane int, f, shift, clip *float32) {
 	switch wide, stride2 := kernel.AVX512, d.stride[2] == 2; {
 	case d.side == 3 && wide && stride2:

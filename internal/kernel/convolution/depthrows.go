@@ -16,7 +16,7 @@ const rowsBlock = 8
 // depthRowsKernel computes a plane; see depthRows7Z1.
 type depthRowsKernel func(high, wide int, x *float32, xRow, odd int, y *float32, yRow int, f, shift, clip *float32)
 
-// rowsKernel is the kernel for windows and stride of a convolution, with vectors of 16 or of 8; nil if there is none.
+// rowsKernel returns the kernel for windows and stride of a convolution, with vectors of 16 or of 8; nil if there is none.
 func rowsKernel(g *geometry, broad bool) depthRowsKernel {
 	switch side, stride := g.ker[2], g.stride[2]; {
 	case g.ker[1] != side || g.stride[1] != stride:

@@ -129,7 +129,7 @@ func addTapDots[T kernel.Float](rows, n int, x []T, xRow int, offset []int, dw, 
 	}
 }
 
-// PlaneGrain is how many planes make a task worth another thread.
+// PlaneGrain returns how many planes make a task worth another thread.
 func PlaneGrain(work int) int { return max(1, 1<<15/max(work, 1)) }
 
 func depthwiseForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w, bias []T, relu bool, y []T) {

@@ -8,7 +8,7 @@ import (
 // A convolution whose taps are d apart treats every d-th row and column by itself: it is one of d·d times as many, smaller
 // images with taps side by side. So winograd computes those with dilation, too.
 
-// undilated is the convolution of the smaller images, if g has a dilation and the images' borders fall on a multiple of it.
+// undilated returns the convolution of the smaller images, if g has a dilation and the images' borders fall on a multiple of it.
 // They are as large as the largest among them, and 0 where they have no points.
 func (g *geometry) undilated() (geometry, bool) {
 	u, d := *g, g.dil

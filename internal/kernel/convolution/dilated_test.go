@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 )
 
-// dilated is a convolution of 3×3 with dilation that winograd computes.
+// dilated returns a convolution of 3×3 with dilation that winograd computes.
 func dilated(n, c, oc int, in, dilation, pad []int) *Shape {
 	return convolution(n, c, oc, 1, in, []int{3, 3}, []int{1, 1}, dilation, pad)
 }

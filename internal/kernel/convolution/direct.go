@@ -44,10 +44,10 @@ const (
 	pieceColumns = 256
 )
 
-// panels is how many panels of weights a group has.
+// panels returns how many panels of weights a group has.
 func (d *direct[T]) panels() int { return kernel.CeilDiv(d.outputs, tileRows) }
 
-// k is how many products make an output; in a panel of weights there are so many times tileRows for each phase.
+// k returns how many products make an output; in a panel of weights there are so many times tileRows for each phase.
 func (d *direct[T]) k() int {
 	if d.lines != nil {
 		return d.inputs * d.lines.sums
@@ -77,7 +77,7 @@ func (d *direct[T]) dense() bool {
 	return inside
 }
 
-// panel is a panel of weights and how far its rows are apart. It is packed to room if none are packed yet.
+// panel returns a panel of weights and how far its rows are apart. It is packed to room if none are packed yet.
 func (d *direct[T]) panel(group, panel int, room []T) (a []T, step int) {
 	switch {
 	case d.a == nil:

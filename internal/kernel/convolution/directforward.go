@@ -32,7 +32,7 @@ func Apart[T kernel.Float](s *Shape) bool {
 	return kernel.Has(kernel.ConvGroup) && kernel.IsFloat32[T]() && !g.empty() && !g.planar()
 }
 
-// newDirect is a forward pass that lacks its weights and shift yet.
+// newDirect returns a forward pass that lacks its weights and shift yet.
 func newDirect[T kernel.Float](g *geometry, x []T, e elementwise.Epilogue[T], y []T) *direct[T] {
 	in, out := g.in.Size(), g.out.Size()
 	d := &direct[T]{

@@ -140,7 +140,7 @@ func (w *directWorker) plan(l *planes, p part, width func(left int) int, step Tr
 	w.findSides()
 }
 
-// tileWidth is how many columns a tile of an 8-row kernel has if so many are left: three vectors, or with AVX-512
+// tileWidth returns how many columns a tile of an 8-row kernel has if so many are left: three vectors, or with AVX-512
 // two where a single one would remain, which would take as long as two.
 func tileWidth(left int) int {
 	lanes := tileLanes()
@@ -150,7 +150,7 @@ func tileWidth(left int) int {
 	return 3 * lanes
 }
 
-// of is the runs of tile i.
+// of returns the runs of tile i.
 func (w *directWorker) of(i int) []tileRun { return w.runs[w.tiles[i].run:w.tiles[i+1].run] }
 
 // findSides sets side.

@@ -33,7 +33,7 @@ type lines struct {
 
 var knownLines kernel.BoundedCache[geometry, *lines]
 
-// lines are those of a convolution whose gradient with respect to the data is wanted.
+// lines returns those of a convolution whose gradient with respect to the data is wanted.
 func (g *geometry) lines() *lines {
 	return knownLines.Get(*g, func() *lines {
 		l := &lines{}
@@ -63,7 +63,7 @@ func (l *line) merges(channels int) bool {
 	return l.alike && channels < tileRows && len(l.phases) > 1 && len(l.phases[0].taps) > 0
 }
 
-// newLines is the gradient with respect to the data that lacks its weights and shift yet.
+// newLines returns the gradient with respect to the data that lacks its weights and shift yet.
 func newLines[T kernel.Float](g *geometry, dy, dx []T) *direct[T] {
 	in, l := g.in.Size(), g.lines()
 	return &direct[T]{

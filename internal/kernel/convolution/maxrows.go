@@ -90,7 +90,7 @@ func (g *geometry) from(o int) Triple {
 	return Triple{z * g.stride[0], y * g.stride[1], x * g.stride[2]}
 }
 
-// firstInside is the first tap that reads inside of x, -1 if none does.
+// firstInside returns the first tap that reads inside of x, -1 if none does.
 func (g *geometry) firstInside(from Triple, taps []Triple) int32 {
 	for t, tap := range taps {
 		inside := true

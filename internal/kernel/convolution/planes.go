@@ -121,7 +121,7 @@ func (l *planes) asItLies() {
 	l.segment, l.row, l.image = l.in[2], l.in[2], l.in.Size()
 }
 
-// point is which output point is at column at, if one does.
+// point returns which output point is at column at, if one does.
 func (l *planes) point(at int) (image, row, x int) {
 	if l.below {
 		return at / l.image, at % l.image / l.row, at % l.row
@@ -129,10 +129,10 @@ func (l *planes) point(at int) (image, row, x int) {
 	return at % l.row / l.image, at / l.row, at % l.row % l.image
 }
 
-// size is how many elements a piece of so many channels takes.
+// size returns how many elements a piece of so many channels takes.
 func (l *planes) size(channels int) int { return channels*l.channel + l.extent() + l.segment + slack }
 
-// extent is how many columns there are from the first to the last output point.
+// extent returns how many columns there are from the first to the last output point.
 func (l *planes) extent() int { return (l.rows-1)*l.row + (l.images-1)*l.image + l.cols }
 
 // clean clears what load leaves alone of a piece of so many channels: borders, and the slack.

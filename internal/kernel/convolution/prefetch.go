@@ -39,7 +39,7 @@ func (a *prefetch[T]) share(fetches int, idle *float32) (next *float32, pace int
 	return &kernel.Float32s(from)[0], kernel.CeilDiv(4*n, fetches)
 }
 
-// tileFetches is how many lines the kernels fetch for so many tiles with an inner dimension k, which they go through
+// tileFetches returns how many lines the kernels fetch for so many tiles with an inner dimension k, which they go through
 // once for each half of the rows where the registers do not hold them together.
 func tileFetches(tiles, k, rows, vecs int) int {
 	if rows*vecs > 3*tileLanes()/2 {
@@ -48,7 +48,7 @@ func tileFetches(tiles, k, rows, vecs int) int {
 	return max(1, tiles*(k/2))
 }
 
-// weightFetches is how many lines a kernel of [weightTile] fetches for so many rows of n points.
+// weightFetches returns how many lines a kernel of [weightTile] fetches for so many rows of n points.
 func weightFetches(rows, n int) int {
 	if kernel.AVX512 {
 		return rows * n

@@ -53,13 +53,13 @@ func (g *geometry) empty() bool {
 	return g.n*g.oc*g.out.Size() == 0 || g.c*g.in.Size()*g.ker.Size() == 0
 }
 
-// sizeY is how many elements of y are from the first to the last.
+// sizeY returns how many elements of y are from the first to the last.
 func (g *geometry) sizeY() int { return (g.n-1)*g.imageY + g.oc*g.out.Size() }
 
-// k is how many products make an output.
+// k returns how many products make an output.
 func (g *geometry) k() int { return g.cg * g.ker.Size() }
 
-// panels is how many panels of weights a group has.
+// panels returns how many panels of weights a group has.
 func (g *geometry) panels() int { return kernel.CeilDiv(g.og, tileRows) }
 
 // Expand puts the spatial numbers v last of three.

@@ -17,7 +17,7 @@ func stretches[T kernel.Float](g *geometry) bool {
 	return stride2[T](g) && g.in[1] == 2*g.out[1] && g.in[2] == 2*g.out[2]
 }
 
-// dense is the convolution with stride 1 that remains.
+// dense returns the convolution with stride 1 that remains.
 func (g *geometry) dense() geometry {
 	d := *g
 	d.in, d.stride = g.out, Triple{1, 1, 1}

@@ -42,7 +42,7 @@ const (
 // column panel is how many columns the kernel takes at most.
 func weightPanel() int { return tileLanes() * tileLanes() / 4 }
 
-// width is how many columns a row of sum has, and height how many rows.
+// width returns how many columns a row of sum has, and height how many rows.
 func (s *weightSums[T]) width() int  { return kernel.CeilDiv(s.columns, tileLanes()) * tileLanes() }
 func (s *weightSums[T]) height() int { return s.inputs * len(s.taps) }
 

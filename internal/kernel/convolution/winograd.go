@@ -53,7 +53,7 @@ func newMarks[T kernel.Float](p *kernel.Pool, scratch kernel.Scratch[T]) []T {
 	return marks
 }
 
-// tiles is how many there are in all.
+// tiles returns how many there are in all.
 func (w *winograd[T]) tiles() int { return w.n * w.in.rows * w.in.cols }
 
 // byTiles transforms all weights, and then takes a block of tiles from pixels to pixels at a time.

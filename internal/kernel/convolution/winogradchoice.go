@@ -14,7 +14,7 @@ const (
 	winogradDW
 )
 
-// winogradFor is the algorithm for a pass of a convolution, nil for none: which one depends on the shape
+// winogradFor returns the algorithm for a pass of a convolution, nil for none: which one depends on the shape
 // alone. The cost of a way is counted in multiplications for a pair of channels. The transforms of a tile
 // and a channel cost as much as 40 output channels, those of weights as much as 10 tiles, or 30 if the
 // weights are the result; BenchmarkWinograd is what these numbers come from.
@@ -62,7 +62,7 @@ func winogradFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) *wino
 	return best
 }
 
-// winogradWays are the algorithms that can compute a pass of a convolution that winogradFits.
+// winogradWays returns the algorithms that can compute a pass of a convolution that winogradFits.
 func winogradWays(g *geometry, pass winogradPass) []*winogradTile {
 	ones := g.pad == Triple{0, 1, 1}
 	two := Triple{1, 2, 2}
@@ -120,7 +120,7 @@ func forwardWinograd[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometr
 	return a.run(p, scratch)
 }
 
-// padding is how far before the first input the tiles begin, and paddingBack how far before the first
+// padding returns how far before the first input the tiles begin, and paddingBack how far before the first
 // gradient of an output where that by data is computed.
 func (t *winogradTile) padding(g *geometry) [2]int {
 	if t == winogradQuad {

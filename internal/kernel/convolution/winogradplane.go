@@ -29,7 +29,7 @@ func (s *winogradPlanes[T]) segments(lo, hi int, f func(segment)) {
 	}
 }
 
-// extent is how many pixels a tile reads in each dimension, and how many there are to the next.
+// extent returns how many pixels a tile reads in each dimension, and how many there are to the next.
 func (s *winogradPlanes[T]) extent(t *winogradTile) (reach, step int) {
 	if s.delta {
 		return t.m, t.m
@@ -37,7 +37,7 @@ func (s *winogradPlanes[T]) extent(t *winogradTile) (reach, step int) {
 	return t.reach, t.step
 }
 
-// band is the size of the band that rows of tiles need.
+// band returns the size of the band that rows of tiles need.
 func (s *winogradPlanes[T]) band(t *winogradTile, rows int) (size, pitch int) {
 	reach, step := s.extent(t)
 	pitch = max(s.pad[1]+kernel.CeilDiv(s.wide, 8)*8, s.cols*step+reach-step)

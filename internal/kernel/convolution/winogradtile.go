@@ -33,7 +33,7 @@ type winogradKernels struct {
 	gradient     func(n int, src *float32, point int, dst, bad *float32)
 }
 
-// points is how many products of channels a tile takes, and weightPoints how many different weights.
+// points returns how many products of channels a tile takes, and weightPoints how many different weights.
 func (t *winogradTile) points() int       { return t.side * t.side }
 func (t *winogradTile) weightPoints() int { return t.kinds * t.kinds }
 

@@ -111,7 +111,7 @@ func allFinite[T kernel.Float](marks []T) bool {
 	return true
 }
 
-// kernels are the assembly for the widest vectors there are, and how many channels these hold.
+// kernels returns the assembly for the widest vectors there are, and how many channels these hold.
 func (t *winogradTile) kernels() (k *winogradKernels, lanes int) {
 	if kernel.AVX512 {
 		return &t.wide, 16

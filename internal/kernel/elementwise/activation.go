@@ -71,7 +71,7 @@ func ActivationByName(name string) (Activation, bool) {
 	return Activation{}, false
 }
 
-// Or is a, or the given kind where a is the default.
+// Or returns a, or the given kind where a is the default.
 func (a Activation) Or(kind ActivationKind) Activation {
 	if a.Kind == ActDefault {
 		a.Kind = kind

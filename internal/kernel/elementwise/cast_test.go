@@ -51,7 +51,7 @@ func randomBits(n int) []float32 {
 	return list
 }
 
-// halfwayFloats are what is around the values of float16 and around the middle between two of them.
+// halfwayFloats returns what is around the values of float16 and around the middle between two of them.
 func halfwayFloats() []float32 {
 	var list []float32
 	for i := range 1 << 16 {

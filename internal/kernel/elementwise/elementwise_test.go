@@ -71,7 +71,7 @@ func TestBinary(t *testing.T) {
 	t.Run("float64", testBinary[float64])
 }
 
-// ulps is the distance of got from the exact want in units of want's last place.
+// ulps returns the distance of got from the exact want in units of want's last place.
 func ulps(got float32, want float64) float64 {
 	w := float32(want)
 	if got == w || got != got && w != w {

@@ -113,7 +113,7 @@ func Activate[T kernel.Float](a Activation, x []T) {
 	}
 }
 
-// Bounds is the activation as bounds to clip to, nil for none, or as something to do afterwards.
+// Bounds returns the activation as bounds to clip to, nil for none, or as something to do afterwards.
 // Where something is added there are bounds.
 func (e *Epilogue[T]) Bounds() (clip *[2]T, later Activation) {
 	inf := T(math.Inf(1))
@@ -129,7 +129,7 @@ func (e *Epilogue[T]) Bounds() (clip *[2]T, later Activation) {
 	return clip, e.Act
 }
 
-// Limits are the bounds that the activation cuts at; false if it does something else.
+// Limits returns the bounds that the activation cuts at; false if it does something else.
 func (e *Epilogue[T]) Limits() (lo, hi T, ok bool) {
 	inf := T(math.Inf(1))
 	switch e.Act.Kind {

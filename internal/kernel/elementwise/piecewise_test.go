@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 )
 
-// bent are the functions whose gradient looks at their result, and their errors in float32.
+// bent returns the functions whose gradient looks at their result, and their errors in float32.
 func bent[T kernel.Float]() []struct {
 	name         string
 	f            func(p *kernel.Pool, dst, x []T)

@@ -12,7 +12,7 @@ var extremes = []float32{0, float32(math.Copysign(0, -1)), 1, -1, 0.5, -0.5, 2, 
 	1 << 24, 1<<24 + 2, 1<<23 + 1, -(1<<23 + 1), math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, 1.0000001, 0.99999994,
 	float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
 
-// pairsOfFloats are all pairs of extremes, and many of other numbers.
+// pairsOfFloats returns all pairs of extremes, and many of other numbers.
 func pairsOfFloats(n int) (a, b []float32) {
 	for _, x := range extremes {
 		for _, y := range extremes {

@@ -36,7 +36,7 @@ func (p *program) kernel(name string, body func(f *function)) {
 	p.fail(fmt.Errorf("%s does not declare %s: without a form for amd64 there is none for arm64", p.file, name))
 }
 
-// frame is the size of arguments and result.
+// frame returns the size of arguments and result.
 func frame(d *decl) int {
 	if d.result {
 		return d.size + 4
@@ -61,7 +61,7 @@ func (p *program) lanes(bits uint32) int {
 	return 16 * (len(p.consts) - 1)
 }
 
-// table is the constants used.
+// table returns the constants used.
 func (p *program) table() string {
 	if len(p.consts) == 0 {
 		return ""
@@ -104,7 +104,7 @@ func (f *function) label(name string) string {
 
 func (f *function) mark(label string) { fmt.Fprintf(&f.body, "%s:\n", label) }
 
-// reg is a register that is free: neither one of the platform's nor one of Go's.
+// reg returns a register that is free: neither one of the platform's nor one of Go's.
 func (f *function) reg() reg {
 	r := f.regs
 	f.regs++
@@ -117,7 +117,7 @@ func (f *function) reg() reg {
 	return reg(fmt.Sprintf("R%d", r))
 }
 
-// vec is a free vector register.
+// vec returns a free vector register.
 func (f *function) vec() vec {
 	v := vec(f.vecs)
 	f.vecs++

@@ -167,7 +167,7 @@ func finish(f *function, acc [][]vec, spare []vec) {
 	}
 }
 
-// pair is the operands of a load or store of two registers.
+// pair returns the operands of a load or store of two registers.
 func pair(what string, p reg, offset int, x, y vec) string {
 	if what == "LD" {
 		return fmt.Sprintf("%d(%s), (F%d, F%d)", offset, p, x, y)

@@ -23,21 +23,21 @@ func transcendental(p *program) {
 	})
 }
 
-// float is a new vector of four equal constants.
+// float returns a new vector of four equal constants.
 func (f *function) float(c float64) vec {
 	v := f.vec()
 	f.constant(v, c)
 	return v
 }
 
-// word4 is a new vector of four equal words.
+// word4 returns a new vector of four equal words.
 func (f *function) word4(c uint32) vec {
 	v := f.vec()
 	f.bits(v, c)
 	return v
 }
 
-// made is a new vector n op m.
+// made returns a new vector n op m.
 func (f *function) made(op string, n, m vec) vec {
 	v := f.vec()
 	f.op(op, v, n, m)
@@ -107,7 +107,7 @@ func signed(f *function, mask, small, e, x vec) vec {
 	return mask
 }
 
-// tanh is an odd polynomial below 0.625 and 1 - 2/(exp(2|x|)+1) above.
+// tanh returns an odd polynomial below 0.625 and 1 - 2/(exp(2|x|)+1) above.
 func tanh(f *function, x vec) vec {
 	a := f.vec()
 	f.op1("FABS", a, x)
@@ -128,7 +128,7 @@ func tanh(f *function, x vec) vec {
 	return signed(f, use, small, e, x)
 }
 
-// erf is an odd polynomial up to 475/512 and 1 - exp(polynomial) above.
+// erf returns an odd polynomial up to 475/512 and 1 - exp(polynomial) above.
 func erf(f *function, x vec) vec {
 	t, c := f.vec(), f.float(4)
 	f.op1("FABS", t, x)

@@ -25,7 +25,7 @@ func apartBy(elements reg.Register) apart {
 	return a
 }
 
-// gate is the place of a gate, of i, o, f and g, after base.
+// gate returns the place of a gate, of i, o, f and g, after base.
 func (a apart) gate(base reg.Register, number int) Mem {
 	m := Mem{Base: base}
 	switch number {

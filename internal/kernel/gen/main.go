@@ -91,10 +91,10 @@ func lanesOf(bits uint32) Mem {
 	return m
 }
 
-// f8 is a vector constant of eight equal floats.
+// f8 returns a vector constant of eight equal floats.
 func f8(v float64) Mem { return lanesOf(math.Float32bits(float32(v))) }
 
-// i8 is a vector constant of eight equal 32-bit integers.
+// i8 returns a vector constant of eight equal 32-bit integers.
 func i8(v int32) Mem { return lanesOf(uint32(v)) }
 
 var maskTable Mem

@@ -31,7 +31,7 @@ func (p *plane) mem(array, vector int) Mem {
 	return Mem{Base: p.arrays[array], Index: p.off, Scale: 1, Disp: current.bytes() * vector}
 }
 
-// load is a vector of an array.
+// load returns a vector of an array.
 func (p *plane) load(array, v int, k mask) vec {
 	x := vector()
 	load(p.mem(array, v), k, x)

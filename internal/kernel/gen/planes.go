@@ -103,7 +103,7 @@ func (w width) walk(side, stride int, code planeCode) {
 // evenTables holds the tables made so far.
 var evenTables = map[string]Mem{}
 
-// evenLanes is a table of the even numbers below the number of lanes, twice.
+// evenLanes returns a table of the even numbers below the number of lanes, twice.
 func (w width) evenLanes() Mem {
 	table, ok := evenTables[w.name]
 	if !ok {
@@ -143,7 +143,7 @@ func (p *planeLoop) tap(t int) Mem {
 	return m
 }
 
-// maskBytes is how long a mask of a vector is.
+// maskBytes returns how long a mask of a vector is.
 func (w width) maskBytes() int {
 	if w.lanes == 16 {
 		return 2 // a bit for each element
@@ -151,7 +151,7 @@ func (w width) maskBytes() int {
 	return w.bytes()
 }
 
-// mask is the mask of tap t: a mask register or a vector.
+// mask returns the mask of tap t: a mask register or a vector.
 func (p *planeLoop) mask(t int) reg.Register {
 	if p.lanes == 16 {
 		m := K()

@@ -66,7 +66,7 @@ const (
 	differs    = 0x0c // not equal, and both numbers
 )
 
-// remainder is what is left of |x| after taking |y| from it as often as possible, with the sign of x.
+// remainder returns what is left of |x| after taking |y| from it as often as possible, with the sign of x.
 func remainder(x, y vec) vec {
 	sign, left := signAndSize(x)
 	q, by := vector(), vector()
@@ -127,7 +127,7 @@ func inHalves(x, y vec, f func(x, y vec) vec) vec {
 	return r
 }
 
-// doubles is a vector constant of four equal double words.
+// doubles returns a vector constant of four equal double words.
 func doubles(bits uint64) Mem {
 	if m, ok := doubled[bits]; ok {
 		return m
@@ -142,7 +142,7 @@ func doubles(bits uint64) Mem {
 
 var doubled = map[uint64]Mem{}
 
-// d4 is a vector constant of four equal numbers in double precision.
+// d4 returns a vector constant of four equal numbers in double precision.
 func d4(v float64) Mem { return doubles(math.Float64bits(v)) }
 
 // Instructions on double words whose first operand is a constant, the same in all lanes.

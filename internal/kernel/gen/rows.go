@@ -37,7 +37,7 @@ func columns(n reg.Register, wide int, body func(vectors int, last mask), advanc
 	Label("end")
 }
 
-// at is the mask of vector v of a piece.
+// at returns the mask of vector v of a piece.
 func at(v, vectors int, last mask) mask {
 	if v < vectors-1 {
 		return nil

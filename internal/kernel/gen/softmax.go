@@ -31,7 +31,7 @@ func over(name string, n reg.Register, body func(v int, k mask, at func(array re
 	}, func(bytes int) { ADDQ(U32(uint32(bytes)), offset) })
 }
 
-// spread is a register with the lowest number of x in all lanes.
+// spread returns a register with the lowest number of x in all lanes.
 func spread(x reg.VecVirtual) vec {
 	y := vector()
 	VBROADCASTSS(x, y)

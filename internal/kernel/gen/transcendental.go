@@ -24,7 +24,7 @@ func transcendental() {
 	}
 }
 
-// of is a function of one operand as loops take it.
+// of returns a function of one operand as loops take it.
 func of(f func(x vec) vec) func(x, s []vec) vec {
 	return func(x, _ []vec) vec { return f(x[0]) }
 }
@@ -118,7 +118,7 @@ func sigmoid(x vec) vec {
 	return e
 }
 
-// tanh is an odd polynomial below 0.625 and 1 - 2/(exp(2|x|)+1) above.
+// tanh returns an odd polynomial below 0.625 and 1 - 2/(exp(2|x|)+1) above.
 func tanh(x vec) vec {
 	sign, a := signAndSize(x)
 	z := vector()
@@ -137,7 +137,7 @@ func tanh(x vec) vec {
 	return e
 }
 
-// erf is an odd polynomial up to 475/512 and 1 - exp(polynomial) above.
+// erf returns an odd polynomial up to 475/512 and 1 - exp(polynomial) above.
 func erf(x vec) vec {
 	sign, t := signAndSize(x)
 	s := vector()

@@ -49,7 +49,7 @@ func label(name string) string {
 	return name + pass
 }
 
-// vector is a register of the current size.
+// vector returns a register of the current size.
 func vector() vec { return current.vec() }
 
 // cleared are n such registers of zeros.
@@ -62,7 +62,7 @@ func cleared(n int) []vec {
 	return s
 }
 
-// either is an instruction that has two forms, of which the second is for the larger registers.
+// either returns an instruction that has two forms, of which the second is for the larger registers.
 func either(eight, sixteen func(...Op)) func(...Op) {
 	return func(operands ...Op) {
 		if broadly() {
@@ -91,7 +91,7 @@ var (
 // orV joins bits.
 var orV = either(VORPS, VPORD)
 
-// constant is a register with the same number in all lanes.
+// constant returns a register with the same number in all lanes.
 func constant(v float64) vec {
 	x := vector()
 	setC(f8(v), x)
@@ -156,7 +156,7 @@ func join(n, m mask) {
 	}
 }
 
-// noLanes is a mask that holds nowhere.
+// noLanes returns a mask that holds nowhere.
 func noLanes() mask {
 	if broadly() {
 		m := K()
@@ -202,7 +202,7 @@ func store(x vec, k mask, m Mem) {
 	}
 }
 
-// loadMask is the mask of the first r lanes, if r is not negative and not more than there are; it spoils r.
+// loadMask returns the mask of the first r lanes, if r is not negative and not more than there are; it spoils r.
 func loadMask(r reg.Register) mask {
 	if broadly() {
 		bits, k := GP32(), K()

@@ -52,7 +52,7 @@ func (v *vectors) keep(cs ...float64) {
 	}
 }
 
-// c is a constant: a register or, of eight lanes, a place in memory.
+// c returns a constant: a register or, of eight lanes, a place in memory.
 func (v *vectors) c(c float64) Op {
 	if r, ok := v.regs[c]; ok {
 		return r
@@ -161,7 +161,7 @@ func (c stridedPlaces) aim() {
 	}
 }
 
-// at is the address of place i.
+// at returns the address of place i.
 func (c stridedPlaces) at(i int) Mem {
 	for n, b := range c.bases {
 		switch gap := i - c.starts[n]; gap {

@@ -10,7 +10,7 @@ type block[T kernel.Float] struct {
 	bias     []T
 }
 
-// fillLD is how far apart the rows of a left operand are that is not in memory.
+// fillLD returns how far apart the rows of a left operand are that is not in memory.
 func (w *worker[T]) fillLD() int { return (w.kc+7)&^7 + 8 }
 
 // prepare packs blocks q0 to q1 of the left operand, and lists them.

@@ -20,7 +20,7 @@ func (x *Product[T]) deep() bool {
 		x.Beta == 0 && x.Span == x.N && x.CsA != 1 && x.direct != nil && x.M*x.N <= deepestSums
 }
 
-// depthCost is the cost of a thread, as grid counts it, where the inner dimension is cut in pieces.
+// depthCost returns the cost of a thread, as grid counts it, where the inner dimension is cut in pieces.
 func (x *Product[T]) depthCost(pieces, panels, colPanels int) int {
 	sums := x.M * x.N / pieces * (pieces - 1)
 	return x.cost(panels, colPanels)/pieces + sums*addedCost/x.K

@@ -130,7 +130,7 @@ func (w *worker[T]) packTransposed(q0, q1 int) {
 	pack(w.kc, &a[0], w.CsA*4, &first[0], q1-q0, &dst[0], size*4)
 }
 
-// panelRow is the first row in the panel of a block that begins with row i: tall rows are in each.
+// panelRow returns the first row in the panel of a block that begins with row i: tall rows are in each.
 func (w *worker[T]) panelRow(i int) int { return min(i, w.M-w.tall) }
 
 // inPanel is where row i, the first of its block, is in panel q.

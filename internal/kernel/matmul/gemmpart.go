@@ -60,7 +60,7 @@ func (x *Product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	}
 }
 
-// crowded says that what a block of A has to read is so far apart that packed rows stay in the
+// crowded reports whether what a block of A has to read is so far apart that packed rows stay in the
 // first cache level better: many may share a few of its sets. Processors with wide registers suffer
 // less, unless all rows start in the same set.
 func (x *Product[T]) crowded(wide bool) bool {
@@ -83,7 +83,7 @@ func depth(k int) int {
 	return kc
 }
 
-// flags is what the micro-kernel has to do for a piece of the inner dimension.
+// flags returns what the micro-kernel has to do for a piece of the inner dimension.
 func (x *Product[T]) flags(add, last bool) (flags int) {
 	if add {
 		flags |= FlagAdd
@@ -139,7 +139,7 @@ func giveBackWorker[T kernel.Float](w *worker[T]) {
 	workers[T]().Put(w)
 }
 
-// row is the first row of block q.
+// row returns the first row of block q.
 func (w *worker[T]) row(q int) int { return w.i0 + q*(w.i1-w.i0)/w.blocks }
 
 // packPanels packs columns jc to je of the current rows of B: all of them or, where others read B

@@ -47,7 +47,7 @@ func Micro[T kernel.Float](rows, kc int, a, a2 []T, rsA, csA int, b []T, rsB int
 	}
 }
 
-// biasLen is how many elements of its bias a micro-kernel reads.
+// biasLen returns how many elements of its bias a micro-kernel reads.
 func biasLen(rows, cols, flags int) int {
 	if flags&flagShift != 0 {
 		return cols

@@ -12,7 +12,7 @@ type Packed[T kernel.Float] struct {
 	Data []T
 }
 
-// PackedLen is how many elements Pack needs.
+// PackedLen returns how many elements Pack needs.
 func PackedLen(k, n int) int { return kernel.CeilDiv(n, NR) * NR * k }
 
 // Pack prepares op(B), k×n, in dst, which holds PackedLen(k, n) elements.

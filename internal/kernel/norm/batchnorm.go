@@ -124,7 +124,7 @@ func BatchNormRematerialize[T kernel.Float](p *kernel.Pool, n, c, space int, eps
 	})
 }
 
-// normAffine is the normalization of channel i as y = x*a + b.
+// normAffine returns the normalization of channel i as y = x*a + b.
 func normAffine[T kernel.Float](i int, eps T, scale, bias, mean, variance []T) (a, b T) {
 	a = T(1 / math.Sqrt(float64(variance[i]+eps)))
 	if scale != nil {

@@ -33,7 +33,7 @@ func eachPanel[T kernel.Float](p *kernel.Pool, rows, cols int, f func(s columnPa
 	})
 }
 
-// row is the column panel's part of row r of x.
+// row returns the column panel's part of row r of x.
 func (s *columnPanel[T]) row(x []T, r int) []T { return x[r*s.cols:][s.lo:s.hi] }
 
 // vector is buffer i, as long as a row.

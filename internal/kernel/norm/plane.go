@@ -16,13 +16,13 @@ func (p plane[T]) at(i int) int { return (i*p.c + p.ch) * p.space }
 // fast reports whether the assembly applies.
 func (p plane[T]) fast() bool { return kernel.SIMD && kernel.IsFloat32[T]() && p.n > 0 && p.space > 0 }
 
-// start is the address of the channel's first element in x, which is as long as the whole.
+// start returns the address of the channel's first element in x, which is as long as the whole.
 func (p plane[T]) start(x []T) *float32 {
 	_ = x[p.at(p.n-1)+p.space-1]
 	return &kernel.Float32s(x)[p.at(0)]
 }
 
-// differences is the sums of x-pivot and of its squares.
+// differences returns the sums of x-pivot and of its squares.
 func (p plane[T]) differences(x []T, pivot T) (s, square T) {
 	if p.fast() {
 		v, out := float32(pivot), [2]float32{}
@@ -83,7 +83,7 @@ func (p plane[T]) affine(e *elementwise.Epilogue[T], a, b T, x, y []T) {
 	}
 }
 
-// dots is the sums of dy and of dy*(x-m) after the gate.
+// dots returns the sums of dy and of dy*(x-m) after the gate.
 func (p plane[T]) dots(g *Gate[T], x, dy []T, m T) (s, sx T) {
 	if p.fast() {
 		v, out := [3]float32{float32(m), float32(g.Lo), float32(g.Hi)}, [2]float32{}

@@ -21,7 +21,7 @@ func pooledForward(p *kernel.Pool, c *convolution.Shape, pool *Shape, x, w []flo
 	Max(p, pool, between, y, nil)
 }
 
-// pooled is the shape of maxima of a convolution's result.
+// pooled returns the shape of maxima of a convolution's result.
 func pooled(c *convolution.Shape, kernel, stride, dilation, pad []int, ceil int) *Shape {
 	s := &Shape{N: c.N, C: c.OC, In: c.Out, Kernel: kernel, Stride: stride, Dilation: dilation, PadBegin: pad, PadEnd: pad}
 	for i, n := range c.Out {

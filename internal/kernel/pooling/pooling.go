@@ -32,7 +32,7 @@ func (s *Shape) window() window {
 	}
 }
 
-// span is the part k0 ≤ k < k1 of a kernel dimension that is inside of the input
+// span returns the part k0 ≤ k < k1 of a kernel dimension that is inside of the input
 // at output point o, and the input point that k = 0 would be at.
 func (w *window) span(d, o int) (k0, k1, at int) {
 	at = o*w.stride[d] - w.pad[d]
@@ -150,7 +150,7 @@ func MaxGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy []T, index []int64, dx
 	})
 }
 
-// convolution is the depthwise convolution with the windows of a pooling.
+// convolution returns the depthwise convolution with the windows of a pooling.
 func (s *Shape) convolution() *convolution.Shape {
 	return &convolution.Shape{
 		N: s.N, C: s.C, OC: s.C, Group: s.C, In: s.In, Kernel: s.Kernel, Out: s.Out,

@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// GRUReserve is the number of elements of RNNData.Reserve: for each (time, batch
+// GRUReserve returns the number of elements of RNNData.Reserve: for each (time, batch
 // element) the three activated gates, the state, and what the reset gate multiplies
 // with LinearBeforeReset.
 func GRUReserve(s *RNNShape) int { return 5 * s.rows() * s.Hidden }
@@ -80,7 +80,7 @@ func GRU[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], scratch fun
 	copy(d.YH, h)
 }
 
-// bias is what to add to X*Wᵀ: both biases, save that of R for the hidden gate where
+// bias returns what to add to X*Wᵀ: both biases, save that of R for the hidden gate where
 // the reset gate multiplies it.
 func (x *gru[T]) bias(scratch func(n int) []T) []T {
 	if x.d.B == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// LSTMReserve is the number of elements of RNNData.Reserve: for each (time, batch
+// LSTMReserve returns the number of elements of RNNData.Reserve: for each (time, batch
 // element) the four activated gates, the cell state and its activation.
 func LSTMReserve(s *RNNShape) int { return 6 * s.rows() * s.Hidden }
 

@@ -75,7 +75,7 @@ func (x *lstm[T]) clearEnds() {
 	}
 }
 
-// stateBefore is the state that a step of batch element n starts from, of the initial states
+// stateBefore returns the state that a step of batch element n starts from, of the initial states
 // [Batch, Hidden] and those after each step [Seq, Batch, Hidden].
 func stateBefore[T kernel.Float](s *RNNShape, n, step int, initial, after []T) []T {
 	if t, ok := s.time(n, step-1); ok && step > 0 {

@@ -53,7 +53,7 @@ type lstmStreamer[T kernel.Float] struct {
 	gates     []T  // for each part of the batch [4, its elements, Hidden]
 }
 
-// hidden is the hidden state of batch element n.
+// hidden returns the hidden state of batch element n.
 func (x *lstmStreamer[T]) hidden(n int) []T { return x.in[n*x.deep+x.Input:][:x.Hidden] }
 
 // run takes batch elements through the sequence.

@@ -60,7 +60,7 @@ func (s *RNNShape) yStride() int {
 	return s.Batch * s.Hidden
 }
 
-// time is the time step that batch element n is at in the given step of the loop; ok
+// time returns the time step that batch element n is at in the given step of the loop; ok
 // is false once its sequence is over.
 func (s *RNNShape) time(n, step int) (t int, ok bool) {
 	length := s.Seq

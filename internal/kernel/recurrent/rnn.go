@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// RNNReserve is the number of elements of RNNData.Reserve: the states.
+// RNNReserve returns the number of elements of RNNData.Reserve: the states.
 func RNNReserve(s *RNNShape) int { return s.rows() * s.Hidden }
 
 // RNN runs one direction of ONNX's RNN: H = f(X*Wᵀ + Wb + H*Rᵀ + Rb). scratch may be nil.

@@ -22,7 +22,7 @@ const (
 	ReduceL1                    // of the absolute values
 )
 
-// start is the result of reducing nothing.
+// start returns the result of reducing nothing.
 func start[T kernel.Float](op ReduceOp) T {
 	switch op {
 	case ReduceMax:

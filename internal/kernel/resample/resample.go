@@ -36,7 +36,7 @@ func NewResampling[T kernel.Float](old, new int, taps Taps) *Resampling[T] {
 	return r
 }
 
-// Back is the transposed resampling, from New to Old elements: what the gradient needs.
+// Back returns the transposed resampling, from New to Old elements: what the gradient needs.
 func (r *Resampling[T]) Back() *Resampling[T] {
 	index, weight := make([][]int, r.Old), make([][]float64, r.Old)
 	for j := range r.New {

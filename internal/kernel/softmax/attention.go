@@ -35,7 +35,7 @@ func (a *Attention) MultiplyAdds() int64 {
 // while softmax and the product with V go over them.
 const attentionTile = 48 << 10
 
-// tile is the number of rows of a tile.
+// tile returns the number of rows of a tile.
 func (a *Attention) tile() int {
 	rows := max(1, attentionTile/max(a.Keys, 1))
 	if rows >= 2*matmul.MR {

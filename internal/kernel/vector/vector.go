@@ -32,13 +32,13 @@ func SumSq[T kernel.Float](p *kernel.Pool, x []T) T {
 	return fold(p, x, func(lo, hi int) T { return BlockSumSq(x[lo:hi]) })
 }
 
-// Dot is the scalar product of x and y, which are equally long.
+// Dot returns the scalar product of x and y, which are equally long.
 func Dot[T kernel.Float](p *kernel.Pool, x, y []T) T {
 	y = y[:len(x)]
 	return fold(p, x, func(lo, hi int) T { return BlockDot(x[lo:hi], y[lo:hi]) })
 }
 
-// Max is the largest element, NaN if any is NaN, -Inf of none.
+// Max returns the largest element, NaN if any is NaN, -Inf of none.
 func Max[T kernel.Float](p *kernel.Pool, x []T) T { return Largest(x) }
 
 // fold adds the sums of blocks in order.
@@ -141,7 +141,7 @@ func BlockSumAbs[T kernel.Float](x []T) T {
 	return s
 }
 
-// BlockSumSqDiff is the sum of (x[i]-m)².
+// BlockSumSqDiff returns the sum of (x[i]-m)².
 func BlockSumSqDiff[T kernel.Float](x []T, m T) T {
 	if kernel.Vectorizable(x, x) {
 		v := float32(m)
@@ -165,7 +165,7 @@ func BlockDot[T kernel.Float](x, y []T) T {
 	return s
 }
 
-// BlockDotDiff is the sum of (x[i]-m)*y[i].
+// BlockDotDiff returns the sum of (x[i]-m)*y[i].
 func BlockDotDiff[T kernel.Float](x, y []T, m T) T {
 	if kernel.Vectorizable(x, y) {
 		v := float32(m)

@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// list is the source of the list for the module in the folder root.
+// list returns the source of the list for the module in the folder root.
 func list(root string) ([]byte, error) {
 	packages := map[string]*names{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -137,7 +137,7 @@ func (p *names) add(f *ast.File) {
 	}
 }
 
-// instance is a name with type arguments, where it takes any; false where none are known.
+// instance returns a name with type arguments, where it takes any; false where none are known.
 func (p *names) instance(name string, params *ast.FieldList) (string, bool) {
 	name = p.pkg + "." + name
 	if params == nil {

@@ -100,13 +100,13 @@ func npz(arrays map[string]*tensor.Dense) func(w io.Writer) error {
 	}
 }
 
-// command is a run of so many epochs over digits.npz by 32 samples, into NAME.onnx and NAME.run.
+// command returns a run of so many epochs over digits.npz by 32 samples, into NAME.onnx and NAME.run.
 func command(in func(string) string, name string, epochs int, more ...string) []string {
 	return append([]string{"train", in("mlp.onnx"), "--data", in("digits.npz"), "--lr", "0.05", "--optimizer", "sgd", "--momentum", "0.9",
 		"--batch", "32", "--epochs", fmt.Sprint(epochs), "-o", in(name + ".onnx")}, more...)
 }
 
-// difference is the largest between the parameters of two models.
+// difference returns the largest between the parameters of two models.
 func difference(t *testing.T, a, b string) float64 {
 	t.Helper()
 	x, y := parameters(t, a), parameters(t, b)

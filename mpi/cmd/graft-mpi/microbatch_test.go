@@ -93,7 +93,7 @@ func TestRanksAreParts(t *testing.T) {
 	}
 }
 
-// figures are a run's history without times.
+// figures returns a run's history without times.
 func figures(t *testing.T, dir string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "history.csv"))

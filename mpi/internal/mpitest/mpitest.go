@@ -119,7 +119,7 @@ func (j *Job) Write(b []byte) (int, error) {
 	return j.out.Write(b)
 }
 
-// Output is what has been written so far.
+// Output returns what has been written so far.
 func (j *Job) Output() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()

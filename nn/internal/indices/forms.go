@@ -15,7 +15,7 @@ type Count struct {
 	Count int
 }
 
-// Forms are the sets of free indices that are tied in one of the views, by form, in the order in which they are found. A set is left out
+// Forms returns the sets of free indices that are tied in one of the views, by form, in the order in which they are found. A set is left out
 // where it has all indices of an axis longer than 1, where no axis of it is useful, and where a view before had it.
 func (s *System) Forms(views []*View, useful func(Axis) bool) []*Form {
 	c := collector{system: s, useful: useful, owner: s.owners(), seen: map[uint64]bool{}}

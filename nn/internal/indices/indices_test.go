@@ -407,7 +407,7 @@ func TestRandomRelations(t *testing.T) {
 	}
 }
 
-// grown are the sets that can leave, found without any bookkeeping.
+// grown returns the sets that can leave, found without any bookkeeping.
 func grown(s *System, tied map[[2]int32]bool, fixed []bool) map[string]bool {
 	list := map[string]bool{}
 	for e := range s.Elements() {

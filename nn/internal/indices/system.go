@@ -79,14 +79,14 @@ type System struct {
 	Pins      []Pin
 }
 
-// Add is a new axis of so many indices.
+// Add returns a new axis of so many indices.
 func (s *System) Add(size int32) (Axis, Span) {
 	x := Span{s.Elements(), size}
 	s.Spans = append(s.Spans, x)
 	return Axis(len(s.Spans) - 1), x
 }
 
-// Elements is the number of indices of all axes.
+// Elements returns the number of indices of all axes.
 func (s *System) Elements() int32 {
 	if n := len(s.Spans); n > 0 {
 		return s.Spans[n-1].First + s.Spans[n-1].Size

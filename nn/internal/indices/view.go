@@ -17,7 +17,7 @@ type View struct {
 // free is the place of no pin.
 const free = math.MaxInt32
 
-// base is what holds in every view.
+// base returns what holds in every view.
 func (s *System) base() *View {
 	n := s.Elements()
 	v := &View{system: s, parent: make([]int32, n), why: slices.Repeat([]int32{free}, int(n)), norm: make([]bool, n), pins: slices.Clip(s.Pins)}
@@ -46,7 +46,7 @@ func (v *View) clone() *View {
 	return &View{system: v.system, parent: slices.Clone(v.parent), why: slices.Clone(v.why), norm: slices.Clone(v.norm), pins: slices.Clip(v.pins)}
 }
 
-// Pin is what fixes element e, nil where it is free.
+// Pin returns what fixes element e, nil where it is free.
 func (v *View) Pin(e int32) *Pin {
 	if i := v.why[v.find(e)]; i != free {
 		return &v.pins[i]
@@ -127,7 +127,7 @@ func (v *View) split(s *Split, free []bool) {
 	}
 }
 
-// Views are the useful ways to choose free factors.
+// Views returns the useful ways to choose free factors.
 func (s *System) Views() []*View {
 	base := s.base()
 	if len(s.Splits) == 0 {

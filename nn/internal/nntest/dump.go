@@ -77,7 +77,7 @@ func Edit(t *testing.T, g *nn.Graph, f func(e *nn.Edit)) {
 	}
 }
 
-// Ramp is a tensor of unremarkable numbers.
+// Ramp returns a tensor of unremarkable numbers.
 func Ramp(shape ...int) *tensor.Dense {
 	n := 1
 	for _, d := range shape {
@@ -120,7 +120,7 @@ func Near(t *testing.T, what string, got, want []float64, tol float64) {
 	}
 }
 
-// Small is a model with everything that the verbs treat differently: two convolutions, a branch, a
+// Small returns a model with everything that the verbs treat differently: two convolutions, a branch, a
 // normalization, a shared parameter and a second output.
 func Small(t *testing.T) *nn.Graph {
 	t.Helper()
@@ -150,7 +150,7 @@ func Trained(g *nn.Graph) string {
 	return strings.Join(list, " ")
 }
 
-// Sample is an input of the given type, each open dimension of its own small size.
+// Sample returns an input of the given type, each open dimension of its own small size.
 func Sample(t *testing.T, typ op.Type) *tensor.Dense {
 	t.Helper()
 	shape, n := typ.Sizes(), 1
@@ -174,7 +174,7 @@ func Sample(t *testing.T, typ op.Type) *tensor.Dense {
 	return x
 }
 
-// BodyOf is a subgraph built by f.
+// BodyOf returns a subgraph built by f.
 func BodyOf(t *testing.T, f func(e *nn.Edit)) *nn.Body {
 	t.Helper()
 	g := nn.New("body")

@@ -48,7 +48,7 @@ func line(list []string, i int) string {
 	return "nothing"
 }
 
-// Spelled is a graph as text: a line for each input, node and parameter.
+// Spelled returns a graph as text: a line for each input, node and parameter.
 func Spelled(g *nn.Graph) string {
 	var b strings.Builder
 	for _, v := range g.Inputs() {
@@ -131,7 +131,7 @@ func attributeText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// known is what is known of a value before anything runs.
+// known returns what is known of a value before anything runs.
 func known(v *nn.Value) string {
 	k := v.Known()
 	s := ""
@@ -144,7 +144,7 @@ func known(v *nn.Value) string {
 	return s
 }
 
-// digest is a sum over the elements of a tensor and one in which each has another weight.
+// digest returns a sum over the elements of a tensor and one in which each has another weight.
 func digest(v dtype.Value) string {
 	d, ok := v.(*tensor.Dense)
 	if !ok {

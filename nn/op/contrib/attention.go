@@ -24,7 +24,7 @@ type AttentionConfig struct {
 // Operator names the operator.
 func (AttentionConfig) Operator() op.Name { return op.Name{Domain: Domain, Name: "Attention"} }
 
-// transformers are the operators that ONNX Runtime's optimizer and exporters make of transformer models.
+// transformers returns the operators that ONNX Runtime's optimizer and exporters make of transformer models.
 func transformers() []*op.Op {
 	attention := op.Op{Name: "Attention", Doc: "Projects rows to queries, keys and values and attends, with masks of all forms and a cache.",
 		In:  "input T, weights T weight, bias? T weight, mask_index? M, past? T, attention_bias? T, past_sequence_length? M shape",
@@ -187,7 +187,7 @@ func (c *cache) load(e *expression, k, v value, shared bool, i int) {
 	}
 }
 
-// count is the number that input i has, which a shape depends on.
+// count returns the number that input i has, which a shape depends on.
 func (e *expression) count(i int) op.Dim {
 	d, err := e.c.Dims(i)
 	switch {

@@ -121,7 +121,7 @@ func blocked() []*op.Op {
 	}
 }
 
-// block is how many channels a block has, where count is a number of channels that fills blocks.
+// block returns how many channels a block has, where count is a number of channels that fills blocks.
 func block(count op.Dim) int {
 	if cpu.X86.HasAVX512F && (!count.Known() || count.Size%16 == 0) {
 		return 16
@@ -129,7 +129,7 @@ func block(count op.Dim) int {
 	return 8
 }
 
-// convOf is the configuration of the call, where a depthwise convolution has a group for each channel, those that fill
+// convOf returns the configuration of the call, where a depthwise convolution has a group for each channel, those that fill
 // the last block included.
 func (e *expression) convOf(in []value) FusedConvConfig {
 	c := FusedConvConfig(e.c.Config.(BlockedConvConfig))

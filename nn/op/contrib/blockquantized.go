@@ -87,7 +87,7 @@ func matMulNBits(e *expression, in []value) []value {
 	return []value{y}
 }
 
-// zeroPoints are those of the blocks, [N, blocks], with the element type of like: packed ones, floats, or half of the range.
+// zeroPoints returns those of the blocks, [N, blocks], with the element type of like: packed ones, floats, or half of the range.
 func (e *expression) zeroPoints(cfg MatMulNBitsConfig, z, like value, n, blocks op.Dim) value {
 	t := like.typ.DType
 	switch {
@@ -100,7 +100,7 @@ func (e *expression) zeroPoints(cfg MatMulNBitsConfig, z, like value, n, blocks 
 	return e.cast(e.part(e.unpacked(e.matrix(3, z, n, packed), cfg.Bits), 1, op.D(0), blocks), t)
 }
 
-// weights are the matrix [N, K] that b has in packed bits.
+// weights returns the matrix [N, K] that b has in packed bits.
 func (e *expression) weights(cfg MatMulNBitsConfig, b, scales, zero, groups value) value {
 	if e.g != nil && !e.c.Keep && !groups.there() {
 		return e.do(blockDequantizeConfig{Columns: cfg.K, Bits: cfg.Bits, BlockSize: cfg.BlockSize}, b, scales, zero)
@@ -173,7 +173,7 @@ func checkGatherBlockQuantized(c *op.Call) error {
 	return nil
 }
 
-// axes are the one to gather along and the one of blocks.
+// axes returns the one to gather along and the one of blocks.
 func (c GatherBlockQuantizedConfig) axes(e *expression) (from, axis int) {
 	rank, bytes := len(e.c.In[0].Shape), e.c.In[0].DType == dtype.Uint8
 	from, err := e.c.Axis(c.GatherAxis, rank)

@@ -85,7 +85,7 @@ func inferred(c *op.Call, f formula) ([]op.Type, error) {
 	return types, nil
 }
 
-// unranked are the outputs of a call of which an input has no known rank: an output has the element type of the inputs that
+// unranked returns the outputs of a call of which an input has no known rank: an output has the element type of the inputs that
 // share its type variable, or that of the first input where none of them is there.
 func unranked(c *op.Call) []op.Type {
 	out, types := c.Op.Out.List(), make([]op.Type, c.Outputs)
@@ -145,10 +145,10 @@ func lowered(c *op.Call, nodes gorgonia.Nodes, f formula) (gorgonia.Nodes, error
 	return results, e.err
 }
 
-// do is the first output of an operator.
+// do returns the first output of an operator.
 func (e *expression) do(cfg op.Config, in ...value) value { return e.doN(1, cfg, in...)[0] }
 
-// doN are the first n outputs of an operator.
+// doN returns the first n outputs of an operator.
 func (e *expression) doN(n int, cfg op.Config, in ...value) []value {
 	out := make([]value, n)
 	if e.err != nil {
@@ -229,12 +229,12 @@ func (e *expression) constant(v dtype.Value, err error) value {
 	return x
 }
 
-// number is a constant of rank 0 of the element type of like.
+// number returns a constant of rank 0 of the element type of like.
 func (e *expression) number(like value, x float64) value {
 	return e.constant(dtype.FromFloats(like.typ.DType, []float64{x}))
 }
 
-// ints is a constant vector of int64.
+// ints returns a constant vector of int64.
 func (e *expression) ints(x ...int) value { return e.constant(dtype.FromInts(dtype.Int64, x, len(x))) }
 
 // reshape gives v another shape of as many elements; its dimensions may be symbols.
@@ -282,7 +282,7 @@ func (e *expression) scale(v value, by float64) value {
 	return e.mul(v, e.number(v, by))
 }
 
-// couplingsAs are the couplings of a standard operator on inputs of the same types, at the same places.
+// couplingsAs returns the couplings of a standard operator on inputs of the same types, at the same places.
 func couplingsAs(c *op.Call, cfg op.Config, inputs int) []coupling.Coupling {
 	types := c.In[:min(inputs, len(c.In))]
 	call, err := c.Set.NewCall(cfg, types...)

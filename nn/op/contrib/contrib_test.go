@@ -232,7 +232,7 @@ func floats(t *testing.T, x oracle.Tensor) []float32 {
 	return dtype.Slice[float32](d)
 }
 
-// graphOf is a graph of one node with inputs x0, x1 … and outputs y0, y1 ….
+// graphOf returns a graph of one node with inputs x0, x1 … and outputs y0, y1 ….
 func graphOf(t *testing.T, u use) *nn.Graph {
 	t.Helper()
 	g := nn.NewGraph("one", set(t), map[string]int{"": 17, contrib.Domain: 1, "com.microsoft.nchwc": 1})

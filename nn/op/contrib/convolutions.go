@@ -65,7 +65,7 @@ func coupleFusedConv(c *op.Call) []coupling.Coupling {
 	return list
 }
 
-// fusedConvWindow is the window of the convolution.
+// fusedConvWindow returns the window of the convolution.
 func fusedConvWindow(c *op.Call) *op.Window {
 	cfg := c.Config.(FusedConvConfig)
 	return &op.Window{
@@ -91,7 +91,7 @@ func (e *expression) channelsFirst(v value) value {
 	return e.transpose(v, perm...)
 }
 
-// channelsBehind is the inverse of channelsFirst.
+// channelsBehind returns the inverse of channelsFirst.
 func (e *expression) channelsBehind(v value) value {
 	rank := len(v.typ.Shape)
 	if e.err != nil || rank < 3 {

@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// decoder is one layer of a decoder as exporters for ONNX Runtime write it: embeddings of 4 bits, projections of 4 bits, lengths
+// decoder returns one layer of a decoder as exporters for ONNX Runtime write it: embeddings of 4 bits, projections of 4 bits, lengths
 // that follow from the mask, and a cache that grows.
 func decoder(t *testing.T) *nn.Graph {
 	t.Helper()

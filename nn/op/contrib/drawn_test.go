@@ -68,7 +68,7 @@ type dice struct{ *rand.Rand }
 
 func diceOf(seed int) dice { return dice{rand.New(rand.NewPCG(uint64(seed), 11))} }
 
-// use1 is a use with one output.
+// use1 returns a use with one output.
 func use1(c op.Config, v ...dtype.Value) trial {
 	return trial{Case: optest.Case{Name: c.Operator().Name, Config: c, In: v, Outputs: 1}}
 }
@@ -98,7 +98,7 @@ func (d dice) or(v dtype.Value) dtype.Value {
 	return nil
 }
 
-// float is a number, or the default.
+// float returns a number, or the default.
 func (d dice) float(low, high float32) *float32 {
 	if d.yes() {
 		return nil

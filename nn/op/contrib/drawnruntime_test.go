@@ -104,7 +104,7 @@ var lacking = []string{
 	"Dilation not supported for AutoPadType", "No attribute with name:", "matmul_nbits.cc", "Pad reflect: ",
 }
 
-// unchecked is a graph of one node that no operator here has looked at, so that the runtime sees what it refuses, too.
+// unchecked returns a graph of one node that no operator here has looked at, so that the runtime sees what it refuses, too.
 func unchecked(t *testing.T, u trial) *nn.Graph {
 	t.Helper()
 	var lax *op.Op
@@ -129,7 +129,7 @@ func unchecked(t *testing.T, u trial) *nn.Graph {
 	return graphOn(t, ops, u)
 }
 
-// drawnType is the element type of output i: that of an input of the same type variable.
+// drawnType returns the element type of output i: that of an input of the same type variable.
 func drawnType(c *op.Call, i int) op.DType {
 	slot, _ := op.At(c.Op.Out.List(), i)
 	if t, err := dtype.Parse(slot.Type); err == nil {
@@ -167,7 +167,7 @@ func TestDrawn(t *testing.T) {
 	}
 }
 
-// described are the types of inputs, and what the small ones of integers hold.
+// described returns the types of inputs, and what the small ones of integers hold.
 func described(in []dtype.Value) []string {
 	list := shapes(in)
 	for i, v := range in {

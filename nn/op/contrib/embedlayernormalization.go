@@ -52,7 +52,7 @@ func embedLayerNormalization() *op.Op {
 		})
 }
 
-// positionRows are the embeddings of the positions: those that ids name, or the first ones.
+// positionRows returns the embeddings of the positions: those that ids name, or the first ones.
 func (e *expression) positionRows(table, ids value, batch, seq op.Dim) value {
 	if !ids.there() {
 		return e.part(table, 0, op.D(0), seq)

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// encoder is one layer of BERT as ONNX Runtime's optimizer for transformers leaves it.
+// encoder returns one layer of BERT as ONNX Runtime's optimizer for transformers leaves it.
 func encoder(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.NewGraph("encoder", set(t), map[string]int{"": 17, contrib.Domain: 1})

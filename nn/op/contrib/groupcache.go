@@ -70,7 +70,7 @@ func (s stores) unpack(e *expression, x value) value {
 	return e.mul(e.sub(e.cast(e.unpacked(x, 4), t), e.number(s.like, 8)), s.scale)
 }
 
-// cached are the keys (or values) to attend to, [B, G, T, H], and the cache after this call: [B, G, max(total, M), H], the rows
+// cached returns the keys (or values) to attend to, [B, G, T, H], and the cache after this call: [B, G, max(total, M), H], the rows
 // of this call after those that count of each sequence. What the cache stores of a row, s gives.
 func (c *grouped) cached(e *expression, slot int, past, x value, s stores) (all, next value) {
 	size := c.total
@@ -140,7 +140,7 @@ func (c *grouped) slid(e *expression, size op.Dim) *slide {
 	return s
 }
 
-// cached are the rows of the cache with those of this call after them, and of them those that stay.
+// cached returns the rows of the cache with those of this call after them, and of them those that stay.
 func (s *slide) cached(e *expression, past, x value) (all, next value) {
 	size := s.size.Add(s.rows)
 	if e.g == nil {
@@ -158,7 +158,7 @@ func (s *slide) pick(e *expression, x, first value, count op.Dim) value {
 	return e.do(std.GatherNDConfig{BatchDims: 1}, x, e.reshape(index, batch, count, op.D(1)))
 }
 
-// columns are those of a bias [B, N, S, positions] for the rows of the cache and of this call.
+// columns returns those of a bias [B, N, S, positions] for the rows of the cache and of this call.
 func (s *slide) columns(e *expression, bias value, batch op.Dim) value {
 	bias = e.expand(bias, batch, bias.dim(1), bias.dim(2), bias.dim(3))
 	return e.transpose(s.pick(e, e.transpose(bias, 0, 3, 1, 2), s.gone, s.size.Add(s.rows)), 0, 2, 3, 1)

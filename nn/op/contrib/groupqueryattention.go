@@ -32,7 +32,7 @@ func (GroupQueryAttentionConfig) Operator() op.Name {
 
 func (c GroupQueryAttentionConfig) causal() bool { return c.Causal == nil || *c.Causal }
 
-// window is how many keys a query sees, −1: all before its own.
+// window returns how many keys a query sees, −1: all before its own.
 func (c GroupQueryAttentionConfig) window() int {
 	if c.LocalWindow == nil {
 		return -1
@@ -202,7 +202,7 @@ func (c *grouped) operands(e *expression, in []value) (q, k, v value) {
 	return
 }
 
-// normed is the RMS normalization of each head.
+// normed returns the RMS normalization of each head.
 func (c *grouped) normed(e *expression, slot int, x, weight value) value {
 	e.shape(slot, x.dim(3))
 	last, eps := -1, float32(or(c.NormEpsilon, 1e-6))
@@ -254,7 +254,7 @@ func (c *grouped) seen(e *expression, keys op.Dim) value {
 	return seen
 }
 
-// sink is the score that counts in every sum; absent where none does.
+// sink returns the score that counts in every sum; absent where none does.
 func (c *grouped) sink(e *expression, like, given value) value {
 	n := op.D(c.NumHeads)
 	switch {
@@ -267,7 +267,7 @@ func (c *grouped) sink(e *expression, like, given value) value {
 	return value{}
 }
 
-// shown is what qk_output asks for, 0 where a query does not see a key.
+// shown returns what qk_output asks for, 0 where a query does not see a key.
 func (c *grouped) shown(e *expression, a attended, seen value) value {
 	switch {
 	case !e.c.Wants(3):
@@ -281,7 +281,7 @@ func (c *grouped) shown(e *expression, a attended, seen value) value {
 	return value{}
 }
 
-// counted is a dimension as int64[1]; while types are inferred, of no known value.
+// counted returns a dimension as int64[1]; while types are inferred, of no known value.
 func (e *expression) counted(d op.Dim) value {
 	if e.g == nil || e.err != nil {
 		return value{typ: op.T(dtype.Int64, op.D(1))}

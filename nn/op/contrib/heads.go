@@ -198,7 +198,7 @@ func (e *expression) expand(v value, shape ...op.Dim) value {
 	return value{typ: op.NodeType(n), node: n}
 }
 
-// indices are the numbers f(0), f(1) … as int64[n].
+// indices returns the numbers f(0), f(1) … as int64[n].
 func (e *expression) indices(n op.Dim, f func(i int) int) value {
 	if e.g == nil || e.err != nil {
 		return value{typ: op.T(dtype.Int64, n)}
@@ -213,7 +213,7 @@ func (e *expression) indices(n op.Dim, f func(i int) int) value {
 // counting is 0, 1, 2 … as int64[n].
 func (e *expression) counting(n op.Dim) value { return e.indices(n, func(i int) int { return i }) }
 
-// table is the matrix of f(i, j) with the element type of like.
+// table returns the matrix of f(i, j) with the element type of like.
 func (e *expression) table(like value, rows, cols op.Dim, f func(i, j int) float64) value {
 	if e.g == nil || e.err != nil {
 		return value{typ: like.typ.With(rows, cols)}
@@ -225,7 +225,7 @@ func (e *expression) table(like value, rows, cols op.Dim, f func(i, j int) float
 	return e.constant(dtype.FromFloats(like.typ.DType, v, rows.Size, cols.Size))
 }
 
-// hidden is what is added to a score that must not count: the smallest number of the element type.
+// hidden returns what is added to a score that must not count: the smallest number of the element type.
 func hidden(t op.DType) float64 {
 	switch t {
 	case dtype.Float16:

@@ -32,7 +32,7 @@ func (p padding) ofFlags(e *expression, flags value, shape ...op.Dim) value {
 	return e.where(p.like, e.do(op.Plain("Greater"), e.reshape(flags, shape...), zero), 0, p.filter)
 }
 
-// of is what mask i adds to the scores, absent without mask. Its forms: lengths [B]; with starts also ends and first keys
+// of returns what mask i adds to the scores, absent without mask. Its forms: lengths [B]; with starts also ends and first keys
 // [2·B]; lengths and what follows from them [3·B+2]; flags [B, keys], [B, queries, keys] or of all positions [B, 1, M, M].
 func (p padding) of(e *expression, i int, mask value) value {
 	if !mask.there() || e.err != nil {

@@ -76,7 +76,7 @@ type manyHeads struct {
 	bias, mask, scores, past, length, beams int
 }
 
-// outputs are the rows, the next cache and the scores.
+// outputs returns the rows, the next cache and the scores.
 func (m manyHeads) outputs(e *expression, in []value, width value) []value {
 	none := make([]value, 4)
 	if m.n < 1 {
@@ -202,7 +202,7 @@ func (m manyHeads) unpack(e *expression, slot int, x value, count, i int) value 
 	return e.reshape(e.part(x, 3, op.D(i), op.D(1)), x.dim(0), x.dim(1), x.dim(2).Mul(x.dim(4)))
 }
 
-// ofBeams are the rows of the beams that an indirection [B/W, W, M] names for each row in front, and those of this call.
+// ofBeams returns the rows of the beams that an indirection [B/W, W, M] names for each row in front, and those of this call.
 func (m manyHeads) ofBeams(e *expression, c cache, from, past, x value) value {
 	if e.rank(m.beams, 3); e.err != nil {
 		return value{}

@@ -147,7 +147,7 @@ func (e *expression) inverseRMS(x value, axis int, eps float64) value {
 	return e.do(op.Plain("Reciprocal"), e.do(op.Plain("Sqrt"), e.add(square, e.number(x, eps))))
 }
 
-// skipped is the sum that is normalized.
+// skipped returns the sum that is normalized.
 func (e *expression) skipped(x, skip, bias value) value {
 	sum := e.add(x, skip)
 	if bias.there() {

@@ -58,7 +58,7 @@ func (c FusedGemmConfig) gemm() std.GemmConfig {
 	return std.GemmConfig{Alpha: c.Alpha, Beta: c.Beta, TransA: c.TransA, TransB: c.TransB}
 }
 
-// given are the parameters that are set.
+// given returns the parameters that are set.
 func given(params ...*float32) (list []float32) {
 	for _, p := range params {
 		if p != nil {
@@ -111,7 +111,7 @@ func (e *expression) turned(v value, trans, batch bool) value {
 	return e.transpose(v, perm...)
 }
 
-// turnedAxes is the permutation of turned; nil: none.
+// turnedAxes returns the permutation of turned; nil: none.
 func turnedAxes(rank int, trans, batch bool) []int {
 	if rank < 2 || !trans && !batch {
 		return nil

@@ -45,10 +45,10 @@ func (QLinearConcatConfig) Operator() op.Name {
 
 const noFloats = "no output is a float"
 
-// bytes are the element types of quantized numbers that most operators take.
+// bytes returns the element types of quantized numbers that most operators take.
 func bytes() []op.DType { return []op.DType{dtype.Int8, dtype.Uint8} }
 
-// quantized are the operators of this file and its neighbours.
+// quantized returns the operators of this file and its neighbours.
 func quantized() []*op.Op {
 	return slices.Concat(qlinear(), qlinearPools(), qlinearProducts(), quantizers(), []*op.Op{qAttention()})
 }
@@ -107,7 +107,7 @@ func qlinearSoftmax(e *expression, in []value) []value {
 	return []value{e.requantized(y, e.do(op.Plain("Reciprocal"), inverse), in[4], in[0].typ.DType)}
 }
 
-// flatSoftmax is the softmax over all axes from axis on.
+// flatSoftmax returns the softmax over all axes from axis on.
 func (e *expression) flatSoftmax(x value, axis int) value {
 	if e.err != nil {
 		return value{}
@@ -140,7 +140,7 @@ func qlinearConcat(e *expression, in []value) []value {
 	return []value{e.requantized(y, in[0], in[1], to)}
 }
 
-// dequantized are the numbers that input i stands for, with the scale and the zero point after it.
+// dequantized returns the numbers that input i stands for, with the scale and the zero point after it.
 func (e *expression) dequantized(in []value, i int, name string) value {
 	e.single(in[i+1], "the scale of "+name)
 	e.single(in[i+2], "the zero point of "+name)

@@ -54,7 +54,7 @@ func i8(x ...int) dtype.Value  { return vectorOf(dtype.Int8, x) }
 func u8(x ...int) dtype.Value  { return vectorOf(dtype.Uint8, x) }
 func i32(x ...int) dtype.Value { return typed(dtype.Int32, x, len(x)) }
 
-// vectorOf is a scalar of one number, or a vector of several.
+// vectorOf returns a scalar of one number, or a vector of several.
 func vectorOf(t op.DType, x []int) dtype.Value {
 	if len(x) == 1 {
 		return typed(t, x)
@@ -375,7 +375,7 @@ func TestQuantizedInRuntime(t *testing.T) {
 	}
 }
 
-// both are the outputs that we compute of a saved graph of one node, and those of ONNX Runtime. Integers of 4 bits, which
+// both returns the outputs that we compute of a saved graph of one node, and those of ONNX Runtime. Integers of 4 bits, which
 // the runtime's interface lacks, are made of int8 in the graph, and such results are made int8.
 func both(t *testing.T, ort *oracle.Runtime, u use) (nn.Feed, map[string]oracle.Tensor, error) {
 	t.Helper()

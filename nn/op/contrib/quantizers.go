@@ -34,7 +34,7 @@ func (c DequantizeLinearConfig) standard() std.DequantizeLinearConfig {
 	return std.DequantizeLinearConfig{Axis: c.Axis}
 }
 
-// standardQuantizer is the standard's configuration that means the same.
+// standardQuantizer returns the standard's configuration that means the same.
 func standardQuantizer(c op.Config) op.Config {
 	switch c := c.(type) {
 	case QuantizeLinearConfig:

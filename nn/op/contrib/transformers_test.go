@@ -264,7 +264,7 @@ func inRuntime(t *testing.T, ort *oracle.Runtime, u trial) (list []stored) {
 	return list
 }
 
-// trialGraph is a graph of one node with inputs x0, x1 … or parameters, and outputs y0, y1 ….
+// trialGraph returns a graph of one node with inputs x0, x1 … or parameters, and outputs y0, y1 ….
 func trialGraph(t *testing.T, u trial) *nn.Graph {
 	t.Helper()
 	return graphOn(t, set(t), u)
@@ -377,7 +377,7 @@ func attentionTrials() []trial {
 	}
 }
 
-// quantizedAttentionTrials are the forms of QAttention that the CPU provider of ONNX Runtime lacks; attentionUses has the others.
+// quantizedAttentionTrials returns the forms of QAttention that the CPU provider of ONNX Runtime lacks; attentionUses has the others.
 func quantizedAttentionTrials() []trial {
 	one := func(name string, c contrib.QAttentionConfig, outputs int, rest ...dtype.Value) trial {
 		c.Heads = 2
@@ -571,7 +571,7 @@ func cut(cache dtype.Value, row int) {
 	}
 }
 
-// room is a cache with three more rows of zeros.
+// room returns a cache with three more rows of zeros.
 func room(cache dtype.Value) dtype.Value {
 	d := cache.(*tensor.Dense)
 	s := d.Shape()

@@ -212,7 +212,7 @@ func inputOf[T kernel.Float](p *part, in []*tensor.Dense, i int) []T {
 	return dtype.ElemsAt[T](in, p.in[i])
 }
 
-// other is the operand of a sum or product that the kernel does not compute.
+// other returns the operand of a sum or product that the kernel does not compute.
 func other[T kernel.Float](p *part, in []*tensor.Dense) []T {
 	if p.in[0] < 0 {
 		return inputOf[T](p, in, 1)
@@ -242,7 +242,7 @@ func AfterAffine[T kernel.Float](e List, in []*tensor.Dense) (r elementwise.Epil
 	return r
 }
 
-// scaleShift is the scale and shift of an epilogue for the inputs of a run; bias, one number for each
+// scaleShift returns the scale and shift of an epilogue for the inputs of a run; bias, one number for each
 // channel or nil, comes first.
 func scaleShift[T kernel.Float](x *op.Exec, e List, channels int, bias []T, in []*tensor.Dense) (scale, shift []T) {
 	r := elementwise.Epilogue[T]{Shift: bias}
@@ -261,7 +261,7 @@ func Steps[T kernel.Float](x *op.Exec, e List, channels int, bias []T, in []*ten
 	return r
 }
 
-// AffineKey is a cache key for the combined scale and shift: it is equal for lists that scale and shift in the same way.
+// AffineKey returns a cache key for the combined scale and shift: it is equal for lists that scale and shift in the same way.
 func (e List) AffineKey() string {
 	var key strings.Builder
 	for i := range e.Parts {

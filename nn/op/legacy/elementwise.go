@@ -101,7 +101,7 @@ func (e *expression) result(n *gorgonia.Node) (gorgonia.Nodes, error) {
 	return gorgonia.Nodes{n}, nil
 }
 
-// constant is a constant of the element type and in the graph of like.
+// constant returns a constant of the element type and in the graph of like.
 func (e *expression) constant(like *gorgonia.Node, x []float64, shape ...int) *gorgonia.Node {
 	if e.err != nil {
 		return nil

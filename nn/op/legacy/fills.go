@@ -81,7 +81,7 @@ func put(d *tensor.Dense, x []float64) error {
 	return dtype.Convert(d, from)
 }
 
-// fillShape is the type of a tensor of type t: its shape is that of the attribute, or the input's, or the input's elements.
+// fillShape returns the type of a tensor of type t: its shape is that of the attribute, or the input's, or the input's elements.
 func fillShape(c *op.Call, t op.DType, attr, extra []int, elements bool) ([]op.Type, error) {
 	var shape []op.Dim
 	switch {

@@ -50,7 +50,7 @@ func inRuntime() []optest.Case {
 	}
 }
 
-// elsewhere are the others; what they give is written here.
+// elsewhere returns the others; what they give is written here.
 func elsewhere() []optest.Case {
 	in := func(v ...dtype.Value) []dtype.Value { return v }
 	x := optest.Floats([]int{3}, -1, 0.5, 2)

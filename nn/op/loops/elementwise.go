@@ -72,7 +72,7 @@ const shortRun = 16
 // repeats reports whether the elements repeat in the same way in each block.
 func (a Access) repeats() bool { return a.Inner == 1 && a.Count > 1 && block%a.Count == 0 }
 
-// block is the operand for elements lo to hi of the result, which are in one block and where a is steady
+// block returns the operand for elements lo to hi of the result, which are in one block and where a is steady
 // belong to one element. buffer is for what repeats.
 func (a Access) block(src []float32, n, lo, hi int, buffer []float32) Block {
 	at := lo / a.Inner % a.Count

@@ -66,7 +66,7 @@ func fuse(first, second *Loop, m op.Meeting) *op.Fused {
 	return &op.Fused{Kernel: both.kernel(), InPlace: both.inPlace(), Patterns: []op.Pattern{&Loop{fused: both}}}
 }
 
-// then is the loop whose input slot of next is the result of c, which has that many inputs; nil if
+// then returns the loop whose input slot of next is the result of c, which has that many inputs; nil if
 // there is none.
 func (c *fused) then(next *fused, inputs, slot int) *fused {
 	if c.n != next.n || len(c.parts)+len(next.parts) > maxLoops {
@@ -103,7 +103,7 @@ func (c *fused) then(next *fused, inputs, slot int) *fused {
 	return j
 }
 
-// inPlace are the inputs in whose memory the result may be: those that have been read when the last
+// inPlace returns the inputs in whose memory the result may be: those that have been read when the last
 // part writes a block, or that it may overwrite.
 func (c *fused) inPlace() []int {
 	last := c.parts[len(c.parts)-1]

@@ -6,7 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Applied are the uses of other operators by which the operator of a case and its gradient are computed, on the values that they have there.
+// Applied returns the uses of other operators by which the operator of a case and its gradient are computed, on the values that they have there.
 func Applied(c Case) (list []Case, err error) {
 	err = guard(func() error {
 		roots, _, err := c.roots()

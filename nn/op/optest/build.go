@@ -31,7 +31,7 @@ func (c *Case) set() (op.Set, error) {
 	return std.Operators(), nil
 }
 
-// op is the operator of a case; nil if there is none.
+// op returns the operator of a case; nil if there is none.
 func (c *Case) op() *op.Op {
 	set, err := c.set()
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Case) op() *op.Op {
 	return o
 }
 
-// call is the call of a case on inputs of the given types; the values of inputs that are asked
+// call returns the call of a case on inputs of the given types; the values of inputs that are asked
 // for are known.
 func (c *Case) call(types []op.Type) (*op.Call, error) {
 	set, err := c.set()
@@ -205,7 +205,7 @@ func plain(v gorgonia.Value) (dtype.Value, error) {
 	return d, nil
 }
 
-// dense is a tensor of numbers, or nil.
+// dense returns a tensor of numbers, or nil.
 func dense(v dtype.Value) *tensor.Dense {
 	d, _ := v.(*tensor.Dense)
 	return d

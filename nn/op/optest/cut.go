@@ -67,7 +67,7 @@ func refName(r coupling.Axis) string {
 	return fmt.Sprintf("axis %d of input %d", r.Axis, r.Slot)
 }
 
-// length is the number of indices of an axis, an error if the call has no such axis.
+// length returns the number of indices of an axis, an error if the call has no such axis.
 func length(call *op.Call, r coupling.Axis) (int, error) {
 	types := call.In
 	if r.Output {
@@ -162,7 +162,7 @@ func image(f coupling.Map, i, n, m int) ([]int, error) {
 	return nil, errNotCut
 }
 
-// blocks are the places of index i where an axis is (outer, n, inner).
+// blocks returns the places of index i where an axis is (outer, n, inner).
 func blocks(i, n, m, outer, inner int) ([]int, error) {
 	if outer*n*inner != m {
 		return nil, fmt.Errorf("length %d is not %d·%d·%d", m, outer, n, inner)

@@ -95,7 +95,7 @@ func plainly(v any) string {
 	return fmt.Sprintf("%+v", v)
 }
 
-// dimsOf is what shape arithmetic knows of the outputs' values.
+// dimsOf returns what shape arithmetic knows of the outputs' values.
 func dimsOf(call *op.Call) []string {
 	if call.Op.Dims == nil {
 		return nil
@@ -157,7 +157,7 @@ func (c *Case) declared(v variant) (call *op.Call, asks string, err error) {
 	}
 }
 
-// refusal is the error that a variant with other numbers ends with, "" if there is none or the result would be large.
+// refusal returns the error that a variant with other numbers ends with, "" if there is none or the result would be large.
 func (c *Case) refusal(call *op.Call, v variant) string {
 	for _, t := range call.Out {
 		if t.Kind == op.Tensor && (!t.Static() || t.Elements() > 1<<16) {

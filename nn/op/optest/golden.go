@@ -85,7 +85,7 @@ func (g *golden) read(set op.Set) (Case, error) {
 	return c, err
 }
 
-// attribute is what Op.Decode takes.
+// attribute returns what Op.Decode takes.
 func attribute(raw json.RawMessage) (any, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {

@@ -40,7 +40,7 @@ func (c *Case) checkMachines() error {
 	return nil
 }
 
-// roots are the outputs that are wanted and, where gradients are compared, the gradients.
+// roots returns the outputs that are wanted and, where gradients are compared, the gradients.
 func (c *Case) roots() (gorgonia.Nodes, *gorgonia.ExprGraph, error) {
 	var d *backward
 	var err error

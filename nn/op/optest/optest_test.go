@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// square is a correct operator that the tests break in one place each.
+// square returns a correct operator that the tests break in one place each.
 func square() *op.Op {
 	return &op.Op{
 		Domain: "test", Name: "Square", Doc: "x·x.", Since: []int{1}, In: "X T", Out: "Y T",

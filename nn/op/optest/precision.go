@@ -89,7 +89,7 @@ func (c *Case) compareTypes(in []dtype.Value, tol float64) error {
 	return nil
 }
 
-// resolution is the tolerance of results that are computed from in: what floats of 16 bits resolve, at least.
+// resolution returns the tolerance of results that are computed from in: what floats of 16 bits resolve, at least.
 func resolution(in []dtype.Value, tol float64) float64 {
 	for _, v := range in {
 		switch {

@@ -64,7 +64,7 @@ func clone(v dtype.Value) dtype.Value {
 	return v
 }
 
-// normal is a tensor of random weights of magnitude 0.5 to 1.5.
+// normal returns a tensor of random weights of magnitude 0.5 to 1.5.
 func normal(r *rand.Rand, t dtype.DType, shape ...int) *tensor.Dense {
 	d := dtype.New(dtype.Float64, shape...)
 	for i := range dtype.Slice[float64](d) {

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// ptr is a pointer to a value, for attributes whose zero is not the default.
+// ptr returns a pointer to a value, for attributes whose zero is not the default.
 func ptr[T any](v T) *T { return &v }
 
 func TestActivations(t *testing.T) {

@@ -113,7 +113,7 @@ func softsignGradBlock[T kernel.Float](dx, dy, x, t, _ []T) {
 	elementwise.Div(nil, dx, dy, t)
 }
 
-// rampGradBlock is a·dy where y is above 0 and below 1, else 0.
+// rampGradBlock returns a·dy where y is above 0 and below 1, else 0.
 func rampGradBlock[T kernel.Float](a T) func(dx, dy, y, t, u []T) {
 	return func(dx, dy, y, t, _ []T) {
 		elementwise.BinaryScalar(nil, elementwise.OpRSub, t, y, 1)

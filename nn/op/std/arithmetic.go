@@ -69,7 +69,7 @@ type (
 	LessConfig    = aligned[lessName]
 )
 
-// arithmetics is the table of the four operations.
+// arithmetics returns the table of the four operations.
 func arithmetics() []binary {
 	since := []int{1, 6, 7, 13, 14}
 	late := []op.Version{{At: 14, New: op.Where{"T": {dtype.Int8, dtype.Int16, dtype.Uint8, dtype.Uint16}}}}
@@ -204,7 +204,7 @@ func (r binary) convertingKernel(c *op.Call, w *walk) (op.Kernel, error) {
 	}, nil
 }
 
-// powFactors are the derivatives of a^b by a and by b, as operators of lowerings.
+// powFactors returns the derivatives of a^b by a and by b, as operators of lowerings.
 func powFactors() []*op.Op {
 	rows := []binary{
 		{name: "PowByBase", decompose: spelled(spellPowByBase), v32: powByBase[float32](), v64: powByBase[float64]()},

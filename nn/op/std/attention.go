@@ -216,7 +216,7 @@ func attentionProbabilities(b *compose, cfg AttentionConfig, t op.DType, x *gorg
 	return b.cast(b.do(SoftmaxConfig{}, x), t)
 }
 
-// attentionBias is what is added to the scores, nil for nothing. blind says that a query may see
+// attentionBias returns what is added to the scores, nil for nothing. blind says that a query may see
 // no key at all.
 func attentionBias(c *op.Call, b *compose, h heads, in gorgonia.Nodes) (bias *gorgonia.Node, blind bool) {
 	cfg, t := c.Config.(AttentionConfig), c.In[0].DType

@@ -43,7 +43,7 @@ func perNumber(c *op.Call, f32, f64, i64, u64 op.Kernel) (op.Kernel, error) {
 	return nil, c.Errorf("does not take %v", c.In[0].DType)
 }
 
-// firstInt is the first element of an integer tensor.
+// firstInt returns the first element of an integer tensor.
 func firstInt(c *op.Call, i int, d *tensor.Dense) (int, error) {
 	n, err := dtype.Ints(d)
 	if err != nil || len(n) != 1 {

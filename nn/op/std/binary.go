@@ -96,7 +96,7 @@ type legacy interface {
 	alignment() (axis *int, broadcast bool)
 }
 
-// operands are the shapes of both operands as modern broadcasting aligns them.
+// operands returns the shapes of both operands as modern broadcasting aligns them.
 func operands(c *op.Call) (a, b []op.Dim) {
 	a, b = c.In[0].Shape, c.In[1].Shape
 	l, ok := c.Config.(legacy)
@@ -234,7 +234,7 @@ func (r binary) floatKernel(t op.DType, w *walk) op.Kernel {
 	return perPrecision(t, pairKernel(w, 16, r.pairs32()), pairKernel(w, 16, r.pairs64()))
 }
 
-// pairs32 are the row functions for float32.
+// pairs32 returns the row functions for float32.
 func (r binary) pairs32() pair[float32, float32] {
 	switch {
 	case r.kern != nil:
@@ -245,7 +245,7 @@ func (r binary) pairs32() pair[float32, float32] {
 	return pairOf(func(a, b float32) float32 { return float32(r.f(float64(a), float64(b))) })
 }
 
-// pairs64 are those for float64 of what has none in package kernel.
+// pairs64 returns those for float64 of what has none in package kernel.
 func (r binary) pairs64() pair[float64, float64] {
 	if r.v64.vv != nil {
 		return r.v64
@@ -360,7 +360,7 @@ func mirrored(o elementwise.BinaryOp) elementwise.BinaryOp {
 	return o
 }
 
-// fastPair are the row functions of package kernel.
+// fastPair returns the row functions of package kernel.
 func fastPair[T kernel.Float](o elementwise.BinaryOp) pair[T, T] {
 	return pair[T, T]{
 		vv: func(dst, a, b []T) { elementwise.Binary(nil, o, dst, a, b) },
@@ -433,7 +433,7 @@ func withLoop(list []op.Pattern, l *loops.Loop) []op.Pattern {
 	return list
 }
 
-// loopable is the number of elements of a result of float32, 0 of what is none.
+// loopable returns the number of elements of a result of float32, 0 of what is none.
 func loopable(c *op.Call) int {
 	if c.In[0].DType != dtype.Float32 || c.Out[0].DType != dtype.Float32 || !c.Out[0].Static() {
 		return 0

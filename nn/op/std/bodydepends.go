@@ -95,7 +95,7 @@ func shapesOf(values []dtype.Value) string {
 	return s
 }
 
-// lowered is the subgraph as an expression for the shapes of in and for the integers that are fixed, or for all integers.
+// lowered returns the subgraph as an expression for the shapes of in and for the integers that are fixed, or for all integers.
 func (b *bodyGrad) lowered(in []dtype.Value, all bool) (nodes, out gorgonia.Nodes, err error) {
 	g := gorgonia.NewGraph()
 	types, known := b.knownOf(in, all)
@@ -112,7 +112,7 @@ func (b *bodyGrad) lowered(in []dtype.Value, all bool) (nodes, out gorgonia.Node
 	return nodes, out, err
 }
 
-// knownOf are the types of inputs, and what a lowering may take as known of them.
+// knownOf returns the types of inputs, and what a lowering may take as known of them.
 func (b *bodyGrad) knownOf(in []dtype.Value, all bool) ([]op.Type, []op.Known) {
 	types, known := make([]op.Type, len(in)), make([]op.Known, len(in))
 	for i, v := range in {

@@ -184,7 +184,7 @@ func dependsOn(n, on *gorgonia.Node) bool {
 	return seen[on] && op.Differentiable(op.NodeType(on))
 }
 
-// addValues is a + b where nil counts as zero.
+// addValues returns a + b where nil counts as zero.
 func addValues(s op.Set, a, b dtype.Value) (dtype.Value, error) {
 	if a == nil {
 		return b, nil

@@ -53,7 +53,7 @@ func castLike() *op.Op {
 	}
 }
 
-// castOf is the target type and the manner of conversion of either operator.
+// castOf returns the target type and the manner of conversion of either operator.
 func castOf(c *op.Call) (to op.DType, how dtype.Cast, mode string) {
 	var saturate *bool
 	switch cfg := c.Config.(type) {

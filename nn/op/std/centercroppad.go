@@ -43,7 +43,7 @@ func centerCropPad() *op.Op {
 	}
 }
 
-// cropped is the shape of the result and the axes that the lengths are for.
+// cropped returns the shape of the result and the axes that the lengths are for.
 func cropped(c *op.Call) (shape []op.Dim, about map[int]bool, err error) {
 	rank := len(c.In[0].Shape)
 	size, err := c.Dims(1)

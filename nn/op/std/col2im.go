@@ -65,7 +65,7 @@ func col2Im() *op.Op {
 	}
 }
 
-// col2imShapes are the spatial shapes of image and block.
+// col2imShapes returns the spatial shapes of image and block.
 func col2imShapes(c *op.Call) (image, block []op.Dim, err error) {
 	if image, err = c.Dims(1); err != nil {
 		return nil, nil, err

@@ -75,7 +75,7 @@ func repeating[T, R any](rows func(dst []R, a, b []T)) pair[T, R] {
 	}
 }
 
-// comparisons is the table of comparing and logical operators.
+// comparisons returns the table of comparing and logical operators.
 func comparisons() []binary {
 	v9, v12, v18 := []int{1, 7, 9, 13}, []int{12, 16}, []int{18}
 	ordered := []op.Version{{At: 9, New: op.Where{"T": op.Integers()}}}

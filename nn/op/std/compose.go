@@ -98,12 +98,12 @@ func (b *compose) constant(v dtype.Value, err error) *gorgonia.Node {
 	return b.try(op.Const(b.g, v))
 }
 
-// number is a constant of rank 0.
+// number returns a constant of rank 0.
 func (b *compose) number(t op.DType, x float64) *gorgonia.Node {
 	return b.constant(dtype.FromFloats(t, []float64{x}))
 }
 
-// counting is a constant int64 tensor of the numbers from 0 on.
+// counting returns a constant int64 tensor of the numbers from 0 on.
 func (b *compose) counting(shape ...int) *gorgonia.Node {
 	n := 1
 	for _, d := range shape {
@@ -116,7 +116,7 @@ func (b *compose) counting(shape ...int) *gorgonia.Node {
 	return b.constant(dtype.FromSlice(v, shape...))
 }
 
-// fill is a constant tensor of equal elements.
+// fill returns a constant tensor of equal elements.
 func (b *compose) fill(t op.DType, x float64, shape ...int) *gorgonia.Node {
 	n := 1
 	for _, d := range shape {
@@ -129,7 +129,7 @@ func (b *compose) fill(t op.DType, x float64, shape ...int) *gorgonia.Node {
 	return b.constant(dtype.FromFloats(t, v, shape...))
 }
 
-// results are the outputs of a composite: an input that is passed through gets a node of its own.
+// results returns the outputs of a composite: an input that is passed through gets a node of its own.
 func (b *compose) results(in gorgonia.Nodes, out ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	for i, n := range out {
 		for _, x := range in {

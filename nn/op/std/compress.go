@@ -26,7 +26,7 @@ func compress() *op.Op {
 	}
 }
 
-// compressed is the shape of the input, made a vector if there is no axis, and the axis.
+// compressed returns the shape of the input, made a vector if there is no axis, and the axis.
 func compressed(c *op.Call) ([]op.Dim, int, error) {
 	rank, err := c.Rank(0)
 	if err != nil {
@@ -39,7 +39,7 @@ func compressed(c *op.Call) ([]op.Dim, int, error) {
 	return []op.Dim{op.Product(c.In[0].Shape)}, 0, nil
 }
 
-// kept are the indices for which the condition holds.
+// kept returns the indices for which the condition holds.
 func kept(c *op.Call, length op.Dim) ([]int64, error) {
 	v, err := c.Value(1)
 	if err != nil {
@@ -134,7 +134,7 @@ func coupleCompress(c *op.Call) []coupling.Coupling {
 	return coupleOthers(c, axis)
 }
 
-// coupleOthers is the identity between input 0 and output 0 on every axis but one.
+// coupleOthers returns the identity between input 0 and output 0 on every axis but one.
 func coupleOthers(c *op.Call, but int) []coupling.Coupling {
 	var list []coupling.Coupling
 	for a := range c.In[0].Shape {

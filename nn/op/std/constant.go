@@ -63,7 +63,7 @@ func constant() *op.Op {
 	}
 }
 
-// constantValue is the one value that is given.
+// constantValue returns the one value that is given.
 func constantValue(c *op.Call) (dtype.Value, error) {
 	cfg := c.Config.(ConstantConfig)
 	var v dtype.Value

@@ -27,7 +27,7 @@ func constantOfShape() *op.Op {
 	}
 }
 
-// element is the value that is repeated.
+// element returns the value that is repeated.
 func (cfg ConstantOfShapeConfig) element(c *op.Call) (*tensor.Dense, error) {
 	if cfg.Value == nil {
 		return dtype.Scalar(float32(0)), nil

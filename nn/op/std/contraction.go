@@ -20,7 +20,7 @@ type contraction struct {
 
 func (contraction) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "EinsumGrad"} }
 
-// shape is the shape of a tensor with the given labels.
+// shape returns the shape of a tensor with the given labels.
 func (k contraction) shape(labels []int) []int {
 	s := make([]int, len(labels))
 	for i, l := range labels {
@@ -69,7 +69,7 @@ func contractor[T number](k contraction) op.Kernel {
 	}
 }
 
-// keptLabels are the distinct labels of a list that keep has.
+// keptLabels returns the distinct labels of a list that keep has.
 func keptLabels(list []int, keep map[int]bool) []int {
 	var out []int
 	for _, l := range list {

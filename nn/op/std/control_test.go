@@ -115,7 +115,7 @@ func apply(name string, in ...*gorgonia.Node) *gorgonia.Node {
 	return n
 }
 
-// newCall is a call of an operator of the standard set.
+// newCall returns a call of an operator of the standard set.
 func newCall(t *testing.T, c op.Config, in ...op.Type) *op.Call {
 	t.Helper()
 	call, err := std.Operators().NewCall(c, in...)

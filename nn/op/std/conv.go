@@ -39,7 +39,7 @@ func conv() *op.Op {
 	}
 }
 
-// convWindow is the geometry of the call, and a check of everything else.
+// convWindow returns the geometry of the call, and a check of everything else.
 func convWindow(c *op.Call) (*window, error) {
 	cfg := c.Config.(ConvConfig)
 	in, err := spatialAxes(c)
@@ -63,7 +63,7 @@ func convWindow(c *op.Call) (*window, error) {
 	return windows(c, in, kern, cfg.Strides, cfg.Dilations, cfg.Pads, cfg.AutoPad, false)
 }
 
-// convWeight is the kernel shape from weight and attribute, which must agree.
+// convWeight returns the kernel shape from weight and attribute, which must agree.
 func convWeight(c *op.Call, spatial int, attr []int) ([]op.Dim, error) {
 	rank, err := c.Rank(1)
 	if err != nil {
@@ -114,7 +114,7 @@ func inferConv(c *op.Call) ([]op.Type, error) {
 	return convOutput(c, append([]op.Dim{c.In[0].Shape[0], c.In[1].Shape[0]}, w.out...))
 }
 
-// convOutput is the result of an Infer with one output of input 0's element type. It refuses shapes
+// convOutput returns the result of an Infer with one output of input 0's element type. It refuses shapes
 // whose number of elements does not fit.
 func convOutput(c *op.Call, shape []op.Dim) ([]op.Type, error) {
 	n := 1
@@ -130,7 +130,7 @@ func convOutput(c *op.Call, shape []op.Dim) ([]op.Type, error) {
 	return []op.Type{c.In[0].With(shape...)}, nil
 }
 
-// shape is the geometry for package kernel; x and y are the smaller-stride and the strided side.
+// shape returns the geometry for package kernel; x and y are the smaller-stride and the strided side.
 func (w *window) shape(x, y op.Type, group int) convolution.Shape {
 	return convolution.Shape{
 		N: x.Shape[0].Size, C: x.Shape[1].Size, OC: y.Shape[1].Size, Group: group,
@@ -197,7 +197,7 @@ func convCost(c *op.Call) (macs, bytes int64) {
 	return macs, bytesMoved(c)
 }
 
-// bytesMoved is the bytes of inputs and formal outputs, each once.
+// bytesMoved returns the bytes of inputs and formal outputs, each once.
 func bytesMoved(c *op.Call) (n int64) {
 	for _, t := range c.In {
 		if t.Present() {
@@ -212,7 +212,7 @@ func bytesMoved(c *op.Call) (n int64) {
 	return n
 }
 
-// convTraits are those of convolutions whose weight is summed over one axis and computes channels along another.
+// convTraits returns those of convolutions whose weight is summed over one axis and computes channels along another.
 func convTraits(in, out int, groups func(c *op.Call) int, resize func(r *op.Resizing) error) op.Traits {
 	return op.Traits{
 		Zero: op.ZeroLayer, Trains: trainsPicture, Layout: trait.ChannelsFirst, Starts: []trait.Start{trait.StartRandom, trait.StartRandom, trait.StartZero},

@@ -93,7 +93,7 @@ func fusePool(first convStages, second *poolWindows, m op.Meeting) *op.Fused {
 	}}
 }
 
-// convChain is the kernel of a chain; nil if there is none for it.
+// convChain returns the kernel of a chain; nil if there is none for it.
 func convChain(chain []*convStage) op.Kernel {
 	if len(chain) == 1 {
 		return convEnding(chain[0])

@@ -20,7 +20,7 @@ type convStep struct {
 
 func (s convStep) Operator() op.Name { return op.Name{Domain: op.Internal, Name: s.Name} }
 
-// convSteps are the gradients of Conv and ConvTranspose. ConvDataGrad takes dY, W; ConvWeightGrad
+// convSteps returns the gradients of Conv and ConvTranspose. ConvDataGrad takes dY, W; ConvWeightGrad
 // X, dY; ConvOf is the forward convolution, which is what ConvTranspose's data gradient is.
 func convSteps() []*op.Op {
 	step := func(name, in, doc string, spell func(*op.Spelling) error, f32, f64 func(convolution.Shape) op.Kernel) *op.Op {

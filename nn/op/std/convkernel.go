@@ -52,7 +52,7 @@ type convKey struct {
 	affine string
 }
 
-// keptConv is the weights of l, packed with what scales and shifts the result, as they were kept; nil: they may not be,
+// keptConv returns the weights of l, packed with what scales and shifts the result, as they were kept; nil: they may not be,
 // or are not yet.
 func keptConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) *convolution.Weights[T] {
 	pack := func() any { return packConv[T](x, l, in, nil) }
@@ -61,7 +61,7 @@ func keptConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) *con
 	return w
 }
 
-// packedConv is the weights of l, packed now if none are kept.
+// packedConv returns the weights of l, packed now if none are kept.
 func packedConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) *convolution.Weights[T] {
 	if w := keptConv[T](x, l, in); w != nil {
 		return w

@@ -59,7 +59,7 @@ func convTransposeTraits() op.Traits {
 	return t
 }
 
-// convTransposeWindow is the geometry of the convolution from Y to X; its out is the shape of Y.
+// convTransposeWindow returns the geometry of the convolution from Y to X; its out is the shape of Y.
 func convTransposeWindow(c *op.Call) (*window, error) {
 	cfg := c.Config.(ConvTransposeConfig)
 	in, err := spatialAxes(c)

@@ -57,7 +57,7 @@ func inferDeformConv(c *op.Call) ([]op.Type, error) {
 	return convOutput(c, append([]op.Dim{c.In[0].Shape[0], c.In[1].Shape[0]}, w.out...))
 }
 
-// deformWindow is the geometry of the convolution without offsets.
+// deformWindow returns the geometry of the convolution without offsets.
 func deformWindow(c *op.Call) (*window, error) {
 	cfg := c.Config.(DeformConvConfig)
 	if len(c.In[0].Shape) != 4 {

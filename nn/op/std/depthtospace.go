@@ -123,7 +123,7 @@ func permuted(c *op.Call, shape, perm []int) (op.Kernel, error) {
 	return s.reading(c), nil
 }
 
-// blockShape is how DepthToSpace sees its input, and the permutation that makes images of it.
+// blockShape returns how DepthToSpace sees its input, and the permutation that makes images of it.
 func blockShape(in []int, cfg DepthToSpaceConfig) (shape, perm []int) {
 	b := cfg.BlockSize
 	if cfg.Mode == "CRD" {

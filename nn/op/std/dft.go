@@ -61,7 +61,7 @@ func fourier() []*op.Op {
 	}
 }
 
-// scalarOf is the value of an input that holds one number.
+// scalarOf returns the value of an input that holds one number.
 func scalarOf(c *op.Call, i int) (int, error) {
 	n, err := c.Ints(i)
 	if err != nil {
@@ -73,7 +73,7 @@ func scalarOf(c *op.Call, i int) (int, error) {
 	return n[0], nil
 }
 
-// dftOf is the axis, the length of the transform and the shape of the result.
+// dftOf returns the axis, the length of the transform and the shape of the result.
 func dftOf(c *op.Call) (axis int, length op.Dim, out []op.Dim, err error) {
 	cfg, s := c.Config.(DFTConfig), c.In[0].Shape
 	rank := len(s)
@@ -162,7 +162,7 @@ func transformFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 	}, nil
 }
 
-// fft is the discrete Fourier transform; the inverse is divided by the number of points.
+// fft returns the discrete Fourier transform; the inverse is divided by the number of points.
 func fft(p *kernel.Pool, x []complex128, inverse bool) []complex128 {
 	sign := -1.0
 	if inverse {

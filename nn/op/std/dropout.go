@@ -74,7 +74,7 @@ func dropoutDraws(c *op.Call) bool {
 	return !known || ratio != 0
 }
 
-// ratioOf is the part that is dropped: 0 when dropout is off.
+// ratioOf returns the part that is dropped: 0 when dropout is off.
 func ratioOf(c *op.Call, in []*tensor.Dense) (float64, error) {
 	on := c.Train
 	if m := inputAt(in, 2); c.Has(2) && m != nil {
@@ -153,7 +153,7 @@ func dropoutKernel[T kernel.Float](c *op.Call) op.Kernel {
 	}
 }
 
-// masksOf are the hidden mask and the visible one, which has numbers before version 10.
+// masksOf returns the hidden mask and the visible one, which has numbers before version 10.
 func masksOf[T kernel.Float](out []*tensor.Dense) (keep, mask []bool, ones []T) {
 	keep = dtype.ElemsAt[bool](out, 2)
 	if d := inputAt(out, 1); d != nil && dtype.Of(d.Dtype()) == dtype.Bool {

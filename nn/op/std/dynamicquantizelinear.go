@@ -52,7 +52,7 @@ func dynamicQuantize(e *op.Exec, out, in []*tensor.Dense) error {
 	return nil
 }
 
-// extent is the smallest range that holds x and 0.
+// extent returns the smallest range that holds x and 0.
 func extent(p *kernel.Pool, x []float32) (lo, hi float32) {
 	parts := kernel.CeilDiv(len(x), maxRun)
 	ends := make([][2]float32, parts)

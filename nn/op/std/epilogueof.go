@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/epilogue"
 )
 
-// actEpilogue is the epilogue of an operator that applies a to its first input; nil if a is none.
+// actEpilogue returns the epilogue of an operator that applies a to its first input; nil if a is none.
 func actEpilogue(c *op.Call, a elementwise.Activation) []op.Pattern {
 	if a.Kind == elementwise.ActDefault {
 		return nil
@@ -31,7 +31,7 @@ func channelEpilogue(c *op.Call, t *epilogue.Step) []op.Pattern {
 	return []op.Pattern{t}
 }
 
-// operandEpilogue is the epilogue of a sum or product of two operands; byChannel is its kind where the
+// operandEpilogue returns the epilogue of a sum or product of two operands; byChannel is its kind where the
 // other operand has a number for each channel.
 func operandEpilogue(c *op.Call, byChannel epilogue.StepKind) []op.Pattern {
 	if d := c.In[0].DType; d != dtype.Float32 && d != dtype.Float64 || !c.Out[0].Static() {

@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// pool is the worker pool of the run; nil: one thread.
+// pool returns the worker pool of the run; nil: one thread.
 func pool(x *op.Exec) *kernel.Pool { return (*engine.Exec)(x).Pool() }
 
 // scratch adapts x to the scratch parameter of the functions in package kernel.

@@ -34,7 +34,7 @@ func flatten() *op.Op {
 	}
 }
 
-// flattenAxis is the number of axes that make the rows, all of them included.
+// flattenAxis returns the number of axes that make the rows, all of them included.
 func flattenAxis(c *op.Call) (int, error) {
 	rank, axis := len(c.In[0].Shape), orInt(c.Config.(FlattenConfig).Axis, 1)
 	if axis < -rank || axis > rank {

@@ -180,7 +180,7 @@ type treeNodes struct {
 	values                                       []float64
 }
 
-// floatsOr are the elements of a tensor attribute, or of a list where there is none.
+// floatsOr returns the elements of a tensor attribute, or of a list where there is none.
 func floatsOr(v dtype.Value, list []float32) ([]float64, error) {
 	if d, ok := v.(*tensor.Dense); ok && d != nil {
 		return dtype.Float64s(d)

@@ -41,7 +41,7 @@ func fuseGate(first *gate, second *gated, m op.Meeting) *op.Fused {
 	return &op.Fused{Kernel: second.kernel(g), InPlace: []int{0}}
 }
 
-// gateOf is the gate for the inputs of a run.
+// gateOf returns the gate for the inputs of a run.
 func gateOf[T kernel.Float](g gate, in []*tensor.Dense) norm.Gate[T] {
 	r := norm.Gate[T]{Y: dtype.Elems[T](in[1]), Lo: nextUp(T(0)), Hi: T(math.Inf(1))}
 	if g.clip {
@@ -61,7 +61,7 @@ func within[T kernel.Float](lo, hi T) (T, T) {
 	return lo, hi
 }
 
-// nextUp is the next larger number.
+// nextUp returns the next larger number.
 func nextUp[T kernel.Float](x T) T {
 	if v, ok := any(x).(float32); ok {
 		return T(math.Nextafter32(v, float32(math.Inf(1))))

@@ -47,7 +47,7 @@ func gemm() *op.Op {
 	}
 }
 
-// matrixTypes are the element types of matrix products.
+// matrixTypes returns the element types of matrix products.
 func matrixTypes() []op.DType {
 	return append([]op.DType{dtype.Int32, dtype.Int64, dtype.Uint32, dtype.Uint64}, op.Floats()...)
 }
@@ -157,7 +157,7 @@ func (p product) shifts() bool {
 	return last >= 0 && p.c[last] == p.n && (last == 0 || p.c[0] == 1)
 }
 
-// leading is the row length of A and B as they are stored.
+// leading returns the row length of A and B as they are stored.
 func (p product) leading() (a, b int) {
 	a, b = p.k, p.n
 	if p.transA {

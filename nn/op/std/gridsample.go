@@ -148,7 +148,7 @@ type corner struct {
 	dw [3]float64
 }
 
-// corners are the pixels that position p, x first, reads.
+// corners returns the pixels that position p, x first, reads.
 func (s *sample) corners(p []float64, buf []corner) []corner {
 	n := len(s.In)
 	var taps [3]tap

@@ -92,7 +92,7 @@ func reflect1(x, lo, hi float64) (y, sign float64) {
 	return hi - rest, -sign
 }
 
-// cubicWeights are the weights of cubic convolution with a = −0.75 for the four pixels around a
+// cubicWeights returns the weights of cubic convolution with a = −0.75 for the four pixels around a
 // point at distance f after the second, and their derivatives.
 func cubicWeights(f float64) (w, dw [4]float64) {
 	const a = -0.75

@@ -72,7 +72,7 @@ func groupNorms() []*op.Op {
 	return []*op.Op{group, instance}
 }
 
-// computed is the type that statistics of elements of type t are kept in.
+// computed returns the type that statistics of elements of type t are kept in.
 func computed(t op.DType) op.DType {
 	if t == dtype.Float64 {
 		return t

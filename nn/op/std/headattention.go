@@ -42,7 +42,7 @@ func headAttention() *op.Op {
 	}
 }
 
-// headAxes are the dimensions of a tensor: batch, heads, rows, features.
+// headAxes returns the dimensions of a tensor: batch, heads, rows, features.
 func headAxes(t op.Type, rowsFirst bool) (b, h, s, d op.Dim) {
 	v := t.Shape
 	switch {

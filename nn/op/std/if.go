@@ -28,7 +28,7 @@ func ifOp() *op.Op {
 	}
 }
 
-// branch is a subgraph with the part of the captured values that is its own.
+// branch returns a subgraph with the part of the captured values that is its own.
 func (cfg IfConfig) branch(yes bool) (b op.Subgraph, from, to int) {
 	n := len(cfg.Then.Captured())
 	if yes {
@@ -37,7 +37,7 @@ func (cfg IfConfig) branch(yes bool) (b op.Subgraph, from, to int) {
 	return cfg.Else, n, n + len(cfg.Else.Captured())
 }
 
-// condition is a boolean of one element.
+// condition returns a boolean of one element.
 func condition(c *op.Call, i int, v dtype.Value) (bool, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok || dtype.DTypeOf(d) != dtype.Bool || len(d.Raw) != 1 {
@@ -139,7 +139,7 @@ func capturedFrom(c *op.Call) (list []int) {
 	return list
 }
 
-// bodyUpdates are the running statistics that subgraphs capture: hidden outputs replace them.
+// bodyUpdates returns the running statistics that subgraphs capture: hidden outputs replace them.
 func bodyUpdates(c *op.Call) (list []op.Update) {
 	if !c.Train {
 		return nil
@@ -155,7 +155,7 @@ func bodyUpdates(c *op.Call) (list []op.Update) {
 	return list
 }
 
-// hiddenStates are the types of the statistics that bodyUpdates lists.
+// hiddenStates returns the types of the statistics that bodyUpdates lists.
 func hiddenStates(c *op.Call) (list []op.Type) {
 	for _, u := range bodyUpdates(c) {
 		list = append(list, c.In[u.In])
@@ -187,7 +187,7 @@ func flagsOf(c *op.Call) (f bodyFlags) {
 
 func (f bodyFlags) apart(i int) bool { return i < len(f.Apart) && f.Apart[i] }
 
-// of are the flags of the inputs in [from, to).
+// of returns the flags of the inputs in [from, to).
 func (f bodyFlags) of(from, to int) bodyFlags { return bodyFlags{f.Frozen[from:to], f.Apart[from:to]} }
 
 // gradientKey takes the random key, its last input, from those of a gradient that has one.
@@ -227,7 +227,7 @@ func bodyGradients(c *op.Call, cfg op.Config, first int, types []op.Type, in, do
 	return grads, nil
 }
 
-// gradTypes are the types of the differentiable inputs in [first, end).
+// gradTypes returns the types of the differentiable inputs in [first, end).
 func gradTypes(in []op.Type, first, end int, flags bodyFlags) []op.Type {
 	var list []op.Type
 	for i, t := range in[first:end] {

@@ -81,7 +81,7 @@ func anys[T any, U any](list []T, f func(T) U) []any {
 
 func same[T any](v T) T { return v }
 
-// listOf is the first of the attributes that is there.
+// listOf returns the first of the attributes that is there.
 func listOf(t dtype.Value, floats []float32, ints []int, strings []string) ([]any, op.DType, error) {
 	switch v := t.(type) {
 	case *dtype.Strings:

@@ -36,7 +36,7 @@ func layerNormalization() *op.Op {
 	}
 }
 
-// lastAxes is the first normalized axis, after checking that input i (if there) broadcasts to the normalized shape.
+// lastAxes returns the first normalized axis, after checking that input i (if there) broadcasts to the normalized shape.
 func lastAxes(c *op.Call, attr *int, affine ...int) (int, error) {
 	rank, err := c.Rank(0)
 	if err != nil {
@@ -328,7 +328,7 @@ func decomposeLayerNorm(n *op.Spelling) error {
 	return nil
 }
 
-// axesFrom are the axes of input 0 from the given one on.
+// axesFrom returns the axes of input 0 from the given one on.
 func axesFrom(n *op.Spelling, axis int) ([]int, error) {
 	end := 0
 	if axis >= 0 {

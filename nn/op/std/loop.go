@@ -29,7 +29,7 @@ func loop() *op.Op {
 	}
 }
 
-// carried is the number of values that go from one iteration to the next.
+// carried returns the number of values that go from one iteration to the next.
 func (cfg LoopConfig) carried(c *op.Call) (int, error) {
 	n := cfg.Body.Inputs() - 2
 	if n < 0 || len(c.In) < 2+n+len(cfg.Body.Captured()) || c.Outputs < n {
@@ -83,7 +83,7 @@ func inferLoop(c *op.Call) ([]op.Type, error) {
 	return types, err
 }
 
-// loopTrips is the number of iterations when that is M and nothing else: the body's condition is
+// loopTrips returns the number of iterations when that is M and nothing else: the body's condition is
 // a constant. It asks for the values that tell.
 func loopTrips(c *op.Call, in []op.Type, known []op.Known) (op.Dim, error) {
 	if !c.Has(0) {
@@ -167,7 +167,7 @@ func (cfg LoopConfig) iterate(c *op.Call, r op.SubgraphRun, in []dtype.Value, n 
 	return state, captured, nil
 }
 
-// carriedAs is what the next iteration gets of v: an optional that holds it where the initial value is an optional.
+// carriedAs returns what the next iteration gets of v: an optional that holds it where the initial value is an optional.
 func carriedAs(initial, v dtype.Value) dtype.Value {
 	if _, optional := initial.(*dtype.Optional); !optional || v == nil {
 		return v
@@ -309,12 +309,12 @@ func runLoopGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	return compactGrads(c.In, 2, total[2:], cfg.Flags), nil
 }
 
-// iterationKey is the random key of an iteration, that of the call for the first.
+// iterationKey returns the random key of an iteration, that of the call for the first.
 func iterationKey(k [2]uint64, t int) [2]uint64 {
 	return [2]uint64{k[0] + uint64(t)*0x9e3779b97f4a7c15, k[1]}
 }
 
-// replaced are the inputs with the next values of statistics in place of what they were.
+// replaced returns the inputs with the next values of statistics in place of what they were.
 func replaced(in, next []dtype.Value, states []int) []dtype.Value {
 	in = slices.Clone(in)
 	for _, i := range states {

@@ -94,7 +94,7 @@ func (a along) fibers(p *kernel.Pool, f func(at, step int)) {
 	})
 }
 
-// size is the norm of the fiber at x[at], x[at+step] ….
+// size returns the norm of the fiber at x[at], x[at+step] ….
 func (l lpNorm) size(at func(k int) float64) float64 {
 	sum := 0.0
 	for k := range l.Along.Axis {

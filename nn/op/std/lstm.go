@@ -51,7 +51,7 @@ func cellOf(c *op.Call) (cell, error) {
 	return newCell(c, "RNN", 1, 1, recurrentAttrs{a.ActivationAlpha, a.ActivationBeta, a.Activations, a.Clip, a.Direction, a.Layout})
 }
 
-// hiddenAttr is the attribute hidden_size, 0 where absent: R has it too.
+// hiddenAttr returns the attribute hidden_size, 0 where absent: R has it too.
 func hiddenAttr(c *op.Call) int {
 	switch a := c.Config.(type) {
 	case LSTMConfig:

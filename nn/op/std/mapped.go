@@ -79,7 +79,7 @@ func (m mapped) above(group int) int {
 	return at
 }
 
-// count is how many rows the result has, and how long they are.
+// count returns how many rows the result has, and how long they are.
 func (m mapped) count() (rows, row int) {
 	rows, row = 1, 1
 	for k, s := range m.sources {

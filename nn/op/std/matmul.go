@@ -29,7 +29,7 @@ func matMulCost(c *op.Call) (macs, bytes int64) {
 	return int64(c.Out[0].Elements()) * int64(a[len(a)-1].Size), bytesMoved(c)
 }
 
-// matrices are the operands' shapes as stacks of matrices: a row in front of a vector A, a
+// matrices returns the operands' shapes as stacks of matrices: a row in front of a vector A, a
 // column after a vector B.
 func matrices(c *op.Call) (a, b []op.Dim, err error) {
 	for i := range 2 {

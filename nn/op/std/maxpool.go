@@ -71,7 +71,7 @@ func maxPoolKernel(c *op.Call) (op.Kernel, error) {
 	return floatKernel(c, maxPooled[float32](s, column), maxPooled[float64](s, column)), nil
 }
 
-// maxPoolPatterns is the shape of the windows, for what can pool its own result.
+// maxPoolPatterns returns the shape of the windows, for what can pool its own result.
 func maxPoolPatterns(c *op.Call) []op.Pattern {
 	s, err := poolShape(c, c.Config.(MaxPoolConfig).pooling())
 	if err != nil {
@@ -149,7 +149,7 @@ func maxPoolVersions() []op.Version {
 	return []op.Version{{At: 8, Down: oneOutput}, {At: 10, Down: plain}, {At: 12, New: op.Where{"T": {dtype.Int8, dtype.Int16, dtype.Uint8, dtype.Uint16}}}}
 }
 
-// withoutOnes is a list of dilations, nil where they are what holds without them.
+// withoutOnes returns a list of dilations, nil where they are what holds without them.
 func withoutOnes(v []int) []int {
 	if slices.ContainsFunc(v, func(n int) bool { return n != 1 }) {
 		return v

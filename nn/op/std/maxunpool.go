@@ -37,7 +37,7 @@ func maxUnpool() *op.Op {
 	}
 }
 
-// unpooled is the shape that the attributes give and the one that is asked for.
+// unpooled returns the shape that the attributes give and the one that is asked for.
 func unpooled(c *op.Call) (plain, out []op.Dim, err error) {
 	cfg := c.Config.(MaxUnpoolConfig)
 	space, err := spatialAxes(c)

@@ -82,7 +82,7 @@ func (FeatureVectorizerConfig) Operator() op.Name {
 	return op.Name{Domain: mlDomain, Name: "FeatureVectorizer"}
 }
 
-// rowwise is an operator that rewrites rows of features.
+// rowwise returns an operator that rewrites rows of features.
 func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *op.Call, cols int) (func(row []float64), error)) *op.Op {
 	run := func(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 		s := c.In[0].Sizes()
@@ -118,7 +118,7 @@ func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *o
 	return o
 }
 
-// perFeature is a list with one entry or one for each feature; def where it is empty.
+// perFeature returns a list with one entry or one for each feature; def where it is empty.
 func perFeature(c *op.Call, name string, list []float32, cols int, def float64) ([]float64, error) {
 	out := make([]float64, cols)
 	for i := range out {

@@ -10,7 +10,7 @@ import (
 // mlDomain is the domain of ONNX's operators of classical machine learning.
 const mlDomain = "ai.onnx.ml"
 
-// mlNumbers are the element types that most of them take.
+// mlNumbers returns the element types that most of them take.
 func mlNumbers() []op.DType {
 	return []op.DType{dtype.Float32, dtype.Float64, dtype.Int64, dtype.Int32}
 }
@@ -88,7 +88,7 @@ func (l classNames) dtype() op.DType {
 	return dtype.Int64
 }
 
-// pick is the tensor of the labels with the given numbers.
+// pick returns the tensor of the labels with the given numbers.
 func (l classNames) pick(index []int) (dtype.Value, error) {
 	if len(l.strings) > 0 {
 		s := make([]string, len(index))
@@ -106,7 +106,7 @@ func (l classNames) pick(index []int) (dtype.Value, error) {
 	return dtype.FromSlice(n, len(n))
 }
 
-// bestOf is the number of the first largest element.
+// bestOf returns the number of the first largest element.
 func bestOf(row []float64) int {
 	best := 0
 	for i, v := range row {
@@ -117,7 +117,7 @@ func bestOf(row []float64) int {
 	return best
 }
 
-// classScores is an Infer for classifiers: labels [N] and scores [N, columns].
+// classScores returns an Infer for classifiers: labels [N] and scores [N, columns].
 func classScores(c *op.Call, l classNames, columns int) ([]op.Type, error) {
 	out := []op.Type{{DType: l.dtype(), Unranked: true}, {DType: dtype.Float32, Unranked: true}}
 	if c.In[0].Unranked {

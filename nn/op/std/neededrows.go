@@ -119,7 +119,7 @@ func pickingOf(n *gorgonia.Node, single func(n *gorgonia.Node) bool) *picking {
 	return p
 }
 
-// turnOf is how n permutes the axes of x, nil if it is no Transpose.
+// turnOf returns how n permutes the axes of x, nil if it is no Transpose.
 func turnOf(n *gorgonia.Node) (perm []int, x *gorgonia.Node) {
 	call, in, _, ok := op.CallOf(n)
 	if !ok {
@@ -208,7 +208,7 @@ func (p *picking) passes(n *gorgonia.Node) bool {
 	return true
 }
 
-// inner is how many elements of a tensor are contiguous for each index that could be picked; false
+// inner returns how many elements of a tensor are contiguous for each index that could be picked; false
 // where an axis of the tensor would have to be cut in an irregular way.
 func (p *picking) inner(t op.Type) (int, bool) {
 	n := dtype.Product(t.Sizes())
@@ -229,7 +229,7 @@ func (p *picking) shape(t op.Type) ([]op.Dim, bool) {
 	return nil, false
 }
 
-// node is what is picked of n.
+// node returns what is picked of n.
 func (p *picking) node(n *gorgonia.Node) (*gorgonia.Node, error) {
 	if x := p.made[n]; x != nil {
 		return x, nil

@@ -62,7 +62,7 @@ func (b expressions) ints(v ...int64) *gorgonia.Node {
 	return n
 }
 
-// products are the elements that matrix products below n compute.
+// products returns the elements that matrix products below n compute.
 func products(n *gorgonia.Node, seen map[*gorgonia.Node]bool) (count int) {
 	if seen[n] {
 		return 0

@@ -68,7 +68,7 @@ func classLossOf(c *op.Call) classLoss {
 	return l
 }
 
-// inferClassLoss is the type of the loss.
+// inferClassLoss returns the type of the loss.
 func inferClassLoss(c *op.Call) ([]op.Type, error) {
 	rank, err := c.Rank(0)
 	if err != nil {
@@ -168,7 +168,7 @@ func nllKernel[T kernel.Float](l classLoss) op.Kernel {
 	}
 }
 
-// classLossGrad is the gradient of both losses over classes: with respect to logarithmic
+// classLossGrad returns the gradient of both losses over classes: with respect to logarithmic
 // probabilities, or, with Scores, to the scores that they were made of.
 func classLossGrad() *op.Op {
 	return &op.Op{
@@ -257,7 +257,7 @@ func classColumn[T kernel.Float](l classLoss, dx, logp []T, i, class int, k T) {
 	}
 }
 
-// classLossGrads are the gradients of data and class weights.
+// classLossGrads returns the gradients of data and class weights.
 func classLossGrads(c *op.Call, in gorgonia.Nodes, logp, loss, dloss *gorgonia.Node) (gorgonia.Nodes, error) {
 	args := append(gorgonia.Nodes{dloss, logp, loss}, in[1:]...)
 	g, err := c.ApplyN(2, classLossOf(c), args...)

@@ -66,7 +66,7 @@ type box struct{ y1, x1, y2, x2 float32 }
 
 func (b box) area() float32 { return (b.y2 - b.y1) * (b.x2 - b.x1) }
 
-// overlap is the intersection over the union.
+// overlap returns the intersection over the union.
 func (b box) overlap(o box) float32 {
 	h, w := min(b.y2, o.y2)-max(b.y1, o.y1), min(b.x2, o.x2)-max(b.x1, o.x1)
 	if h <= 0 || w <= 0 {

@@ -49,7 +49,7 @@ func nonZero() *op.Op {
 	}
 }
 
-// nonZeros are the positions of the elements that are not zero.
+// nonZeros returns the positions of the elements that are not zero.
 func nonZeros(v dtype.Value) ([]int, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok {

@@ -53,7 +53,7 @@ func oneHotAxis(c *op.Call) (int, error) {
 	return rank, nil
 }
 
-// oneHotDepth is the length of the new axis. It may come as a float.
+// oneHotDepth returns the length of the new axis. It may come as a float.
 func oneHotDepth(c *op.Call) (op.Dim, error) {
 	if c.In[1].DType.IsInteger() {
 		d, err := c.Dims(1)
@@ -131,7 +131,7 @@ func oneHotKernel(c *op.Call) (op.Kernel, error) {
 	}, nil
 }
 
-// oneHotGrad is the gradient of the two values: sums of what is on and of what is off.
+// oneHotGrad returns the gradient of the two values: sums of what is on and of what is off.
 func oneHotGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	zero, err := dtype.FromInts(c.In[2].DType, []int{0, 1}, 2)
 	if err != nil {

@@ -177,7 +177,7 @@ func partOfInput(c *op.Call, output int) (shape, strides []int, from int) {
 	return nil, nil, 0
 }
 
-// through is the same walk where the tensor, of the given shape, has other strides than those of rows in
+// through returns the same walk where the tensor, of the given shape, has other strides than those of rows in
 // order; false where that is no walk.
 func (s strided) through(shape, strides []int) (strided, bool) {
 	own, most := rowStrides(shape), make([]int, len(shape))

@@ -155,7 +155,7 @@ func padSources(c *op.Call, list []padding) [][]int {
 	return all
 }
 
-// outside is which of n elements stands at position k outside of [0, n).
+// outside returns which of n elements stands at position k outside of [0, n).
 func outside(mode string, k, n int) int {
 	if n <= 0 {
 		return -1
@@ -212,7 +212,7 @@ func padKernel(c *op.Call) (op.Kernel, error) {
 	}, nil
 }
 
-// padValue is the constant of the attribute form, and zero otherwise, as bytes.
+// padValue returns the constant of the attribute form, and zero otherwise, as bytes.
 func padValue(c *op.Call) ([]byte, error) {
 	v := float64(c.Config.(PadConfig).Value)
 	t := c.In[0].DType

@@ -46,7 +46,7 @@ type pointwiseOp struct {
 	decompose func(*op.Spelling) error
 }
 
-// ops are the operator and its gradient.
+// ops returns the operator and its gradient.
 func (r pointwiseOp) ops() []*op.Op {
 	o := &op.Op{
 		Name: r.name, Doc: r.doc, Since: r.since, Versions: r.versions, Decompose: r.decompose, In: "X T", Out: "Y T", Where: op.Where{"T": r.types}, Attrs: r.attrs,
@@ -214,7 +214,7 @@ func (r pointwiseOp) loop(c *op.Call) *loops.Loop {
 	return &loops.Loop{N: n, Reads: []loops.Access{{Slot: 0, Inner: 1, Count: n}}, InPlace: []int{0}, Run: func(dst []float32, in []loops.Block) { f(nil, dst, in[0].Elems) }}
 }
 
-// gradLoop is the loop of its gradient.
+// gradLoop returns the loop of its gradient.
 func (r pointwiseOp) gradLoop(c *op.Call) *loops.Loop {
 	f := r.of(c.Config.(pointwiseGrad).Of).g32
 	n := loopable(c)

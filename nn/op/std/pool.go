@@ -17,7 +17,7 @@ type poolAttributes struct {
 	ceil, countPad                   bool
 }
 
-// poolWindow is the geometry of a pool over input 0. Padding of a whole kernel or more would make
+// poolWindow returns the geometry of a pool over input 0. Padding of a whole kernel or more would make
 // windows that hold nothing.
 func poolWindow(c *op.Call, p poolAttributes) (*window, error) {
 	in, err := spatialAxes(c)
@@ -36,7 +36,7 @@ func poolWindow(c *op.Call, p poolAttributes) (*window, error) {
 	return w, nil
 }
 
-// inferPool is the type of the pooled tensor.
+// inferPool returns the type of the pooled tensor.
 func inferPool(c *op.Call, p poolAttributes) ([]op.Type, error) {
 	w, err := poolWindow(c, p)
 	if err != nil {
@@ -78,7 +78,7 @@ type poolGrad struct {
 
 func (p poolGrad) Operator() op.Name { return op.Name{Domain: op.Internal, Name: p.Name} }
 
-// poolGrads are the gradients of all pools, global ones included.
+// poolGrads returns the gradients of all pools, global ones included.
 func poolGrads() []*op.Op {
 	grad := func(name, in string, spell func(*op.Spelling) error, f32, f64 func(poolGrad) op.Kernel) *op.Op {
 		return &op.Op{

@@ -30,7 +30,7 @@ func powScalar[T kernel.Float](dst, a []T, b T) {
 	}
 }
 
-// powVectors is a to the power of b.
+// powVectors returns a to the power of b.
 func powVectors[T kernel.Float]() pair[T, T] {
 	return pair[T, T]{
 		vv: func(dst, a, b []T) { elementwise.Pow(nil, dst, a, b) },
@@ -72,7 +72,7 @@ func powByBase[T kernel.Float]() pair[T, T] {
 	}
 }
 
-// powByExponent is a^b·log(a), 0 where a is and b is not negative.
+// powByExponent returns a^b·log(a), 0 where a is and b is not negative.
 func powByExponent[T kernel.Float]() pair[T, T] {
 	vv := func(dst, a, b []T) {
 		buffer := kernel.Borrow[T](2 * blockSize)
@@ -95,7 +95,7 @@ func powByExponent[T kernel.Float]() pair[T, T] {
 	return pair[T, T]{vv: vv, vs: alikeSecond(vv), sv: alikeFirst(vv)}
 }
 
-// fmodVectors is the remainder of a/b.
+// fmodVectors returns the remainder of a/b.
 func fmodVectors[T kernel.Float]() pair[T, T] {
 	vv := func(dst, a, b []T) { elementwise.Fmod(nil, dst, a, b) }
 	return pair[T, T]{

@@ -96,7 +96,7 @@ func throughFloat64(k op.Kernel) op.Kernel {
 	}
 }
 
-// orFloat is the value of an optional attribute.
+// orFloat returns the value of an optional attribute.
 func orFloat(p *float32, def float64) float64 {
 	if p == nil {
 		return def
@@ -104,7 +104,7 @@ func orFloat(p *float32, def float64) float64 {
 	return float64(*p)
 }
 
-// orInt is the value of an optional attribute.
+// orInt returns the value of an optional attribute.
 func orInt(p *int, def int) int {
 	if p == nil {
 		return def

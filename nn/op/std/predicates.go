@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sameAsBool is an Infer for predicates of single elements.
+// sameAsBool returns an Infer for predicates of single elements.
 func sameAsBool(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[0].Of(dtype.Bool)}, nil }
 
 const boolResult = "its results are no floats"

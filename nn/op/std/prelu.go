@@ -33,7 +33,7 @@ func prelu() *op.Op {
 	}
 }
 
-// slopeShape is the slope's shape as broadcasting aligns it: before version 7 a vector belonged
+// slopeShape returns the slope's shape as broadcasting aligns it: before version 7 a vector belonged
 // to the channels.
 func slopeShape(c *op.Call) []op.Dim {
 	s := c.In[1].Shape

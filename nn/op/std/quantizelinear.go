@@ -24,13 +24,13 @@ type QuantizeLinearConfig struct {
 // Operator makes QuantizeLinearConfig a Config.
 func (QuantizeLinearConfig) Operator() op.Name { return op.Name{Name: "QuantizeLinear"} }
 
-// quantized are the element types that hold quantized numbers.
+// quantized returns the element types that hold quantized numbers.
 func quantized() []op.DType {
 	return []op.DType{dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, dtype.Int32, dtype.Int4, dtype.Uint4, dtype.Int2, dtype.Uint2,
 		dtype.Float8E4M3FN, dtype.Float8E4M3FNUZ, dtype.Float8E5M2, dtype.Float8E5M2FNUZ, dtype.Float4E2M1}
 }
 
-// scales are the types of scales.
+// scales returns the types of scales.
 func scales() []op.DType {
 	return []op.DType{dtype.Float32, dtype.Float16, dtype.BFloat16, dtype.Int32, dtype.Float8E8M0, dtype.Float64}
 }
@@ -55,7 +55,7 @@ type scaled struct {
 	single             bool
 }
 
-// at is the index of the scale of element i.
+// at returns the index of the scale of element i.
 func (s scaled) at(i int) int {
 	if s.single {
 		return 0
@@ -150,7 +150,7 @@ func inferQuantize(c *op.Call) ([]op.Type, error) {
 	return out, err
 }
 
-// integerRange is the range of an integer type of at most 32 bits.
+// integerRange returns the range of an integer type of at most 32 bits.
 func integerRange(t op.DType) (lo, hi float64) {
 	if t.IsUnsigned() {
 		return 0, math.Ldexp(1, t.Bits()) - 1
@@ -227,7 +227,7 @@ func inPrecision(t op.DType, v float64) float64 {
 	return float64(float32(v))
 }
 
-// scaleAndZero are the elements of the second and third input; the zero points are nil when absent.
+// scaleAndZero returns the elements of the second and third input; the zero points are nil when absent.
 func scaleAndZero(in []*tensor.Dense) (scale, zero []float64, err error) {
 	if scale, err = dtype.Float64s(in[1]); err != nil {
 		return nil, nil, err

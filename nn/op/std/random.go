@@ -26,7 +26,7 @@ func streamKey(c *op.Call, key *tensor.Dense, seed *uint64) uint64 {
 	return h
 }
 
-// mix64 is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+// mix64 returns the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
 func mix64(z uint64) uint64 {
 	z += 0x9E3779B97F4A7C15
 	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9

@@ -19,7 +19,7 @@ func rangeOp() *op.Op {
 	}
 }
 
-// rangeCount is the number of elements.
+// rangeCount returns the number of elements.
 func rangeCount(c *op.Call) (op.Dim, error) {
 	if c.In[0].DType.IsInteger() {
 		var v [3]op.Dim
@@ -58,7 +58,7 @@ func rangeCount(c *op.Call) (op.Dim, error) {
 	return op.D(int(max(n, 0))), nil
 }
 
-// steps is the number of steps of delta, not 0, from start to limit, without overflow.
+// steps returns the number of steps of delta, not 0, from start to limit, without overflow.
 func steps(start, limit, delta int) uint64 {
 	way, step := uint64(limit)-uint64(start), uint64(delta)
 	if delta < 0 {

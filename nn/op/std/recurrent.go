@@ -153,7 +153,7 @@ func sized(c *op.Call) (cell, error) {
 	return r, nil
 }
 
-// direction is the shape of direction d for package kernel.
+// direction returns the shape of direction d for package kernel.
 func (r *cell) direction(d int, lens []int) recurrent.RNNShape {
 	return recurrent.RNNShape{
 		Seq: r.Seq, Batch: r.Batch, Input: r.Input, Hidden: r.Hidden, Reverse: r.Reverse[d], Lens: lens, Clip: r.Clip,
@@ -161,7 +161,7 @@ func (r *cell) direction(d int, lens []int) recurrent.RNNShape {
 	}
 }
 
-// reserve is the number of elements that one direction keeps for the gradient.
+// reserve returns the number of elements that one direction keeps for the gradient.
 func (r *cell) reserve() int {
 	s := r.direction(0, nil)
 	switch r.Kind {
@@ -229,7 +229,7 @@ func recurrentCost(c *op.Call) (macs, bytes int64) {
 	return int64(r.Seq) * int64(r.Batch) * int64(r.Dirs) * int64(r.Gates*r.Hidden) * int64(r.Input+r.Hidden), bytesMoved(c)
 }
 
-// hidden is the new hidden size: the last axis of the recurrence matrix. 0, not stated, stays so.
+// hidden returns the new hidden size: the last axis of the recurrence matrix. 0, not stated, stays so.
 func hidden(r *op.Resizing, old int) int {
 	if w := r.In[2].New; old != 0 && len(w) == 3 {
 		return w[2]

@@ -12,7 +12,7 @@ import (
 
 func (cell) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "RecurrentGrad"} }
 
-// recurrentGrad is the gradient of LSTM, GRU and RNN: all of it at once, since it runs back
+// recurrentGrad returns the gradient of LSTM, GRU and RNN: all of it at once, since it runs back
 // through time. Results have the shape of what they are the gradient of; those for absent inputs
 // have the shape these would have.
 func recurrentGrad() *op.Op {
@@ -83,7 +83,7 @@ func recurrentBack[T kernel.Float](r cell) op.Kernel {
 	}
 }
 
-// recurrentGradNodes is the Grad of the three operators.
+// recurrentGradNodes returns the Grad of the three operators.
 func recurrentGradNodes(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	r, err := sized(c)
 	if err != nil {

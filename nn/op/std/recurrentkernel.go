@@ -16,7 +16,7 @@ func recurrentKernel(c *op.Call) (op.Kernel, error) {
 	return mixedPrecision(c, recurrentForward[float32](r), recurrentForward[float64](r)), err
 }
 
-// lengths are the sequence lengths of the batch, nil where absent.
+// lengths returns the sequence lengths of the batch, nil where absent.
 func (r *cell) lengths(t *tensor.Dense) ([]int, error) {
 	if t == nil {
 		return nil, nil
@@ -64,7 +64,7 @@ func batchLast[T kernel.Float](x *op.Exec, r *cell, dst, draft []T, shape, perm 
 	}
 }
 
-// cutPart is the d-th of n equal parts of v, nil where v is.
+// cutPart returns the d-th of n equal parts of v, nil where v is.
 func cutPart[T any](v []T, d, n int) []T {
 	if v == nil {
 		return nil

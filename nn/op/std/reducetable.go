@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// reductions is the table. Add a row, and a configuration, to add an operator.
+// reductions returns the table. Add a row, and a configuration, to add an operator.
 func reductions() []reduction {
 	number := func(n int64) func(op.DType) int64 { return func(op.DType) int64 { return n } }
 	plus := func(a, x int64) int64 { return a + x }
@@ -54,7 +54,7 @@ func quotient(a, n int64) int64 {
 	return a / n
 }
 
-// smallest is the least number of an integer type (or bool): the largest of nothing.
+// smallest returns the least number of an integer type (or bool): the largest of nothing.
 func smallest(t op.DType) int64 {
 	if t == dtype.Bool || t.IsUnsigned() {
 		return 0
@@ -62,7 +62,7 @@ func smallest(t op.DType) int64 {
 	return -1 << (min(t.Bits(), 64) - 1)
 }
 
-// largest is the greatest number of an integer type (or bool), as the bits of an int64.
+// largest returns the greatest number of an integer type (or bool), as the bits of an int64.
 func largest(t op.DType) int64 {
 	switch {
 	case t == dtype.Bool:

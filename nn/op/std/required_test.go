@@ -120,7 +120,7 @@ func lackingTypes(o *op.Op, cases []optest.Case) []string {
 	return list
 }
 
-// class is what kernels tell apart: each float by itself, integers by sign, the small types together.
+// class returns what kernels tell apart: each float by itself, integers by sign, the small types together.
 func class(t dtype.DType) string {
 	switch {
 	case t.IsFloat() && t.Bits() < 16:

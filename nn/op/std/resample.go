@@ -86,7 +86,7 @@ func (r *resampling) upsample(c *op.Call, up UpsampleConfig) error {
 	return r.setScales(c, scales, axes)
 }
 
-// floatsOf are the elements of input i.
+// floatsOf returns the elements of input i.
 func floatsOf(c *op.Call, i int) ([]float32, error) {
 	v, err := c.Value(i)
 	if err != nil {
@@ -223,7 +223,7 @@ type axisTaps struct {
 	Outside []bool // new indices that are outside of the old axis and take the extrapolation value
 }
 
-// taps are those of every axis that changes.
+// taps returns those of every axis that changes.
 func (r *resampling) taps() []axisTaps {
 	var list []axisTaps
 	for a := range r.in {
@@ -314,7 +314,7 @@ func (r *resampling) position(a, o int) float64 {
 	return center
 }
 
-// weights are those of the old elements from first on, for position at.
+// weights returns those of the old elements from first on, for position at.
 func (r *resampling) weights(a int, at float64) (first int, w []float64) {
 	low := math.Floor(at)
 	frac := at - low
@@ -331,7 +331,7 @@ func (r *resampling) weights(a int, at float64) (first int, w []float64) {
 	return filter(int(low), frac, r.width(a), 2, func(x float64) float64 { return cubic(k, math.Abs(x)) })
 }
 
-// width is the scale of the filter: below 1 it spreads over more elements.
+// width returns the scale of the filter: below 1 it spreads over more elements.
 func (r *resampling) width(a int) float64 {
 	if r.Antialias {
 		return min(r.scale[a], 1)
@@ -374,7 +374,7 @@ func filter(low int, frac, scale, radius float64, f func(x float64) float64) (fi
 	return low + from, w
 }
 
-// cubic is the convolution kernel of Keys with parameter a, at x ≥ 0.
+// cubic returns the convolution kernel of Keys with parameter a, at x ≥ 0.
 func cubic(a, x float64) float64 {
 	switch {
 	case x <= 1:

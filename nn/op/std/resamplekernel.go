@@ -97,7 +97,7 @@ type resamplePass[T kernel.Float] struct {
 	*resample.Resampling[T]
 }
 
-// resamplingOf is the resampling of an axis of old elements.
+// resamplingOf returns the resampling of an axis of old elements.
 func resamplingOf[T kernel.Float](t axisTaps, old int) *resample.Resampling[T] {
 	return resample.NewResampling[T](old, len(t.Index)/max(t.N, 1), func(j int) ([]int, []float64) {
 		return t.Index[j*t.N:][:t.N], t.Weight[j*t.N:][:t.N]

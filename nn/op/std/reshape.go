@@ -61,7 +61,7 @@ func inferReshape(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[0].With(shape...)}, err
 }
 
-// anyDims is a shape of which only the rank is known.
+// anyDims returns a shape of which only the rank is known.
 func anyDims(rank int) []op.Dim {
 	d := make([]op.Dim, rank)
 	for i := range d {
@@ -223,7 +223,7 @@ func openTarget(r *op.Resizing) error {
 	return nil
 }
 
-// holder is the dimension of a shape that holds, row-major, the factor of size n after lead elements, -1 where none does.
+// holder returns the dimension of a shape that holds, row-major, the factor of size n after lead elements, -1 where none does.
 func holder(size []int, lead, n int) int {
 	before := 1
 	for j, d := range size {

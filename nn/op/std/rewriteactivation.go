@@ -93,7 +93,7 @@ func mishPattern() op.Term {
 	return on("Mul", x, on("Tanh", op.Either(on("Softplus", x), on("Log", on("Add", on("Exp", x), op.Num(1))))))
 }
 
-// triple is a·b·c however it is bracketed.
+// triple returns a·b·c however it is bracketed.
 func triple(a, b, c op.Term) op.Term {
 	return op.Either(on("Mul", on("Mul", a, b), c), on("Mul", on("Mul", a, c), b), on("Mul", on("Mul", b, c), a))
 }

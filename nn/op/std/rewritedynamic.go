@@ -43,7 +43,7 @@ func dynamicProductOf(m op.Match) *op.Replacement {
 	return &op.Replacement{Config: config, In: in}
 }
 
-// dynamicallyQuantized is the value of which DynamicQuantizeLinear made the integers, the scale and the zero point of the
+// dynamicallyQuantized returns the value of which DynamicQuantizeLinear made the integers, the scale and the zero point of the
 // match, where a gradient by it is asked for.
 func dynamicallyQuantized(m op.Match, zero op.Source) (x op.Source, ok bool) {
 	integers, scale := m.Value("integers"), m.Value("scale")

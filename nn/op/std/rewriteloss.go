@@ -4,7 +4,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// crossEntropyRule is the loss of logarithms of a softmax over the classes, whose gradient is the
+// crossEntropyRule returns the loss of logarithms of a softmax over the classes, whose gradient is the
 // difference between two probabilities.
 func crossEntropyRule() op.Rewrite {
 	pattern := on("NegativeLogLikelihoodLoss", on("LogSoftmax", op.Anything("x")).As("softmax"), op.Anything("labels")).As("loss")

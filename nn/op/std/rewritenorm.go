@@ -51,7 +51,7 @@ func overRoot(x, variance op.Term) op.Term {
 	)
 }
 
-// normOf is a normalization with the scale of the match, or with ones.
+// normOf returns a normalization with the scale of the match, or with ones.
 func normOf(m op.Match, c op.Config, axis int) *op.Replacement {
 	f := &op.Replacement{Config: c, In: sources(m, "x")}
 	if s := m.Value("scale"); s.Present() {
@@ -76,7 +76,7 @@ func normOf(m op.Match, c op.Config, axis int) *op.Replacement {
 	return f
 }
 
-// meansOver is the first of the last axes that all of the named means run over; those that have no
+// meansOver returns the first of the last axes that all of the named means run over; those that have no
 // part in this match are left out.
 func meansOver(m op.Match, of string, means ...string) (axis int, ok bool) {
 	in := m.Value(of).Type.Sizes()
@@ -94,7 +94,7 @@ func meansOver(m op.Match, of string, means ...string) (axis int, ok bool) {
 	return axis, axis >= 0
 }
 
-// reducedFrom is the axis from which on all axes of in are gone in out. Shapes say enough: a mean
+// reducedFrom returns the axis from which on all axes of in are gone in out. Shapes say enough: a mean
 // over an axis of length 1 changes nothing.
 func reducedFrom(in, out []int) (int, bool) {
 	if len(out) != len(in) {

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// quantizeRule is a value that is quantized and dequantized at once. Where a gradient is asked for, it passes straight
+// quantizeRule returns a value that is quantized and dequantized at once. Where a gradient is asked for, it passes straight
 // through the two, as it does when PyTorch trains such models; through integers there would be none. So it goes with each
 // of several nodes that dequantize the same integers.
 func quantizeRule() op.Rewrite {

@@ -4,7 +4,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// reorderRule is a Concat of pieces of one value: exporters put the gates of recurrent weights into
+// reorderRule returns a Concat of pieces of one value: exporters put the gates of recurrent weights into
 // ONNX's order like that, at every run and with a gradient of one padded tensor for each piece.
 func reorderRule() op.Rewrite {
 	pattern := op.OnEach(op.Plain("Concat"), on("Slice", op.Anything("whole"))).As("joined")

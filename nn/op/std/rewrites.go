@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// rewrites are the groups of standard operators that run as one operator, in the order in which they are tried: a larger group
+// rewrites returns the groups of standard operators that run as one operator, in the order in which they are tried: a larger group
 // comes before those inside of it.
 func rewrites() []op.Rewrite {
 	return slices.Concat(
@@ -17,7 +17,7 @@ func rewrites() []op.Rewrite {
 	)
 }
 
-// on is an operator of the standard on terms.
+// on returns an operator of the standard on terms.
 func on(name string, in ...op.Term) op.Term { return op.On(op.Plain(name), in...) }
 
 // sources are values of a match.
@@ -29,7 +29,7 @@ func sources(m op.Match, names ...string) []op.Source {
 	return list
 }
 
-// configOf is the configuration of the node that computes a value of a match; nil where there is none.
+// configOf returns the configuration of the node that computes a value of a match; nil where there is none.
 func configOf(m op.Match, name string) op.Config {
 	if c := m.Call(m.Value(name)); c != nil {
 		return c.Config
@@ -37,13 +37,13 @@ func configOf(m op.Match, name string) op.Config {
 	return nil
 }
 
-// numberOf is a number of a match, 0 where it has none.
+// numberOf returns a number of a match, 0 where it has none.
 func numberOf(m op.Match, name string) float32 {
 	x, _ := m.Number(name)
 	return float32(x)
 }
 
-// epsilonOf is the number of a match that it calls eps.
+// epsilonOf returns the number of a match that it calls eps.
 func epsilonOf(m op.Match) *float32 {
 	x := numberOf(m, "eps")
 	return &x

@@ -58,7 +58,7 @@ func roiAlign() *op.Op {
 	}
 }
 
-// inferRois is the shape of pooled regions: [regions, channels, height, width].
+// inferRois returns the shape of pooled regions: [regions, channels, height, width].
 func inferRois(c *op.Call, columns, height, width int) ([]op.Type, error) {
 	x, rois := c.In[0], c.In[1]
 	if x.Unranked || rois.Unranked {
@@ -123,12 +123,12 @@ func (r *rois) cell(roi [4]float64, oy, ox int, f func(at [4]int, w [4]float64))
 	return max(ny*nx, 1)
 }
 
-// points is how many points a cell of that length gets, within reason.
+// points returns how many points a cell of that length gets, within reason.
 func points(length float64) int {
 	return int(math.Min(math.Max(math.Ceil(length), 0), 1<<10))
 }
 
-// between are the two pixels around coordinate x and how far x is after the first.
+// between returns the two pixels around coordinate x and how far x is after the first.
 func between(x float64, n int) (a, b int, f float64) {
 	x = math.Max(x, 0)
 	if a = int(x); a >= n-1 {

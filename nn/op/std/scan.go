@@ -79,7 +79,7 @@ func scanAxes(c *op.Call, axes, directions []int, n int) ([]int, []bool, error) 
 	return a, back, nil
 }
 
-// dropDim is a type without one dimension, which is returned too.
+// dropDim returns a type without one dimension, which is returned too.
 func dropDim(c *op.Call, t op.Type, axis int) (op.Type, op.Dim, error) {
 	if t.Unranked || t.Kind != op.Tensor {
 		return t, op.Unknown(), nil
@@ -151,7 +151,7 @@ func inferScan(c *op.Call) ([]op.Type, error) {
 	return types, nil
 }
 
-// at is the index that step t of n reads or writes.
+// at returns the index that step t of n reads or writes.
 func at(t, n int, back bool) int {
 	if back {
 		return n - 1 - t

@@ -8,10 +8,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// seqType is a sequence of elem.
+// seqType returns a sequence of elem.
 func seqType(elem op.Type) op.Type { return op.Type{Kind: op.Sequence, Elem: &elem} }
 
-// elemOf is the type of the elements of input i, a sequence.
+// elemOf returns the type of the elements of input i, a sequence.
 func elemOf(c *op.Call, i int) (op.Type, error) {
 	if c.In[i].Kind != op.Sequence || c.In[i].Elem == nil {
 		return op.Type{}, c.Mismatch(i, "a sequence", c.In[i])
@@ -19,7 +19,7 @@ func elemOf(c *op.Call, i int) (op.Type, error) {
 	return *c.In[i].Elem, nil
 }
 
-// common is what is known of a value that has either type.
+// common returns what is known of a value that has either type.
 func common(a, b op.Type) op.Type {
 	switch {
 	case a.Kind != b.Kind || a.Kind != op.Tensor:
@@ -39,7 +39,7 @@ func common(a, b op.Type) op.Type {
 	return a.With(shape...)
 }
 
-// sequenceOf is the first input, or an error.
+// sequenceOf returns the first input, or an error.
 func sequenceOf(c *op.Call, in []dtype.Value) (*dtype.Sequence, error) {
 	s, ok := in[0].(*dtype.Sequence)
 	if !ok {
@@ -48,7 +48,7 @@ func sequenceOf(c *op.Call, in []dtype.Value) (*dtype.Sequence, error) {
 	return s, nil
 }
 
-// sequencePosition is the position that input i gives in [0, n), or absent, the last one.
+// sequencePosition returns the position that input i gives in [0, n), or absent, the last one.
 func sequencePosition(c *op.Call, in []dtype.Value, i, n int) (int, error) {
 	if i >= len(in) || in[i] == nil {
 		return n - 1, nil

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// itemPosition is the position that input i gives among n elements, or absent, absent.
+// itemPosition returns the position that input i gives among n elements, or absent, absent.
 func itemPosition(c *op.Call, i, n, absent, limit int) (int, error) {
 	if !c.Has(i) {
 		return absent, nil
@@ -173,12 +173,12 @@ func mapItems(c *op.Call, in []op.Item) ([]op.Item, error) {
 	return out, nil
 }
 
-// nodeItem is a tensor that a node computes.
+// nodeItem returns a tensor that a node computes.
 func nodeItem(n *gorgonia.Node) op.Item {
 	return op.Item{Type: op.NodeType(n), Node: func() (*gorgonia.Node, error) { return n, nil }}
 }
 
-// nodesOf are the nodes of the tensors that a sequence holds.
+// nodesOf returns the nodes of the tensors that a sequence holds.
 func nodesOf(it op.Item) (gorgonia.Nodes, error) {
 	nodes := make(gorgonia.Nodes, len(it.Items))
 	for i, x := range it.Items {

@@ -33,7 +33,7 @@ func shapeOp() *op.Op {
 	}
 }
 
-// shapeRange is the range of axes whose lengths are listed; it is empty where lo is not below hi.
+// shapeRange returns the range of axes whose lengths are listed; it is empty where lo is not below hi.
 func shapeRange(c *op.Call) (lo, hi int) {
 	cfg := c.Config.(ShapeConfig)
 	rank := len(c.In[0].Shape)

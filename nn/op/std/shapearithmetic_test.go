@@ -17,7 +17,7 @@ type operand struct {
 	known op.Known
 }
 
-// sym is an int64 vector of which dimensions are known.
+// sym returns an int64 vector of which dimensions are known.
 func sym(dims ...string) operand {
 	list := make([]op.Dim, len(dims))
 	for i, s := range dims {
@@ -36,10 +36,10 @@ func single(dim string) operand {
 	return o
 }
 
-// value is an input of which all is known.
+// value returns an input of which all is known.
 func value(v *tensor.Dense) operand { return operand{op.TypeOf(v), op.Known{Value: v}} }
 
-// unknown is an input of which nothing but its type is.
+// unknown returns an input of which nothing but its type is.
 func unknown(t op.Type) operand { return operand{typ: t} }
 
 // exact are operands in which -1 is a number.

@@ -100,7 +100,7 @@ func cuts(c *op.Call) ([]cut, error) {
 	return list, nil
 }
 
-// cutAxis is the range [start, end) with a step of an axis of length d. Expressions assume that
+// cutAxis returns the range [start, end) with a step of an axis of length d. Expressions assume that
 // a symbolic range is inside the axis.
 func cutAxis(d, start, end op.Dim, step int) cut {
 	c := cut{start: op.Unknown(), step: step, count: op.Unknown()}
@@ -214,7 +214,7 @@ func sliceDims(c *op.Call) []op.Known {
 	return []op.Known{{Dims: part}}
 }
 
-// cutWalk is the walk through a tensor of the given shape that meets the elements of the cut.
+// cutWalk returns the walk through a tensor of the given shape that meets the elements of the cut.
 func cutWalk(c *op.Call, shape []int, list []cut) (strided, error) {
 	var s strided
 	for i, st := range rowStrides(shape) {
@@ -298,7 +298,7 @@ func coupleSlice(c *op.Call) []coupling.Coupling {
 	return all
 }
 
-// slicePicks are the indices of a range without steps that is known: resizeSlice moves no other.
+// slicePicks returns the indices of a range without steps that is known: resizeSlice moves no other.
 func slicePicks(c *op.Call, axis int) []int {
 	list, err := cuts(c)
 	if err != nil || axis >= len(list) {

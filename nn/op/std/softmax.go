@@ -81,7 +81,7 @@ func softmaxProbabilities(log bool) func(c *op.Call) *trait.Probabilities {
 	}
 }
 
-// softmaxAxes are the first axis concerned and the one after the last.
+// softmaxAxes returns the first axis concerned and the one after the last.
 func softmaxAxes(c *op.Call) (from, to int, err error) {
 	var attr *int
 	switch cfg := c.Config.(type) {
@@ -213,7 +213,7 @@ func coupleSoftmax(c *op.Call) []coupling.Coupling {
 	return normOver(c, func(axis int) bool { return axis >= from && axis < to })
 }
 
-// normOver is the identity between input 0 and output 0, marked on the axes that a normalization runs over.
+// normOver returns the identity between input 0 and output 0, marked on the axes that a normalization runs over.
 func normOver(c *op.Call, over func(axis int) bool) []coupling.Coupling {
 	list := op.CoupleAll(c, 0)
 	for i := range list {
@@ -224,7 +224,7 @@ func normOver(c *op.Call, over func(axis int) bool) []coupling.Coupling {
 	return list
 }
 
-// axisOf is the axis of the configuration of any of the three.
+// axisOf returns the axis of the configuration of any of the three.
 func axisOf(c op.Config) *int {
 	switch c := c.(type) {
 	case LogSoftmaxConfig:
@@ -237,7 +237,7 @@ func axisOf(c op.Config) *int {
 	return nil
 }
 
-// withAxis is the configuration with another axis.
+// withAxis returns the configuration with another axis.
 func withAxis(c op.Config, axis int) op.Config {
 	switch c.(type) {
 	case LogSoftmaxConfig:

@@ -5,7 +5,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// activation is an activation of the recurrent operators.
+// activation returns an activation of the recurrent operators.
 func (n formula) activation(a elementwise.Activation, x *op.Operand) *op.Operand {
 	alpha, beta := float32(a.Alpha), float32(a.Beta)
 	switch a.Kind {

@@ -37,7 +37,7 @@ func listFromFront(n *op.Spelling, list *[]int, more int) error {
 	return nil
 }
 
-// frontAxis is the step over version 11 of an operator with an attribute axis; nil stands for a default that
+// frontAxis returns the step over version 11 of an operator with an attribute axis; nil stands for a default that
 // is not negative.
 func frontAxis[C op.Config](axis func(c *C) **int) op.Version {
 	return op.Version{At: 11, Down: op.OnConfig(func(n *op.Spelling, c *C) error {
@@ -77,7 +77,7 @@ func toAttribute(n *op.Spelling, v *[]int) error {
 	return nil
 }
 
-// listInput is the version at which an attribute became input 1.
+// listInput returns the version at which an attribute became input 1.
 func listInput[C op.Config](at int, name string, field func(c *C) *[]int) op.Version {
 	return op.Version{At: at,
 		Up:   op.OnConfig(func(n *op.Spelling, c *C) error { toInput(n, name, field(c)); return nil }),
@@ -92,7 +92,7 @@ type reduceConfig interface {
 		ReduceL1Config | ReduceL2Config | ReduceLogSumConfig | ReduceLogSumExpConfig | ReduceSumSquareConfig
 }
 
-// reduceVersions are the versions of a reduction whose axes became an input with one of them.
+// reduceVersions returns the versions of a reduction whose axes became an input with one of them.
 func reduceVersions[C reduceConfig](at int, more ...op.Version) []op.Version {
 	change := func(f func(n *op.Spelling, a *reduceAttrs) error) func(*op.Spelling) error {
 		return op.OnConfig(func(n *op.Spelling, c *C) error {

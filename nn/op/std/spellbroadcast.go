@@ -19,7 +19,7 @@ func (aligned[N]) realign(axis *int, broadcast bool) op.Config {
 	return aligned[N]{Axis: axis, Broadcast: broadcast}
 }
 
-// broadcasting is the step over version 7 of these operators.
+// broadcasting returns the step over version 7 of these operators.
 func broadcasting() op.Version { return op.Version{At: 7, Up: broadcastUp, Down: broadcastDown} }
 
 // broadcastUp puts axes of length 1 after those of the second operand, so that they meet the ones that the attribute names.

@@ -13,7 +13,7 @@ func (c *recurrence) pull(n formula, k int, y, d, pre *op.Operand) *op.Operand {
 	return d
 }
 
-// before are the values that went into the gates, from the part after what every step keeps; nil without clipping.
+// before returns the values that went into the gates, from the part after what every step keeps; nil without clipping.
 func (c *recurrence) before(kept func(i int) *op.Operand, i int) *op.Operand {
 	if c.Clip > 0 {
 		return kept(i)
@@ -59,7 +59,7 @@ func (c *recurrence) rnnBack() (goingBack, []*op.Operand) {
 	}, []*op.Operand{c.r}
 }
 
-// mixing is the gradient of h = (1 − z)·hat + z·before: that of z in front of its activation, and that of hat likewise.
+// mixing returns the gradient of h = (1 − z)·hat + z·before: that of z in front of its activation, and that of hat likewise.
 func (c *recurrence) mixing(n formula, dh *op.Operand, kept func(i int) *op.Operand, pre int) (dz, dhat *op.Operand) {
 	z, hat, h := kept(0), kept(2), kept(3)
 	dz = c.pull(n, 0, z, n.mul(dh, n.sub(h, hat)), c.before(kept, pre))

@@ -10,7 +10,7 @@ import (
 // mostTaps is how many points a kernel may have for its gradient to be written point by point.
 const mostTaps = 49
 
-// taps are the parts of a padded input that each point of the kernel meets, [batch, channels, space] with all of space in
+// taps returns the parts of a padded input that each point of the kernel meets, [batch, channels, space] with all of space in
 // one axis; nil where sizes are symbols, or the kernel has many points.
 func (n formula) taps(x *op.Operand) []*op.Operand {
 	s := n.Config.(convStep).Conv

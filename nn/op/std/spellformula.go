@@ -15,7 +15,7 @@ func spelled(f func(n formula) error) func(*op.Spelling) error {
 	return func(n *op.Spelling) error { return f(formula{n}) }
 }
 
-// count is the product of sizes as a number of type t, of shape [1].
+// count returns the product of sizes as a number of type t, of shape [1].
 func (n formula) count(t op.DType, of func(c *op.Call) []op.Dim) *op.Operand {
 	v := n.Before("count", ReduceProdConfig{KeepDims: pointer(true)}, n.ShapeOf(of), n.Vector("axes", 0))
 	return n.Before("count", CastConfig{To: t}, v)
@@ -45,7 +45,7 @@ func (n formula) equal(a, b *op.Operand) *op.Operand   { return n.do(op.Plain("E
 func (n formula) not(a *op.Operand) *op.Operand        { return n.do(op.Plain("Not"), a) }
 func (n formula) both(a, b *op.Operand) *op.Operand    { return n.do(op.Plain("And"), a, b) }
 
-// num is a constant scalar of the element type of like.
+// num returns a constant scalar of the element type of like.
 func (n formula) num(like *op.Operand, x float64) *op.Operand {
 	t := like.Type.DType
 	if t == dtype.Undefined {
@@ -117,5 +117,5 @@ func upTo(a, b int) []int {
 	return list
 }
 
-// rank is the rank of input i, which calls of a lowering always know.
+// rank returns the rank of input i, which calls of a lowering always know.
 func (n formula) rank(i int) int { return len(n.Call.In[i].Shape) }

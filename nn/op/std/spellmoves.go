@@ -13,7 +13,7 @@ import (
 
 // The gradients of operators that move elements, spelled in operators of files.
 
-// constantOf is the value of a constant that was added.
+// constantOf returns the value of a constant that was added.
 func (n formula) constantOf(x *op.Operand) (*tensor.Dense, error) {
 	d, ok := x.Known.Value.(*tensor.Dense)
 	if !ok {

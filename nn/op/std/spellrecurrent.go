@@ -51,7 +51,7 @@ func (n formula) recurrent(r cell, in []*op.Operand) []*recurrence {
 	return list
 }
 
-// own is the part of a tensor that belongs to the direction, nil of one that is absent.
+// own returns the part of a tensor that belongs to the direction, nil of one that is absent.
 func (c *recurrence) own(x *op.Operand) *op.Operand { return c.n.pick(x, 0, c.d) }
 
 // state is own of a first or last state, [dirs, batch, hidden], or with layout 1 [batch, dirs, hidden].
@@ -62,7 +62,7 @@ func (c *recurrence) state(x *op.Operand) *op.Operand {
 	return c.own(x)
 }
 
-// zeros is a state of zeros.
+// zeros returns a state of zeros.
 func (c *recurrence) zeros() *op.Operand {
 	r := c.cell
 	return c.n.zeros(c.x.Type.DType, c.n.ShapeOf(func(call *op.Call) []op.Dim {
@@ -99,14 +99,14 @@ func (n formula) lasting(lens *op.Operand, time int) *op.Operand {
 	return n.unsqueeze(n.less(n.unsqueeze(times, 1), n.unsqueeze(n.do(CastConfig{To: times64}, lens), 0)), 2)
 }
 
-// index is a constant index of rank 0.
+// index returns a constant index of rank 0.
 func (n formula) index(i int) *op.Operand {
 	v := n.word(uint64(i))
 	v.Name = "index"
 	return v
 }
 
-// cutLast is a range of the last axis.
+// cutLast returns a range of the last axis.
 func (n formula) cutLast(x *op.Operand, lo, hi int) *op.Operand {
 	return n.do(SliceConfig{}, x, n.Vector("starts", lo), n.Vector("ends", hi), n.Vector("axes", -1))
 }
@@ -124,7 +124,7 @@ func (n formula) stacked(list []*op.Operand) *op.Operand {
 // there for a captured value.
 type timeStep func(n formula, states, slices []*op.Operand, at func(*op.Operand) *op.Operand) (next, out []*op.Operand)
 
-// overTime is a Scan that takes steps in the direction's order, or backward, over sequences, of which some may be absent.
+// overTime returns a Scan that takes steps in the direction's order, or backward, over sequences, of which some may be absent.
 func (c *recurrence) overTime(back bool, states, sequences, captured []*op.Operand, f timeStep) (last, stacked []*op.Operand) {
 	back = back != c.Reverse[c.d]
 	absent := func(x *op.Operand) bool { return x == nil }

@@ -65,7 +65,7 @@ type recurrentGrads struct {
 	h0, c0, peeps    *op.Operand
 }
 
-// stateWeights is the gradient of R.
+// stateWeights returns the gradient of R.
 func (c *recurrence) stateWeights(rec *op.Operand, states []*op.Operand) *op.Operand {
 	n, parts := c.n, []*op.Operand(nil)
 	for i, s := range states {
@@ -142,7 +142,7 @@ func (c *recurrence) backward(kept, dy, dh, dc *op.Operand) recurrentGrads {
 	return g
 }
 
-// peepholes is the gradient of P, from what all steps kept.
+// peepholes returns the gradient of P, from what all steps kept.
 func (c *recurrence) peepholes(kept func(i int) *op.Operand, gates *op.Operand) *op.Operand {
 	n := c.n
 	before := kept(5)

@@ -118,7 +118,7 @@ func spellPowByExponent(n formula) error {
 	return nil
 }
 
-// axes are the axes of a shape that a split into outer, axis and inner elements means.
+// axes returns the axes of a shape that a split into outer, axis and inner elements means.
 func (a along) axes(shape []int) []int {
 	first, count := 0, 1
 	for first < len(shape) && count < a.Outer {
@@ -133,7 +133,7 @@ func (a along) axes(shape []int) []int {
 	return upTo(first, last)
 }
 
-// alongAxes are the axes of input 0 that a split means.
+// alongAxes returns the axes of input 0 that a split means.
 func (n formula) alongAxes(of func(c *op.Call) along) []int {
 	return n.Fixed("which axes are meant", func(c *op.Call) []int { return of(c).axes(c.In[0].Sizes()) })
 }

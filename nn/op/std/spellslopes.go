@@ -9,7 +9,7 @@ import (
 // slope is dy·f'(x), spelled out. at is x or y = f(x), or both where the operator needs both.
 type slope func(n formula, c op.Config, dy *op.Operand, at ...*op.Operand) *op.Operand
 
-// slopesSpelled are the slopes of operators on single elements, as the table unaries states them.
+// slopesSpelled returns the slopes of operators on single elements, as the table unaries states them.
 func slopesSpelled() map[string]slope {
 	over := func(f func(n formula, x *op.Operand) *op.Operand) slope { // dy / f(x)
 		return func(n formula, _ op.Config, dy *op.Operand, at ...*op.Operand) *op.Operand {
@@ -119,7 +119,7 @@ func (n formula) exponentialSlope(dy, at *op.Operand, alpha, gamma, inner float6
 	return n.where(n.greater(at, n.num(dy, 0)), n.times(dy, gamma), n.mul(dy, curve))
 }
 
-// geluTanhSlope is the derivative of x·(1+tanh(c·(x+k·x³)))/2.
+// geluTanhSlope returns the derivative of x·(1+tanh(c·(x+k·x³)))/2.
 func (n formula) geluTanhSlope(x *op.Operand) *op.Operand {
 	sq := n.square(x)
 	t := n.do(op.Plain("Tanh"), n.times(n.mul(x, n.plus(n.times(sq, geluCube), 1)), geluC))

@@ -65,7 +65,7 @@ func (n formula) transposed(dy, w *op.Operand, group int, stride, dilation, begi
 	return n.do(cfg, dy, w)
 }
 
-// after2 are the elements of a vector from the third on.
+// after2 returns the elements of a vector from the third on.
 func (n formula) after2(v *op.Operand) *op.Operand {
 	return n.do(SliceConfig{}, v, n.Vector("starts", 2), n.Vector("ends", farEnd))
 }

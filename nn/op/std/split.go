@@ -34,7 +34,7 @@ func split() *op.Op {
 	}
 }
 
-// splitSizes are the lengths of the parts along the axis.
+// splitSizes returns the lengths of the parts along the axis.
 func splitSizes(c *op.Call) (axis int, sizes []op.Dim, err error) {
 	cfg := c.Config.(SplitConfig)
 	rank, err := c.Rank(0)
@@ -137,7 +137,7 @@ func splitKernel(c *op.Call) (op.Kernel, error) {
 	}, nil
 }
 
-// around is the number of elements before and after an axis.
+// around returns the number of elements before and after an axis.
 func around(shape []int, axis int) (outer, inner int) {
 	outer, inner = 1, 1
 	for i, n := range shape {

@@ -25,7 +25,7 @@ func squeeze() *op.Op {
 	}
 }
 
-// attrOrInput is an axes list that was an attribute in older versions and is input i in newer
+// attrOrInput returns an axes list that was an attribute in older versions and is input i in newer
 // ones; given reports whether there is one at all.
 func attrOrInput(c *op.Call, attr []int, i int) (axes []int, given bool, err error) {
 	if c.Has(i) {

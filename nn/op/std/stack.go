@@ -71,7 +71,7 @@ func newStack(a, b []int, transA, transB bool) stack {
 	return s
 }
 
-// broadcastSizes is the shape that two compatible shapes broadcast to.
+// broadcastSizes returns the shape that two compatible shapes broadcast to.
 func broadcastSizes(a, b []int) []int {
 	if len(a) < len(b) {
 		a, b = b, a

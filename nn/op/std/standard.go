@@ -16,7 +16,7 @@ func Operators() op.Set { return standard() }
 // The operators are built once: the set is immutable.
 var standard = sync.OnceValue(func() op.Set { return op.NewSet(all(), fusions()...).Rewriting(rewrites()...) })
 
-// fusions are the rules by which standard operators run as one kernel, in the order in which they are tried.
+// fusions returns the rules by which standard operators run as one kernel, in the order in which they are tried.
 func fusions() []op.Fusion {
 	return slices.Concat(
 		[]op.Fusion{

@@ -17,7 +17,7 @@ type strided struct {
 
 const maxStrided = 24 // axes that a walk takes after merging
 
-// merged is the same walk with axes of length 1 dropped and neighbours joined where that works.
+// merged returns the same walk with axes of length 1 dropped and neighbours joined where that works.
 func (s strided) merged(c *op.Call) (strided, error) {
 	m := strided{offset: s.offset}
 	for k, n := range s.shape {
@@ -44,7 +44,7 @@ func (s strided) merged(c *op.Call) (strided, error) {
 	return m, nil
 }
 
-// rowStrides are the strides of a contiguous tensor.
+// rowStrides returns the strides of a contiguous tensor.
 func rowStrides(shape []int) []int {
 	s := make([]int, len(shape))
 	n := 1
@@ -164,7 +164,7 @@ func (s strided) read(x *op.Exec, dst, src []byte, size int) {
 	}
 }
 
-// reading is the kernel that reads the first input in this order.
+// reading returns the kernel that reads the first input in this order.
 func (s strided) reading(c *op.Call) op.Kernel {
 	size := c.In[0].DType.Size()
 	return func(x *op.Exec, out, in []*tensor.Dense) error {

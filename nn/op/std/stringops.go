@@ -65,7 +65,7 @@ func stringOps() []*op.Op {
 	}
 }
 
-// stringsOf are the elements of input i.
+// stringsOf returns the elements of input i.
 func stringsOf(c *op.Call, i int, v dtype.Value) (*dtype.Strings, error) {
 	s, ok := v.(*dtype.Strings)
 	if !ok {

@@ -62,7 +62,7 @@ func supportVectorMachines() []*op.Op {
 	}
 }
 
-// similarity is the kernel function of a machine.
+// similarity returns the kernel function of a machine.
 func similarity(c *op.Call, kind string, params []float32) (func(x []float64, v []float32) float64, error) {
 	var p [3]float64
 	for i, v := range params[:min(len(params), 3)] {

@@ -49,7 +49,7 @@ func tensorScatter() *op.Op {
 	}
 }
 
-// cacheAxis is the axis along which is written, and a check of the shapes.
+// cacheAxis returns the axis along which is written, and a check of the shapes.
 func cacheAxis(c *op.Call) (int, error) {
 	attr := (*int)(nil)
 	switch cfg := c.Config.(type) {

@@ -21,7 +21,7 @@ func tile() *op.Op {
 	}
 }
 
-// tileCount is the value of input i, which in version 1 has the type of the data.
+// tileCount returns the value of input i, which in version 1 has the type of the data.
 func tileCount(c *op.Call, i int) ([]op.Dim, error) {
 	if c.Version > 1 || !c.In[i].DType.IsFloat() {
 		return c.Dims(i)
@@ -41,7 +41,7 @@ func tileCount(c *op.Call, i int) ([]op.Dim, error) {
 	return d, nil
 }
 
-// repeats is how often each axis is repeated.
+// repeats returns how often each axis is repeated.
 func repeats(c *op.Call) ([]op.Dim, error) {
 	r, err := tileCount(c, 1)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // nonNegative is the interval of numbers from 0 on.
 var nonNegative = trait.Interval{Lo: 0, Hi: math.Inf(1)}
 
-// rangeSum is the rule of sums.
+// rangeSum returns the rule of sums.
 func rangeSum(c *op.Call, in func(i int) trait.Interval) trait.Interval {
 	r := in(0)
 	for i := 1; i < len(c.In); i++ {
@@ -20,7 +20,7 @@ func rangeSum(c *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return r
 }
 
-// rangeNonNegative is the rule of norms and the like.
+// rangeNonNegative returns the rule of norms and the like.
 func rangeNonNegative(*op.Call, func(i int) trait.Interval) trait.Interval { return nonNegative }
 
 // rangePositive is that of max(0, x).
@@ -28,7 +28,7 @@ func rangePositive(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return in(0).Clamped(trait.Interval{}, trait.Interval{Lo: math.Inf(1), Hi: math.Inf(1)})
 }
 
-// rangeProduct is the rule of products of numbers that are not negative.
+// rangeProduct returns the rule of products of numbers that are not negative.
 func rangeProduct(c *op.Call, in func(i int) trait.Interval) trait.Interval {
 	for i := range c.In {
 		if !(in(i).Lo >= 0) {
@@ -38,7 +38,7 @@ func rangeProduct(c *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return nonNegative
 }
 
-// rangeScaled is the rule of operators that scale or add up elements of input 0 which are not negative.
+// rangeScaled returns the rule of operators that scale or add up elements of input 0 which are not negative.
 func rangeScaled(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	if in(0).Lo >= 0 {
 		return nonNegative
@@ -46,7 +46,7 @@ func rangeScaled(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return trait.Anywhere()
 }
 
-// rangeShrunk is the rule of functions with 0 ≤ f(x) ≤ x for x ≥ 0.
+// rangeShrunk returns the rule of functions with 0 ≤ f(x) ≤ x for x ≥ 0.
 func rangeShrunk(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	if r := in(0); r.Lo >= 0 {
 		return trait.Interval{Lo: 0, Hi: r.Hi}
@@ -54,7 +54,7 @@ func rangeShrunk(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return trait.Anywhere()
 }
 
-// rangePadded is the rule of operators whose windows may read zeros beside elements of input 0.
+// rangePadded returns the rule of operators whose windows may read zeros beside elements of input 0.
 func rangePadded(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return in(0).Hull(trait.Interval{})
 }
@@ -65,7 +65,7 @@ func keepsPositive(_ *op.Call, r trait.Interval) bool { return r.Lo >= 0 }
 // keepsAll is the identity.
 func keepsAll(*op.Call, trait.Interval) bool { return true }
 
-// oddBy is an Odd of two numbers.
+// oddBy returns an Odd of two numbers.
 func oddBy(gain, scale float64) func(*op.Call) (float64, float64, bool) {
 	return func(*op.Call) (float64, float64, bool) { return gain, scale, true }
 }
@@ -74,7 +74,7 @@ func oddBy(gain, scale float64) func(*op.Call) (float64, float64, bool) {
 // with its square.
 const small = 1.0 / 128
 
-// rectifier are the traits of functions that leave positive numbers as they are and 0 at 0.
+// rectifier returns the traits of functions that leave positive numbers as they are and 0 at 0.
 func rectifier() op.Traits {
 	return op.Traits{Zero: op.ZeroFirst, Range: rangeRectified, Activation: trait.HiddenActivation, Keeps: keepsPositive}
 }
@@ -86,27 +86,27 @@ func rangeRectified(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return trait.Anywhere()
 }
 
-// gatedLinear are the traits of x·f(x), f a trait.UnitSigmoid.
+// gatedLinear returns the traits of x·f(x), f a trait.UnitSigmoid.
 func gatedLinear() op.Traits {
 	return op.Traits{Zero: op.ZeroFirst, Range: rangeShrunk, Activation: trait.HiddenActivation, Odd: oddBy(1, 1)}
 }
 
-// moved are the traits of operators that move elements of input 0.
+// moved returns the traits of operators that move elements of input 0.
 func moved(m trait.Movement) op.Traits {
 	return op.Traits{Zero: op.ZeroFirst, Range: op.RangeFirst, Moves: m}
 }
 
-// normalized are the traits of normalizations with scale and bias in inputs 1 and 2, mean and variance in 3 and 4.
+// normalized returns the traits of normalizations with scale and bias in inputs 1 and 2, mean and variance in 3 and 4.
 func normalized(at trait.Layout) op.Traits {
 	return op.Traits{Zero: op.ZeroAffine, Layout: at, Removable: true, Starts: []trait.Start{trait.StartZero, trait.StartOne, trait.StartZero, trait.StartZero, trait.StartOne}}
 }
 
-// pooled are the traits of operators that work on channels one by one.
+// pooled returns the traits of operators that work on channels one by one.
 func pooled(r func(*op.Call, func(int) trait.Interval) trait.Interval) op.Traits {
 	return op.Traits{Zero: op.ZeroFirst, Range: r, Layout: trait.ChannelsFirst, Removable: true}
 }
 
-// recurrentTraits are the traits of LSTM, GRU and RNN: the third axis of W and R, inputs 1 and 2, reads channels.
+// recurrentTraits returns the traits of LSTM, GRU and RNN: the third axis of W and R, inputs 1 and 2, reads channels.
 func recurrentTraits() op.Traits {
 	return op.Traits{
 		Zero: zeroAlways, Trains: trainsState, Layout: trait.ChannelsLast, Starts: []trait.Start{trait.StartZero, trait.StartRandom, trait.StartRandom, trait.StartZero},
@@ -114,7 +114,7 @@ func recurrentTraits() op.Traits {
 	}
 }
 
-// normalizedLast are those of normalizations over the last axes. Numbers that are normalized first are trained as the
+// normalizedLast returns those of normalizations over the last axes. Numbers that are normalized first are trained as the
 // network's beginning.
 func normalizedLast() op.Traits {
 	t := normalized(trait.ChannelsLast)
@@ -122,7 +122,7 @@ func normalizedLast() op.Traits {
 	return t
 }
 
-// group is the number of groups that lets inner channels of a weight, axis 1, meet the channels of x.
+// group returns the number of groups that lets inner channels of a weight, axis 1, meet the channels of x.
 func group(x op.Resized, w op.Resized, old int) int {
 	if len(x.New) < 2 || len(w.New) < 2 {
 		return old
@@ -150,13 +150,13 @@ func resizeShape(i int, ones bool) func(r *op.Resizing) error {
 	}
 }
 
-// resizing are the traits with how the operator follows a change of sizes, and the input that spells out its shape, if any.
+// resizing returns the traits with how the operator follows a change of sizes, and the input that spells out its shape, if any.
 func resizing(t op.Traits, shape int, f func(r *op.Resizing) error) op.Traits {
 	t.ShapeInput, t.Resize = shape, f
 	return t
 }
 
-// opening are the traits with how the call comes to take any length of an axis, and the indices that are picked, if any.
+// opening returns the traits with how the call comes to take any length of an axis, and the indices that are picked, if any.
 func opening(t op.Traits, f func(r *op.Resizing) error, picks func(c *op.Call, axis int) []int) op.Traits {
 	t.Open, t.Picks = f, picks
 	return t
@@ -168,7 +168,7 @@ type geometry struct {
 	autoPad                          *string
 }
 
-// sliding are the traits with a window whose attributes are in a configuration of type C.
+// sliding returns the traits with a window whose attributes are in a configuration of type C.
 func sliding[C op.Config](t op.Traits, weight int, at func(*C) geometry) op.Traits {
 	t.Window = func(c *op.Call) *op.Window {
 		cfg := c.Config.(C)

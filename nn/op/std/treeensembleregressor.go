@@ -60,7 +60,7 @@ func checkEnsemble(c *op.Call, aggregate, transform string) error {
 	return c.Errorf("aggregate_function %q is unknown", aggregate)
 }
 
-// targetScores is the type of scores [N, columns].
+// targetScores returns the type of scores [N, columns].
 func targetScores(c *op.Call, columns int, t op.DType) ([]op.Type, error) {
 	if c.In[0].Unranked {
 		return []op.Type{{DType: t, Unranked: true}}, nil

@@ -12,7 +12,7 @@ import (
 // flat is the reason why steps have no gradient.
 const flat = "its derivative is zero wherever there is one"
 
-// unaries is the table of operators on single elements that have no attributes. Add a row to add
+// unaries returns the table of operators on single elements that have no attributes. Add a row to add
 // an operator.
 func unaries() []pointwiseOp {
 	plain := func(p pointwise) func(op.Config) pointwise { return func(op.Config) pointwise { return p } }

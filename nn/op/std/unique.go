@@ -57,7 +57,7 @@ func unique() *op.Op {
 	}
 }
 
-// uniqueCount is the number of different elements or slices.
+// uniqueCount returns the number of different elements or slices.
 func uniqueCount(c *op.Call) op.Dim {
 	cfg := c.Config.(UniqueConfig)
 	if cfg.Axis == nil {

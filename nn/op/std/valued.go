@@ -84,7 +84,7 @@ func poolOf(c *op.Call) *kernel.Pool {
 	return p
 }
 
-// numbersOf are the elements of a tensor of numbers.
+// numbersOf returns the elements of a tensor of numbers.
 func numbersOf(c *op.Call, i int, v dtype.Value) ([]float64, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok {
@@ -93,7 +93,7 @@ func numbersOf(c *op.Call, i int, v dtype.Value) ([]float64, error) {
 	return dtype.Float64s(d)
 }
 
-// tensorOf is a tensor of type t with the given numbers.
+// tensorOf returns a tensor of type t with the given numbers.
 func tensorOf(t op.DType, v []float64, shape ...int) (*tensor.Dense, error) {
 	d, err := dtype.FromFloats(dtype.Float64, v, shape...)
 	if err != nil {

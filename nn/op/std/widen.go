@@ -12,7 +12,7 @@ type number interface {
 	~float32 | ~float64 | ~int64 | ~uint64
 }
 
-// wide is the type that stands in for a narrow one: float32, int64.
+// wide returns the type that stands in for a narrow one: float32, int64.
 func wide(d op.DType) op.DType {
 	switch {
 	case d == dtype.Float64, d == dtype.Uint64, d == dtype.Undefined, d == dtype.String, d.IsComplex():
@@ -80,7 +80,7 @@ func runWidened(x *op.Exec, f op.Kernel, w *op.Call, out, in []*tensor.Dense) er
 	return nil
 }
 
-// indexInts are the elements of an int32 or int64 tensor, in scratch memory.
+// indexInts returns the elements of an int32 or int64 tensor, in scratch memory.
 func indexInts(x *op.Exec, t *tensor.Dense) []int {
 	if dtype.Of(t.Dtype()) == dtype.Int32 {
 		s := dtype.Slice[int32](t)

@@ -95,7 +95,7 @@ func bounded(c *op.Call, w *window, in []op.Dim) error {
 // maxBorder is the size of a padded plane above which padding must not be most of it.
 const maxBorder = 1 << 28
 
-// extent is the length that the kernel covers along axis i.
+// extent returns the length that the kernel covers along axis i.
 func (w *window) extent(i int) op.Dim {
 	return w.kernel[i].Sub(op.D(1)).Mul(op.D(w.dilation[i])).Add(op.D(1))
 }

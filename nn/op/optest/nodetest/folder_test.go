@@ -201,7 +201,7 @@ func value(p *onnxpb.TensorProto) (dtype.Value, error) {
 	return v.Value, err
 }
 
-// attribute is what Op.Decode takes.
+// attribute returns what Op.Decode takes.
 func attribute(a *onnxpb.AttributeProto) (any, error) {
 	switch a.GetType() {
 	case onnxpb.AttributeProto_FLOAT:
