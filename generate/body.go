@@ -142,7 +142,7 @@ func (b *body) build(e *nn.Edit, captured []*nn.Value) *nn.Body {
 	})
 }
 
-// inputs counts the inputs of a step that are no captured values.
+// inputs counts the inputs of a step that are not captured values.
 func (s *step) inputs() int {
 	if len(s.bodies) > 0 {
 		return s.bodies[0].from

@@ -136,7 +136,7 @@ func TestSubgraphs(t *testing.T) {
 	}
 }
 
-// models are small ones that are at hand everywhere, by package name.
+// models are small ones that are available everywhere, by package name.
 func models(t *testing.T) map[string]*nn.Graph {
 	t.Helper()
 	return map[string]*nn.Graph{

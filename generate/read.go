@@ -308,7 +308,7 @@ func (r *reader) layered(l *layer, n *nn.Node) (draft, error) {
 	return draft{s, from}, nil
 }
 
-// alone reports whether one node reads the elements of a parameter; copies that count as parameters of their own are no readers.
+// alone reports whether one node reads the elements of a parameter; copies that count as parameters of their own are not readers.
 func (r *reader) alone(v *nn.Value) bool {
 	n := 0
 	for _, u := range readersOf(v) {

@@ -93,7 +93,7 @@ func (r *reader) candidates(used map[*step]bool) (lists [][]segment) {
 		list := by[p]
 		seen := map[string]bool{}
 		twice := false
-		for _, s := range list { // a scope that the model comes back to is no block
+		for _, s := range list { // a scope that the model comes back to is not a block
 			twice = twice || seen[s.prefix]
 			seen[s.prefix] = true
 		}

@@ -297,7 +297,7 @@ func (b *statements) argList(s *step, args []arg) string {
 	return strings.Join(list, ", ")
 }
 
-// single writes a step that is no row of layers.
+// single writes a step that is not a row of layers.
 func (b *statements) single(s *step, into string) {
 	args, config := b.args(s), ""
 	if s.alone {

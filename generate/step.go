@@ -15,7 +15,7 @@ import (
 type step struct {
 	layer  *comp   // a layer, or nil
 	config *comp   // an operator's attributes; nil for a layer and where all are at their defaults
-	op     op.Name // of a step that is no layer
+	op     op.Name // of a step that is not a layer
 	in     []arg
 	out    []*value
 	scope  []string // where in the model the step stands, outermost first; empty: not known

@@ -30,7 +30,7 @@ type cached struct {
 	stage *stage
 }
 
-// stageFor returns the compiled stage for the values at hand, from the cache if possible.
+// stageFor returns the compiled stage for the available values, from the cache if possible.
 func (g *Graph) stageFor(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, r request, depth int) (*stage, error) {
 	key := g.stageKey(have, types, r, depth)
 	if st := g.cache.find(key, have); st != nil {
@@ -111,7 +111,7 @@ func (g *Graph) Trim() {
 	}
 }
 
-// fits reports whether the stage was specialized for the values at hand.
+// fits reports whether the stage was specialized for the available values.
 func (st *stage) fits(have map[*Value]dtype.Value) bool {
 	for p, version := range st.baked {
 		if p.kept.Version() != version {

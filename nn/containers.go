@@ -9,7 +9,7 @@ import (
 )
 
 // takeApart handles a node that works on containers by following what they hold, so that gradients
-// pass. It is not done where a container is a whole value that is not at hand.
+// pass. It is not done where a container is a whole value that is not available.
 func (w *walker) takeApart(n *Node, c *op.Call, in []*Value) (done bool, err error) {
 	items := make([]op.Item, len(in))
 	for i, v := range in {

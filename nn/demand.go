@@ -7,8 +7,8 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// demand returns the value of v when it can be told before anything runs: because it is at hand, or
-// because a short calculation on small values at hand gives it. Floating-point values stay
+// demand returns the value of v when it can be told before anything runs: because it is available, or
+// because a short calculation on available small values gives it. Floating-point values stay
 // computed values for everything else that reads them: gradients must pass through them.
 func (w *walker) demand(v *Value) (dtype.Value, bool, error) {
 	b := w.at(v)
@@ -58,7 +58,7 @@ func (w *walker) leaf(v *Value, b *binding) (dtype.Value, bool) {
 	return x, true
 }
 
-// derivable reports whether v follows from values at hand of at most budget elements in total.
+// derivable reports whether v follows from available values of at most budget elements in total.
 // Floating-point elements count more: they are rarely sizes, and each value makes a lowering.
 func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 	if seen[v] {
@@ -95,7 +95,7 @@ func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 	return true
 }
 
-// derive computes v from values at hand; memo holds what was computed on the way.
+// derive computes v from available values; memo holds what was computed on the way.
 func (w *walker) derive(v *Value, memo map[*Value]dtype.Value) (dtype.Value, error) {
 	if x, ok := memo[v]; ok {
 		return x, nil

@@ -12,7 +12,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// A length may follow from 256 integers at hand, of which floating-point numbers count as 64 each; beyond that a run has stages, and
+// A length may follow from 256 integers available, of which floating-point numbers count as 64 each; beyond that a run has stages, and
 // Lower refuses.
 func TestLengthsAtHand(t *testing.T) {
 	for _, c := range []struct {

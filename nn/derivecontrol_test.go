@@ -63,7 +63,7 @@ var derivedControl = []struct {
 		}
 		return d.do(op.Plain("Add"), pick("Greater"), pick("Less"))
 	}},
-	{"If that is known", "float32[N,1,4]", func(d deriving, x *nn.Value) *nn.Value { // by a size that is no symbol; the other branch gives another rank; an If inside
+	{"If that is known", "float32[N,1,4]", func(d deriving, x *nn.Value) *nn.Value { // by a size that is not a symbol; the other branch gives another rank; an If inside
 		w := d.param(4)
 		inner := func(e *nn.Edit, x, w *nn.Value) *nn.Value {
 			other := func(name, activation string) *nn.Body {

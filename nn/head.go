@@ -21,7 +21,7 @@ type Head struct {
 // Head replaces the classifier: the last Gemm, MatMul or Conv before the output, which may be followed by pooling,
 // reshaping, activations and softmax. Weight, bias and output keep their names; constants after it that contain the
 // number of classes are adapted. A Note says which node was replaced. Head returns the new node. The edit fails if there
-// is no classifier, or if a node in between prevents the change.
+// is not a classifier, or if a node in between prevents the change.
 func (e *Edit) Head(h Head) *Node {
 	k, out := h.classes(e), h.output(e)
 	if e.err != nil {

@@ -20,7 +20,7 @@ import (
 //	in x float32[N,3,8,8]
 //	w = float32[4,3,3,3]                       a parameter with unremarkable values
 //	s = int64[2] 0 -1                          one with these
-//	y, z = Conv(x, w, _) pads=[1,1,1,1]        a node; _ is no value
+//	y, z = Conv(x, w, _) pads=[1,1,1,1]        a node; _ is not a value
 //	my.Odd                                     an operator of domain my
 //	body b … end                               a subgraph, for an attribute: body=@b
 //	out y [float32[N,4]]

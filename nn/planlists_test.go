@@ -46,7 +46,7 @@ func TestIndexLists(t *testing.T) {
 	}
 }
 
-// TestStretch: copies stand behind each run of an atom's indices.
+// TestStretch: copies follow each run of an atom's indices.
 func TestStretch(t *testing.T) {
 	for _, c := range []struct {
 		size, first int

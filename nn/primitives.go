@@ -81,7 +81,7 @@ func without(list []*Node, n *Node) []*Node {
 	return out
 }
 
-// useAll makes n, which is no value's user yet, a user of all that it reads.
+// useAll makes n, which is not a value's user yet, a user of all that it reads.
 func (n *Node) useAll() {
 	for _, v := range n.reads() {
 		v.use(n)

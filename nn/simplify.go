@@ -68,7 +68,7 @@ func (g *Graph) countNodes() int {
 	return count
 }
 
-// learnedValues returns the parameters that are no constants, and what depends on them.
+// learnedValues returns the parameters that are not constants, and what depends on them.
 func learnedValues(nodes []*Node) map[*Value]bool {
 	learned := map[*Value]bool{}
 	for _, n := range nodes {

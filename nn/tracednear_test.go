@@ -206,7 +206,7 @@ func nearTraces() []stockCase {
 	}
 }
 
-// TestTraceAfterRun: a number that was computed when the nodes ran is no constant.
+// TestTraceAfterRun: a number that was computed when the nodes ran is not a constant.
 func TestTraceAfterRun(t *testing.T) {
 	g := G.NewGraph()
 	x := G.NewMatrix(g, G.Float32, G.WithName("x"), G.WithShape(2, 3), G.WithValue(random(1, 2, 3)))

@@ -94,7 +94,7 @@ func reshapeRule(s *Site) *Value {
 	return s.reshape(x.Value(), from, to)
 }
 
-// aligned reads the target of a reshape where only one size is at hand, but the input's shape is
+// aligned reads the target of a reshape where only one size is available, but the input's shape is
 // symbolic: leading dimensions that agree with the input's stay what they are, and one that does
 // not takes what is left.
 func (s *Site) aligned(from []size, to []int) []size {

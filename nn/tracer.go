@@ -29,7 +29,7 @@ type tracer struct {
 	shapes  map[*Value]*Value // Shape of a value
 	sources []measured
 	missing map[string]bool
-	free    []*Value // parameters that are no constants
+	free    []*Value // parameters that are not constants
 	consts  int
 	bodies  *int      // how many subgraphs were made of closures, for their names
 	inner   []*tracer // of those subgraphs

@@ -53,7 +53,7 @@ func TestAnnotationPlaces(t *testing.T) {
 			t.Errorf("mode %d: got  %s\nwant %s", c.mode, got, c.want)
 		}
 	}
-	// A tensor is no annotation, an unreadable attribute neither; both stay.
+	// A tensor is not an annotation, an unreadable attribute neither; both stay.
 	g := read(t, textModel(t, "input "+float("x", "2")+`node { op_type: "Relu" input: "x" output: "y" attribute { name: "table" type: TENSOR t { data_type: 1 dims: 1 float_data: 1 } } attribute { name: "s" type: STRINGS strings: ["p", "q"] } } output `+float("y", "2")))
 	for n := range g.Nodes() {
 		if a := n.Annotations(); len(a) != 1 || !slices.Equal(a["s"].([]string), []string{"p", "q"}) {

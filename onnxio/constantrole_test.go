@@ -91,7 +91,7 @@ func TestSaveConstantByUse(t *testing.T) {
 	}
 }
 
-// A mask of attention in a file is no weight, however low its numbers are; what holds other numbers as well is one.
+// A mask of attention in a file is not a weight, however low its numbers are; what holds other numbers as well is one.
 func TestLoadMask(t *testing.T) {
 	inf := float32(math.Inf(-1))
 	for name, c := range map[string]struct {

@@ -83,7 +83,7 @@ func (s *assembly) node(n *onnxpb.NodeProto) (nn.NodeSpec, error) {
 	return spec, nil
 }
 
-// attribute returns the value of an attribute, nil for one that is no attribute of the operator: an
+// attribute returns the value of an attribute, nil for one that is not an attribute of the operator: an
 // annotation, which stays in the file. Of an unknown operator only subgraphs are of interest.
 func (s *assembly) attribute(o *nodeOrigin, i int, a *onnxpb.AttributeProto, known map[string]bool) (any, error) {
 	if attributeType(a) == onnxpb.AttributeProto_GRAPH && (known == nil || known[a.GetName()]) {

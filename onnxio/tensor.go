@@ -23,7 +23,7 @@ func tensorType(p *onnxpb.TensorProto) (dtype.DType, []int, error) {
 	return dt, shape, nil
 }
 
-// intDims converts dimensions and refuses those whose product is no tensor size.
+// intDims converts dimensions and refuses those whose product is not a tensor size.
 func intDims(dims []int64) ([]int, error) {
 	shape := make([]int, len(dims))
 	for i, d := range dims {

@@ -54,7 +54,7 @@ func decodeTensorType(kind op.Kind, elem int32, shape *onnxpb.TensorShapeProto) 
 }
 
 // decodeDim reads a dimension. Exporters write −1, "?" or "None" for one of which nothing is
-// known. A name that is no expression of graft's is unknown as well; saving keeps it.
+// known. A name that is not an expression of graft's is unknown as well; saving keeps it.
 func decodeDim(d *onnxpb.TensorShapeProto_Dimension) op.Dim {
 	switch v := d.GetValue().(type) {
 	case *onnxpb.TensorShapeProto_Dimension_DimValue:

@@ -22,7 +22,7 @@ type PlateauState struct {
 	Cool   int     // epochs left that are not judged
 }
 
-// Next takes the metric of one more epoch. A NaN is no improvement.
+// Next takes the metric of one more epoch. A NaN is not an improvement.
 func (p Plateau) Next(s PlateauState, metric float64) PlateauState {
 	if s.Rate == 0 {
 		s.Rate = 1

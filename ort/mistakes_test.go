@@ -22,7 +22,7 @@ func mistake(t *testing.T, what string, err error, words string) {
 	}
 }
 
-// Mistakes with the library, the provider and the device, where a library is at hand.
+// Mistakes with the library, the provider and the device, where a library is available.
 func TestOpeningMistakes(t *testing.T) {
 	r := runtime(t)
 	d, err := r.Open()

@@ -242,7 +242,7 @@ func TestRateOfPlateau(t *testing.T) {
 	}
 }
 
-// A batch without a target that counts is no part of the validation's mean.
+// A batch without a target that counts is not a part of the validation's mean.
 func TestNothingCountsInValidation(t *testing.T) {
 	set := blobs(8, 1)
 	var list []data.Sample

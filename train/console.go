@@ -171,7 +171,7 @@ func (c *console) draw(e Event) {
 		text = fmt.Sprintf("%d/%d loss %.4f rate %.3g %.0f samples/s %v left", e.Epoch, e.Epochs, e.Loss, e.LR, e.Speed, e.Left.Round(time.Second))
 	}
 	c.bar.Describe(text)
-	_ = c.bar.Set(e.Batch) // a terminal that is gone is no reason to stop
+	_ = c.bar.Set(e.Batch) // a terminal that is gone is not a reason to stop
 }
 
 func (c *console) clear() {

@@ -70,7 +70,7 @@ func TestSingleClasses(t *testing.T) {
 	}
 }
 
-// What a model without a classifier, or targets that are no classes, leave to do: all layers, or nothing where the classifier alone was wanted.
+// What a model without a classifier, or targets that are not classes, leave to do: all layers, or nothing where the classifier alone was wanted.
 func TestHeadFirstSkips(t *testing.T) {
 	ctx := context.Background()
 	numbersOnly := data.Map(points(t, 12), func(s data.Sample, _ *rand.Rand) (data.Sample, error) {

@@ -46,7 +46,7 @@ func (v verdict) better(w verdict) bool {
 	return gained >= lost && (exceeds(gained-lost, gained+lost) || v.calmer(w))
 }
 
-// clearlyWorse reports whether fewer of v's answers are right by more than two standard errors, or v is no model any more.
+// clearlyWorse reports whether fewer of v's answers are right by more than two standard errors, or v is not a model any more.
 func (v verdict) clearlyWorse(w verdict) bool {
 	gained, lost := v.changes(w)
 	return !finite(v.figures["loss"]) || exceeds(lost-gained, 4*(gained+lost))
@@ -93,7 +93,7 @@ func (t *tuning) gained(before, after verdict) bool {
 	return after.better(before)
 }
 
-// answers returns what the model makes of each sample; nil where targets are no single classes.
+// answers returns what the model makes of each sample; nil where targets are not single classes.
 func (t *tuning) answers(ctx context.Context, s data.Set[data.Sample]) (list []answer, err error) {
 	if classesOf(t.g) == 0 || !t.singleClasses() {
 		return nil, nil

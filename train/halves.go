@@ -96,7 +96,7 @@ func packed[T ~uint16](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b[scaled:]))), n)
 }
 
-// scaleOf returns the power of two that takes the largest magnitude to between 2¹⁴ and 2¹⁵; 1 where it is no number.
+// scaleOf returns the power of two that takes the largest magnitude to between 2¹⁴ and 2¹⁵; 1 where it is not a number.
 func scaleOf(x []float32) float32 {
 	most := uint32(0)
 	for _, v := range x {

@@ -92,7 +92,7 @@ func TestRaceIsLost(t *testing.T) {
 	}
 }
 
-// What changes nothing is no improvement: the classifier alone stays, but where training is cheap and samples that validate decide afterwards.
+// What changes nothing is not an improvement: the classifier alone stays, but where training is cheap and samples that validate decide afterwards.
 func TestRaceIsEven(t *testing.T) {
 	for _, cost := range []float64{0, 1e12} {
 		g := layered(t)

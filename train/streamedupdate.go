@@ -122,7 +122,7 @@ func (a *arrival) take(p *nn.Param, x *tensor.Dense) error {
 	return nil
 }
 
-// failed adds to the error of a step how far it came: what fails behind the check is a fault of an operator or a rule.
+// failed adds to the error of a step how far it came: what fails after the check is a fault of an operator or a rule.
 func (a *arrival) failed(err error) error {
 	if a.taken == 0 {
 		return err

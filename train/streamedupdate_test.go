@@ -20,7 +20,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// The norm of a step counts gradients that are computed behind the check, too.
+// The norm of a step counts gradients that are computed after the check, too.
 func TestNormOfPostponedGradients(t *testing.T) {
 	one := batch(t, blobs(1, 1)) // whose gradients of weights take more memory than what they are products of
 	var norms []float64
@@ -104,7 +104,7 @@ func everything(t *testing.T, tr *train.Trainer) map[string][]byte {
 }
 
 // A step with a gradient that is not finite changes nothing, for all rules and ways to update, whether the gradients
-// of the weights are computed before or behind the check (for one sample behind), and the trainer goes on as one that
+// of the weights are computed before or after the check (for one sample behind), and the trainer goes on as one that
 // has never seen it.
 func TestGradientThatIsNotFinite(t *testing.T) {
 	for name, c := range map[string]train.Config{
@@ -146,7 +146,7 @@ func TestGradientThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// A gradient that is computed behind the check and may leave float32 is refused by its bound.
+// A gradient that is computed after the check and may leave float32 is refused by its bound.
 func TestGradientThatMayBeTooLarge(t *testing.T) {
 	g := nn.New("linear")
 	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(layers.Linear{Out: 3}, e.Input("x", "float32[N,4]"))) }); err != nil {

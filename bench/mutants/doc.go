@@ -16,7 +16,7 @@
 //
 // All changes of a sample are compiled into one test binary, in which an environment variable chooses the active one
 // (mutant schemata, Untch, Offutt and Harrold 1993): a package of two hundred files would otherwise be compiled and linked
-// once for each change, which is what the tools at hand (gremlins, go-mutesting, ooze) do and why they cannot do it here.
+// once for each change, which is what existing tools (gremlins, go-mutesting, ooze) do and why they cannot do it here.
 // The tests of the package run first; what survives meets the tests of the packages that depend on it. Of a package only
 // the tests that reach the expression run, short ones first. A failing test, a crash and taking ten times the usual
 // processor time are what counts as noticed.

@@ -218,7 +218,7 @@ func exported(s *step.Model, seed uint64, names []string, like run, batches []da
 	for _, v := range s.Variables {
 		variable[v.Name] = true
 	}
-	var known []string // a parameter that the loss does not depend on is no variable
+	var known []string // a parameter that the loss does not depend on is not a variable
 	for _, n := range names {
 		if variable[n] {
 			known = append(known, n)

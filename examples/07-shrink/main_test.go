@@ -13,7 +13,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// TestRun goes through the whole program on fewer images: of MNIST where it is at hand, rendered
+// TestRun goes through the whole program on fewer images: of MNIST where it is available, rendered
 // digits elsewhere.
 func TestRun(t *testing.T) {
 	p := program{width: 32, images: 1600, epochs: 3, dir: t.TempDir(), w: t.Output()}

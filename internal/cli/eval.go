@@ -247,7 +247,7 @@ func classMetric(name string) bool {
 	return slices.Contains([]string{"accuracy", "top5", "confusion"}, strings.ToLower(name))
 }
 
-// orNull makes figures that are no numbers null, which JSON has.
+// orNull makes figures that are not numbers null, which JSON has.
 func orNull(figures map[string]float64) map[string]any {
 	all := map[string]any{}
 	for name, x := range figures {

@@ -29,7 +29,7 @@ func TestExamplesAreTaken(t *testing.T) {
 			continue
 		}
 		for line := range strings.Lines(block[1]) {
-			if command, _, _ := strings.Cut(line, "  "); strings.HasPrefix(command, "graft ") { // what it does stands behind
+			if command, _, _ := strings.Cut(line, "  "); strings.HasPrefix(command, "graft ") { // what it does follows
 				taken(t, command)
 			}
 		}

@@ -53,7 +53,7 @@ var fieldWords = strings.NewReplacer(
 	"unexpected EOF", "the text is truncated", "zip: not a valid zip file", "not a NumPy archive, which is a zip file",
 )
 
-// notNumbers is what package strconv says of text that is no number.
+// notNumbers is what package strconv says of text that is not a number.
 var notNumbers = regexp.MustCompile(`strconv\.(?:Parse)?([A-Z][a-z]+): parsing "[^"]*": (invalid syntax|value out of range)`)
 
 // broken is what package proto says of bytes that are none of its messages, with one of two kinds of space.
@@ -62,7 +62,7 @@ var broken = regexp.MustCompile(`: proto:[ \x{a0}]cannot parse invalid wire-form
 // ofRules are the types of optimizers.
 var ofRules = regexp.MustCompile(`\boptim\.[A-Z]\w*`)
 
-// noDuration is what package time says of text that is no length of time.
+// noDuration is what package time says of text that is not a length of time.
 var noDuration = regexp.MustCompile(`time: (?:invalid duration|missing unit in duration|unknown unit "[^"]*" in duration) "[^"]*"`)
 
 // folderRead is what the system says when a folder is read as a file.

@@ -136,7 +136,7 @@ initialization first.`,
 				return err
 			}
 			if rt != nil {
-				t.config.Runtime = rt // not a nil Runtime, which is no nil train.Runtime
+				t.config.Runtime = rt // not a nil Runtime, which is not a nil train.Runtime
 			}
 			if p.size > 1 {
 				t.notes = append(t.notes, fmt.Sprintf("%d processes train together, threads of each: %d", p.size, runtime.GOMAXPROCS(0)))

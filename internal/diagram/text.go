@@ -67,7 +67,7 @@ func operator(n *nn.Node) string {
 // few is how many elements of a constant are written out.
 const few = 6
 
-// held describes a value that is no wire, as the node that reads it shows it: W 64×3×7×7, or a short constant's elements.
+// held describes a value that is not a wire, as the node that reads it shows it: W 64×3×7×7, or a short constant's elements.
 func held(name string, v *nn.Value) string {
 	value, typ := v.Known().Value, v.Type()
 	if p := v.Param(); p != nil && p.Role() == nn.Constant {

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// copyBlock is how many bytes are copied between two looks at the context.
+// copyBlock is how many bytes are copied between checks of the context.
 const copyBlock = 1 << 24
 
 // Run computes the roots. If ctx is done it stops, between two steps or within a kernel's loops, and returns the error of

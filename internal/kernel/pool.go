@@ -22,7 +22,7 @@ const (
 	yieldAfter = 1000
 )
 
-// relax passes the time between two looks at what a thread waits for.
+// relax passes the time between checks of what a thread waits for.
 func relax(spins int) {
 	pause()
 	if spins%yieldEvery == 0 {

@@ -119,7 +119,7 @@ type answer struct {
 
 func (r *Runtime) call(q request) (map[string]Tensor, error) {
 	for name, t := range q.Inputs {
-		if t.Shape == nil { // null is no shape in JSON
+		if t.Shape == nil { // null is not a shape in JSON
 			t.Shape = []int{}
 			q.Inputs[name] = t
 		}

@@ -70,7 +70,7 @@ func (c *Call) Resolve() error {
 		return err // where it asks for a value, some of the types may be known all the same
 	}
 	if c.Op.Hidden != nil && c.static() {
-		// Hidden outputs stand behind all formal ones, used or not, so that their place is fixed.
+		// Hidden outputs follow all formal ones, used or not, so that their place is fixed.
 		for len(c.Out) < len(c.Op.Out.List()) {
 			c.Out = append(c.Out, Type{})
 		}

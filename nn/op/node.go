@@ -247,7 +247,7 @@ func (e *emission) node(i int) (*gorgonia.Node, error) {
 	return n, nil
 }
 
-// nodeType returns the Gorgonia type of a value. Rank 0, and what is no tensor of numbers, is a bare
+// nodeType returns the Gorgonia type of a value. Rank 0, and what is not a tensor of numbers, is a bare
 // element type: Gorgonia tells scalars by that.
 func nodeType(t Type) hm.Type {
 	if t.Kind != Tensor || t.DType == dtype.String || len(t.Shape) == 0 {

@@ -39,7 +39,7 @@ type Reader struct {
 	logits   bool // the scores' name says so
 	farthest float64
 	zero     bool // a class 0 was seen
-	unknown  int  // a class that is no id of a category; -1: none
+	unknown  int  // a class that is not an id of a category; -1: none
 
 	upright, inverted int // boxes whose size is not negative, and those whose size is
 }

@@ -45,7 +45,7 @@ var (
 	Raw = Preprocess{Range: 255}
 )
 
-// ImageFile is an image file and its class; −1 is no class.
+// ImageFile is an image file and its class; −1 is not a class.
 type ImageFile struct {
 	Path  string // of the image file
 	Class int    // its class

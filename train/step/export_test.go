@@ -307,7 +307,7 @@ func TestRulesTogether(t *testing.T) {
 	})
 }
 
-// TestFrozen: what is frozen is no variable, and statistics that are frozen stay.
+// TestFrozen: what is frozen is not a variable, and statistics that are frozen stay.
 func TestFrozen(t *testing.T) {
 	g := model(t, "float32[N,6]", layers.Linear{Out: 8}, layers.BatchNorm{}, layers.ReLU{}, layers.Linear{Out: 3})
 	if err := g.Edit(func(e *nn.Edit) { e.Freeze(nn.Glob("linear1")); e.Freeze(nn.Glob("batchnorm1")) }); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // recoder makes UTF-8 of a text in it or in Windows-1252, which includes Latin-1 and is what spreadsheets write without being asked:
-// each byte that is no part of a character of UTF-8 is one of Windows-1252. It counts them.
+// each byte that is not a part of a character of UTF-8 is one of Windows-1252. It counts them.
 type recoder struct{ bytes int }
 
 // Reset implements transform.Transformer.

@@ -32,7 +32,7 @@ type Rows struct {
 	Names  []string // unique names of the columns; "0", "1" … without a header
 	Path   string   // of the file
 	csv    *csv.Reader
-	first  []string // the first record where it is no header
+	first  []string // the first record where it is not a header
 	closer io.Closer
 	line   int
 	recode *recoder

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/train/token"
 )
 
-// Files with a word on each line: spaces and tabs, comments, what is no word of its own, columns by number and by name.
+// Files with a word on each line: spaces and tabs, comments, what is not a word of its own, columns by number and by name.
 func TestReadConll(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	read := func(name, text string) ([]token.Sentence, string, error) {

@@ -26,7 +26,7 @@ func maxRows(p *kernel.Pool, g *geometry, x, y []float32, index []int64, taps8 [
 	taps := g.taps()
 	b := border(g.in, g.out, g.stride, taps)
 	in, out := g.in.Size(), g.out.Size()
-	some := max(1, (1<<20)/max(1, g.out[2]*len(taps))) // rows between two looks at the context
+	some := max(1, (1<<20)/max(1, g.out[2]*len(taps))) // rows between checks of the context
 	p.Range(g.n*g.c, PlaneGrain(4*out*len(taps)), func(lo, hi int) {
 		buffer := kernel.Borrow[float32](b.size() + out)
 		defer kernel.GiveBack(buffer)

@@ -35,7 +35,7 @@ const (
 )
 
 // run computes y and reports whether all of it is finite. Where it is not, an infinity may have become
-// NaN: what holds one is no sum of products any more after the transforms.
+// NaN: what holds one is not a sum of products any more after the transforms.
 func (w *winograd[T]) run(p *kernel.Pool, scratch kernel.Scratch[T]) bool {
 	w.marks = newMarks(p, scratch)
 	if w.tiles() < max(w.oc, winogradFew) {

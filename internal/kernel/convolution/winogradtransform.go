@@ -73,7 +73,7 @@ func (b *band[T]) clearAround(row, rows, at, w int) {
 }
 
 // grid is points of tiles: tile t, of a tile row and column in this order, has its point p of channel c
-// at [p*point + t*step + c/winogradLanes*group + c%winogradLanes]. Distances are no multiples of large
+// at [p*point + t*step + c/winogradLanes*group + c%winogradLanes]. Distances are not multiples of large
 // powers of two, so that points and tiles do not compete for sets of a cache.
 type grid[T kernel.Float] struct {
 	v                  []T

@@ -220,7 +220,7 @@ func (w *worker[T]) aimAt(j, jc, je int) (width int) {
 	return 2 * NR
 }
 
-// cross multiplies a block of rows with the column panels at hand, which begin at column j; packs says that
+// cross multiplies a block of rows with the column panels that are packed, which begin at column j; packs says that
 // it packs B.
 func (w *worker[T]) cross(r *block[T], width, j, jc, je int, packs bool) {
 	s, s2 := &w.colPanel[0], &w.colPanel[1]

@@ -91,7 +91,7 @@ func sumPieces[T kernel.Float](p *kernel.Pool, pieces, rows, inner int, dst, x [
 	}
 }
 
-// longRow is how many elements are reduced between two looks at whether the pool is stopped.
+// longRow is how many elements are reduced between checks whether the pool is stopped.
 const longRow = 1 << 24
 
 // reduceLong is reduceRow in parts.

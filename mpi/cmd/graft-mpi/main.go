@@ -14,7 +14,7 @@ func main() {
 		Connect: func() (train.Communicator, error) {
 			c, err := mpi.Connect()
 			if err != nil {
-				return nil, err // not a nil *mpi.Comm, which is no nil Communicator
+				return nil, err // not a nil *mpi.Comm, which is not a nil Communicator
 			}
 			return c, nil
 		},

@@ -140,7 +140,7 @@ func (e *expression) convOf(in []value) FusedConvConfig {
 }
 
 // unblocked brings weights [O, I, kernel…] into the standard's order. They are stored as [O/b, I/b, kernel…, b of I, b of O],
-// or where the input is no picture in blocks, and where each channel is convolved by itself, [O/b, I, kernel…, b of O].
+// or where the input is not a picture in blocks, and where each channel is convolved by itself, [O/b, I, kernel…, b of O].
 func (e *expression) unblocked(w value, group int) value {
 	if !w.typ.Static() || len(w.typ.Shape) < 3 {
 		e.failf("the shape of the weights %v is not known", w.typ)

@@ -201,7 +201,7 @@ func running[T kernel.Float](out, in []*tensor.Dense) {
 	}
 }
 
-// lossy has a field that is no attribute.
+// lossy has a field that is not an attribute.
 type lossy struct {
 	Kept int `onnx:"kept"`
 	Lost int

@@ -185,7 +185,7 @@ func batchNormEval[T kernel.Float](m batchNorm) op.Kernel {
 	}
 }
 
-// batchNormRematerialize: with mean and variance at hand, the normalization is one product and sum.
+// batchNormRematerialize: with mean and variance available, the normalization is one product and sum.
 func batchNormRematerialize(c *op.Call, e epilogue.List) *op.Rematerialization {
 	m := batchNormOf(c)
 	if !m.batch {

@@ -113,7 +113,7 @@ func comparisonOps() []*op.Op {
 }
 
 // equalDims compares shape vectors where each pair is known to be equal or not: a length that goes by a
-// name is no negative number. Exporters ask so which dimensions an Expand is to leave alone.
+// name is not a negative number. Exporters ask so which dimensions an Expand is to leave alone.
 func equalDims(c *op.Call) []op.Known {
 	if !c.In[0].DType.IsInteger() || len(c.Out) > 0 && (c.Out[0].Unranked || c.Out[0].Rank() > 1) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// TestEmptyTensors: a dimension of 0 is no reason to panic.
+// TestEmptyTensors: a dimension of 0 is not a reason to panic.
 func TestEmptyTensors(t *testing.T) {
 	z := func(shape ...int) dtype.Value { return dtype.New(dtype.Float32, shape...) }
 	for _, c := range []optest.Case{

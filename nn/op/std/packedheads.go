@@ -178,7 +178,7 @@ func partOfInput(c *op.Call, output int) (shape, strides []int, from int) {
 }
 
 // through returns the same walk where the tensor, of the given shape, has other strides than those of rows in
-// order; false where that is no walk.
+// order; false where that is not a walk.
 func (s strided) through(shape, strides []int) (strided, bool) {
 	own, most := rowStrides(shape), make([]int, len(shape))
 	// moved is how far n elements are in the other order, times of them following each other.

@@ -67,7 +67,7 @@ func (prepare valued) strings(c *op.Call, in []dtype.Value) ([]dtype.Value, erro
 	return f(nil, in)
 }
 
-// checkEvery is how many elements a loop goes through between two looks at whether the run is stopped.
+// checkEvery is how many elements a loop goes through between checks whether the run is stopped.
 const checkEvery = 1 << 16
 
 // checkAt looks at whether the run is stopped, once in checkEvery steps.

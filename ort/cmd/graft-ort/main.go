@@ -1,4 +1,4 @@
-// Command graft-ort is graft with ONNX Runtime at hand: --runtime ort of run, train, eval, predict and lr-find computes in it.
+// Command graft-ort is graft with ONNX Runtime available: --runtime ort of run, train, eval, predict and lr-find computes in it.
 //
 //	graft-ort run squeezenet1.1.onnx --input cat.jpg --runtime ort --provider cuda
 //	graft-ort train digits.onnx --data digits/ --runtime ort -o trained.onnx
