@@ -69,7 +69,7 @@ type Slice struct {
 
 // Build adds the layer with in[0] as its input.
 func (s Slice) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
-	return []*nn.Value{slice(e, e.Label("slice", s.Name), only(e, in), s.Axis, s.From, cmp.Or(s.To, math.MaxInt64))}
+	return []*nn.Value{slice(e, e.Label("slice", s.Name), only(e, in), s.Axis, s.From, cmp.Or(s.To, math.MaxInt))}
 }
 
 func slice(e *nn.Edit, name string, x *nn.Value, axis, from, to int) *nn.Value {
@@ -90,7 +90,7 @@ func (r Roll) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		e.Failf("By is 0: want the number of places")
 	}
 	name := e.Label("roll", r.Name)
-	last, first := slice(e, name+".last", x, r.Axis, -r.By, math.MaxInt64), slice(e, name+".first", x, r.Axis, 0, -r.By)
+	last, first := slice(e, name+".last", x, r.Axis, -r.By, math.MaxInt), slice(e, name+".first", x, r.Axis, 0, -r.By)
 	return []*nn.Value{put(e, name, "Concat", attrs{"axis": r.Axis}, last, first)}
 }
 
