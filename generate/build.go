@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"strings"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -133,15 +132,18 @@ func (c *constant) build(e *nn.Edit, s *step, made map[*value]*nn.Value) *nn.Val
 	return v
 }
 
-// fillOf returns how a parameter that a node reads starts when the file has no values for it: what is added as zeros, other vectors as ones.
-func fillOf(n *nn.Node, slot string, t *tensor.Dense) initial.Filler {
-	switch kind := n.Traits().Arithmetic; {
-	case kind == trait.Adds || kind == trait.Subtracts:
+// fillOf returns how a parameter that a node reads as input i starts if the file has no values for it; −1: it is not one of
+// the node's own inputs.
+func fillOf(n *nn.Node, i int, t *tensor.Dense) initial.Filler {
+	start := trait.NoStart
+	if i >= 0 {
+		start = n.Traits().StartAt(i)
+	}
+	switch {
+	case start == trait.StartZero:
 		return initial.Zeros{}
-	case t.Dims() >= 2:
+	case start != trait.StartOne && t.Dims() >= 2:
 		return initial.FanIn{}
-	case kind == trait.NoArithmetic && (strings.Contains(strings.ToLower(slot), "mean") || slot == "B" || slot == "bias"):
-		return initial.Zeros{}
 	}
 	return initial.Ones{}
 }

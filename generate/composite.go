@@ -47,11 +47,11 @@ func (r *reader) composite(x *nn.Composite) (draft, bool) {
 			l = layerOf(layers.SiLU{}, "", last, x.In[0], nil)
 		}
 	case op.Plain:
-		if c == "HardSwish" {
-			l = layerOf(layers.HardSwish{}, "", last, x.In[0], nil)
-			break
+		plain := plainLayers[string(c)]
+		if plain == nil {
+			plain = nn.OpLayer{Config: c}
 		}
-		l = layerOf(nn.OpLayer{Config: c}, "", last, x.In[0], nil)
+		l = layerOf(plain, "", last, x.In[0], nil)
 	case std.LinearConfig:
 		var bias *nn.Value
 		if len(x.In) > 2 {

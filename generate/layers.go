@@ -11,6 +11,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// plainLayers are the layers without settings, by the operators that they are.
+var plainLayers = map[string]nn.Layer{
+	"Relu": layers.ReLU{}, "Sigmoid": layers.Sigmoid{}, "Tanh": layers.Tanh{}, "HardSwish": layers.HardSwish{},
+	"GlobalAveragePool": layers.GlobalAvgPool{}, "GlobalMaxPool": layers.GlobalMaxPool{},
+}
+
 // readers say which layer a node is, nil where it is none: attributes that the layer lacks, weights that are computed.
 var readers map[string]func(r *reader, n *nn.Node) *layer
 
@@ -19,12 +25,13 @@ func init() {
 		"Conv": conv, "ConvTranspose": convTranspose, "Gemm": gemm, "MatMul": matMul, "Gather": embedding,
 		"BatchNormalization": batchNorm, "LayerNormalization": layerNorm, "InstanceNormalization": instanceNorm, "GroupNormalization": groupNorm,
 		"MaxPool": maxPool, "AveragePool": avgPool, "ReduceMean": mean, "Slice": slice,
-		"GlobalAveragePool": activation(layers.GlobalAvgPool{}), "GlobalMaxPool": activation(layers.GlobalMaxPool{}),
-		"Relu": activation(layers.ReLU{}), "Sigmoid": activation(layers.Sigmoid{}), "Tanh": activation(layers.Tanh{}), "HardSwish": activation(layers.HardSwish{}),
 		"LeakyRelu": leakyReLU, "Elu": elu, "Gelu": gelu, "PRelu": prelu, "Clip": relu6, "Softmax": softmax, "LogSoftmax": logSoftmax,
 		"Flatten": flatten, "Reshape": either(joined, reshape), "Squeeze": squeezed, "Transpose": transpose, "Dropout": dropout, "Concat": either(rolled, concat),
 		"Add":  either(spelledGroupNorm, convBias),
 		"LSTM": recurrent, "GRU": recurrent, "RNN": recurrent,
+	}
+	for name, l := range plainLayers {
+		readers[name] = activation(l)
 	}
 }
 

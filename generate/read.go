@@ -434,7 +434,7 @@ func (r *reader) operator(n *nn.Node) (draft, error) {
 // constantOf returns a tensor that an operator reads.
 func (r *reader) constantOf(v *nn.Value, t *tensor.Dense, slot string, n *nn.Node) *constant {
 	dt := dtype.Of(t.Dtype())
-	c := &constant{name: &lit{v: slot, hint: "name"}, data: t, fill: fillOf(n, slot, t)}
+	c := &constant{name: &lit{v: slot, hint: "name"}, data: t, fill: fillOf(n, slices.Index(n.Inputs(), v), t)}
 	role := nn.Constant
 	if p := v.Param(); p != nil {
 		role = p.Role()

@@ -50,14 +50,14 @@ func (p *Param) Inferred() Role {
 const masked = -100
 
 // isMask reports whether a loaded tensor is a mask rather than a weight: it has infinite elements, or each of its elements
-// is 0 or very low, with both among them. Tensors whose first element is neither are not read further.
+// is 0 or very low, with both among them. It reads weights only as far as a block that shows what they are.
 func isMask(d *tensor.Dense) bool {
 	n := d.Shape().TotalSize()
 	flat, err := dtype.View(d, n)
 	if err != nil || !dtype.Of(d.Dtype()).IsFloat() {
 		return false
 	}
-	zeros, low, infinite := 0, 0, false
+	zero, low, infinite, other := false, false, false, false
 	const block = 1024
 	for from := 0; from < n; from += block {
 		part, err := dtype.Rows(flat, from, min(from+block, n))
@@ -70,18 +70,21 @@ func isMask(d *tensor.Dense) bool {
 		}
 		for _, x := range list {
 			switch {
+			case math.IsInf(x, 0):
+				infinite = true
 			case x == 0:
-				zeros++
+				zero = true
 			case x <= masked:
-				low++
+				low = true
+			default:
+				other = true
 			}
-			infinite = infinite || math.IsInf(x, 0)
 		}
-		if from == 0 && list[0] != 0 && list[0] > masked && !math.IsInf(list[0], 0) {
-			return false
+		if infinite || other {
+			break
 		}
 	}
-	return infinite || zeros > 0 && low > 0 && zeros+low == n
+	return infinite || zero && low && !other
 }
 
 // paramRole returns what the users of v make of it.

@@ -59,13 +59,16 @@ func (e *Edit) rewire(from, to *Value, users []*Node) {
 }
 
 // unread reports whether nothing reads what the node computes.
-func (n *Node) unread() bool {
+func (n *Node) unread() bool { return n.readOutput() == nil }
+
+// readOutput returns the first output of the node that a node or the graph's output reads, nil if there is none.
+func (n *Node) readOutput() *Value {
 	for _, v := range n.out {
 		if v != nil && (len(v.users) > 0 || slices.Contains(n.graph.outputs, v)) {
-			return false
+			return v
 		}
 	}
-	return true
+	return nil
 }
 
 // bypass makes everything that read out read in. An output of the graph keeps its name: in is
@@ -108,8 +111,8 @@ func (e *Edit) drop(n *Node) {
 	if e.err != nil {
 		return
 	}
-	if !n.unread() {
-		e.Failf("node %s is still read", n.Label())
+	if v := n.readOutput(); v != nil {
+		e.Failf("node %s is still read through %q", n.Label(), v.name)
 		return
 	}
 	reads := n.reads()

@@ -18,6 +18,7 @@ from torchvision.models.vision_transformer import VisionTransformer
 
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
+torch.manual_seed(3)
 
 
 class Net(nn.Module):
@@ -77,7 +78,6 @@ nets = {
     "volume": (nn.Sequential(nn.Conv3d(1, 2, 2), nn.Sigmoid(), nn.AdaptiveAvgPool3d(1), nn.Flatten()), torch.randn(2, 1, 4, 4, 4)),
 }
 for name, (model, x) in nets.items():
-    torch.manual_seed(3)
     model = model.eval()
     model(x)  # lazy layers
     for tensor in [*model.parameters(), *model.buffers()]:  # equal tensors would be exported as one

@@ -11,8 +11,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// stripOver is the number of elements above which tensors are stripped by default, that of onnxio.Stripper.
+const stripOver = 100
+
 func newStrip() *cobra.Command {
-	s := onnxio.Stripper{Over: 100}
+	s := onnxio.Stripper{Over: stripOver}
 	var out string
 	var asJSON bool
 	cmd := &cobra.Command{

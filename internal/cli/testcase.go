@@ -73,8 +73,8 @@ An existing DIR is replaced; --keep-model keeps its model.onnx and adds data set
 	f.StringArrayVar(&c.outGrad, "out-grad", nil, "NAME=FILE, the gradient of an output to start from (.npy or .pb); repeatable; implies --gradients")
 	f.BoolVar(&c.Train, "train", false, "training mode, with batch statistics and dropout, also in the model that is written")
 	f.BoolVar(&c.KeepModel, "keep-model", false, "keep an existing model.onnx and add data sets")
-	f.IntVar(&c.strip, "strip", 100, "strip tensors with more elements than this")
-	f.Lookup("strip").NoOptDefVal = "100"
+	f.IntVar(&c.strip, "strip", stripOver, "strip tensors with more elements than this")
+	f.Lookup("strip").NoOptDefVal = fmt.Sprint(stripOver)
 	f.BoolVar(&c.SequenceFiles, "sequence-files", false, "write each item of a sequence to its own file, input_0_00.pb")
 	f.StringToStringVar(&c.meta, "meta", nil, "KEY=VALUE, entry of user_meta in meta.json; repeatable")
 	f.BoolVar(&c.NoMeta, "no-meta", false, "write no meta.json")
