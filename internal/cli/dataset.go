@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -229,78 +228,6 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[d
 	return fit, d.all(held), nil
 }
 
-// leaveBad finds pictures that cannot be decoded before training does, and leaves them out if they are few.
-func (d *dataset) leaveBad(ctx context.Context, path string, s *samples) error {
-	if s.folders == nil && s.masks == nil && s.tags == nil && s.pairs == nil {
-		return nil
-	}
-	if !(d.skipBad >= 0 && d.skipBad <= 1) {
-		return fmt.Errorf("--skip-bad %v: want a fraction from 0 to 1", d.skipBad)
-	}
-	bad, n, err := s.corrupt(ctx)
-	if err != nil || len(bad) == 0 {
-		return err
-	}
-	if share := float64(len(bad)) / float64(n); share > d.skipBad {
-		var list strings.Builder
-		for i, b := range bad {
-			if i == mostNamed {
-				fmt.Fprintf(&list, "\n  and %d more", len(bad)-i)
-				break
-			}
-			fmt.Fprintf(&list, "\n  %s", strings.TrimPrefix(b.Err.Error(), "data: "))
-		}
-		return fmt.Errorf("%s: %d of %d pictures are corrupt, --skip-bad %.2g leaves them out:%s", path, len(bad), n, math.Ceil(100*share)/100, &list)
-	}
-	for _, b := range bad {
-		d.notes = append(d.notes, "left out: "+strings.TrimPrefix(b.Err.Error(), "data: "))
-	}
-	if len(bad) == n {
-		return fmt.Errorf("%s: all %d pictures are corrupt", path, n)
-	}
-	if s.masks != nil {
-		s.masks.Drop(bad...)
-		return nil
-	}
-	if s.pairs != nil {
-		s.pairs.drop(bad)
-		return nil
-	}
-	if s.tags != nil {
-		s.tags.Drop(bad...)
-		return nil
-	}
-	f := s.folders
-	f.Drop(bad...)
-	for i, c := range f.Classes {
-		if !slices.ContainsFunc(f.Items, func(p data.ImageFile) bool { return p.Class == i }) {
-			return fmt.Errorf("%s: all pictures of the class %s are corrupt", path, c)
-		}
-	}
-	return nil
-}
-
-// corrupt lists the pictures that cannot be decoded, out of n.
-func (s *samples) corrupt(ctx context.Context) (bad []data.BadItem, n int, err error) {
-	switch {
-	case s.masks != nil:
-		n = len(s.masks.Items) + len(s.bad)
-		bad, err = s.masks.Corrupt(ctx)
-		return slices.Concat(s.bad, bad), n, err
-	case s.pairs != nil:
-		bad, err = s.pairs.corrupt(ctx)
-		return bad, len(s.pairs.of), err
-	case s.tags != nil:
-		bad, err = s.tags.Corrupt(ctx)
-		return bad, len(s.tags.Items), err
-	}
-	bad, err = s.folders.Corrupt(ctx)
-	return bad, len(s.folders.Items) + len(s.folders.Val), err
-}
-
-// mostNamed is how many corrupt pictures an error names.
-const mostNamed = 20
-
 // tellNotes writes the notes beside the output.
 func (d *dataset) tellNotes() {
 	for _, note := range d.notes {
@@ -495,99 +422,4 @@ func (d *dataset) count(set data.Set[data.Sample]) (int, error) {
 		}
 	}
 	return n, nil
-}
-
-// agree refuses data whose classes have other names than the model's, or are not as many.
-func (d *dataset) agree(g *nn.Graph) error {
-	known, err := data.ReadLabels(g.Meta())
-	if err != nil || d.classes == nil {
-		return err
-	}
-	if known != nil && !slices.Equal(known, d.classes) {
-		return fmt.Errorf("the data have the classes %s, the model knows %s", brief(d.classes), brief(known))
-	}
-	if out := g.Outputs(); d.positions && len(out) > 0 && out[0].Type().Rank() == 3 && !scoresOf(out, len(d.classes)) {
-		return fmt.Errorf("the data have %d classes (%s), the model gives %v", len(d.classes), brief(d.classes), ports(out)[0])
-	}
-	if n, ok := scores(g.Outputs()); ok && n > 1 && n != len(d.classes) && !(d.positions && scoresOf(g.Outputs(), len(d.classes))) {
-		return fmt.Errorf("the data have %d classes (%s), the model gives %d scores", len(d.classes), brief(d.classes), n)
-	}
-	return nil
-}
-
-// scores returns the size of the axis of the first output that stands for classes, if it has a number.
-func scores(outputs []*nn.Value) (n int, ok bool) {
-	if len(outputs) == 0 || outputs[0].Type().Rank() < 2 {
-		return 0, false
-	}
-	d := outputs[0].Type().Shape[1]
-	return d.Size, d.Known()
-}
-
-// scoresOf reports whether the first output has scores of n classes, on axis 1 or, for positions of a sequence, on the last.
-func scoresOf(outputs []*nn.Value, n int) bool {
-	if len(outputs) == 0 || outputs[0].Type().Rank() < 2 {
-		return false
-	}
-	s := outputs[0].Type().Shape
-	return s[1].Size == n || len(s) == 3 && s[2].Size == n
-}
-
-// brief lists the first few names.
-func brief(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	if len(names) > 5 {
-		return fmt.Sprintf("%s … (%d in all)", strings.Join(names[:5], ", "), len(names))
-	}
-	return strings.Join(names, ", ")
-}
-
-// describe writes into the model's metadata how pictures are prepared and, where the model has a
-// score for each class, what the classes are called: run and eval read it there.
-func (d *dataset) describe(e *nn.Edit) {
-	if d.pictures != nil {
-		meta, err := d.pictures.Meta()
-		if err != nil {
-			e.Failf("%v", err)
-		}
-		for k, v := range meta {
-			e.SetMeta(k, v)
-		}
-		how, err := d.pictures.Finding()
-		if err != nil {
-			e.Failf("%v", err)
-		}
-		e.SetMeta(train.MetaPreparation, how)
-	}
-	if d.outputs != nil {
-		d.outputs.describe(e)
-	}
-	if d.numeric != nil {
-		d.numeric.describe(e)
-	}
-	if d.texts != nil {
-		d.texts.describe(e)
-	}
-	if d.tagged {
-		e.SetMeta(metaTask, "tags")
-	}
-	if d.blackWhite {
-		e.SetMeta(metaTask, "mask")
-	}
-	if n, ok := scores(e.Outputs()); ok && d.segmented > 1 && n == d.segmented {
-		e.SetLabels(d.segmentNames()...)
-	}
-	if d.classes != nil && scoresOf(e.Outputs(), len(d.classes)) {
-		e.SetLabels(d.classes...)
-	}
-	if d.measurements {
-		e.SetMeta(metaTask, "values")
-	} else if e.Meta()[metaTask] == "values" {
-		e.SetMeta(metaTask, "")
-	}
-	if d.positions && len(e.Outputs()) > 0 && e.Outputs()[0].Type().Rank() == 3 {
-		e.SetMeta(metaTask, "positions")
-	}
 }

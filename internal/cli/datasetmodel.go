@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+)
+
+// agree refuses data whose classes have other names than the model's, or are not as many.
+func (d *dataset) agree(g *nn.Graph) error {
+	known, err := data.ReadLabels(g.Meta())
+	if err != nil || d.classes == nil {
+		return err
+	}
+	if known != nil && !slices.Equal(known, d.classes) {
+		return fmt.Errorf("the data have the classes %s, the model knows %s", brief(d.classes), brief(known))
+	}
+	if out := g.Outputs(); d.positions && len(out) > 0 && out[0].Type().Rank() == 3 && !scoresOf(out, len(d.classes)) {
+		return fmt.Errorf("the data have %d classes (%s), the model gives %v", len(d.classes), brief(d.classes), ports(out)[0])
+	}
+	if n, ok := scores(g.Outputs()); ok && n > 1 && n != len(d.classes) && !(d.positions && scoresOf(g.Outputs(), len(d.classes))) {
+		return fmt.Errorf("the data have %d classes (%s), the model gives %d scores", len(d.classes), brief(d.classes), n)
+	}
+	return nil
+}
+
+// scores returns the size of the axis of the first output that stands for classes, if it has a number.
+func scores(outputs []*nn.Value) (n int, ok bool) {
+	if len(outputs) == 0 || outputs[0].Type().Rank() < 2 {
+		return 0, false
+	}
+	d := outputs[0].Type().Shape[1]
+	return d.Size, d.Known()
+}
+
+// scoresOf reports whether the first output has scores of n classes, on axis 1 or, for positions of a sequence, on the last.
+func scoresOf(outputs []*nn.Value, n int) bool {
+	if len(outputs) == 0 || outputs[0].Type().Rank() < 2 {
+		return false
+	}
+	s := outputs[0].Type().Shape
+	return s[1].Size == n || len(s) == 3 && s[2].Size == n
+}
+
+// brief lists the first few names.
+func brief(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	if len(names) > 5 {
+		return fmt.Sprintf("%s … (%d in all)", strings.Join(names[:5], ", "), len(names))
+	}
+	return strings.Join(names, ", ")
+}
+
+// describe writes into the model's metadata how pictures are prepared and, where the model has a
+// score for each class, what the classes are called: run and eval read it there.
+func (d *dataset) describe(e *nn.Edit) {
+	if d.pictures != nil {
+		meta, err := d.pictures.Meta()
+		if err != nil {
+			e.Failf("%v", err)
+		}
+		for k, v := range meta {
+			e.SetMeta(k, v)
+		}
+		how, err := d.pictures.Finding()
+		if err != nil {
+			e.Failf("%v", err)
+		}
+		e.SetMeta(train.MetaPreparation, how)
+	}
+	if d.outputs != nil {
+		d.outputs.describe(e)
+	}
+	if d.numeric != nil {
+		d.numeric.describe(e)
+	}
+	if d.texts != nil {
+		d.texts.describe(e)
+	}
+	if d.tagged {
+		e.SetMeta(metaTask, "tags")
+	}
+	if d.blackWhite {
+		e.SetMeta(metaTask, "mask")
+	}
+	if n, ok := scores(e.Outputs()); ok && d.segmented > 1 && n == d.segmented {
+		e.SetLabels(d.segmentNames()...)
+	}
+	if d.classes != nil && scoresOf(e.Outputs(), len(d.classes)) {
+		e.SetLabels(d.classes...)
+	}
+	if d.measurements {
+		e.SetMeta(metaTask, "values")
+	} else if e.Meta()[metaTask] == "values" {
+		e.SetMeta(metaTask, "")
+	}
+	if d.positions && len(e.Outputs()) > 0 && e.Outputs()[0].Type().Rank() == 3 {
+		e.SetMeta(metaTask, "positions")
+	}
+}

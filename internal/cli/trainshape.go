@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+)
+
+// widen has a model in half precision compute in float32, and one that was exported in training mode do without, and says so.
+func (t *training) widen(g *nn.Graph) error {
+	for _, change := range []func(*nn.Graph) (string, error){widened, inference} {
+		note, err := change(g)
+		if err != nil {
+			return err
+		}
+		if note != "" {
+			t.notes = append(t.notes, note)
+		}
+	}
+	return nil
+}
+
+// prepare gives the model its new head, freezes parts of it and stores what the data say.
+func (t *training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
+	var classes, measures int
+	if t.classes == nil {
+		var err error
+		if measures, err = measured(fit); err != nil {
+			return err
+		}
+		switch t.config.Loss.(type) {
+		case nil, train.MSE, train.L1, train.Huber:
+			t.measurements = measures > 1
+		}
+	}
+	if t.head {
+		var err error
+		if classes, err = t.count(fit); err != nil {
+			return fmt.Errorf("--head: %w", err)
+		}
+	} else if n, ok := scores(g.Outputs()); t.agree(g) != nil {
+		classes = len(t.classes)
+	} else if ok && n > 1 && t.classes == nil {
+		if found, err := t.count(fit); err == nil && found > n {
+			classes = found
+		}
+		if measures > 0 && measures != n && len(g.Outputs()[0].Type().Shape) == 2 {
+			t.notes = append(t.notes, fmt.Sprintf("the targets are numbers: the last layer is replaced by one with %d outputs instead of %d scores", measures, n))
+			classes = measures
+		}
+	}
+	return t.reshape(g, classes)
+}
+
+// measured returns how many numbers each target of the samples is; 0: targets are classes, or shares of classes.
+func measured(s data.Set[data.Sample]) (n int, err error) {
+	distributions := true
+	for i := range min(s.Len(), 16) {
+		x, err := s.At(i, data.Rand(0, 0, 0))
+		if err != nil {
+			return 0, err
+		}
+		if len(x.Y) != 1 || !dtype.Of(x.Y[0].Dtype()).IsFloat() || x.Y[0].Dims() > 1 {
+			return 0, nil
+		}
+		y, err := dtype.Float64s(x.Y[0])
+		if err != nil {
+			return 0, err
+		}
+		n = len(y)
+		sum := 0.0
+		for _, v := range y {
+			distributions = distributions && v >= 0
+			sum += v
+		}
+		distributions = distributions && math.Abs(sum-1) < 1e-3
+	}
+	if n > 1 && distributions {
+		return 0, nil
+	}
+	return n, nil
+}
+
+// reshape gives the model a new head, where classes is above 0, freezes what --freeze names, and writes the metadata.
+func (t *training) reshape(g *nn.Graph, classes int) error {
+	t.newHead = classes > 0
+	what := "--head"
+	if slices.Equal(t.freeze, []string{"none"}) {
+		t.freeze = nil
+		if err := thaw(g); err != nil {
+			return err
+		}
+	} else if names, err := frozenNames(g); err != nil {
+		return err
+	} else if len(names) > 0 {
+		t.notes = append(t.notes, fmt.Sprintf("frozen, as the model's metadata say: %s; --freeze none unfreezes them", brief(names)))
+	}
+	for _, pattern := range t.freeze {
+		if err := matched(g, "freeze", pattern); err != nil {
+			return err
+		}
+	}
+	err := g.Edit(func(e *nn.Edit) {
+		if classes > 0 {
+			head := e.Head(nn.Head{Labels: t.classes, Classes: classes})
+			if t.headOnly && t.policy == "manual" {
+				e.Freeze(nn.Before(head))
+			}
+		}
+		for _, pattern := range t.freeze {
+			if e.Err() == nil {
+				what = "--freeze " + pattern
+				e.Freeze(nn.Glob(pattern))
+			}
+		}
+		if len(t.freeze) > 0 && e.Err() == nil {
+			keepFrozen(e)
+		}
+		t.describe(e)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
