@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"nn/internal/indices":          {"nn/op/coupling"},
 	"nn":                           {"nn/dtype", "nn/internal/indices", "internal/exprgraph", "internal/kernel/...", "internal/engine", "nn/initial", "nn/op", "nn/op/std"},
 	"nn/layers":                    {"nn/dtype", "nn/initial", "nn/op", "nn"},
-	"nn/internal/nntest":           {"nn/dtype", "nn/op", "nn", "nn/layers"},
+	"internal/nntest":              {"nn/dtype", "nn/op", "nn", "nn/layers"},
 	"nn/mutate":                    {"nn/op", "nn/op/std", "nn/initial", "nn", "nn/layers"},
 	"nn/prune":                     {"nn/dtype", "internal/kernel/...", "internal/engine", "nn/op", "nn/op/std", "nn/initial", "nn", "nn/layers"},
 	"internal/onnxpb":              {},
@@ -94,7 +94,7 @@ var mayImport = map[string][]string{
 }
 
 // testHelpers are packages that any test may import.
-var testHelpers = []string{"internal/disk/disktest", "internal/kernel/kerneltest", "internal/kernel/epiloguetest", "internal/localcomm", "nn/internal/nntest"}
+var testHelpers = []string{"internal/disk/disktest", "internal/kernel/kerneltest", "internal/kernel/epiloguetest", "internal/localcomm", "internal/nntest"}
 
 // follows says whose words a package holds: who may import that one may import the package, too.
 var follows = map[string]string{"nn/op/trait": "nn/op", "nn/op/coupling": "nn/op", "nn/op/epilogue": "nn/op", "nn/op/loops": "nn/op"}

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/nn/internal/nntest"
 )
 
 // TestGrowthReplays lets a network shrink and grow in one plan, reads the plan's file on a copy and

@@ -3,8 +3,8 @@ package nn_test
 import (
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/internal/nntest"
 	"github.com/graft-ml/graft/nn/layers"
 )
 

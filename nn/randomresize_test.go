@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/internal/nntest"
 )
 
 // reachable lists the lengths up to most that an axis of a parameter can be given when groups on it lose all but one atom or gain any
