@@ -213,7 +213,7 @@ func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 	for _, s := range slots {
 		v := w.variable(in.Name()+"."+s.Name, s.Data)
 		list = append(list, update{Variable: Variable{Name: v.Name(), Kind: State, Of: in.Name()}, first: s.Data})
-		if numeric(s.Data, p.Data()) {
+		if numeric(s) {
 			v = b.node(std.ReshapeConfig{}, v, w.e.Ints(w.e.New("shape")))
 		}
 		terms = append(terms, v)
@@ -225,7 +225,7 @@ func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 	}
 	for i, t := range after {
 		v, _ := t.(*nn.Value)
-		if numeric(slots[i].Data, p.Data()) {
+		if numeric(slots[i]) {
 			v = b.node(std.ReshapeConfig{}, v, w.e.Ints(w.e.New("shape"), 1))
 		}
 		list[i].next = w.due(v, list[i].Name)
@@ -235,8 +235,8 @@ func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 }
 
 // numeric reports whether a slot is a number of its own rather than a tensor beside the weight.
-func numeric(slot, weight *tensor.Dense) bool {
-	return slices.Equal([]int(slot.Shape()), []int{1}) && dtype.Of(slot.Dtype()) == dtype.Float64 && dtype.Of(weight.Dtype()) != dtype.Float64
+func numeric(s optim.Slot) bool {
+	return slices.Equal([]int(s.Data.Shape()), []int{1}) && slices.Equal(s.Axes, []int{-1})
 }
 
 // key makes the key of random operators from the inputs seed and step.
