@@ -55,7 +55,7 @@ func (t *Trainer) bind(b data.Sample) (*binding, error) {
 		if t.bound != nil {
 			open = t.bound.vary(b.Y)
 		}
-		err := t.Close()
+		err := t.leave()
 		if err != nil {
 			return nil, err
 		}

@@ -91,10 +91,34 @@ func (t *Trainer) Sync() error {
 }
 
 // Close brings the graph up to date and releases what Config.Runtime holds, in a training loop of your own; Epochs does
-// so when it ends. The trainer remains usable.
+// so when it ends. Batches that Flush has not made an update of are forgotten. The trainer remains usable.
 func (t *Trainer) Close() error {
+	if t.remote.session != nil {
+		t.abandon()
+	}
 	err := t.Sync()
 	return errors.Join(err, t.quit())
+}
+
+// leave ends the session where another takes its place: gradients of an open group are kept for the update.
+func (t *Trainer) leave() error {
+	if t.remote.filled {
+		of := t.remote.of.origin
+		err := t.remote.session.Gradients(1, func(p *nn.Param, g *tensor.Dense) error {
+			s := t.params[of[p]]
+			if s.grad == nil {
+				s.grad = dtype.New(s.typ, s.shape...)
+			}
+			add(s.grad, g, 1, !s.has)
+			s.has = true
+			return nil
+		})
+		if err != nil {
+			return runtimeError(err)
+		}
+		t.group.carried = true
+	}
+	return errors.Join(t.Sync(), t.quit())
 }
 
 // quit ends the session as it is.
@@ -114,7 +138,7 @@ func (t *Trainer) look() { t.remote.level = t.remote.level && t.remote.ahead }
 func (t *Trainer) attend(d *binding) (Session, error) {
 	r := &t.remote
 	if r.session == nil || r.of != d {
-		if err := t.Close(); err != nil {
+		if err := t.leave(); err != nil {
 			return nil, err
 		}
 		s, err := t.c.Runtime.Begin(t.job(d))
@@ -214,8 +238,8 @@ func (t *Trainer) remoteUpdate(total int) (norm float64, err error) {
 		if !t.group.whole && !t.group.sum {
 			scale = 1 / t.group.weight
 		}
-		if t.c.OnGradient != nil {
-			if err := s.Gradients(scale, t.onGradient); err != nil {
+		if t.c.OnGradient != nil || t.group.carried {
+			if err := s.Gradients(scale, func(p *nn.Param, g *tensor.Dense) error { return t.onGradient(p, g, scale) }); err != nil {
 				return 0, runtimeError(err)
 			}
 			scale = 1
@@ -240,9 +264,16 @@ func (t *Trainer) remoteUpdate(total int) (norm float64, err error) {
 	return norm, nil
 }
 
-// onGradient shows a gradient of the fork to Config.OnGradient.
-func (t *Trainer) onGradient(p *nn.Param, g *tensor.Dense) error {
+// onGradient adds what an earlier session had of a gradient of the fork, times scale, and shows it to Config.OnGradient.
+func (t *Trainer) onGradient(p *nn.Param, g *tensor.Dense, scale float64) error {
 	p = t.remote.of.origin[p]
+	if s := t.params[p]; s.has {
+		add(g, s.grad, scale, false)
+		s.has = false
+	}
+	if t.c.OnGradient == nil {
+		return nil
+	}
 	if err := t.c.OnGradient(p, g); err != nil {
 		return &op.Error{Stage: "train", Input: p.Name(), Err: fmt.Errorf("step %d: %w", t.progress.Step+1, err)}
 	}

@@ -125,6 +125,7 @@ type group struct {
 	sum     bool    // gradients add up, there is no mean
 	first   int     // number of the first micro-batch
 	arrived bool    // the parameters are updated already
+	carried bool    // gradients of an earlier session are in the parameters' states
 	order   []*nn.Param
 	own     contribution // of this rank; when the group ends, of all
 }
@@ -254,6 +255,8 @@ func (t *Trainer) abandon() {
 	if s := t.remote.session; s != nil {
 		s.Drop()
 		t.remote.filled = false
+		// Statistics that Sync has read in the middle of the group are undone on the device.
+		t.remote.ahead = t.remote.ahead || t.remote.level && t.group.count > 1
 	}
 	for p, s := range t.stats {
 		if s.safe != nil && s.fits(p) {

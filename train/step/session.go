@@ -108,14 +108,16 @@ func (s *session) all(f func(h *held) error) error {
 }
 
 func (s *session) Write() error {
-	s.Drop()
 	return s.all(func(h *held) error {
 		v, err := s.device.Put(h.data)
 		if err != nil {
 			return err
 		}
+		moved := h.value != h.before // within a group of batches, which goes on
 		h.set(v)
-		h.settle()
+		if !moved {
+			h.settle()
+		}
 		return nil
 	})
 }

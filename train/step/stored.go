@@ -22,8 +22,9 @@ type Stored struct {
 // entry is an algorithm with what it reads of a batch and the outputs that are bound to nothing.
 type entry struct {
 	onnxio.Training
-	inputs []Port
-	seen   []string
+	inputs  []Port
+	seen    []string
+	targets map[string][]*nn.Param // by initializer: what it is in the algorithm, then in the other entries if the model has it
 }
 
 // NewStored uses the training_info of a graph. It is an error if there is none.
@@ -55,7 +56,25 @@ func NewStored(g *nn.Graph) (*Stored, error) {
 		}
 		s.entries = append(s.entries, e)
 	}
+	for i := range s.entries {
+		s.aim(i)
+	}
 	return s, nil
+}
+
+// aim finds what the bindings of entry i assign to.
+func (s *Stored) aim(i int) {
+	e := &s.entries[i]
+	e.targets = map[string][]*nn.Param{}
+	for _, b := range slices.Concat(e.First, e.Update) {
+		list := []*nn.Param{paramOf(e.Algorithm, b.Initializer)}
+		for k, other := range s.entries {
+			if k != i && paramOf(s.g, b.Initializer) != nil { // which is part of each algorithm
+				list = append(list, paramOf(other.Algorithm, b.Initializer))
+			}
+		}
+		e.targets[b.Initializer] = list
+	}
 }
 
 // Inputs returns the inputs of a step: those of the model that an algorithm reads, then those of the algorithms.
@@ -141,43 +160,28 @@ func (s *Stored) run(ctx context.Context, batch nn.Feed, update bool) (nn.Feed, 
 
 // assign gives initializers of entry i, and the same of the model in the other entries, new values: all of them or none.
 func (s *Stored) assign(i int, list []onnxio.Binding, out nn.Feed) error {
-	for _, check := range []bool{true, false} {
-		for _, b := range list {
-			p, err := paramOf(s.entries[i].Algorithm, b.Initializer)
-			if err != nil {
-				return err
-			}
-			d, ok := out[b.Output].(*tensor.Dense)
-			if !ok || p.Data() == nil || d.Dtype() != p.Data().Dtype() || !slices.Equal(d.Shape(), p.Data().Shape()) {
-				return fmt.Errorf("initializer %q takes %v, output %q is %v", b.Initializer, p.Value().Type(), b.Output, op.TypeOf(out[b.Output]))
-			}
-			if check {
-				continue
-			}
-			for k, e := range s.entries {
-				if _, err := s.g.Value(b.Initializer); err != nil && k != i {
-					continue // the algorithm's own
-				}
-				if p, err = paramOf(e.Algorithm, b.Initializer); err != nil {
-					return err
-				}
-				copy(dtype.Bytes(p.Data()), dtype.Bytes(d))
-				p.Changed()
-			}
+	for _, b := range list {
+		p := s.entries[i].targets[b.Initializer][0]
+		d, ok := out[b.Output].(*tensor.Dense)
+		if !ok || p.Data() == nil || d.Dtype() != p.Data().Dtype() || !slices.Equal(d.Shape(), p.Data().Shape()) {
+			return fmt.Errorf("initializer %q takes %v, output %q is %v", b.Initializer, p.Value().Type(), b.Output, op.TypeOf(out[b.Output]))
+		}
+	}
+	for _, b := range list {
+		for _, p := range s.entries[i].targets[b.Initializer] {
+			copy(dtype.Bytes(p.Data()), dtype.Bytes(out[b.Output].(*tensor.Dense)))
+			p.Changed()
 		}
 	}
 	return nil
 }
 
-func paramOf(g *nn.Graph, name string) (*nn.Param, error) {
-	v, err := g.Value(name)
-	if err != nil {
-		return nil, err
+// paramOf returns the parameter of that name, nil if there is none.
+func paramOf(g *nn.Graph, name string) *nn.Param {
+	if v, err := g.Value(name); err == nil {
+		return v.Param()
 	}
-	if v.Param() == nil {
-		return nil, fmt.Errorf("%q is not an initializer", name)
-	}
-	return v.Param(), nil
+	return nil
 }
 
 // Keep copies the weights and the algorithms' initializers to the graph that the Stored was made of, which can then be
@@ -187,16 +191,10 @@ func (s *Stored) Keep() error {
 	for _, e := range s.entries {
 		list = append(list, e.Training)
 		for _, b := range slices.Concat(e.First, e.Update) {
-			v, err := s.g.Value(b.Initializer)
-			if err != nil || v.Param() == nil {
-				continue // the algorithm's own
+			if p := paramOf(s.g, b.Initializer); p != nil { // else it is the algorithm's own
+				copy(dtype.Bytes(p.Data()), dtype.Bytes(e.targets[b.Initializer][0].Data()))
+				p.Changed()
 			}
-			from, err := paramOf(e.Algorithm, b.Initializer)
-			if err != nil {
-				return err
-			}
-			copy(dtype.Bytes(v.Param().Data()), dtype.Bytes(from.Data()))
-			v.Param().Changed()
 		}
 	}
 	return onnxio.SetTrainingInfo(s.g, list)
