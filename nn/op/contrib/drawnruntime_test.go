@@ -1,9 +1,14 @@
 package contrib_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,42 +60,136 @@ func TestDrawnInRuntime(t *testing.T) {
 
 // agree compares a use; ran reports whether both ran it.
 func agree(t *testing.T, ort *oracle.Runtime, u trial) (ran bool, err error) {
+	_, ran, err = runBoth(t, ort, u)
+	return ran, err
+}
+
+// runBoth compares a use, and returns what the runtime computes where both run it.
+func runBoth(t *testing.T, ort *oracle.Runtime, u trial) (out map[string]oracle.Tensor, ran bool, err error) {
 	file := filepath.Join(t.TempDir(), "model.onnx")
 	if err := onnxio.Save(file, unchecked(t, u)); err != nil {
-		return false, err
+		return nil, false, err
 	}
-	feed, given := nn.Feed{}, map[string]oracle.Tensor{}
+	given := map[string]oracle.Tensor{}
 	for i, v := range u.In {
 		if v != nil && !slices.Contains(u.params, i) {
-			name := fmt.Sprintf("x%d", i)
-			feed[name], given[name] = v, tensorOf(v)
+			given[fmt.Sprintf("x%d", i)] = tensorOf(v)
 		}
 	}
 	want, refused := ort.RunFile(file, given)
-	var got nn.Feed
-	g, err := onnxio.Load(file)
-	if err == nil {
-		got, err = g.Eval(t.Context(), feed)
-	}
+	got, err := runFile(t, file, u)
 	switch {
 	case err != nil && refused != nil:
 		if testing.Verbose() {
 			t.Logf("both refuse: %v | %v", err, refused)
 		}
-		return false, nil
+		return nil, false, nil
 	case err != nil:
-		return false, fmt.Errorf("ONNX Runtime runs it: %w", err)
+		return nil, false, fmt.Errorf("ONNX Runtime runs it: %w", err)
 	case refused != nil && slices.ContainsFunc(lacking, func(s string) bool { return strings.Contains(refused.Error(), s) }):
-		return false, nil
+		return nil, false, nil
 	case refused != nil:
-		return false, fmt.Errorf("runs here, but: %w", refused)
+		return nil, false, fmt.Errorf("runs here, but: %w", refused)
 	}
 	for name, w := range want {
-		if err := oracle.Close(tensorOf(got[name]), w, max(2e-4, u.Tol), max(2e-5, u.Tol)); err != nil {
-			return true, fmt.Errorf("%s: %w", name, err)
+		if err := u.close(got, name, w); err != nil {
+			return want, true, err
 		}
 	}
-	return true, nil
+	return want, true, nil
+}
+
+// runFile runs a file with the inputs of a use that the model does not hold.
+func runFile(t *testing.T, file string, u trial) (nn.Feed, error) {
+	feed := nn.Feed{}
+	for i, v := range u.In {
+		if v != nil && !slices.Contains(u.params, i) {
+			feed[fmt.Sprintf("x%d", i)] = v
+		}
+	}
+	g, err := onnxio.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	return g.Eval(t.Context(), feed)
+}
+
+func (u trial) close(got nn.Feed, name string, want oracle.Tensor) error {
+	if err := oracle.Close(tensorOf(got[name]), want, max(2e-4, u.Tol), max(2e-5, u.Tol)); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+const drawnFile = "testdata/drawn.json.gz"
+
+// TestDrawnGolden compares random uses with what ONNX Runtime computed when -update wrote testdata/drawn.json.gz; those that it lacks a kernel for have
+// no outputs there.
+func TestDrawnGolden(t *testing.T) {
+	const seeds = 30
+	golden := map[string][]map[string]oracle.Tensor{}
+	var ort *oracle.Runtime
+	if *update {
+		ort = oracle.ORT(t)
+	} else {
+		f, err := os.Open(drawnFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		z, err := gzip.NewReader(f)
+		if err == nil {
+			err = json.NewDecoder(z).Decode(&golden)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(draws)) {
+		t.Run(name, func(t *testing.T) {
+			if !*update && len(golden[name]) != seeds {
+				t.Fatalf("%d uses are recorded, want %d", len(golden[name]), seeds)
+			}
+			for seed := range seeds {
+				u := draws[name](diceOf(2000 + seed))
+				say := func(err any) {
+					t.Errorf("seed %d: %+v of %v: %v", 2000+seed, u.Config, described(u.In), err)
+				}
+				if *update {
+					r, _, err := runBoth(t, ort, u)
+					if err != nil {
+						say(err)
+					}
+					golden[name] = append(golden[name], r)
+					continue
+				}
+				file := filepath.Join(t.TempDir(), "model.onnx")
+				if err := onnxio.Save(file, unchecked(t, u)); err != nil {
+					t.Fatal(err)
+				}
+				got, err := runFile(t, file, u)
+				if err != nil && golden[name][seed] != nil {
+					say(err)
+					continue
+				}
+				for name, w := range golden[name][seed] {
+					if err := u.close(got, name, w); err != nil {
+						say(err)
+					}
+				}
+			}
+		})
+	}
+	if *update {
+		var b bytes.Buffer
+		z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		if err == nil {
+			err = errors.Join(json.NewEncoder(z).Encode(golden), z.Close(), os.WriteFile(drawnFile, b.Bytes(), 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // lacking are words of the runtime about what its kernels for the CPU do not have and these operators do.

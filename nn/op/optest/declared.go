@@ -212,7 +212,9 @@ func (c *Case) variants() []variant {
 			add(":"+o.String(), t.Of(o))
 		}
 		add("^", t.With(append(slices.Clone(t.Shape), op.D(1))...))
-		if n := len(t.Shape); n > 0 {
+		if n := len(t.Shape); n == 0 {
+			add("^2", t.With(op.D(2)))
+		} else {
 			add("_", t.With(t.Shape[:n-1]...))
 		}
 		for a, d := range t.Shape {
