@@ -37,12 +37,15 @@ func (w *walker) resolved(n *Node, c *op.Call, in []*Value) error {
 		return w.outsideGraph(n, c, in, known)
 	}
 	if allValues(c) && !c.Random() && !(w.still && len(n.bodies()) > 0) && w.mode == walkLower && !w.keepsGradient(n, c) {
-		if err := w.fold(c, known); err != nil {
+		err := w.fold(c, known)
+		if err == nil {
+			w.loses(n, c)
+			w.bind(n, c, known, nil)
+			return nil
+		}
+		if !w.late() || !errors.Is(err, w.ctx.Err()) {
 			return located("lower", n, err)
 		}
-		w.loses(n, c)
-		w.bind(n, c, known, nil)
-		return nil
 	}
 	if w.mode == walkTrace && small(c) {
 		w.fold(c, known)
@@ -155,6 +158,12 @@ func (w *walker) fold(c *op.Call, known []op.Known) error {
 			return err
 		}
 		in[i] = v
+	}
+	if w.late() {
+		if !small(c) {
+			return w.ctx.Err()
+		}
+		c.Ctx = nil
 	}
 	out, err := op.Eval(c, in)
 	if err != nil {

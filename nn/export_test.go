@@ -3,6 +3,7 @@ package nn
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -151,4 +152,11 @@ type MetShare struct {
 func SameKnown(a, b op.Type, x, y op.Known) bool {
 	i := inferred{&Value{typ: a, known: x}, b, y}
 	return i.same()
+}
+
+// SetFoldingTime sets how long lowerings without a context compute what does not depend on inputs; restore sets the former time.
+func SetFoldingTime(d time.Duration) (restore func()) {
+	old := foldingTime
+	foldingTime = d
+	return func() { foldingTime = old }
 }

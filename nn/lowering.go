@@ -69,7 +69,7 @@ func (l lowering) lower() (*walker, error) {
 	w := l.walker()
 	for _, p := range passes() {
 		if err := p.run(w); err != nil {
-			if l.ctx != nil && errors.Is(context.Cause(l.ctx), errFolding) {
+			if w.late() && errors.Is(err, l.ctx.Err()) {
 				err = &Error{Stage: "lower", Err: errFolding}
 			}
 			return w, err
@@ -139,6 +139,9 @@ func (w *walker) emitNodes() error {
 
 func (w *walker) visitAll(nodes []*Node) error {
 	for _, n := range nodes {
+		if w.ctx != nil && w.ctx.Err() != nil && !w.late() {
+			return w.ctx.Err()
+		}
 		if err := w.visit(n); err != nil {
 			return err
 		}
@@ -301,13 +304,16 @@ func (w *walker) differentiate() error {
 	return err
 }
 
-// foldingTime limits how long constant loops are computed in lowerings that have no context of their own: Lower, and those that
-// files are written from.
-const foldingTime = time.Minute
+// foldingTime limits how long a lowering without a context of its own computes what does not depend on inputs: Lower, and those
+// that files are written from. What takes longer becomes a node, and is computed by runs.
+var foldingTime = time.Second
 
-var errFolding = errors.New("computing what does not depend on inputs takes longer than a minute: use Run, which computes it too and can be cancelled")
+var errFolding = errors.New("computing the shapes, which do not depend on inputs, takes more than a second: use Run, which computes them too and can be cancelled")
 
 // folding returns the context of such a lowering.
 func folding() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.Background(), foldingTime, errFolding)
 }
+
+// late reports whether the time for folding is over: only what takes next to none is computed then.
+func (w *walker) late() bool { return w.ctx != nil && errors.Is(context.Cause(w.ctx), errFolding) }
