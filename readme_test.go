@@ -99,7 +99,7 @@ func Example_edit() {
 
 // Prune a model to half of its multiply-adds in three rounds, and fine-tune it in each.
 func Example_prune() {
-	shrink := func(ctx context.Context, g *nn.Graph, t *train.Trainer, fit, val data.Set[data.Sample]) error {
+	shrink := func(ctx context.Context, g *nn.Graph, t *train.Trainer, fit, val data.Dataset[data.Sample]) error {
 		p := prune.Pruner{Target: prune.Target{MACs: 0.5}, By: prune.Taylor(t.Gradients(ctx, fit)), RoundTo: 8}
 		for plan, err := range p.Steps(ctx, g, 3) {
 			if err != nil {

@@ -8,5 +8,5 @@
 //
 // This is the layout of ONNX's backend tests, of its model zoo and of pytorch-pfn-extras' test cases. A Backend runs the
 // models: graft's engine (Graft), Gorgonia's own machine (TapeMachine), or another runtime. Run checks a folder of cases
-// in a Go test, Runner anywhere else; Exporter writes cases.
+// in a Go test, Runner anywhere else; CaseWriter writes cases.
 package conformance

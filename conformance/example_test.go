@@ -27,7 +27,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := (conformance.Exporter{}).Export(context.Background(), g, filepath.Join(dir, "relu"), x); err != nil {
+	if _, err := (conformance.CaseWriter{}).Export(context.Background(), g, filepath.Join(dir, "relu"), x); err != nil {
 		log.Fatal(err)
 	}
 	cases, err := conformance.Cases(dir)

@@ -17,10 +17,10 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// Exporter writes test cases: a model and, for each set of inputs, its outputs and, optionally, gradients. The zero value
+// CaseWriter writes test cases: a model and, for each set of inputs, its outputs and, optionally, gradients. The zero value
 // writes model.onnx, meta.json and outputs, replacing what the folder held. The layout is that of ONNX's backend tests
 // and of pytorch-pfn-extras.
-type Exporter struct {
+type CaseWriter struct {
 	Saver onnxio.Saver // how the model is written
 
 	// Gradients adds the gradients of the trainable parameters (gradient_N.pb for parameter N in the order of Graph.Params)
@@ -54,7 +54,7 @@ type Exporter struct {
 // Export writes a test case to dir with a data set for each feed, and returns the computed outputs in the same order.
 // Inputs that no node reads are left out, also of the model. Everything is computed before anything is written, and files
 // are written as a whole or not at all.
-func (x Exporter) Export(ctx context.Context, g *nn.Graph, dir string, feeds ...nn.Feed) ([]nn.Feed, error) {
+func (x CaseWriter) Export(ctx context.Context, g *nn.Graph, dir string, feeds ...nn.Feed) ([]nn.Feed, error) {
 	if len(feeds) == 0 {
 		return nil, errors.New("test case: there are no inputs to compute outputs from")
 	}
@@ -93,7 +93,7 @@ func dropUnused(g *nn.Graph) error {
 }
 
 // compute runs the graph on one set of inputs.
-func (x Exporter) compute(ctx context.Context, g *nn.Graph, in nn.Feed) (*onnxio.DataSet, nn.Feed, error) {
+func (x CaseWriter) compute(ctx context.Context, g *nn.Graph, in nn.Feed) (*onnxio.DataSet, nn.Feed, error) {
 	feed, set := nn.Feed{}, &onnxio.DataSet{}
 	for _, v := range g.Inputs() {
 		value := in[v.Name()]
@@ -116,7 +116,7 @@ func (x Exporter) compute(ctx context.Context, g *nn.Graph, in nn.Feed) (*onnxio
 }
 
 // gradients adds what flows into the outputs and out at the parameters.
-func (x Exporter) gradients(ctx context.Context, g *nn.Graph, feed nn.Feed, set *onnxio.DataSet) error {
+func (x CaseWriter) gradients(ctx context.Context, g *nn.Graph, feed nn.Feed, set *onnxio.DataSet) error {
 	weights := nn.Feed{}
 	for i, o := range set.Outputs {
 		set.GradientInputs = append(set.GradientInputs, onnxio.NamedValue{Name: o.Name})
@@ -161,7 +161,7 @@ func (x Exporter) gradients(ctx context.Context, g *nn.Graph, feed nn.Feed, set 
 }
 
 // write writes the files of a case, all of them or none.
-func (x Exporter) write(g *nn.Graph, dir string, sets []*onnxio.DataSet) error {
+func (x CaseWriter) write(g *nn.Graph, dir string, sets []*onnxio.DataSet) error {
 	change, err := disk.Begin(dir)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (x Exporter) write(g *nn.Graph, dir string, sets []*onnxio.DataSet) error {
 	return change.Commit()
 }
 
-func (x Exporter) writeModel(change *disk.Folder, g *nn.Graph) error {
+func (x CaseWriter) writeModel(change *disk.Folder, g *nn.Graph) error {
 	model, err := change.Path("model.onnx")
 	if err == nil {
 		err = x.Saver.Save(model, g)
@@ -207,7 +207,7 @@ func (x Exporter) writeModel(change *disk.Folder, g *nn.Graph) error {
 	return change.RemoveOthers(".", matches("model.onnx.data", "model.onnx.*.data"))
 }
 
-func (x Exporter) writeSet(change *disk.Folder, name string, set *onnxio.DataSet) error {
+func (x CaseWriter) writeSet(change *disk.Folder, name string, set *onnxio.DataSet) error {
 	set.SequenceFiles = x.SequenceFiles
 	dir, err := change.Path(name)
 	if err == nil {
@@ -238,7 +238,7 @@ func matches(patterns ...string) func(name string) bool {
 	}
 }
 
-func (x Exporter) strip(file string) error {
+func (x CaseWriter) strip(file string) error {
 	if x.Strip == nil {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (x Exporter) strip(file string) error {
 }
 
 // firstSet returns the number of the first data set to write.
-func (x Exporter) firstSet(dir string) (int, error) {
+func (x CaseWriter) firstSet(dir string) (int, error) {
 	if !x.KeepModel {
 		return 0, nil
 	}

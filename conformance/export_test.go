@@ -57,7 +57,7 @@ func TestExport(t *testing.T) {
 	}
 	feed := nn.Feed{"x": ones(t, 2, 5)}
 	now := func() time.Time { return time.Date(2026, 1, 31, 10, 0, 0, 5000, time.UTC) }
-	for want, x := range map[float32]conformance.Exporter{
+	for want, x := range map[float32]conformance.CaseWriter{
 		2: {Gradients: true, UserMeta: map[string]any{"a": 1}, Now: now},
 		1: {OutGrad: nn.Feed{"y": half}, Now: now},
 	} {
@@ -109,13 +109,13 @@ func TestExport(t *testing.T) {
 func TestExportAgain(t *testing.T) {
 	dir := t.TempDir()
 	g := linear(t)
-	export := func(x conformance.Exporter) {
+	export := func(x conformance.CaseWriter) {
 		t.Helper()
 		if _, err := x.Export(t.Context(), g, dir, nn.Feed{"x": ones(t, 30, 5)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	export(conformance.Exporter{NoMeta: true})
+	export(conformance.CaseWriter{NoMeta: true})
 	before, err := os.ReadFile(filepath.Join(dir, "model.onnx"))
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestExportAgain(t *testing.T) {
 	if err := g.Edit(func(e *nn.Edit) { e.SetMeta("k", "v") }); err != nil {
 		t.Fatal(err)
 	}
-	export(conformance.Exporter{NoMeta: true, KeepModel: true})
+	export(conformance.CaseWriter{NoMeta: true, KeepModel: true})
 	after, err := os.ReadFile(filepath.Join(dir, "model.onnx"))
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the model changed: %v", err)
@@ -135,7 +135,7 @@ func TestExportAgain(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "meta.json")); err == nil {
 		t.Error("meta.json was written")
 	}
-	export(conformance.Exporter{Strip: &onnxio.Stripper{}})
+	export(conformance.CaseWriter{Strip: &onnxio.Stripper{}})
 	if _, err := onnxio.ReadDataSet(os.DirFS(dir), "test_data_set_0", nil, nil); err == nil || !strings.Contains(err.Error(), "graft unstrip") {
 		t.Errorf("the input was not stripped: %v", err)
 	}
@@ -147,14 +147,14 @@ func TestExportAgain(t *testing.T) {
 func TestExportRefused(t *testing.T) {
 	x := nn.Feed{"x": ones(t, 2, 5)}
 	for want, c := range map[string]struct {
-		conformance.Exporter
+		conformance.CaseWriter
 		in []nn.Feed
 	}{
 		"no inputs to compute":   {},
-		"UserMeta needs":         {conformance.Exporter{NoMeta: true, UserMeta: map[string]any{}}, []nn.Feed{x}},
-		"there is no output z":   {conformance.Exporter{OutGrad: nn.Feed{"z": ones(t, 1)}}, []nn.Feed{x}},
-		"gradient of output y":   {conformance.Exporter{OutGrad: nn.Feed{"y": ones(t, 1)}}, []nn.Feed{x}},
-		"data set 1: run: input": {conformance.Exporter{}, []nn.Feed{x, {}}},
+		"UserMeta needs":         {conformance.CaseWriter{NoMeta: true, UserMeta: map[string]any{}}, []nn.Feed{x}},
+		"there is no output z":   {conformance.CaseWriter{OutGrad: nn.Feed{"z": ones(t, 1)}}, []nn.Feed{x}},
+		"gradient of output y":   {conformance.CaseWriter{OutGrad: nn.Feed{"y": ones(t, 1)}}, []nn.Feed{x}},
+		"data set 1: run: input": {conformance.CaseWriter{}, []nn.Feed{x, {}}},
 	} {
 		dir := filepath.Join(t.TempDir(), "case")
 		if _, err := c.Export(t.Context(), linear(t), dir, c.in...); err == nil || !strings.Contains(err.Error(), want) {
@@ -233,7 +233,7 @@ func TestExportAsUpstream(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := conformance.Exporter{}
+			x := conformance.CaseWriter{}
 			var sets []*onnxio.DataSet
 			var feeds []nn.Feed
 			for _, n := range names {

@@ -24,7 +24,7 @@ func TestFaults(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	export := func(x conformance.Exporter, dir string, feeds ...float32) error {
+	export := func(x conformance.CaseWriter, dir string, feeds ...float32) error {
 		var list []nn.Feed
 		for _, v := range feeds {
 			d := dtype.New(dtype.Float32, 400)
@@ -35,8 +35,8 @@ func TestFaults(t *testing.T) {
 		_, err := x.Export(context.Background(), g, dir, list...)
 		return err
 	}
-	external := conformance.Exporter{Saver: onnxio.Saver{ExternalOver: 1000}, UserMeta: map[string]any{"a": 1}}
-	plain := conformance.Exporter{}
+	external := conformance.CaseWriter{Saver: onnxio.Saver{ExternalOver: 1000}, UserMeta: map[string]any{"a": 1}}
+	plain := conformance.CaseWriter{}
 	// The folder that meta.json records is another for each copy.
 	same := func(name string, b []byte) []byte {
 		if filepath.Base(name) == "meta.json" {
@@ -66,7 +66,7 @@ func TestExportAddsToNothing(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "case")
 	for range 2 {
-		if _, err := (conformance.Exporter{KeepModel: true}).Export(context.Background(), g, dir, nn.Feed{"x": dtype.New(dtype.Float32, 2)}); err != nil {
+		if _, err := (conformance.CaseWriter{KeepModel: true}).Export(context.Background(), g, dir, nn.Feed{"x": dtype.New(dtype.Float32, 2)}); err != nil {
 			t.Fatal(err)
 		}
 	}

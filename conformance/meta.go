@@ -27,7 +27,7 @@ type gitFacts struct {
 }
 
 // meta returns the text of meta.json.
-func (x Exporter) meta(dir string) ([]byte, error) {
+func (x CaseWriter) meta(dir string) ([]byte, error) {
 	now := time.Now
 	if x.Now != nil {
 		now = x.Now

@@ -13,7 +13,7 @@ import (
 // Recorder returns a Keep function for nn.Recorder: each recording becomes a data set of the test case in dir, with the
 // results that the program got. For a failed run, the inputs are written, and the error as an entry of meta.json. An
 // existing model.onnx is kept, as with KeepModel.
-func (x Exporter) Recorder(dir string) func(ctx context.Context, r nn.Recording) error {
+func (x CaseWriter) Recorder(dir string) func(ctx context.Context, r nn.Recording) error {
 	x.KeepModel = true
 	return func(ctx context.Context, r nn.Recording) error {
 		g, _ := r.Graph.Fork()
@@ -55,7 +55,7 @@ func (x Exporter) Recorder(dir string) func(ctx context.Context, r nn.Recording)
 
 // Trace traces a function, as nn.Trace does, for inputs with types such as "x float32[N,784]", and exports the graph with
 // a data set for each feed. It returns the graph and the computed outputs.
-func (x Exporter) Trace(ctx context.Context, f nn.Expr, inputs []string, dir string, feeds ...nn.Feed) (*nn.Graph, []nn.Feed, error) {
+func (x CaseWriter) Trace(ctx context.Context, f nn.Expr, inputs []string, dir string, feeds ...nn.Feed) (*nn.Graph, []nn.Feed, error) {
 	g, err := nn.Trace(f, inputs...)
 	if err != nil {
 		return nil, nil, err

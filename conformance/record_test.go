@@ -34,7 +34,7 @@ func holds(t *testing.T, dir string) {
 func TestRecorder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "report")
 	g := linear(t)
-	r := &nn.Recorder{Graph: g, Keep: conformance.Exporter{}.Recorder(dir), Most: 4}
+	r := &nn.Recorder{Graph: g, Keep: conformance.CaseWriter{}.Recorder(dir), Most: 4}
 	unused, err := dtype.FromSlice([]int64{1, 2, 3}, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestRecorderRefuses(t *testing.T) {
 	if _, err := failed.Eval(t.Context(), feed); err != nil || failed.Err() == nil || failed.Kept() != 0 {
 		t.Errorf("%v, %v", err, failed.Err())
 	}
-	r := &nn.Recorder{Graph: g, Keep: conformance.Exporter{}.Recorder(filepath.Join(t.TempDir(), "a")), Only: func(r nn.Recording) bool { return r.Err == nil }}
+	r := &nn.Recorder{Graph: g, Keep: conformance.CaseWriter{}.Recorder(filepath.Join(t.TempDir(), "a")), Only: func(r nn.Recording) bool { return r.Err == nil }}
 	if _, err := r.Eval(t.Context(), nn.Feed{"x": ones(t, 1, 7), "unused": feed["unused"]}); err == nil || r.Kept() != 0 {
 		t.Errorf("%v: a failure is among %d recordings", err, r.Kept())
 	}
@@ -108,7 +108,7 @@ func TestExportTraced(t *testing.T) {
 			return gorgonia.Nodes{h}, err
 		}, gorgonia.Must(gorgonia.Mul(x[0], w)))
 	}
-	g, out, err := conformance.Exporter{Gradients: true}.Trace(t.Context(), f, []string{"x float32[N,5]"}, dir, nn.Feed{"x": ones(t, 3, 5)}, nn.Feed{"x": ones(t, 1, 5)})
+	g, out, err := conformance.CaseWriter{Gradients: true}.Trace(t.Context(), f, []string{"x float32[N,5]"}, dir, nn.Feed{"x": ones(t, 3, 5)}, nn.Feed{"x": ones(t, 1, 5)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestExportTraced(t *testing.T) {
 	if d := dtype.Slice[float32](set.Gradients[0].Value.(*tensor.Dense)); d[0] != 9 { // three rows, three products
 		t.Errorf("gradient %v, want 9", d)
 	}
-	if _, _, err := (conformance.Exporter{}).Trace(t.Context(), f, []string{"x float32[N,5]"}, dir, nn.Feed{"x": ones(t, 3, 5), "y": y}); err == nil {
+	if _, _, err := (conformance.CaseWriter{}).Trace(t.Context(), f, []string{"x float32[N,5]"}, dir, nn.Feed{"x": ones(t, 3, 5), "y": y}); err == nil {
 		t.Error("an input that is not there was accepted")
 	}
 }
@@ -146,7 +146,7 @@ func TestExportTraining(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (conformance.Exporter{Train: true}).Export(t.Context(), g, dir, nn.Feed{"x": x}); err != nil {
+		if _, err := (conformance.CaseWriter{Train: true}).Export(t.Context(), g, dir, nn.Feed{"x": x}); err != nil {
 			t.Fatal(err)
 		}
 		holds(t, dir)
@@ -219,7 +219,7 @@ func TestExportStrippedAsUpstream(t *testing.T) {
 				over, grads = 500, false
 			}
 			dir := filepath.Join(t.TempDir(), "case")
-			x := conformance.Exporter{Gradients: grads, Strip: &onnxio.Stripper{Over: over}}
+			x := conformance.CaseWriter{Gradients: grads, Strip: &onnxio.Stripper{Over: over}}
 			if _, err := x.Export(t.Context(), g, dir, nn.Feed{"input_0": tensorOf("input_0")}); err != nil {
 				t.Fatal(err)
 			}

@@ -32,7 +32,7 @@ const (
 
 // Source is a model as Go source.
 type Source struct {
-	Files map[string][]byte // by name, including WeightsFile
+	Files map[string][]byte // by name, including "weights.safetensors"
 	Lines int               // number of lines of the model's file
 	Notes []string          // messages for the reader
 	// Difference is the largest difference between outputs of the source and of the model, on random inputs; −1 if they
@@ -43,8 +43,8 @@ type Source struct {
 	Functions  int // number of functions for repeated blocks
 }
 
-// WeightsFile is the name of the file with the weights.
-const WeightsFile = "weights.safetensors"
+// weightsFile is the name of the file with the weights.
+const weightsFile = "weights.safetensors"
 
 // Generate returns the source of a model. The model does not change.
 func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
@@ -99,7 +99,7 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 	if err := safetensors.Write(&w, r.tensors()); err != nil {
 		return nil, err
 	}
-	s.Files[WeightsFile] = w.Bytes()
+	s.Files[weightsFile] = w.Bytes()
 	return s, nil
 }
 

@@ -64,7 +64,7 @@ func New(%s *G.Node, weights map[string]*tensor.Dense) (*Model, error) {
 	}
 	p.imports["errors"], p.imports["fmt"] = true, true
 	p.imports[of[tensor.Dense]().pkg] = true
-	text := strings.Replace(gorgoniaReader, "READ", WeightsFile, 1)
+	text := strings.Replace(gorgoniaReader, "READ", weightsFile, 1)
 	p.f("%s", text)
 	for _, path := range []string{"encoding/binary", "encoding/json", "io", "math", "os"} {
 		p.imports[path] = true

@@ -13,7 +13,6 @@ import (
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
-	"github.com/graft-ml/graft/train/data"
 )
 
 // shared opens a model that is not part of the project; where there are none the test is skipped.
@@ -73,7 +72,7 @@ func TestHeadOfModels(t *testing.T) {
 			if got := nntest.Trained(g); got != params {
 				t.Errorf("parameters were\n%s and are\n%s", params, got)
 			}
-			if !slices.Equal(g.Labels(), []string{"a", "b", "c"}) || g.Meta()[data.MetaLabels] == "" {
+			if !slices.Equal(g.Labels(), []string{"a", "b", "c"}) || g.Meta()[nn.MetaLabels] == "" {
 				t.Error("labels are not in the metadata")
 			}
 			if err := p.Undo(); err != nil {

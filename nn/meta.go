@@ -115,7 +115,7 @@ func (e *Edit) SetLabels(labels ...string) {
 	e.SetMeta(MetaLabels, string(b))
 }
 
-// Labels returns the names of the classes from the metadata of the graph, nil if there are none.
+// Labels returns the names of the classes from the metadata of the graph, nil if there are none or MetaLabels is not a JSON list.
 func (g *Graph) Labels() []string {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

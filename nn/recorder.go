@@ -9,7 +9,7 @@ import (
 )
 
 // Recorder runs a graph and records inputs and outputs, failures included, so that they can be sent to somebody else and
-// repeated: conformance.Exporter.Recorder writes them as a test case. A Recorder may be used by any number of goroutines.
+// repeated: conformance.CaseWriter.Recorder writes them as a test case. A Recorder may be used by any number of goroutines.
 // A run does not fail because its recording cannot be kept: see Err.
 type Recorder struct {
 	Graph *Graph // the graph to run

@@ -27,7 +27,7 @@ func network(t testing.TB, in string, layers ...nn.Layer) *nn.Graph {
 }
 
 // samples are of three classes, by the first numbers of each.
-func samples(t testing.TB, n int, shape ...int) data.Set[data.Sample] {
+func samples(t testing.TB, n int, shape ...int) data.Dataset[data.Sample] {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 7))
 	x, y := dtype.New(dtype.Float32, append([]int{n}, shape...)...), dtype.New(dtype.Int64, n)

@@ -179,7 +179,7 @@ func ofKind[T any](v reflect.Value) (x T, ok bool) {
 }
 
 // dataFacts returns what ranks must agree on of a set: its length, and its first and last sample.
-func dataFacts(name string, s data.Set[data.Sample], seed uint64) ([]fact, error) {
+func dataFacts(name string, s data.Dataset[data.Sample], seed uint64) ([]fact, error) {
 	if s == nil {
 		return []fact{factOf("the length of "+name, func(io.Writer) {}), factOf("a sample of "+name, func(io.Writer) {})}, nil
 	}
@@ -204,7 +204,7 @@ func dataFacts(name string, s data.Set[data.Sample], seed uint64) ([]fact, error
 }
 
 // sameData makes it an error on all ranks if one of them has other data; err is why this one cannot train.
-func (t *Trainer) sameData(fit, val data.Set[data.Sample], err error) error {
+func (t *Trainer) sameData(fit, val data.Dataset[data.Sample], err error) error {
 	if t.ranks == nil {
 		return err
 	}

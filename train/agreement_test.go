@@ -162,14 +162,14 @@ func TestWriteModel(t *testing.T) {
 
 // What ranks compare of a set: its length, its first and its last sample.
 func TestDataFacts(t *testing.T) {
-	set := func(x ...float32) data.Set[data.Sample] {
+	set := func(x ...float32) data.Dataset[data.Sample] {
 		var list []data.Sample
 		for i, v := range x {
 			list = append(list, data.Sample{X: []*tensor.Dense{numbered(t, v)}, Y: []*tensor.Dense{numbered(t, float32(i))}})
 		}
 		return data.Of(list...)
 	}
-	facts := func(s data.Set[data.Sample]) []fact {
+	facts := func(s data.Dataset[data.Sample]) []fact {
 		f, err := dataFacts("it", s, 3)
 		if err != nil || len(f) != 2 || f[0].name != "the length of it" || f[1].name != "a sample of it" {
 			t.Fatal(f, err)
@@ -178,7 +178,7 @@ func TestDataFacts(t *testing.T) {
 	}
 	base := facts(set(1, 2, 3))
 	for name, c := range map[string]struct {
-		set            data.Set[data.Sample]
+		set            data.Dataset[data.Sample]
 		length, sample bool // as those of the first
 	}{
 		"the same": {set(1, 2, 3), true, true}, "the first": {set(0, 2, 3), true, false}, "the last": {set(1, 2, 4), true, false}, "in the middle": {set(1, 5, 3), true, true},

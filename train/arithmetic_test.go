@@ -31,7 +31,7 @@ func proportional(t *testing.T) *nn.Graph {
 }
 
 // lines are samples of x and y.
-func lines(t *testing.T, x, y []float64) data.Set[data.Sample] {
+func lines(t *testing.T, x, y []float64) data.Dataset[data.Sample] {
 	t.Helper()
 	a, err := dtype.FromSlice(x, len(x), 1)
 	if err != nil {

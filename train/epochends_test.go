@@ -68,7 +68,7 @@ func TestWhichParametersStay(t *testing.T) {
 }
 
 // torn fails at its last sample.
-type torn struct{ data.Set[data.Sample] }
+type torn struct{ data.Dataset[data.Sample] }
 
 var errTorn = errors.New("the sample is torn")
 
@@ -76,14 +76,14 @@ func (s torn) At(i int, r *rand.Rand) (data.Sample, error) {
 	if i == s.Len()-1 {
 		return data.Sample{}, errTorn
 	}
-	return s.Set.At(i, r)
+	return s.Dataset.At(i, r)
 }
 
 // A run that is cancelled leaves a checkpoint where it has a folder, one that fails does not; either ends with its error alone.
 func TestWhatAnInterruptedRunLeaves(t *testing.T) {
 	stop := errors.New("stop")
 	for name, c := range map[string]struct {
-		fit   data.Set[data.Sample]
+		fit   data.Dataset[data.Sample]
 		by    string // OnStep, context, nothing
 		where bool
 		saved bool
@@ -167,18 +167,18 @@ func TestDraws(t *testing.T) {
 	ctx := context.Background()
 	c := quiet(train.Config{Seed: 5, Epochs: 2, Workers: -1, NoShuffle: true, Metrics: []train.Metric{}})
 	for name, x := range map[string]struct {
-		run  func(s data.Set[data.Sample]) error
+		run  func(s data.Dataset[data.Sample]) error
 		want []float32
 	}{
-		"Evaluate": {func(s data.Set[data.Sample]) error { _, err := train.Evaluate(ctx, identity(), s); return err }, want(0, 0)},
-		"Trainer.Evaluate": {func(s data.Set[data.Sample]) error {
+		"Evaluate": {func(s data.Dataset[data.Sample]) error { _, err := train.Evaluate(ctx, identity(), s); return err }, want(0, 0)},
+		"Trainer.Evaluate": {func(s data.Dataset[data.Sample]) error {
 			tr, err := train.New(identity(), c)
 			if err == nil {
 				_, err = tr.Evaluate(ctx, s)
 			}
 			return err
 		}, want(5, 0)},
-		"Gradients": {func(s data.Set[data.Sample]) error {
+		"Gradients": {func(s data.Dataset[data.Sample]) error {
 			tr, err := train.New(identity(), c)
 			if err != nil {
 				return err
@@ -188,7 +188,7 @@ func TestDraws(t *testing.T) {
 			}
 			return nil
 		}, want(5, 0)},
-		"Fit": {func(s data.Set[data.Sample]) error { _, err := train.Fit(ctx, identity(), c, s, s); return err }, want(5, 0, 0, 1, 0)},
+		"Fit": {func(s data.Dataset[data.Sample]) error { _, err := train.Fit(ctx, identity(), c, s, s); return err }, want(5, 0, 0, 1, 0)},
 	} {
 		s := &drawn{n: n}
 		if err := x.run(s); err != nil {

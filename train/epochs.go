@@ -17,7 +17,7 @@ import (
 // Epochs trains on fit for Config.Epochs epochs and validates on val, which may be nil, after each. In the loop body
 // the graph may be read, saved and edited, and break stops the training. After an error, that of the context included,
 // the sequence ends; with Config.Dir a canceled run leaves a checkpoint from which it can be resumed.
-func (t *Trainer) Epochs(ctx context.Context, fit, val data.Set[data.Sample]) iter.Seq2[Epoch, error] {
+func (t *Trainer) Epochs(ctx context.Context, fit, val data.Dataset[data.Sample]) iter.Seq2[Epoch, error] {
 	return func(yield func(Epoch, error) bool) {
 		done := t.listen()
 		defer done()
@@ -36,7 +36,7 @@ func (t *Trainer) Epochs(ctx context.Context, fit, val data.Set[data.Sample]) it
 }
 
 // Fit trains as Epochs does and returns the history, including epochs before a resume.
-func (t *Trainer) Fit(ctx context.Context, fit, val data.Set[data.Sample]) (History, error) {
+func (t *Trainer) Fit(ctx context.Context, fit, val data.Dataset[data.Sample]) (History, error) {
 	for _, err := range t.Epochs(ctx, fit, val) {
 		if err != nil {
 			return t.history, err
@@ -46,7 +46,7 @@ func (t *Trainer) Fit(ctx context.Context, fit, val data.Set[data.Sample]) (Hist
 }
 
 // run is a run of epochs. A run that a checkpoint interrupted is continued, else one begins.
-func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield func(Epoch, error) bool) error {
+func (t *Trainer) run(ctx context.Context, fit, val data.Dataset[data.Sample], yield func(Epoch, error) bool) error {
 	done := false
 	defer t.ranks.guard(&done)
 	err := t.runAll(ctx, fit, val, yield)
@@ -55,7 +55,7 @@ func (t *Trainer) run(ctx context.Context, fit, val data.Set[data.Sample], yield
 }
 
 // batches prepares a run through fit.
-func (t *Trainer) batches(fit data.Set[data.Sample]) (loader data.BatchLoader, count int, err error) {
+func (t *Trainer) batches(fit data.Dataset[data.Sample]) (loader data.BatchLoader, count int, err error) {
 	if fit == nil || fit.Len() == 0 {
 		return loader, 0, errors.New("train: there are no samples to train on")
 	}
@@ -68,7 +68,7 @@ func (t *Trainer) batches(fit data.Set[data.Sample]) (loader data.BatchLoader, c
 	return loader, count, nil
 }
 
-func (t *Trainer) runAll(ctx context.Context, fit, val data.Set[data.Sample], yield func(Epoch, error) bool) error {
+func (t *Trainer) runAll(ctx context.Context, fit, val data.Dataset[data.Sample], yield func(Epoch, error) bool) error {
 	loader, batches, err := t.batches(fit)
 	if err := t.sameData(fit, val, err); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (s tally) mean() float64 {
 }
 
 // epoch trains through the set once, from where it was interrupted, and validates.
-func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val data.Set[data.Sample], total int) (Epoch, error) {
+func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val data.Dataset[data.Sample], total int) (Epoch, error) {
 	begin := time.Now()
 	t.hold(false)
 	t.look()

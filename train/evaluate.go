@@ -22,12 +22,12 @@ type Evaluator struct {
 
 // Evaluate runs the model over a set and returns the results of the metrics by name. Without metrics it uses those that
 // fit the targets: Accuracy for classes, Deviation for numbers.
-func Evaluate(ctx context.Context, g *nn.Graph, s data.Set[data.Sample], m ...Metric) (map[string]float64, error) {
+func Evaluate(ctx context.Context, g *nn.Graph, s data.Dataset[data.Sample], m ...Metric) (map[string]float64, error) {
 	return Evaluator{}.Evaluate(ctx, g, s, m...)
 }
 
 // Evaluate runs the model over a set, as the function Evaluate does.
-func (x Evaluator) Evaluate(ctx context.Context, g *nn.Graph, s data.Set[data.Sample], m ...Metric) (map[string]float64, error) {
+func (x Evaluator) Evaluate(ctx context.Context, g *nn.Graph, s data.Dataset[data.Sample], m ...Metric) (map[string]float64, error) {
 	if s == nil || s.Len() == 0 {
 		return nil, errors.New("train: there are no samples to evaluate")
 	}
@@ -144,7 +144,7 @@ func results(m []Metric) map[string]float64 {
 
 // Evaluate runs the model over a set and returns the loss, as "loss", and the results of Config.Metrics. With
 // Config.EMA it evaluates the averages.
-func (t *Trainer) Evaluate(ctx context.Context, s data.Set[data.Sample]) (map[string]float64, error) {
+func (t *Trainer) Evaluate(ctx context.Context, s data.Dataset[data.Sample]) (map[string]float64, error) {
 	if s == nil || s.Len() == 0 {
 		return nil, errors.New("train: there are no samples to evaluate")
 	}
@@ -258,7 +258,7 @@ func scalarOf(v dtype.Value) (float64, error) {
 // Gradients yields, for each batch, the gradient of the loss with respect to every weight, frozen ones included, in
 // evaluation mode and without changing anything: the input of pruning by Taylor expansion. Config.MicroBatch limits the
 // batch size. The tensors are valid until the next batch.
-func (t *Trainer) Gradients(ctx context.Context, s data.Set[data.Sample]) iter.Seq2[nn.Grads, error] {
+func (t *Trainer) Gradients(ctx context.Context, s data.Dataset[data.Sample]) iter.Seq2[nn.Grads, error] {
 	return func(yield func(nn.Grads, error) bool) {
 		if s == nil || s.Len() == 0 {
 			yield(nil, errors.New("train: there are no samples"))

@@ -51,7 +51,7 @@ func twice(t *testing.T, batch string) *nn.Graph {
 }
 
 // ramp are samples 1, 2, … with targets of 0.
-func ramp(t *testing.T, n int) data.Set[data.Sample] {
+func ramp(t *testing.T, n int) data.Dataset[data.Sample] {
 	t.Helper()
 	var list []data.Sample
 	for i := range n {
@@ -216,7 +216,7 @@ func TestGradientsOfBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, s := range map[string]data.Set[data.Sample]{"train: there are no samples": data.Of[data.Sample](), "torn": unreadable{errors.New("torn")}} {
+	for want, s := range map[string]data.Dataset[data.Sample]{"train: there are no samples": data.Of[data.Sample](), "torn": unreadable{errors.New("torn")}} {
 		n := 0
 		for grads, err := range tr.Gradients(ctx, s) {
 			if n++; grads != nil || err == nil || !strings.HasSuffix(err.Error(), want) {

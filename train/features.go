@@ -50,7 +50,7 @@ const mostKept = 1 << 28
 
 // look computes the features of a set; each view but the first is drawn by chance anew, as in an epoch of training.
 // whole keeps them unpooled, for tails that need that. The targets must be classes.
-func (t trunk) look(ctx context.Context, s data.Set[data.Sample], views int, seed uint64, whole bool) (*features, error) {
+func (t trunk) look(ctx context.Context, s data.Dataset[data.Sample], views int, seed uint64, whole bool) (*features, error) {
 	f := &features{}
 	out := t.body.Outputs()
 	feed := nn.Feed{}
@@ -172,7 +172,7 @@ func (f *features) with(more *features, views int) *features {
 }
 
 // plain is a set without chance.
-type plain struct{ from data.Set[data.Sample] }
+type plain struct{ from data.Dataset[data.Sample] }
 
 func (p plain) Len() int { return p.from.Len() }
 

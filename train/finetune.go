@@ -60,7 +60,7 @@ type Outcome struct {
 }
 
 // FineTune trains g with the automatic policy: the zero value of FineTuner.
-func FineTune(ctx context.Context, g *nn.Graph, fit, val data.Set[data.Sample]) (Outcome, error) {
+func FineTune(ctx context.Context, g *nn.Graph, fit, val data.Dataset[data.Sample]) (Outcome, error) {
 	return FineTuner{}.FineTune(ctx, g, fit, val)
 }
 
@@ -68,7 +68,7 @@ func FineTune(ctx context.Context, g *nn.Graph, fit, val data.Set[data.Sample]) 
 type tuning struct {
 	FineTuner
 	g        *nn.Graph
-	fit, val data.Set[data.Sample]
+	fit, val data.Dataset[data.Sample]
 	ranks    *ranks // what each rank computes for itself gives the same everywhere; they agree that none has failed
 	cut      trunk
 	seen     *features // that the classifier was fitted to; nil: it was not
@@ -86,7 +86,7 @@ type tuning struct {
 
 // FineTune trains g on fit and validates on val, which may be nil. Samples of fit that are read without randomness (a
 // nil r) must not be augmented.
-func (f FineTuner) FineTune(ctx context.Context, g *nn.Graph, fit, val data.Set[data.Sample]) (Outcome, error) {
+func (f FineTuner) FineTune(ctx context.Context, g *nn.Graph, fit, val data.Dataset[data.Sample]) (Outcome, error) {
 	switch {
 	case g == nil:
 		return Outcome{}, errors.New("train: there is no graph")
@@ -334,7 +334,7 @@ func (t *tuning) judge(ctx context.Context) (map[string]float64, error) {
 	return t.judgeBy(ctx, t.val)
 }
 
-func (t *tuning) judgeBy(ctx context.Context, s data.Set[data.Sample]) (map[string]float64, error) {
+func (t *tuning) judgeBy(ctx context.Context, s data.Dataset[data.Sample]) (map[string]float64, error) {
 	c := Config{Loss: t.loss(), Metrics: t.Config.Metrics, Batch: t.Config.Batch, MicroBatch: t.Config.MicroBatch, Seed: t.Config.Seed, Workers: t.Config.Workers, Log: Quiet, Communicator: t.Config.Communicator}
 	if t.ranks != nil {
 		c.Batch = max(c.batch(), t.ranks.size)

@@ -130,7 +130,7 @@ func TestFineTuneRefusals(t *testing.T) {
 }
 
 // firstOf puts a sample of a class first.
-func firstOf(s data.Set[data.Sample], class int64) []int {
+func firstOf(s data.Dataset[data.Sample], class int64) []int {
 	var list []int
 	for i := range s.Len() {
 		x, _ := s.At(i, nil)

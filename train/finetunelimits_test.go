@@ -57,7 +57,7 @@ func TestRefit(t *testing.T) {
 func TestSingleClasses(t *testing.T) {
 	scalar := tensor.New(tensor.FromScalar(int64(2)))
 	for name, c := range map[string]struct {
-		set  data.Set[data.Sample]
+		set  data.Dataset[data.Sample]
 		want bool
 	}{
 		"a class": {data.Of(data.Sample{Y: []*tensor.Dense{scalar}}), true}, "two": {data.Of(data.Sample{Y: []*tensor.Dense{scalar, scalar}}), false}, "none": {data.Of(data.Sample{}), false},
@@ -79,7 +79,7 @@ func TestHeadFirstSkips(t *testing.T) {
 	})
 	for name, c := range map[string]struct {
 		policy Policy
-		fit    data.Set[data.Sample]
+		fit    data.Dataset[data.Sample]
 		fitted bool
 		want   string
 	}{

@@ -26,7 +26,7 @@ func TestFineTuneOnRanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	run := func(resume bool, broken func(rank int) data.Set[data.Sample]) ([]train.Outcome, []map[string][]byte, []error) {
+	run := func(resume bool, broken func(rank int) data.Dataset[data.Sample]) ([]train.Outcome, []map[string][]byte, []error) {
 		outs, ends := make([]train.Outcome, 2), make([]map[string][]byte, 2)
 		return outs, ends, together(2, func(rank int, comm train.Communicator) (err error) {
 			c := g.Clone()
@@ -36,7 +36,7 @@ func TestFineTuneOnRanks(t *testing.T) {
 			return err
 		})
 	}
-	whole := func(int) data.Set[data.Sample] { return fit }
+	whole := func(int) data.Dataset[data.Sample] { return fit }
 	outs, ends, errs := run(false, whole)
 	for rank, err := range errs {
 		if err != nil {
@@ -57,7 +57,7 @@ func TestFineTuneOnRanks(t *testing.T) {
 		}
 		same(t, fmt.Sprint("resumed, rank ", rank), ends[0], again[rank])
 	}
-	_, _, errs = run(false, func(rank int) data.Set[data.Sample] {
+	_, _, errs = run(false, func(rank int) data.Dataset[data.Sample] {
 		if rank == 0 {
 			return fit
 		}

@@ -24,7 +24,7 @@ type answer struct {
 }
 
 // verdictOn judges the model by a set, which may be nil or empty.
-func (t *tuning) verdictOn(ctx context.Context, s data.Set[data.Sample]) (v verdict, err error) {
+func (t *tuning) verdictOn(ctx context.Context, s data.Dataset[data.Sample]) (v verdict, err error) {
 	if s == nil || s.Len() == 0 {
 		return v, nil
 	}
@@ -94,7 +94,7 @@ func (t *tuning) gained(before, after verdict) bool {
 }
 
 // answers returns what the model makes of each sample; nil where targets are not single classes.
-func (t *tuning) answers(ctx context.Context, s data.Set[data.Sample]) (list []answer, err error) {
+func (t *tuning) answers(ctx context.Context, s data.Dataset[data.Sample]) (list []answer, err error) {
 	if classesOf(t.g) == 0 || !t.singleClasses() {
 		return nil, nil
 	}

@@ -32,7 +32,7 @@ func twoHeads(t *testing.T) *nn.Graph {
 }
 
 // twoTargets are samples whose class and numbers follow from the input.
-func twoTargets(n int) data.Set[data.Sample] {
+func twoTargets(n int) data.Dataset[data.Sample] {
 	var list []data.Sample
 	for i := range n {
 		x := []float32{float32(i%5) - 2, float32(i%3) - 1}

@@ -266,7 +266,7 @@ func TestRaceSetsShare(t *testing.T) {
 		t.Fatalf("%d to fit, %d held out, %v", fit.Len(), held.Len(), err)
 	}
 	seen := map[float32]int{}
-	for _, s := range []data.Set[data.Sample]{fit, held} {
+	for _, s := range []data.Dataset[data.Sample]{fit, held} {
 		for i := range s.Len() {
 			v, err := s.At(i, nil)
 			if err != nil {

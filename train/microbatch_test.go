@@ -41,7 +41,7 @@ func TestMicroBatchIsRanks(t *testing.T) {
 	} {
 		for what, x := range map[string]struct {
 			net      func(testing.TB) *nn.Graph
-			fit, val data.Set[data.Sample]
+			fit, val data.Dataset[data.Sample]
 		}{
 			"plain": {plainNet, rows, others}, "dropout": {dropNet, rows, others}, "normalization": {small, rows, others},
 			"mixup": {plainNet, data.MixUp{Classes: 3}.Of(rows), others}, "pictures": {convNorm, pictures, more},
@@ -278,7 +278,7 @@ func TestMicroBatchOfFixedModel(t *testing.T) {
 
 // cut is the first samples of a set.
 type cut struct {
-	data.Set[data.Sample]
+	data.Dataset[data.Sample]
 	n int
 }
 

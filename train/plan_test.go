@@ -17,7 +17,7 @@ import (
 )
 
 // points are n samples of two numbers, which sum up to more or less than 0, or to their class.
-func points(t *testing.T, n int) data.Set[data.Sample] {
+func points(t *testing.T, n int) data.Dataset[data.Sample] {
 	t.Helper()
 	x, y := make([]float32, 2*n), make([]int64, n)
 	for i := range n {

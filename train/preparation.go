@@ -16,8 +16,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MetaPreparation is the key of a Preparation, as JSON, in the metadata of a model.
-const MetaPreparation = "graft.preparation"
+// metaPreparation is the key of a Preparation, as JSON, in the metadata of a model.
+const metaPreparation = "graft.preparation"
 
 // Preparation is the preprocessing of pictures for a model, and how it was determined.
 type Preparation struct {
@@ -50,10 +50,10 @@ func (p Preparation) String() string {
 	return s
 }
 
-// Finding returns p as an entry of a model's metadata, see MetaPreparation.
-func (p Preparation) Finding() (string, error) {
+// Finding returns how p was determined as an entry of a model's metadata.
+func (p Preparation) Finding() (key, value string, err error) {
 	b, err := json.Marshal(p)
-	return string(b), err
+	return metaPreparation, string(b), err
 }
 
 const (

@@ -136,7 +136,7 @@ func TestPreparationText(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if s, err := (Preparation{Name: "raw", By: "scores", Margin: 2, RunnerUp: "unit", Guess: true}).Finding(); err != nil || s != `{"name":"raw","by":"scores","margin":2,"runner_up":"unit","guess":true}` {
+	if key, s, err := (Preparation{Name: "raw", By: "scores", Margin: 2, RunnerUp: "unit", Guess: true}).Finding(); err != nil || key != "graft.preparation" || s != `{"name":"raw","by":"scores","margin":2,"runner_up":"unit","guess":true}` {
 		t.Errorf("%s, %v", s, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // shapes are pictures of 12×12 with a horizontal, vertical or diagonal bar somewhere, in noise.
-func shapes(n int, seed uint64) data.Set[data.Sample] {
+func shapes(n int, seed uint64) data.Dataset[data.Sample] {
 	const size = 12
 	r := rand.New(rand.NewPCG(seed, 2))
 	x, y := dtype.New(dtype.Float32, n, 1, size, size), dtype.New(dtype.Int64, n)

@@ -192,7 +192,7 @@ const rehearsed = 500
 
 // raceSets returns what plans are compared on: the validation, and where that is small, or the plans are expensive, a part of the training
 // set. A classifier that was fitted to that part is fitted anew without it.
-func (t *tuning) raceSets(ctx context.Context) (fit, held data.Set[data.Sample], err error) {
+func (t *tuning) raceSets(ctx context.Context) (fit, held data.Dataset[data.Sample], err error) {
 	if t.isCheap && t.valSize() >= fewJudges {
 		return t.fit, t.val, nil
 	}

@@ -139,7 +139,7 @@ func TestRaceSetsBounded(t *testing.T) {
 			t.Fatalf("%+v: %d to fit, %d held out, %v", c, fit.Len(), held.Len(), err)
 		}
 		seen := map[float32]bool{}
-		for _, s := range []data.Set[data.Sample]{fit, held} {
+		for _, s := range []data.Dataset[data.Sample]{fit, held} {
 			for i := range s.Len() {
 				v, err := s.At(i, nil)
 				if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // broken is a set in which something happens at one sample.
 type broken struct {
-	data.Set[data.Sample]
+	data.Dataset[data.Sample]
 	at func(i int) error
 }
 
@@ -25,7 +25,7 @@ func (b broken) At(i int, r *rand.Rand) (data.Sample, error) {
 	if err := b.at(i); err != nil {
 		return data.Sample{}, err
 	}
-	return b.Set.At(i, r)
+	return b.Dataset.At(i, r)
 }
 
 // A rank that cannot go on ends all of them, with its error, after the same step; the parameters are those of the last whole one.
@@ -35,8 +35,8 @@ func TestOneRankFails(t *testing.T) {
 		c       train.Config
 		ctx     context.Context
 		cancel  func()
-		fit     data.Set[data.Sample]
-		val     data.Set[data.Sample]
+		fit     data.Dataset[data.Sample]
+		val     data.Dataset[data.Sample]
 		steps   int
 		weights map[string][]byte
 	}

@@ -90,7 +90,7 @@ type ran struct {
 	steps   []train.StepInfo
 }
 
-func fitOn(t testing.TB, ranks int, build func(testing.TB) *nn.Graph, c train.Config, fit, val data.Set[data.Sample]) []ran {
+func fitOn(t testing.TB, ranks int, build func(testing.TB) *nn.Graph, c train.Config, fit, val data.Dataset[data.Sample]) []ran {
 	t.Helper()
 	all := make([]ran, max(1, ranks))
 	one := func(rank int, comm train.Communicator) error {
@@ -255,18 +255,18 @@ func all(t *testing.T, errs []error, parts ...string) {
 
 func TestRanksMustAgree(t *testing.T) {
 	fit := blobs(24, 1)
-	for what, f := range map[string]func(c *train.Config, g **nn.Graph, s *data.Set[data.Sample]){
-		"rank 1: train: the model differs from that of rank 0": func(_ *train.Config, g **nn.Graph, _ *data.Set[data.Sample]) {
+	for what, f := range map[string]func(c *train.Config, g **nn.Graph, s *data.Dataset[data.Sample]){
+		"rank 1: train: the model differs from that of rank 0": func(_ *train.Config, g **nn.Graph, _ *data.Dataset[data.Sample]) {
 			dtype.Slice[float32](param(t, *g, "w2").Data())[3]++
 		},
-		"rank 1: train: Config.Seed differs from that of rank 0":               func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Seed++ },
-		"rank 1: train: Config.Rule differs from that of rank 0":               func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Rule = optim.SGD{LR: 0.2} },
-		"rank 1: train: the length of the data differs from that of rank 0":    func(_ *train.Config, _ **nn.Graph, s *data.Set[data.Sample]) { *s = blobs(25, 1) },
-		"rank 1: train: a sample of the data differs from that of rank 0":      func(_ *train.Config, _ **nn.Graph, s *data.Set[data.Sample]) { *s = blobs(24, 2) },
-		"rank 1: train: Epochs is -1":                                          func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Epochs = -1 },
-		"rank 1: train: there is no graph":                                     func(_ *train.Config, g **nn.Graph, _ *data.Set[data.Sample]) { *g = nil },
-		"rank 1: train: there are no samples to train on":                      func(_ *train.Config, _ **nn.Graph, s *data.Set[data.Sample]) { *s = nil },
-		"rank 1: train: Config.Loss differs from that of rank 0: all ranks mu": func(c *train.Config, _ **nn.Graph, _ *data.Set[data.Sample]) { c.Loss = train.MSE{} },
+		"rank 1: train: Config.Seed differs from that of rank 0":               func(c *train.Config, _ **nn.Graph, _ *data.Dataset[data.Sample]) { c.Seed++ },
+		"rank 1: train: Config.Rule differs from that of rank 0":               func(c *train.Config, _ **nn.Graph, _ *data.Dataset[data.Sample]) { c.Rule = optim.SGD{LR: 0.2} },
+		"rank 1: train: the length of the data differs from that of rank 0":    func(_ *train.Config, _ **nn.Graph, s *data.Dataset[data.Sample]) { *s = blobs(25, 1) },
+		"rank 1: train: a sample of the data differs from that of rank 0":      func(_ *train.Config, _ **nn.Graph, s *data.Dataset[data.Sample]) { *s = blobs(24, 2) },
+		"rank 1: train: Epochs is -1":                                          func(c *train.Config, _ **nn.Graph, _ *data.Dataset[data.Sample]) { c.Epochs = -1 },
+		"rank 1: train: there is no graph":                                     func(_ *train.Config, g **nn.Graph, _ *data.Dataset[data.Sample]) { *g = nil },
+		"rank 1: train: there are no samples to train on":                      func(_ *train.Config, _ **nn.Graph, s *data.Dataset[data.Sample]) { *s = nil },
+		"rank 1: train: Config.Loss differs from that of rank 0: all ranks mu": func(c *train.Config, _ **nn.Graph, _ *data.Dataset[data.Sample]) { c.Loss = train.MSE{} },
 	} {
 		errs := together(3, func(rank int, comm train.Communicator) error {
 			c, g, s := quiet(train.Config{Communicator: comm, Rule: optim.SGD{LR: 0.1}}), plainNet(t), fit
@@ -280,7 +280,7 @@ func TestRanksMustAgree(t *testing.T) {
 	}
 	for _, i := range []int{0, 23} { // the first and the last sample are compared
 		errs := together(2, func(rank int, comm train.Communicator) error {
-			s := data.Set[data.Sample](fit)
+			s := data.Dataset[data.Sample](fit)
 			if rank == 1 {
 				s = other{fit, i}
 			}
@@ -302,12 +302,12 @@ func TestRanksMustAgree(t *testing.T) {
 
 // other is a set with one sample of its own.
 type other struct {
-	data.Set[data.Sample]
+	data.Dataset[data.Sample]
 	at int
 }
 
 func (o other) At(i int, r *rand.Rand) (data.Sample, error) {
-	s, err := o.Set.At(i, r)
+	s, err := o.Dataset.At(i, r)
 	if i == o.at && err == nil {
 		s.X = []*tensor.Dense{dtype.Clone(s.X[0])}
 		dtype.Slice[float32](s.X[0])[0]++

@@ -32,12 +32,12 @@ type RateCurve struct {
 }
 
 // FindRate runs a learning-rate range test with the default settings of RateFinder.
-func FindRate(ctx context.Context, g *nn.Graph, fit data.Set[data.Sample]) (RateCurve, error) {
+func FindRate(ctx context.Context, g *nn.Graph, fit data.Dataset[data.Sample]) (RateCurve, error) {
 	return RateFinder{}.FindRate(ctx, g, fit)
 }
 
 // FindRate runs the test. The parameters of the graph are restored afterwards.
-func (r RateFinder) FindRate(ctx context.Context, g *nn.Graph, fit data.Set[data.Sample]) (c RateCurve, err error) {
+func (r RateFinder) FindRate(ctx context.Context, g *nn.Graph, fit data.Dataset[data.Sample]) (c RateCurve, err error) {
 	if r.Min == 0 {
 		r.Min = 1e-7
 	}
@@ -73,7 +73,7 @@ func (r RateFinder) FindRate(ctx context.Context, g *nn.Graph, fit data.Set[data
 }
 
 // walk trains until the rates are through or the loss has gone far up.
-func (r RateFinder) walk(ctx context.Context, t *Trainer, fit data.Set[data.Sample], c *RateCurve) error {
+func (r RateFinder) walk(ctx context.Context, t *Trainer, fit data.Dataset[data.Sample], c *RateCurve) error {
 	const keep = 0.7
 	loader, err := t.loader()
 	if err != nil {

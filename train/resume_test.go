@@ -206,7 +206,7 @@ func TestMixUpLoss(t *testing.T) {
 	}
 }
 
-func at(t *testing.T, s data.Set[data.Sample], i int) data.Sample {
+func at(t *testing.T, s data.Dataset[data.Sample], i int) data.Sample {
 	t.Helper()
 	x, err := s.At(i, rand.New(rand.NewPCG(1, uint64(i))))
 	if err != nil {

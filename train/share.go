@@ -13,7 +13,7 @@ var between = []float64{0.5, 0.75, 0.25, 1}
 
 // share judges a model that was trained by plan p from start on. Of a pretrained one whose statistics were held it judges models between,
 // too: the share is the first one that no later one is clearly better than, and the verdict is on that. The model is one of them afterwards.
-func (t *tuning) share(ctx context.Context, start snapshot, held data.Set[data.Sample], p recipe) (share float64, got verdict, err error) {
+func (t *tuning) share(ctx context.Context, start snapshot, held data.Dataset[data.Sample], p recipe) (share float64, got verdict, err error) {
 	if p.Spread == 1 || !p.HoldStatistics {
 		got, err = t.glance(ctx, held)
 		return 0, got, err
@@ -33,7 +33,7 @@ func (t *tuning) share(ctx context.Context, start snapshot, held data.Set[data.S
 }
 
 // glance is verdictOn, but of classifiers without a loss of their own it has only the figures that its answers tell.
-func (t *tuning) glance(ctx context.Context, s data.Set[data.Sample]) (verdict, error) {
+func (t *tuning) glance(ctx context.Context, s data.Dataset[data.Sample]) (verdict, error) {
 	list, err := t.answers(ctx, s)
 	if err := t.ranks.agree(err); err != nil {
 		return verdict{}, err

@@ -45,7 +45,7 @@ func normalized(t *testing.T) *nn.Graph {
 }
 
 // pairs are n samples of two numbers and their targets.
-func pairs(t *testing.T, n int) data.Set[data.Sample] {
+func pairs(t *testing.T, n int) data.Dataset[data.Sample] {
 	t.Helper()
 	var list []data.Sample
 	for i := range n {

@@ -34,7 +34,7 @@ func convNorm(t testing.TB) *nn.Graph {
 func TestSyncBatchNorm(t *testing.T) {
 	for name, x := range map[string]struct {
 		net      func(testing.TB) *nn.Graph
-		fit, val data.Set[data.Sample]
+		fit, val data.Dataset[data.Sample]
 	}{"rows": {small, blobs(41, 1), blobs(20, 2)}, "pictures": {convNorm, shapes(41, 1), shapes(20, 2)}} {
 		for what, c := range map[string]train.Config{
 			"plain":      {Batch: 10},

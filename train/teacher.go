@@ -17,7 +17,7 @@ import (
 // Distill. The teacher is a classifier of the samples' inputs with a symbolic batch or a batch of 1; if it ends in
 // Softmax, the scores before it are used. see, if not nil, converts a sample's inputs to the teacher's, without batch
 // axis.
-func Taught(s data.Set[data.Sample], teacher *nn.Graph, see func([]*tensor.Dense) ([]*tensor.Dense, error)) (data.Set[data.Sample], error) {
+func Taught(s data.Dataset[data.Sample], teacher *nn.Graph, see func([]*tensor.Dense) ([]*tensor.Dense, error)) (data.Dataset[data.Sample], error) {
 	if teacher == nil || len(teacher.Outputs()) == 0 {
 		return nil, errors.New("train: the teacher has no output")
 	}
@@ -40,7 +40,7 @@ func Taught(s data.Set[data.Sample], teacher *nn.Graph, see func([]*tensor.Dense
 // taught asks the teacher for one sample at a time: workers do so side by side. What it says of a sample without chance is
 // asked for once.
 type taught struct {
-	from  data.Set[data.Sample]
+	from  data.Dataset[data.Sample]
 	g     *nn.Graph
 	name  string
 	see   func([]*tensor.Dense) ([]*tensor.Dense, error)

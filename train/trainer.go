@@ -131,7 +131,7 @@ func (t *Trainer) Graph() *nn.Graph { return t.g }
 func (t *Trainer) History() History { return t.history }
 
 // Fit trains g and returns the history: New, then Trainer.Fit.
-func Fit(ctx context.Context, g *nn.Graph, c Config, fit, val data.Set[data.Sample]) (History, error) {
+func Fit(ctx context.Context, g *nn.Graph, c Config, fit, val data.Dataset[data.Sample]) (History, error) {
 	t, err := New(g, c)
 	if err != nil {
 		return nil, err

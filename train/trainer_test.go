@@ -39,7 +39,7 @@ func small(t testing.TB) *nn.Graph {
 }
 
 // blobs are n points around three centres in four dimensions.
-func blobs(n int, seed uint64) data.Set[data.Sample] {
+func blobs(n int, seed uint64) data.Dataset[data.Sample] {
 	r := rand.New(rand.NewPCG(seed, 1))
 	x, y := dtype.New(dtype.Float32, n, 4), dtype.New(dtype.Int64, n)
 	xs, ys := dtype.Slice[float32](x), dtype.Slice[int64](y)
@@ -93,7 +93,7 @@ func quiet(c train.Config) train.Config {
 }
 
 // batch stacks a whole set.
-func batch(t testing.TB, s data.Set[data.Sample]) data.Sample {
+func batch(t testing.TB, s data.Dataset[data.Sample]) data.Sample {
 	t.Helper()
 	for b, err := range (data.BatchLoader{Batch: s.Len(), Workers: -1}).Batches(context.Background(), s, 0) {
 		if err != nil {
@@ -271,13 +271,13 @@ func TestOrderOfEpoch(t *testing.T) {
 
 // watchedSet tells which samples are asked for.
 type watchedSet struct {
-	data.Set[data.Sample]
+	data.Dataset[data.Sample]
 	asked func(i int)
 }
 
 func (s watchedSet) At(i int, r *rand.Rand) (data.Sample, error) {
 	s.asked(i)
-	return s.Set.At(i, r)
+	return s.Dataset.At(i, r)
 }
 
 // A validation without samples is none.

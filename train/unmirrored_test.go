@@ -13,7 +13,7 @@ import (
 )
 
 // ramps are images that get brighter along an axis, or darker: class 0 and 1.
-func ramps(n int, sideways bool) data.Set[data.Sample] {
+func ramps(n int, sideways bool) data.Dataset[data.Sample] {
 	r := rand.New(rand.NewPCG(3, 4))
 	var list []data.Sample
 	for i := range n {

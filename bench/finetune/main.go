@@ -61,7 +61,7 @@ func main() {
 // task is what one run trains on and is tested with.
 type task struct {
 	model          func(seed uint64) (*nn.Graph, error)
-	fit, val, test func(seed uint64) data.Set[data.Sample]
+	fit, val, test func(seed uint64) data.Dataset[data.Sample]
 	head           *nn.Head
 	parts, verbose bool
 }
@@ -82,15 +82,15 @@ func digits(ctx context.Context, dir, counts, model string, seeds int, grid bool
 			return fmt.Errorf("-images %s: want numbers from 10 to below %d", counts, all.Len())
 		}
 		p := data.Preprocess{Size: 28, Crop: 1, Gray: true, NoFlip: true, Mean: []float64{0.1307}, Std: []float64{0.3081}}
-		part := func(share int, seed uint64) data.Set[data.Sample] {
+		part := func(share int, seed uint64) data.Dataset[data.Sample] {
 			fit, val := data.Split(span(all, 0, n), 0.1, seed)
-			return []data.Set[data.Sample]{p.Vary(fit), p.Prepare(val), p.Prepare(span(all, n, all.Len())), p.Prepare(fit)}[share]
+			return []data.Dataset[data.Sample]{p.Vary(fit), p.Prepare(val), p.Prepare(span(all, n, all.Len())), p.Prepare(fit)}[share]
 		}
 		t := task{
 			model: func(seed uint64) (*nn.Graph, error) { return digitNet(model, seed) },
-			fit:   func(seed uint64) data.Set[data.Sample] { return part(0, seed) },
-			val:   func(seed uint64) data.Set[data.Sample] { return part(1, seed) },
-			test:  func(seed uint64) data.Set[data.Sample] { return part(2, seed) },
+			fit:   func(seed uint64) data.Dataset[data.Sample] { return part(0, seed) },
+			val:   func(seed uint64) data.Dataset[data.Sample] { return part(1, seed) },
+			test:  func(seed uint64) data.Dataset[data.Sample] { return part(2, seed) },
 		}
 		fmt.Printf("%d images\n", n)
 		if err := t.measure(ctx, "no settings", seeds, untuned(train.Auto)); err != nil {
@@ -99,7 +99,7 @@ func digits(ctx context.Context, dir, counts, model string, seeds int, grid bool
 		if !grid {
 			continue
 		}
-		t.fit = func(seed uint64) data.Set[data.Sample] { return part(3, seed) }
+		t.fit = func(seed uint64) data.Dataset[data.Sample] { return part(3, seed) }
 		for name, c := range settings() {
 			if err := t.measure(ctx, name, seeds, byHand(c)); err != nil {
 				return err
@@ -110,7 +110,7 @@ func digits(ctx context.Context, dir, counts, model string, seeds int, grid bool
 }
 
 // span returns the samples from one index up to another.
-func span(s data.Set[data.Sample], from, to int) data.Set[data.Sample] {
+func span(s data.Dataset[data.Sample], from, to int) data.Dataset[data.Sample] {
 	var index []int
 	for i := from; i < to; i++ {
 		index = append(index, i)
@@ -268,16 +268,16 @@ func photographs(ctx context.Context, model, fit, test string, seeds int, ways [
 	}
 	fmt.Println(found)
 	found.MinArea = 0.35
-	part := func(seed uint64) (fit, val data.Set[data.Sample]) {
+	part := func(seed uint64) (fit, val data.Dataset[data.Sample]) {
 		p := *pictures
 		p.Seed = seed
 		return p.Split(0.1, found.Preprocess)
 	}
 	t := task{
 		parts: parts, verbose: verbose, model: load, head: &nn.Head{Labels: pictures.Classes},
-		fit:  func(seed uint64) data.Set[data.Sample] { f, _ := part(seed); return f },
-		val:  func(seed uint64) data.Set[data.Sample] { _, v := part(seed); return v },
-		test: func(uint64) data.Set[data.Sample] { return held.All(found.Preprocess) },
+		fit:  func(seed uint64) data.Dataset[data.Sample] { f, _ := part(seed); return f },
+		val:  func(seed uint64) data.Dataset[data.Sample] { _, v := part(seed); return v },
+		test: func(uint64) data.Dataset[data.Sample] { return held.All(found.Preprocess) },
 	}
 	for _, way := range ways {
 		name, p := way, train.Policy(way)

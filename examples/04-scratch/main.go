@@ -38,7 +38,7 @@ func main() {
 	fmt.Println("saved as", out)
 }
 
-func digits(n int) (data.Set[data.Sample], error) {
+func digits(n int) (data.Dataset[data.Sample], error) {
 	images, labels, err := letters.Set("0123456789", n, 1)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func digits(n int) (data.Set[data.Sample], error) {
 	return data.Tensors(x, y)
 }
 
-func run(ctx context.Context, all data.Set[data.Sample], out string, epochs int) (train.History, error) {
+func run(ctx context.Context, all data.Dataset[data.Sample], out string, epochs int) (train.History, error) {
 	g := nn.New("mnist")
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("image", "float32[N,1,28,28]") // N stays N in the file

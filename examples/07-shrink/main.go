@@ -50,7 +50,7 @@ func main() {
 }
 
 // glyphs are rendered digits, for a machine without MNIST.
-func glyphs(n int) (data.Set[data.Sample], error) {
+func glyphs(n int) (data.Dataset[data.Sample], error) {
 	images, labels, err := letters.Set("0123456789", n, 1)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func resnet(width int) func(e *nn.Edit) {
 	}
 }
 
-func (p program) run(ctx context.Context, all data.Set[data.Sample]) (report, error) {
+func (p program) run(ctx context.Context, all data.Dataset[data.Sample]) (report, error) {
 	var r report
 	fit, val := p.split(all)
 	g := nn.New("digits")
@@ -147,12 +147,12 @@ func (p program) run(ctx context.Context, all data.Set[data.Sample]) (report, er
 }
 
 // split sets images apart that training does not see.
-func (p program) split(all data.Set[data.Sample]) (fit, val data.Set[data.Sample]) {
+func (p program) split(all data.Dataset[data.Sample]) (fit, val data.Dataset[data.Sample]) {
 	fit, val = data.Split(all, 1.0/3, 1)
 	return first(fit, p.images), first(val, p.images/2)
 }
 
-func first(s data.Set[data.Sample], n int) data.Set[data.Sample] {
+func first(s data.Dataset[data.Sample], n int) data.Dataset[data.Sample] {
 	index := make([]int, min(n, s.Len()))
 	for i := range index {
 		index[i] = i
@@ -161,7 +161,7 @@ func first(s data.Set[data.Sample], n int) data.Set[data.Sample] {
 }
 
 // train goes through the images several times and returns the accuracy on the others.
-func (p program) train(ctx context.Context, t *train.Trainer, epochs int, fit, val data.Set[data.Sample]) (float64, error) {
+func (p program) train(ctx context.Context, t *train.Trainer, epochs int, fit, val data.Dataset[data.Sample]) (float64, error) {
 	for range epochs {
 		h, err := t.Fit(ctx, fit, val) // one epoch, and the optimizer goes on where it was
 		if err != nil {
@@ -174,7 +174,7 @@ func (p program) train(ctx context.Context, t *train.Trainer, epochs int, fit, v
 
 // shrink halves the multiply-adds in three rounds. What is cut is what changes the loss least; what
 // stays comes in sixteens, as the processor's registers do: other lengths save work but hardly time.
-func (p program) shrink(ctx context.Context, g *nn.Graph, t *train.Trainer, fit, val data.Set[data.Sample]) (float64, error) {
+func (p program) shrink(ctx context.Context, g *nn.Graph, t *train.Trainer, fit, val data.Dataset[data.Sample]) (float64, error) {
 	pruner := prune.Pruner{Target: prune.Target{MACs: 0.5}, By: prune.Taylor(t.Gradients(ctx, first(fit, 256))), RoundTo: 16}
 	accuracy := 0.0
 	for plan, err := range pruner.Steps(ctx, g, 3) {
@@ -191,7 +191,7 @@ func (p program) shrink(ctx context.Context, g *nn.Graph, t *train.Trainer, fit,
 }
 
 // widen gives every layer sixteen channels more and says by how much the outputs moved.
-func (p program) widen(ctx context.Context, g *nn.Graph, val data.Set[data.Sample]) (float64, error) {
+func (p program) widen(ctx context.Context, g *nn.Graph, val data.Dataset[data.Sample]) (float64, error) {
 	in, err := batch(val, 64)
 	if err != nil {
 		return 0, err
@@ -226,7 +226,7 @@ func (p program) widen(ctx context.Context, g *nn.Graph, val data.Set[data.Sampl
 }
 
 // batch returns the first n images in one tensor.
-func batch(s data.Set[data.Sample], n int) (*tensor.Dense, error) {
+func batch(s data.Dataset[data.Sample], n int) (*tensor.Dense, error) {
 	var list []data.Sample
 	for i := range min(n, s.Len()) {
 		x, err := s.At(i, data.Rand(1, 0, i))

@@ -42,7 +42,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func digits() (data.Set[data.Sample], error) {
+func digits() (data.Dataset[data.Sample], error) {
 	shared := os.Getenv("GRAFT_SHARED")
 	if shared == "" {
 		return glyphs(3000)

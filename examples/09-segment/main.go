@@ -139,7 +139,7 @@ func scene(r *rand.Rand) (pixels []float32, labels []int64) {
 	return pixels, labels
 }
 
-func scenes(n int, seed uint64) (data.Set[data.Sample], error) {
+func scenes(n int, seed uint64) (data.Dataset[data.Sample], error) {
 	x, y := dtype.New(dtype.Float32, n, 3, size, size), dtype.New(dtype.Int64, n, size, size)
 	for i := range n {
 		pixels, labels := scene(rand.New(rand.NewPCG(seed, uint64(i))))
@@ -150,7 +150,7 @@ func scenes(n int, seed uint64) (data.Set[data.Sample], error) {
 }
 
 // overlaps are, by class, the pixels that are of it and were found as a share of those that are either.
-func overlaps(ctx context.Context, w io.Writer, g *nn.Graph, s data.Set[data.Sample]) ([]float64, error) {
+func overlaps(ctx context.Context, w io.Writer, g *nn.Graph, s data.Dataset[data.Sample]) ([]float64, error) {
 	both, either := make([]int, len(classes)), make([]int, len(classes))
 	for b, err := range (data.BatchLoader{Batch: 32}).Batches(ctx, s, 0) {
 		if err != nil {

@@ -50,7 +50,7 @@ func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.labels, err = data.ReadLabels(g.Meta()); err != nil {
+	if a.labels, err = labelsOf(g); err != nil {
 		return nil, err
 	}
 	if a.labels == nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // ready says what is trained on, and keeps the settings of the run. With --dry-run it prints them, and stop is true.
-func (t *training) ready(w io.Writer, model string, fit, val data.Set[data.Sample]) (stop bool, err error) {
+func (t *training) ready(w io.Writer, model string, fit, val data.Dataset[data.Sample]) (stop bool, err error) {
 	f := t.flagSet
 	if t.dryRun {
 		t.resolve(f)

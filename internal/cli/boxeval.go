@@ -141,7 +141,7 @@ func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string
 	}) {
 		names = nil
 	}
-	r := &boxes.Reader{Categories: set.Categories, Names: names, Order: v.box.order, Suppress: v.box.suppress}
+	r := &boxes.Decoder{Categories: set.Categories, Names: names, Order: v.box.order, Suppress: v.box.suppress}
 	if v.given.Changed("first-class") {
 		r.First = &v.box.first
 	}
@@ -304,7 +304,7 @@ var namesList = regexp.MustCompile(`(\d+): *(?:'([^']*)'|"([^"]*)")`)
 
 // classNames returns the names of a detector's classes that its metadata hold; nil where they do not.
 func classNames(g *nn.Graph) ([]string, error) {
-	labels, err := data.ReadLabels(g.Meta())
+	labels, err := labelsOf(g)
 	if err != nil || labels != nil {
 		return labels, err
 	}

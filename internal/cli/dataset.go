@@ -109,7 +109,7 @@ type samples struct {
 	masks   *data.Masks
 	pairs   *picturePairs
 	tags    *data.Tagged
-	tensors data.Set[data.Sample]
+	tensors data.Dataset[data.Sample]
 	pixels  bool // tensors are pictures, from 0 to 1
 	still   bool // of pixels: the targets have places in the pictures, which stay as they are
 	classes []string
@@ -178,7 +178,7 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 }
 
 // divided opens what to train on and what to judge by, for the model g.
-func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Set[data.Sample], err error) {
+func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Dataset[data.Sample], err error) {
 	share, err := strconv.ParseFloat(d.val, 64)
 	apart := err != nil
 	if !apart && !(share >= 0 && share < 1) {
@@ -237,12 +237,12 @@ func (d *dataset) tellNotes() {
 
 // held opens what to judge the model g by, without augmentation: all samples, or of a folder that is divided those
 // that are not for training.
-func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Set[data.Sample], error) {
+func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Dataset[data.Sample], error) {
 	d.graph = g
 	if err := d.settleTexts(g); err != nil {
 		return nil, err
 	}
-	known, err := data.ReadLabels(g.Meta())
+	known, err := labelsOf(g)
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +323,7 @@ func measuredOn(p data.Preprocess) int {
 // some are pictures from all over the data, from 0 to 1 and of the size that base has.
 func (s samples) some(base data.Preprocess) ([]*tensor.Dense, error) {
 	plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
-	var all data.Set[data.Sample]
+	var all data.Dataset[data.Sample]
 	if s.folders != nil {
 		all = s.folders.All(plain)
 	} else if s.masks != nil {
@@ -347,7 +347,7 @@ func (s samples) some(base data.Preprocess) ([]*tensor.Dense, error) {
 	return list, nil
 }
 
-func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample]) {
+func (d *dataset) split(s samples, share float64) (fit, val data.Dataset[data.Sample]) {
 	if s.tags != nil {
 		return s.tags.Split(share, d.seed, d.pictures.Preprocess)
 	}
@@ -374,7 +374,7 @@ func (d *dataset) split(s samples, share float64) (fit, val data.Set[data.Sample
 	return fit, val
 }
 
-func (d *dataset) all(s samples) data.Set[data.Sample] {
+func (d *dataset) all(s samples) data.Dataset[data.Sample] {
 	if s.tags != nil {
 		return s.tags.All(d.pictures.Preprocess)
 	}
@@ -397,7 +397,7 @@ func (d *dataset) all(s samples) data.Set[data.Sample] {
 }
 
 // count returns the number of classes: of their names, or one more than the largest in the set.
-func (d *dataset) count(set data.Set[data.Sample]) (int, error) {
+func (d *dataset) count(set data.Dataset[data.Sample]) (int, error) {
 	if d.classes != nil {
 		return len(d.classes), nil
 	}

@@ -6,13 +6,11 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/train"
-	"github.com/graft-ml/graft/train/data"
 )
 
 // agree refuses data whose classes have other names than the model's, or are not as many.
 func (d *dataset) agree(g *nn.Graph) error {
-	known, err := data.ReadLabels(g.Meta())
+	known, err := labelsOf(g)
 	if err != nil || d.classes == nil {
 		return err
 	}
@@ -68,11 +66,11 @@ func (d *dataset) describe(e *nn.Edit) {
 		for k, v := range meta {
 			e.SetMeta(k, v)
 		}
-		how, err := d.pictures.Finding()
+		key, how, err := d.pictures.Finding()
 		if err != nil {
 			e.Failf("%v", err)
 		}
-		e.SetMeta(train.MetaPreparation, how)
+		e.SetMeta(key, how)
 	}
 	if d.outputs != nil {
 		d.outputs.describe(e)
@@ -103,4 +101,13 @@ func (d *dataset) describe(e *nn.Edit) {
 	if d.positions && len(e.Outputs()) > 0 && e.Outputs()[0].Type().Rank() == 3 {
 		e.SetMeta(metaTask, "positions")
 	}
+}
+
+// labelsOf returns the names of the classes in a model's metadata, nil if there are none.
+func labelsOf(g *nn.Graph) ([]string, error) {
+	list := g.Labels()
+	if list == nil && g.Meta()[nn.MetaLabels] != "" {
+		return nil, fmt.Errorf("metadata %s is not a JSON list of names", nn.MetaLabels)
+	}
+	return list, nil
 }

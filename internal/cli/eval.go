@@ -222,7 +222,7 @@ func (v *evaluation) axis() int {
 
 // suit makes metrics fit what the model gives: one score for two classes is a yes or no. Classes beyond the scores are
 // refused, as in training.
-func (v evaluation) suit(list []train.Metric, g *nn.Graph, set data.Set[data.Sample]) ([]train.Metric, error) {
+func (v evaluation) suit(list []train.Metric, g *nn.Graph, set data.Dataset[data.Sample]) ([]train.Metric, error) {
 	readLogits(list, g)
 	n, ok := scores(g.Outputs())
 	if !ok || v.blackWhite || slices.ContainsFunc(v.metrics, func(name string) bool {

@@ -16,7 +16,7 @@ const uneven = 3
 
 // unevenness says that some classes are much rarer than others, or not there at all, and what to do about it unless that is done (evened);
 // "" where they are even, or no classes.
-func (d *dataset) unevenness(fit data.Set[data.Sample], evened bool) string {
+func (d *dataset) unevenness(fit data.Dataset[data.Sample], evened bool) string {
 	if len(d.classes) < 2 || fit.Len() == 0 {
 		return ""
 	}
@@ -51,7 +51,7 @@ func (d *dataset) unevenness(fit data.Set[data.Sample], evened bool) string {
 }
 
 // shape applies what flags say of the samples and the loss that goes with them: class weights, balance, mixtures, a teacher.
-func (t *training) shape(g *nn.Graph, fit, val data.Set[data.Sample]) (data.Set[data.Sample], data.Set[data.Sample], error) {
+func (t *training) shape(g *nn.Graph, fit, val data.Dataset[data.Sample]) (data.Dataset[data.Sample], data.Dataset[data.Sample], error) {
 	if err := t.weigh(g, fit); err != nil {
 		return nil, nil, err
 	}
@@ -78,7 +78,7 @@ func (t *training) shape(g *nn.Graph, fit, val data.Set[data.Sample]) (data.Set[
 }
 
 // weigh puts --class-weights into the loss.
-func (t *training) weigh(g *nn.Graph, fit data.Set[data.Sample]) error {
+func (t *training) weigh(g *nn.Graph, fit data.Dataset[data.Sample]) error {
 	if t.weights == "" || strings.EqualFold(t.weights, "none") {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (t *training) givenWeights(n int) ([]float64, error) {
 }
 
 // mixed applies --mixup or --cutmix.
-func (t *training) mixed(g *nn.Graph, fit data.Set[data.Sample]) (data.Set[data.Sample], error) {
+func (t *training) mixed(g *nn.Graph, fit data.Dataset[data.Sample]) (data.Dataset[data.Sample], error) {
 	flag, m := "mixup", data.MixUp{Alpha: t.mixup}
 	if t.cutmix != 0 {
 		flag, m = "cutmix", data.MixUp{Alpha: t.cutmix, CutMix: true}

@@ -61,7 +61,7 @@ func (t *training) settlePolicy(f *pflag.FlagSet) error {
 }
 
 // fineTune trains as the policy says.
-func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Set[data.Sample]) error {
+func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Dataset[data.Sample]) error {
 	if err := t.keepDivision(division{t.seed, fit.Len(), val.Len()}); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (d *dataset) lines(path string) (s samples, err error) {
 
 // sequences returns the inputs of objects with their targets. Lengths may differ: in a batch they are filled up, inputs with zeros, classes
 // of positions with what no loss counts.
-func (d *dataset) sequences(rows []map[string]any, ys []lineTargets, path string) (data.Set[data.Sample], error) {
+func (d *dataset) sequences(rows []map[string]any, ys []lineTargets, path string) (data.Dataset[data.Sample], error) {
 	inputs, y := d.graph.Inputs(), ys[0]
 	pad := &data.Padding{X: make([]float64, len(inputs))}
 	if y.unequal {

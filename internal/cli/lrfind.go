@@ -124,7 +124,7 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 }
 
 // samples opens what to train on. It returns the graph to train, too, which for tables is the part after the preparation of the columns.
-func (r *rateFinding) samples(ctx context.Context, g *nn.Graph, model string) (*nn.Graph, data.Set[data.Sample], error) {
+func (r *rateFinding) samples(ctx context.Context, g *nn.Graph, model string) (*nn.Graph, data.Dataset[data.Sample], error) {
 	if r.columnar() {
 		several, err := r.severalAnswers(model)
 		if err != nil {
@@ -146,7 +146,7 @@ func (r *rateFinding) samples(ctx context.Context, g *nn.Graph, model string) (*
 }
 
 // tableSamples prepares a table and the model for it as train does.
-func (r *rateFinding) tableSamples(ctx context.Context, g *nn.Graph) (*nn.Graph, data.Set[data.Sample], error) {
+func (r *rateFinding) tableSamples(ctx context.Context, g *nn.Graph) (*nn.Graph, data.Dataset[data.Sample], error) {
 	if err := r.noTexts(g); err != nil {
 		return nil, nil, err
 	}

@@ -96,7 +96,7 @@ func (p *picturePairs) suit(g *nn.Graph, in data.Preprocess) error {
 }
 
 // set returns the pairs at the given places; nothing about them is left to chance.
-func (p *picturePairs) set(in data.Preprocess, at []int) data.Set[data.Sample] {
+func (p *picturePairs) set(in data.Preprocess, at []int) data.Dataset[data.Sample] {
 	return data.Map(data.Subset(data.Of(p.of...), at), func(pair [2]string, _ *rand.Rand) (data.Sample, error) {
 		x, err := in.Eval(data.ImageFile{Path: pair[0], Class: -1}, nil)
 		if err != nil {
@@ -107,17 +107,17 @@ func (p *picturePairs) set(in data.Preprocess, at []int) data.Set[data.Sample] {
 	})
 }
 
-func (p *picturePairs) all(in data.Preprocess) data.Set[data.Sample] {
+func (p *picturePairs) all(in data.Preprocess) data.Dataset[data.Sample] {
 	return p.set(in, upTo(len(p.of)))
 }
 
 // split holds back a share by chance.
-func (p *picturePairs) split(share float64, seed uint64, in data.Preprocess) (fit, val data.Set[data.Sample]) {
+func (p *picturePairs) split(share float64, seed uint64, in data.Preprocess) (fit, val data.Dataset[data.Sample]) {
 	return data.Split(p.all(in), share, seed)
 }
 
 // pictures returns those that go in, without targets.
-func (p *picturePairs) pictures(in data.Preprocess) data.Set[data.Sample] {
+func (p *picturePairs) pictures(in data.Preprocess) data.Dataset[data.Sample] {
 	return data.Map(data.Of(p.of...), func(pair [2]string, _ *rand.Rand) (data.Sample, error) {
 		return in.Eval(data.ImageFile{Path: pair[0], Class: -1}, nil)
 	})
@@ -152,7 +152,7 @@ func (p *picturePairs) drop(bad []data.BadItem) {
 }
 
 // oneScore returns a set whose masks, classes 0 and 1 of pixels, are what one score for each pixel is compared with.
-func oneScore(s data.Set[data.Sample]) data.Set[data.Sample] {
+func oneScore(s data.Dataset[data.Sample]) data.Dataset[data.Sample] {
 	return data.Map(s, func(in data.Sample, _ *rand.Rand) (data.Sample, error) {
 		y := in.Y[0]
 		from := y.Int64s()

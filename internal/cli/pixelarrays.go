@@ -34,7 +34,7 @@ func pixelArray(g *nn.Graph, all map[string]*tensor.Dense) *tensor.Dense {
 }
 
 // pixels returns the pictures of an array, from 0 to 1, without targets.
-func pixels(x *tensor.Dense) (data.Set[data.Sample], error) {
+func pixels(x *tensor.Dense) (data.Dataset[data.Sample], error) {
 	none := dtype.New(dtype.Int64, x.Shape()[0])
 	s, err := data.Images(x, none)
 	if err != nil {
@@ -44,7 +44,7 @@ func pixels(x *tensor.Dense) (data.Set[data.Sample], error) {
 }
 
 // answered is a set whose samples have those of another, of the same length, as their targets.
-type answered struct{ x, y data.Set[data.Sample] }
+type answered struct{ x, y data.Dataset[data.Sample] }
 
 func (a answered) Len() int { return a.x.Len() }
 

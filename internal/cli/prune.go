@@ -207,7 +207,7 @@ func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 // tuning is what scores channels and fine-tunes between rounds; its zero value is for runs without data.
 type tuning struct {
 	trainer  *train.Trainer
-	fit, val data.Set[data.Sample]
+	fit, val data.Dataset[data.Sample]
 }
 
 // tune completes the settings of fine-tuning.

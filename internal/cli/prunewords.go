@@ -63,7 +63,7 @@ func (p pruning) by(ctx context.Context, t tuning) (prune.Criterion, error) {
 }
 
 // sampled returns one in so many samples, all classes among them: --score-batches.
-func (p pruning) sampled(fit data.Set[data.Sample]) data.Set[data.Sample] {
+func (p pruning) sampled(fit data.Dataset[data.Sample]) data.Dataset[data.Sample] {
 	n := p.scoreBatches * p.config.Batch
 	if n <= 0 || fit.Len() <= n {
 		return fit

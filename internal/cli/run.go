@@ -155,7 +155,7 @@ func (r runner) capture(ctx context.Context, w io.Writer, g *nn.Graph, feed nn.F
 	if len(r.want) > 0 {
 		return errors.New("--testcase records the outputs: leave --want out")
 	}
-	out, err := conformance.Exporter{KeepModel: true}.Export(ctx, g, r.testcase, feed)
+	out, err := conformance.CaseWriter{KeepModel: true}.Export(ctx, g, r.testcase, feed)
 	if err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func fileName(name string) string {
 
 // classes prints the most likely classes when the model says what its classes are called.
 func (r runner) classes(w io.Writer, g *nn.Graph, out nn.Feed) error {
-	labels, err := data.ReadLabels(g.Meta())
+	labels, err := labelsOf(g)
 	if err != nil || labels == nil || r.asJSON || len(g.Outputs()) != 1 {
 		return err
 	}

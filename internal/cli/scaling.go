@@ -51,7 +51,7 @@ func (p preparing) scaling(g *nn.Graph) (s scaling, ok bool, err error) {
 }
 
 // numbers prepares samples that are not pictures, which describe then stores; flags that are for pictures alone are refused.
-func (d *dataset) numbers(g *nn.Graph, what string, s data.Set[data.Sample]) (data.Set[data.Sample], error) {
+func (d *dataset) numbers(g *nn.Graph, what string, s data.Dataset[data.Sample]) (data.Dataset[data.Sample], error) {
 	for _, f := range forPictures {
 		if d.changed(f) {
 			return nil, notPictures(f, what)
@@ -76,7 +76,7 @@ func (s scaling) describe(e *nn.Edit) {
 }
 
 // of prepares the samples of a set.
-func (s scaling) of(set data.Set[data.Sample]) data.Set[data.Sample] {
+func (s scaling) of(set data.Dataset[data.Sample]) data.Dataset[data.Sample] {
 	white := s.White
 	if white == 0 {
 		white = 1

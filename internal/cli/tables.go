@@ -172,7 +172,7 @@ func (p *plan) suit(r table.Reader, path string, binary bool) (table.Reader, err
 	if r.Target == "" && path != "-" {
 		r.Target = p.ownTarget(r, path)
 	}
-	if r.Classes, err = data.ReadLabels(p.graph.Meta()); err != nil {
+	if r.Classes, err = labelsOf(p.graph); err != nil {
 		return r, err
 	}
 	if n, ok := scores(p.graph.Outputs()); ok {
@@ -284,12 +284,12 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 
 // blends reports whether the network is mixed with a linear model: where it is new, and no flag asks for a training that a linear
 // model does not have.
-func (t *training) blends(val data.Set[data.Sample]) bool {
+func (t *training) blends(val data.Dataset[data.Sample]) bool {
 	return t.fresh != "" && val.Len() > 0 && !t.changed(byHandFlags...) && !t.changed("loss", "label-smoothing", "class-weights", "balanced")
 }
 
 // heldSamples returns the rows to judge by; a set without any where there are none.
-func heldSamples(ctx context.Context, trunk *table.Trunk, p *plan) (data.Set[data.Sample], error) {
+func heldSamples(ctx context.Context, trunk *table.Trunk, p *plan) (data.Dataset[data.Sample], error) {
 	if len(p.held) == 0 {
 		return data.Of[data.Sample](), nil
 	}

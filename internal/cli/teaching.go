@@ -12,7 +12,7 @@ import (
 )
 
 // taught gives the samples what the model of --teacher says of them, and makes the loss one of distillation.
-func (t *training) taught(g *nn.Graph, fit, val data.Set[data.Sample]) (data.Set[data.Sample], data.Set[data.Sample], error) {
+func (t *training) taught(g *nn.Graph, fit, val data.Dataset[data.Sample]) (data.Dataset[data.Sample], data.Dataset[data.Sample], error) {
 	teacher, err := onnxio.Load(t.teacher)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--teacher: %w", err)
@@ -23,7 +23,7 @@ func (t *training) taught(g *nn.Graph, fit, val data.Set[data.Sample]) (data.Set
 	if a != b || a < 2 {
 		return nil, nil, fmt.Errorf("--teacher %s gives %d scores, the model %d: want as many classes, and two or more", t.teacher, b, a)
 	}
-	known, err := data.ReadLabels(teacher.Meta())
+	known, err := labelsOf(teacher)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--teacher: %w", err)
 	}

@@ -18,7 +18,7 @@ import (
 
 // testcase holds the flags of the testcase command.
 type testcase struct {
-	conformance.Exporter
+	conformance.CaseWriter
 	runner            // reads --input
 	random            int
 	dims              map[string]int
@@ -103,7 +103,7 @@ func (c testcase) run(ctx context.Context, w, notes io.Writer, model string) err
 	if err != nil {
 		return err
 	}
-	if c.Exporter.Gradients = c.gradients; len(c.outGrad) > 0 {
+	if c.CaseWriter.Gradients = c.gradients; len(c.outGrad) > 0 {
 		if c.OutGrad, err = c.given(ctx, g); err != nil {
 			return err
 		}

@@ -196,7 +196,7 @@ func (x *texts) describe(e *nn.Edit) {
 }
 
 // said returns a line about texts for the one who trains on them.
-func (x *texts) said(s data.Set[data.Sample]) (string, error) {
+func (x *texts) said(s data.Dataset[data.Sample]) (string, error) {
 	most, cut, total := 0, 0, 0
 	at := slices.Index(x.roles, "input_ids")
 	for i := range s.Len() {

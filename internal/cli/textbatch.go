@@ -93,7 +93,7 @@ func (x *texts) collate(batch []data.Sample) (nn.Feed, error) {
 }
 
 // set is texts with their targets, one for each along the first axis of y.
-func (x *texts) set(list, pairs []string, targets data.Set[data.Sample]) (data.Set[data.Sample], error) {
+func (x *texts) set(list, pairs []string, targets data.Dataset[data.Sample]) (data.Dataset[data.Sample], error) {
 	p := x.padding()
 	all := make([]data.Sample, len(list))
 	for i := range list {

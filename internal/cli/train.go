@@ -290,7 +290,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 }
 
 // severalTargets says what is trained where samples have several targets. There is no one classifier that could be fitted alone.
-func (t *training) severalTargets(fit data.Set[data.Sample]) error {
+func (t *training) severalTargets(fit data.Dataset[data.Sample]) error {
 	if fit.Len() == 0 || t.policy == "manual" {
 		return nil
 	}
@@ -384,7 +384,7 @@ func (t *training) byHand() error {
 }
 
 // announce says what is trained on.
-func (t training) announce(w io.Writer, fit, val data.Set[data.Sample]) {
+func (t training) announce(w io.Writer, fit, val data.Dataset[data.Sample]) {
 	for _, note := range t.notes {
 		fmt.Fprintln(w, note)
 	}
@@ -402,7 +402,7 @@ func (t training) announce(w io.Writer, fit, val data.Set[data.Sample]) {
 }
 
 // fit trains. An interruption is told with the way to go on.
-func (t training) fit(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Set[data.Sample]) (train.History, error) {
+func (t training) fit(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Dataset[data.Sample]) (train.History, error) {
 	trainer, err := train.New(g, t.config)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func (t *training) widen(g *nn.Graph) error {
 }
 
 // prepare gives the model its new head, freezes parts of it and stores what the data say.
-func (t *training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
+func (t *training) prepare(g *nn.Graph, fit data.Dataset[data.Sample]) error {
 	var classes, measures int
 	if t.classes == nil {
 		var err error
@@ -58,7 +58,7 @@ func (t *training) prepare(g *nn.Graph, fit data.Set[data.Sample]) error {
 }
 
 // measured returns how many numbers each target of the samples is; 0: targets are classes, or shares of classes.
-func measured(s data.Set[data.Sample]) (n int, err error) {
+func measured(s data.Dataset[data.Sample]) (n int, err error) {
 	distributions := true
 	for i := range min(s.Len(), 16) {
 		x, err := s.At(i, data.Rand(0, 0, 0))

@@ -56,7 +56,7 @@ func (t training) runStored(ctx context.Context, w io.Writer, model string) erro
 	if err != nil {
 		return err
 	}
-	var fit, val data.Set[data.Sample]
+	var fit, val data.Dataset[data.Sample]
 	switch {
 	case len(s.Inputs()) == 0 && t.data != "":
 		return errors.New("the training_info reads no data: leave out --data")
@@ -92,7 +92,7 @@ func (t training) runStored(ctx context.Context, w io.Writer, model string) erro
 		row := map[string]any{"epoch": epoch + 1}
 		for _, part := range []struct {
 			prefix string
-			set    data.Set[data.Sample]
+			set    data.Dataset[data.Sample]
 			step   func(context.Context, nn.Feed) (nn.Feed, error)
 		}{{"", fit, s.Step}, {"val_", val, s.Look}} {
 			if part.set == nil || part.set.Len() == 0 {
@@ -146,7 +146,7 @@ func (t training) keepStored(w io.Writer, g *nn.Graph, s *step.Stored) error {
 }
 
 // storedEpoch is storedMeans over the batches of a set.
-func storedEpoch(ctx context.Context, l data.BatchLoader, set data.Set[data.Sample], epoch int, ports []step.Port, run func(context.Context, nn.Feed) (nn.Feed, error)) (map[string]float64, error) {
+func storedEpoch(ctx context.Context, l data.BatchLoader, set data.Dataset[data.Sample], epoch int, ports []step.Port, run func(context.Context, nn.Feed) (nn.Feed, error)) (map[string]float64, error) {
 	return storedMeans(ctx, epoch, func(yield func(nn.Feed, error) bool) {
 		for b, err := range l.Batches(ctx, set, epoch) {
 			var feed nn.Feed

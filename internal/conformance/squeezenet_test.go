@@ -79,7 +79,7 @@ func span(lo, hi int) []int {
 }
 
 // enlarged is MNIST as colour pictures of the given size, in the range that ImageNet models expect.
-func enlarged(t *testing.T, size int) data.Set[data.Sample] {
+func enlarged(t *testing.T, size int) data.Dataset[data.Sample] {
 	t.Helper()
 	dir := oracle.Shared(t, "data", "mnist")
 	set := mnist(t, dir)
@@ -99,7 +99,7 @@ func enlarged(t *testing.T, size int) data.Set[data.Sample] {
 	})
 }
 
-func mnist(t *testing.T, dir string) data.Set[data.Sample] {
+func mnist(t *testing.T, dir string) data.Dataset[data.Sample] {
 	t.Helper()
 	set, err := data.IDX(filepath.Join(dir, "t10k-images-idx3-ubyte.gz"), filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"))
 	if err != nil {

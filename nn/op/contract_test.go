@@ -86,7 +86,7 @@ func TestSlots(t *testing.T) {
 	u := dtype.Undefined
 	want := []string{
 		fmt.Sprint("X", Data, false, false, u, true), fmt.Sprint("W", Weight, true, false, u, true), fmt.Sprint("S", State, false, false, u, true),
-		fmt.Sprint("I", Shape, false, false, dtype.Int64, true), fmt.Sprint("G", Given, false, false, u, true), fmt.Sprint("F", Fixed, false, false, u, true),
+		fmt.Sprint("I", Shape, false, false, dtype.Int64, true), fmt.Sprint("G", given, false, false, u, true), fmt.Sprint("F", fixed, false, false, u, true),
 		fmt.Sprint("D", Data, false, false, u, true), fmt.Sprint("rest", Data, false, true, u, true), fmt.Sprint("rest", Data, false, true, u, true),
 		fmt.Sprint("rest", Data, false, true, u, true),
 	}

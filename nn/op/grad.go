@@ -27,7 +27,7 @@ func (o *expr) DiffWRT(n int) []bool {
 
 // withoutGradient reports whether no gradient by inputs of such a role is computed: state has one where it is not replaced.
 func (c *Call) withoutGradient(r InputRole) bool {
-	return r == Shape || r == Given || r == Fixed || r == State && c.replacesState()
+	return r == Shape || r == given || r == fixed || r == State && c.replacesState()
 }
 
 // replacesState reports whether a training step replaces the state by what the call computes.

@@ -82,7 +82,7 @@ func (o *expr) losesGradient(k int) bool {
 		return false
 	}
 	s, _ := At(c.Op.In.List(), slot)
-	return c.Op.GradMissing != "" || c.Op.NoGrad == "" && c.withoutGradient(s.Role) && s.Role != Given && s.Role != State
+	return c.Op.GradMissing != "" || c.Op.NoGrad == "" && c.withoutGradient(s.Role) && s.Role != given && s.Role != State
 }
 
 // DependsOnMarked reports whether n depends on a node for which depends holds true, and stores the results in depends.

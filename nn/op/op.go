@@ -149,8 +149,8 @@ const (
 	Weight           // a floating-point initializer here is trained by default
 	State            // running statistics: updated by the operator, never by gradients
 	Shape            // shapes depend on its value
-	Given            // a floating-point value that is treated as computed outside of the network: no gradient flows to it
-	Fixed            // a floating-point value without a gradient, although the derivative is not zero
+	given            // a floating-point value that is treated as computed outside of the network: no gradient flows to it
+	fixed            // a floating-point value without a gradient, although the derivative is not zero
 )
 
 // FormalParameter is one formal input or output.
@@ -200,7 +200,7 @@ func (s Slots) parse() []FormalParameter {
 			slot.Name, slot.Variadic = n, true
 		}
 		if len(f) == 3 {
-			role, ok := map[string]InputRole{"weight": Weight, "state": State, "shape": Shape, "given": Given, "fixed": Fixed, "data": Data}[f[2]]
+			role, ok := map[string]InputRole{"weight": Weight, "state": State, "shape": Shape, "given": given, "fixed": fixed, "data": Data}[f[2]]
 			if !ok {
 				panic(fmt.Sprintf("op: slot %q: no role %q", item, f[2]))
 			}

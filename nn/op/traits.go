@@ -41,7 +41,7 @@ type Traits struct {
 	Odd func(c *Call) (gain, scale float64, ok bool)
 	// Sigmoid: the operator increases from one bound to another, so that the product with its argument is an activation:
 	// x·sigmoid(x), x·½·(1+erf(x)).
-	Sigmoid trait.Sigmoid
+	Sigmoid trait.SigmoidKind
 	// Arithmetic is the operation that the operator applies to two operands.
 	Arithmetic trait.Arithmetic
 

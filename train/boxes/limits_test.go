@@ -129,19 +129,19 @@ func TestShapesAndOrders(t *testing.T) {
 		{Output{Values: list(0, 3)}, "", "xyxy"}, {Output{Values: list(1, 10)}, "", "xyxy"}, {Output{Values: list(2, 19)}, "", "cxcywh"}, {Output{Values: list(1, 1)}, "", "cxcywh"}, {Output{Values: []float64{3, 9, 4, 5}}, "", "cxcywh"},
 		{Output{Values: []float64{3, 3, 3, 3}}, "", "xyxy"}, {Output{Name: "detection_boxes:0", Values: list(1, 1)}, "", "yxyx"}, {Output{Name: "Pred_Boxes", Values: list(0, 1)}, "", "cxcywh"}, {Output{Values: list(1, 1)}, "xywh", "xywh"}, {Output{}, "", ""},
 	} {
-		r := Reader{Order: c.set}
+		r := Decoder{Order: c.set}
 		if r.orient(c.o, "xyxy"); r.Order != c.want {
 			t.Errorf("%v: %q, want %q", c.o, r.Order, c.want)
 		}
 	}
 	for order, want := range map[string]Box{"xyxy": {1, 2, 3, 4}, "yxyx": {2, 1, 4, 3}, "xywh": {1, 2, 4, 6}, "cxcywh": {-0.5, 0, 2.5, 4}} {
-		r := Reader{Order: order, classes: 3}
+		r := Decoder{Order: order, classes: 3}
 		if got := r.keep(nil, []float64{1, 2, 3, 4}, 2, 0.5); len(got) != 1 || got[0] != (Detection{Box: want, Category: 2, Score: 0.5}) {
 			t.Errorf("%s: %v, want %v", order, got, want)
 		}
 	}
 	nan, inf := math.NaN(), math.Inf(1)
-	r := Reader{Categories: []Category{{ID: 1}, {ID: 5}}, unknown: -1}
+	r := Decoder{Categories: []Category{{ID: 1}, {ID: 5}}, unknown: -1}
 	var got []Detection
 	for _, c := range []struct {
 		v     []float64
@@ -170,7 +170,7 @@ func TestShapesAndOrders(t *testing.T) {
 		upright, inverted int
 		fail              bool
 	}{{18, 2, false}, {18, 3, true}, {27, 3, false}, {26, 3, true}, {0, 0, false}} {
-		if err := (&Reader{upright: c.upright, inverted: c.inverted}).decoded(few); (err != nil) != c.fail {
+		if err := (&Decoder{upright: c.upright, inverted: c.inverted}).decoded(few); (err != nil) != c.fail {
 			t.Errorf("%d of %d inverted: %v", c.inverted, c.upright+c.inverted, err)
 		}
 	}
@@ -181,21 +181,21 @@ func TestClassesOfDetectors(t *testing.T) {
 	three := []Category{{ID: 2, Name: "cat"}, {ID: 5, Name: "dog"}, {ID: 9, Name: "cow"}}
 	first := func(n int) *int { return &n }
 	for name, c := range map[string]struct {
-		r      Reader
+		r      Decoder
 		none   int
 		places string // of the classes 0 to 9
 		how    string
 	}{
-		"as many":            {Reader{classes: 3}, -1, "0 1 2 . . . . . . .", "the first category is class 0"},
-		"one more":           {Reader{classes: 4}, 0, ". 0 1 2 . . . . . .", "class 0 is the background"},
-		"one more, logits":   {Reader{classes: 4, logits: true}, 3, "0 1 2 . . . . . . .", "the first category is class 0"},
-		"by number":          {Reader{classes: 10}, 0, ". . 0 . . 1 . . . 2", "classes are the ids of the categories"},
-		"by number, logits":  {Reader{classes: 11, logits: true}, 10, ". . 0 . . 1 . . . 2", "classes are the ids of the categories"},
-		"first is told":      {Reader{classes: 5, First: first(2)}, -1, ". . 0 1 2 . . . . .", "the first category is class 2"},
-		"names":              {Reader{classes: 2, Names: []string{"COW", "horse", "cat"}}, -1, "2 . 0 . . . . . . .", "classes by the model's names"},
-		"numbers":            {Reader{unknown: -1}, -1, ". . 0 . . 1 . . . 2", "classes are the ids of the categories"},
-		"numbers from 0":     {Reader{unknown: 1, zero: true}, -1, "0 1 2 . . . . . . .", "the first category is class 0"},
-		"numbers, unknown 7": {Reader{unknown: 7}, -1, ". . 0 . . 1 . . . 2", "classes are the ids of the categories, which lack 7"},
+		"as many":            {Decoder{classes: 3}, -1, "0 1 2 . . . . . . .", "the first category is class 0"},
+		"one more":           {Decoder{classes: 4}, 0, ". 0 1 2 . . . . . .", "class 0 is the background"},
+		"one more, logits":   {Decoder{classes: 4, logits: true}, 3, "0 1 2 . . . . . . .", "the first category is class 0"},
+		"by number":          {Decoder{classes: 10}, 0, ". . 0 . . 1 . . . 2", "classes are the ids of the categories"},
+		"by number, logits":  {Decoder{classes: 11, logits: true}, 10, ". . 0 . . 1 . . . 2", "classes are the ids of the categories"},
+		"first is told":      {Decoder{classes: 5, First: first(2)}, -1, ". . 0 1 2 . . . . .", "the first category is class 2"},
+		"names":              {Decoder{classes: 2, Names: []string{"COW", "horse", "cat"}}, -1, "2 . 0 . . . . . . .", "classes by the model's names"},
+		"numbers":            {Decoder{unknown: -1}, -1, ". . 0 . . 1 . . . 2", "classes are the ids of the categories"},
+		"numbers from 0":     {Decoder{unknown: 1, zero: true}, -1, "0 1 2 . . . . . . .", "the first category is class 0"},
+		"numbers, unknown 7": {Decoder{unknown: 7}, -1, ". . 0 . . 1 . . . 2", "classes are the ids of the categories, which lack 7"},
 	} {
 		c.r.Categories = three
 		if c.r.classes > 0 {
@@ -220,7 +220,7 @@ func TestClassesOfDetectors(t *testing.T) {
 		}
 	}
 	for _, classes := range []int{2, 5, 9} {
-		if _, err := (&Reader{Categories: three, classes: classes}).background(); err == nil || err.Error() != fmt.Sprintf("boxes: the model has scores for %d classes, there are 3 categories with ids up to 9", classes) {
+		if _, err := (&Decoder{Categories: three, classes: classes}).background(); err == nil || err.Error() != fmt.Sprintf("boxes: the model has scores for %d classes, there are 3 categories with ids up to 9", classes) {
 			t.Errorf("%d classes: %v", classes, err)
 		}
 	}
@@ -271,7 +271,7 @@ func TestRowsOfOneOutput(t *testing.T) {
 		"columns":      {Output{Name: "out", Shape: []int{6, 7}, Values: []float64{4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0.9, 0, 0, 0, 0, 0, 0, 0.0005, 0, 0, 0, 0, 0, 0}}, "[{{3 3 5 5} 0 0.9}] cxcywh", ""},
 		"eight":        {rows(9, 8), "", "boxes: the output out is [9 8]: want 4 or 5 numbers and a score for each of 2 categories"},
 	} {
-		r := Reader{Categories: two}
+		r := Decoder{Categories: two}
 		got, err := r.single(c.o)
 		if c.err != "" {
 			if err == nil || err.Error() != c.err {
@@ -287,7 +287,7 @@ func TestRowsOfOneOutput(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %s", name, s, err, c.want)
 		}
 	}
-	names := Reader{Categories: two, Names: []string{"a", "b", "c"}}
+	names := Decoder{Categories: two, Names: []string{"a", "b", "c"}}
 	if got, err := names.single(rows(9, 7, 4, 4, 2, 2, 0.9, 0.8, 0.7)); err != nil || len(got) != 3 {
 		t.Errorf("three names: %v, %v", got, err)
 	}
@@ -296,7 +296,7 @@ func TestRowsOfOneOutput(t *testing.T) {
 // How many boxes count, and where they are on the picture.
 func TestPlacesOnPictures(t *testing.T) {
 	for n, want := range map[float64]int{-1: 0, 0: 0, 1: 1, 3: 3, 7: 3} {
-		r := Reader{Categories: []Category{{ID: 1}}}
+		r := Decoder{Categories: []Category{{ID: 1}}}
 		out := []Output{{Name: "boxes", Shape: []int{3, 4}, Values: []float64{0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1}}, {Name: "classes", Shape: []int{3}, Values: []float64{1, 1, 1}}, {Name: "scores", Shape: []int{3}, Values: []float64{0.5, 0.5, 0.5}}, {Name: "num_detections", Shape: []int{1}, Values: []float64{n}}}
 		if err := r.Add(out, data.Placement{ScaleX: 1, ScaleY: 1, Width: 10, Height: 10}); err != nil {
 			t.Fatal(err)
@@ -306,7 +306,7 @@ func TestPlacesOnPictures(t *testing.T) {
 		}
 	}
 	for farthest, unit := range map[float64]string{2: "fractions", 2.5: "pixels"} {
-		r := Reader{Categories: []Category{{ID: 1}}}
+		r := Decoder{Categories: []Category{{ID: 1}}}
 		out := []Output{{Name: "boxes", Shape: []int{1, 4}, Values: []float64{0.25, 0.5, farthest, farthest}}, {Name: "classes", Shape: []int{1}, Values: []float64{1}}, {Name: "scores", Shape: []int{1}, Values: []float64{0.5}}}
 		if err := r.Add(out, data.Placement{ScaleX: 2, ScaleY: 2, Width: 40, Height: 50, Left: 1, Top: 0}); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ type Output struct {
 	Integer bool
 }
 
-// Reader decodes the outputs of a detector, picture by picture. It understands
+// Decoder decodes the outputs of a detector, picture by picture. It understands
 //
 //   - boxes [N,4], scores [N] and classes [N], optionally with the number of valid ones: detectors that include non-maximum suppression
 //     (torchvision, TensorFlow's model zoo). One output [N,6] is box, score, class.
@@ -27,7 +27,7 @@ type Output struct {
 //
 // Leading axes of size 1 are ignored. Outputs from before the decoding of boxes are refused: heads of several scales,
 // and numbers that are neither corners nor a center and a size.
-type Reader struct {
+type Decoder struct {
 	Categories []Category // of the annotations
 	Names      []string   // names of the model's classes; nil: categories are matched by number
 	Order      string     // box format: xyxy (corners), yxyx, xywh (left, top, width, height), cxcywh (center, width, height); "": detected
@@ -57,7 +57,7 @@ const (
 )
 
 // Add decodes the outputs for the next picture.
-func (r *Reader) Add(out []Output, at data.Placement) error {
+func (r *Decoder) Add(out []Output, at data.Placement) error {
 	if r.pictures == nil {
 		r.unknown = -1
 	}
@@ -79,7 +79,7 @@ func (r *Reader) Add(out []Output, at data.Placement) error {
 }
 
 // decoded fails where many of more than n boxes have a negative size, as offsets from anchors have.
-func (r *Reader) decoded(n int) error {
+func (r *Decoder) decoded(n int) error {
 	if all := r.upright + r.inverted; all > n && 10*r.inverted > all {
 		return fmt.Errorf("boxes: read as %s, %d of %d boxes have a negative size: these look like numbers that are still to be decoded, by anchors; append the decoding to the model, or evaluate decoded boxes from a COCO results file", r.Order, r.inverted, all)
 	}
@@ -110,7 +110,7 @@ func (o *Output) squeeze() {
 	}
 }
 
-func (r *Reader) read(out []Output) ([]Detection, error) {
+func (r *Decoder) read(out []Output) ([]Detection, error) {
 	if err := scales(out); err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (r *Reader) read(out []Output) ([]Detection, error) {
 }
 
 // single reads one output of rows: box, score and class, or candidates.
-func (r *Reader) single(o Output) ([]Detection, error) {
+func (r *Decoder) single(o Output) ([]Detection, error) {
 	rows, columns, k := o.Shape[0], o.Shape[1], len(r.Categories)
 	at := func(row, column int) float64 { return o.Values[row*columns+column] }
 	if columns == 6 && rows <= 1000 {
@@ -206,7 +206,7 @@ func (r *Reader) single(o Output) ([]Detection, error) {
 }
 
 // candidates reads boxes with a score for each class, and drops those that overlap surer ones.
-func (r *Reader) candidates(b, s Output) ([]Detection, error) {
+func (r *Decoder) candidates(b, s Output) ([]Detection, error) {
 	n := b.Shape[0]
 	r.orient(b, "xyxy")
 	r.logits = named(s.Name, "logit")
@@ -244,7 +244,7 @@ func (r *Reader) candidates(b, s Output) ([]Detection, error) {
 }
 
 // background returns the class that is none, −1 where there is no such class.
-func (r *Reader) background() (int, error) {
+func (r *Decoder) background() (int, error) {
 	k := len(r.Categories)
 	last := slices.MaxFunc(r.Categories, func(a, b Category) int { return cmp.Compare(a.ID, b.ID) }).ID
 	switch {
@@ -296,7 +296,7 @@ func suppressed(list []Detection, limit float64) (kept []Detection) {
 }
 
 // orient finds out what the four numbers of a box are: by the name, or where corners would be the wrong way round, a center and a size.
-func (r *Reader) orient(b Output, order string) {
+func (r *Decoder) orient(b Output, order string) {
 	if r.Order != "" || len(b.Values) == 0 {
 		return
 	}
@@ -320,7 +320,7 @@ func (r *Reader) orient(b Output, order string) {
 }
 
 // keep appends a box; those that are not numbers, or of which the score is 0 or less, are left out.
-func (r *Reader) keep(list []Detection, v []float64, class int, score float64) []Detection {
+func (r *Decoder) keep(list []Detection, v []float64, class int, score float64) []Detection {
 	if !(score > 0) || slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
 		return list
 	}
@@ -349,7 +349,7 @@ func (r *Reader) keep(list []Detection, v []float64, class int, score float64) [
 
 // Detections returns those of all pictures, in order, in pixels of the pictures, and a description of how they were
 // decoded. Coordinates up to 2 are fractions of the input.
-func (r *Reader) Detections() (found [][]Detection, how string, err error) {
+func (r *Decoder) Detections() (found [][]Detection, how string, err error) {
 	place, classes := r.places()
 	width, height, unit := 1.0, 1.0, "pixels of the input"
 	relative := r.farthest <= 2
@@ -376,7 +376,7 @@ func (r *Reader) Detections() (found [][]Detection, how string, err error) {
 }
 
 // places says which category a class of the model is, and how that was told.
-func (r *Reader) places() (place func(class int) (int, bool), how string) {
+func (r *Decoder) places() (place func(class int) (int, bool), how string) {
 	byID := func(class int) (int, bool) {
 		i := slices.IndexFunc(r.Categories, func(c Category) bool { return c.ID == int64(class) })
 		return i, i >= 0

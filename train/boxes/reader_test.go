@@ -38,7 +38,7 @@ func TestReader(t *testing.T) {
 	five := slices.Insert(slices.Clone(padded), 4, append([]float64{1, 1, 1}, make([]float64, 9)...))
 	for name, x := range map[string]struct {
 		out    []Output
-		reader Reader
+		reader Decoder
 		at     data.Placement
 		how    string
 		boxes  int
@@ -47,12 +47,12 @@ func TestReader(t *testing.T) {
 		"from zero":         {out: []Output{floats("boxes", []int{2, 4}, 5, 20, 25, 100, 70, 25, 80, 35), whole("labels", []int{2}, 1, 0), floats("scores", []int{2}, 0.9, 0.4)}, how: "xyxy in pixels of the input, the first category is class 0", boxes: 2},
 		"TensorFlow's zoo":  {out: []Output{floats("detection_boxes:0", []int{1, 2, 4}, 0.2, 0.05, 1, 0.25, 0, 0, 1, 1), floats("detection_classes:0", []int{1, 2}, 2, 1), floats("detection_scores:0", []int{1, 2}, 0.9, 0.5), floats("num_detections:0", []int{1}, 1)}, how: "yxyx in fractions of the input, classes are the ids of the categories", boxes: 1},
 		"rows of six":       {out: []Output{floats("output0", []int{1, 2, 6}, 5, 20, 25, 100, 0.9, 1, 70, 25, 80, 35, 0.4, 0)}, how: "xyxy in pixels of the input, the first category is class 0", boxes: 2},
-		"YOLO":              {out: []Output{floats("output0", []int{1, 6, 12}, flat(padded, false)...)}, how: "cxcywh in pixels of the input, the first category is class 0", boxes: 2, reader: Reader{First: new(int), Categories: []Category{{1, "dog"}, {2, "cat"}}}},
-		"YOLO, five":        {out: []Output{floats("output", []int{1, 12, 7}, flat(five, true)...)}, how: "cxcywh in pixels of the input, classes by the model's names", boxes: 2, reader: Reader{Names: []string{"Dog", "CAT"}}},
+		"YOLO":              {out: []Output{floats("output0", []int{1, 6, 12}, flat(padded, false)...)}, how: "cxcywh in pixels of the input, the first category is class 0", boxes: 2, reader: Decoder{First: new(int), Categories: []Category{{1, "dog"}, {2, "cat"}}}},
+		"YOLO, five":        {out: []Output{floats("output", []int{1, 12, 7}, flat(five, true)...)}, how: "cxcywh in pixels of the input, classes by the model's names", boxes: 2, reader: Decoder{Names: []string{"Dog", "CAT"}}},
 		"candidates":        {out: []Output{floats("scores", []int{1, 3, 3}, 0.1, 0, 0.9, 0.2, 0, 0.8, 0.6, 0.4, 0), floats("boxes", []int{1, 3, 4}, 0.05, 0.2, 0.25, 1, 0.055, 0.2, 0.255, 1, 0.7, 0.25, 0.8, 0.35)}, how: "xyxy in fractions of the input, class 0 is the background", boxes: 2},
 		"queries":           {out: []Output{floats("pred_logits", []int{1, 2, 3}, -9, 5, 0, 3, -9, 2), floats("pred_boxes", []int{1, 2, 4}, 0.15, 0.6, 0.2, 0.8, 0.75, 0.3, 0.1, 0.1)}, how: "cxcywh in fractions of the input, the first category is class 0", boxes: 2},
 		"letterbox":         {out: []Output{floats("boxes", []int{1, 4}, 5, 35, 25, 75), whole("labels", []int{1}, 2), floats("scores", []int{1}, 0.9)}, at: data.Placement{Width: 100, Height: 100, ScaleX: 0.5, ScaleY: 0.5, Top: 25}, how: "xyxy in pixels of the input, classes are the ids of the categories", boxes: 1},
-		"order that is set": {out: []Output{floats("boxes", []int{1, 4}, 5, 20, 20, 80), whole("labels", []int{1}, 2), floats("scores", []int{1}, 0.9)}, reader: Reader{Order: "xywh"}, how: "xywh in pixels of the input, classes are the ids of the categories", boxes: 1},
+		"order that is set": {out: []Output{floats("boxes", []int{1, 4}, 5, 20, 20, 80), whole("labels", []int{1}, 2), floats("scores", []int{1}, 0.9)}, reader: Decoder{Order: "xywh"}, how: "xywh in pixels of the input, classes are the ids of the categories", boxes: 1},
 	} {
 		r, at := x.reader, x.at
 		if r.Categories == nil {
@@ -98,7 +98,7 @@ func TestReaderRefuses(t *testing.T) {
 		"the output y is [9 30]: want 4 or 5 numbers and a score for each of 2 categories":                                                    {floats("y", 1, 9, 30)},
 		"the model has scores for 7 classes, there are 2 categories with ids up to 12":                                                        {floats("boxes", 1, 5, 4), floats("scores", 1, 5, 7)},
 	} {
-		r := Reader{Categories: []Category{{1, "a"}, {12, "b"}}}
+		r := Decoder{Categories: []Category{{1, "a"}, {12, "b"}}}
 		if err := r.Add(out, data.Placement{}); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -140,7 +140,7 @@ func TestReaderRaw(t *testing.T) {
 		"scales":          {[]Output{zeros("cls_8", 1, 16, 1), zeros("cls_16", 1, 4, 1), zeros("bbox_8", 1, 16, 4), zeros("bbox_16", 1, 4, 4)}, "", "boxes of several scales, bbox_8 [16 4], bbox_16 [4 4]"},
 		"center and size": {outputs(0), "cxcywh", ""},
 	} {
-		r := Reader{Categories: []Category{{1, "face"}}, Order: x.order}
+		r := Decoder{Categories: []Category{{1, "face"}}, Order: x.order}
 		err := r.Add(x.out, data.Placement{Width: 1000, Height: 1000, ScaleX: 1, ScaleY: 1})
 		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
@@ -150,7 +150,7 @@ func TestReaderRaw(t *testing.T) {
 	for i := range b[0].Values {
 		b[0].Values[i] = float64(i%7 - 3)
 	}
-	r := Reader{Categories: []Category{{1, "face"}}}
+	r := Decoder{Categories: []Category{{1, "face"}}}
 	if err := r.Add(b, data.Placement{}); err == nil || !strings.Contains(err.Error(), "still to be decoded") {
 		t.Errorf("offsets: %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Classes returns the classes of all samples of s, whose one target is an int64 of rank 0. Image files are not read.
-func Classes(s Set[Sample]) ([]int, error) {
+func Classes(s Dataset[Sample]) ([]int, error) {
 	if s == nil {
 		return nil, errNoSet
 	}
@@ -27,7 +27,7 @@ func Classes(s Set[Sample]) ([]int, error) {
 }
 
 // itemClasses returns the classes of image files, known without reading them; ok only where the first sample has the class of its file.
-func itemClasses(s Set[Sample]) ([]int, bool) {
+func itemClasses(s Dataset[Sample]) ([]int, bool) {
 	m, ok := s.(mapped[ImageFile, Sample])
 	if !ok || m.Len() == 0 {
 		return nil, false
@@ -44,7 +44,7 @@ func itemClasses(s Set[Sample]) ([]int, bool) {
 	return list, err == nil && c == list[0]
 }
 
-func classAt(s Set[Sample], i int) (int, error) {
+func classAt(s Dataset[Sample], i int) (int, error) {
 	x, err := s.At(i, nil)
 	if err != nil {
 		return 0, err
@@ -88,7 +88,7 @@ func ClassWeights(counts []int) []float64 {
 
 // Balance returns a set that samples all classes equally often: a random class is drawn first, then one of its samples.
 // classes are those of the samples. Without randomness, sample i is that of s.
-func Balance(s Set[Sample], classes []int) (Set[Sample], error) {
+func Balance(s Dataset[Sample], classes []int) (Dataset[Sample], error) {
 	if s == nil {
 		return nil, errNoSet
 	}
@@ -109,7 +109,7 @@ func Balance(s Set[Sample], classes []int) (Set[Sample], error) {
 }
 
 type balanced struct {
-	from Set[Sample]
+	from Dataset[Sample]
 	of   [][]int // the samples of each class
 }
 

@@ -7,11 +7,11 @@ import (
 
 // CIFAR reads the binary version of CIFAR-10 or CIFAR-100, plain or gzip, one file after the other (data_batch_1.bin
 // …). An image is float32 [3, 32, 32] scaled to 0 … 1, a label int64 of rank 0; for CIFAR-100 it is the fine label.
-func CIFAR(paths ...string) (Set[Sample], error) {
+func CIFAR(paths ...string) (Dataset[Sample], error) {
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("data: no CIFAR files")
 	}
-	sets := make([]Set[Sample], len(paths))
+	sets := make([]Dataset[Sample], len(paths))
 	for i, p := range paths {
 		s, err := cifar(p)
 		if err != nil {
@@ -22,7 +22,7 @@ func CIFAR(paths ...string) (Set[Sample], error) {
 	return Concat(sets...), nil
 }
 
-func cifar(path string) (Set[Sample], error) {
+func cifar(path string) (Dataset[Sample], error) {
 	const pixels = 3 * 32 * 32
 	f, err := open(path)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package data reads data sets and provides them in batches.
 //
-// A Set has a length and a function from index to sample; Map, Split, Subset, Concat and MixUp make sets of sets, and
+// A Dataset has a length and a function from index to sample; Map, Split, Subset, Concat and MixUp make sets of sets, and
 // any type with the two methods is one. A Sample has the inputs and targets of a model, without batch axis: an image is
 // [channels, height, width], a class label an int64 of rank 0. Collate stacks samples along a new first axis, and
 // BatchLoader goes through a set in seeded order, with goroutines that prepare batches ahead.

@@ -133,7 +133,7 @@ func items(dir string, some, all []string) ([]ImageFile, error) {
 // Split returns a training set with augmentation and a validation set without. If there is a validation folder, it is
 // the second set, and val is ignored. Otherwise the fraction val of each class is held out randomly, from Seed: at
 // least one image of a class with two or more, and never all.
-func (f *Folders) Split(val float64, p Preprocess) (fit, held Set[Sample]) {
+func (f *Folders) Split(val float64, p Preprocess) (fit, held Dataset[Sample]) {
 	train, rest := f.Items, f.Val
 	if rest == nil {
 		train, rest = nil, nil
@@ -142,7 +142,7 @@ func (f *Folders) Split(val float64, p Preprocess) (fit, held Set[Sample]) {
 			train, rest = append(train, a...), append(rest, b...)
 		}
 	}
-	return mirrored(p, func(p Preprocess) Set[Sample] { return Map(Of(train...), p.Augment) }), Map(Of(rest...), p.Eval)
+	return mirrored(p, func(p Preprocess) Dataset[Sample] { return Map(Of(train...), p.Augment) }), Map(Of(rest...), p.Eval)
 }
 
 // divide splits one class.
@@ -164,6 +164,6 @@ func (f *Folders) divide(class int, val float64) (fit, held []ImageFile) {
 }
 
 // All returns every image, those of a validation folder last, without augmentation.
-func (f *Folders) All(p Preprocess) Set[Sample] {
+func (f *Folders) All(p Preprocess) Dataset[Sample] {
 	return Map(Concat(Of(f.Items...), Of(f.Val...)), func(i ImageFile, r *rand.Rand) (Sample, error) { return p.Eval(i, r) })
 }

@@ -73,7 +73,7 @@ func readElements[T any](r io.Reader, dims []int) (*tensor.Dense, error) {
 // IDX reads a set in MNIST's IDX format, plain or gzip. An image is float32 [1, height, width], with bytes scaled to 0
 // … 1; [channels, height, width] if the file has one more axis; elements that are not bytes are not scaled. A label is
 // int64 of rank 0.
-func IDX(images, labels string) (Set[Sample], error) {
+func IDX(images, labels string) (Dataset[Sample], error) {
 	x, err := ReadIDX(images)
 	if err != nil {
 		return nil, err

@@ -258,27 +258,13 @@ func TestMeta(t *testing.T) {
 	}
 	for want, meta := range map[string]map[string]string{
 		`Image.BitmapPixelFormat: "Bgra8" is not supported`: onnx("Bgra8", "Normalized_0_1"),
-		"metadata graft.preprocess: unexpected EOF":         {data.MetaPreprocess: `{"size":`},
-		`unknown field "zoom"`:                              {data.MetaPreprocess: `{"zoom":1}`},
-		"size -3×-3, want":                                  {data.MetaPreprocess: `{"size":-3}`},
+		"metadata graft.preprocess: unexpected EOF":         {"graft.preprocess": `{"size":`},
+		`unknown field "zoom"`:                              {"graft.preprocess": `{"zoom":1}`},
+		"size -3×-3, want":                                  {"graft.preprocess": `{"size":-3}`},
 	} {
 		if _, _, err := data.ReadMeta(meta); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
-	}
-	labels := []string{"rose, red", "lily"}
-	meta, err := data.LabelMeta(labels)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back, err := data.ReadLabels(meta); err != nil || !slices.Equal(back, labels) {
-		t.Errorf("labels %q, error %v", back, err)
-	}
-	if back, err := data.ReadLabels(nil); err != nil || back != nil {
-		t.Errorf("no labels: %q, error %v", back, err)
-	}
-	if _, err := data.ReadLabels(map[string]string{data.MetaLabels: "rose"}); err == nil {
-		t.Error("labels that are no list accepted")
 	}
 }
 
@@ -323,7 +309,7 @@ func tree(t *testing.T, files ...string) string {
 	return root
 }
 
-func classes(s data.Set[data.Sample], t *testing.T) (out []int64) {
+func classes(s data.Dataset[data.Sample], t *testing.T) (out []int64) {
 	t.Helper()
 	for b, err := range (data.BatchLoader{Batch: 100}).Batches(t.Context(), s, 0) {
 		if err != nil {

@@ -62,7 +62,7 @@ func (l BatchLoader) part(b, n int) (from, to int) {
 // Batches yields the batches of an epoch, counted from 0. They have the same bytes with any number of workers. After an
 // error, including a canceled context, the sequence ends. When it returns, all its goroutines have ended; a canceled
 // context waits only for samples in progress.
-func (l BatchLoader) Batches(ctx context.Context, s Set[Sample], epoch int) iter.Seq2[Sample, error] {
+func (l BatchLoader) Batches(ctx context.Context, s Dataset[Sample], epoch int) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		n := s.Len()
 		var order []int
@@ -116,7 +116,7 @@ func drawn(order []int, n int) error {
 
 // walk is one epoch.
 type walk struct {
-	s       Set[Sample]
+	s       Dataset[Sample]
 	batches [][]int
 	seed    uint64
 	epoch   int

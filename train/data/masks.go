@@ -191,7 +191,7 @@ func levels(img image.Image) (func(x, y int) byte, error) {
 }
 
 // Pictures returns the images only, prepared by p.
-func (m *Masks) Pictures(p Preprocess) Set[Sample] {
+func (m *Masks) Pictures(p Preprocess) Dataset[Sample] {
 	return Map(Of(m.Items...), func(i MaskItem, _ *rand.Rand) (Sample, error) {
 		return p.Eval(ImageFile{Path: i.Image, Class: -1}, nil)
 	})
@@ -199,13 +199,13 @@ func (m *Masks) Pictures(p Preprocess) Set[Sample] {
 
 // All returns every image with its mask, without augmentation. An image is stretched to the size of p; its mask, the
 // target int64 [height, width], is scaled by nearest neighbour to the given size. Ignored pixels are −100.
-func (m *Masks) All(p Preprocess, height, width int) Set[Sample] {
+func (m *Masks) All(p Preprocess, height, width int) Dataset[Sample] {
 	return Map(Of(m.Items...), func(i MaskItem, _ *rand.Rand) (Sample, error) { return m.sample(i, p, height, width, nil) })
 }
 
 // Split holds out a fraction of the images randomly, from seed, and augments the others together with their masks:
 // random crops, horizontal flips unless NoFlip is set, and the changes of Policy.
-func (m *Masks) Split(val float64, seed uint64, p Preprocess, height, width int) (fit, held Set[Sample]) {
+func (m *Masks) Split(val float64, seed uint64, p Preprocess, height, width int) (fit, held Dataset[Sample]) {
 	picked, others := heldOut(len(m.Items), val, seed)
 	all := Of(m.Items...)
 	rest, first := Subset(all, picked), Subset(all, others)

@@ -6,11 +6,8 @@ import (
 	"strings"
 )
 
-// Keys under which a model's metadata keeps what depends on its data.
-const (
-	MetaPreprocess = "graft.preprocess" // a Preprocess as JSON
-	MetaLabels     = "graft.labels"     // class names, in order, as a JSON list
-)
+// metaPreprocess is the key of a Preprocess, as JSON.
+const metaPreprocess = "graft.preprocess"
 
 // Meta returns p as entries of a model's metadata. Settings for training only (MinArea, NoFlip, Policy) are not
 // included.
@@ -22,23 +19,23 @@ func (p Preprocess) Meta() (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data: preprocess: %w", err)
 	}
-	return map[string]string{MetaPreprocess: string(b)}, nil
+	return map[string]string{metaPreprocess: string(b)}, nil
 }
 
 // ReadMeta returns the preprocessing in a model's metadata, from graft's own key or else from ONNX's keys
 // Image.BitmapPixelFormat and Image.NominalPixelRange. ok is false if there is neither.
 func ReadMeta(meta map[string]string) (p Preprocess, ok bool, err error) {
-	text, ok := meta[MetaPreprocess]
+	text, ok := meta[metaPreprocess]
 	if !ok {
 		return imageKeys(meta)
 	}
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields() // a setting of a later version must not be lost in silence
 	if err := d.Decode(&p); err != nil {
-		return Preprocess{}, false, fmt.Errorf("data: metadata %s: %w", MetaPreprocess, err)
+		return Preprocess{}, false, fmt.Errorf("data: metadata %s: %w", metaPreprocess, err)
 	}
 	if err := p.Check(); err != nil {
-		return Preprocess{}, false, fmt.Errorf("%w, in metadata %s", err, MetaPreprocess)
+		return Preprocess{}, false, fmt.Errorf("%w, in metadata %s", err, metaPreprocess)
 	}
 	return p, true, nil
 }
@@ -81,26 +78,4 @@ func imageKeys(meta map[string]string) (p Preprocess, ok bool, err error) {
 		ok = true
 	}
 	return p, ok, nil
-}
-
-// LabelMeta returns class names as entries of a model's metadata.
-func LabelMeta(labels []string) (map[string]string, error) {
-	b, err := json.Marshal(append([]string{}, labels...))
-	if err != nil {
-		return nil, fmt.Errorf("data: labels: %w", err)
-	}
-	return map[string]string{MetaLabels: string(b)}, nil
-}
-
-// ReadLabels returns the class names in a model's metadata, nil if there are none.
-func ReadLabels(meta map[string]string) ([]string, error) {
-	text, ok := meta[MetaLabels]
-	if !ok {
-		return nil, nil
-	}
-	var labels []string
-	if err := json.Unmarshal([]byte(text), &labels); err != nil {
-		return nil, fmt.Errorf("data: metadata %s: %w", MetaLabels, err)
-	}
-	return labels, nil
 }

@@ -21,10 +21,10 @@ type MixUp struct {
 
 // Of returns s with mixing. Its samples have one float32 input and one class. Read without randomness (a nil r),
 // samples are not mixed; their class is a one-hot vector.
-func (m MixUp) Of(s Set[Sample]) Set[Sample] { return mixed{s, m} }
+func (m MixUp) Of(s Dataset[Sample]) Dataset[Sample] { return mixed{s, m} }
 
 type mixed struct {
-	from Set[Sample]
+	from Dataset[Sample]
 	MixUp
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // squares returns a set of two images, 0 everywhere of class 0 and 1 of class 2.
-func squares(shape ...int) data.Set[data.Sample] {
+func squares(shape ...int) data.Dataset[data.Sample] {
 	return data.Map(numbers(2), func(i int, _ *rand.Rand) (data.Sample, error) {
 		n := 1
 		for _, d := range shape {
@@ -72,7 +72,7 @@ func TestMixUp(t *testing.T) {
 	if err != nil || !slices.Equal(v.X[0].Float32s(), []float32{1, 1, 1, 1}) || !slices.Equal(v.Y[0].Float32s(), []float32{0, 0, 1}) {
 		t.Errorf("without chance: %v, error %v", v, err)
 	}
-	for want, s := range map[string]data.Set[data.Sample]{
+	for want, s := range map[string]data.Dataset[data.Sample]{
 		"sample 1 is of class 2, want 0 to 1":                   data.MixUp{Classes: 2}.Of(squares(4)),
 		"has shape (4), want [channels, height, width]":         data.MixUp{Classes: 3, CutMix: true}.Of(squares(4)),
 		"sample 1 is not one float32 input and one int64 class": data.MixUp{Classes: 3}.Of(data.Of(data.Sample{}, data.Sample{})),

@@ -65,7 +65,7 @@ func Arrays(path string) (map[string]*tensor.Dense, error) {
 
 // NPZ reads a set from two arrays of a NumPy archive: sample i is row i of each. Element types are kept, except that
 // integer targets become int64. Text arrays are refused: use Arrays.
-func NPZ(path, x, y string) (Set[Sample], error) {
+func NPZ(path, x, y string) (Dataset[Sample], error) {
 	all, err := Arrays(path)
 	if err != nil {
 		return nil, err

@@ -75,7 +75,7 @@ func asImage(x *tensor.Dense) *image.RGBA {
 }
 
 // Prepare applies Preprocess.Tensor to a set whose samples have one image tensor each, as IDX and CIFAR return them.
-func (p Preprocess) Prepare(s Set[Sample]) Set[Sample] {
+func (p Preprocess) Prepare(s Dataset[Sample]) Dataset[Sample] {
 	return Map(s, func(in Sample, _ *rand.Rand) (Sample, error) {
 		if len(in.X) != 1 {
 			return Sample{}, fmt.Errorf("data: a sample of %d inputs, want one image", len(in.X))
@@ -87,7 +87,7 @@ func (p Preprocess) Prepare(s Set[Sample]) Set[Sample] {
 
 // Images returns a set of images in memory: uint8 [N, height, width], [N, channels, height, width] or [N, height, width,
 // channels] with one or three channels, and classes, integers [N]. Samples are like those of IDX.
-func Images(x, y *tensor.Dense) (Set[Sample], error) {
+func Images(x, y *tensor.Dense) (Dataset[Sample], error) {
 	if x == nil || y == nil {
 		return nil, errNoTensor
 	}
@@ -120,7 +120,7 @@ func Images(x, y *tensor.Dense) (Set[Sample], error) {
 
 // Scale returns s with (white·x − mean)/std for each number x of its one input, which is float32 or float64. mean and
 // std have one value, or one for each index of the first axis of a sample; empty ones are 0 and 1.
-func Scale(s Set[Sample], white float64, mean, std []float64) Set[Sample] {
+func Scale(s Dataset[Sample], white float64, mean, std []float64) Dataset[Sample] {
 	return Map(s, func(in Sample, _ *rand.Rand) (Sample, error) {
 		if len(in.X) != 1 {
 			return Sample{}, fmt.Errorf("data: a sample of %d inputs, want one to scale", len(in.X))

@@ -191,7 +191,7 @@ func TestHeldOut(t *testing.T) {
 		t.Error("a class without pictures")
 	}
 	mirrors := func(p Preprocess) bool {
-		_, ok := Unmirrored(mirrored(p, func(Preprocess) Set[Sample] { return Of[Sample]() }))
+		_, ok := Unmirrored(mirrored(p, func(Preprocess) Dataset[Sample] { return Of[Sample]() }))
 		return ok
 	}
 	if !mirrors(Preprocess{}) || mirrors(Preprocess{NoFlip: true}) || mirrors(Preprocess{Policy: NoAugmentation}) {

@@ -9,11 +9,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Set is a finite data set of samples of type T.
+// Dataset is a finite data set of samples of type T.
 //
 // At returns sample i, 0 ≤ i < Len. It is called from several goroutines at once. Everything random about a sample must
 // be drawn from r, which is derived from seed, epoch and i; r is nil for a sample without randomness.
-type Set[T any] interface {
+type Dataset[T any] interface {
 	Len() int
 	At(i int, r *rand.Rand) (T, error)
 }
@@ -26,7 +26,7 @@ type Sample struct {
 }
 
 // Of returns a set of the given values.
-func Of[T any](items ...T) Set[T] { return list[T](items) }
+func Of[T any](items ...T) Dataset[T] { return list[T](items) }
 
 type list[T any] []T
 
@@ -49,12 +49,12 @@ func within(i, n int) error {
 
 // Map applies f to each sample when it is read. f gets the randomness of the sample and may be called from several
 // goroutines at once.
-func Map[A, B any](s Set[A], f func(A, *rand.Rand) (B, error)) Set[B] {
+func Map[A, B any](s Dataset[A], f func(A, *rand.Rand) (B, error)) Dataset[B] {
 	return mapped[A, B]{s, f}
 }
 
 type mapped[A, B any] struct {
-	from Set[A]
+	from Dataset[A]
 	f    func(A, *rand.Rand) (B, error)
 }
 
@@ -70,10 +70,10 @@ func (m mapped[A, B]) At(i int, r *rand.Rand) (B, error) {
 }
 
 // Subset has the samples of s at the given indices, in that order. An index outside s is an error when it is read.
-func Subset[T any](s Set[T], index []int) Set[T] { return subset[T]{s, index} }
+func Subset[T any](s Dataset[T], index []int) Dataset[T] { return subset[T]{s, index} }
 
 type subset[T any] struct {
-	from  Set[T]
+	from  Dataset[T]
 	index []int
 }
 
@@ -88,9 +88,9 @@ func (s subset[T]) At(i int, r *rand.Rand) (T, error) {
 }
 
 // Concat concatenates sets.
-func Concat[T any](sets ...Set[T]) Set[T] { return concat[T](sets) }
+func Concat[T any](sets ...Dataset[T]) Dataset[T] { return concat[T](sets) }
 
-type concat[T any] []Set[T]
+type concat[T any] []Dataset[T]
 
 func (c concat[T]) Len() int {
 	n := 0
@@ -123,7 +123,7 @@ var (
 // Split divides s randomly, as Folders.Split does: the fraction val, rounded to whole samples, is held out. The same
 // seed gives the same division; both parts keep the order of s. val is clamped to [0, 1]; both parts of a nil set are
 // nil.
-func Split[T any](s Set[T], val float64, seed uint64) (fit, held Set[T]) {
+func Split[T any](s Dataset[T], val float64, seed uint64) (fit, held Dataset[T]) {
 	if s == nil {
 		return nil, nil
 	}

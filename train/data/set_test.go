@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-func numbers(n int) data.Set[int] {
+func numbers(n int) data.Dataset[int] {
 	v := make([]int, n)
 	for i := range v {
 		v[i] = i
@@ -23,7 +23,7 @@ func numbers(n int) data.Set[int] {
 	return data.Of(v...)
 }
 
-func values[T any](t *testing.T, s data.Set[T]) []T {
+func values[T any](t *testing.T, s data.Dataset[T]) []T {
 	t.Helper()
 	var out []T
 	for i := range s.Len() {
@@ -37,7 +37,7 @@ func values[T any](t *testing.T, s data.Set[T]) []T {
 }
 
 // noisy returns a set whose samples draw random numbers.
-func noisy(n int) data.Set[data.Sample] {
+func noisy(n int) data.Dataset[data.Sample] {
 	return data.Map(numbers(n), func(i int, r *rand.Rand) (data.Sample, error) {
 		return data.Sample{
 			X: []*tensor.Dense{tensor.New(tensor.WithShape(2), tensor.WithBacking([]float32{float32(i), r.Float32()}))},
@@ -171,7 +171,7 @@ func TestTensors(t *testing.T) {
 }
 
 // walk returns the bytes of an epoch, as text.
-func walk(t *testing.T, l data.BatchLoader, s data.Set[data.Sample], epoch int) []string {
+func walk(t *testing.T, l data.BatchLoader, s data.Dataset[data.Sample], epoch int) []string {
 	t.Helper()
 	var out []string
 	for b, err := range l.Batches(context.Background(), s, epoch) {

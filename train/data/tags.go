@@ -100,7 +100,7 @@ func ReadTags(path string) (*Tagged, error) {
 }
 
 // Pictures returns the images only, prepared by p.
-func (t *Tagged) Pictures(p Preprocess) Set[Sample] {
+func (t *Tagged) Pictures(p Preprocess) Dataset[Sample] {
 	return Map(Of(t.Items...), func(i TaggedItem, _ *rand.Rand) (Sample, error) {
 		return p.Eval(ImageFile{Path: i.Path, Class: -1}, nil)
 	})
@@ -108,12 +108,12 @@ func (t *Tagged) Pictures(p Preprocess) Set[Sample] {
 
 // All returns every image with its tags, without augmentation: the target is float32 [tags], 1 for the tags of the
 // image.
-func (t *Tagged) All(p Preprocess) Set[Sample] {
+func (t *Tagged) All(p Preprocess) Dataset[Sample] {
 	return Map(Of(t.Items...), func(i TaggedItem, _ *rand.Rand) (Sample, error) { return t.sample(i, p, nil) })
 }
 
 // Split holds out a fraction of the images randomly, from seed, and augments the others.
-func (t *Tagged) Split(val float64, seed uint64, p Preprocess) (fit, held Set[Sample]) {
+func (t *Tagged) Split(val float64, seed uint64, p Preprocess) (fit, held Dataset[Sample]) {
 	picked, rest := heldOut(len(t.Items), val, seed)
 	all := Of(t.Items...)
 	return Map(Subset(all, rest), func(i TaggedItem, r *rand.Rand) (Sample, error) { return t.sample(i, p, r) }),

@@ -10,7 +10,7 @@ import (
 
 // Tensors returns a set in memory: sample i is row i of x and of y, without the first axis. The rows share memory with x and
 // y. With a nil y samples have no targets.
-func Tensors(x, y *tensor.Dense) (Set[Sample], error) {
+func Tensors(x, y *tensor.Dense) (Dataset[Sample], error) {
 	targets := []*tensor.Dense{y}
 	if y == nil {
 		targets = nil
@@ -19,7 +19,7 @@ func Tensors(x, y *tensor.Dense) (Set[Sample], error) {
 }
 
 // Stacked is Tensors for several inputs and targets, in order.
-func Stacked(x, y []*tensor.Dense) (Set[Sample], error) {
+func Stacked(x, y []*tensor.Dense) (Dataset[Sample], error) {
 	if len(x) == 0 {
 		return nil, fmt.Errorf("data: a set without inputs")
 	}

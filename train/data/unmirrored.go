@@ -1,7 +1,7 @@
 package data
 
 // Unmirrored returns an augmented set of images without its horizontal flips; ok is false if it has none.
-func Unmirrored(s Set[Sample]) (without Set[Sample], ok bool) {
+func Unmirrored(s Dataset[Sample]) (without Dataset[Sample], ok bool) {
 	if m, is := s.(mirroring); is {
 		return m.without, true
 	}
@@ -10,12 +10,12 @@ func Unmirrored(s Set[Sample]) (without Set[Sample], ok bool) {
 
 // mirroring is a set that mirrors images, and the same that does not.
 type mirroring struct {
-	Set[Sample]
-	without Set[Sample]
+	Dataset[Sample]
+	without Dataset[Sample]
 }
 
 // mirrored returns an augmented set, which is known to mirror where p says so.
-func mirrored(p Preprocess, augment func(Preprocess) Set[Sample]) Set[Sample] {
+func mirrored(p Preprocess, augment func(Preprocess) Dataset[Sample]) Dataset[Sample] {
 	s := augment(p)
 	if p.NoFlip || p.Policy == NoAugmentation {
 		return s

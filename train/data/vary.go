@@ -11,11 +11,11 @@ import (
 // Vary is Prepare with augmentation: each image is rotated by up to 10°, scaled by up to a tenth, shifted by up to a
 // twelfth of its size in each direction and, unless NoFlip is set, flipped horizontally with probability ½. Pixels from
 // outside repeat the border. Policy scales that and adds to it.
-func (p Preprocess) Vary(s Set[Sample]) Set[Sample] {
-	return mirrored(p, func(p Preprocess) Set[Sample] { return p.vary(s) })
+func (p Preprocess) Vary(s Dataset[Sample]) Dataset[Sample] {
+	return mirrored(p, func(p Preprocess) Dataset[Sample] { return p.vary(s) })
 }
 
-func (p Preprocess) vary(s Set[Sample]) Set[Sample] {
+func (p Preprocess) vary(s Dataset[Sample]) Dataset[Sample] {
 	return p.Prepare(Map(s, func(in Sample, r *rand.Rand) (Sample, error) {
 		if r == nil || p.Policy == NoAugmentation || len(in.X) != 1 || in.X[0].Dims() != 3 || in.X[0].Dtype() != tensor.Float32 || !contiguous(in.X[0]) {
 			return in, nil // what does not fit, Prepare refuses

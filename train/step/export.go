@@ -138,7 +138,7 @@ func (w *writer) write(e *nn.Edit, d *nn.Derivation) {
 	}
 	w.output(LossName, d.Loss)
 	for _, u := range next {
-		u.Next = u.Name + Suffix
+		u.Next = u.Name + suffix
 		w.output(u.Next, u.next)
 		w.step.Variables, w.first[u.Name] = append(w.step.Variables, u.Variable), u.first
 	}

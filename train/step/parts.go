@@ -109,7 +109,7 @@ func (x *parts) statistics(w *writer, d *nn.Derivation) {
 		if !x.job.State(p).Follows {
 			continue
 		}
-		x.next[p] = w.e.New(name + Suffix)
+		x.next[p] = w.e.New(name + suffix)
 		square := w.b.Sum(w.b.Mul(v, v))
 		if total == nil {
 			total = square
@@ -206,7 +206,7 @@ func (x *parts) norm(w *writer, grads map[*nn.Param]*nn.Value, scale optim.Term)
 
 // give makes v an output, which takes the place of an input.
 func (x *parts) give(e *nn.Edit, c change, v *nn.Value) {
-	c.next = e.New(c.input + Suffix)
+	c.next = e.New(c.input + suffix)
 	e.Output(c.next, v)
 	x.changes = append(x.changes, c)
 }

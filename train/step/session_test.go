@@ -92,7 +92,7 @@ func small(t *testing.T) *nn.Graph {
 }
 
 // points are samples of three classes.
-func points(t *testing.T, n int) data.Set[data.Sample] {
+func points(t *testing.T, n int) data.Dataset[data.Sample] {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 7))
 	x, y := normal(r, n, 4), dtype.New(dtype.Int64, n)

@@ -22,7 +22,7 @@ type Model struct {
 // Variable is a value that a step reads as an input and returns, updated, as an output.
 type Variable struct {
 	Name string       `json:"name"`         // name of the input, and of the output of Start
-	Next string       `json:"next"`         // name of the output: Name and Suffix
+	Next string       `json:"next"`         // name of the output: Name followed by ".next"
 	Kind VariableKind `json:"kind"`         // parameter, statistic or state
 	Of   string       `json:"of,omitempty"` // for a state: its parameter
 }
@@ -83,6 +83,6 @@ const (
 	SeedInput = "seed" // int64, of random operators
 	LossName  = "loss"
 
-	// Suffix follows the name of a variable in that of the output that it becomes.
-	Suffix = ".next"
+	// suffix follows the name of a variable in that of the output that it becomes.
+	suffix = ".next"
 )

@@ -82,12 +82,12 @@ func (w *writer) gradients(e *nn.Edit) map[*nn.Param]*nn.Value {
 // counted adds one to the number of the step.
 func (w *writer) counted(e *nn.Edit) {
 	b := &builder{e: e}
-	w.output(StepInput+Suffix, b.do("Add", e.Value(StepInput), b.constant(dtype.Int64, 1)))
+	w.output(StepInput+suffix, b.do("Add", e.Value(StepInput), b.constant(dtype.Int64, 1)))
 }
 
 // bindings returns those of the variables and of the number of the step.
 func (s *Model) bindings() []onnxio.Binding {
-	list := []onnxio.Binding{{Initializer: StepInput, Output: StepInput + Suffix}}
+	list := []onnxio.Binding{{Initializer: StepInput, Output: StepInput + suffix}}
 	for _, v := range s.Variables {
 		list = append(list, onnxio.Binding{Initializer: v.Name, Output: v.Next})
 	}

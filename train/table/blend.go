@@ -53,7 +53,7 @@ const mostFitted = 4e7
 // and writes the weights of the blend to t.Rest. Since few samples decide little, the weight is the largest one whose
 // loss is within one standard error of the minimum; with more than ten rows per feature, within a proportional part of
 // it. It is 1 if the network is not better than a constant. The network must be one made by Network.New.
-func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Set[data.Sample]) (out Blended, err error) {
+func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Dataset[data.Sample]) (out Blended, err error) {
 	if t == nil || t.Rest == nil {
 		return out, errors.New("table: the network is nil: Cut makes one")
 	}
@@ -131,7 +131,7 @@ func choose(each [][]float64, constant []float64, slack float64) int {
 }
 
 // rowLosses returns the losses of the rows of a set.
-func rowLosses(ctx context.Context, g *nn.Graph, s data.Set[data.Sample]) ([]float64, error) {
+func rowLosses(ctx context.Context, g *nn.Graph, s data.Dataset[data.Sample]) ([]float64, error) {
 	var m train.SampleLosses
 	_, err := train.Evaluator{}.Evaluate(ctx, g, s, &m)
 	return m.Loss, err
@@ -171,7 +171,7 @@ func constantFit(like train.LinearFit, share []float64) train.LinearFit {
 }
 
 // linear fits a linear model to the features of a set; shares are those of the classes among the rows, nil for a measured target.
-func (b Blend) linear(ctx context.Context, t *Trunk, s data.Set[data.Sample]) (l train.LinearFit, shares []float64, err error) {
+func (b Blend) linear(ctx context.Context, t *Trunk, s data.Dataset[data.Sample]) (l train.LinearFit, shares []float64, err error) {
 	x, y, err := t.features(ctx, s)
 	if err != nil {
 		return l, nil, err
@@ -194,7 +194,7 @@ func (b Blend) linear(ctx context.Context, t *Trunk, s data.Set[data.Sample]) (l
 }
 
 // features returns what the network's first layer sees of samples, and their targets.
-func (t *Trunk) features(ctx context.Context, s data.Set[data.Sample]) (x [][]float32, y []float64, err error) {
+func (t *Trunk) features(ctx context.Context, s data.Dataset[data.Sample]) (x [][]float32, y []float64, err error) {
 	const name = "features"
 	for b, err := range (data.BatchLoader{Batch: 1024}).Batches(ctx, s, 0) {
 		if err != nil {

@@ -76,7 +76,7 @@ func parts(g *nn.Graph) (learns, reads map[*nn.Node]bool) {
 }
 
 // Samples runs the first part on rows of a table and returns samples for the rest.
-func (t *Trunk) Samples(ctx context.Context, from *Table, rows []int) (data.Set[data.Sample], error) {
+func (t *Trunk) Samples(ctx context.Context, from *Table, rows []int) (data.Dataset[data.Sample], error) {
 	parts := make([][]*tensor.Dense, len(t.border))
 	for chunk := range slices.Chunk(rows, 1024) {
 		feed, err := t.schema.Feed(from, chunk)

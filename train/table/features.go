@@ -12,7 +12,7 @@ import (
 )
 
 // Build adds the raw columns as inputs, and their encoding. It returns the features, float32 [N, features].
-func (p *Encoding) Build(e *nn.Edit) *nn.Value {
+func (p *Encoder) Build(e *nn.Edit) *nn.Value {
 	p.inputs(e)
 	b := builder{e}
 	var parts []*nn.Value
@@ -35,14 +35,14 @@ func (p *Encoding) Build(e *nn.Edit) *nn.Value {
 }
 
 // inputs adds an input [N, 1] for each column.
-func (p *Encoding) inputs(e *nn.Edit) {
+func (p *Encoder) inputs(e *nn.Edit) {
 	for _, f := range p.Fields {
 		e.Input(f.Name, f.Type+"[N,1]")
 	}
 }
 
 // raw makes one matrix of all numbers and of what dates become, missing ones NaN; nil where there are none.
-func (p *Encoding) raw(e *nn.Edit) (*nn.Value, []string) {
+func (p *Encoder) raw(e *nn.Edit) (*nn.Value, []string) {
 	b := builder{e}
 	var parts []*nn.Value
 	var names []string
@@ -88,7 +88,7 @@ var angles = []struct {
 }{{"year", 365.2425, false}, {"week", 7, false}, {"day", 1, true}}
 
 // scaled fills missing numbers in, scales all, and marks where they were missing.
-func (p *Encoding) scaled(b builder, x *nn.Value) []*nn.Value {
+func (p *Encoder) scaled(b builder, x *nn.Value) []*nn.Value {
 	n := len(p.mean)
 	none := b.do("IsNaN", x)
 	var y *nn.Value
@@ -109,7 +109,7 @@ func (p *Encoding) scaled(b builder, x *nn.Value) []*nn.Value {
 }
 
 // ranked maps each number to the share of rows below it, from −1 to 1: a sum of ramps from knot to knot.
-func (p *Encoding) ranked(b builder, x, none *nn.Value) *nn.Value {
+func (p *Encoder) ranked(b builder, x, none *nn.Value) *nn.Value {
 	n := len(p.knots)
 	low, slope, height := make([]float64, n*steps), make([]float64, n*steps), make([]float64, steps)
 	for c, q := range p.knots {
@@ -137,7 +137,7 @@ func (p *Encoding) ranked(b builder, x, none *nn.Value) *nn.Value {
 
 // category makes a feature of each category of a column, or looks up a vector that is trained. The position after the last
 // is that of categories unknown in training: OneHot has no feature for it, the trained vectors have one.
-func (p *Encoding) category(b builder, name string, words []string) *nn.Value {
+func (p *Encoder) category(b builder, name string, words []string) *nn.Value {
 	if b.e.Err() != nil {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (b builder) depth(n int) *nn.Value {
 }
 
 // Scaling returns a layer that scales a matrix of numbers, the columns of s side by side.
-func (p *Encoding) Scaling(s Schema) nn.Layer {
+func (p *Encoder) Scaling(s Schema) nn.Layer {
 	return nn.LayerFunc(func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		b := builder{e}
 		n := len(s.Fields)
@@ -192,7 +192,7 @@ func (p *Encoding) Scaling(s Schema) nn.Layer {
 				knots = append(knots, make([]float64, steps+1))
 			}
 		}
-		q := &Encoding{mean: mean, inverse: inverse, knots: knots}
+		q := &Encoder{mean: mean, inverse: inverse, knots: knots}
 		return q.scaled(b, in[0])[:1]
 	})
 }

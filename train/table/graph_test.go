@@ -29,7 +29,7 @@ func operators(g *nn.Graph) (list []string) {
 	return list
 }
 
-func fitted(t *testing.T, text string, o Options) (*Table, *Encoding) {
+func fitted(t *testing.T, text string, o Options) (*Table, *Encoder) {
 	t.Helper()
 	x := read(t, Reader{Format: Format{Header: 1}}, text)
 	p, err := Fit(t.Context(), x, x.Complete(), o)
@@ -40,7 +40,7 @@ func fitted(t *testing.T, text string, o Options) (*Table, *Encoding) {
 }
 
 // features are what a preparation makes of the rows that it was fitted to, and the graph that does.
-func features(t *testing.T, x *Table, p *Encoding) ([]float32, *nn.Graph) {
+func features(t *testing.T, x *Table, p *Encoder) ([]float32, *nn.Graph) {
 	t.Helper()
 	g := nn.New("features")
 	if err := g.Edit(func(e *nn.Edit) { e.Output("out", p.Build(e)) }); err != nil {
@@ -147,7 +147,7 @@ func TestFeatureValues(t *testing.T) {
 	if _, inverse, _, _ := m.results(); inverse[0] != 0 || inverse[1] != 0 { // a deviation of 0.5 at 1e7 is below what counts
 		t.Errorf("inverse deviations %v of columns that hardly vary", inverse)
 	}
-	words := &Encoding{words: map[string][]string{"c": {"a", "b", "c"}}, Options: Options{OneHot: 3}}
+	words := &Encoder{words: map[string][]string{"c": {"a", "b", "c"}}, Options: Options{OneHot: 3}}
 	if words.embedded("c") {
 		t.Error("as many categories as there may be features are embedded")
 	}
@@ -276,7 +276,7 @@ var constant = train.LossFunc(func(e *nn.Edit, out, want []*nn.Value) *nn.Value 
 	return e.Node(std.ReduceSumConfig{KeepDims: new(bool)}, e.Node(op.Plain("Sub"), out[0], out[0]).Out(0)).Out(0)
 })
 
-func blendable(t *testing.T, classes bool) (*Trunk, *Table, data.Set[data.Sample]) {
+func blendable(t *testing.T, classes bool) (*Trunk, *Table, data.Dataset[data.Sample]) {
 	t.Helper()
 	text := "a,b,y\n"
 	for i := range 24 {

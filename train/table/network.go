@@ -39,7 +39,7 @@ func TargetScaling(t *Table, rows []int) Scaling {
 
 // New makes a model of the raw columns: the encoding, the network, and as output probabilities of the classes or, with
 // the target's name, a number in the target's unit.
-func (n Network) New(p *Encoding, classes []string, unit Scaling) (*nn.Graph, error) {
+func (n Network) New(p *Encoder, classes []string, unit Scaling) (*nn.Graph, error) {
 	if p == nil {
 		return nil, errors.New("table: the preparation is nil: Fit makes one")
 	}
@@ -105,7 +105,7 @@ func (t *Table) Divide(share float64, seed uint64) (fit, held []int) {
 	return indices(f), indices(h)
 }
 
-func indices(s data.Set[int]) []int {
+func indices(s data.Dataset[int]) []int {
 	list := make([]int, s.Len())
 	for i := range list {
 		list[i], _ = s.At(i, nil)

@@ -28,13 +28,13 @@ type Options struct {
 	OneHot int   // largest number of categories that are one-hot encoded; more are embedded; 0: 256
 }
 
-// Encoding encodes a table's raw columns as features, by operators of a graph with statistics of the training rows.
+// Encoder encodes a table's raw columns as features, by operators of a graph with statistics of the training rows.
 //
 // Numbers are scaled; missing ones become the mean, and another feature marks them if the training rows have any.
 // Categories are one-hot encoded (LabelEncoder of ai.onnx.ml, OneHot) or, if there are many, embedded (Gather);
 // categories that are not in the training rows are encoded as none. Dates become the day, and the time of the year,
 // week and, if there are times, day as angles, which are then treated like numbers.
-type Encoding struct {
+type Encoder struct {
 	Schema
 	Names   []string // names of the features
 	Notes   []string // columns that were left out, and why
@@ -53,7 +53,7 @@ type Encoding struct {
 var errNoTable = errors.New("table: the table is nil")
 
 // Fit computes the statistics of the encoding from the given rows.
-func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Encoding, error) {
+func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Encoder, error) {
 	if t == nil {
 		return nil, errNoTable
 	}
@@ -64,7 +64,7 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Encoding, error
 	if o.Scale != Standard && o.Scale != Quantile {
 		return nil, fmt.Errorf("table: scale %q: want standard or quantile", o.Scale)
 	}
-	p := &Encoding{Options: o, center: map[string]float64{}, clock: map[string]bool{}, gaps: map[string][]int{}, words: map[string][]string{}}
+	p := &Encoder{Options: o, center: map[string]float64{}, clock: map[string]bool{}, gaps: map[string][]int{}, words: map[string][]string{}}
 	if t.Target != nil {
 		p.Target, p.Classes = t.Target.Name, t.Classes
 	}
@@ -81,7 +81,7 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Encoding, error
 }
 
 // take decides what becomes of a column.
-func (p *Encoding) take(t *Table, c *Column, rows []int) {
+func (p *Encoder) take(t *Table, c *Column, rows []int) {
 	f := Field{Name: c.Name, Kind: c.Kind, Layout: c.Layout, Type: dtype.Float32.String()}
 	switch c.Kind {
 	case Number, Date:
@@ -126,13 +126,13 @@ func (p *Encoding) take(t *Table, c *Column, rows []int) {
 	p.Fields = append(p.Fields, f)
 }
 
-func (p *Encoding) leave(c *Column, why string) {
+func (p *Encoder) leave(c *Column, why string) {
 	p.Notes = append(p.Notes, fmt.Sprintf("column %s is left out: %s", c.Name, cmp.Or(why, "--column says so")))
 }
 
 // common returns the categories of the rows for training, missing values ("") among them, in alphabetical order. Where they are embedded, those
 // that come once are left out: the vector of what is unknown is trained by them.
-func (p *Encoding) common(c *Column, counts []int, rows int) []string {
+func (p *Encoder) common(c *Column, counts []int, rows int) []string {
 	var words []string
 	present, different := 0, 0
 	for _, n := range counts {
@@ -153,7 +153,7 @@ func (p *Encoding) common(c *Column, counts []int, rows int) []string {
 }
 
 // Describe returns a line for each column: its name, kind and encoding.
-func (p *Encoding) Describe() []string {
+func (p *Encoder) Describe() []string {
 	var lines []string
 	for _, f := range p.Fields {
 		line := fmt.Sprintf("%s: %s", f.Name, f.Kind)
@@ -173,10 +173,10 @@ func (p *Encoding) Describe() []string {
 	return append(lines, p.Notes...)
 }
 
-func (p *Encoding) embedded(column string) bool { return len(p.words[column]) > p.Options.OneHot }
+func (p *Encoder) embedded(column string) bool { return len(p.words[column]) > p.Options.OneHot }
 
 // measure runs the part of the graph that makes numbers of raw columns over the rows, and takes means and deviations of what comes out.
-func (p *Encoding) measure(ctx context.Context, t *Table, rows []int) error {
+func (p *Encoder) measure(ctx context.Context, t *Table, rows []int) error {
 	g := nn.New("raw")
 	some := false
 	err := g.Edit(func(e *nn.Edit) {

@@ -43,7 +43,7 @@ func mixed(t testing.TB, rows int) *table.Table {
 	return got
 }
 
-func prepared(t testing.TB, data *table.Table, rows []int, o table.Options) (*table.Encoding, *nn.Graph) {
+func prepared(t testing.TB, data *table.Table, rows []int, o table.Options) (*table.Encoder, *nn.Graph) {
 	t.Helper()
 	p, err := table.Fit(context.Background(), data, rows, o)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MetaKey is the key of the Schema in a model's metadata.
-const MetaKey = "graft.table"
+// metaKey is the key of the Schema in a model's metadata.
+const metaKey = "graft.table"
 
 // Schema lists the columns of a table that a model reads, and its target. It is stored in the model's metadata.
 type Schema struct {
@@ -39,19 +39,19 @@ type Field struct {
 // Meta returns the schema as an entry of a model's metadata.
 func (s Schema) Meta() (key, value string, err error) {
 	b, err := json.Marshal(s)
-	return MetaKey, string(b), err
+	return metaKey, string(b), err
 }
 
 // ReadMeta returns the schema in a model's metadata; ok is false if there is none.
 func ReadMeta(meta map[string]string) (s Schema, ok bool, err error) {
-	text, ok := meta[MetaKey]
+	text, ok := meta[metaKey]
 	if !ok {
 		return s, false, nil
 	}
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields() // a setting of a later version must not be lost in silence
 	if err := d.Decode(&s); err != nil {
-		return s, false, fmt.Errorf("table: metadata %s: %w", MetaKey, err)
+		return s, false, fmt.Errorf("table: metadata %s: %w", metaKey, err)
 	}
 	return s, true, nil
 }

@@ -136,8 +136,8 @@ func channels(v *nn.Value) int {
 }
 
 // letters renders pictures to train on, and others to judge by.
-func letters(o Options) (fit, val data.Set[data.Sample], err error) {
-	make := func(n int, seed uint64) (data.Set[data.Sample], error) {
+func letters(o Options) (fit, val data.Dataset[data.Sample], err error) {
+	make := func(n int, seed uint64) (data.Dataset[data.Sample], error) {
 		images, labels, err := glyph.Set(New, n, seed)
 		if err != nil {
 			return nil, err
@@ -159,13 +159,13 @@ func letters(o Options) (fit, val data.Set[data.Sample], err error) {
 	return fit, val, err
 }
 
-func accuracy(ctx context.Context, g *nn.Graph, set data.Set[data.Sample]) (float64, error) {
+func accuracy(ctx context.Context, g *nn.Graph, set data.Dataset[data.Sample]) (float64, error) {
 	m, err := train.Evaluate(ctx, g, set, &train.Accuracy{})
 	return m["accuracy"], err
 }
 
 // compare runs the model and the file it was saved to on the same pictures.
-func compare(ctx context.Context, g *nn.Graph, path string, set data.Set[data.Sample]) (float64, error) {
+func compare(ctx context.Context, g *nn.Graph, path string, set data.Dataset[data.Sample]) (float64, error) {
 	again, err := onnxio.Load(path)
 	if err != nil {
 		return 0, err

@@ -38,7 +38,7 @@ func Main(blocks map[string]map[int]func(*Reader) error) {
 
 // Given are the names that programs use without declaring them: g is the model, x a random input for it, fit and val are
 // random samples for a classifier.
-func (r *Reader) Given() (context.Context, *nn.Graph, *tensor.Dense, data.Set[data.Sample], data.Set[data.Sample]) {
+func (r *Reader) Given() (context.Context, *nn.Graph, *tensor.Dense, data.Dataset[data.Sample], data.Dataset[data.Sample]) {
 	ctx := context.Background()
 	if r.model == "" {
 		return ctx, nil, nil, nil, nil

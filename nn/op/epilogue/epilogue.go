@@ -2,6 +2,7 @@ package epilogue
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -42,27 +43,43 @@ const (
 	View                      // x in another shape
 )
 
-// Func is an elementwise function that kernels can apply to their results. Kind says which one; Alpha and Beta are its
-// parameters, where it has them. They have no defaults: zero means zero.
+// Func is an elementwise function that kernels can apply to their results. The zero Func is none.
 type Func = elementwise.Activation
 
-// The kinds of a Func.
-const (
-	Relu        = elementwise.ActRelu        // max(0, x)
-	LeakyRelu   = elementwise.ActLeakyRelu   // x, or Alpha·x below 0; Alpha is positive
-	Elu         = elementwise.ActElu         // x, or Alpha·(eˣ−1) below 0
-	Selu        = elementwise.ActSelu        // Beta times x, or Beta·Alpha·(eˣ−1) below 0
-	Clip        = elementwise.ActClip        // x between Alpha and Beta
-	Tanh        = elementwise.ActTanh        // tanh x
-	Sigmoid     = elementwise.ActSigmoid     // 1/(1+e⁻ˣ)
-	HardSigmoid = elementwise.ActHardSigmoid // Alpha·x + Beta between 0 and 1
-	HardSwish   = elementwise.ActHardSwish   // x times x/6 + ½ between 0 and 1
-	Silu        = elementwise.ActSilu        // x/(1+e⁻ˣ)
-	Softplus    = elementwise.ActSoftplus    // log(1+eˣ)
-	Softsign    = elementwise.ActSoftsign    // x/(1+|x|)
-	Gelu        = elementwise.ActGelu        // x·(1+erf(x/√2))/2; a kernel can also compute its derivative, see Slope
-	GeluTanh    = elementwise.ActGeluTanh    // Gelu approximated by tanh; a kernel can also compute its derivative
-)
+// functions are the kinds of a Func by name.
+var functions = map[string]elementwise.ActivationKind{
+	"Relu": elementwise.ActRelu, "LeakyRelu": elementwise.ActLeakyRelu, "Elu": elementwise.ActElu, "Selu": elementwise.ActSelu,
+	"Clip": elementwise.ActClip, "Tanh": elementwise.ActTanh, "Sigmoid": elementwise.ActSigmoid, "HardSigmoid": elementwise.ActHardSigmoid,
+	"HardSwish": elementwise.ActHardSwish, "Silu": elementwise.ActSilu, "Softplus": elementwise.ActSoftplus,
+	"Softsign": elementwise.ActSoftsign, "Gelu": elementwise.ActGelu, "GeluTanh": elementwise.ActGeluTanh,
+}
+
+// Function returns the function with the given name, which is an error if there is none. alpha and beta have no defaults:
+// zero means zero.
+//
+//	Relu         max(0, x)
+//	LeakyRelu    x, or alpha·x below 0; alpha is positive
+//	Elu          x, or alpha·(eˣ−1) below 0
+//	Selu         beta times x, or beta·alpha·(eˣ−1) below 0
+//	Clip         x between alpha and beta
+//	Tanh         tanh x
+//	Sigmoid      1/(1+e⁻ˣ)
+//	HardSigmoid  alpha·x + beta between 0 and 1
+//	HardSwish    x times x/6 + ½ between 0 and 1
+//	Silu         x/(1+e⁻ˣ)
+//	Softplus     log(1+eˣ)
+//	Softsign     x/(1+|x|)
+//	Gelu         x·(1+erf(x/√2))/2
+//	GeluTanh     Gelu approximated by tanh
+//
+// A kernel can also multiply by the derivative of Gelu and GeluTanh, see Slope.
+func Function(name string, alpha, beta float64) (Func, error) {
+	kind, ok := functions[name]
+	if !ok {
+		return Func{}, fmt.Errorf("epilogue: there is no function %q: want one of %s", name, strings.Join(slices.Sorted(maps.Keys(functions)), ", "))
+	}
+	return Func{Kind: kind, Alpha: alpha, Beta: beta}, nil
+}
 
 // List holds the steps that a kernel has taken over, in order.
 type List struct {

@@ -9,10 +9,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A product of two inputs takes up the ReLU that follows it: its kernel is given the list and applies it to what it computed.
+// The product of two matrices can compute the ReLU that follows it: its kernel applies the list to its result.
 func Example() {
-	relu := &epilogue.Step{Kind: epilogue.Activate, Slots: []int{0}, DType: dtype.Float32, Func: epilogue.Func{Kind: epilogue.Relu}}
-	list, ok := epilogue.List{}.With(relu, dtype.Float32, 2, op.Meeting{FirstInputs: 2, SecondInputs: 1})
+	relu, err := epilogue.Function("Relu", 0, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	next := &epilogue.Step{Kind: epilogue.Activate, Slots: []int{0}, DType: dtype.Float32, Func: relu}
+	list, ok := epilogue.List{}.With(next, dtype.Float32, 2, op.Meeting{FirstInputs: 2, SecondInputs: 1})
 	fmt.Println(ok)
 
 	product := tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float32{-1, 2, 3, -4}))

@@ -11,10 +11,10 @@ package legacy
 import "github.com/graft-ml/graft/nn/op"
 
 // With returns the set with the operators of this package added.
-func With(s op.Set) (op.Set, error) { return s.With(Ops()...) }
+func With(s op.Set) (op.Set, error) { return s.With(ops()...) }
 
-// Ops returns the operators of this package, which belong to the standard's domain and have no versions.
-func Ops() []*op.Op {
+// ops returns the operators of this package, which belong to the standard's domain and have no versions.
+func ops() []*op.Op {
 	list := append(elementwise(), pictures()...)
 	return append(append(list, fills()...), aten())
 }

@@ -63,7 +63,7 @@ func (b *compose) scale(n *gorgonia.Node, f float64) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	return b.try(ScaleBy(b.set, n, f))
+	return b.try(scaleBy(b.set, n, f))
 }
 
 // cast changes the element type, if it is another.
@@ -77,7 +77,7 @@ func (b *compose) cast(n *gorgonia.Node, t op.DType) *gorgonia.Node {
 func (b *compose) split(n *gorgonia.Node, axis int, sizes ...int) gorgonia.Nodes {
 	if b.err == nil {
 		var parts gorgonia.Nodes
-		if parts, b.err = SplitAt(b.set, n, axis, sizes); b.err == nil {
+		if parts, b.err = splitAt(b.set, n, axis, sizes); b.err == nil {
 			return parts
 		}
 	}

@@ -84,11 +84,11 @@ func concatGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 	for i, t := range c.In {
 		sizes[i] = t.Shape[axis].Size
 	}
-	return SplitAt(c.Set, dout[0], axis, sizes)
+	return splitAt(c.Set, dout[0], axis, sizes)
 }
 
-// SplitAt is Split with its sizes as an attribute.
-func SplitAt(s op.Set, x *gorgonia.Node, axis int, sizes []int) (gorgonia.Nodes, error) {
+// splitAt is Split with its sizes as an attribute.
+func splitAt(s op.Set, x *gorgonia.Node, axis int, sizes []int) (gorgonia.Nodes, error) {
 	c, err := s.NewCall(SplitConfig{Axis: axis, Split: sizes}, op.NodeType(x))
 	if err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ type scaling struct{ Factor float64 }
 
 func (scaling) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "Scale"} }
 
-// ScaleBy multiplies a node by a number.
-func ScaleBy(s op.Set, n *gorgonia.Node, f float64) (*gorgonia.Node, error) {
+// scaleBy multiplies a node by a number.
+func scaleBy(s op.Set, n *gorgonia.Node, f float64) (*gorgonia.Node, error) {
 	if f == 1 {
 		return n, nil
 	}
@@ -32,7 +32,7 @@ func scale() *op.Op {
 			return floatKernel(c, scaleKernel[float32](f), scaleKernel[float64](f)), nil
 		},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := ScaleBy(c.Set, dout[0], c.Config.(scaling).Factor)
+			d, err := scaleBy(c.Set, dout[0], c.Config.(scaling).Factor)
 			return gorgonia.Nodes{d}, err
 		},
 		Export: func(c *op.Call) (op.Config, []dtype.Value) {

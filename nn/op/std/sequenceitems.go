@@ -116,7 +116,7 @@ func splitItems(c *op.Call, in []op.Item) ([]op.Item, error) {
 	if len(lengths) == 0 {
 		return []op.Item{out}, nil
 	}
-	parts, err := SplitAt(c.Set, x, axis, lengths)
+	parts, err := splitAt(c.Set, x, axis, lengths)
 	if err != nil {
 		return nil, err
 	}

@@ -11,12 +11,12 @@ const (
 	ClampActivation             // used between layers if its lower bound is 0, otherwise it may just limit a range: Clip
 )
 
-// Sigmoid is the kind of an increasing function between two bounds.
-type Sigmoid uint8
+// SigmoidKind is the kind of an increasing function between two bounds.
+type SigmoidKind uint8
 
 // The kinds of sigmoid functions.
 const (
-	NoSigmoid   Sigmoid = iota
-	UnitSigmoid         // from 0 to 1 with f(x) + f(−x) = 1: x·f(x) is an activation
-	OddSigmoid          // from −1 to 1 with f(−x) = −f(x): ½·(1 + f(x)) is a UnitSigmoid
+	noSigmoid   SigmoidKind = iota
+	UnitSigmoid             // from 0 to 1 with f(x) + f(−x) = 1: x·f(x) is an activation
+	OddSigmoid              // from −1 to 1 with f(−x) = −f(x): ½·(1 + f(x)) is a UnitSigmoid
 )
