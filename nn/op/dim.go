@@ -199,7 +199,10 @@ func combine(d, e Dim, op string, f func(a, b int) int) Dim {
 	if !ok {
 		return r
 	}
-	p := combinePoly(a, b, op)
+	p, err := combinePoly(a, b, op)
+	if err != nil {
+		return r
+	}
 	if n, ok := p.constant(); ok {
 		return D(n)
 	}

@@ -9,10 +9,11 @@ import (
 // parsePoly reads an expression of dimensions: symbols, numbers, + - * / and the calls
 // floor(a,b), max(a,b), min(a,b). Any other text is one symbol: files name dimensions freely.
 func parsePoly(s string) (poly, error) {
-	p := &dimParser{s: s}
-	r, err := p.sum()
-	if err == nil && p.i < len(p.s) {
-		err = fmt.Errorf("unexpected %q in dimension %q", p.s[p.i:], s)
+	r, err := poly(nil), errLong
+	if p := (&dimParser{s: s}); len(s) <= maxText {
+		if r, err = p.sum(); err == nil && p.i < len(p.s) {
+			err = fmt.Errorf("unexpected %q in dimension %q", p.s[p.i:], s)
+		}
 	}
 	if err != nil {
 		if strings.ContainsAny(s, "*()") {
@@ -50,7 +51,9 @@ func (p *dimParser) sum() (poly, error) {
 		if err != nil {
 			return nil, err
 		}
-		left = combinePoly(left, t, sign)
+		if left, err = combinePoly(left, t, sign); err != nil {
+			return nil, err
+		}
 		switch p.peek() {
 		case '+', '-':
 			sign = string(p.s[p.i])
@@ -71,7 +74,7 @@ func (p *dimParser) product() (poly, error) {
 		p.i++
 		var right poly
 		if right, err = p.factor(); err == nil {
-			left = combinePoly(left, right, string(c))
+			left, err = combinePoly(left, right, string(c))
 		}
 	}
 	return left, err
@@ -127,9 +130,9 @@ func (p *dimParser) call(name string) (poly, error) {
 	}
 	p.i++
 	if name == "floor" {
-		return combinePoly(a, b, "/"), nil
+		return combinePoly(a, b, "/")
 	}
-	return combinePoly(a, b, name), nil
+	return combinePoly(a, b, name)
 }
 
 // slashInName reports whether the next byte is a slash that belongs to a name: exporters call

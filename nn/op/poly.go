@@ -1,7 +1,9 @@
 package op
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"sort"
 	"strconv"
 	"strings"
@@ -29,27 +31,44 @@ func (p poly) constant() (int, bool) {
 	return 0, false
 }
 
-func combinePoly(a, b poly, op string) poly {
+// Beyond these limits of terms and of bytes a dimension is treated as unknown: files can make expressions that double with every
+// operator.
+const (
+	maxTerms = 64
+	maxText  = 1024
+)
+
+var errLong = errors.New("the expression of a dimension is too long or too large")
+
+func combinePoly(a, b poly, op string) (poly, error) {
 	r := poly{}
 	switch op {
 	case "+", "-":
+		sign := 1
+		if op == "-" {
+			sign = -1
+		}
 		for k, v := range a {
 			r[k] += v
 		}
 		for k, v := range b {
-			if op == "-" {
-				v = -v
+			if !r.add(k, v, sign) {
+				return nil, errLong
 			}
-			r[k] += v
 		}
 	case "*":
+		if len(a)*len(b) > maxTerms {
+			return nil, errLong
+		}
 		for ka, va := range a {
 			for kb, vb := range b {
-				r[joinFactors(ka, kb)] += va * vb
+				if !r.add(joinFactors(ka, kb), va, vb) {
+					return nil, errLong
+				}
 			}
 		}
 	case "/":
-		return divPoly(a, b)
+		r = divPoly(a, b)
 	default:
 		x, y := a.String(), b.String()
 		if y < x {
@@ -57,12 +76,38 @@ func combinePoly(a, b poly, op string) poly {
 		}
 		r[op+"("+x+","+y+")"] = 1
 	}
+	text := 0
 	for k, v := range r {
+		text += len(k) + 1
 		if v == 0 {
 			delete(r, k)
 		}
 	}
-	return r
+	if len(r) > maxTerms || text > maxText {
+		return nil, errLong
+	}
+	return r, nil
+}
+
+// add adds v*w to the coefficient of a term, and reports whether it fits an int.
+func (p poly) add(term string, v, w int) bool {
+	n, ok := mulInts(v, w)
+	if !ok {
+		return false
+	}
+	p[term], ok = addInts(p[term], n)
+	return ok
+}
+
+// mulInts and addInts report whether the result fits an int.
+func mulInts(a, b int) (int, bool) {
+	n := a * b
+	return n, a == 0 || n/a == b && !(a == -1 && b == math.MinInt)
+}
+
+func addInts(a, b int) (int, bool) {
+	n := a + b
+	return n, (n > a) == (b > 0)
 }
 
 // divPoly cancels what divides exactly (2*N/2, N*H/H) and keeps the rest as floor(a,b).
@@ -72,7 +117,7 @@ func divPoly(a, b poly) poly {
 			r := poly{}
 			for ka, va := range a {
 				k, ok := cancelFactors(ka, kb)
-				if !ok || va%vb != 0 {
+				if !ok || va%vb != 0 || vb == -1 && va == math.MinInt {
 					r = nil
 					break
 				}
@@ -170,16 +215,20 @@ func (p poly) String() string {
 }
 
 func (p poly) eval(size map[string]int) (int, error) {
-	sum := 0
+	sum, ok := 0, true
 	for k, v := range p {
 		for _, f := range splitFactors(k) {
 			n, err := evalFactor(f, size)
 			if err != nil {
 				return 0, err
 			}
-			v *= n
+			if v, ok = mulInts(v, n); !ok {
+				return 0, errLong
+			}
 		}
-		sum += v
+		if sum, ok = addInts(sum, v); !ok {
+			return 0, errLong
+		}
 	}
 	return sum, nil
 }
