@@ -52,9 +52,14 @@ const mostKept = 1 << 28
 // whole keeps them unpooled, for tails that need that. The targets must be classes.
 func (t trunk) look(ctx context.Context, s data.Dataset[data.Sample], views int, seed uint64, whole bool) (*features, error) {
 	f := &features{}
+	return f, t.lookAt(ctx, f, s, 0, views, seed, whole)
+}
+
+// lookAt adds the views from one up to another to f.
+func (t trunk) lookAt(ctx context.Context, f *features, s data.Dataset[data.Sample], from, to int, seed uint64, whole bool) error {
 	out := t.body.Outputs()
 	feed := nn.Feed{}
-	for view := range views {
+	for view := from; view < to; view++ {
 		set := s
 		if view == 0 {
 			set = plain{s}
@@ -62,26 +67,26 @@ func (t trunk) look(ctx context.Context, s data.Dataset[data.Sample], views int,
 		l := data.BatchLoader{Batch: 16, Seed: seed}
 		for b, err := range l.Batches(ctx, set, view) {
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if len(b.X) != len(t.body.Inputs()) {
-				return nil, &op.Error{Stage: "train", Want: fmt.Sprintf("%d inputs", len(t.body.Inputs())), Got: len(b.X)}
+				return &op.Error{Stage: "train", Want: fmt.Sprintf("%d inputs", len(t.body.Inputs())), Got: len(b.X)}
 			}
 			for i, v := range t.body.Inputs() {
 				feed[v.Name()] = b.X[i]
 			}
 			st, err := t.body.Step(ctx, feed, nn.StepOptions{Want: out})
 			if err != nil {
-				return nil, err
+				return err
 			}
 			err = f.add(st.Values[0], b, whole)
 			st.Release()
 			if err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return f, nil
+	return nil
 }
 
 // add takes the features of a batch.
@@ -132,6 +137,14 @@ func (f *features) sample(d *tensor.Dense, i int) data.Sample {
 	return data.Sample{
 		X: []*tensor.Dense{tensor.New(tensor.WithShape(d.Shape()[1:]...), tensor.WithBacking(row))},
 		Y: []*tensor.Dense{tensor.New(tensor.FromScalar(int64(f.class[len(f.pooled)-1])))},
+	}
+}
+
+// first returns the features of the first of so many views.
+func (f *features) first(views int) *features {
+	n := len(f.pooled) / views
+	return &features{
+		peak: slices.Clone(f.peak), pooled: slices.Clone(f.pooled[:n]), class: slices.Clone(f.class[:n]), rows: slices.Clone(f.rows[:min(n, len(f.rows))]),
 	}
 }
 

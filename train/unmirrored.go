@@ -17,8 +17,8 @@ func (t *tuning) tryUnmirrored(ctx context.Context, cut trunk, seen *features, v
 	}
 	before, folds := snap(t.g), t.out.Folds
 	tail := snap(cut.tail)
-	again, err := cut.look(ctx, without, views, t.Config.Seed, true)
-	if err != nil {
+	again := seen.first(views) // which has no chance in it
+	if err := cut.lookAt(ctx, again, without, 1, views, t.Config.Seed, true); err != nil {
 		return nil, err
 	}
 	got, err := cut.fitHead(ctx, t.g, again, views, t.Config.Seed, t.loss())

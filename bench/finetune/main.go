@@ -40,6 +40,7 @@ func main() {
 	fit := flag.String("train", "", "folder of photographs by class")
 	test := flag.String("test", "", "another one to test on")
 	seeds := flag.Int("seeds", 3, "runs of each way")
+	first := flag.Uint64("first", 0, "seed of the first run; the others follow")
 	grid := flag.Bool("grid", false, "measure the grid of 20 settings, too")
 	ways := flag.String("policies", "head-only,auto,full", "of photographs: which to measure")
 	parts := flag.Bool("parts", false, "of runs without settings: print the accuracy of the classifier alone, and of all layers with the whole of what training changed, too")
@@ -49,13 +50,19 @@ func main() {
 	defer stop()
 	var err error
 	if *mnist != "" {
-		err = digits(ctx, *mnist, *images, *model, *seeds, *grid)
+		err = digits(ctx, *mnist, *images, *model, seeding{*first, *seeds}, *grid)
 	} else {
-		err = photographs(ctx, *model, *fit, *test, *seeds, strings.Split(*ways, ","), *parts, *verbose)
+		err = photographs(ctx, *model, *fit, *test, seeding{*first, *seeds}, strings.Split(*ways, ","), *parts, *verbose)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// seeding is which seeds the runs of each way have.
+type seeding struct {
+	first uint64
+	runs  int
 }
 
 // task is what one run trains on and is tested with.
@@ -67,7 +74,7 @@ type task struct {
 }
 
 // digits measures on MNIST.
-func digits(ctx context.Context, dir, counts, model string, seeds int, grid bool) error {
+func digits(ctx context.Context, dir, counts, model string, seeds seeding, grid bool) error {
 	images, labels := data.FindIDX(dir, true)
 	if labels == "" {
 		return fmt.Errorf("%s: no IDX files", dir)
@@ -204,9 +211,10 @@ func byHand(c train.Config) way {
 }
 
 // measure runs one way with each seed and prints a line.
-func (t task) measure(ctx context.Context, name string, seeds int, w way) error {
+func (t task) measure(ctx context.Context, name string, seeds seeding, w way) error {
 	var sum, square, clock, processor float64
-	for seed := range uint64(seeds) {
+	for i := range uint64(seeds.runs) {
+		seed := seeds.first + i
 		g, err := t.model(seed)
 		if err != nil {
 			return err
@@ -228,14 +236,14 @@ func (t task) measure(ctx context.Context, name string, seeds int, w way) error 
 		sum += figures["accuracy"]
 		square += figures["accuracy"] * figures["accuracy"]
 	}
-	n := float64(seeds)
+	n := float64(seeds.runs)
 	mean := sum / n
 	fmt.Printf("  %-24s %.4f ± %.4f  %.1f s of processors, %.1f s\n", name, mean, math.Sqrt(max(0, square/n-mean*mean)), processor/n, clock/n)
 	return nil
 }
 
 // photographs measures a model on two folders of pictures by class.
-func photographs(ctx context.Context, model, fit, test string, seeds int, ways []string, parts, verbose bool) error {
+func photographs(ctx context.Context, model, fit, test string, seeds seeding, ways []string, parts, verbose bool) error {
 	pictures, err := data.Folder(fit)
 	if err != nil {
 		return err
@@ -270,7 +278,7 @@ func photographs(ctx context.Context, model, fit, test string, seeds int, ways [
 	found.MinArea = 0.35
 	part := func(seed uint64) (fit, val data.Dataset[data.Sample]) {
 		p := *pictures
-		p.Seed = seed
+		p.Seed, p.Cache = seed, 1<<30
 		return p.Split(0.1, found.Preprocess)
 	}
 	t := task{

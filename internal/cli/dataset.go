@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train"
@@ -207,6 +208,7 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Datas
 	if err := d.about(ctx, g, &s); err != nil {
 		return nil, nil, err
 	}
+	s.keepDecoded()
 	if !apart {
 		d.setApart = s.folders == nil || s.folders.Val == nil
 		fit, val = d.split(s, share)
@@ -220,12 +222,23 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Datas
 	if err := d.leaveBad(ctx, d.val, &held); err != nil {
 		return nil, nil, fmt.Errorf("--val: %w", err)
 	}
+	held.keepDecoded()
 	held.among(s.classes)
 	if !slices.Equal(held.classes, s.classes) {
 		return nil, nil, fmt.Errorf("--val has the classes %s, --data %s", brief(held.classes), brief(s.classes))
 	}
 	fit, _ = d.split(s, 0)
 	return fit, d.all(held), nil
+}
+
+// mostDecoded bounds what a set keeps of its images between epochs.
+const mostDecoded = 1 << 30
+
+// keepDecoded keeps images of folders in memory: decoding large photographs would take longer than training on them.
+func (s samples) keepDecoded() {
+	if s.folders != nil {
+		s.folders.Cache = min(mostDecoded, budget.Left()/4)
+	}
 }
 
 // tellNotes writes the notes beside the output.

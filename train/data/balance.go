@@ -28,6 +28,9 @@ func Classes(s Dataset[Sample]) ([]int, error) {
 
 // itemClasses returns the classes of image files, known without reading them; ok only where the first sample has the class of its file.
 func itemClasses(s Dataset[Sample]) ([]int, bool) {
+	if m, ok := s.(mirroring); ok {
+		s = m.Dataset
+	}
 	m, ok := s.(mapped[ImageFile, Sample])
 	if !ok || m.Len() == 0 {
 		return nil, false

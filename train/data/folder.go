@@ -3,7 +3,6 @@ package data
 import (
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,9 @@ type Folders struct {
 	Items   []ImageFile // sorted by class, then path; without those of a validation folder
 	Val     []ImageFile // images of the validation folder; nil without one
 	Seed    uint64      // seed of Split
+	// Cache is how many bytes of decoded images each set of Split and All keeps in memory; 0: none, each is decoded whenever it
+	// is read. Split with a cache augments images that are larger than the crops need at a lower resolution.
+	Cache int64
 }
 
 // Folder finds the images in dir/<class>/ or, if dir has a folder train, in dir/train/<class>/ and dir/val/<class>/
@@ -142,7 +144,8 @@ func (f *Folders) Split(val float64, p Preprocess) (fit, held Dataset[Sample]) {
 			train, rest = append(train, a...), append(rest, b...)
 		}
 	}
-	return mirrored(p, func(p Preprocess) Dataset[Sample] { return Map(Of(train...), p.Augment) }), Map(Of(rest...), p.Eval)
+	cache := newImageCache(f.Cache)
+	return mirrored(p, func(p Preprocess) Dataset[Sample] { return cache.images(p, train, true) }), newImageCache(f.Cache).images(p, rest, false)
 }
 
 // divide splits one class.
@@ -165,5 +168,5 @@ func (f *Folders) divide(class int, val float64) (fit, held []ImageFile) {
 
 // All returns every image, those of a validation folder last, without augmentation.
 func (f *Folders) All(p Preprocess) Dataset[Sample] {
-	return Map(Concat(Of(f.Items...), Of(f.Val...)), func(i ImageFile, r *rand.Rand) (Sample, error) { return p.Eval(i, r) })
+	return newImageCache(f.Cache).images(p, slices.Concat(f.Items, f.Val), false)
 }

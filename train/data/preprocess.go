@@ -142,36 +142,13 @@ func pick(v []float64, c int, def float64) float64 {
 // center-cropped. X is one float32 tensor of p's Shape, Y the class as int64 of rank 0, or nothing for class −1. r is
 // not used.
 func (p Preprocess) Eval(i ImageFile, _ *rand.Rand) (Sample, error) {
-	return p.sample(i, nil)
+	return p.sample(i, nil, nil)
 }
 
 // Augment reads an image for training: a random crop of random area and aspect ratio (3:4 to 4:3), scaled to Size,
 // flipped horizontally with probability ½, and changed as Policy says. With a nil r it is Eval.
 func (p Preprocess) Augment(i ImageFile, r *rand.Rand) (Sample, error) {
-	return p.sample(i, r)
-}
-
-func (p Preprocess) sample(i ImageFile, r *rand.Rand) (Sample, error) {
-	if err := p.Check(); err != nil {
-		return Sample{}, err
-	}
-	img, err := decode(i.Path)
-	if err != nil {
-		return Sample{}, err
-	}
-	var s Sample
-	if r == nil || p.Policy == NoAugmentation {
-		s.X = []*tensor.Dense{p.numbers(p.centre(img), false)}
-	} else {
-		part := p.part(img, r)
-		mirror := !p.NoFlip && r.IntN(2) == 1
-		p.Policy.repaint(part, r)
-		s.X = []*tensor.Dense{p.numbers(part, mirror)}
-	}
-	if i.Class >= 0 {
-		s.Y = []*tensor.Dense{label(i.Class)}
-	}
-	return s, nil
+	return p.sample(i, r, nil)
 }
 
 // Open reads one image as Eval does, with a batch axis: [1, 3, 224, 224] for the zero value.
