@@ -3,7 +3,6 @@ package generate_test
 import (
 	"archive/zip"
 	"bytes"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -15,12 +14,14 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/generate"
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/onnxio"
 )
 
-var update = flag.Bool("update", false, "write testdata/exports.zip and testdata/written again, after a change that is meant; needs PyTorch")
+// update writes testdata/exports.zip and testdata/written.txt again, after a change that is meant; it needs PyTorch.
+var update = nntest.Update
 
 const exports = "testdata/exports.zip"
 

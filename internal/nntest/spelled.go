@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var Update = flag.Bool("update", false, "write testdata/described anew")
+var Update = flag.Bool("update", false, "write what is pinned in testdata anew")
 
 // CompareFile compares text with a file, or writes the file with -update.
 func CompareFile(t *testing.T, file, text string) {

@@ -1,0 +1,246 @@
+package generate_test
+
+import (
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/generate"
+	"github.com/graft-ml/graft/internal/nntest"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+var every = flag.Int("every", 0, "TestChanged makes one change in so many; 0: as many of each model as testdata/changed.txt has")
+
+// changed is a model with one change.
+type changed struct {
+	name string
+	edit func(e *nn.Edit)
+}
+
+// changes are what makes a network almost one that is recognized: an attribute or a number that differs, operands that are exchanged, a value
+// that is an output or is read again, another activation.
+func changes(g *nn.Graph) []changed {
+	var list []changed
+	add := func(f func(e *nn.Edit), format string, args ...any) {
+		list = append(list, changed{fmt.Sprintf(format, args...), f})
+	}
+	at := func(e *nn.Edit, n *nn.Node) *nn.Node { return e.Value(n.Out(0).Name()).Producer() }
+	for n := range g.Nodes() {
+		if n.Op() == nil || n.Out(0) == nil {
+			continue
+		}
+		out, in := n.Out(0).Name(), n.Inputs()
+		for _, a := range op.Encode(n.Op().Latest(), n.Config()) {
+			for _, v := range otherValues(a.Value) {
+				add(func(e *nn.Edit) {
+					n := at(e, n)
+					attrs := map[string]any{}
+					for _, b := range op.Encode(n.Op().Latest(), n.Config()) {
+						attrs[b.Name] = b.Value
+					}
+					attrs[a.Name] = v
+					c, err := n.Op().Decode(n.Op().Latest(), attrs)
+					if err != nil {
+						e.Fail(err)
+						return
+					}
+					e.Configure(n, c)
+				}, "%s: %s is %v", out, a.Name, v)
+			}
+		}
+		if len(in) == 2 && in[0] != nil && in[1] != nil && in[0] != in[1] {
+			add(func(e *nn.Edit) {
+				e.Rewire(e.Value(out), e.Node(n.Config(), valuesOf(e, []*nn.Value{in[1], in[0]})...).Out(0))
+			}, "%s: operands exchanged", out)
+		}
+		for i, v := range in {
+			if v == nil {
+				continue
+			}
+			if d := smallData(v); d != nil {
+				for k, w := range otherNumbers(d) {
+					add(func(e *nn.Edit) { e.Rewire(e.Value(v.Name()), e.Const(e.New("other"), w), at(e, n)) }, "%s: input %d with other numbers, %d", out, i, k)
+				}
+			}
+			if i > 2 {
+				add(func(e *nn.Edit) { e.Repeat(at(e, n), valuesOf(e, in[:i])...) }, "%s: repeated with %d inputs", out, i)
+			}
+		}
+		if n.Out(0).Type().DType.IsFloat() {
+			add(func(e *nn.Edit) { e.AsOutput("tapped", e.Value(out)) }, "%s: an output", out)
+			add(func(e *nn.Edit) { e.Output("again", e.Node(op.Plain("Neg"), e.Value(out)).Out(0)) }, "%s: read again", out)
+			for _, name := range []string{"Relu", "Neg", "Identity"} {
+				add(func(e *nn.Edit) {
+					v := e.Value(out)
+					users := v.Users()
+					e.Rewire(v, e.Node(op.Plain(name), v).Out(0), users...)
+				}, "%s: %s after it", out, name)
+			}
+		}
+	}
+	for _, v := range g.Inputs() {
+		for a, d := range v.Type().Shape {
+			shape := slices.Clone(v.Type().Shape)
+			if shape[a] = op.D(3); d.Size == 3 || d.Known() && !d.Symbolic() {
+				shape[a] = op.Sym("free")
+			}
+			add(func(e *nn.Edit) { e.Input(v.Name(), v.Type().With(shape...).String()) }, "input %s: axis %d is %v", v.Name(), a, shape[a])
+		}
+	}
+	return list
+}
+
+func valuesOf(e *nn.Edit, list []*nn.Value) []*nn.Value {
+	var in []*nn.Value
+	for _, v := range list {
+		if v != nil {
+			v = e.Value(v.Name())
+		}
+		in = append(in, v)
+	}
+	return in
+}
+
+// smallData returns the elements of a constant of few numbers.
+func smallData(v *nn.Value) *tensor.Dense {
+	if p := v.Param(); p != nil && p.Data() != nil && p.Size() <= 16 {
+		return p.Data()
+	}
+	if d, ok := v.Known().Value.(*tensor.Dense); ok && d.Shape().TotalSize() <= 16 {
+		return d
+	}
+	return nil
+}
+
+// otherNumbers are tensors with one element that differs, or one less.
+func otherNumbers(d *tensor.Dense) []*tensor.Dense {
+	x, err := dtype.Float64s(d)
+	if err != nil {
+		return nil
+	}
+	var list []*tensor.Dense
+	for i := range x {
+		if i > 0 && i < len(x)-1 {
+			continue
+		}
+		for _, by := range []float64{1, -1} {
+			y := slices.Clone(x)
+			y[i] += by
+			if w, err := dtype.FromFloats(dtype.Of(d.Dtype()), y, d.Shape()...); err == nil {
+				list = append(list, w)
+			}
+		}
+	}
+	if len(x) > 1 && d.Dims() == 1 {
+		if w, err := dtype.FromFloats(dtype.Of(d.Dtype()), x[:len(x)-1], len(x)-1); err == nil {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// otherValues are what an attribute might be instead.
+func otherValues(v any) []any {
+	switch v := v.(type) {
+	case int64:
+		return []any{v + 1, v - 1, int64(0)}
+	case float32:
+		return []any{v + 0.5}
+	case []int64:
+		var list []any
+		for i := range v {
+			for _, by := range []int64{1, -1} {
+				w := slices.Clone(v)
+				w[i] += by
+				list = append(list, w)
+			}
+		}
+		for i := range v[min(1, len(v)):] {
+			w := slices.Clone(v)
+			w[i], w[i+1] = w[i+1], w[i]
+			list = append(list, w)
+		}
+		return list
+	case string:
+		return []any{"SAME_UPPER", "VALID", "reverse", "reflect", "nearest", "linear"}
+	}
+	return nil
+}
+
+// TestChanged: small networks with one change each, by which they are no longer a layer that is recognized, or another one: the source computes
+// what the model computes, and is that of testdata/changed.txt, which has a checksum of each.
+func TestChanged(t *testing.T) {
+	all := models(t)
+	maps.Copy(all, exported(t))
+	var lines, texts []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		nodes := 0
+		for range all[name].Nodes() {
+			nodes++
+		}
+		list := changes(all[name])
+		if *every > 0 {
+			list = slices.DeleteFunc(list, func(c changed) bool { return crc32.ChecksumIEEE([]byte(name+c.name))%uint32(*every) != 0 })
+		} else if nodes > 150 {
+			continue
+		} else {
+			list = someOf(list, name, 20)
+		}
+		for _, c := range list {
+			g, _ := all[name].Fork()
+			if err := g.Edit(c.edit); err != nil {
+				continue
+			}
+			for _, style := range []string{generate.Layers, generate.Gorgonia} {
+				if style == generate.Gorgonia && crc32.ChecksumIEEE([]byte(c.name))%4 != 0 {
+					continue
+				}
+				s, err := generate.Generate(t.Context(), g, generate.Options{Package: "net", Style: style})
+				text := ""
+				if err != nil {
+					text = err.Error()
+				} else {
+					text = fmt.Sprintf("%d layers, %d operators, %d functions\n%s%s", s.Layers, s.Operators, s.Functions, s.Files["net.go"], strings.Join(s.Notes, "\n"))
+					if s.Difference > 1e-5 || s.Difference != s.Difference {
+						t.Errorf("%s, %s, %s: the outputs differ by %g\n%s", name, style, c.name, s.Difference, text)
+					}
+				}
+				lines = append(lines, fmt.Sprintf("%08x %s, %s, %s", crc32.ChecksumIEEE([]byte(text)), name, style, c.name))
+				texts = append(texts, text)
+			}
+		}
+	}
+	file := filepath.Join("testdata", "changed.txt")
+	switch {
+	case *every > 0:
+		t.Log(len(lines), "changes")
+	case *nntest.Update:
+		nntest.CompareFile(t, file, strings.Join(lines, "\n")+"\n")
+	default:
+		want := nntest.FileLines(t, file)
+		if len(want) != len(lines) {
+			t.Errorf("%d changes, want %d", len(lines), len(want))
+		}
+		for i := range min(len(lines), len(want)) {
+			if lines[i] != want[i] {
+				t.Fatalf("%s\nwant %s\n%s\n-update writes it anew", lines[i], want[i], texts[i])
+			}
+		}
+	}
+}
+
+// someOf returns n elements, which depend on the name alone.
+func someOf(list []changed, name string, n int) []changed {
+	key := func(c changed) uint32 { return crc32.ChecksumIEEE([]byte(name + c.name)) }
+	slices.SortStableFunc(list, func(a, b changed) int { return int(int64(key(a)) - int64(key(b))) })
+	return list[:min(n, len(list))]
+}
