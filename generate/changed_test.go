@@ -193,7 +193,7 @@ func TestChanged(t *testing.T) {
 		} else if nodes > 150 {
 			continue
 		} else {
-			list = someOf(list, name, 20)
+			list = someOf(list, name, 12)
 		}
 		for _, c := range list {
 			g, _ := all[name].Fork()
