@@ -154,6 +154,18 @@ func TestDeviceGivesBack(t *testing.T) {
 		"the loss is +Inf": {alter: each(func(back nn.Feed, name string) { back[name] = dtype.Scalar(float32(math.Inf(1))) })}, "the loss is NaN": {alter: each(func(back nn.Feed, name string) { back[name] = dtype.Scalar(float32(math.NaN())) })},
 		"the device returned no tensor norm": {alter: func(back nn.Feed, _ map[string]step.DeviceTensor) { delete(back, "norm") }}, "norm has 2 elements": {alter: func(back nn.Feed, _ map[string]step.DeviceTensor) { replace(back, two) }},
 		"the gradient has norm NaN; nothing was changed": {alter: func(back nn.Feed, _ map[string]step.DeviceTensor) { replace(back, dtype.Scalar(math.NaN())) }}, "the gradient has norm -Inf; nothing was changed": {alter: func(back nn.Feed, _ map[string]step.DeviceTensor) { replace(back, dtype.Scalar(math.Inf(-1))) }},
+		"the device returned no tensor statistics": {alter: func(back nn.Feed, _ map[string]step.DeviceTensor) { delete(back, "statistics") }},
+		"the statistic batchnorm1.running_": {alter: func(back nn.Feed, on map[string]step.DeviceTensor) {
+			if back["statistics"] == nil {
+				return
+			}
+			back["statistics"] = dtype.Scalar(math.NaN())
+			for name, v := range on {
+				if d := v.(*kept).d; strings.HasPrefix(name, "batchnorm1.running") {
+					dtype.Slice[float32](d)[2] = float32(math.NaN())
+				}
+			}
+		}},
 		"the device returned shape (3) for a tensor of shape ": {read: func(*tensor.Dense) *tensor.Dense { return dtype.New(dtype.Float32, 3) }},
 	} {
 		alive, left := 0, 1<<20
@@ -173,6 +185,23 @@ func TestDeviceGivesBack(t *testing.T) {
 		if alive != 0 {
 			t.Errorf("%s: %d values are left", want, alive)
 		}
+	}
+	// A sum of squares that is not finite, of statistics that are, is not an error.
+	for _, sum := range []float64{math.Inf(1), math.NaN(), 1} {
+		alive, left := 0, 1<<20
+		alter := func(back nn.Feed, _ map[string]step.DeviceTensor) {
+			if back["statistics"] != nil {
+				back["statistics"] = dtype.Scalar(sum)
+			}
+		}
+		tr, err := train.New(small(t), train.Config{Rule: optim.SGD{LR: 0.1}, Log: train.Quiet, Runtime: shaky{beside: beside{&alive}, left: &left, alter: alter}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tr.Step(t.Context(), batchOf(0)); err != nil {
+			t.Errorf("a sum of %v: %v", sum, err)
+		}
+		tr.Close()
 	}
 	// A statistic that leaves the numbers, while the loss does not; and a device that is lost as it is looked for.
 	const many = 1 << 20

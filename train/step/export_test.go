@@ -3,6 +3,7 @@ package step_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -430,6 +431,14 @@ func TestRefusals(t *testing.T) {
 			_, err := step.Exporter{Config: train.Config{Rule: unwritten{}}}.Export(model(t, "float32[N,6]", layers.Linear{Out: 3}))
 			return err
 		},
+		"the formula fails": func() error {
+			_, err := step.Exporter{Config: train.Config{Rule: formula{err: errors.New("the formula fails")}}}.Export(model(t, "float32[N,6]", layers.Linear{Out: 3}))
+			return err
+		},
+		"a term of an update rule is missing": func() error {
+			_, err := step.Exporter{Config: train.Config{Rule: formula{}}}.Export(model(t, "float32[N,6]", layers.Linear{Out: 3}))
+			return err
+		},
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
@@ -480,6 +489,19 @@ func dynamic(t *testing.T, front bool) *nn.Graph {
 type unwritten struct{ optim.Rule }
 
 func (unwritten) Init(*tensor.Dense) ([]optim.Slot, error) { return nil, nil }
+
+// formula is a rule of one's own whose formula fails, or has a term that is nothing.
+type formula struct {
+	unwritten
+	err error
+}
+
+func (f formula) Formula(b optim.Builder, w, _ optim.Term, _ []optim.Term, rate, _ optim.Term) (optim.Term, []optim.Term, error) {
+	if f.err != nil {
+		return w, nil, f.err
+	}
+	return b.Sub(w, b.Mul(rate, nil)), nil, nil
+}
 
 // each tests with graft's engine and, where it is installed, with ONNX Runtime.
 func each(t *testing.T, f func(t *testing.T, run runner)) {

@@ -20,6 +20,7 @@ func affine(t *testing.T) *nn.Graph {
 	g := nn.New("affine")
 	edit(t, g, func(e *nn.Edit) {
 		w, b := e.Const("w", floats(1, 2)), e.Const("b", floats(0, 0))
+		e.Input("idle", "float32[2]") // read by nobody
 		e.Output("y", do(e, "Add", do(e, "Mul", e.Input("x", "float32[2]"), w), b))
 	})
 	return g
