@@ -16,10 +16,11 @@ const (
 	peak             = 3 // times the rate finder's suggestion, which is for a constant rate: a cycle is there only for a while
 )
 
-// work bounds the second part: multiply-adds of its forward and backward passes, and updates; cheap is less work than that, which
-// can be done several times.
+// work bounds the second part: multiply-adds of its forward and backward passes, and updates; anew is the bound for models that were
+// never trained. Less than cheap can be done several times.
 const (
-	work    = 3e12
+	work    = 2e12
+	anew    = 3e12
 	cheap   = 4e11
 	updates = 1500
 )
@@ -52,7 +53,11 @@ func (t *tuning) draft(n int, cost float64) recipe {
 	perEpoch := (n + p.Batch - 1) / p.Batch
 	if p.Epochs == 0 {
 		p.Epochs = min(100, max(8, updates/perEpoch))
-		if most := int(work / max(cost, 1)); p.Epochs > most {
+		limit := work
+		if t.Policy == FromScratch {
+			limit = anew
+		}
+		if most := int(limit / max(cost, 1)); p.Epochs > most {
 			p.Epochs = max(3, most)
 		}
 	}
