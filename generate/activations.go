@@ -89,40 +89,36 @@ func prelu(r *reader, n *nn.Node) *layer {
 	return layerOf(layers.PReLU{}, "prelu", n, x, map[string]*tensor.Dense{"weight": w})
 }
 
-// axisOf returns an axis as layers count: 0 means the usual one, so that the first is counted from the back.
-func axisOf(x *nn.Value, axis, usual int) (int, bool) {
+// axisOf returns an axis as layers have it: nil for the usual one. ok is false if it cannot be compared with that one.
+func axisOf(x *nn.Value, axis, usual int) (of *int, ok bool) {
 	rank := x.Type().Rank()
 	if x.Type().Unranked || rank == 0 {
-		return 0, false
+		return nil, false
 	}
-	axis, usual = (axis+rank)%rank, (usual+rank)%rank
-	switch axis {
-	case usual:
-		return 0, true
-	case 0:
-		return -rank, true
+	if axis = (axis + rank) % rank; axis != (usual+rank)%rank {
+		of = &axis
 	}
-	return axis, true
+	return of, true
 }
 
 func softmax(r *reader, n *nn.Node) *layer {
-	return softmaxOf(r, n, attrs[std.SoftmaxConfig](n).Axis, func(axis int) nn.Layer { return layers.Softmax{Axis: axis} })
+	return softmaxOf(r, n, attrs[std.SoftmaxConfig](n).Axis, func(axis *int) nn.Layer { return layers.Softmax{Axis: axis} })
 }
 
 func logSoftmax(r *reader, n *nn.Node) *layer {
-	return softmaxOf(r, n, attrs[std.LogSoftmaxConfig](n).Axis, func(axis int) nn.Layer { return layers.LogSoftmax{Axis: axis} })
+	return softmaxOf(r, n, attrs[std.LogSoftmaxConfig](n).Axis, func(axis *int) nn.Layer { return layers.LogSoftmax{Axis: axis} })
 }
 
-func softmaxOf(r *reader, n *nn.Node, attr *int, make func(int) nn.Layer) *layer {
+func softmaxOf(r *reader, n *nn.Node, attr *int, make func(*int) nn.Layer) *layer {
 	x := r.data(n, 0)
 	if x == nil {
 		return nil
 	}
-	axis := -1
+	along := -1
 	if attr != nil {
-		axis = *attr
+		along = *attr
 	}
-	axis, ok := axisOf(x, axis, -1)
+	axis, ok := axisOf(x, along, -1)
 	if !ok {
 		return nil
 	}
@@ -131,11 +127,11 @@ func softmaxOf(r *reader, n *nn.Node, attr *int, make func(int) nn.Layer) *layer
 
 func flatten(r *reader, n *nn.Node) *layer {
 	axis := attrs[std.FlattenConfig](n).Axis
-	if axis == nil {
-		axis = new(1)
+	if axis != nil && *axis == 1 {
+		axis = nil
 	}
-	if x := r.data(n, 0); x != nil && *axis != 0 {
-		return layerOf(layers.Flatten{Axis: *axis}, "", n, x, nil).with(map[string]any{"Axis": 1})
+	if x := r.data(n, 0); x != nil {
+		return layerOf(layers.Flatten{Axis: axis}, "", n, x, nil)
 	}
 	return nil
 }
@@ -168,7 +164,7 @@ func reshape(r *reader, n *nn.Node) *layer {
 		return nil
 	}
 	if len(dims) == 2 && len(in) > 1 && dims[1] == -1 && (dims[0] == 0 || !in[0].Symbolic() && dims[0] == in[0].Size && dims[0] > 0) {
-		return layerOf(layers.Flatten{Axis: 1}, "", n, x, nil).with(map[string]any{"Axis": 1})
+		return layerOf(layers.Flatten{}, "", n, x, nil)
 	}
 	return layerOf(layers.Reshape{Dims: dims}, "", n, x, nil)
 }
@@ -192,12 +188,12 @@ func dropout(r *reader, n *nn.Node) *layer {
 	p := 0.5
 	if n.In(1) != nil {
 		f, err := dtype.Float64s(r.tensor(n.In(1)))
-		if err != nil || len(f) != 1 || f[0] <= 0 || f[0] >= 1 {
+		if err != nil || len(f) != 1 || f[0] < 0 || f[0] >= 1 {
 			return nil
 		}
 		p = round(float32(f[0]))
 	}
-	return layerOf(layers.Dropout{P: p}, "", n, x, nil).with(map[string]any{"P": 0.5})
+	return layerOf(layers.Dropout{P: p}, "", n, x, nil)
 }
 
 func concat(r *reader, n *nn.Node) *layer {
@@ -208,7 +204,7 @@ func concat(r *reader, n *nn.Node) *layer {
 	}
 	axis, ok := axisOf(n.In(0), attrs[std.ConcatConfig](n).Axis, 1)
 	if n.In(0).Type().Rank() == 1 {
-		axis = -1
+		axis = new(-1)
 	}
 	if !ok {
 		return nil

@@ -72,8 +72,8 @@ var gorgoniaLayers = map[string]form{
 		return rank(s) == 4 && even(s, "Kernel", "Stride", "Pad") && is(s, "Dilation", []int{1}) && is(s, "Ceil", false)
 	}},
 	"GlobalAvgPool": {"globalAvgPool", func(*statements, *step) []string { return nil }, func(s *step) bool { return rank(s) == 4 }},
-	"Flatten":       {"flatten", func(*statements, *step) []string { return nil }, func(s *step) bool { return is(s, "Axis", 1) }},
-	"Softmax":       {"softmax", func(*statements, *step) []string { return nil }, func(s *step) bool { return rank(s) == 2 && is(s, "Axis", 0) }},
+	"Flatten":       {"flatten", func(*statements, *step) []string { return nil }, func(s *step) bool { return s.layer.absent("Axis") }},
+	"Softmax":       {"softmax", func(*statements, *step) []string { return nil }, func(s *step) bool { return rank(s) == 2 && s.layer.absent("Axis") }},
 	"LeakyReLU":     {"leakyReLU", func(b *statements, s *step) []string { return []string{b.lit(s.layer.field("Slope"))} }, nil},
 	"Dropout":       {"dropout", func(b *statements, s *step) []string { return nil }, nil},
 	"ReLU":          plainForm("relu"), "Sigmoid": plainForm("sigmoid"), "Tanh": plainForm("tanh"), "SiLU": plainForm("silu"),

@@ -224,6 +224,11 @@ func (c *comp) field(name string) *lit {
 	return nil
 }
 
+// absent reports whether a field is a nil pointer.
+func (c *comp) absent(name string) bool {
+	return slices.ContainsFunc(c.fields, func(f *field) bool { return f.name == name && f.absent })
+}
+
 func (c *comp) clone() *comp {
 	if c == nil {
 		return nil

@@ -30,7 +30,7 @@ func TestSimplify(t *testing.T) {
 			columns := e.Node(std.GatherConfig{}, shape, e.Ints("two", 2)).Out(0)
 			rows := e.Node(op.Plain("Mul"), e.Node(std.GatherConfig{}, shape, e.Ints("one", 1)).Out(0), columns).Out(0)
 			y := e.Node(op.Plain("Reshape"), x, e.Node(std.ConcatConfig{}, e.Ints("batch", -1), rows).Out(0)).Out(0)
-			y = e.Node(op.Plain("Identity"), e.Apply(layers.Dropout{}, y)).Out(0)
+			y = e.Node(op.Plain("Identity"), e.Apply(layers.Dropout{P: 0.5}, y)).Out(0)
 			w := e.Node(std.TransposeConfig{}, e.Param("w", initial.Normal{Std: 1}, 5, 12)).Out(0)
 			e.Node(op.Plain("Neg"), y) // nothing reads it
 			e.Output("y", e.Node(op.Plain("MatMul"), y, w).Out(0))

@@ -17,7 +17,7 @@ func normed(t *testing.T) *nn.Graph {
 	g := nn.NewGraph("normed", std.Operators(), map[string]int{"": 21})
 	err := g.Edit(func(e *nn.Edit) {
 		x := e.Input("x", "float32[2,4,6]")
-		y := e.Apply(nn.Sequential{layers.GroupNorm{Groups: 2}, layers.LayerNorm{}, layers.GELU{}, layers.Softmax{Axis: 1}}, x)
+		y := e.Apply(nn.Sequential{layers.GroupNorm{Groups: 2}, layers.LayerNorm{}, layers.GELU{}, layers.Softmax{Axis: new(1)}}, x)
 		e.Output("y", e.Node(std.SqueezeConfig{}, e.Node(std.UnsqueezeConfig{}, y, e.Ints("axes", -1)).Out(0), e.Ints("axes", 3)).Out(0))
 	})
 	if err != nil {

@@ -40,7 +40,7 @@ var verbCases = []struct {
 	{"insert", func(e *nn.Edit) { e.Insert(e.Value("act"), layers.Sigmoid{}) }, `Sigmoid "sigmoid1"(act float32[N,4,8,8])`, false},
 	{"insert the identity", func(e *nn.Edit) { e.Insert(e.Value("act"), layers.BatchNorm{}) }, `Conv "body"(batchnorm1`, true},
 	{"insert towards one user", func(e *nn.Edit) { e.Insert(e.Value("act"), layers.Sigmoid{}, node(e, "body")) }, `Conv "body"(sigmoid1`, false},
-	{"insert before the output", func(e *nn.Edit) { e.Insert(e.Value("scores"), layers.Dropout{}) }, "-> scores float32[N,10]", true},
+	{"insert before the output", func(e *nn.Edit) { e.Insert(e.Value("scores"), layers.Dropout{P: 0.5}) }, "-> scores float32[N,10]", true},
 	{"insert behind an input", func(e *nn.Edit) { e.Insert(e.Value("x"), layers.Sigmoid{}) }, `Conv "stem"(sigmoid1`, false},
 	{"remove", func(e *nn.Edit) { e.Remove(node(e, "act")) }, `Conv "body"(norm`, false},
 	{"remove before the output", func(e *nn.Edit) { e.Remove(node(e, "prob")) }, "-> scores float32[N,10]", false},

@@ -83,16 +83,15 @@ func (s ExponentialLR) At(step, total int) float64 {
 	return math.Pow(or(s.Gamma, 0.95), float64(max(step, 0)))
 }
 
-// LinearLR goes from From to To in a straight line over the whole run.
+// LinearLR goes from From to To in a straight line over the whole run. Neither has a default: zero means zero.
 type LinearLR struct {
-	From float64 // 1
-	To   float64 // 0
+	From float64 // first factor
+	To   float64 // last factor
 }
 
 // At implements [Schedule].
 func (s LinearLR) At(step, total int) float64 {
-	from, to := or(s.From, 1), or(s.To, 0)
-	return from + (to-from)*progress(step, total)
+	return s.From + (s.To-s.From)*progress(step, total)
 }
 
 // PolynomialLR falls from 1 to To as (1 − step/total)^Power, as torch's

@@ -20,7 +20,7 @@ import (
 // is refused without it; others need no total.
 func TestStepsOfOwnLoop(t *testing.T) {
 	b := batch(t, blobs(8, 1))
-	for name, s := range map[string]optim.Schedule{"linear": optim.LinearLR{}, "cosine": optim.CosineLR{}, "warmup": optim.Warmup{Steps: 2, Then: optim.LinearLR{}}, "step": optim.StepLR{}} {
+	for name, s := range map[string]optim.Schedule{"linear": optim.LinearLR{From: 1}, "cosine": optim.CosineLR{}, "warmup": optim.Warmup{Steps: 2, Then: optim.LinearLR{From: 1}}, "step": optim.StepLR{}} {
 		tr, err := train.New(small(t), train.Config{Rule: optim.SGD{LR: 0.1}, Schedule: s, Steps: 6})
 		if err != nil {
 			t.Fatal(err)
@@ -32,7 +32,7 @@ func TestStepsOfOwnLoop(t *testing.T) {
 			}
 		}
 	}
-	for s, refused := range map[optim.Schedule]bool{optim.LinearLR{}: true, optim.CosineLR{}: true, optim.StepLR{}: true, optim.Warmup{Steps: 2, Then: optim.LinearLR{}}: true, optim.Warmup{Steps: 2}: false, optim.ConstantLR{}: false, optim.StepLR{Every: 3}: false, optim.ExponentialLR{}: false} {
+	for s, refused := range map[optim.Schedule]bool{optim.LinearLR{From: 1}: true, optim.CosineLR{}: true, optim.StepLR{}: true, optim.Warmup{Steps: 2, Then: optim.LinearLR{From: 1}}: true, optim.Warmup{Steps: 2}: false, optim.ConstantLR{}: false, optim.StepLR{Every: 3}: false, optim.ExponentialLR{}: false} {
 		tr, err := train.New(small(t), train.Config{Schedule: s})
 		if err != nil {
 			t.Fatal(err)

@@ -216,7 +216,7 @@ func (s *deviceSession) Close() error { s.closed++; return nil }
 func TestRuntimeTrains(t *testing.T) {
 	fit, val := blobs(45, 1), blobs(20, 2)
 	for name, c := range map[string]train.Config{
-		"plain": {}, "accumulate": {Accumulate: 2}, "parts": {MicroBatch: 3}, "average": {EMA: 0.9}, "schedule": {Schedule: optim.LinearLR{To: 0.1}}, "whole batches": {Batch: 45},
+		"plain": {}, "accumulate": {Accumulate: 2}, "parts": {MicroBatch: 3}, "average": {EMA: 0.9}, "schedule": {Schedule: optim.LinearLR{From: 1, To: 0.1}}, "whole batches": {Batch: 45},
 		"weights":  {Loss: train.CrossEntropy{ClassWeights: []float64{1, 2, 0.5}}, Accumulate: 2},
 		"sum":      {Loss: train.CrossEntropy{Sum: true}, Accumulate: 3},
 		"callback": {OnGradient: func(p *nn.Param, g *tensor.Dense) error { dtype.Slice[float32](g)[0] /= 2; return nil }, Accumulate: 2},

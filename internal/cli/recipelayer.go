@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,17 +13,17 @@ import (
 
 // layer is a layer in a recipe.
 type layer struct {
-	Op       string  `json:"op"`
-	Name     string  `json:"name"`
-	Out      int     `json:"out"` // channels; 0: as many as come in
-	Kernel   []int   `json:"kernel"`
-	Stride   []int   `json:"stride"`
-	Dilation []int   `json:"dilation"`
-	Pad      []int   `json:"pad"` // absent: the output is as long as the input, divided by the stride
-	Group    int     `json:"group"`
-	NoBias   bool    `json:"nobias"`
-	Alpha    float64 `json:"alpha"` // slope of leakyrelu, start of prelu, scale of elu
-	P        float64 `json:"p"`     // share that dropout drops
+	Op       string   `json:"op"`
+	Name     string   `json:"name"`
+	Out      int      `json:"out"` // channels; 0: as many as come in
+	Kernel   []int    `json:"kernel"`
+	Stride   []int    `json:"stride"`
+	Dilation []int    `json:"dilation"`
+	Pad      []int    `json:"pad"` // absent: the output is as long as the input, divided by the stride
+	Group    int      `json:"group"`
+	NoBias   bool     `json:"nobias"`
+	Alpha    float64  `json:"alpha"` // slope of leakyrelu, start of prelu, scale of elu
+	P        *float64 `json:"p"`     // probability of dropout; nil: 0.5
 }
 
 // layerKind is a kind of layers in recipes.
@@ -47,7 +48,7 @@ func layerKinds() []layerKind {
 		{"batchnorm", nil, nil, func(l layer) nn.Layer { return layers.BatchNorm{Name: l.Name} }},
 		{"layernorm", nil, nil, func(l layer) nn.Layer { return layers.LayerNorm{Name: l.Name} }},
 		{"groupnorm", list("group"), nil, func(l layer) nn.Layer { return layers.GroupNorm{Groups: l.Group, Name: l.Name} }},
-		{"dropout", nil, list("p"), func(l layer) nn.Layer { return layers.Dropout{P: l.P, Name: l.Name} }},
+		{"dropout", nil, list("p"), func(l layer) nn.Layer { return layers.Dropout{P: *cmp.Or(l.P, new(0.5)), Name: l.Name} }},
 		{"maxpool", list("kernel"), list("stride pad"), func(l layer) nn.Layer {
 			return layers.MaxPool{Kernel: l.Kernel, Stride: l.Stride, Pad: l.Pad, Name: l.Name}
 		}},
@@ -86,7 +87,7 @@ func layerHelp() string {
 func (l layer) build() (nn.Layer, error) {
 	given := map[string]bool{
 		"out": l.Out != 0, "kernel": len(l.Kernel) > 0, "stride": len(l.Stride) > 0, "dilation": len(l.Dilation) > 0, "pad": l.Pad != nil,
-		"group": l.Group != 0, "nobias": l.NoBias, "alpha": l.Alpha != 0, "p": l.P != 0,
+		"group": l.Group != 0, "nobias": l.NoBias, "alpha": l.Alpha != 0, "p": l.P != nil,
 	}
 	for _, k := range layerKinds() {
 		if k.op != l.Op {

@@ -22,7 +22,7 @@ func twoAnswers(t *testing.T, path string, apart bool) {
 	if err := g.Edit(func(e *nn.Edit) {
 		var x *nn.Value
 		if apart {
-			x = e.Apply(layers.Concat{Axis: 1}, e.Input("w", "float32[N,1]"), e.Input("h", "float32[N,1]"))
+			x = e.Apply(layers.Concat{Axis: new(1)}, e.Input("w", "float32[N,1]"), e.Input("h", "float32[N,1]"))
 		} else {
 			x = e.Input("x", "float32[N,2]")
 		}
@@ -149,7 +149,7 @@ func TestOutputNamesTarget(t *testing.T) {
 	dir := t.TempDir()
 	g := nn.New("one")
 	if err := g.Edit(func(e *nn.Edit) {
-		x := e.Apply(layers.Concat{Axis: 1}, e.Input("w", "float32[N,1]"), e.Input("h", "float32[N,1]"))
+		x := e.Apply(layers.Concat{Axis: new(1)}, e.Input("w", "float32[N,1]"), e.Input("h", "float32[N,1]"))
 		e.Output("load", e.Apply(layers.Linear{Out: 1, Name: "l"}, x))
 	}); err != nil {
 		t.Fatal(err)

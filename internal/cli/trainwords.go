@@ -36,7 +36,7 @@ var rules = map[string]func(s settings) optim.Rule{
 }
 
 var schedules = map[string]optim.Schedule{
-	"constant": optim.ConstantLR{}, "cosine": optim.CosineLR{}, "linear": optim.LinearLR{}, "step": optim.StepLR{},
+	"constant": optim.ConstantLR{}, "cosine": optim.CosineLR{}, "linear": optim.LinearLR{From: 1}, "step": optim.StepLR{},
 	"one-cycle": optim.OneCycleLR{}, "plateau": nil, // a plateau looks at results: it is not a function of the step
 }
 

@@ -42,7 +42,7 @@ var LayerCases = []struct {
 	{"silu", "float32[N,4]", layers.SiLU{}, "float32[N,4]", "", 0},
 	{"hard swish", "float32[N,4]", layers.HardSwish{}, "float32[N,4]", "", 0},
 	{"softmax", "float32[N,4,3]", layers.Softmax{}, "float32[N,4,3]", "", 0},
-	{"softmax over channels", "float32[N,4,3]", layers.Softmax{Axis: 1}, "float32[N,4,3]", "", 0},
+	{"softmax over channels", "float32[N,4,3]", layers.Softmax{Axis: new(1)}, "float32[N,4,3]", "", 0},
 	{"log softmax", "float32[N,4]", layers.LogSoftmax{}, "float32[N,4]", "", 0},
 	{"max pool", "float32[N,4,9,8]", layers.MaxPool{Kernel: []int{2}}, "float32[N,4,4,4]", "", 0},
 	{"max pool same", "float32[N,4,9,8]", layers.MaxPool{Kernel: []int{3}, Stride: []int{2}, Same: true}, "float32[N,4,5,4]", "", 0},

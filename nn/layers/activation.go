@@ -124,7 +124,7 @@ func (l SiLU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 
 // Softmax computes eˣ divided by the sum of eˣ along an axis.
 type Softmax struct {
-	Axis int    // negative: from the last; 0: the last
+	Axis *int   // negative from the last; nil: the last
 	Name string // of its nodes and parameters; "": one is made
 }
 
@@ -135,7 +135,7 @@ func (l Softmax) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 
 // LogSoftmax computes the logarithm of Softmax.
 type LogSoftmax struct {
-	Axis int    // negative: from the last; 0: the last
+	Axis *int   // negative from the last; nil: the last
 	Name string // of its nodes and parameters; "": one is made
 }
 
@@ -144,14 +144,11 @@ func (l LogSoftmax) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return softmax(e, "LogSoftmax", e.Label("logsoftmax", l.Name), l.Axis, in)
 }
 
-func softmax(e *nn.Edit, op, name string, axis int, in []*nn.Value) []*nn.Value {
+func softmax(e *nn.Edit, op, name string, axis *int, in []*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 1)
-	if axis == 0 {
-		axis = -1
-	}
-	axis = axisOf(e, x, axis)
+	along := axisOf(e, x, axisOr(axis, -1))
 	if e.Err() != nil {
 		return nil
 	}
-	return []*nn.Value{put(e, name, op, attrs{"axis": axis}, x)}
+	return []*nn.Value{put(e, name, op, attrs{"axis": along}, x)}
 }

@@ -81,7 +81,7 @@ func (m Attention) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if m.Causal {
 		scores = put(e, "", "Add", nil, scores, future(e, name, scores))
 	}
-	weights := softmax(e, "Softmax", name+".weights", -1, []*nn.Value{scores})
+	weights := softmax(e, "Softmax", name+".weights", new(-1), []*nn.Value{scores})
 	if e.Err() != nil {
 		return nil
 	}

@@ -59,7 +59,7 @@ func (r Residual) Identity() nn.Layer {
 // Parallel applies several layers to the same inputs and concatenates their outputs.
 type Parallel struct {
 	Branches []nn.Layer // the layers
-	Axis     int        // axis of the concatenation; 0: 1, the channels
+	Axis     *int       // axis of the concatenation, negative from the last; nil: 1, the channels
 	Name     string     // of its nodes and parameters; "": one is made
 }
 
@@ -77,7 +77,7 @@ func (p Parallel) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 
 // Concat concatenates its inputs along an axis.
 type Concat struct {
-	Axis int    // 0: 1, the channels
+	Axis *int   // negative from the last; nil: 1, the channels
 	Name string // of its nodes and parameters; "": one is made
 }
 
@@ -87,9 +87,6 @@ func (c Concat) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		e.Fail(errors.New("there is nothing to join"))
 		return nil
 	}
-	axis := c.Axis
-	if axis == 0 {
-		axis = 1
-	}
-	return []*nn.Value{put(e, e.Label("concat", c.Name), "Concat", attrs{"axis": axisOf(e, in[0], axis)}, in...)}
+	axis := axisOf(e, in[0], axisOr(c.Axis, 1))
+	return []*nn.Value{put(e, e.Label("concat", c.Name), "Concat", attrs{"axis": axis}, in...)}
 }

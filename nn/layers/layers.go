@@ -113,6 +113,14 @@ func axisOf(e *nn.Edit, x *nn.Value, axis int) int {
 	return axis
 }
 
+// axisOr returns the axis that a layer sets, def if it sets none.
+func axisOr(axis *int, def int) int {
+	if axis == nil {
+		return def
+	}
+	return *axis
+}
+
 // perAxis spreads a setting over the spatial axes: none given is def, one holds for all.
 func perAxis(e *nn.Edit, what string, list []int, axes, def, least int) []int {
 	for _, n := range list {

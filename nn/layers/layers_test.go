@@ -58,7 +58,7 @@ func TestLayerRefusals(t *testing.T) {
 		{"too few axes", "float32[N,3]", layers.MaxPool{Kernel: []int{2}}, "edit: MaxPool: input x: want at least 3 axes, got float32[N,3]"},
 		{"negative size", "float32[N,3]", layers.Linear{Out: -1}, "edit: Linear: linear1.weight would have shape [-1 3]: every size must be positive"},
 		{"all dropped", "float32[N,3]", layers.Dropout{P: 1}, "edit: Dropout: cannot drop a share of 1: want 0 or more and less than 1"},
-		{"axis", "float32[N,3]", layers.Softmax{Axis: 2}, "edit: Softmax: input x: want an axis 2, got float32[N,3]"},
+		{"axis", "float32[N,3]", layers.Softmax{Axis: new(2)}, "edit: Softmax: input x: want an axis 2, got float32[N,3]"},
 		{"heads", "float32[N,T,3]", layers.Attention{Heads: 2}, "edit: Attention: 2 heads do not divide the size 3"},
 		{"heads of keys", "float32[N,T,6]", layers.Attention{Heads: 3, KVHeads: 2}, "edit: Attention: 2 heads of keys and values do not divide 3 heads"},
 		{"place", "float32[N,3,8,8]", nn.Sequential{layers.ReLU{}, nn.Sequential{layers.ReLU{}, layers.Conv{}}}, "edit: Sequential[1] Sequential[1] Conv: has no kernel size"},

@@ -10,18 +10,14 @@ import (
 
 // Flatten returns a matrix: the axes before Axis become its rows, the others its columns.
 type Flatten struct {
-	Axis int    // 0: 1
+	Axis *int   // from 0 to the rank, or negative from the last; nil: 1
 	Name string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer with in[0] as its input.
 func (f Flatten) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
-	axis := f.Axis
-	if axis == 0 {
-		axis = 1
-	}
-	return []*nn.Value{put(e, e.Label("flatten", f.Name), "Flatten", attrs{"axis": axis}, x)}
+	return []*nn.Value{put(e, e.Label("flatten", f.Name), "Flatten", attrs{"axis": axisOr(f.Axis, 1)}, x)}
 }
 
 // Reshape gives a tensor another shape. In Dims, 0 keeps the length of that axis, and −1, which may occur once, is
@@ -96,18 +92,18 @@ func (r Roll) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 
 // Dropout sets elements to zero with probability P in training and divides the others by 1−P. Otherwise it does nothing.
 type Dropout struct {
-	P    float64 // probability; 0: 0.5
+	P    float64 // probability, from 0 (nothing is dropped) to less than 1
 	Name string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer with in[0] as its input.
 func (d Dropout) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x := only(e, in)
-	return []*nn.Value{dropout(e, e.Label("dropout", d.Name), x, cmp.Or(d.P, 0.5))}
+	return []*nn.Value{dropout(e, e.Label("dropout", d.Name), x, d.P)}
 }
 
 func dropout(e *nn.Edit, name string, x *nn.Value, p float64) *nn.Value {
-	if !(p > 0 && p < 1) { // NaN is refused, too
+	if !(p >= 0 && p < 1) { // NaN is refused, too
 		e.Fail(fmt.Errorf("cannot drop a share of %g: want 0 or more and less than 1", p))
 	}
 	return put(e, name, "Dropout", nil, x, e.Scalar(name+".ratio", x, p))

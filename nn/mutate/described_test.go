@@ -41,7 +41,7 @@ func places(t *testing.T) []*nn.Graph {
 			b := e.Apply(nn.Sequential{conv(4, 1), layers.BatchNorm{}, layers.LeakyReLU{}, layers.MaxPool{Kernel: []int{3}, Stride: []int{1}, Pad: []int{1}}}, a)
 			s := e.Node(op.Plain("Add"), a, b).Out(0)
 			c := e.Node(std.ConcatConfig{Axis: 1}, s, e.Apply(conv(2, 5), s)).Out(0)
-			e.Output("y", e.Apply(nn.Sequential{layers.Dropout{}, conv(3, 3), layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 5}}, c))
+			e.Output("y", e.Apply(nn.Sequential{layers.Dropout{P: 0.5}, conv(3, 3), layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 5}}, c))
 		}),
 		build("constants", func(e *nn.Edit) { // values that are computed from parameters alone, by few nodes and by many
 			x, fixed := e.Input("x", "float32[4,6]"), e.Node(op.Plain("Neg"), e.Param("p", initial.Ones{}, 4, 6)).Out(0)
