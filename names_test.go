@@ -25,6 +25,7 @@ var declares = []string{"nn/op/...", "bench/...", "examples/...", "internal/conf
 var spells = []string{
 	"generate/activations.go",
 	"generate/attention.go",
+	"generate/channelnorm.go",
 	"generate/composite.go",
 	"generate/gorgonia.go",
 	"generate/groupnorm.go",
@@ -32,6 +33,7 @@ var spells = []string{
 	"generate/projection.go",
 	"generate/recurrent.go",
 	"generate/tidy.go",
+	"generate/windows.go",
 }
 
 // builds are the files that build nodes: they name what they build and decide nothing by names.

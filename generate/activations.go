@@ -231,10 +231,13 @@ func mean(r *reader, n *nn.Node) *layer {
 	return layerOf(layers.Mean{Axes: axes, Keep: c.KeepDims == nil || *c.KeepDims}, "", n, x, nil)
 }
 
-// slice returns a Slice by steps of 1 along one axis.
+// slice returns a Slice along one axis, forward.
 func slice(r *reader, n *nn.Node) *layer {
-	x := r.data(n, 0)
-	if x == nil || n.In(4) != nil && !r.filled(n.In(4), 1) {
+	x, step := r.data(n, 0), []int{1}
+	if n.In(4) != nil {
+		step, _ = dtype.Ints(r.tensor(n.In(4)))
+	}
+	if x == nil || len(step) != 1 || step[0] < 1 {
 		return nil
 	}
 	axis := []int{0}
@@ -254,7 +257,7 @@ func slice(r *reader, n *nn.Node) *layer {
 	if to[0] >= math.MaxInt32 {
 		to[0] = 0 // the end
 	}
-	return layerOf(layers.Slice{Axis: axis[0], From: from[0], To: to[0]}, "", n, x, nil)
+	return layerOf(layers.Slice{Axis: axis[0], From: from[0], To: to[0], Step: step[0]}, "", n, x, nil).with(map[string]any{"Step": 1})
 }
 
 // rolled returns the Concat of the last elements along an axis and the first ones.
@@ -279,7 +282,7 @@ func rolled(r *reader, n *nn.Node) *layer {
 		}
 	}
 	last, first := parts[0], parts[1]
-	if last.To != 0 || first.From != 0 || first.To != last.From || first.To == 0 {
+	if last.Step > 1 || first.Step > 1 || last.To != 0 || first.From != 0 || first.To != last.From || first.To == 0 {
 		return nil
 	}
 	l := layerOf(layers.Roll{Axis: axis, By: -first.To}, "", n, n.In(0).Producer().In(0), nil)

@@ -26,12 +26,22 @@ type attention struct {
 
 // factor is a stack of matrices: of heads.
 type factor struct {
-	v     *nn.Value
-	axes  []int     // of v: those of the stack, rows and columns; −1: it is repeated along one that it lacks
-	rows  *nn.Value // what a linear layer gives, which v has its elements of
-	scale float64   // of the elements
-	layer *layer    // that gives rows
-	nodes []*nn.Node
+	v      *nn.Value
+	axes   []int     // of v: those of the stack, rows and columns; −1: it is repeated along one that it lacks
+	rows   *nn.Value // what a linear layer gives, which v has its elements of
+	scale  float64   // of the elements
+	turned bool      // elements are combined with others on the way, as a rotation does
+	layer  *layer    // that gives rows
+	nodes  []*nn.Node
+}
+
+// inOrder returns the axes of a factor, rows before columns; those of keys are turned.
+func (f *factor) inOrder(keys bool) []int {
+	axes := slices.Clone(f.axes)
+	if n := len(axes); keys {
+		axes[n-2], axes[n-1] = axes[n-1], axes[n-2]
+	}
+	return axes
 }
 
 // mask is what keeps scores from counting.
@@ -52,9 +62,11 @@ func (r *reader) attentionOf(n *nn.Node) *attention {
 	if !r.toScores(a, n.In(0), n) || !r.toOutput(a, n.Out(0)) {
 		return nil
 	}
-	for _, f := range []*factor{&a.q, &a.k, &a.v} {
-		if !r.source(f, &a.nodes) {
-			return nil
+	for i, f := range []*factor{&a.q, &a.k, &a.v} {
+		if before := len(a.nodes); !r.source(f, &a.nodes) {
+			if a.nodes = a.nodes[:before]; i == 2 || !r.rotated(f, &a.nodes) {
+				return nil
+			}
 		}
 		a.nodes = append(a.nodes, f.nodes...)
 	}

@@ -38,7 +38,10 @@ func TestAttentions(t *testing.T) {
 		"decoderpre":    {`layers.Attention{Heads: 4, Name: name + ".multihead_attn"}, y, memory)`, 9},
 		"weights":       {`out := e.ApplyAll(layers.Attention{Heads: 4, Weights: true, Name: "attn"}, x)`, 0},
 		"averaged":      {`out := e.ApplyAll(layers.Attention{Heads: 4, Weights: true, Name: "attn"}, x)`, 2},
-		"windows":       {"layers.Roll{Axis: 1, By: -2}, layers.Roll{Axis: 2, By: -2},", 12},
+		"windows":       {`layers.Attention{Heads: 4, Window: []int{4, 4}, Name: name + ".attention2"}`, 4},
+		"positions":     {`layers.Attention{Heads: 4, NoBias: true, Rotary: 10000, Name: "1"}`, 0},
+		"neighbours":    {`layers.Attention{Heads: 4, NoBias: true, Rotary: 500, Interleaved: true, Name: "attention1"}`, 0},
+		"first":         {`layers.Attention{Heads: 4, KVHeads: 1, NoBias: true, Rotary: 10000, RotaryDim: 2, Name: "attention1"}`, 0},
 		"rotary":        {"x = block(e, x, cos, sin, mask, fmt.Sprintf(", 43},
 	} {
 		g := load(t, filepath.Join(dir, name+".onnx"))

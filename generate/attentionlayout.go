@@ -213,13 +213,7 @@ func (o order) row(b, t, batch, rows int) int {
 
 // input finds the columns of a layer for each head.
 func (l *layout) input(i int, f *factor, stack []int, found []float64) order {
-	axes := f.axes
-	if i == 1 { // keys are turned
-		axes = slices.Clone(axes)
-		n := len(axes)
-		axes[n-2], axes[n-1] = axes[n-1], axes[n-2]
-	}
-	at, rows, depth := places(l.dims[f.v], axes, stack)
+	at, rows, depth := places(l.dims[f.v], f.inOrder(i == 1), stack)
 	want := l.keys
 	if i == 0 {
 		want = l.queries
@@ -237,6 +231,9 @@ func (l *layout) input(i int, f *factor, stack []int, found []float64) order {
 		}
 		for k, x := range at {
 			g, t, j := k/(rows*depth), k/depth%rows, k%depth
+			if f.turned && t > 0 {
+				continue // the first position is not rotated
+			}
 			n := int(math.Round(found[x] / f.scale))
 			c := &columns[l.headOf[g]*depth+j]
 			if *c < 0 {

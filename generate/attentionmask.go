@@ -25,6 +25,8 @@ func (s *speller) mask(m *mask) bool {
 	}
 	flat := !slices.ContainsFunc(of, func(n int) bool { return n != 1 })
 	switch {
+	case s.layer.Window == nil && s.relative(m):
+		m.value = nil
 	case flat && !s.layer.Causal && s.causal(m):
 		s.layer.Causal, m.value = true, nil
 	case flat && len(shape) <= 4:

@@ -38,23 +38,40 @@ func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 		return nil, nil // what cannot be looked at stays as it is
 	}
 	made := map[*nn.Node]*layer{}
+	var spellers []*speller
+	var layered []*layer
+	instead := map[*nn.Value]*nn.Value{} // of values that were put in the place of others
 	for _, a := range list {
 		found := r.layoutOf(a, feed, dims)
 		if found == nil {
 			continue
 		}
-		s := &speller{reader: r, attention: a, layout: found, feed: feed}
+		rotation, ok := found.rotation(r, a, r.longer(feed))
+		if !ok {
+			continue
+		}
+		s := &speller{reader: r, attention: a, layout: found, feed: feed, rotation: rotation}
+		for _, f := range []*factor{&a.q, &a.k, &a.v} {
+			if v := instead[f.layer.in[0]]; v != nil {
+				f.layer.in[0] = v
+			}
+		}
 		var l *layer
 		if s.prepare() {
-			if err := g.Edit(func(e *nn.Edit) { l = s.spell(e) }); err != nil {
+			old := a.last.Out(0)
+			if err := g.Edit(func(e *nn.Edit) { l, instead[old] = s.spell(e) }); err != nil {
 				return nil, err
 			}
 			made[l.out[0].Producer()] = l
-			l.name = s.label()
+			spellers = append(spellers, s)
+			layered = append(layered, l)
 		}
 	}
+	for i, s := range spellers { // when the parameters that the layers do without are gone
+		layered[i].name = s.label()
+	}
 	err = g.Edit(func(e *nn.Edit) {
-		instead := tidy(e)
+		instead = tidy(e)
 		for _, l := range made {
 			for i, v := range l.in {
 				for instead[v] != nil {
@@ -79,17 +96,30 @@ func (r *reader) runs() nn.Feed {
 	return nil
 }
 
+// longer returns inputs, and longer ones if open axes allow them, which the model runs on.
+func (r *reader) longer(feed nn.Feed) []nn.Feed {
+	for _, open := range standIns {
+		if next, _, err := randomFeed(r.g.Inputs(), open); err == nil {
+			if _, err := r.g.Eval(r.ctx, next); err == nil {
+				return []nn.Feed{feed, next}
+			}
+		}
+	}
+	return []nn.Feed{feed}
+}
+
 // speller writes one attention as a layer.
 type speller struct {
 	*reader
 	*attention
 	*layout
-	feed    nn.Feed
-	layer   layers.Attention
-	weights map[string]*tensor.Dense
-	windows int       // a mask tells so many parts of the batch apart; 0: none does
-	length  [2]op.Dim // of queries and keys
-	path    string    // of the names of nodes
+	feed     nn.Feed
+	layer    layers.Attention
+	weights  map[string]*tensor.Dense
+	rotation *rotation // of queries and keys; nil: none
+	windows  int       // a mask tells so many parts of the batch apart; 0: none does
+	length   [2]op.Dim // of queries and keys
+	path     string    // of the names of nodes
 }
 
 // prepare fills the layer in, and reports whether it can be spelled.
@@ -117,6 +147,12 @@ func (s *speller) prepare() bool {
 	}
 	if math.Abs(s.scale*math.Sqrt(float64(s.depth))-1) < 1e-5 {
 		s.layer.Scale = 0
+	}
+	if o := s.rotation; o != nil {
+		s.layer.Rotary, s.layer.Interleaved = o.base, o.interleaved
+		if o.dim != s.depth {
+			s.layer.RotaryDim = o.dim
+		}
 	}
 	for i := range s.masks {
 		if !s.mask(&s.masks[i]) {
@@ -186,8 +222,8 @@ func (s *speller) put(what string, l *layer, columns []int) int {
 	return 1
 }
 
-// spell writes the layer in the place of the nodes.
-func (s *speller) spell(e *nn.Edit) *layer {
+// spell writes the layer in the place of the nodes, and returns it and the value that took the place of what they give.
+func (s *speller) spell(e *nn.Edit) (*layer, *nn.Value) {
 	softmax := s.nodes[0].Name()
 	s.path = softmax[:strings.LastIndexByte(softmax, '/')+1]
 	in := []*nn.Value{s.bring(e, 0), nil, nil, nil}
@@ -219,7 +255,7 @@ func (s *speller) spell(e *nn.Edit) *layer {
 	}
 	outputs := e.ApplyAll(s.layer, in...)
 	if e.Err() != nil {
-		return nil
+		return nil, nil
 	}
 	y := outputs[0]
 	out := y
@@ -243,7 +279,7 @@ func (s *speller) spell(e *nn.Edit) *layer {
 	for _, v := range slices.Backward(outputs) {
 		l.nodes = append(l.nodes, v.Producer())
 	}
-	return l
+	return l, out
 }
 
 // label returns what the model calls the attention: what its layers are called, but for the last part; and a word of its own where other
@@ -252,7 +288,7 @@ func (s *speller) label() string {
 	name := parent(s.output.name)
 	for p := range s.g.Params() {
 		own := slices.ContainsFunc([]*layer{s.q.layer, s.k.layer, s.v.layer, s.output}, func(l *layer) bool { return l.name != "" && strings.HasPrefix(p.Name(), l.name) })
-		if name != "" && !own && strings.HasPrefix(p.Name(), name+".") {
+		if name != "" && !own && p.Role() != nn.Constant && p.Data() != s.weights["relative_position_bias_table"] && strings.HasPrefix(p.Name(), name+".") {
 			return name + ".attention"
 		}
 	}

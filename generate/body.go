@@ -33,7 +33,7 @@ func (r *reader) bodies(n *nn.Node, d *draft) error {
 	for _, b := range n.Bodies() {
 		_ = b.Graph.Infer() // what cannot be inferred is not folded
 		x := &body{reader: &reader{
-			ctx: r.ctx, g: b.Graph, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}, folded: r.folded,
+			ctx: r.ctx, g: b.Graph, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}, folded: r.folded, learned: r.learned,
 		}, from: len(d.in)}
 		for i := range v.NumField() {
 			if f, ok := v.Field(i).Interface().(op.Subgraph); ok && f == op.Subgraph(b) {

@@ -47,18 +47,21 @@ func follows(before []*call, c *call) bool {
 		return false
 	}
 	last := before[len(before)-1]
-	if last.fn != c.fn || c.in[0] != last.out || !slices.Equal(c.in[1:], last.in[1:]) {
+	carried := len(last.outs)
+	if last.fn != c.fn || len(c.in) < carried || !slices.Equal(c.in[:carried], last.outs) || !slices.Equal(c.in[carried:], last.in[carried:]) {
 		return false
 	}
-	users := 0
-	for _, s := range c.steps {
-		for _, v := range s.values() {
-			if v == last.out {
-				users++
+	return !slices.ContainsFunc(last.outs, func(v *value) bool { // nothing else reads what is between
+		users := 0
+		for _, s := range slices.Concat(last.steps, c.steps) {
+			for _, x := range s.values() {
+				if x == v {
+					users++
+				}
 			}
 		}
-	}
-	return users == last.out.users // nothing else reads what is between
+		return v == nil || users != v.users
+	})
 }
 
 // reads returns the values that an item reads, once for each time that it is written.
@@ -66,7 +69,12 @@ func (x item) reads() []*value {
 	if x.step != nil {
 		return x.step.values()
 	}
-	return x.calls[0].in
+	return x.calls[0].reads()
+}
+
+// reads returns the values that a call reads.
+func (c *call) reads() []*value {
+	return slices.DeleteFunc(slices.Clone(c.in), func(v *value) bool { return v == nil })
 }
 
 // arguments are what a call passes on besides values.
@@ -82,49 +90,103 @@ func (c *call) arguments(p *printer) (list []string) {
 
 // calls writes one call, or a loop over several.
 func (b *statements) calls(list []*call) {
-	first, last := list[0], list[len(list)-1]
-	f := first.fn
+	first := list[0]
 	if len(list) == 2 {
-		b.left[first.out]++
+		for _, v := range slices.Concat(first.outs, first.in[len(first.outs):]) { // the second call reads them, too
+			if v != nil {
+				b.left[v]++
+			}
+		}
 		b.calls(list[:1])
 		b.calls(list[1:])
 		return
 	}
-	args := []string{"e"}
+	f, args := first.fn, []string{"e"}
 	if b.gorgonia {
 		args[0] = "m"
 	}
 	for _, v := range first.in {
+		if v == nil {
+			args = append(args, "nil")
+			continue
+		}
 		args = append(args, b.vars[v])
 	}
-	b.read(first.in[:1])
-	if len(list) == 1 {
-		b.read(first.in[1:])
-	} else {
-		defer b.read(first.in[1:]) // every turn of the loop reads them
-	}
-	name := b.reuse(first.in[:1])
-	if len(list) == 1 {
-		left := b.assign(last.out, name)
-		b.f("%s%s(%s)%s\n", left, f.name, strings.Join(append(args, first.arguments(b.printer)...), ", "), b.comment(last.out))
+	if len(list) > 1 {
+		b.loop(list, args)
 		return
 	}
-	if old := b.vars[first.in[0]]; name != old {
-		b.f("%s%s\n", b.assign(last.out, name), old)
+	b.read(first.reads())
+	var names []string
+	assign, comment := " = ", ""
+	for _, v := range first.outs {
+		if v == nil || b.left[v] == 0 {
+			names = append(names, "_")
+			continue
+		}
+		name := b.reuse(first.reads())
+		if strings.HasSuffix(b.assign(v, name), ":= ") {
+			assign = " := "
+		}
+		if names = append(names, name); comment == "" {
+			comment = b.comment(v)
+		}
 	}
-	b.vars[last.out] = name
-	args[1] = name
+	b.f("%s%s%s(%s)%s\n", strings.Join(names, ", "), assign, f.name, strings.Join(append(args, first.arguments(b.printer)...), ", "), comment)
+}
+
+// loop writes a loop over calls, each of which goes on with what the one before gives.
+func (b *statements) loop(list []*call, args []string) {
+	first, last := list[0], list[len(list)-1]
+	carried := len(first.outs)
+	rest := func() (read []*value) {
+		for _, v := range first.in[carried:] {
+			if v != nil {
+				read = append(read, v)
+			}
+		}
+		return read
+	}()
+	defer b.read(rest) // every turn of the loop reads them
+	var names []string
+	for i, v := range first.in[:carried] {
+		if v != nil {
+			b.read([]*value{v})
+		}
+		out := last.outs[i]
+		if out == nil {
+			out = &value{} // a variable that the loop alone reads
+		}
+		b.left[out]++
+		name := ""
+		if v == nil {
+			name = b.fresh()
+			b.assign(out, name)
+			b.f("var %s *%s\n", name, b.q(symValue))
+		} else if name = b.reuse([]*value{v}); name != b.vars[v] {
+			b.f("%s%s\n", b.assign(out, name), b.vars[v])
+		}
+		b.vars[out] = name
+		defer func() { b.left[out]-- }()
+		args[1+i], names = name, append(names, name)
+	}
+	b.turns(list, args, strings.Join(names, ", "))
+}
+
+// turns writes a loop that gives the variables of names new values.
+func (b *statements) turns(list []*call, args []string, names string) {
+	f, comment := list[0].fn, b.comment(list[len(list)-2].outs[0])
 	if from, form, ok := f.counted(list); ok {
 		b.imports["fmt"] = true
 		i := "i"
 		if from > 0 {
 			i = fmt.Sprintf("i+%d", from)
 		}
-		rest := append([]string{fmt.Sprintf("fmt.Sprintf(%q, %s)", form, i)}, first.arguments(b.printer)[1:]...)
-		b.f("for i := range %d {\n%s = %s(%s, %s)%s\n}\n", len(list), name, f.name, strings.Join(args, ", "), strings.Join(rest, ", "), b.comment(last.out))
+		rest := append([]string{fmt.Sprintf("fmt.Sprintf(%q, %s)", form, i)}, list[0].arguments(b.printer)[1:]...)
+		b.f("for i := range %d {\n%s = %s(%s, %s)%s\n}\n", len(list), names, f.name, strings.Join(args, ", "), strings.Join(rest, ", "), comment)
 		return
 	}
-	b.table(list, args, name)
+	b.table(list, args, names)
 }
 
 // table writes a loop over the rows of a table, of what is not the same in all calls.
@@ -164,7 +226,11 @@ func (b *statements) table(list []*call, args []string, name string) {
 		for _, p := range columns {
 			row = append(row, b.text(p.vals[c.index]))
 		}
-		b.f("{%s},%s\n", strings.Join(row, ", "), b.comment(c.out))
+		comment := ""
+		if v := c.outs[0]; v != nil {
+			comment = b.comment(v)
+		}
+		b.f("{%s},%s\n", strings.Join(row, ", "), comment)
 	}
 	b.f("} {\n%s = %s(%s)\n}\n", name, f.name, strings.Join(args, ", "))
 }
@@ -223,6 +289,10 @@ func (f *function) print(p *printer) {
 	if !p.gorgonia {
 		typ, params = "*"+p.q(symValue), []string{"e *" + p.q(symEdit)}
 	}
+	result := typ
+	if n := len(f.outs); n > 1 {
+		result = "(" + strings.Repeat(typ+", ", n-1) + typ + ")"
+	}
 	b := p.statements()
 	for _, x := range f.params {
 		b.declared[x.name] = true
@@ -257,13 +327,23 @@ func (f *function) print(p *printer) {
 			b.left[v]++
 		}
 	}
-	b.left[f.out]++
-	p.f("// %s is %s.\nfunc %s(%s) %s {\n", f.name, f.describe(), f.name, strings.Join(params, ", "), typ)
+	for _, v := range f.outs {
+		b.left[v]++
+	}
+	p.f("// %s is %s.\nfunc %s(%s) %s {\n", f.name, f.describe(), f.name, strings.Join(params, ", "), result)
 	at := p.Len()
 	b.write(items)
+	if len(f.outs) > 1 {
+		var names []string
+		for _, v := range f.outs {
+			names = append(names, b.vars[v])
+		}
+		p.f("return %s\n}\n\n", strings.Join(names, ", "))
+		return
+	}
 	text := string(p.Bytes()[at:])
 	p.Truncate(at)
-	p.f("%s}\n\n", returning(text, b.vars[f.out]))
+	p.f("%s}\n\n", returning(text, b.vars[f.outs[0]]))
 }
 
 // returning ends a body by returning a variable, or what the last statement would give it.

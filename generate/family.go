@@ -9,7 +9,7 @@ import (
 // family is a block and its instances. The template is the instance with the most steps; others may lack some.
 type family struct {
 	template  segment
-	out       *value
+	outs      []*value // what others read
 	inputs    []*value
 	instances []*instance
 	bypass    []int // by step of the template
@@ -20,12 +20,12 @@ type instance struct {
 	segment segment
 	steps   []*step // by step of the template; nil: missing
 	ext     map[*value]*value
-	out     *value
+	outs    []*value // as the family has them; nil: nothing reads it
 }
 
 // saves is about how many statements the function saves.
 func (f *family) saves() int {
-	n := -2 - len(f.inputs)
+	n := -2 - len(f.inputs) - 2*(len(f.outs)-1)
 	for _, x := range f.instances[1:] {
 		n += len(x.segment.steps) - 1
 	}
@@ -85,11 +85,11 @@ func (r *reader) match(list []segment) *family {
 
 // against matches a template with all segments; nil where fewer than two match.
 func (r *reader) against(t segment, list []segment) *family {
-	out, ok := r.escapes(t.steps)
+	outs, ok := r.escapes(t)
 	if !ok {
 		return nil
 	}
-	f := &family{template: t, out: out, bypass: slices.Repeat([]int{-1}, len(t.steps))}
+	f := &family{template: t, outs: outs, bypass: slices.Repeat([]int{-1}, len(t.steps))}
 	inner := map[*value]bool{}
 	for _, s := range t.steps {
 		for _, v := range s.values() {
@@ -129,12 +129,47 @@ func (r *reader) against(t segment, list []segment) *family {
 		}
 		return 1
 	})
+	if f.carried(); slices.ContainsFunc(f.instances, func(x *instance) bool { return x.ext[f.inputs[0]] == nil }) {
+		return nil
+	}
 	return f
+}
+
+// carried puts the inputs that are what the instance before gives first, and the outputs in their order.
+func (f *family) carried() {
+	var inputs, outs []*value
+	for _, v := range f.inputs {
+		for j, o := range f.outs {
+			for k, x := range f.instances[1:] {
+				if w := x.ext[v]; w != nil && w == f.instances[k].outs[j] && !slices.Contains(outs, o) && !slices.Contains(inputs, v) {
+					inputs, outs = append(inputs, v), append(outs, o)
+				}
+			}
+		}
+	}
+	for _, v := range f.inputs {
+		if !slices.Contains(inputs, v) {
+			inputs = append(inputs, v)
+		}
+	}
+	for _, o := range f.outs {
+		if !slices.Contains(outs, o) {
+			outs = append(outs, o)
+		}
+	}
+	for _, x := range f.instances {
+		list := make([]*value, len(outs))
+		for i, o := range outs {
+			list[i] = x.outs[slices.Index(f.outs, o)]
+		}
+		x.outs = list
+	}
+	f.inputs, f.outs = inputs, outs
 }
 
 // instance matches a segment with the template, nil where it does not fit.
 func (r *reader) instance(f *family, s segment) *instance {
-	out, ok := r.escapes(s.steps)
+	outs, ok := r.escapes(s)
 	if !ok {
 		return nil
 	}
@@ -142,7 +177,7 @@ func (r *reader) instance(f *family, s segment) *instance {
 	if steps == nil {
 		return nil
 	}
-	x := &instance{segment: s, steps: steps, out: out}
+	x := &instance{segment: s, steps: steps}
 	var open []int // steps of the template that may pass on this or that input
 	for i, t := range f.template.steps {
 		if steps[i] != nil || f.bypass[i] >= 0 {
@@ -156,7 +191,7 @@ func (r *reader) instance(f *family, s segment) *instance {
 	var try func(k int) bool
 	try = func(k int) bool {
 		if k == len(open) {
-			return f.wired(x)
+			return f.wired(x, outs)
 		}
 		for i, a := range f.template.steps[open[k]].in {
 			if a.val == nil {
@@ -175,9 +210,9 @@ func (r *reader) instance(f *family, s segment) *instance {
 	return x
 }
 
-// wired reports whether the steps of an instance read each other as those of the template do.
-func (f *family) wired(x *instance) bool {
-	x.ext = map[*value]*value{}
+// wired reports whether the steps of an instance read each other as those of the template do, and others read outs of them.
+func (f *family) wired(x *instance, outs []*value) bool {
+	x.ext, x.outs = map[*value]*value{}, nil
 	made := map[*value]*value{}
 	match := func(t, v *value) bool {
 		if w, ok := made[t]; ok {
@@ -232,11 +267,22 @@ func (f *family) wired(x *instance) bool {
 		}
 	}
 	for _, v := range f.inputs {
-		if x.ext[v] == nil || own[x.ext[v]] {
+		if x.ext[v] == nil && len(f.outs) == 1 || own[x.ext[v]] {
 			return false
 		}
 	}
-	return match(past(f.out), x.out)
+	for _, o := range f.outs {
+		v := past(o)
+		w := made[v]
+		if w == nil {
+			w = x.ext[v]
+		}
+		if !slices.Contains(outs, w) {
+			w = nil
+		}
+		x.outs = append(x.outs, w)
+	}
+	return !slices.ContainsFunc(outs, func(w *value) bool { return !slices.Contains(x.outs, w) })
 }
 
 // align assigns the steps of a segment to those of a template, in order, so that most literals agree; nil where a

@@ -16,11 +16,12 @@ import (
 // apart.
 func (r *reader) fold(ctx context.Context) error {
 	r.folded, r.apartKnown = map[*nn.Value]*tensor.Dense{}, map[*nn.Value]bool{}
+	r.learned = map[*nn.Value]bool{}
 	made := map[*nn.Value]bool{} // depends on parameters alone, and may be computed once
 	for n := range r.g.Nodes() {
-		if r.foldable(n, made) {
+		if ok, trained := r.foldable(n, made); ok {
 			for _, v := range n.Outputs() {
-				made[v] = true
+				made[v], r.learned[v] = true, trained
 			}
 		}
 	}
@@ -77,16 +78,17 @@ func (r *reader) fold(ctx context.Context) error {
 	return nil
 }
 
-// foldable reports whether a node moves elements of parameters, or computes a small constant of constants.
-func (r *reader) foldable(n *nn.Node, made map[*nn.Value]bool) bool {
+// foldable reports whether a node moves elements of parameters, or computes a constant of constants; trained, whether these
+// are learned.
+func (r *reader) foldable(n *nn.Node, made map[*nn.Value]bool) (ok, trained bool) {
 	if n.Op().Random || len(n.Bodies()) > 0 || len(n.Outputs()) != 1 || len(n.Inputs()) == 0 || n.Op().Domain != "" {
-		return false
+		return false, false
 	}
 	t := n.Out(0).Type()
 	if t.Kind != op.Tensor || !t.Static() {
-		return false
+		return false, false
 	}
-	weights, integers := false, false
+	integers := false
 	for _, v := range n.Inputs() {
 		if v == nil {
 			continue
@@ -94,18 +96,19 @@ func (r *reader) foldable(n *nn.Node, made map[*nn.Value]bool) bool {
 		p := v.Param()
 		_, known := v.Known().Value.(*tensor.Dense)
 		if !known && !made[v] && (p == nil || v.IsInput() || p.Data() == nil) {
-			return false
+			return false, false
 		}
-		weights = weights || v.Type().DType.IsFloat() && (p == nil || p.Role() != nn.Constant)
-		integers = integers || !v.Type().DType.IsFloat()
+		trained = trained || v.Type().DType.IsFloat() && (p != nil && p.Role() != nn.Constant || r.learned[v])
+		integers = integers || v.Type().DType.IsInteger()
 	}
 	switch {
-	case weights:
-		return n.Traits().Moves != trait.NotMoved && t.DType == n.In(0).Type().DType
+	case n.Traits().Moves != trait.NotMoved && n.In(0) != nil && t.DType == n.In(0).Type().DType:
+	case trained:
+		return false, false
 	case integers && t.DType.IsFloat() && t.Elements() > 1:
-		return false // integers of a quantized model stay integers
+		return false, false // integers of a quantized model stay integers
 	}
-	return true
+	return true, trained
 }
 
 // private reports whether nothing but what is folded along with v reads the elements of weights that v is made of.

@@ -33,9 +33,9 @@ type param struct {
 // call is one use of a function.
 type call struct {
 	fn    *function
-	index int // among the calls of the function
-	in    []*value
-	out   *value
+	index int      // among the calls of the function
+	in    []*value // nil: one that it does not read
+	outs  []*value // nil: one that nothing reads
 	steps []*step
 }
 
@@ -69,7 +69,7 @@ func (f *family) function(names map[string]bool) *function {
 			prefix = x.name + strconv.Itoa(k+1)
 		}
 		x.prefix = append(x.prefix, prefix)
-		c := &call{fn: x, index: k, out: s.out, steps: s.segment.steps}
+		c := &call{fn: x, index: k, outs: s.outs, steps: s.segment.steps}
 		for _, v := range f.inputs {
 			c.in = append(c.in, s.ext[v])
 		}
@@ -156,7 +156,7 @@ func (f *family) prefixes() {
 			}
 			locals[i] = local
 		}
-		list = append(list, segment{prefix, len(common), x.segment.steps})
+		list = append(list, segment{prefix: prefix, scope: len(common), steps: x.segment.steps})
 	}
 	for k, x := range f.instances {
 		if &x.segment.steps[0] == &f.template.steps[0] {

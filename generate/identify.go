@@ -60,6 +60,7 @@ func (r *reader) identify(blocks map[*step]string, own map[*constant]bool) {
 			}
 		}
 	}
+	var layers []string // what begins with the name of one and a dot is the layer's own
 	for _, s := range r.steps {
 		name := strings.Join(s.scope, ".")
 		if n := blocks[s]; n != "" {
@@ -71,18 +72,22 @@ func (r *reader) identify(blocks map[*step]string, own map[*constant]bool) {
 			for what := range s.weights {
 				m.taken[name+"."+what] = true
 			}
+			layers = append(layers, name)
 		}
+	}
+	for _, s := range r.steps {
 		for _, a := range s.in {
 			if a.con != nil && (a.con.kind == conParam || a.con.kind == conBlank) {
 				full := strings.Join(scopeOf(a.con.name.v.(string)), ".")
 				if n := blocks[s]; n != "" && !own[a.con] {
 					full = n
 					if parts := strings.Split(a.con.name.v.(string), "."); len(parts) > 0 && !strings.HasSuffix(n, "."+parts[len(parts)-1]) {
-						dot := "."
-						if len(s.weights) > 0 { // what begins with the name of a layer and a dot is the layer's own
-							dot = "_"
-						}
-						full += dot + strings.Join(scopeOf(parts[len(parts)-1]), ".")
+						full += "." + strings.Join(scopeOf(parts[len(parts)-1]), ".")
+					}
+				}
+				for _, name := range layers {
+					if rest, ok := strings.CutPrefix(full, name+"."); ok {
+						full = name + "_" + rest
 					}
 				}
 				a.con.name.v = m.give(full, "constant")

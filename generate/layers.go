@@ -26,8 +26,8 @@ func init() {
 		"BatchNormalization": batchNorm, "LayerNormalization": layerNorm, "InstanceNormalization": instanceNorm, "GroupNormalization": groupNorm,
 		"MaxPool": maxPool, "AveragePool": avgPool, "ReduceMean": mean, "Slice": slice,
 		"LeakyRelu": leakyReLU, "Elu": elu, "Gelu": gelu, "PRelu": prelu, "Clip": relu6, "Softmax": softmax, "LogSoftmax": logSoftmax,
-		"Flatten": flatten, "Reshape": either(joined, reshape), "Squeeze": squeezed, "Transpose": transpose, "Dropout": dropout, "Concat": either(rolled, concat),
-		"Add":  either(spelledGroupNorm, convBias),
+		"Flatten": flatten, "Reshape": either(joined, partitioned, reshape), "Squeeze": squeezed, "Transpose": either(channelNorm, transpose), "Dropout": dropout, "Concat": either(rolled, concat),
+		"Add":  either(spelledGroupNorm, spelledChannelNorm, convBias),
 		"LSTM": recurrent, "GRU": recurrent, "RNN": recurrent,
 	}
 	for name, l := range plainLayers {
@@ -115,7 +115,7 @@ func (r *reader) weight(v *nn.Value) *tensor.Dense {
 		return nil // weights of a subgraph are those of the model around it
 	}
 	t := r.tensor(v)
-	if p := v.Param(); p == nil && r.folded[v] == nil || p != nil && p.Role() == nn.Constant {
+	if p := v.Param(); p == nil && !r.learned[v] || p != nil && p.Role() == nn.Constant {
 		return nil
 	}
 	users := slices.DeleteFunc(v.Users(), func(n *nn.Node) bool { return copies(n) && r.folded[n.Out(0)] != nil })

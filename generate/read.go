@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -24,6 +25,7 @@ type reader struct {
 	g          *nn.Graph
 	vals       map[*nn.Value]*value
 	folded     map[*nn.Value]*tensor.Dense // values that are computed from parameters alone and take their place
+	learned    map[*nn.Value]bool          // of these, those that are computed from trained ones
 	apartKnown map[*nn.Value]bool          // parameters that several values are made of, none of the same elements
 	groups     map[*nn.Node]*nn.Composite  // by the node that they end in
 	inside     map[*nn.Node]bool           // nodes inside of groups that became one step
@@ -263,6 +265,7 @@ type layer struct {
 	name     string // what the model calls it
 	nodes    []*nn.Node
 	defaults map[string]any
+	what     string // its inputs that are constants
 }
 
 func (r *reader) layered(l *layer, n *nn.Node) (draft, error) {
@@ -281,7 +284,7 @@ func (r *reader) layered(l *layer, n *nn.Node) (draft, error) {
 		case v == nil:
 			s.in = append(s.in, arg{})
 		case t != nil:
-			s.in = append(s.in, r.own(v, r.constantOf(v, t, "mask", n)))
+			s.in = append(s.in, r.own(v, r.constantOf(v, t, cmp.Or(l.what, "mask"), n)))
 		default:
 			s.in, from = append(s.in, arg{val: r.val(v)}), append(from, v)
 		}
@@ -438,7 +441,7 @@ func (r *reader) constantOf(v *nn.Value, t *tensor.Dense, slot string, n *nn.Nod
 	role := nn.Constant
 	if p := v.Param(); p != nil {
 		role = p.Role()
-	} else if v.Type().DType.IsFloat() && r.folded[v] != nil {
+	} else if v.Type().DType.IsFloat() && r.learned[v] {
 		role = nn.Weight
 	}
 	elements := t.Shape().TotalSize()

@@ -75,7 +75,7 @@ func (r *reader) cell(n, last *nn.Node, y *nn.Value) *layer {
 		return nil
 	}
 	x := n.In(0)
-	if !plain || direction == "reverse" || n.In(4) != nil || x == nil || r.tensor(x) != nil || !r.zero(n.In(5)) || !r.zero(n.In(6)) || (last == n) != (y == n.Out(0)) {
+	if !plain || direction == "reverse" || n.In(4) != nil || x == nil || r.tensor(x) != nil || x.Type().Unranked || x.Type().Rank() != 3 || (last == n) != (y == n.Out(0)) {
 		return nil
 	}
 	if direction != "bidirectional" && last != n && last.In(0) != n.Out(0) || direction == "bidirectional" && last.In(0) == n.Out(0) {
@@ -84,6 +84,15 @@ func (r *reader) cell(n, last *nn.Node, y *nn.Value) *layer {
 	out := layerOf(l, "rnn", n, x, map[string]*tensor.Dense{"weight_ih": r.weight(n.In(1)), "weight_hh": r.weight(n.In(2)), "bias": r.weight(n.In(3))})
 	if out == nil || hidden <= 0 {
 		return nil
+	}
+	out.what = "state"
+	for i := 5; i <= 6; i++ {
+		if v := n.In(i); !r.zero(v) {
+			for len(out.in) < i-4 {
+				out.in = append(out.in, nil)
+			}
+			out.in = append(out.in, v)
+		}
 	}
 	out.out = append([]*nn.Value{y}, n.Outputs()[1:]...)
 	for len(out.out) > 1 && (out.out[len(out.out)-1] == nil || len(out.out[len(out.out)-1].Users()) == 0 && !slices.Contains(r.g.Outputs(), out.out[len(out.out)-1])) {

@@ -13,6 +13,7 @@ type segment struct {
 	prefix string // what the names in it begin with
 	scope  int    // how many scopes that is
 	steps  []*step
+	at     int // where they begin among those of the model, if scope is positive
 }
 
 var digits = regexp.MustCompile(`\d+`)
@@ -85,7 +86,7 @@ func (r *reader) candidates(used map[*step]bool) (lists [][]segment) {
 			if by[pattern] == nil {
 				order = append(order, pattern)
 			}
-			by[pattern] = append(by[pattern], segment{prefix, depth, r.steps[i:n]})
+			by[pattern] = append(by[pattern], segment{prefix: prefix, scope: depth, steps: r.steps[i:n], at: i})
 			i = n
 		}
 	}
@@ -99,6 +100,9 @@ func (r *reader) candidates(used map[*step]bool) (lists [][]segment) {
 		}
 		if len(list) > 1 && !twice {
 			lists = append(lists, list, cut(list))
+			if longer := r.extended(list, used); longer != nil {
+				lists = append(lists, longer)
+			}
 		}
 	}
 	return append(lists, r.rows(used)...)
@@ -130,6 +134,48 @@ func cut(list []segment) []segment {
 		out[i].steps = out[i].steps[:len(out[i].steps)-len(tails[i])+most]
 	}
 	return out
+}
+
+// mostBetween is how many steps a segment may be extended by.
+const mostBetween = 4
+
+// extended adds to segments the steps of the scope around that come between them, which combine what a block gives with what
+// the blocks before gave; nil if there are none.
+func (r *reader) extended(list []segment, used map[*step]bool) []segment {
+	out := slices.Clone(list)
+	var forms []string // of the steps after the segment before
+	for i := range out {
+		x := &out[i]
+		end := x.at + len(x.steps)
+		n := end
+		for n < len(r.steps) && n < end+mostBetween && !used[r.steps[n]] && r.around(x, r.steps[n]) {
+			n++
+		}
+		switch next := i + 1; {
+		case next < len(out) && n != out[next].at:
+			forms = nil
+			continue
+		case next == len(out): // what comes after the last belongs to it as far as it looks the same
+			n = end
+			for n < len(r.steps) && n-end < len(forms) && !used[r.steps[n]] && r.steps[n].form() == forms[n-end] {
+				n++
+			}
+		}
+		forms = nil
+		for _, s := range r.steps[end:n] {
+			forms = append(forms, s.form())
+		}
+		x.steps = r.steps[x.at:n]
+	}
+	if slices.EqualFunc(out, list, func(a, b segment) bool { return len(a.steps) == len(b.steps) }) {
+		return nil
+	}
+	return out
+}
+
+// around reports whether a step without parameters stands in a scope around that of a segment.
+func (r *reader) around(x *segment, s *step) bool {
+	return !s.named() && s.scope != nil && len(s.scope) < x.scope && strings.HasPrefix(x.prefix+".", strings.Join(append(slices.Clone(s.scope), ""), "."))
 }
 
 // scopes returns the scopes of all steps; a step of which nothing is known is where the one before it is.
@@ -165,7 +211,7 @@ func (r *reader) rows(used map[*step]bool) (lists [][]segment) {
 			if slices.ContainsFunc(r.steps[i:i+length], func(s *step) bool { return used[s] }) {
 				continue
 			}
-			if _, ok := r.escapes(r.steps[i : i+length]); !ok {
+			if _, ok := r.escapes(segment{steps: r.steps[i : i+length]}); !ok {
 				continue
 			}
 			key := ""
@@ -186,7 +232,7 @@ func (r *reader) rows(used map[*step]bool) (lists [][]segment) {
 			}
 			var list []segment
 			for _, i := range at[key] {
-				list = append(list, segment{"", 0, r.steps[i : i+length]})
+				list = append(list, segment{steps: r.steps[i : i+length]})
 			}
 			lists = append(lists, list)
 		}
@@ -194,24 +240,31 @@ func (r *reader) rows(used map[*step]bool) (lists [][]segment) {
 	return lists
 }
 
-// escapes returns the only value of a segment that others read; false where there are more, or none.
-func (r *reader) escapes(steps []*step) (out *value, ok bool) {
+// mostOutputs is how many values the function of a block may return.
+const mostOutputs = 3
+
+// escapes returns the values of a segment that others read; false where there are more than one, or a few for a segment of
+// a scope, or none.
+func (r *reader) escapes(x segment) (outs []*value, ok bool) {
 	inside := map[*value]int{}
-	for _, s := range steps {
+	most := 1
+	if x.scope > 0 && r.style != Gorgonia {
+		most = mostOutputs
+	}
+	for _, s := range x.steps {
 		for _, v := range s.values() {
 			inside[v]++
 		}
 	}
-	for _, s := range steps {
+	for _, s := range x.steps {
 		for _, v := range s.out {
 			if v == nil || v.users == inside[v] {
 				continue
 			}
-			if out != nil {
+			if outs = append(outs, v); len(outs) > most {
 				return nil, false
 			}
-			out = v
 		}
 	}
-	return out, out != nil
+	return outs, len(outs) > 0
 }

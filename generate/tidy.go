@@ -32,6 +32,9 @@ func tidy(e *nn.Edit) map[*nn.Value]*nn.Value {
 			} else if t := n.Out(0).Type(); x != nil && ofStandard(n, "Reshape") && ofStandard(x.Producer(), "Reshape") && len(open(t)) <= 1 {
 				e.Rewire(n.In(1), e.Ints(e.New("shape"), lengths(t)...), n)
 				e.Rewire(x, x.Producer().In(0), n)
+				if len(x.Users()) == 0 && !slices.Contains(e.Outputs(), x) {
+					e.Remove(x.Producer())
+				}
 				changed = true
 			}
 		}

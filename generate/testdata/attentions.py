@@ -172,6 +172,31 @@ class Rotary(nn.Module):
         return x + self.proj((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, t, c))
 
 
+class Positions(Projections):
+    """Queries and keys rotated by angles that grow with the position: by halves or neighbours, all channels or the first few."""
+
+    def __init__(self, shared=HEADS, interleaved=False, rotated=SIZE // HEADS, base=10000.0):
+        super().__init__(shared)
+        self.interleaved, self.rotated = interleaved, rotated
+        angles = torch.outer(torch.arange(70.0), 1 / base ** (torch.arange(0, rotated, 2).float() / rotated))
+        angles = angles.repeat_interleave(2, -1) if interleaved else torch.cat([angles, angles], -1)
+        self.register_buffer("rotary_cos", angles.cos())
+        self.register_buffer("rotary_sin", angles.sin())
+
+    def rotate(self, x):
+        y, rest = x[..., :self.rotated], x[..., self.rotated:]
+        a, b = (y[..., ::2], y[..., 1::2]) if self.interleaved else y.chunk(2, -1)
+        turned = torch.stack([-b, a], -1).flatten(-2) if self.interleaved else torch.cat([-b, a], -1)
+        return torch.cat([y * self.rotary_cos[:x.shape[2]] + turned * self.rotary_sin[:x.shape[2]], rest], -1)
+
+    def forward(self, x):
+        q, k, v = (y.transpose(1, 2) for y in self.project(x))
+        q, k = self.rotate(q), self.rotate(k)
+        k, v = (y[:, :, None].expand(-1, -1, self.heads // self.shared, -1, -1).reshape(q.shape) for y in (k, v))
+        weights = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1)
+        return self.output((weights @ v).transpose(1, 2).reshape(x.shape))
+
+
 class Language(nn.Module):
     def __init__(self):
         super().__init__()
@@ -215,3 +240,6 @@ save("averaged", Weights(True), x, axes=batch, outputs=["y", "weights"])
 save("windows", nn.Sequential(*(Windows(i % 2 * 2) for i in range(4))), torch.randn(2, 8, 8, SIZE), axes=batch)
 save("rotary", Language(), x, axes=batch)
 save("training", nn.TransformerEncoder(nn.TransformerEncoderLayer(SIZE, HEADS, 32, batch_first=True), 3, enable_nested_tensor=False), x, axes=batch, train=True)
+save("positions", nn.Sequential(Positions(), Positions()), x, axes=both)
+save("neighbours", Positions(interleaved=True, base=500.0), x, axes=batch)
+save("first", Positions(shared=1, rotated=2), x, axes=batch)

@@ -9,6 +9,7 @@ import warnings
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torchvision.models.convnext import CNBlock, LayerNorm2d
 from torchvision.models.densenet import DenseNet
 from torchvision.models.mobilenetv2 import InvertedResidual
 from torchvision.models.resnet import BasicBlock, Bottleneck
@@ -53,6 +54,64 @@ def gate(s, x):
     return y * torch.sigmoid(s.up(F.relu(s.down(F.adaptive_avg_pool2d(y, 1)))))
 
 
+class ChannelNorm(nn.Module):
+    """ConvNeXt's normalization over the channels, written by hand."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(channels)), nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x):
+        x = x - x.mean(1, keepdim=True)
+        x = x / torch.sqrt(x.pow(2).mean(1, keepdim=True) + 1e-6)
+        return self.weight[:, None, None] * x + self.bias[:, None, None]
+
+
+class Gated(nn.Module):
+    """A block of WaveNet, which gives what the next block reads and what all of them add up."""
+
+    def __init__(self, dilation):
+        super().__init__()
+        self.filter, self.gate = (nn.Conv1d(4, 4, 2, dilation=dilation, padding=dilation) for _ in range(2))
+        self.next, self.skip = nn.Conv1d(4, 4, 1), nn.Conv1d(4, 5, 1)
+
+    def forward(self, x):
+        y = (torch.tanh(self.filter(x)) * torch.sigmoid(self.gate(x)))[..., : x.shape[-1]]
+        return x + self.next(y), self.skip(y)
+
+
+class Coupled(nn.Module):
+    """A reversible block of two streams."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x, y):
+        y = y + torch.tanh(self.a(x))
+        return x + torch.tanh(self.b(y)), y
+
+
+def wave(s, x):
+    x, total = s.start(x), None
+    for block in s.blocks:
+        x, y = block(x)
+        total = y if total is None else total + y
+    return s.end(F.relu(total))
+
+
+def reversible(s, x):
+    x, y = s.start(x).chunk(2, -1)
+    for block in s.blocks:
+        x, y = block(x, y)
+    return s.end(torch.cat([x, y], -1))
+
+
+def translate(s, x):
+    _, states = s.encoder(x)
+    return s.decoder(x, states)[0]
+
+
 image, sequence, rows = torch.randn(2, 3, 32, 32), torch.randn(4, 2, 6), torch.randn(2, 6)
 nets = {
     "vit": (VisionTransformer(32, 16, 2, 2, 16, 32, num_classes=5), image),
@@ -74,6 +133,10 @@ nets = {
     "relu": (recurrent(nn.RNN, nonlinearity="relu", bias=False), sequence),
     "deeplstm": (recurrent(nn.LSTM, num_layers=2, bidirectional=True), sequence), "firstgru": (recurrent(nn.GRU, batch_first=True, bidirectional=True), sequence),
     "lstmstate": (states(nn.LSTM), sequence), "grustate": (states(nn.GRU), sequence),
+    "channels": (nn.Sequential(CNBlock(3, 1.0, 0.0), nn.Conv2d(3, 8, 4, 4), LayerNorm2d(8), nn.Conv2d(8, 4, 2, 2), ChannelNorm(4)), image),
+    "wave": (Net(wave, start=nn.Conv1d(2, 4, 1), blocks=nn.ModuleList(Gated(2**i) for i in range(5)), end=nn.Conv1d(5, 3, 1)), torch.randn(2, 2, 16)),
+    "reversible": (Net(reversible, start=nn.Linear(6, 8), blocks=nn.ModuleList(Coupled() for _ in range(4)), end=nn.Linear(8, 3)), rows),
+    "translator": (Net(translate, encoder=nn.LSTM(6, 5), decoder=nn.LSTM(6, 5)), sequence), "translatorgru": (Net(translate, encoder=nn.GRU(6, 5), decoder=nn.GRU(6, 5)), sequence),
     "convolved": (nn.Sequential(nn.Conv1d(2, 4, 3, stride=2), nn.ReLU6(), nn.MaxPool1d(2)), sequence.permute(0, 1, 2)),
     "volume": (nn.Sequential(nn.Conv3d(1, 2, 2), nn.Sigmoid(), nn.AdaptiveAvgPool3d(1), nn.Flatten()), torch.randn(2, 1, 4, 4, 4)),
 }

@@ -470,6 +470,8 @@ var types = map[string]reflect.Type{
 	"layers.Softmax":                   reflect.TypeFor[layers.Softmax](),
 	"layers.Tanh":                      reflect.TypeFor[layers.Tanh](),
 	"layers.Transpose":                 reflect.TypeFor[layers.Transpose](),
+	"layers.WindowPartition":           reflect.TypeFor[layers.WindowPartition](),
+	"layers.WindowReverse":             reflect.TypeFor[layers.WindowReverse](),
 	"mutate.Kind":                      reflect.TypeFor[mutate.Kind](),
 	"mutate.Mutation":                  reflect.TypeFor[mutate.Mutation](),
 	"mutate.Mutator":                   reflect.TypeFor[mutate.Mutator](),

@@ -13,15 +13,19 @@ import (
 // linear projections of the inputs, each head computes softmax(Scale·Q·Kᵀ + mask)·V, and a last projection combines the
 // heads. More batch axes may precede the sequence. The first output has the shape of in[0].
 type Attention struct {
-	Heads    int     // number of heads
-	KVHeads  int     // number of heads of keys and values, each shared by Heads/KVHeads heads of queries; 0: Heads
-	HeadSize int     // channels of a head; 0: the size of in[0] divided by Heads
-	Scale    float64 // factor of the scores; 0: 1/√HeadSize
-	Causal   bool    // a position attends only to itself and earlier ones
-	Dropout  float64 // probability of dropping a weight in training; 0: none
-	Weights  bool    // a second output: the weights of the values, [batch, heads, queries, keys]
-	NoBias   bool    // the projections have no bias
-	Name     string  // of its nodes and parameters; "": one is made
+	Heads       int     // number of heads
+	KVHeads     int     // number of heads of keys and values, each shared by Heads/KVHeads heads of queries; 0: Heads
+	HeadSize    int     // channels of a head; 0: the size of in[0] divided by Heads
+	Scale       float64 // factor of the scores; 0: 1/√HeadSize
+	Causal      bool    // a position attends only to itself and earlier ones
+	Dropout     float64 // probability of dropping a weight in training; 0: none
+	Weights     bool    // a second output: the weights of the values, [batch, heads, queries, keys]
+	NoBias      bool    // the projections have no bias
+	Window      []int   // the positions are those of a window of this height and width, row by row: a trained bias for each relative position is added to the scores (Liu and others, 2021)
+	Rotary      float64 // base of the angles by which queries and keys are rotated (Su and others, 2021), usually 10000; 0: they are not
+	RotaryDim   int     // the first channels of a head, which alone are rotated, an even number; 0: all
+	Interleaved bool    // a channel is rotated with the next one, as in GPT-J; otherwise with that of the other half, as in LLaMA
+	Name        string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer. Queries are computed from in[0], keys and values from in[1] or, with a single input, from in[0];
@@ -69,11 +73,22 @@ func (m Attention) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		return put(e, "", "Transpose", attrs{"perm": turned(rank-2, perm...)}, y)
 	}
 	q := heads("query", x, m.Heads, 1, 0, 2)
-	k := heads("key", keys, kvHeads, 1, 2, 0)
+	var k *nn.Value
+	if m.Rotary == 0 {
+		k = heads("key", keys, kvHeads, 1, 2, 0)
+	} else {
+		rotary := m.rotation(e, per)
+		q = rotary.rotate(e, name+".query", q)
+		k = rotary.rotate(e, name+".key", heads("key", keys, kvHeads, 1, 0, 2))
+		k = put(e, "", "Transpose", attrs{"perm": turned(rank-1, 1, 0)}, k)
+	}
 	v := heads("value", values, kvHeads, 1, 0, 2)
 	scores := put(e, name+".scores", "MatMul", nil, q, k)
 	if scale := cmp.Or(m.Scale, 1/math.Sqrt(float64(per))); scale != 1 {
 		scores = put(e, "", "Mul", nil, scores, e.Scalar(name+".scale", x, scale))
+	}
+	if len(m.Window) > 0 {
+		scores = put(e, "", "Add", nil, scores, m.relativeBias(e, name, x))
 	}
 	if len(in) > 2 && in[2] != nil {
 		scores = put(e, "", "Add", nil, scores, in[2])
@@ -150,6 +165,27 @@ func future(e *nn.Edit, name string, scores *nn.Value) *nn.Value {
 	shape = put(e, "", "Slice", nil, shape, e.Ints(name+".from", rank-2), e.Ints(name+".to", rank))
 	full := put(e, "", "Expand", nil, e.Scalar(name+".never", scores, math.Inf(-1)), shape)
 	return put(e, "", "Trilu", nil, full, constant(e, name+".after", []int64{1}))
+}
+
+// relativeBias returns a trained bias for each relative position in a window, [heads, positions, positions].
+func (m Attention) relativeBias(e *nn.Edit, name string, x *nn.Value) *nn.Value {
+	if e.Err() == nil && (len(m.Window) != 2 || m.Window[0] < 1 || m.Window[1] < 1) {
+		e.Failf("Window is %v: want a height and a width", m.Window)
+	}
+	if e.Err() != nil {
+		return nil
+	}
+	height, width := m.Window[0], m.Window[1]
+	n := height * width
+	index := make([]int64, 0, n*n)
+	for i := range n {
+		for j := range n {
+			index = append(index, int64((i/width-j/width+height-1)*(2*width-1)+i%width-j%width+width-1))
+		}
+	}
+	table := weight(e, name+".relative_position_bias_table", x, initial.TruncatedNormal{Std: 0.02}, nil, (2*height-1)*(2*width-1), m.Heads)
+	bias := put(e, "", "Gather", nil, table, constant(e, name+".relative_position_index", index, n, n))
+	return put(e, name+".relative_position_bias", "Transpose", attrs{"perm": []int{2, 0, 1}}, bias)
 }
 
 // constant returns a tensor that is not trained.

@@ -45,19 +45,44 @@ func (b BatchNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 // LayerNorm normalizes each sample over the last axes, then multiplies every element by a trained scale and adds a
 // trained bias (Ba and others, 2016).
 type LayerNorm struct {
-	Axes int     // number of axes; 0: 1
-	Eps  float64 // 0: 1e-5
-	Name string  // of its nodes and parameters; "": one is made
+	Axes          int     // number of axes; 0: 1
+	ChannelsFirst bool    // over axis 1 of at least three instead: the channels at each position, as in ConvNeXt
+	Eps           float64 // 0: 1e-5
+	Name          string  // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer with in[0] as its input.
 func (l LayerNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
-	x, axis, shape := last(e, in, l.Axes)
-	eps := cmp.Or(l.Eps, 1e-5)
 	name := e.Label("layernorm", l.Name)
+	if l.ChannelsFirst {
+		return l.overChannels(e, name, in)
+	}
+	return []*nn.Value{l.normalize(e, name, in)}
+}
+
+func (l LayerNorm) normalize(e *nn.Edit, name string, in []*nn.Value) *nn.Value {
+	x, axis, shape := last(e, in, l.Axes)
 	w := weight(e, name+".weight", x, initial.Ones{}, nil, shape...)
 	b := weight(e, name+".bias", x, initial.Zeros{}, nil, shape...)
-	return []*nn.Value{put(e, name, "LayerNormalization", attrs{"axis": axis, "epsilon": eps}, x, w, b)}
+	return put(e, name, "LayerNormalization", attrs{"axis": axis, "epsilon": cmp.Or(l.Eps, 1e-5)}, x, w, b)
+}
+
+// overChannels normalizes over axis 1, which it moves to the end and back.
+func (l LayerNorm) overChannels(e *nn.Edit, name string, in []*nn.Value) []*nn.Value {
+	x, rank := ranked(e, in, 3)
+	if e.Err() == nil && l.Axes > 1 {
+		e.Failf("Axes is %d, but the channels are one axis", l.Axes)
+	}
+	if e.Err() != nil {
+		return nil
+	}
+	there, back := []int{0}, []int{0, rank - 1}
+	for i := 2; i < rank; i++ {
+		there, back = append(there, i), append(back, i-1)
+	}
+	there = append(there, 1)
+	y := l.normalize(e, name, []*nn.Value{put(e, name+".channels", "Transpose", attrs{"perm": there}, x)})
+	return []*nn.Value{put(e, "", "Transpose", attrs{"perm": back}, y)}
 }
 
 // RMSNorm divides each sample by the root of the mean of its squares over the last axes, then multiplies every element by a

@@ -20,7 +20,8 @@ type LSTM struct {
 	Name          string         // of its nodes and parameters; "": one is made
 }
 
-// Build adds the layer. in[0] is its input; in[1] and in[2], if given, are the initial hidden and cell state of a single layer.
+// Build adds the layer. in[0] is its input; in[1] and in[2], if given and not nil, are the initial hidden and
+// cell state of a single layer; zeros otherwise.
 func (l LSTM) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"LSTM", "lstm", 4, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
 }

@@ -56,20 +56,30 @@ func (t Transpose) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, e.Label("transpose", t.Name), "Transpose", a, only(e, in))}
 }
 
-// Slice keeps the elements from From, inclusive, to To, exclusive, along an axis. Negative positions count from the end.
+// Slice keeps the elements from From, inclusive, to To, exclusive, along an axis, or every Step-th of them. Negative
+// positions count from the end.
 type Slice struct {
 	Axis     int    // a negative one counts from the last
 	From, To int    // To 0: the end
+	Step     int    // 0: 1
 	Name     string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer with in[0] as its input.
 func (s Slice) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
-	return []*nn.Value{slice(e, e.Label("slice", s.Name), only(e, in), s.Axis, s.From, cmp.Or(s.To, math.MaxInt))}
+	x, name := only(e, in), e.Label("slice", s.Name)
+	if s.Step < 0 && e.Err() == nil {
+		e.Failf("Step is %d: want a positive number", s.Step)
+	}
+	return []*nn.Value{slice(e, name, x, s.Axis, s.From, cmp.Or(s.To, math.MaxInt), cmp.Or(s.Step, 1))}
 }
 
-func slice(e *nn.Edit, name string, x *nn.Value, axis, from, to int) *nn.Value {
-	return put(e, name, "Slice", nil, x, e.Ints(name+".starts", from), e.Ints(name+".ends", to), e.Ints(name+".axes", axis))
+func slice(e *nn.Edit, name string, x *nn.Value, axis, from, to, step int) *nn.Value {
+	in := []*nn.Value{x, e.Ints(name+".starts", from), e.Ints(name+".ends", to), e.Ints(name+".axes", axis)}
+	if step != 1 {
+		in = append(in, e.Ints(name+".steps", step))
+	}
+	return put(e, name, "Slice", nil, in...)
 }
 
 // Roll moves elements along an axis by By places, to the back if By is positive; those that pass the end come in at the other end.
@@ -86,7 +96,7 @@ func (r Roll) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		e.Failf("By is 0: want the number of places")
 	}
 	name := e.Label("roll", r.Name)
-	last, first := slice(e, name+".last", x, r.Axis, -r.By, math.MaxInt), slice(e, name+".first", x, r.Axis, 0, -r.By)
+	last, first := slice(e, name+".last", x, r.Axis, -r.By, math.MaxInt, 1), slice(e, name+".first", x, r.Axis, 0, -r.By, 1)
 	return []*nn.Value{put(e, name, "Concat", attrs{"axis": r.Axis}, last, first)}
 }
 
