@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -113,20 +114,12 @@ func (a *answerer) of(ctx context.Context, s *sampleSource, index []int, size in
 	}
 	feed, err := s.feed(ctx, asked)
 	if err != nil {
-		if len(index) == 1 {
-			return []answer{{err: err}}, nil
-		}
-		var list []answer
-		for _, i := range index { // one by one: which of them is it
-			one, err := a.of(ctx, s, []int{i}, size)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, one...)
-		}
-		return list, nil
+		return a.apart(ctx, s, index, size, err)
 	}
 	list, err := a.answers(ctx, feed)
+	if errors.Is(err, errScoresNaN) {
+		return a.apart(ctx, s, index, size, fmt.Errorf("%s: %w", s.name(index[0]), err))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +128,24 @@ func (a *answerer) of(ctx context.Context, s *sampleSource, index []int, size in
 	}
 	return list[:len(index)], nil
 }
+
+// apart answers for each of the samples by itself, to find out which of them the error is about.
+func (a *answerer) apart(ctx context.Context, s *sampleSource, index []int, size int, err error) (list []answer, _ error) {
+	if len(index) == 1 {
+		return []answer{{err: err}}, nil
+	}
+	for _, i := range index {
+		one, err := a.of(ctx, s, []int{i}, size)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one...)
+	}
+	return list, nil
+}
+
+// errScoresNaN says that a sample has no classes.
+var errScoresNaN = errors.New("the model's scores are NaN: is a number missing, or too large for it?")
 
 // answers runs the model.
 func (a *answerer) answers(ctx context.Context, feed nn.Feed) ([]answer, error) {
@@ -231,6 +242,9 @@ func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
 		}
 		slices.SortStableFunc(x.top, func(a, b choice) int { return cmp.Compare(b.Probability, a.Probability) })
 	case "classes":
+		if slices.ContainsFunc(x.values, math.IsNaN) {
+			return x, errScoresNaN
+		}
 		flat, err := dtype.FromSlice(slices.Clone(x.values), len(x.values))
 		if err != nil {
 			return x, err

@@ -22,7 +22,7 @@ func spoiled(t *testing.T) string {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for name, text := range map[string]string{
 		"digits.onnx": string(demo.Model()), "cut.onnx": string(demo.Model()[:500]), "text.onnx": "this is no model", "empty.onnx": "", "head.csv": "a,b,y\n", "ragged.csv": "a,b,y\n1,2,3\n1,2\n",
-		"text.npz": "nothing", "empty.jsonl": "", "empty.csv": "", "empty.npz": "", "plain.yaml": "hello\n", "wrong.yaml": "epochz: 1\n", "plan.json": `{"cuts": 3}`,
+		"text.npz": "nothing", "empty.jsonl": "", "empty.csv": "", "empty.npz": "", "plain.yaml": "hello\n", "wrong.yaml": "epochz: 1\n", "gap.csv": "a,b,c\n1,nan,3\n1,2,nan\n", "plan.json": `{"cuts": 3}`,
 	} {
 		if err := os.WriteFile(in(name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -157,6 +157,7 @@ func TestMistakes(t *testing.T) {
 		{"run digits.onnx --input text.onnx", "", "text.onnx: want an array (.npy, .npz), a tensor (.pb) or a picture"},
 		{"train --data rare.csv -o o.onnx", "", "--new tabular makes a network that fits a table"},
 		{"serve digits.onnx --wait 3", "", "want a length of time, such as 5ms or 2s"},
+		{"serve digits.onnx --listen 8080", "", "--listen 8080: want HOST:PORT: localhost:8080, or :8080 for all interfaces"},
 		{"serve digits.onnx --listen here", "", "want HOST:PORT, such as localhost:8080"},
 		{"verify", "", "want folders of test cases, got none; graft verify --help says more"},
 		{"inspect cnn.onnx --svg letters/", "", "letters: is a folder, want a file"},

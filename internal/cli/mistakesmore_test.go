@@ -93,6 +93,13 @@ func TestOtherMistakes(t *testing.T) {
 		{"unstrip hollow", "", "hollow: no model (.onnx) and no value (.pb) in it"},
 		{"unstrip two.onnx --seed -1", "", "want a whole number, 0 or more"},
 		{"unstrip two.onnx --sed 1", "", "unknown flag: --sed; did you mean --seed?"},
+		{"unstrip two.onnx --seed x", "", `invalid argument "x" for "--seed" flag: want a whole number, 0 or more; graft unstrip --help lists the flags`},
+		{"unstrip two.onnx rare.csv", "", "want one PATH, got 2 arguments ["},
+		{"unstrip rare.csv", "", "rare.csv: not an ONNX model"},
+		{"unstrip two.onnx -o letters", "", "letters: is a folder"},
+		{"unstrip two.onnx -o no/such.onnx", "", "no such file or folder: "},
+
+		{"predict two.onnx gap.csv", "", "the first: 1: the model's scores are NaN: is a number missing, or too large for it?"},
 
 		{"edit two.onnx --channels 0 -o x.onnx", "", "--channels 0: want 1 or more"},
 		{"edit two.onnx --opset 0 -o x.onnx", "", "--opset 0: want 1 or more"},
@@ -102,6 +109,12 @@ func TestOtherMistakes(t *testing.T) {
 		{"demo --epochs -2", "", "--epochs -2: want 1 or more"},
 		{"demo --dir rare.csv", "", "rare.csv: is a file, want a folder"},
 		{"demo --seed -1", "", "want a whole number, 0 or more"},
+		{"demo --dir rare.csv/x", "", "demo: cannot create the output folder: "},
+		{"demo --epochs many", "", `invalid argument "many" for "--epochs" flag: want a whole number; graft demo --help lists the flags`},
+		{"demo --epochs 1.5", "", `invalid argument "1.5" for "--epochs" flag: want a whole number`},
+		{"demo --epoch 3", "", "unknown flag: --epoch; did you mean --epochs?"},
+		{"demo --seed", "", "flag needs an argument: --seed; graft demo --help lists the flags"},
+		{"version --json=maybe", "", `invalid argument "maybe" for "--json" flag: want true or false`},
 		{"version 2", "", `want no arguments, got ["2"]; graft version --help says more`},
 		{"version --jsn", "", "unknown flag: --jsn; did you mean --json?"},
 	})

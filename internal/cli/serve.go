@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,6 +79,9 @@ func (s service) run(ctx context.Context, w io.Writer, model string) error {
 		return err
 	}
 	l, err := net.Listen("tcp", s.address)
+	if _, number := strconv.ParseUint(s.address, 10, 64); err != nil && number == nil {
+		return fmt.Errorf("--listen %[1]s: want HOST:PORT: localhost:%[1]s, or :%[1]s for all interfaces", s.address)
+	}
 	if err != nil {
 		return fmt.Errorf("--listen %s: %w; want HOST:PORT, such as localhost:8080", s.address, err)
 	}

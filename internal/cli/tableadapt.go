@@ -89,11 +89,11 @@ func (t *training) adapt(ctx context.Context, p *plan) error {
 	}
 	in := p.graph.Inputs()
 	if len(in) != 1 {
-		return fmt.Errorf("the model has the inputs %v, the table the columns %s: want a column for each input, or one input [N, columns]", ports(in), p.columns())
+		return fmt.Errorf("the model has the inputs %v, the table the columns %s: want a column for each input, or one input [N, columns]; for texts, --text names their column", ports(in), p.columns())
 	}
 	size, ok := floats(in[0])
 	if !ok {
-		return fmt.Errorf("input %s does not take a table: want float32[N,columns], or inputs [N,1] by the names of the columns; --new tabular makes a network; --text names a column of texts", ports(in)[0])
+		return fmt.Errorf("input %s does not take a table: want float32[N,columns], or inputs [N,1] by the names of the columns; graft train --new tabular makes a network; --text names a column of texts", ports(in)[0])
 	}
 	if n, plain := p.plain(); plain && n == size {
 		return t.pack(ctx, p, in[0])
@@ -140,7 +140,7 @@ func (p *plan) filled() error {
 			continue
 		}
 		if row := c.Gap(p.fit); row >= 0 {
-			return fmt.Errorf("%s: line %d, column %s: the number is missing, and the model does not replace missing values; --new tabular makes a network that does", p.table.Path, p.table.Lines[row], c.Name)
+			return fmt.Errorf("%s: line %d, column %s: the number is missing, and the model does not replace missing values; graft train --new tabular makes a network that does", p.table.Path, p.table.Lines[row], c.Name)
 		}
 	}
 	return nil
@@ -267,7 +267,7 @@ func (t *training) prepend(ctx context.Context, p *plan, in *nn.Value, size int)
 		return err
 	}
 	if n := features.Type().Shape[1].Size; n != size {
-		return fmt.Errorf("the table's columns give %d features (%s), the model takes %d: --new tabular makes a network that fits", n, firstLines(append(oddities(p.table), prep.Describe()...)), size)
+		return fmt.Errorf("the table's columns give %d features (%s), the model takes %d: graft train --new tabular makes a network that fits", n, firstLines(append(oddities(p.table), prep.Describe()...)), size)
 	}
 	p.schema = prep.Schema
 	p.lines = append(p.lines, prep.Describe()...)

@@ -58,7 +58,7 @@ func (p *plan) bind() error {
 	}
 	in := p.graph.Inputs()
 	if len(in) != 1 {
-		return fmt.Errorf("the model has the inputs %v, the table the columns %s: want a column for each input, or one input [N, columns]", ports(in), p.columns())
+		return fmt.Errorf("the model has the inputs %v, the table the columns %s: want a column for each input, or one input [N, columns]; for texts, --text names their column", ports(in), p.columns())
 	}
 	size, ok := floats(in[0])
 	if !ok {

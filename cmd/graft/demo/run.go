@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/glyph"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -52,6 +53,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		if o.Dir, err = os.MkdirTemp("", "graft-demo-"); err != nil {
 			return Result{}, err
 		}
+	} else if err := disk.MkdirAll(o.Dir); err != nil {
+		return Result{}, fmt.Errorf("demo: cannot create the output folder: %w", err)
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(o.Out, format+"\n", args...) }
 
