@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // Edit changes a graph inside a transaction (Graph.Edit). The first error is kept: later calls do nothing and return nil
@@ -71,6 +73,9 @@ var errOver = &Error{Stage: "edit", Err: errors.New("the edit is over: begin ano
 
 // attempt applies f and checks the result; on an error everything is undone.
 func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
+	if g.values == nil { // the zero Graph
+		g.ops, g.opsets, g.values = std.Operators(), map[string]int{"": LatestOpset}, map[string]*Value{}
+	}
 	e = &Edit{g: g}
 	g.edit = e
 	g.mu.begin()

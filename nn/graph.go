@@ -21,7 +21,7 @@ var (
 	ErrShape       = op.ErrShape
 )
 
-// Graph is a model, or a subgraph inside a node of one (see Body).
+// Graph is a model, or a subgraph inside a node of one (see Body). The zero Graph is empty; its first edit makes it one of New("").
 type Graph struct {
 	name, doc string
 	meta      map[string]string
