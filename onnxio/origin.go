@@ -29,6 +29,7 @@ type valueOrigin struct {
 	typed     bool                // the elements stood in the field for their type rather than in raw_data
 	sparse    *onnxpb.SparseTensorProto
 	stripped  *onnxpb.TensorProto // an initializer whose elements were stripped
+	constant  *nodeOrigin         // the node that held the elements of a weight instead of an initializer, without them
 	loaded    string              // the type that the value had when it was loaded
 	undefined bool                // value_info of a name that the graph does not define
 }
@@ -38,15 +39,17 @@ type nodeOrigin struct {
 	proto  *onnxpb.NodeProto // without the subgraphs of its attributes
 	bodies map[int]*nn.Body  // subgraphs by attribute number
 	extra  map[int]bool      // attributes that are none of the operator's: annotations
+	index  int               // in the file's list of nodes
 }
 
 // WithBodies is called when the node is copied together with its subgraphs.
 func (o *nodeOrigin) WithBodies(of func(*nn.Body) *nn.Body) any {
-	c := &nodeOrigin{proto: o.proto, bodies: make(map[int]*nn.Body, len(o.bodies)), extra: o.extra}
+	c := *o
+	c.bodies = make(map[int]*nn.Body, len(o.bodies))
 	for i, b := range o.bodies {
 		c.bodies[i] = of(b)
 	}
-	return c
+	return &c
 }
 
 var _ nn.BodyOrigin = (*nodeOrigin)(nil)

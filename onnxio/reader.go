@@ -52,6 +52,9 @@ func (r *reader) model() (*nn.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := weightsOfConstants(a); err != nil {
+		return nil, err
+	}
 	o.model = r.proto
 	o.model.Graph = nil
 	o.training = trainingOrigins(o.model.TrainingInfo, g)

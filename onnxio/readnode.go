@@ -11,7 +11,7 @@ import (
 
 func (s *assembly) nodes(p *onnxpb.GraphProto) error {
 	for i, n := range p.Node {
-		spec, err := s.node(n)
+		spec, err := s.node(n, i)
 		if err != nil {
 			return nodeError(n, i, err)
 		}
@@ -38,11 +38,11 @@ func nodeError(n *onnxpb.NodeProto, i int, err error) error {
 	return &nn.Error{Op: n.GetOpType(), Node: name, Err: err}
 }
 
-func (s *assembly) node(n *onnxpb.NodeProto) (nn.NodeSpec, error) {
+func (s *assembly) node(n *onnxpb.NodeProto, index int) (nn.NodeSpec, error) {
 	if n.GetOpType() == "" {
 		return nn.NodeSpec{}, errors.New("a node has no operator")
 	}
-	o := &nodeOrigin{proto: n, bodies: map[int]*nn.Body{}, extra: map[int]bool{}}
+	o := &nodeOrigin{proto: n, bodies: map[int]*nn.Body{}, extra: map[int]bool{}, index: index}
 	spec := nn.NodeSpec{
 		Name: n.GetName(), Domain: n.GetDomain(), Type: n.GetOpType(), Doc: n.GetDocString(),
 		In: n.Input, Out: n.Output, Attrs: map[string]any{}, Origin: o,

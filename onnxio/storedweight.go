@@ -95,11 +95,16 @@ func (s *graphWriter) withoutStored() {
 	})
 }
 
-// constantNode gives a tensor to the value of its name. Readers train floating-point initializers, but not what nodes compute.
-func constantNode(t *onnxpb.TensorProto) *onnxpb.NodeProto {
+// constantNode gives a tensor to the value of its name. Readers train floating-point initializers, but not what nodes
+// compute, except where all weights are in nodes: fixed ones say that they are not trained.
+func constantNode(t *onnxpb.TensorProto, fixed bool) *onnxpb.NodeProto {
 	name := t.GetName()
 	t = proto.Clone(t).(*onnxpb.TensorProto)
 	t.Name = nil
 	value := &onnxpb.AttributeProto{Name: proto.String("value"), T: t, Type: onnxpb.AttributeProto_TENSOR.Enum()}
-	return &onnxpb.NodeProto{Name: proto.String(name + "/Constant"), OpType: proto.String("Constant"), Output: []string{name}, Attribute: []*onnxpb.AttributeProto{value}}
+	n := &onnxpb.NodeProto{Name: proto.String(name + "/Constant"), OpType: proto.String("Constant"), Output: []string{name}, Attribute: []*onnxpb.AttributeProto{value}}
+	if fixed {
+		n.DocString = proto.String(notTrained)
+	}
+	return n
 }

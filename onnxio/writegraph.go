@@ -46,15 +46,25 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 		return nil, err
 	}
 	s.p.Node = append(s.p.Node, s.first...)
+	weights := s.weightNodes()
 	for n := range g.Nodes() {
 		if _, ok := n.Origin().(*valueOrigin); ok {
 			continue // the stand-in of an initializer without data
+		}
+		var err error
+		if weights, err = s.before(n, weights); err != nil {
+			return nil, err
 		}
 		p, err := w.node(n)
 		if err != nil {
 			return nil, err
 		}
 		s.p.Node = append(s.p.Node, p)
+	}
+	for _, v := range weights {
+		if err := s.weightNode(v); err != nil {
+			return nil, err
+		}
 	}
 	s.inputs()
 	s.withoutStored()
@@ -122,14 +132,14 @@ func (s *graphWriter) initializers() error {
 	}
 	for p := range s.g.Params() {
 		v := p.Value()
-		if s.done[v] || v.Graph() != s.g {
+		if s.done[v] || v.Graph() != s.g || s.heldInNode(v) {
 			continue
 		}
 		s.done[v] = true
 		if err := s.initializer(v, &valueOrigin{}); err != nil {
 			return err
 		}
-		if s.ir > 0 && s.ir < 4 { // then every initializer is an input
+		if s.ir > 0 && s.ir < 4 && !s.inNodes { // then every initializer is an input
 			s.p.Input = append(s.p.Input, newInfo(v))
 		}
 	}
@@ -151,8 +161,8 @@ func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 	if err != nil {
 		return &nn.Error{Input: v.Name(), Err: err}
 	}
-	if p.Role() == nn.Constant && p.Inferred() == nn.Weight && s.ir >= 4 && o.input == nil {
-		s.first = append(s.first, constantNode(t))
+	if fixed := fixedByHand(p); s.inNodes && (fixed || p.Role() != nn.Constant) || fixed && s.ir >= 4 && o.input == nil {
+		s.first = append(s.first, constantNode(t, fixed))
 		return nil
 	}
 	s.p.Initializer = append(s.p.Initializer, t)

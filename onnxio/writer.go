@@ -22,6 +22,8 @@ type writer struct {
 	alias  map[*nn.Value]string // what the stand-ins of a subgraph are called outside of it
 	ir     int64
 
+	inNodes bool // weights are written in nodes, see weightsInNodes
+
 	annotationMode AnnotationMode
 	warn           func(error)
 }
@@ -40,7 +42,7 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	if w.dtype != dtype.Undefined {
 		m.IrVersion = proto.Int64(max(m.GetIrVersion(), 4)) // before, initializers were inputs
 	}
-	w.ir = m.GetIrVersion()
+	w.ir, w.inNodes = m.GetIrVersion(), w.weightsInNodes(g)
 	m.OpsetImport = w.opsetImport(m.OpsetImport)
 	m.MetadataProps = metadata(m.MetadataProps, g.Meta())
 	var err error

@@ -1,0 +1,65 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
+)
+
+// ConstantsAsParams turns nodes of the finished graph that hold a floating-point tensor into parameters if other nodes read
+// them as weights or statistics. Some exporters (Paddle2ONNX) store all weights in such nodes instead of initializers. A
+// graph that has a parameter of these roles is left unchanged: there, what a node holds is a constant of the program. Only
+// nodes for which may is true are turned; they are removed from the graph and returned under the values that they held.
+func (a *Assembler) ConstantsAsParams(may func(*Node) bool) (map[*Value]*Node, error) {
+	g, held := a.g, map[*Value]*Node{}
+	if slices.ContainsFunc(g.params(), (*Param).learned) {
+		return nil, nil
+	}
+	for _, n := range g.nodes {
+		if d := n.floats(); d != nil && len(n.annotations) == 0 && !slices.Contains(g.outputs, n.out[0]) && may(n) {
+			held[n.out[0]] = n
+		}
+	}
+	if len(held) == 0 {
+		return nil, nil
+	}
+	g.data.forget()
+	for v, n := range held { // all of them first: roles depend on what else is a parameter
+		d := n.floats()
+		v.param, v.producer = &Param{data: d, mask: isMask(d), value: v, kept: new(engine.WeightCache)}, nil
+	}
+	var constants []*Value
+	for v := range held {
+		if !v.param.learned() {
+			constants = append(constants, v)
+		}
+	}
+	for _, v := range constants {
+		v.param, v.producer = nil, held[v]
+		delete(held, v)
+	}
+	g.data.forget()
+	for v := range held {
+		v.typ, v.known = op.TypeOf(v.param.data), op.Known{}
+	}
+	g.nodes = slices.DeleteFunc(g.nodes, func(n *Node) bool { return len(n.out) == 1 && held[n.out[0]] == n })
+	return held, g.infer()
+}
+
+// learned reports whether training changes the parameter, by gradients or as a statistic.
+func (p *Param) learned() bool { return p.Role() != Constant }
+
+// floats returns the floating-point tensor of rank one or more that the node holds, nil if it does anything else.
+func (n *Node) floats() *tensor.Dense {
+	if len(n.in) > 0 || len(n.captured) > 0 || len(n.out) != 1 || n.out[0] == nil {
+		return nil
+	}
+	d, ok := n.out[0].known.Value.(*tensor.Dense)
+	if !ok || d.Dims() == 0 || !dtype.Of(d.Dtype()).IsFloat() {
+		return nil
+	}
+	return d
+}

@@ -1,0 +1,129 @@
+package onnxio
+
+import (
+	"slices"
+
+	"github.com/graft-ml/graft/internal/onnxpb"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"google.golang.org/protobuf/proto"
+)
+
+// Some exporters store weights in Constant nodes instead of initializers. They become parameters, and are written as nodes
+// again, at the same place among the others, as long as all weights of the model are stored so.
+
+// weightsOfConstants turns Constant nodes that hold weights into parameters.
+func weightsOfConstants(a *nn.Assembler) error {
+	held, err := a.ConstantsAsParams(func(n *nn.Node) bool {
+		o, ok := n.Origin().(*nodeOrigin)
+		return ok && o.tensor() != nil && n.Doc() != notTrained
+	})
+	for v, n := range held {
+		o := n.Origin().(*nodeOrigin)
+		t := o.tensor()
+		w := v.Origin().(*valueOrigin)
+		w.header, w.typed, w.constant = headerOfTensor(t), t.RawData == nil, &nodeOrigin{proto: withTensor(o.proto, nil), index: o.index}
+	}
+	return err
+}
+
+// tensor returns the tensor that is the node's only attribute, nil if the node has others or none.
+func (o *nodeOrigin) tensor() *onnxpb.TensorProto {
+	if len(o.proto.Attribute) != 1 || o.proto.Attribute[0].RefAttrName != nil {
+		return nil
+	}
+	if t := o.proto.Attribute[0].GetT(); t.GetDataLocation() == onnxpb.TensorProto_DEFAULT {
+		return t
+	}
+	return nil
+}
+
+// withTensor returns a copy of a node whose only attribute holds t.
+func withTensor(n *onnxpb.NodeProto, t *onnxpb.TensorProto) *onnxpb.NodeProto {
+	c, a := &onnxpb.NodeProto{}, &onnxpb.AttributeProto{}
+	copyFields(c, n)
+	copyFields(a, n.Attribute[0])
+	a.T = t
+	c.Attribute = []*onnxpb.AttributeProto{a}
+	return c
+}
+
+// weightsInNodes reports whether Constant nodes hold all weights and statistics that were loaded, so that new ones are
+// stored likewise: a reader that finds one of them in an initializer does not look for others in nodes.
+func (w *writer) weightsInNodes(g *nn.Graph) bool {
+	found := false
+	for p := range g.Params() {
+		o, _ := p.Value().Origin().(*valueOrigin)
+		switch {
+		case p.Role() == nn.Constant || o == nil:
+		case o.constant == nil:
+			return false
+		default:
+			found = true
+		}
+	}
+	return found && w.dtype == dtype.Undefined
+}
+
+// notTrained is the documentation of a node that holds a tensor which is not trained, although its use suggests it.
+const notTrained = "not trained"
+
+// heldInNode reports whether the file held a weight of the graph in a node, and the model is written so again.
+func (s *graphWriter) heldInNode(v *nn.Value) bool {
+	o := s.info[v]
+	return s.inNodes && o != nil && o.constant != nil && v.Param() != nil && v.Graph() == s.g
+}
+
+// weightNodes are the weights that the file held in nodes, in its order.
+func (s *graphWriter) weightNodes() []*nn.Value {
+	var list []*nn.Value
+	for v := range s.info {
+		if s.heldInNode(v) {
+			list = append(list, v)
+		}
+	}
+	slices.SortFunc(list, func(a, b *nn.Value) int { return s.info[a].constant.index - s.info[b].constant.index })
+	return list
+}
+
+// before writes those of the weights that came before n in the file, or that n reads, and returns the others.
+func (s *graphWriter) before(n *nn.Node, list []*nn.Value) ([]*nn.Value, error) {
+	if o, ok := n.Origin().(*nodeOrigin); ok {
+		for ; len(list) > 0 && s.info[list[0]].constant.index < o.index; list = list[1:] {
+			if err := s.weightNode(list[0]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, v := range slices.Concat(n.Inputs(), n.Captured()) {
+		if v != nil && s.heldInNode(v) {
+			if err := s.weightNode(v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
+}
+
+// weightNode writes the node that holds a weight, once.
+func (s *graphWriter) weightNode(v *nn.Value) error {
+	if s.done[v] {
+		return nil
+	}
+	s.done[v] = true
+	o := s.info[v]
+	t, err := encodeParam(o.header.GetName(), v.Param().Tensor(), o)
+	if err != nil {
+		return &nn.Error{Input: v.Name(), Err: err}
+	}
+	n := withTensor(o.constant.proto, t)
+	n.Output = []string{v.Name()}
+	if fixedByHand(v.Param()) {
+		n.DocString = proto.String(notTrained)
+	}
+	s.p.Node = append(s.p.Node, n)
+	return nil
+}
+
+// fixedByHand reports whether a parameter that its use makes a weight was called a constant.
+func fixedByHand(p *nn.Param) bool { return p.Role() == nn.Constant && p.Inferred() == nn.Weight }
