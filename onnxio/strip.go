@@ -22,8 +22,9 @@ type Stripper struct {
 	Constants bool // also strip tensors of Constant nodes and in other attributes
 }
 
-// Unstripper fills stripped tensors with numbers from a normal distribution that has the average and variance of the data
-// removed. The same seed gives the same numbers.
+// Unstripper fills stripped tensors with random numbers of the average and variance of the data removed: from a normal
+// distribution, integers from a uniform one, so that indices stay within the range that they had if they were all of a
+// range. The same seed gives the same numbers.
 type Unstripper struct{ Seed uint64 }
 
 // Strip strips the model (.onnx), the value (.pb) or the test cases (a folder) at path and writes the result to out; ""

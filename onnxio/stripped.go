@@ -165,8 +165,8 @@ func pythonNumber(v float64) string {
 // unstripLimit bounds what unstripping allocates: a stripped file is small whatever it claims.
 const unstripLimit = 1 << 34
 
-// unstripTensor fills a stripped tensor from a normal distribution with the average and variance
-// that were kept. It reports whether p was stripped.
+// unstripTensor fills a stripped tensor with random numbers of the average and variance that were kept. It reports whether
+// p was stripped.
 func unstripTensor(p *onnxpb.TensorProto, r *rand.Rand) (bool, error) {
 	s, ok := parseStripped(p)
 	if !ok {
@@ -194,14 +194,21 @@ func unstripTensor(p *onnxpb.TensorProto, r *rand.Rand) (bool, error) {
 	if math.IsInf(s.Variance, 0) || !(s.Variance >= 0) {
 		s.Variance = 1
 	}
+	draw := s.normal
+	switch {
+	case dt == dtype.Bool:
+		draw = s.bit
+	case dt.IsInteger():
+		draw = s.integer(dt)
+	}
 	const block = 1 << 16
 	data := make([]byte, 0, size)
 	for at := 0; at < n; at += block {
-		normal := dtype.New(dtype.Float64, min(block, n-at))
-		for i := range dtype.Slice[float64](normal) {
-			dtype.Slice[float64](normal)[i] = s.Average + math.Sqrt(s.Variance)*r.NormFloat64()
+		drawn := dtype.New(dtype.Float64, min(block, n-at))
+		for i := range dtype.Slice[float64](drawn) {
+			dtype.Slice[float64](drawn)[i] = draw(r)
 		}
-		d, err := dtype.ConvertTo(dt, normal)
+		d, err := dtype.ConvertTo(dt, drawn)
 		if err != nil {
 			return false, tensorError(p, "%w", err)
 		}
@@ -210,4 +217,41 @@ func unstripTensor(p *onnxpb.TensorProto, r *rand.Rand) (bool, error) {
 	p.RawData = data
 	p.ExternalData, p.DataLocation = nil, onnxpb.TensorProto_DEFAULT.Enum()
 	return true, nil
+}
+
+// normal draws from a normal distribution.
+func (s Stripped) normal(r *rand.Rand) float64 {
+	return s.Average + math.Sqrt(s.Variance)*r.NormFloat64()
+}
+
+// integer returns a source of integers, which may be indices and should stay within the range of the data. All integers of
+// a range have the moments of a uniform distribution, so that this gives them again. Where its range would go below zero,
+// and the data, being of a type that indices have, probably do not, two values do: 0 and the greatest that numbers from 0
+// with these moments must reach, the ratio of the mean square and the mean.
+func (s Stripped) integer(dt dtype.DType) func(*rand.Rand) float64 {
+	half := math.Sqrt(3 * s.Variance)
+	if s.Average > 0 && s.Average-half < -0.5 && (dt == dtype.Int64 || dt.IsUnsigned()) {
+		top := math.Floor(s.Average + s.Variance/s.Average + 1e-6)
+		return func(r *rand.Rand) float64 {
+			if r.Float64()*top < s.Average {
+				return top
+			}
+			return 0
+		}
+	}
+	low, high := 0.0, math.Ldexp(1, dt.Bits())-1
+	if dt.IsSigned() {
+		low, high = -math.Ldexp(1, dt.Bits()-1), math.Ldexp(1, dt.Bits()-1)-1
+	}
+	return func(r *rand.Rand) float64 {
+		return min(max(math.Round(s.Average+half*(2*r.Float64()-1)), low), high)
+	}
+}
+
+// bit draws 1 with the probability of the average, else 0.
+func (s Stripped) bit(r *rand.Rand) float64 {
+	if r.Float64() < s.Average {
+		return 1
+	}
+	return 0
 }

@@ -57,9 +57,10 @@ func newUnstrip() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unstrip PATH",
 		Short: "Fill stripped tensors with random numbers",
-		Long: `unstrip fills each stripped tensor from a normal distribution with the mean and variance that
-graft strip, or pytorch-pfn-extras, recorded, so that the model runs again. Its results are not
-those of the original model.
+		Long: `unstrip fills each stripped tensor with random numbers of the mean and variance that graft strip, or
+pytorch-pfn-extras, recorded, so that the model runs again: from a normal distribution, integers from
+a uniform one, so that tables of indices mostly stay within what they index. The results are not those
+of the original model.
 
 PATH is a model (.onnx), a value (.pb) or a folder with test cases. Without -o the files are replaced.`,
 		Example: `  graft unstrip small.onnx -o random.onnx
