@@ -1,8 +1,10 @@
 package nn_test
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/onnxio"
 )
 
 // derivedControl are subgraph operators whose gradients are written out as subgraphs.
@@ -212,4 +215,54 @@ func TestDeriveControl(t *testing.T) {
 			})
 		}
 	})
+}
+
+// Subgraphs of a model are written in the operator set of the step: in version 18 the axes of ReduceMean are an input.
+func TestDeriveConvertsSubgraphs(t *testing.T) {
+	g := nn.NewGraph("old", std.Operators(), map[string]int{"": 13})
+	var loss *nn.Value
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		d := deriving{e}
+		x := e.Input("x", "float32[N,4]")
+		branch := func(name string, w *nn.Value) *nn.Body {
+			return e.Body(name, nil, []*nn.Value{x, w}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+				return []*nn.Value{deriving{e}.do(std.ReduceMeanConfig{Axes: []int{1}}, deriving{e}.do(op.Plain("Mul"), in[0], in[1]))}
+			})
+		}
+		ask := d.do(op.Plain("Greater"), d.do(std.ReduceSumConfig{KeepDims: addressOf(false)}, x), d.number(0))
+		y := d.do(std.IfConfig{Then: branch("yes", d.param(4)), Else: branch("no", d.param(4))}, ask)
+		loss = d.do(std.ReduceSumConfig{KeepDims: addressOf(false)}, y)
+		e.Output("loss", loss)
+	})
+	written, err := g.Derive(nn.DeriveOptions{Loss: loss, Params: slices.Collect(g.Params()), Opset: 18}, func(e *nn.Edit, d *nn.Derivation) {
+		e.Output("loss", d.Loss)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := onnxio.Write(&file, written); err != nil {
+		t.Fatal(err)
+	}
+	read, err := onnxio.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed := nn.Feed{"x": nntest.Ramp(2, 4)}
+	want, err := g.Eval(t.Context(), feed, "loss")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range read.Inputs() {
+		if p := paramNamed(g, v.Name()); p != nil {
+			feed[v.Name()] = p.Data()
+		}
+	}
+	got, err := read.Eval(t.Context(), feed, "loss")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, w := got["loss"].Data(), want["loss"].Data(); g != w {
+		t.Errorf("loss %v, want %v", g, w)
+	}
 }
