@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -67,13 +68,13 @@ func (b *Body) bind(in []op.Type, known []op.Known) (map[*Value]*binding, error)
 	return bound, nil
 }
 
-// Infer returns the types of the outputs.
-func (b *Body) Infer(in []op.Type, known []op.Known, train bool) ([]op.Type, error) {
+// Infer returns the types of the outputs. ctx is that of the call around, which bounds how many nodes subgraphs visit.
+func (b *Body) Infer(ctx context.Context, in []op.Type, known []op.Known, train bool) ([]op.Type, error) {
 	bound, err := b.bind(in, known)
 	if err != nil {
 		return nil, err
 	}
-	w, err := lowering{g: b.Graph, mode: walkInfer, train: train, bound: bound}.lower()
+	w, err := lowering{g: b.Graph, mode: walkInfer, train: train, ctx: ctx, bound: bound}.lower()
 	if err != nil {
 		return nil, err
 	}

@@ -160,3 +160,10 @@ func SetFoldingTime(d time.Duration) (restore func()) {
 	foldingTime = d
 	return func() { foldingTime = old }
 }
+
+// SetMaxNested sets how many nodes of subgraphs a lowering may visit in any case; restore sets the former number.
+func SetMaxNested(n int) (restore func()) {
+	old := maxNested
+	maxNested = n
+	return func() { maxNested = old }
+}

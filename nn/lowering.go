@@ -3,6 +3,7 @@ package nn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -38,10 +39,11 @@ func passes() []pass {
 
 // lowering holds the settings of a lowering.
 type lowering struct {
-	g     *Graph
-	mode  walkMode
-	train bool
-	ctx   context.Context // cancels what is computed during the lowering
+	g      *Graph
+	mode   walkMode
+	train  bool
+	ctx    context.Context // cancels what is computed during the lowering
+	nested *nestedVisits   // how many nodes of subgraphs the lowering around everything visits
 
 	bound map[*Value]*binding    // values known in advance
 	have  map[*Value]dtype.Value // values available: fed or computed by earlier stages
@@ -69,7 +71,7 @@ func (l lowering) lower() (*walker, error) {
 	w := l.walker()
 	for _, p := range passes() {
 		if err := p.run(w); err != nil {
-			if w.late() && errors.Is(err, l.ctx.Err()) {
+			if w.late() && errors.Is(err, w.ctx.Err()) {
 				err = &Error{Stage: "lower", Err: errFolding}
 			}
 			return w, err
@@ -83,6 +85,7 @@ func (l lowering) walker() *walker {
 	if l.expr == nil && l.mode != walkInfer {
 		l.expr = gorgonia.NewGraph(gorgonia.WithGraphName(l.g.name))
 	}
+	l.ctx, l.nested = l.g.countNested(l.ctx)
 	w := &walker{
 		lowering: l, env: l.bound, params: map[*Param]*gorgonia.Node{},
 		spec: map[*Value]dtype.Value{}, baked: map[*Param]uint64{},
@@ -139,8 +142,13 @@ func (w *walker) emitNodes() error {
 
 func (w *walker) visitAll(nodes []*Node) error {
 	for _, n := range nodes {
-		if w.ctx != nil && w.ctx.Err() != nil && !w.late() {
+		if w.ctx.Err() != nil && !w.late() {
 			return w.ctx.Err()
+		}
+		if w.g.body != nil {
+			if err := w.nested.visit(); err != nil {
+				return located(w.stage(), n, err)
+			}
 		}
 		if err := w.visit(n); err != nil {
 			return err
@@ -315,5 +323,48 @@ func folding() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.Background(), foldingTime, errFolding)
 }
 
+// maxNested limits how many nodes of subgraphs one lowering visits, beyond 16 times those that there are: a Loop visits its body
+// several times to find its types, a Loop within it each time as often.
+var maxNested = 1 << 16
+
+// nestedKey is the key of their counter in contexts.
+type nestedKey struct{}
+
+// nestedVisits counts the nodes of subgraphs that a lowering of a graph visits.
+type nestedVisits struct {
+	root  *Graph
+	count int
+	limit int // 0: maxNested
+}
+
+// countNested returns the counter of a context, and a context that has it; nil starts one for a lowering of g.
+func (g *Graph) countNested(ctx context.Context) (context.Context, *nestedVisits) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if n, ok := ctx.Value(nestedKey{}).(*nestedVisits); ok {
+		return ctx, n
+	}
+	n := &nestedVisits{root: g}
+	return context.WithValue(ctx, nestedKey{}, n), n
+}
+
+// visit counts a node, and reports whether that is too many.
+func (n *nestedVisits) visit() error {
+	if n.count++; n.count <= max(n.limit, maxNested) {
+		return nil
+	}
+	if n.limit == 0 {
+		n.limit = maxNested
+		for _, b := range n.root.allBodies() {
+			n.limit += 16 * len(b.Graph.nodes)
+		}
+		if n.count <= n.limit {
+			return nil
+		}
+	}
+	return fmt.Errorf("subgraphs are nested too deeply: finding the types takes more than %d nodes", n.limit)
+}
+
 // late reports whether the time for folding is over: only what takes next to none is computed then.
-func (w *walker) late() bool { return w.ctx != nil && errors.Is(context.Cause(w.ctx), errFolding) }
+func (w *walker) late() bool { return errors.Is(context.Cause(w.ctx), errFolding) }

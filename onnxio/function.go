@@ -52,7 +52,7 @@ func functionOp(domain, name string) *op.Op {
 		Domain: domain, Name: name, Since: []int{1}, Doc: "A function that the model defines.",
 		In: "inputs* any", Out: "outputs* any", Attrs: callConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
-			return c.Config.(callConfig).Body.Infer(c.In, c.Known, c.Train)
+			return c.Config.(callConfig).Body.Infer(c.Context(), c.In, c.Known, c.Train)
 		},
 		Lower:  nn.LowerCall,
 		Pinned: "a function of the model",

@@ -19,8 +19,8 @@ type Subgraph interface {
 	Random() bool
 	// States returns the inputs, captured ones included, whose values a training step replaces: running statistics.
 	States() []int
-	// Infer returns the types of the outputs, given those of the inputs and captured values.
-	Infer(in []Type, known []Known, train bool) ([]Type, error)
+	// Infer returns the types of the outputs, given those of the inputs and captured values. ctx is that of the call around.
+	Infer(ctx context.Context, in []Type, known []Known, train bool) ([]Type, error)
 	// Lower adds the subgraph to an expression graph, with in as its inputs and captured values.
 	Lower(s Scope, in gorgonia.Nodes, types []Type, known []Known) (gorgonia.Nodes, error)
 	// Run computes the outputs from values of any shape. next holds, by input, the values that States have after a training

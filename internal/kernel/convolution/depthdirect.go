@@ -54,7 +54,7 @@ func (d *depthwise[T]) run(p *kernel.Pool) {
 	s := directPlans.Get().(*directPlan)
 	defer directPlans.Put(s)
 	s.layout.describe(d.in, d.stride, d.taps)
-	s.cut(d.n, 1, grid, d.taps, 1, planeElements, false)
+	s.cut(p, d.n, 1, grid, d.taps, 1, planeElements, false)
 	p.Range(d.outputs, PlaneGrain(d.n*grid.Size()*len(d.taps)), func(lo, hi int) {
 		w := directWorkers.Get().(*directWorker)
 		defer directWorkers.Put(w)
@@ -238,7 +238,7 @@ func depthBackwardWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy, dw 
 	s := directPlans.Get().(*directPlan)
 	defer directPlans.Put(s)
 	s.layout.describe(g.in, g.stride, taps)
-	s.cut(g.n, 1, g.out, taps, 1, planeElements, false)
+	s.cut(p, g.n, 1, g.out, taps, 1, planeElements, false)
 	l, in, out := &s.layout, g.in.Size(), g.out.Size()
 	var off []int32
 	for _, t := range l.taps {

@@ -36,12 +36,15 @@ func rowsKernel(g *geometry, broad bool) depthRowsKernel {
 	return nil
 }
 
+// rowsLimit is how many elements a plane may have: it is computed at once, from a copy.
+const rowsLimit = 1 << 22
+
 // rowsFit reports whether a convolution has one kernel for each output channel, and windows that there is a kernel for. Small
 // planes with windows of 5×5 are as well computed in place, see windowsFit.
 func rowsFit(g *geometry) bool {
 	inside := func(i int) bool { return g.pad[i] >= 0 && g.pad[i] < g.ker[i] }
 	return kernel.SIMD && g.cg == 1 && g.ker[0] == 1 && g.in[0] == 1 && g.out[0] == 1 && g.pad[0] == 0 && g.dil.Size() == 1 && inside(1) && inside(2) &&
-		min(g.in.Size(), g.out.Size()) > 0 && (g.ker[2] == 7 || g.stride[2] == 2 || g.out[2] > 8) && rowsKernel(g, kernel.AVX512) != nil
+		min(g.in.Size(), g.out.Size()) > 0 && max(g.in.Size(), g.out.Size()) <= rowsLimit && (g.ker[2] == 7 || g.stride[2] == 2 || g.out[2] > 8) && rowsKernel(g, kernel.AVX512) != nil
 }
 
 // depthRows is such a convolution, which lacks x and y.
@@ -95,6 +98,7 @@ func depthRowsForward(p *kernel.Pool, g *geometry, x, w []float32, e elementwise
 		defer kernel.GiveBack(buffer)
 		clear((*buffer)[:batch*d.size+d.behind])
 		for i := lo; i < hi; i += batch {
+			p.Check()
 			planes := min(batch, hi-i)
 			d.load(planes, x[i*in:], *buffer)
 			for q := range planes * g.og {

@@ -88,10 +88,20 @@ func borderLoad[T kernel.Float](b *bordered, plane, dst []T) {
 	}
 }
 
+// rowsAtOnce is how many rows of n points and so many taps take about a millisecond.
+func rowsAtOnce(n, taps int) int { return max(1, (1<<20)/max(1, n*taps)) }
+
 // tapRows computes rows output rows of n points: y[i] = bias + Σ w[t]*x[offset[t]+i].
 // xRow and yRow are the elements from row to row.
-func tapRows[T kernel.Float](rows, n int, x []T, xRow int, offset []int, w []T, bias *T, y []T, yRow int) {
+func tapRows[T kernel.Float](p *kernel.Pool, rows, n int, x []T, xRow int, offset []int, w []T, bias *T, y []T, yRow int) {
 	if rows <= 0 || n <= 0 {
+		return
+	}
+	if most := rowsAtOnce(n, len(offset)); rows > most {
+		for r := 0; r < rows; r += most {
+			p.Check()
+			tapRows(p, min(most, rows-r), n, x[r*xRow:], xRow, offset, w, bias, y[r*yRow:], yRow)
+		}
 		return
 	}
 	y = y[:(rows-1)*yRow+n]
@@ -112,8 +122,15 @@ func tapRows[T kernel.Float](rows, n int, x []T, xRow int, offset []int, w []T, 
 }
 
 // addTapDots adds Σ x[offset[t]+i]*y[i] over rows of n points to dw[t].
-func addTapDots[T kernel.Float](rows, n int, x []T, xRow int, offset []int, dw, y []T, yRow int) {
+func addTapDots[T kernel.Float](p *kernel.Pool, rows, n int, x []T, xRow int, offset []int, dw, y []T, yRow int) {
 	if rows <= 0 || n <= 0 {
+		return
+	}
+	if most := 16 * rowsAtOnce(n, len(offset)); rows > most {
+		for r := 0; r < rows; r += most {
+			p.Check()
+			addTapDots(p, min(most, rows-r), n, x[r*xRow:], xRow, offset, dw, y[r*yRow:], yRow)
+		}
 		return
 	}
 	y = y[:(rows-1)*yRow+n]
@@ -155,7 +172,7 @@ func depthwiseForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w, bias []
 			}
 			yo := y[i*out:][:out]
 			for z := range g.out[0] {
-				tapRows(g.out[1], g.out[2], plane[b.row(z, 0, g.stride):], g.stride[1]*b.pitch, b.offset,
+				tapRows(p, g.out[1], g.out[2], plane[b.row(z, 0, g.stride):], g.stride[1]*b.pitch, b.offset,
 					w[o*len(taps):][:len(taps)], add, yo[z*g.out[1]*g.out[2]:], g.out[2])
 			}
 			if relu {
@@ -187,7 +204,7 @@ func depthwiseBackwardData[T kernel.Float](p *kernel.Pool, g *geometry, phases [
 						weights[q] = w[oc*ker+k]
 					}
 					borderLoad(&b, dy[(n*g.oc+oc)*out:][:out], plane)
-					phasePlane(g, ph, &b, plane, weights, zero, rows, o > 0, dx[c*in:][:in])
+					phasePlane(p, g, ph, &b, plane, weights, zero, rows, o > 0, dx[c*in:][:in])
 				}
 			}
 			kernel.GiveBack(buffer)
@@ -196,16 +213,16 @@ func depthwiseBackwardData[T kernel.Float](p *kernel.Pool, g *geometry, phases [
 }
 
 // phasePlane computes, or adds to, the points of a phase in one plane.
-func phasePlane[T kernel.Float](g *geometry, ph *phase, b *bordered, plane, weights []T, zero *T, rows []T, add bool, dx []T) {
+func phasePlane[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, b *bordered, plane, weights []T, zero *T, rows []T, add bool, dx []T) {
 	width := ph.grid[2]
 	for z := range ph.grid[0] {
 		src := plane[b.row(z, 0, Triple{1, 1, 1}):]
 		d := dx[((ph.first[0]+z*g.stride[0])*g.in[1]+ph.first[1])*g.in[2]+ph.first[2]:]
 		if g.stride[2] == 1 && !add {
-			tapRows(ph.grid[1], width, src, b.pitch, b.offset, weights, zero, d, g.stride[1]*g.in[2])
+			tapRows(p, ph.grid[1], width, src, b.pitch, b.offset, weights, zero, d, g.stride[1]*g.in[2])
 			continue
 		}
-		tapRows(ph.grid[1], width, src, b.pitch, b.offset, weights, zero, rows, width)
+		tapRows(p, ph.grid[1], width, src, b.pitch, b.offset, weights, zero, rows, width)
 		for y := range ph.grid[1] {
 			to := d[y*g.stride[1]*g.in[2]:]
 			at := 0
@@ -238,7 +255,7 @@ func depthwiseBackwardWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy,
 				for o := first; o < last; o++ {
 					src := dy[(n*g.oc+o)*out:][:out]
 					for z := range g.out[0] {
-						addTapDots(g.out[1], g.out[2], plane[b.row(z, 0, g.stride):], g.stride[1]*b.pitch, b.offset,
+						addTapDots(p, g.out[1], g.out[2], plane[b.row(z, 0, g.stride):], g.stride[1]*b.pitch, b.offset,
 							dw[o*len(taps):][:len(taps)], src[z*g.out[1]*g.out[2]:], g.out[2])
 					}
 				}

@@ -43,7 +43,7 @@ func planDirect[T kernel.Float](d *direct[T], s *directPlan, threads int) {
 	if d.outputs > d.n*d.grid.Size() {
 		threads = 1 // there is more to do for the weights: they are shared rather than the images
 	}
-	s.cut(d.n, d.inputs, d.grid, d.taps, threads, pieceElements, dense)
+	s.cut(d.pool, d.n, d.inputs, d.grid, d.taps, threads, pieceElements, dense)
 	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols)                  // points of the smallest piece
 	s.inPlace = dense && d.in == d.grid && s.rows*s.cols >= 4*3*tileLanes() && last >= 3*tileLanes() // or its last tile would start before it
 	channel := l.channel
@@ -74,9 +74,10 @@ func tapOffsets(channels, channel int, taps []int, off []int32) []int32 {
 
 // cut divides n images of a grid of outputs in pieces of up to so many elements of input; those of a piece are side by
 // side or one below the other.
-func (s *directPlan) cut(n, channels int, grid Triple, taps []Triple, threads, elements int, below bool) {
+func (s *directPlan) cut(p *kernel.Pool, n, channels int, grid Triple, taps []Triple, threads, elements int, below bool) {
 	l := &s.layout
 	try := func(rows, cols, images int) (small bool) {
+		p.Check()
 		s.rows, s.cols, s.images = rows, cols, images
 		l.cut(images, rows, cols, cols == grid[2], below, taps)
 		return channels*l.channel <= elements

@@ -26,7 +26,7 @@ func Average[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T) {
 	buffer := kernel.Borrow[T](out + s.C*ker)
 	defer kernel.GiveBack(buffer)
 	n, ones := (*buffer)[:out], (*buffer)[out:][:s.C*ker]
-	divisors(s, &w, n)
+	divisors(p, s, &w, n)
 	elementwise.Fill(nil, ones, 1)
 	convolution.Forward(p, s.convolution(), x, ones, elementwise.Epilogue[T]{}, y, nil)
 	elementwise.BinaryRow(p, elementwise.OpDiv, s.N*s.C, out, y, y, n)
@@ -56,7 +56,7 @@ func AverageGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy, dx []T) {
 	buffer := kernel.Borrow[T](out + s.C*ker + planes*out)
 	defer kernel.GiveBack(buffer)
 	n, ones, share := (*buffer)[:out], (*buffer)[out:][:s.C*ker], (*buffer)[out+s.C*ker:][:planes*out]
-	divisors(s, &w, n)
+	divisors(p, s, &w, n)
 	elementwise.Fill(nil, ones, 1)
 	elementwise.BinaryRow(p, elementwise.OpDiv, planes, out, share, dy, n)
 	convolution.BackwardData(p, s.convolution(), share, ones, dx, nil)
@@ -87,7 +87,7 @@ func meanQuartersBack(p *kernel.Pool, s *Shape, w *window, dy, dx []float32) {
 }
 
 // divisors sets n to what Average divides each point of a plane by.
-func divisors[T kernel.Float](s *Shape, w *window, n []T) {
+func divisors[T kernel.Float](p *kernel.Pool, s *Shape, w *window, n []T) {
 	clear(n)
 	padded := *w
 	if s.CountIncludePad {
@@ -96,7 +96,7 @@ func divisors[T kernel.Float](s *Shape, w *window, n []T) {
 			padded.pad[d] = 0
 		}
 	}
-	padded.each(nil, func(o, _, count int) { n[o] += T(count) })
+	padded.each(p, func(o, _, count int) { n[o] += T(count) })
 	for o, v := range n {
 		n[o] = max(v, 1)
 	}

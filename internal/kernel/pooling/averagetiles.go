@@ -44,6 +44,7 @@ func meanTiles[T kernel.Float](p *kernel.Pool, s *Shape, w *window, x, y []T) {
 		sums := (*buffer)[:width]
 		for i := lo; i < hi; i++ {
 			w.tileRows(func(to, from int) {
+				p.Check()
 				clear(sums)
 				w.tileInputs(i*in+from, func(at int) { elementwise.BinaryInto(elementwise.OpAdd, sums, sums, x[at:][:width]) })
 				row := y[i*out+to:][:w.out[2]]
@@ -72,6 +73,7 @@ func meanTilesBack[T kernel.Float](p *kernel.Pool, s *Shape, w *window, dy, dx [
 				clear(dx[i*in:][:in])
 			}
 			w.tileRows(func(from, to int) {
+				p.Check()
 				for k, v := range dy[i*out+from:][:w.out[2]] {
 					elementwise.Fill(nil, shares[k*w.ker[2]:][:w.ker[2]], v/T(w.ker.Size()))
 				}

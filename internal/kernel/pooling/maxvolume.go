@@ -21,8 +21,9 @@ func maxVolume[T kernel.Float](p *kernel.Pool, s *Shape, w *window, x, y []T) {
 		defer kernel.GiveBack(buffer)
 		pooled := (*buffer)[:w.in[0]*plane]
 		for i := lo; i < hi; i++ {
-			Max(nil, &flat, x[i*in:][:in], pooled, nil)
+			Max(p.Serial(), &flat, x[i*in:][:in], pooled, nil)
 			for z := range w.out[0] {
+				p.Check()
 				to := y[i*out+z*plane:][:plane]
 				from, end, at := w.span(0, z)
 				if from == end {

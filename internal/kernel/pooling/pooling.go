@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/convolution"
+	"github.com/graft-ml/graft/internal/kernel/reduce"
 )
 
 // Shape is the shape of a pooling with one to three spatial dimensions: x
@@ -46,10 +47,13 @@ func (w *window) span(d, o int) (k0, k1, at int) {
 	return k0, max(k0, k1), at
 }
 
+// checkEvery is after how many points of windows each looks whether the pool is stopped.
+const checkEvery = 1 << 18
+
 // each calls f for every output point o of a plane and row of its window: count
 // input points from at on, dil apart. A window without points gets no call.
 func (w *window) each(p *kernel.Pool, f func(o, at, count int)) {
-	o := 0
+	o, points := 0, 0
 	for z := range w.out[0] {
 		z0, z1, za := w.span(0, z)
 		for y := range w.out[1] {
@@ -61,6 +65,10 @@ func (w *window) each(p *kernel.Pool, f func(o, at, count int)) {
 					for ky := y0; ky < y1; ky++ {
 						row := (za+kz*w.dil[0])*w.in[1] + ya + ky*w.dil[1]
 						f(o, row*w.in[2]+xa+x0*w.dil[2], x1-x0)
+						if points += x1 - x0; points >= checkEvery {
+							p.Check()
+							points = 0
+						}
 					}
 				}
 				o++
@@ -85,6 +93,10 @@ func (s *Shape) planes(p *kernel.Pool, w *window, f func(i int)) {
 func Max[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T, index []int64) {
 	w := s.window()
 	in, out := w.in.Size(), w.out.Size()
+	if index == nil && w.whole() && in > 0 {
+		reduce.Reduce(p, reduce.ReduceMax, s.N*s.C, in, 1, y, x)
+		return
+	}
 	if index == nil && w.in[0] > 1 && out > 0 && in > 0 {
 		maxVolume(p, s, &w, x, y)
 		return

@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/vector"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -102,7 +103,7 @@ func argOf[T number](l lanes, least, last bool) op.Kernel {
 			pool(x).Range(l.outer, max(1, 4096/max(1, l.n*l.step)), func(lo, hi int) {
 				best := make([]T, l.step)
 				for o := lo; o < hi; o++ {
-					argRows(dst[o*l.step:][:l.step], best, src[o*l.n*l.step:][:l.n*l.step], least, last)
+					argRows(pool(x), dst[o*l.step:][:l.step], best, src[o*l.n*l.step:][:l.n*l.step], least, last)
 				}
 			})
 			return nil
@@ -115,6 +116,7 @@ func argOf[T number](l lanes, least, last bool) op.Kernel {
 			}
 			best, where := src[at], 0
 			for i := 1; i < l.n; i++ {
+				checkAt(pool(x), i)
 				v := src[at+i*l.step]
 				if wins(v, best, least, last) {
 					best, where = v, i
@@ -132,10 +134,11 @@ func wins[T number](v, best T, least, last bool) bool {
 }
 
 // argRows finds the best of each column of src, whose rows are as long as dst; best is a buffer of that length.
-func argRows[T number](dst []int64, best, src []T, least, last bool) {
+func argRows[T number](p *kernel.Pool, dst []int64, best, src []T, least, last bool) {
 	copy(best, src)
 	clear(dst)
 	for i := 1; i*len(dst) < len(src); i++ {
+		p.Check()
 		for j, v := range src[i*len(dst):][:len(dst)] {
 			if wins(v, best[j], least, last) {
 				best[j], dst[j] = v, int64(i)

@@ -34,7 +34,7 @@ func (s *subgraph) Inputs() int { return s.inputs }
 
 func (s *subgraph) Captured() []string { return make([]string, s.captured) }
 
-func (s *subgraph) Infer(in []op.Type, known []op.Known, train bool) ([]op.Type, error) {
+func (s *subgraph) Infer(ctx context.Context, in []op.Type, known []op.Known, train bool) ([]op.Type, error) {
 	g := gorgonia.NewGraph()
 	nodes := make(gorgonia.Nodes, len(in))
 	symbolic, sized := false, true

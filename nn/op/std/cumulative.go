@@ -135,6 +135,7 @@ func cumRows(p *kernel.Pool, l lanes, reverse, product bool, dst, src []float32)
 			}
 			copy(row(dst, 0), row(src, 0))
 			for i := 1; i < l.n; i++ {
+				p.Check()
 				elementwise.Binary(nil, op, row(dst, i), row(dst, i-1), row(src, i))
 			}
 		}

@@ -51,7 +51,7 @@ func (cfg IfConfig) infer(c *op.Call, yes bool) ([]op.Type, error) {
 	if len(c.In) < 1+to {
 		return nil, c.Errorf("has %d captured values, its branches want %d", len(c.In)-1, to)
 	}
-	t, err := b.Infer(c.In[1+from:1+to], c.Known[1+from:1+to], c.Train)
+	t, err := b.Infer(c.Context(), c.In[1+from:1+to], c.Known[1+from:1+to], c.Train)
 	if err == nil && len(t) < c.Outputs {
 		err = c.Errorf("a branch has %d outputs, the node %d", len(t), c.Outputs)
 	}

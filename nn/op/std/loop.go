@@ -48,7 +48,7 @@ func inferLoop(c *op.Call) ([]op.Type, error) {
 	known := append(make([]op.Known, 2+n), c.Known[2+n:]...)
 	var out []op.Type
 	for range 5 { // until the carried types do not change any more
-		if out, err = cfg.Body.Infer(in, known, c.Train); err != nil {
+		if out, err = cfg.Body.Infer(c.Context(), in, known, c.Train); err != nil {
 			return nil, err
 		}
 		if len(out) < 1+c.Outputs {

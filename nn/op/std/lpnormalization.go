@@ -95,9 +95,10 @@ func (a along) fibers(p *kernel.Pool, f func(at, step int)) {
 }
 
 // size returns the norm of the fiber at x[at], x[at+step] ….
-func (l lpNorm) size(at func(k int) float64) float64 {
+func (l lpNorm) size(p *kernel.Pool, at func(k int) float64) float64 {
 	sum := 0.0
 	for k := range l.Along.Axis {
+		checkAt(p, k)
 		if v := at(k); l.P == 1 {
 			sum += math.Abs(v)
 		} else {
@@ -114,8 +115,9 @@ func lpNormed[T kernel.Float](l lpNorm) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		a, y := dtype.Elems[T](in[0]), dtype.Elems[T](out[0])
 		l.Along.fibers(pool(x), func(at, step int) {
-			n := l.size(func(k int) float64 { return float64(a[at+k*step]) })
+			n := l.size(pool(x), func(k int) float64 { return float64(a[at+k*step]) })
 			for k := range l.Along.Axis {
+				checkAt(pool(x), k)
 				if i := at + k*step; n == 0 {
 					y[i] = 0
 				} else {
@@ -144,12 +146,14 @@ func lpNormBack[T kernel.Float](l lpNorm) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dy, a, dx := dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0])
 		l.Along.fibers(pool(x), func(at, step int) {
-			n := l.size(func(k int) float64 { return float64(a[at+k*step]) })
+			n := l.size(pool(x), func(k int) float64 { return float64(a[at+k*step]) })
 			dot := 0.0
 			for k := range l.Along.Axis {
+				checkAt(pool(x), k)
 				dot += float64(dy[at+k*step]) * float64(a[at+k*step])
 			}
 			for k := range l.Along.Axis {
+				checkAt(pool(x), k)
 				i := at + k*step
 				u := float64(a[i]) / n
 				if l.P == 1 {

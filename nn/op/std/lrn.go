@@ -73,20 +73,23 @@ func lrnOf(c *op.Call) lrnShape {
 	return l
 }
 
-// planes runs f for each channel of each image: its first element and the channels from and to.
-func (l lrnShape) planes(p *kernel.Pool, before, after int, f func(at, from, to int)) {
-	p.Run(l.N*l.C, func(_, i int) {
+// planes runs f for each channel of each image, block by block of n elements: the first of them, and the first of the same block in
+// the first of the channels that count, which end at to.
+func (l lrnShape) planes(p *kernel.Pool, before, after int, f func(n, at, from, to int)) {
+	blocks := (l.Space + blockSize - 1) / blockSize
+	p.Run(l.N*l.C*blocks, func(_, i int) {
+		i, block := i/blocks, i%blocks*blockSize
 		c := i % l.C
 		first := (i - c) * l.Space
-		f(i*l.Space, first+max(c-before, 0)*l.Space, first+(min(c+after, l.C-1)+1)*l.Space)
+		f(min(blockSize, l.Space-block), i*l.Space+block, first+max(c-before, 0)*l.Space+block, first+(min(c+after, l.C-1)+1)*l.Space)
 	})
 }
 
 func lrnKernel[T kernel.Float](l lrnShape) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		a, y, keep := dtype.Elems[T](in[0]), dtype.Elems[T](out[0]), dtype.ElemsAt[T](out, 1)
-		l.planes(pool(x), l.Before, l.After, func(at, from, to int) {
-			for i := range l.Space {
+		l.planes(pool(x), l.Before, l.After, func(n, at, from, to int) {
+			for i := range n {
 				sum := 0.0
 				for k := from + i; k < to; k += l.Space {
 					sum += float64(a[k]) * float64(a[k])
@@ -122,8 +125,8 @@ func lrnBack[T kernel.Float](l lrnShape) op.Kernel {
 		dy, a, s, dx := dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), dtype.Elems[T](out[0])
 		power := scratch[T](x)(len(s))
 		elementwise.Map(pool(x), power, s, func(v T) T { return T(math.Pow(float64(v), -l.Beta)) })
-		l.planes(pool(x), l.After, l.Before, func(at, from, to int) {
-			for i := range l.Space {
+		l.planes(pool(x), l.After, l.Before, func(n, at, from, to int) {
+			for i := range n {
 				sum := T(0)
 				for k := from + i; k < to; k += l.Space {
 					sum += dy[k] * a[k] * power[k] / s[k]

@@ -1,6 +1,8 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -21,13 +23,13 @@ func nonZero() *op.Op {
 			if err != nil {
 				return []op.Type{op.T(dtype.Int64, rank, op.Unknown())}, err
 			}
-			at, err := nonZeros(v)
-			return []op.Type{op.T(dtype.Int64, rank, op.D(len(at)))}, err
+			n, err := countNonZeros(poolOf(c), v)
+			return []op.Type{op.T(dtype.Int64, rank, op.D(n))}, err
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			shape, n := c.In[0].Sizes(), c.Out[0].Shape[1].Size
-			return func(_ *op.Exec, out, in []*tensor.Dense) error {
-				at, err := nonZeros(in[0])
+			return func(x *op.Exec, out, in []*tensor.Dense) error {
+				at, err := nonZeros(pool(x), in[0])
 				if err != nil {
 					return err
 				}
@@ -37,6 +39,7 @@ func nonZero() *op.Op {
 				dst := dtype.Slice[int64](out[0])
 				clear(dst)
 				for i, k := range at {
+					checkAt(pool(x), i)
 					for a := len(shape) - 1; a >= 0; a-- {
 						dst[a*n+i] = int64(k % shape[a])
 						k /= shape[a]
@@ -50,32 +53,50 @@ func nonZero() *op.Op {
 }
 
 // nonZeros returns the positions of the elements that are not zero.
-func nonZeros(v dtype.Value) ([]int, error) {
-	d, ok := v.(*tensor.Dense)
-	if !ok {
-		return nil, &op.Error{Op: "NonZero", Want: "a tensor of numbers", Got: op.TypeOf(v)}
-	}
-	var at []int
-	if dtype.DTypeOf(d).IsFloat() {
-		f, err := dtype.Float64s(d)
-		if err != nil {
-			return nil, err
-		}
-		for i, x := range f {
-			if x != 0 {
-				at = append(at, i)
-			}
-		}
-		return at, nil
-	}
-	n, err := dtype.Int64s(d)
+func nonZeros(p *kernel.Pool, v dtype.Value) ([]int, error) {
+	n, err := countNonZeros(p, v)
 	if err != nil {
 		return nil, err
 	}
-	for i, x := range n {
-		if x != 0 {
+	release, err := (*engine.Exec)(nil).Reserve(8 * int64(n))
+	if err != nil {
+		return nil, &op.Error{Op: "NonZero", Err: err}
+	}
+	defer release()
+	at := make([]int, 0, n)
+	d := v.(*tensor.Dense)
+	for i := range len(d.Raw) / int(d.Dtype().Size()) {
+		if checkAt(p, i); isNonZero(d, i) {
 			at = append(at, i)
 		}
 	}
 	return at, nil
+}
+
+// countNonZeros returns how many elements are not zero.
+func countNonZeros(p *kernel.Pool, v dtype.Value) (n int, err error) {
+	d, ok := v.(*tensor.Dense)
+	if !ok {
+		return 0, &op.Error{Op: "NonZero", Want: "a tensor of numbers", Got: op.TypeOf(v)}
+	}
+	for i := range len(d.Raw) / int(d.Dtype().Size()) {
+		if checkAt(p, i); isNonZero(d, i) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// isNonZero looks at the bits of an element, without the sign of floating-point numbers: conversions would take memory.
+func isNonZero(d *tensor.Dense, i int) bool {
+	size := int(d.Dtype().Size())
+	b := d.Raw[i*size:][:size]
+	top := b[size-1]
+	if dtype.DTypeOf(d).IsFloat() {
+		top &= 0x7f
+	}
+	for _, x := range b[:size-1] {
+		top |= x
+	}
+	return top != 0
 }

@@ -128,7 +128,7 @@ func inferScan(c *op.Call) ([]op.Type, error) {
 		}
 	}
 	known := append(make([]op.Known, s.states+s.scanned), c.Known[s.first+s.states+s.scanned:]...)
-	out, err := s.body.Infer(in, known, c.Train)
+	out, err := s.body.Infer(c.Context(), in, known, c.Train)
 	if err != nil {
 		return nil, err
 	}

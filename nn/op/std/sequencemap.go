@@ -31,7 +31,7 @@ func inferSequenceMap(c *op.Call) ([]op.Type, error) {
 			in[i] = *t.Elem
 		}
 	}
-	out, err := body.Infer(in, make([]op.Known, len(in)), c.Train)
+	out, err := body.Infer(c.Context(), in, make([]op.Known, len(in)), c.Train)
 	if _, needs := op.Needs(err); err != nil && !needs {
 		return nil, err
 	}
