@@ -25,6 +25,7 @@ type planned struct {
 	nodes   []*gorgonia.Node // of float32
 	inputs  []*gorgonia.Node
 	outer   []*gorgonia.Node // products larger than their factors
+	late    []*gorgonia.Node // large, read again at the end
 	value   map[*gorgonia.Node][]float32
 	renamed int
 }
@@ -100,32 +101,8 @@ func (d *planned) grow() {
 	case 5:
 		by := float32(r.Intn(5))
 		d.note(apply(t, adder(d.name("adder"), by, shape...), nil, x)[0], mapped(xv, xv, func(a, _ float32) float32 { return a + by }))
-	case 6: // 2·x can be computed again from x and its sum
-		calls := 0
-		c := doubled(shape, &calls)
-		whole := c.Kernel
-		c.Kernel = func(x *Exec, out, in []*tensor.Dense) error { // outputs may be unwanted
-			for i, s := range c.Out {
-				if out = slices.Clone(out); out[i] == nil {
-					out[i] = dtype.New(dtype.Float32, s.Shape...)
-				}
-			}
-			return whole(x, out, in)
-		}
-		n := apply(t, c, nil, x)
-		twice := mapped(xv, xv, func(a, _ float32) float32 { return 2 * a })
-		d.note(n[0], twice)
-		y := d.like(n[0])
-		sum := float32(0)
-		for _, v := range xv {
-			sum += v
-		}
-		plus := floats(d.name("plus"), y.Shape(), func(out []float32, in ...[]float32) {
-			for i, v := range in[0] {
-				out[i] = v/4 + in[1][0]/64
-			}
-		})
-		d.note(apply(t, plus, nil, y, n[1])[0], mapped(d.value[y], d.value[y], func(a, _ float32) float32 { return a/4 + sum/64 }))
+	case 6:
+		d.again(x)
 	case 7: // three operands, of which the second may be absent
 		y, z := d.like(x), d.like(x)
 		c := floats(d.name("mix"), shape, func(out []float32, in ...[]float32) {
@@ -173,6 +150,46 @@ func (d *planned) grow() {
 	}
 }
 
+// again adds 2·x, which can be computed again from x and its sum; it returns what goes on from there if x is large.
+func (d *planned) again(x *gorgonia.Node) (on *gorgonia.Node) {
+	t, xv, shape := d.t, d.value[x], x.Shape()
+	calls := 0
+	c := doubled(shape, &calls)
+	whole := c.Kernel
+	c.Kernel = func(x *Exec, out, in []*tensor.Dense) error { // outputs may be unwanted
+		for i, s := range c.Out {
+			if out = slices.Clone(out); out[i] == nil {
+				out[i] = dtype.New(dtype.Float32, s.Shape...)
+			}
+		}
+		return whole(x, out, in)
+	}
+	n := apply(t, c, nil, x)
+	twice := mapped(xv, xv, func(a, _ float32) float32 { return 2 * a })
+	d.note(n[0], twice)
+	if len(xv) > 16 {
+		d.late = append(d.late, n[0], x)
+		c := floats(d.name("on"), shape, func(out []float32, in ...[]float32) {
+			for i, v := range in[0] {
+				out[i] = v/2 + 1
+			}
+		})
+		on = d.note(apply(t, c, nil, n[0])[0], mapped(xv, xv, func(a, _ float32) float32 { return a + 1 }))
+	}
+	y := d.like(n[0])
+	sum := float32(0)
+	for _, v := range xv {
+		sum += v
+	}
+	plus := floats(d.name("plus"), y.Shape(), func(out []float32, in ...[]float32) {
+		for i, v := range in[0] {
+			out[i] = v/4 + in[1][0]/64
+		}
+	})
+	d.note(apply(t, plus, nil, y, n[1])[0], mapped(d.value[y], d.value[y], func(a, _ float32) float32 { return a/4 + sum/64 }))
+	return on
+}
+
 func plannedGraph(t testing.TB, seed int64, size int) *planned {
 	d := &planned{t: t, r: rand.New(rand.NewSource(seed)), value: map[*gorgonia.Node][]float32{}}
 	g := gorgonia.NewGraph()
@@ -180,8 +197,25 @@ func plannedGraph(t testing.TB, seed int64, size int) *planned {
 		v := random(d.r, shape...)
 		d.inputs = append(d.inputs, d.note(input(g, fmt.Sprint("x", i), v), slices.Clone(dtype.Slice[float32](v))))
 	}
+	if seed%3 == 0 {
+		for x := d.inputs[3]; len(d.late) < 10; {
+			x = d.again(x)
+		}
+	}
 	for range size {
 		d.grow()
+	}
+	for i, x := range slices.Backward(d.late) { // as a gradient reads what was computed forward
+		y := d.inputs[2]
+		if i < len(d.late)-1 {
+			y = d.nodes[len(d.nodes)-1]
+		}
+		c := floats(d.name("back"), y.Shape(), func(out []float32, in ...[]float32) {
+			for i := range out {
+				out[i] = in[0][i]/2 + in[1][i]/4
+			}
+		})
+		d.note(apply(t, c, nil, y, x)[0], mapped(d.value[y], d.value[x], func(a, b float32) float32 { return a/2 + b/4 }))
 	}
 	return d
 }
