@@ -99,7 +99,7 @@ func blocked() []*op.Op {
 	conv.In = "X T, W T weight, B? T weight, Sum? T"
 	return []*op.Op{
 		composed(conv, func(e *expression, in []value) []value {
-			in[1] = e.unblocked(in[1], e.c.Config.(BlockedConvConfig).Group)
+			in[1] = e.unblocked(in[1])
 			return []value{e.fusedConv(e.convOf(in), in)}
 		}),
 		composed(with(plain("MaxPool", "MaxPool of channels in blocks."), BlockedMaxPoolConfig{}), func(e *expression, in []value) []value {
@@ -141,7 +141,7 @@ func (e *expression) convOf(in []value) FusedConvConfig {
 
 // unblocked brings weights [O, I, kernel…] into the standard's order. They are stored as [O/b, I/b, kernel…, b of I, b of O],
 // or where the input is not a picture in blocks, and where each channel is convolved by itself, [O/b, I, kernel…, b of O].
-func (e *expression) unblocked(w value, group int) value {
+func (e *expression) unblocked(w value) value {
 	if !w.typ.Static() || len(w.typ.Shape) < 3 {
 		e.failf("the shape of the weights %v is not known", w.typ)
 		return value{}

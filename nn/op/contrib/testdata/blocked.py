@@ -99,4 +99,8 @@ for b in (8, 16):
     case('ReorderOutput', 'ReorderOutput', b, {'channels': 3}, [fill], x)
     case('ReorderOutput, channels last', 'ReorderOutput', b, {'channels': 3, 'channels_last': 1}, [fill], x.transpose(0, 2, 3, 1))
 
+for b in (8, 16):
+    conv_case('Conv of one channel', b, whole(1, 1, 5, 4), whole(b, 1, 2, 2), whole(b), blocks=False)
+    conv_case('Conv in groups', b, whole(1, 2 * b, 3, 3), whole(2 * b, b, 2, 2), group=2, strides=(1, 2))
+
 print('[' + ',\n'.join(json.dumps(c, separators=(',', ':')) for c in cases) + ']')
