@@ -2,6 +2,7 @@ package optest
 
 import (
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"reflect"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // Declared describes what an operator declares about a call, without running it: the types it infers from sizes and from
 // symbols, the values computed from shapes, couplings, rows, cost and the steps of a program; then the same, and which numbers in its
 // inputs it refuses as it runs, for calls that differ from the case
-// in one respect: the version, an axis, axes of equal length, a rank, an input, an attribute, a number that a shape depends on, or how
+// in one respect, with a checksum of their couplings where they differ: the version, an axis, axes of equal length, a rank, an input, an attribute, a number that a shape depends on, or how
 // much of such numbers is known. Equal results share a line. A panic is an error.
 func Declared(c Case) (string, error) {
 	var b strings.Builder
@@ -29,14 +30,9 @@ func Declared(c Case) (string, error) {
 		macs, bytes := o.Cost(call)
 		fmt.Fprintf(&b, "\tcost %d %d\n", macs, bytes)
 	}
-	if call.Op.Couple != nil {
-		for _, k := range call.Op.Couple(call) {
-			fmt.Fprintf(&b, "\tcouples %s %s", axis(k.From), axis(k.To))
-			if !reflect.ValueOf(k.Map).IsZero() {
-				fmt.Fprintf(&b, " %+v", k.Map)
-			}
-			b.WriteString("\n")
-		}
+	couples := couplings(call)
+	for _, k := range couples {
+		fmt.Fprintf(&b, "\tcouples %s\n", k)
 	}
 	if call.Op.Scheduling.Rows != nil {
 		fmt.Fprintf(&b, "\trows %s\n", plainly(call.Op.Scheduling.Rows(call)))
@@ -57,6 +53,9 @@ func Declared(c Case) (string, error) {
 			call, asks, err := c.declared(v)
 			if err == nil {
 				a = strings.Join(append(typeStrings(call.Out), dimsOf(call)...), " ")
+				if list := couplings(call); !slices.Equal(list, couples) {
+					a += fmt.Sprintf(" %d couplings, %08x", len(list), crc32.ChecksumIEEE([]byte(strings.Join(list, "\n"))))
+				}
 				if v.run {
 					a += c.refusal(call, v)
 				}
@@ -78,6 +77,22 @@ func Declared(c Case) (string, error) {
 		fmt.Fprintf(&b, "\t%s\n\t\t%s\n", a, strings.Join(answers[a], " "))
 	}
 	return b.String(), nil
+}
+
+// couplings returns what a call ties together.
+func couplings(call *op.Call) (list []string) {
+	unranked := func(t op.Type) bool { return t.Unranked }
+	if call.Op.Couple == nil || slices.ContainsFunc(call.In, unranked) || slices.ContainsFunc(call.Out, unranked) {
+		return nil
+	}
+	for _, k := range call.Op.Couple(call) {
+		text := axis(k.From) + " " + axis(k.To)
+		if !reflect.ValueOf(k.Map).IsZero() {
+			text += fmt.Sprintf(" %+v", k.Map)
+		}
+		list = append(list, text)
+	}
+	return list
 }
 
 func axis(a coupling.Axis) string {
