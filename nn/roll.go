@@ -10,14 +10,14 @@ import (
 
 // Limits of the search for bodies of loops.
 const (
-	leastTurns  = 3   // fewer are left as they are
+	leastTurns  = 3   // shorter loops stay unrolled
 	largestBody = 500 // nodes
-	candidates  = 16  // nodes in front of one that may be where it was a turn ago
+	candidates  = 16  // preceding nodes that are compared as the node of the previous iteration
 )
 
-// roll puts a Loop or Scan in the place of each chain of equal bodies: nodes of the same operators and attributes, connected
-// alike, in which each turn reads what the one before computed, or whose results are put one after the other. What they read
-// besides is the same in all turns, or integer constants that grow by the same steps. Other nodes stay as they are.
+// roll replaces each chain of equal bodies by a Loop or Scan: nodes with the same operators, attributes and connections,
+// of which each iteration reads what the previous one computed, or whose results are concatenated. Their other inputs
+// are the same in all iterations, or integer constants with a constant increment. Other nodes are unchanged.
 func (e *Edit) roll() {
 	for e.err == nil {
 		e.sortNodes()
@@ -32,7 +32,7 @@ func (e *Edit) roll() {
 	}
 }
 
-// carrying returns a chain whose turns read what the one before computed, nil if there is none.
+// carrying returns a chain with state: each iteration reads what the previous one computed. nil: there is none.
 func (e *Edit) carrying() *chain {
 	for i, n := range slices.Backward(e.g.nodes) {
 		if c := e.chainAt(n, e.g.nodes[:i]); c != nil {
@@ -42,29 +42,29 @@ func (e *Edit) carrying() *chain {
 	return nil
 }
 
-// chain is an unrolled loop, its turns from the last to the first. A turn has its nodes in the order of the last one's.
+// chain is an unrolled loop, its iterations from the last to the first. All list their nodes in the order of the last.
 type chain struct {
 	turns [][]*Node
-	index map[*Node]int // in the last turn
+	index map[*Node]int // in the last iteration
 	reads []reading
 }
 
-// reading is an input of a node of the body from outside of it.
+// reading is an input of a node of the body that is computed outside of it.
 type reading struct {
 	node, in int
-	carried  bool // output out of node from, a turn ago
+	carried  bool // output out of node from, in the previous iteration
 	from     int
 	out      int
-	steps    []int64 // by which a constant grows; nil: it is the same in all turns
+	steps    []int64 // increments of a constant; nil: it is the same in all iterations
 }
 
-// body returns the nodes of the last turn.
+// body returns the nodes of the last iteration.
 func (c *chain) body() []*Node { return c.turns[0] }
 
-// at is what a turn reads there.
+// at returns what an iteration reads there.
 func (c *chain) at(turn int, r reading) *Value { return c.turns[turn][r.node].in[r.in] }
 
-// chainAt returns the chain whose last turn ends with n, nil if there is none.
+// chainAt returns the chain whose last iteration ends with n, nil if there is none.
 func (e *Edit) chainAt(n *Node, earlier []*Node) *chain {
 	if !rolls(n) {
 		return nil
@@ -85,7 +85,7 @@ func (e *Edit) chainAt(n *Node, earlier []*Node) *chain {
 	return nil
 }
 
-// rolls reports whether a node may be in a Loop: not one that draws at random, keeps state or has subgraphs of its own.
+// rolls reports whether a node may be in a Loop: it is not random, has no state and no subgraphs.
 func rolls(n *Node) bool {
 	o := n.op
 	return o != nil && !o.Random && o.State == nil && len(n.bodies()) == 0 && len(n.captured) == 0 && len(n.Annotations()) == 0
@@ -107,14 +107,14 @@ func upstream(n *Node) map[*Node]bool {
 	return set
 }
 
-// sameKind reports whether two nodes are of the same operator with the same attributes and give values of the same types.
+// sameKind reports whether two nodes have the same operator, attributes and result types.
 func sameKind(a, b *Node) bool {
 	return len(a.in) == len(b.in) && reflect.DeepEqual(a.Config(), b.Config()) && slices.EqualFunc(a.out, b.out, func(v, w *Value) bool {
 		return v.Type().String() == w.Type().String()
 	})
 }
 
-// chainOf follows the turns that end with n, m and so on.
+// chainOf follows the iterations that end with n, m and so on.
 func chainOf(n, m *Node, mine map[*Node]bool) *chain {
 	c := &chain{turns: [][]*Node{nil}, index: map[*Node]int{}}
 	if !c.take(n, mine, upstream(m)) {
@@ -147,8 +147,8 @@ func chainOf(n, m *Node, mine map[*Node]bool) *chain {
 	return c
 }
 
-// take adds x to the last turn, behind what it depends on: that of mine which is not in before. False where one may not be in a
-// Loop, or there are too many.
+// take adds x to the last iteration, after the nodes of mine that it depends on. It returns false if one of them may not
+// be in a Loop, or if there are too many.
 func (c *chain) take(x *Node, mine, before map[*Node]bool) bool {
 	if _, ok := c.index[x]; ok {
 		return true
@@ -166,8 +166,8 @@ func (c *chain) take(x *Node, mine, before map[*Node]bool) bool {
 	return len(c.body()) <= largestBody
 }
 
-// image returns the turn that has m in the place of node root of the last one and the nodes that are known of it, nil if it is
-// not like the last or has a node that is in another place, too.
+// image returns the iteration in which m corresponds to node root of the last one, given its known nodes; nil if it
+// differs from the last one or a node would have two positions.
 func (c *chain) image(m *Node, root int, known []*Node) []*Node {
 	last := c.body()
 	turn := make([]*Node, len(last))
@@ -208,7 +208,7 @@ func (c *chain) image(m *Node, root int, known []*Node) []*Node {
 	return turn
 }
 
-// classify says what the body reads from outside, by the last two turns.
+// classify determines what the body reads from outside, from the last two iterations.
 func (c *chain) classify(turn []*Node) bool {
 	of := map[*Node]int{}
 	for k, x := range turn {
@@ -239,7 +239,7 @@ func (c *chain) classify(turn []*Node) bool {
 	return carries
 }
 
-// goesOn reports whether a turn is what the one after it reads, and reads what it does.
+// goesOn reports whether an iteration computes what the next one reads, and reads inputs of the same kinds.
 func (c *chain) goesOn(turn []*Node) bool {
 	after := c.turns[len(c.turns)-1]
 	for _, r := range c.reads {
@@ -260,7 +260,7 @@ func (c *chain) goesOn(turn []*Node) bool {
 	return true
 }
 
-// sameValue reports whether two values are one, or constants with the same elements.
+// sameValue reports whether two values are identical, or constants with the same elements.
 func sameValue(a, b *Value) bool {
 	if a == b {
 		return true
@@ -271,7 +271,7 @@ func sameValue(a, b *Value) bool {
 	return dtype.SameType(a.param.data, b.param.data) == nil && bytes.Equal(dtype.Bytes(a.param.data), dtype.Bytes(b.param.data))
 }
 
-// begins reports whether the first turn reads one value for each that is carried, of its type.
+// begins reports whether the first iteration reads one value of the right type for each state.
 func (c *chain) begins() bool {
 	first := len(c.turns) - 1
 	at := map[[2]int]*Value{}
@@ -288,7 +288,7 @@ func (c *chain) begins() bool {
 	return true
 }
 
-// increase returns what constant integers of one shape differ by, nil where they are not such.
+// increase returns the differences of integer constants of one shape, nil if they are not such constants.
 func increase(a, b *Value) []int64 {
 	x, y := integers(a), integers(b)
 	if x == nil || y == nil || !slices.Equal([]int(a.param.data.Shape()), []int(b.param.data.Shape())) {

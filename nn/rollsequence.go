@@ -10,11 +10,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sequence is a value of which a node of the body reads one slice in each turn, without the axis: those at first, first + step
-// and so on.
+// sequence is a value of which a node of the body reads one slice in each iteration, without the axis: at index first,
+// first + step and so on.
 type sequence struct {
 	rows
-	nodes []int // of the body: more than one where several read the same
+	nodes []int // of the body: several if they read the same slice
 }
 
 type rows struct {
@@ -22,8 +22,8 @@ type rows struct {
 	axis, first, step int
 }
 
-// sequences are what a Scan goes through in the place of the chain. False where it cannot: nothing is sliced, or a turn reads
-// other numbers of its own.
+// sequences returns the values that a Scan in place of the chain iterates over. It returns false if nothing is sliced,
+// or if iterations read other values of their own.
 func (c *chain) sequences() ([]sequence, bool) {
 	reads := map[int][]reading{}
 	for _, r := range c.reads {
@@ -48,7 +48,7 @@ func (c *chain) sequences() ([]sequence, bool) {
 	return list, len(list) > 0
 }
 
-// sequenceOf returns what node k reads the slices of.
+// sequenceOf returns the value whose slices node k reads.
 func (c *chain) sequenceOf(k int, reads []reading) (sequence, bool) {
 	x := c.body()[k]
 	none := sequence{}
@@ -74,7 +74,7 @@ func (c *chain) sequenceOf(k int, reads []reading) (sequence, bool) {
 		s := sequence{rows{x.in[0], axis, at[0], at[1] - at[0]}, []int{k}}
 		for t, i := range at {
 			if i != s.first+t*s.step {
-				return none, false // indices from the end may go on at the beginning
+				return none, false // negative indices could wrap around
 			}
 		}
 		return s, s.step != 0
@@ -82,7 +82,7 @@ func (c *chain) sequenceOf(k int, reads []reading) (sequence, bool) {
 	return none, false
 }
 
-// input returns what the Scan goes through; a direction of 1 is from the end to the beginning.
+// input returns the value that the Scan iterates over; a direction of 1 is backward.
 func (s sequence) input(e *Edit, turns int) (v *Value, direction int) {
 	first, last := s.first, s.first+(turns-1)*s.step
 	if s.step < 0 {
@@ -99,7 +99,7 @@ func (s sequence) input(e *Edit, turns int) (v *Value, direction int) {
 	return do(e, op.Plain("Slice"), s.value, number("starts", first), number("ends", last+1), number("axes", s.axis), number("steps", max(s.step, -s.step))), direction
 }
 
-// gathering is a node that puts what the turns compute one after the other, with nothing between.
+// gathering is a node that concatenates results of the iterations, and nothing else.
 type gathering struct {
 	n     *Node
 	axis  int
@@ -107,7 +107,8 @@ type gathering struct {
 	roots []*Node
 }
 
-// gatherings returns the nodes that may take the results of so many turns, for a chain without turns of as many as they take.
+// gatherings returns the nodes that may concatenate the results of that many iterations, for a chain that does not have
+// them yet.
 func (e *Edit) gatherings(c *chain) (list []gathering) {
 	for _, n := range e.g.nodes {
 		if n.op == nil || n.op.Traits.Concat == nil || len(n.in) < leastTurns {
@@ -126,7 +127,7 @@ func (e *Edit) gatherings(c *chain) (list []gathering) {
 				}
 			}
 			if len(roots) == turns {
-				slices.Reverse(roots) // as turns are
+				slices.Reverse(roots) // as iterations are
 				list = append(list, gathering{n, axis, at, roots})
 			}
 		}
@@ -134,7 +135,7 @@ func (e *Edit) gatherings(c *chain) (list []gathering) {
 	return list
 }
 
-// mapped returns a chain that carries nothing: slices of something are mapped alike and put one after the other.
+// mapped returns a chain without state: the same function of several slices, whose results are concatenated.
 func (e *Edit) mapped() *chain {
 	for _, x := range e.gatherings(&chain{}) {
 		c := &chain{index: map[*Node]int{}, turns: make([][]*Node, len(x.roots))}
@@ -149,8 +150,8 @@ func (e *Edit) mapped() *chain {
 	return nil
 }
 
-// extend adds to the turns what the roots, one for each, depend on beside them. False, and nothing is changed, where that is
-// not alike.
+// extend adds to each iteration what its root depends on. If these nodes are not equal in all iterations, it returns
+// false and changes nothing.
 func (c *chain) extend(roots []*Node) bool {
 	x := &chain{turns: [][]*Node{slices.Clone(c.body())}, index: map[*Node]int{}, reads: slices.Clone(c.reads)}
 	for k, n := range c.body() {
@@ -200,10 +201,11 @@ func (c *chain) extend(roots []*Node) bool {
 	return true
 }
 
-// shared returns an input from outside that is the same in all turns, or grows by the same steps, and depends on none of them.
+// shared returns an input from outside that is the same in all iterations, or has a constant increment, and depends on
+// none of them.
 func (c *chain) shared(k, i int, inside map[*Node]bool) (reading, bool) {
 	r := reading{node: k, in: i}
-	for _, q := range c.reads { // the state of the turn before
+	for _, q := range c.reads { // the state of the previous iteration
 		same := q.carried
 		for t := range c.turns {
 			same = same && c.at(t, q) == c.at(t, r)
@@ -235,8 +237,8 @@ func (c *chain) shared(k, i int, inside map[*Node]bool) (reading, bool) {
 	return r, true
 }
 
-// stack puts what the Scan stacked in the place of the results that a node puts one after the other, unless more than one size is
-// not known.
+// stack replaces a concatenation of results by the stacked output of the Scan, unless more than one dimension is
+// unknown.
 func (e *Edit) stack(x gathering, stacked *Value, turns int) {
 	item := x.n.in[x.at].typ
 	var shape []int64
@@ -248,7 +250,7 @@ func (e *Edit) stack(x gathering, stacked *Value, turns int) {
 		case d.Known() && d.Size > 0:
 			shape = append(shape, int64(d.Size))
 		case i < x.axis:
-			shape = append(shape, 0) // as it is in the input
+			shape = append(shape, 0) // the input's dimension
 		default:
 			shape, open = append(shape, -1), open+1
 		}

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// rolled puts a Loop in the place of a chain, or a Scan where what its turns read of their own are slices.
+// rolled replaces a chain by a Loop, or by a Scan if its iterations differ only in the slices that they read.
 func (e *Edit) rolled(c *chain) {
 	stacks := e.stacks(c)
 	sequences, scans := c.sequences()
@@ -135,7 +135,7 @@ func (e *Edit) rolled(c *chain) {
 	}
 }
 
-// notAllZero returns an attribute that need not be given where all its numbers are 0.
+// notAllZero returns an attribute, or nil if all its numbers are 0, the default.
 func notAllZero(list []int) []int {
 	if !slices.ContainsFunc(list, func(n int) bool { return n != 0 }) {
 		return nil
@@ -143,7 +143,8 @@ func notAllZero(list []int) []int {
 	return list
 }
 
-// stacks returns the nodes that put results of the turns one after the other; what leads there becomes part of the turns.
+// stacks returns the nodes that concatenate results of the iterations; nodes on the way there become part of the
+// iterations.
 func (e *Edit) stacks(c *chain) (list []gathering) {
 	for _, x := range e.gatherings(c) {
 		if slices.ContainsFunc(list, func(y gathering) bool { return x.n == y.n }) {
@@ -157,8 +158,8 @@ func (e *Edit) stacks(c *chain) (list []gathering) {
 	return list
 }
 
-// turn adds the nodes of the body and gives their outputs. Slice gives those of a node that reads a slice, nil for others; read
-// what is read from outside.
+// turn adds the nodes of the body and returns their outputs. Slice returns the outputs of a node that reads a slice, nil
+// for others; read returns what is read from outside.
 func (e *Edit) turn(sub *Edit, c *chain, slice func(k int) *Value, read func(r *reading) *Value) [][]*Value {
 	from := map[[2]int]*reading{}
 	for i := range c.reads {
@@ -190,7 +191,7 @@ func (e *Edit) turn(sub *Edit, c *chain, slice func(k int) *Value, read func(r *
 	return made
 }
 
-// progression returns a constant that grows by steps from one turn to the next.
+// progression returns a constant with a constant increment, by iteration.
 func progression(sub *Edit, turn *Value, first *tensor.Dense, steps []int64) *Value {
 	if sub.err != nil {
 		return nil
@@ -204,7 +205,7 @@ func progression(sub *Edit, turn *Value, first *tensor.Dense, steps []int64) *Va
 	return do(sub, op.Plain("Add"), grown, sub.Const(sub.New("first"), first))
 }
 
-// collected returns the outputs of nodes of the body that something outside reads, but for what the last turn carries out.
+// collected returns the outputs of nodes of the body that are read outside, except for the state of the last iteration.
 func (e *Edit) collected(c *chain, carried []reading) (list [][2]int) {
 	for k, x := range c.body() {
 		for o := range x.out {
@@ -220,7 +221,7 @@ func (e *Edit) collected(c *chain, carried []reading) (list [][2]int) {
 	return list
 }
 
-// outside reports whether a node that is in no turn, or an output of the graph, is v.
+// outside reports whether v is read by a node in no iteration, or is an output of the graph.
 func (c *chain) outside(e *Edit, v *Value) bool {
 	if slices.Contains(e.g.outputs, v) {
 		return true
@@ -230,7 +231,7 @@ func (c *chain) outside(e *Edit, v *Value) bool {
 	})
 }
 
-// takeOver puts v in the place of old, name included where it is an output.
+// takeOver replaces old by v, including its name if it is an output.
 func (e *Edit) takeOver(old, v *Value) {
 	name, output := old.name, slices.Contains(e.g.outputs, old)
 	if e.Rewire(old, v); output {

@@ -157,7 +157,7 @@ func (l *Lowered) Trace() (*Graph, error) {
 	})
 }
 
-// names returns the names of the values after the nodes of a lowering.
+// names returns the names of the values of a lowering, by node.
 func (l *Lowered) names() map[*gorgonia.Node]string {
 	m := map[*gorgonia.Node]string{}
 	for v, b := range l.env {
@@ -175,7 +175,7 @@ func (tr Tracer) ops() op.Set {
 	return tr.Ops
 }
 
-// fill runs f on a tracer over an empty graph.
+// fill calls f on a tracer for an empty graph.
 func (tr Tracer) fill(g *Graph, f func(*tracer)) error {
 	err := g.Edit(func(e *Edit) {
 		t := newTracer(e, tr)
@@ -226,14 +226,14 @@ func (t *tracer) outputs(n int, at func(i int) (gorgonia.Nodes, string)) {
 	}
 }
 
-// finish says what is known at the end: operators without an ONNX form, annotations, what parameters are for.
+// finish handles what is only known at the end: operators without an ONNX form, annotations, roles of parameters.
 func (t *tracer) finish() {
 	t.report()
 	t.annotate()
 	t.roles()
 }
 
-// report fails when an operator has no ONNX form, naming all such.
+// report fails if operators have no ONNX form, and lists them.
 func (t *tracer) report() {
 	if t.e.err != nil || len(t.missing) == 0 {
 		return
@@ -243,7 +243,7 @@ func (t *tracer) report() {
 	t.e.fail(&Error{Kind: ErrUnsupported, Err: fmt.Errorf("no ONNX form: %s", strings.Join(names, ", "))})
 }
 
-// leaf is a node without children and value: an input of the traced graph.
+// leaf is a node without children and without a value: an input of the traced graph.
 type leaf struct {
 	node *gorgonia.Node
 	typ  op.Type
@@ -263,9 +263,8 @@ func (l leafList) symbols() []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// survey finds the inputs that out depends on, the given ones and then others in the order of
-// first use, and the operator-set versions of the calls between. Symbols of inputs are those that
-// our operators were told.
+// survey finds the inputs that out depends on, the given ones first and then others in the order of their first use, and
+// the operator-set versions of the calls in between. Inputs have the symbols with which our operators were called.
 func survey(out, given gorgonia.Nodes) (leafList, map[string]int, error) {
 	var leaves leafList
 	at := map[*gorgonia.Node]int{}
@@ -325,8 +324,8 @@ func survey(out, given gorgonia.Nodes) (leafList, map[string]int, error) {
 	return leaves, opsets, nil
 }
 
-// moreSymbols adds the symbols of t to those of a type of the same value. A symbol stands alone:
-// the number it had in the lowering is dropped.
+// moreSymbols adds the symbols of t to those of a type of the same value. The number that a symbol had in the lowering
+// is dropped.
 func moreSymbols(have, t op.Type) op.Type {
 	if !have.Present() {
 		have = t

@@ -10,16 +10,16 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// nested traces a subgraph, lowered and differentiated at all sample points, into the body of another node.
+// nested traces a subgraph, lowered and differentiated at all sample points, as the body of another node.
 type nested struct {
 	t    *tracer // of the graph around
 	sub  *Edit   // of the body
 	body *Body
 
 	types [][]op.Type  // of the formal inputs, by sample
-	known [][]op.Known // of the same
+	known [][]op.Known // of the formal inputs, by sample
 	train bool
-	asked func(i int) bool // whether the gradient by a formal input is of use
+	asked func(i int) bool // whether the gradient with respect to a formal input is needed
 }
 
 // sampled is the subgraph at one sample point.
@@ -63,7 +63,7 @@ func (x *nested) lower(k int, g *gorgonia.ExprGraph) (*sampled, error) {
 	return s, nil
 }
 
-// differentiate adds gradients of the formal inputs, from those of the outputs that have one.
+// differentiate adds gradients with respect to the formal inputs, given those of the outputs that have one.
 func (x *nested) differentiate(k int, g *gorgonia.ExprGraph, s *sampled, given []*Value) error {
 	s.seeds, s.grads = make(gorgonia.Nodes, len(s.out)), make(gorgonia.Nodes, len(s.in))
 	var from, seeds, wrt gorgonia.Nodes
@@ -100,8 +100,8 @@ func (x *nested) differentiate(k int, g *gorgonia.ExprGraph, s *sampled, given [
 	return nil
 }
 
-// trace adds the subgraph to the body: its outputs, or with seeds the gradients of its inputs, nil where none flows. What fails
-// while it is added is the edit's error.
+// trace adds the subgraph to the body and returns its outputs or, with seeds, the gradients of its inputs, nil for those
+// without one. Errors while it is added are the edit's.
 func (x *nested) trace(args, seeds []*Value) ([]*Value, error) {
 	if x.sub.err != nil {
 		return nil, nil
@@ -157,8 +157,8 @@ func (x *nested) trace(args, seeds []*Value) ([]*Value, error) {
 	return list, nil
 }
 
-// bodyOf makes a subgraph for a node of the traced graph. It captures values; f adds its nodes, at gives what stands for one
-// of them inside.
+// bodyOf returns a subgraph for a node of the traced graph. It captures values; f adds its nodes, and at returns the
+// stand-in of a captured value.
 func (t *tracer) bodyOf(inputs []string, captured []*Value, f func(sub *Edit, in []*Value, at func(*Value) *Value) []*Value) *Body {
 	var list []*Value
 	for _, v := range captured {
@@ -174,7 +174,7 @@ func (t *tracer) bodyOf(inputs []string, captured []*Value, f func(sub *Edit, in
 			inside[v] = in[len(inputs)+i]
 		}
 		out := f(sub, in[:len(inputs)], func(v *Value) *Value { return inside[v] })
-		for i, v := range out { // an output is neither an input nor given twice
+		for i, v := range out { // an output must be neither an input nor another output
 			out[i] = do(sub, op.Plain("Identity"), v)
 		}
 		if sub.err != nil {
@@ -184,7 +184,7 @@ func (t *tracer) bodyOf(inputs []string, captured []*Value, f func(sub *Edit, in
 		for _, v := range in[len(inputs):] {
 			stand[v] = true
 		}
-		for _, name := range slices.Sorted(maps.Keys(sub.g.values)) { // names are those of one graph and all around it
+		for _, name := range slices.Sorted(maps.Keys(sub.g.values)) { // names must be unique in a graph and all graphs around it
 			if v := sub.g.values[name]; v != nil && !stand[v] && sub.err == nil {
 				sub.RenameValue(v, prefix+"/"+name)
 			}
@@ -193,7 +193,7 @@ func (t *tracer) bodyOf(inputs []string, captured []*Value, f func(sub *Edit, in
 	})
 }
 
-// do adds a node and gives its first output.
+// do adds a node and returns its first output.
 func do(e *Edit, c op.Config, in ...*Value) *Value {
 	if e.err != nil {
 		return nil

@@ -13,14 +13,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// varying handles a constant that is not the same at all sizes.
+// varying adds a constant that depends on the sizes.
 func (s *Site) varying() (v *Value, differs bool) {
 	rows := make([][]float64, len(s.at))
 	whole := make([][]int, len(s.at))
 	var like *tensor.Dense
 	for k, n := range s.at {
 		x, _ := valueOf(constantValue(n))
-		d, ok := x.(*tensor.Dense) // not with an error
+		d, ok := x.(*tensor.Dense) // false after an error
 		if !ok {
 			return nil, false
 		}
@@ -67,8 +67,7 @@ func (s *Site) varying() (v *Value, differs bool) {
 	return v, true
 }
 
-// invert looks whether numbers that are not whole are inverses of whole ones, which then replace
-// them.
+// invert replaces fractions by the integers that they are the inverses of, if all are.
 func invert(rows [][]float64, whole [][]int) bool {
 	all := true
 	for k, r := range rows {
@@ -95,7 +94,7 @@ func constantValue(n *gorgonia.Node) gorgonia.Value {
 	return n.Value()
 }
 
-// floats returns the elements of a tensor of numbers, as they are and cut to integers.
+// floats returns the elements of a numeric tensor, unchanged and truncated to integers.
 func floats(d *tensor.Dense) ([]float64, []int) {
 	x, err := dtype.Float64s(d)
 	if err != nil {
@@ -108,7 +107,7 @@ func floats(d *tensor.Dense) ([]float64, []int) {
 	return x, n
 }
 
-// valueOf makes Gorgonia's value one of a graph: a dense, contiguous tensor or a string tensor.
+// valueOf converts Gorgonia's value to one of a graph: a dense, contiguous tensor or a string tensor.
 func valueOf(v gorgonia.Value) (dtype.Value, error) {
 	switch x := v.(type) {
 	case *tensor.Dense:
@@ -124,8 +123,8 @@ func valueOf(v gorgonia.Value) (dtype.Value, error) {
 	return nil, fmt.Errorf("a value of type %T has no ONNX form", v)
 }
 
-// contiguous returns a tensor itself, or a copy of it row by row when it is transposed, a view, or of Go's
-// int, which becomes int64.
+// contiguous returns the tensor itself, or a row-major copy if it is transposed, a view, or of Go's int, which becomes
+// int64.
 func contiguous(d *tensor.Dense) (dtype.Value, error) {
 	d, err := engine.RowMajor(d)
 	switch {
@@ -140,7 +139,7 @@ func contiguous(d *tensor.Dense) (dtype.Value, error) {
 	return d, nil
 }
 
-// scalarValue makes a tensor of rank 0.
+// scalarValue returns a tensor of rank 0.
 func scalarValue(x gorgonia.Scalar) (dtype.Value, error) {
 	t := dtype.Of(x.Dtype())
 	switch n := x.Data().(type) {

@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// reversal writes the gradient of an If, Loop or Scan out: of an If as one of the gradients of the branches, of the others as
-// a Loop that keeps what goes into each iteration, and one that goes back through them.
+// reversal writes the gradient of an If, Loop or Scan as nodes: of an If as an If of the gradients of its branches; of
+// the others as a Loop that records the inputs of each iteration, and one that runs backward through them.
 type reversal struct {
 	std.BodyGradient
 	s     *Site
@@ -64,13 +64,13 @@ func (s *Site) reversed(b std.BodyGradient, calls []*op.Call, in []gorgonia.Node
 	return out
 }
 
-// failed reports whether the reversal or the edit that adds it has.
+// failed reports whether the reversal or its edit has failed.
 func (r *reversal) failed(e *Edit) bool { return r.err != nil || e.err != nil }
 
 // seeds returns the gradients of the outputs.
 func (r *reversal) seeds() []*Value { return r.in[r.Inputs:] }
 
-// asks returns the inputs whose gradients are given, in order.
+// asks returns the inputs whose gradients are requested, in order.
 func (r *reversal) asks() (list []int) {
 	for i := r.First; i < r.Inputs; i++ {
 		if r.Asked(r.calls[0].In[i], i) {
@@ -80,8 +80,8 @@ func (r *reversal) asks() (list []int) {
 	return list
 }
 
-// subgraph returns the body as nested traces it. Formal gives its inputs' types in front of the captured ones; a state may depend
-// on what is asked for though its first value does not.
+// subgraph returns the body for nested. Formal returns the types of its inputs, before the captured ones; a state may
+// depend on a requested input although its first value does not.
 func (r *reversal) subgraph(sub *Edit, body int, formal func(c *op.Call) []op.Type) *nested {
 	b, _ := r.Bodies[body].(*Body)
 	x := &nested{t: r.s.t, sub: sub, body: b, train: r.Train}
@@ -96,7 +96,8 @@ func (r *reversal) subgraph(sub *Edit, body int, formal func(c *op.Call) []op.Ty
 	return x
 }
 
-// branches returns an If of the gradients of the branches; what only the other one captures has a gradient of zero.
+// branches returns an If of the gradients of the branches; the gradient of a value that only the other branch captures
+// is zero.
 func (r *reversal) branches() []*Value {
 	asks := r.asks()
 	var bodies [2]*Body
@@ -145,7 +146,7 @@ func outs(n *Node, count int) []*Value {
 	return list
 }
 
-// zerosLike are zeros of the type and shape of v.
+// zerosLike returns zeros of the type and shape of v.
 func zerosLike(e *Edit, v *Value) *Value {
 	if e.err != nil {
 		return nil
@@ -153,7 +154,7 @@ func zerosLike(e *Edit, v *Value) *Value {
 	return do(e, op.Plain("Expand"), e.Const(e.New("zero"), dtype.New(v.typ.DType)), do(e, std.ShapeConfig{}, v))
 }
 
-// typeText returns the type of a value with numbers as they are and everything else open.
+// typeText returns the type of a value with its known sizes; other dimensions are unknown.
 func typeText(v *Value) string {
 	if v.typ.Unranked {
 		return "float32"

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// The numbers of Gorgonia's products.
+// The constants of Gorgonia's products.
 const (
 	matMul = iota
 	matVecMul
@@ -17,8 +17,7 @@ const (
 	batchedMatMul
 )
 
-// productRule translates matrix products. Gorgonia counts (n,1) and (1,n) as vectors, so vectors
-// are flattened first.
+// productRule translates matrix products. Gorgonia treats (n,1) and (1,n) as vectors, so vectors are flattened first.
 func productRule(s *Site) *Value {
 	a, b := s.In(0), s.In(1)
 	ta, tb := s.Bool("transA"), s.Bool("transB")
@@ -41,7 +40,7 @@ func productRule(s *Site) *Value {
 	return s.Refuse("")
 }
 
-// turned returns the site's value with its last two axes exchanged, if asked for.
+// turned returns the site's value, with its last two axes exchanged if requested.
 func (s *Site) turned(yes bool) *Value {
 	v := s.Value()
 	r := len(s.at[0].Shape())
@@ -61,7 +60,7 @@ func (s *Site) flat() *Value {
 	return s.reshape(s.Value(), s.shape(), []size{total(s.shape(), s.t.count())})
 }
 
-// reduce adds a reduction along the axes of a sum or maximum, which drops them.
+// reduce adds a sum or maximum along axes, which are removed.
 func (s *Site) reduce(name string, x *Value) *Value {
 	keep := false
 	axes := s.Ints("along")
@@ -81,7 +80,7 @@ func (s *Site) reduce(name string, x *Value) *Value {
 	return s.Node(c, x, s.vector(list))
 }
 
-// reshapeRule keeps what depends on symbols open.
+// reshapeRule keeps dimensions that depend on symbols symbolic.
 func reshapeRule(s *Site) *Value {
 	x := s.In(0)
 	from, to := x.shape(), s.sizes("to")
@@ -94,9 +93,8 @@ func reshapeRule(s *Site) *Value {
 	return s.reshape(x.Value(), from, to)
 }
 
-// aligned reads the target of a reshape where only one size is available, but the input's shape is
-// symbolic: leading dimensions that agree with the input's stay what they are, and one that does
-// not takes what is left.
+// aligned returns the target of a reshape of which only one size is known, while the input's shape is symbolic: leading
+// dimensions that equal the input's are kept, and one that does not becomes −1.
 func (s *Site) aligned(from []size, to []int) []size {
 	out := make([]size, len(to))
 	for k, n := range to {
@@ -126,7 +124,7 @@ func (s *Site) aligned(from []size, to []int) []size {
 	return out
 }
 
-// quotient returns a / b where it is whole everywhere.
+// quotient returns a / b if it is an integer at all sample points.
 func quotient(a, b size) (size, bool) {
 	out := make(size, len(a))
 	for i := range a {
@@ -138,7 +136,7 @@ func quotient(a, b size) (size, bool) {
 	return out, true
 }
 
-// repeatRule translates a repetition that is a broadcast.
+// repeatRule translates a repetition that is equivalent to a broadcast.
 func repeatRule(s *Site) *Value {
 	x, axis := s.In(0), s.Int("along")
 	from, to := x.shape(), s.shapeOf(nil)
@@ -158,7 +156,7 @@ func repeatRule(s *Site) *Value {
 	return s.Node(op.Plain("Expand"), s.reshape(x.Value(), x.shape(), from), s.vector(to))
 }
 
-// sizeRule translates SizeOf, a number in the element type of its input.
+// sizeRule translates SizeOf, which returns a size in the element type of its input.
 func sizeRule(s *Site) *Value {
 	d := s.In(0).shape()[s.Int("axis")]
 	t := op.NodeType(s.at[0]).DType

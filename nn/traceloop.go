@@ -6,15 +6,15 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// tape is what a Loop keeps of its iterations.
+// tape is what a Loop records of its iterations.
 type tape struct {
-	count  *Value   // how many there were, of rank 0
-	states []*Value // what each began with, stacked
+	count  *Value   // number of iterations, of rank 0
+	states []*Value // the initial value of each state in each iteration, stacked
 }
 
-// formalTypes returns the types of the inputs of a body in front of the captured ones.
+// formalTypes returns the types of the inputs of a body, without the captured ones.
 func (r *reversal) formalTypes(c *op.Call) (list []op.Type) {
-	if r.FirstIn == 2 { // of a Loop: the number of the iteration, and the condition
+	if r.FirstIn == 2 { // of a Loop: the iteration number and the condition
 		list = append(list, op.Shaped(dtype.Int64), op.Shaped(dtype.Bool))
 	}
 	list = append(list, c.In[r.FirstIn:r.FirstIn+r.States]...)
@@ -30,7 +30,8 @@ func (r *reversal) formalTypes(c *op.Call) (list []op.Type) {
 	return list
 }
 
-// arguments returns the inputs of the body in iteration i: number and condition, states, slices, captured values.
+// arguments returns the inputs of the body in iteration i: iteration number and condition, states, slices, captured
+// values.
 func (r *reversal) arguments(sub *Edit, i, on *Value, states []*Value, count *Value, at func(*Value) *Value) (list []*Value) {
 	if r.FirstIn == 2 {
 		list = append(list, i, on)
@@ -54,7 +55,7 @@ func place(e *Edit, i, count *Value, back bool) *Value {
 	return do(e, op.Plain("Sub"), do(e, op.Plain("Sub"), count, constInt(e, 1)), i)
 }
 
-// record runs the operator again as a Loop that keeps the states.
+// record runs the operator again as a Loop that records the states.
 func (r *reversal) record() tape {
 	var trips, on *Value
 	if r.FirstIn == 2 {
@@ -95,7 +96,7 @@ func (r *reversal) record() tape {
 	return t
 }
 
-// backward goes back through the iterations and gives the gradients that are asked for.
+// backward iterates in reverse order and returns the requested gradients.
 func (r *reversal) backward() []*Value {
 	t := r.record()
 	if r.failed(r.e) {
@@ -203,7 +204,7 @@ func (r *reversal) results(n *Node, t tape, floats, sums, slices []int) []*Value
 	}
 	for k, j := range slices {
 		v := n.Out(len(floats) + len(sums) + k)
-		if !r.InBack[j] { // the last iteration came first
+		if !r.InBack[j] { // the last iteration was computed first
 			e := r.e
 			at := do(e, op.Plain("Range"), do(e, op.Plain("Sub"), t.count, constInt(e, 1)), constInt(e, -1), constInt(e, -1))
 			v = do(e, std.GatherConfig{}, v, at)

@@ -69,18 +69,18 @@ func AsOutput(name string, x *gorgonia.Node) (*gorgonia.Node, error) {
 	return x, traceMark{nodes: gorgonia.Nodes{x}, output: name}.add(x.Graph())
 }
 
-// traceMark is what a traced function says of nodes. It is the value of a node of its own in their expression graph, which
-// nothing reads: a number to Gorgonia's machines.
+// traceMark annotates nodes of a traced function. It is the value of a separate node in their expression graph, which
+// has no readers; Gorgonia's machines treat it as a number.
 type traceMark struct {
 	*gorgonia.F64
 	nodes       gorgonia.Nodes
 	annotations Annotations
-	first       bool   // for the first of them alone
+	first       bool   // for the first of them only
 	label       string // of an anchor
 	output      string // of the graph
 }
 
-// Clone makes traceMark a value that Gorgonia's machines copy.
+// Clone implements gorgonia's interface for values that machines copy.
 func (m *traceMark) Clone() (any, error) { return m, nil }
 
 func (m traceMark) add(g *gorgonia.ExprGraph) error {
@@ -96,7 +96,7 @@ func (m traceMark) add(g *gorgonia.ExprGraph) error {
 
 // marksOf returns the marks of an expression graph, in order.
 func marksOf(g *gorgonia.ExprGraph) (list []*traceMark) {
-	if g == nil { // of constants, which belong to no graph
+	if g == nil { // of constants, which are not in a graph
 		return nil
 	}
 	for _, n := range g.AllNodes() {
@@ -111,7 +111,7 @@ func hasMark(g *gorgonia.ExprGraph, label string) bool {
 	return slices.ContainsFunc(marksOf(g), func(m *traceMark) bool { return m.label == label })
 }
 
-// marked is f with a mark on what it adds to the expression graph.
+// marked returns f with a mark on the nodes that it adds to the expression graph.
 func marked(m traceMark, f Expr) Expr {
 	return func(x ...*gorgonia.Node) (gorgonia.Nodes, error) {
 		if f == nil || len(x) == 0 || x[0] == nil {
@@ -136,7 +136,7 @@ func marked(m traceMark, f Expr) Expr {
 	}
 }
 
-// anchor adds an Identity with a label of its own.
+// anchor adds an Identity with a unique label.
 func anchor(x *gorgonia.Node, label string, a Annotations) (*gorgonia.Node, error) {
 	c, err := Tracer{}.ops().NewCall(op.Plain("Identity"), op.NodeType(x))
 	if err != nil {
@@ -153,7 +153,7 @@ func anchor(x *gorgonia.Node, label string, a Annotations) (*gorgonia.Node, erro
 	return out[0], traceMark{nodes: out, annotations: a, label: label}.add(x.Graph())
 }
 
-// reading gives the tracer the marks of an expression graph.
+// reading passes the marks of an expression graph to the tracer.
 func (t *tracer) reading(g *gorgonia.ExprGraph) {
 	for _, m := range marksOf(g) {
 		t.order = append(t.order, m)
@@ -163,7 +163,7 @@ func (t *tracer) reading(g *gorgonia.ExprGraph) {
 	}
 }
 
-// mark marks a node, and what is computed in its subgraphs.
+// mark marks a node, and the nodes in its subgraphs.
 func (t *tracer) mark(n *gorgonia.Node, m *traceMark) {
 	t.marks[n] = append(t.marks[n], m)
 	if c, _, i, ok := op.CallOf(n); ok && i == 0 && m.output == "" {
@@ -178,7 +178,7 @@ func (t *tracer) mark(n *gorgonia.Node, m *traceMark) {
 	}
 }
 
-// claim notes that the nodes added since are what became of the current site.
+// claim records that the nodes added since the last call belong to the current site.
 func (t *tracer) claim() {
 	nodes := t.e.g.nodes
 	if t.site != nil {
@@ -194,7 +194,7 @@ func (t *tracer) claim() {
 	t.claimed = len(nodes)
 }
 
-// behindAnchors takes the name of a value with anchors after it for the output that they make of it. "": there are none.
+// behindAnchors moves the name of a value with anchors after it to the output of the last anchor. "": there are none.
 func (t *tracer) behindAnchors(v *Value) string {
 	at := v
 	for at.producer != nil && t.anchors[at.producer] {
@@ -208,13 +208,13 @@ func (t *tracer) behindAnchors(v *Value) string {
 	return name
 }
 
-// annotate gives annotations to what became of marked nodes.
+// annotate annotates the nodes that marked nodes were translated to.
 func (t *tracer) annotate() {
 	if t.e.err != nil {
 		return
 	}
 	t.e.sortNodes()
-	for _, m := range t.order { // the inner ones come first
+	for _, m := range t.order { // inner marks first
 		made := t.made[m]
 		if m.first && len(made) > 0 {
 			made = []*Node{slices.MinFunc(made, func(a, b *Node) int { return cmp.Compare(t.rank(a), t.rank(b)) })}
@@ -227,7 +227,7 @@ func (t *tracer) annotate() {
 	}
 }
 
-// rank returns the place of a node in the order of its graph; those of subgraphs follow all others.
+// rank returns the position of a node in its graph; nodes of subgraphs follow all others.
 func (t *tracer) rank(n *Node) int {
 	if i := slices.Index(t.e.g.nodes, n); i >= 0 {
 		return i
@@ -235,7 +235,7 @@ func (t *tracer) rank(n *Node) int {
 	return len(t.e.g.nodes)
 }
 
-// asked declares the outputs that AsOutput asked for, in each of the expression graphs.
+// asked declares the outputs requested by AsOutput, for each of the expression graphs.
 func (t *tracer) asked(graphs []*gorgonia.ExprGraph) {
 	var list [][]*traceMark
 	for _, g := range graphs {

@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// calls returns the calls after the nodes of a site that is an operator of ours.
+// calls returns the calls of the nodes of a site if its operator is ours.
 func (s *Site) calls() ([]*op.Call, []gorgonia.Nodes, int) {
 	list := make([]*op.Call, len(s.at))
 	in := make([]gorgonia.Nodes, len(s.at))
@@ -29,7 +29,7 @@ func (s *Site) calls() ([]*op.Call, []gorgonia.Nodes, int) {
 	return list, in, index
 }
 
-// ours translates an operator of ours: one node for all outputs of a call.
+// ours translates one of our operators: one node for all outputs of a call.
 func (s *Site) ours() *Value {
 	calls, in, index := s.calls()
 	if s.t.e.err != nil {
@@ -75,7 +75,7 @@ func (s *Site) ours() *Value {
 	return outputAt(s.t.calls[c], index)
 }
 
-// outputAt is one of the outputs of a call, nil where the call could not be added.
+// outputAt returns an output of a call, nil if the call could not be added.
 func outputAt(out []*Value, i int) *Value {
 	if i < len(out) {
 		return out[i]
@@ -95,8 +95,8 @@ func (s *Site) kid(in []gorgonia.Nodes, i int) *Site {
 	return k
 }
 
-// inputs returns the values a call reads. A constant that the lowering made of a symbolic shape is
-// computed from shapes again.
+// inputs returns the values that a call reads. A constant that the lowering computed from a symbolic shape is computed
+// from shapes again.
 func (s *Site) inputs(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 	c := calls[0]
 	values := make([]*Value, len(in[0]))
@@ -121,7 +121,7 @@ func (s *Site) inputs(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 	return values
 }
 
-// likeInput brings an int64 vector into the rank and element type of an input.
+// likeInput converts an int64 vector to the rank and element type of an input.
 func (s *Site) likeInput(v *Value, t op.Type) *Value {
 	if t.Rank() == 0 {
 		v = s.Node(std.SqueezeConfig{}, v, s.vector([]size{s.t.fixed(0)}))
@@ -168,8 +168,7 @@ func (s *Site) evalAll(d []op.Dim) []size {
 	return list
 }
 
-// exported translates an operator of lowerings that has an ONNX form: a configuration and
-// constants after the inputs.
+// exported translates an operator of lowerings that has an ONNX form: attributes, and constants that follow the inputs.
 func (s *Site) exported(calls []*op.Call, in []gorgonia.Nodes) *Value {
 	c := calls[0]
 	cfg, consts := c.Op.Export(c)
@@ -198,7 +197,7 @@ func (s *Site) exported(calls []*op.Call, in []gorgonia.Nodes) *Value {
 	return s.Node(cfg, values...)
 }
 
-// add makes the node of a call and returns its outputs.
+// add adds the node of a call and returns its outputs.
 func (s *Site) add(calls []*op.Call, in []*Value) []*Value {
 	e, c := s.t.e, calls[0]
 	for _, d := range calls {
@@ -228,7 +227,7 @@ func (s *Site) add(calls []*op.Call, in []*Value) []*Value {
 	return out
 }
 
-// outputNames returns what the outputs of a call are called: as its nodes are.
+// outputNames returns the names of the outputs of a call: those of its expression nodes.
 func (s *Site) outputNames(c *op.Call) []string {
 	var names []string
 	for i := range c.Outputs {
@@ -244,7 +243,7 @@ func (s *Site) outputNames(c *op.Call) []string {
 	return names
 }
 
-// outputName returns what output i of the site's call was named; "" if it was not.
+// outputName returns the name of output i of the site's call; "" if it has none.
 func (s *Site) outputName(i int) string {
 	x, err := op.Sibling(s.at[0], i)
 	if err != nil {
@@ -253,7 +252,7 @@ func (s *Site) outputName(i int) string {
 	return s.t.nameOf(x)
 }
 
-// attrText spells out the attributes of a call.
+// attrText returns the attributes of a call as text.
 func attrText(c *op.Call) string {
 	var b strings.Builder
 	for _, a := range op.Encode(c.Version, c.Config) {

@@ -13,13 +13,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// The fields of Gorgonia's elementwise and product operators that say which they are.
+// The fields of Gorgonia's elementwise and product operators that identify them.
 const (
 	binaryField  = "ʘBinaryOperatorType"
 	productField = "āBinaryOperator"
 )
 
-// The numbers of Gorgonia's binary operators.
+// The constants of Gorgonia's binary operators.
 const (
 	binAdd = iota
 	binSub
@@ -34,7 +34,7 @@ const (
 	binNe
 )
 
-// binary returns the elementwise operator at the site, -1 when it is none.
+// binary returns the elementwise operator at the site, -1 if it is not one.
 func (s *Site) binary() int {
 	if s.goType() != "gorgonia.elemBinOp" {
 		return -1
@@ -70,8 +70,8 @@ func binaryRule(s *Site) *Value {
 	return v
 }
 
-// pair adds an operator of two inputs. Gorgonia repeats operands before it adds them; ONNX
-// broadcasts by itself, so repetitions are left out where the result stays the same.
+// pair adds an operator of two inputs. Gorgonia repeats operands before it adds them; ONNX broadcasts, so repetitions
+// are left out if the result is the same.
 func (s *Site) pair(c op.Config, a, b *Site) *Value {
 	out := s.shapeOf(nil)
 	x, y := a.bare(), b.bare()
@@ -82,7 +82,7 @@ func (s *Site) pair(c op.Config, a, b *Site) *Value {
 	if sameShapes(broadcast(xs, ys), out) {
 		return s.Node(c, x.Value(), y.Value())
 	}
-	// Gorgonia takes (3) and (3,1) for the same shape.
+	// Gorgonia treats (3) and (3,1) as the same shape.
 	full := s.shapeLike(x, y)
 	return s.Node(c, s.grow(x, full), s.grow(y, full))
 }
@@ -95,7 +95,7 @@ func (s *Site) grow(x *Site, to []size) *Value {
 	return s.reshape(x.Value(), from, to)
 }
 
-// shapeLike returns the shape of the operand that the site has the shape of.
+// shapeLike returns the shape of the operand that has the site's shape.
 func (s *Site) shapeLike(x, y *Site) []size {
 	if len(s.at[0].Shape()) == len(x.at[0].Shape()) {
 		return x.shape()
@@ -103,7 +103,7 @@ func (s *Site) shapeLike(x, y *Site) []size {
 	return y.shape()
 }
 
-// bare leaves out repetitions and dimensions of 1 put in front, which broadcasting implies.
+// bare removes repetitions and leading dimensions of 1, which broadcasting implies.
 func (s *Site) bare() *Site {
 	for {
 		switch s.goType() {

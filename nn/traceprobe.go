@@ -65,8 +65,8 @@ func samplePoints(symbols []string, scale int) []map[string]int {
 // unknownSym returns the symbol that stands for dimension k of input i while nothing is known of it.
 func unknownSym(i, k int) string { return fmt.Sprintf("?%d_%d", i, k) }
 
-// runExpr calls f at every sample point. A function may not work at every size (an image smaller
-// than a kernel, unknown dimensions that must agree), so several choices are tried.
+// runExpr calls f at every sample point. A function may not work at every size (an image smaller than a kernel, unknown
+// dimensions that must be equal), so several choices are tried.
 func runExpr(f Expr, ports []port) ([]run, []map[string]int, error) {
 	symbols := map[string]bool{}
 	unknown := map[string]bool{}
@@ -75,7 +75,7 @@ func runExpr(f Expr, ports []port) ([]run, []map[string]int, error) {
 		if p.typ.Kind != op.Tensor || p.typ.Unranked {
 			return nil, nil, &Error{Stage: "trace", Input: p.name, Want: "a tensor of known rank", Got: p.typ}
 		}
-		if seen[p.name] { // Gorgonia would take both for one
+		if seen[p.name] { // Gorgonia would merge the two
 			return nil, nil, &Error{Stage: "trace", Input: p.name, Err: errors.New("two inputs have this name")}
 		}
 		seen[p.name] = true
@@ -103,7 +103,7 @@ func runExpr(f Expr, ports []port) ([]run, []map[string]int, error) {
 			if first == nil {
 				first = err
 			}
-			if len(names) == 0 || errors.Is(err, errResults) { // at other sizes the function would be another one
+			if len(names) == 0 || errors.Is(err, errResults) { // at other sizes it would be a different function
 				return nil, nil, first
 			}
 		}
@@ -155,7 +155,7 @@ func runAt(f Expr, ports []port, points []map[string]int) ([]run, error) {
 	return runs, nil
 }
 
-// call runs f; Gorgonia's Must panics.
+// call calls f, in which Gorgonia's Must may panic.
 func call(f Expr, in gorgonia.Nodes) (out gorgonia.Nodes, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -13,15 +13,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// tracer walks expression graphs from their outputs and adds what it meets to a graph under edit.
-// Graphs of the same function at several sizes are walked in step: where a number differs between
-// them it depends on a symbol.
+// tracer walks expression graphs from their outputs and adds the corresponding nodes to a graph under edit. Graphs of
+// the same function at several sizes are walked in parallel: a number that differs between them depends on a symbol.
 type tracer struct {
 	e       *Edit
 	rules   map[string]TraceRule
 	names   map[*gorgonia.Node]string
 	points  []map[string]int // sizes of the symbols, one map for each number of a size
-	samples int              // graphs walked in step: one for each point, or 1 when nodes know their symbols
+	samples int              // graphs walked in parallel: one for each point, or 1 if nodes have symbols
 
 	done    map[*gorgonia.Node][]traced
 	calls   map[*op.Call][]*Value
@@ -31,19 +30,19 @@ type tracer struct {
 	missing map[string]bool
 	free    []*Value // parameters that are not constants
 	consts  int
-	bodies  *int      // how many subgraphs were made of closures, for their names
+	bodies  *int      // how many subgraphs were made from closures, for their names
 	inner   []*tracer // of those subgraphs
 
 	marks   map[*gorgonia.Node][]*traceMark
-	made    map[*traceMark][]*Node // what became of marked nodes
+	made    map[*traceMark][]*Node // the nodes that marked nodes were translated to
 	anchors map[*Node]bool
 	order   []*traceMark
 	site    *Site // being translated
-	claimed int   // nodes of the graph whose site is known
+	claimed int   // number of the graph's nodes whose site is known
 
 	results map[*gorgonia.Node]int // how often the function returns a node
 
-	roll   bool                      // slices of one place are Gather, see Tracer.Roll
+	roll   bool                      // slices of single indices become Gather, see Tracer.Roll
 	step   bool                      // a training step is traced, see Graph.Derive
 	wanted map[*op.Call]map[int]bool // outputs of calls that are read, in a step
 }
@@ -54,7 +53,7 @@ type traced struct {
 	v  *Value
 }
 
-// measured is a value whose dimensions other shapes may be computed from.
+// measured is a value from whose dimensions shapes may be computed.
 type measured struct {
 	v     *Value
 	shape []size
@@ -88,7 +87,7 @@ func newTracer(e *Edit, tr Tracer) *tracer {
 	return t
 }
 
-// input adds a graph input and says which nodes it stands for.
+// input adds a graph input for the given nodes.
 func (t *tracer) input(at gorgonia.Nodes, name string, typ op.Type) {
 	if v := t.addInput(name, typ); v != nil {
 		t.bind(at, v)
@@ -114,7 +113,7 @@ func (t *tracer) addInput(name string, typ op.Type) *Value {
 	return v
 }
 
-// bind records the value that nodes became.
+// bind records the value that nodes were translated to.
 func (t *tracer) bind(at gorgonia.Nodes, v *Value) {
 	t.done[at[0]] = append(t.done[at[0]], traced{at, v})
 	if v.param != nil {
@@ -134,7 +133,7 @@ func (t *tracer) find(at gorgonia.Nodes) *Value {
 	return nil
 }
 
-// value returns what nodes compute, added to the graph when first asked for.
+// value returns what nodes compute, which is added to the graph on first use.
 func (t *tracer) value(at gorgonia.Nodes) *Value {
 	if t.e.err != nil {
 		return nil
@@ -160,7 +159,7 @@ func (t *tracer) value(at gorgonia.Nodes) *Value {
 	return v
 }
 
-// translate finds out what stands at a site and adds it.
+// translate adds the operator at a site.
 func (s *Site) translate() *Value {
 	base := s.at[0]
 	if _, _, _, ok := op.CallOf(base); ok {
@@ -233,8 +232,8 @@ func (s *Site) leaf() *Value {
 	return x
 }
 
-// roles makes weights of the parameters that only Gorgonia's operators read: those do not say what
-// an input is for, as ours do.
+// roles makes weights of the parameters that only Gorgonia's operators read, which do not declare the roles of their
+// inputs.
 func (t *tracer) roles() {
 	ours := map[*Node]bool{}
 	t.called(ours)
@@ -246,7 +245,7 @@ func (t *tracer) roles() {
 	}
 }
 
-// called marks the nodes that operators of ours became, in subgraphs too.
+// called marks the nodes that our operators were translated to, also in subgraphs.
 func (t *tracer) called(ours map[*Node]bool) {
 	for _, out := range t.calls {
 		for _, v := range out {
@@ -260,7 +259,7 @@ func (t *tracer) called(ours map[*Node]bool) {
 	}
 }
 
-// readByGorgonia reports whether no operator of ours reads v but by a subgraph in which none does.
+// readByGorgonia reports whether none of our operators reads v, directly or in a subgraph.
 func (v *Value) readByGorgonia(ours map[*Node]bool) bool {
 	for _, n := range v.users {
 		if !ours[n] {
@@ -280,7 +279,7 @@ func (v *Value) readByGorgonia(ours map[*Node]bool) bool {
 	return true
 }
 
-// param adds a tensor of numbers or strings under a name made unique.
+// param adds a tensor of numbers or strings under a unique name.
 func (t *tracer) param(name string, v dtype.Value) *Value {
 	if d, ok := v.(*tensor.Dense); ok {
 		return t.e.Const(name, d)
@@ -297,8 +296,8 @@ func (t *tracer) param(name string, v dtype.Value) *Value {
 	return x
 }
 
-// constant adds a value that never changes. Integers that differ between sizes are computed from
-// shapes; so are numbers that are a size or the inverse of one.
+// constant adds a value that never changes. Integers that differ between sample points are computed from shapes, and so
+// are numbers that equal a size or its inverse.
 func (s *Site) constant(first gorgonia.Value) *Value {
 	v, err := valueOf(first)
 	if err != nil {
@@ -318,7 +317,7 @@ func (s *Site) constant(first gorgonia.Value) *Value {
 	return s.t.param(name, v)
 }
 
-// nameOf returns the name a node was given, "" if it was not.
+// nameOf returns the name of a node, "" if it has none.
 func (t *tracer) nameOf(n *gorgonia.Node) string {
 	if name := t.names[n]; name != "" {
 		return name

@@ -5,7 +5,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// scan adds the Scan that a spelling asks for, with its subgraph.
+// scan adds the Scan of a spelling, with its subgraph.
 func (s *Site) scan(w *speller, p *op.Part) {
 	list := w.inputs(p)
 	formal := p.Scan.States + p.Scan.Sequences

@@ -99,7 +99,7 @@ func (s *Site) Refuse(why string) *Value {
 	return v
 }
 
-// opName returns what errors call the operator.
+// opName returns the name of the operator in errors.
 func (s *Site) opName() string {
 	s.made()
 	n := s.at[0]
@@ -148,7 +148,7 @@ func (s *Site) Float(field string) float64 {
 	return 0
 }
 
-// field returns a field of the operator in graph k, behind pointers and interfaces.
+// field returns a field of the operator in graph k, following pointers and interfaces.
 func (s *Site) field(k int, name string) reflect.Value {
 	s.made()
 	v := deref(deref(reflect.ValueOf(s.at[k].Op())))
@@ -172,7 +172,7 @@ func deref(v reflect.Value) reflect.Value {
 	return v
 }
 
-// same reports whether a field is the same at all sizes; if not, the trace fails.
+// same reports whether a field is equal at all sample points; if not, the trace fails.
 func (s *Site) same(field string) bool {
 	first := numbers(s.field(0, field))
 	for k := range s.at {

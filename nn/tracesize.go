@@ -8,12 +8,12 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// count returns how many numbers a size has.
+// count returns how many values a size has.
 func (t *tracer) count() int { return len(t.points) }
 
 func (t *tracer) fixed(n int) size { return slices.Repeat(size{n}, t.count()) }
 
-// shape returns the shape of what the site computes.
+// shape returns the shape of the site's value.
 func (s *Site) shape() []size {
 	if s.t.samples > 1 {
 		return s.shapeOf(nil)
@@ -21,8 +21,8 @@ func (s *Site) shape() []size {
 	return s.shapeOf(s.Value())
 }
 
-// shapeOf returns the shape of v, which the site became: read off the nodes of all sizes, or, where
-// there is one graph only, off the symbols of v.
+// shapeOf returns the shape of v, the value of the site: from the nodes at all sample points or, if there is only one
+// graph, from the symbols of v.
 func (s *Site) shapeOf(v *Value) []size {
 	first := s.at[0].Shape()
 	list := make([]size, len(first))
@@ -47,7 +47,7 @@ func (s *Site) shapeOf(v *Value) []size {
 	return list
 }
 
-// eval returns a dimension at all sample points.
+// eval returns a dimension at each sample point.
 func (t *tracer) eval(d op.Dim) (size, bool) {
 	if d.Sym == "" {
 		return t.fixed(d.Size), d.Known()
@@ -72,7 +72,7 @@ func (s *Site) sizes(field string) []size {
 	return s.transpose(rows)
 }
 
-// transpose makes sizes of numbers listed for each graph.
+// transpose converts numbers listed by graph to sizes.
 func (s *Site) transpose(rows [][]int) []size {
 	list := make([]size, len(rows[0]))
 	for i := range list {
@@ -121,8 +121,8 @@ func (s *Site) vector(list []size) *Value {
 	return s.Node(std.ConcatConfig{Axis: 0}, parts...)
 }
 
-// length returns a size as a vector of one element, taken from the shape of a value that has it or
-// calculated from the sizes of inputs.
+// length returns a size as a vector of one element, read from the shape of a value with that dimension or computed from
+// the sizes of inputs.
 func (s *Site) length(d size) *Value {
 	key := fmt.Sprint([]int(d))
 	if v := s.t.lengths[key]; v != nil {
@@ -170,7 +170,7 @@ func (s *Site) shapeNode(v *Value) *Value {
 	return s.t.shapes[v]
 }
 
-// calculate tries a·x+b, x/a and a·x·y for the sizes x and y that there are.
+// calculate tries a·x+b, x/a and a·x·y for the known sizes x and y.
 func (s *Site) calculate(d size) *Value {
 	var list []size
 	for _, src := range s.t.sources {
@@ -264,8 +264,8 @@ func sameShapes(a, b []size) bool {
 	return slices.EqualFunc(a, b, func(x, y size) bool { return slices.Equal(x, y) })
 }
 
-// reshape gives v of shape from the shape to. What depends on symbols becomes 0 (the input's
-// dimension), −1, or is computed from shapes.
+// reshape changes the shape of v from from to to. Dimensions that depend on symbols become 0 (the input's dimension) or
+// −1, or are computed from shapes.
 func (s *Site) reshape(v *Value, from, to []size) *Value {
 	if s.t.e.err != nil || sameShapes(from, to) {
 		return v

@@ -35,7 +35,7 @@ func wantedOutputs(roots gorgonia.Nodes) map[*op.Call]map[int]bool {
 	return wanted
 }
 
-// exposes reports whether a call is written out in a step: it draws at random, or hidden outputs of it are read.
+// exposes reports whether a call of a step is written as other operators: it is random, or its hidden outputs are read.
 func (s *Site) exposes(c *op.Call) bool {
 	if !s.t.step || c.Op.Expose == nil {
 		return false
@@ -48,7 +48,7 @@ func (s *Site) exposes(c *op.Call) bool {
 	return c.Random()
 }
 
-// spelled writes a call out in operators of files and returns the output that the site is.
+// spelled writes a call as operators of files and returns the output at the site.
 func (s *Site) spelled(calls []*op.Call, in []gorgonia.Nodes, index int) *Value {
 	c := calls[0]
 	if s.t.calls[c] == nil {
@@ -57,7 +57,8 @@ func (s *Site) spelled(calls []*op.Call, in []gorgonia.Nodes, index int) *Value 
 	return outputAt(s.t.calls[c], index)
 }
 
-// spell adds the nodes of a call that is written out. It returns nil outputs where the operator cannot be.
+// spell adds the nodes of a call that is written as other operators. It returns nil outputs if the operator has no such
+// form.
 func (s *Site) spell(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 	e, c := s.t.e, calls[0]
 	label := e.g.label(c.Node)
@@ -136,8 +137,8 @@ func (s *Site) spell(calls []*op.Call, in []gorgonia.Nodes) []*Value {
 	return out
 }
 
-// place returns the node that a call belongs to, with a blank in front: of a gradient, that of the operator whose name its own
-// begins with, among what it reads.
+// place returns the node that a call belongs to, preceded by a space: for a gradient, the node of the operator whose
+// name is a prefix of its own, among those that it reads.
 func (s *Site) place() string {
 	c, in, _, ok := op.CallOf(s.at[0])
 	switch {
@@ -165,7 +166,7 @@ func (s *Site) place() string {
 	return ""
 }
 
-// untraceable stands in for the outputs of a call that was refused.
+// untraceable returns placeholders for the outputs of a call that was refused.
 func (s *Site) untraceable(given []*op.Operand) []*Value {
 	out := make([]*Value, len(given))
 	for i, x := range given {
@@ -182,7 +183,7 @@ func (s *Site) untraceable(given []*op.Operand) []*Value {
 	return out
 }
 
-// spelledName is what an output of a call that is written out is called.
+// spelledName returns the name of an output of a call that is written as other operators.
 func (s *Site) spelledName(c *op.Call, i int) string {
 	if c.Op.Domain == op.Internal {
 		return cmp.Or(c.Node, "grad")
@@ -190,7 +191,7 @@ func (s *Site) spelledName(c *op.Call, i int) string {
 	return cmp.Or(s.outputName(i), c.Node, "grad")
 }
 
-// operand is what a spelling sees of an input: its sizes at the first point, with a symbol where they are others at another.
+// operand is an input in a spelling: its sizes at the first point, with a symbol for those that differ at another.
 func (s *Site) operand(w *speller, v *Value, calls []*op.Call, of func(c *op.Call) op.Type) *op.Operand {
 	if v == nil {
 		return nil

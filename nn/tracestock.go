@@ -11,9 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// stockRules translate Gorgonia's own operators, a row for each Go type. What is missing here has
-// no ONNX form or computes something that differs from it (notably AveragePool2D, which divides by
-// the width of its input).
+// stockRules translate Gorgonia's own operators, by Go type. Operators that are missing have no ONNX form or compute
+// something that differs from it (notably AveragePool2D, which divides by the width of its input).
 func stockRules() map[string]TraceRule {
 	return map[string]TraceRule{
 		"gorgonia.elemBinOp":            binaryRule,
@@ -90,7 +89,7 @@ func maxPoolRule(s *Site) *Value {
 	}, s.In(0).Value())
 }
 
-// softmaxRule follows Gorgonia's choice of axis: the last, or the first of a column.
+// softmaxRule uses Gorgonia's choice of the axis: the last, or the first of a column.
 func softmaxRule(s *Site) *Value {
 	axis, shape := s.Int("axis"), s.In(0).shape()
 	if axis == -1 {
@@ -100,7 +99,7 @@ func softmaxRule(s *Site) *Value {
 		}
 	}
 	if s.Bool("isLog") {
-		// Gorgonia's Log makes the SoftMax that it is given a LogSoftMax, for all who read it.
+		// Gorgonia's Log converts the SoftMax that it reads to a LogSoftMax, for all readers.
 		if s.t.ambiguous(s.at[0]) {
 			s.Failf("it is read more than once, and Log(SoftMax(x)) changes the SoftMax that the others read, so the result would be ambiguous: " +
 				"write the one that is meant as std.Operators().Apply1(op.Plain(\"LogSoftmax\"), x), or \"Softmax\"")
@@ -111,8 +110,8 @@ func softmaxRule(s *Site) *Value {
 	return s.Node(std.SoftmaxConfig{Axis: &axis}, s.In(0).Value())
 }
 
-// ambiguous reports whether a LogSoftMax may stand for a SoftMax as well: it is read twice, or Gorgonia made one node of what was
-// computed from the two, which a sum or product of it with itself shows.
+// ambiguous reports whether a LogSoftMax may have been a SoftMax: it has two readers, or Gorgonia merged nodes computed
+// from the two, which is visible as a sum or product of a value with itself.
 func (t *tracer) ambiguous(n *gorgonia.Node) bool {
 	readers := map[*gorgonia.Node]gorgonia.Nodes{}
 	seen := map[*gorgonia.Node]bool{}
@@ -138,7 +137,7 @@ func (t *tracer) ambiguous(n *gorgonia.Node) bool {
 	return len(r) > 0 && r[0] == r[1]
 }
 
-// dropoutRule keeps the node: it is the identity until a trainer turns it on.
+// dropoutRule adds a Dropout, which is the identity except in training mode.
 func dropoutRule(s *Site) *Value {
 	x := s.In(0).Value()
 	return s.Node(op.Plain("Dropout"), x, s.t.e.Const(s.t.constName(), scalarOf(s, s.Float("probability"))))
@@ -156,7 +155,7 @@ func concatRule(s *Site) *Value {
 	return s.Node(std.ConcatConfig{Axis: s.Int("axis")}, in...)
 }
 
-// indicesRule translates ByIndices, which takes anything vector-like for indices.
+// indicesRule translates ByIndices, which accepts anything vector-like as indices.
 func indicesRule(s *Site) *Value {
 	idx, axis := s.In(1), s.Int("axis")
 	v := s.reshape(idx.Value(), idx.shape(), []size{total(idx.shape(), s.t.count())})
@@ -186,8 +185,8 @@ func sliceRule(s *Site) *Value {
 	return v
 }
 
-// cuts are start and end of a slice; false when it takes everything. Gorgonia drops what is left
-// over by a step, so the end follows from the length.
+// cuts returns the start and end of a slice; false if it covers the whole axis. Gorgonia drops the remainder of a
+// division by the step, so the end follows from the length.
 func (s *Site) cuts(axis int, in []size) (starts, ends size, step int, ok bool) {
 	rows := make([][]int, len(s.at))
 	for k, n := range s.at {
@@ -212,7 +211,7 @@ func (s *Site) cuts(axis int, in []size) (starts, ends size, step int, ok bool) 
 	}
 	starts, ends = list[0], list[1]
 	if len(s.at) == 1 && ends[0] == s.In(0).at[0].Shape()[axis] || slices.Equal(ends, in[axis]) {
-		ends = s.t.fixed(1<<31 - 1) // up to the end, whatever it is
+		ends = s.t.fixed(1<<31 - 1) // to the end, whatever its index
 	}
 	return starts, ends, step, true
 }

@@ -11,18 +11,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// buffer is a piece of the arena: the memory of one value, or of several that take over from one
-// another or are views of one another.
+// buffer is a region of the arena: the memory of one value, or of several that reuse each other's memory or are views
+// of one another.
 type buffer struct {
 	size        int64
-	first, last int  // steps between which the content matters, both included
-	root        bool // a root lives here; last is then the end of the program
+	first, last int  // steps between which the content is needed, both included
+	root        bool // it holds a root; last is then the end of the program
 	off         int64
 }
 
-// plan decides which values share memory and gives each buffer its place. It returns the size of
-// the arena and the sum of what all values would take without sharing. A limit keeps a graph with
-// absurd shapes from taking the machine down.
+// plan decides which values share memory and assigns each buffer its offset. It returns the size of the arena and the
+// total size of all values without sharing. A limit refuses graphs with absurd shapes.
 func (b *builder) plan(limit int64) (arena, naive int64, err error) {
 	b.liveness()
 	var buffers []*buffer
@@ -53,7 +52,7 @@ func (b *builder) plan(limit int64) (arena, naive int64, err error) {
 	return arena, naive, nil
 }
 
-// lastReads says for each input of step i whether its memory serves nothing else from then on.
+// lastReads reports for each input of step i whether its memory is free for other values afterwards.
 func lastReads(s *step, i int) []bool {
 	operands := make(map[*buffer]int, len(s.in)+len(s.out))
 	for _, list := range [][]*value{s.in, s.out} {
@@ -70,7 +69,7 @@ func lastReads(s *step, i int) []bool {
 	return last
 }
 
-// liveness finds the last reader of each value, and who can forget heap values.
+// liveness finds the last reader of each value, and the steps after which heap values can be released.
 func (b *builder) liveness() {
 	for i, s := range b.steps {
 		for _, v := range s.in {
@@ -93,8 +92,8 @@ func (b *builder) liveness() {
 	}
 }
 
-// view lets output 0 of a View core share the memory of input 0. A root does not share with
-// somebody else's memory nor with another root: its reader may write to it.
+// view lets output 0 of a View core share the memory of input 0. A root does not share with memory from outside of
+// the program nor with another root: its reader may write to it.
 func (b *builder) view(s *step, v *value) bool {
 	if s.kind != kernelStep || !s.core.View || len(s.in) == 0 || s.in[0] == nil {
 		return false
@@ -126,7 +125,7 @@ func (b *builder) view(s *step, v *value) bool {
 	return false
 }
 
-// takeOver lets output 0 of step i continue in the memory of an input that dies there.
+// takeOver lets output 0 of step i reuse the memory of an input whose last reader is that step.
 func takeOver(s *step, v *value, i int) bool {
 	var candidates []int
 	switch s.kind {
@@ -169,13 +168,13 @@ func (b *buffer) join(v *value) {
 	b.root = b.root || v.root
 }
 
-// mostCompared is how many buffers are placed one by one, beside all others that are alive at the same time: the work
-// grows with the square of their number.
+// mostCompared is how many buffers are placed one by one, each compared with all others that are alive at the same
+// time: the work is quadratic in their number.
 const mostCompared = 8192
 
-// fit gives each buffer an offset such that buffers alive at the same time do not overlap: the
-// largest first, each into the smallest gap that takes it. What is left of very many is placed by its size only. It
-// returns the total size.
+// fit gives each buffer an offset such that buffers alive at the same time do not overlap: the largest first, each
+// into the smallest gap that is large enough. Beyond mostCompared, buffers are placed by size only. It returns the
+// total size.
 func fit(buffers []*buffer) (total int64) {
 	order := slices.Clone(buffers)
 	slices.SortStableFunc(order, func(a, b *buffer) int { return cmp.Compare(b.size, a.size) })
@@ -184,7 +183,8 @@ func fit(buffers []*buffer) (total int64) {
 	return fitBySize(order[len(few):], total)
 }
 
-// fitBySize places buffers from an offset on, each where one of its class of sizes was before, and returns their end.
+// fitBySize places buffers from an offset on, reusing the memory of buffers of the same size class, and returns their
+// end.
 func fitBySize(buffers []*buffer, end int64) int64 {
 	slices.SortStableFunc(buffers, func(a, b *buffer) int { return cmp.Compare(a.first, b.first) })
 	ending := slices.SortedStableFunc(slices.Values(buffers), func(a, b *buffer) int { return cmp.Compare(a.last, b.last) })
@@ -208,7 +208,7 @@ func fitBySize(buffers []*buffer, end int64) int64 {
 	return end
 }
 
-// fitClosely places buffers, which are in the order of their sizes.
+// fitClosely places buffers, which are sorted by size.
 func fitClosely(order []*buffer) (total int64) {
 	var fixed []*buffer // by offset
 	for _, b := range order {
@@ -234,7 +234,7 @@ func fitClosely(order []*buffer) (total int64) {
 	return total
 }
 
-// header makes a tensor of that type and shape whose elements are mem.
+// header returns a tensor of that type and shape whose elements are stored in mem.
 func header(dt tensor.Dtype, shape tensor.Shape, mem []byte) *tensor.Dense {
 	elems := reflect.MakeSlice(reflect.SliceOf(dt.Type), 0, 0)
 	if n := len(mem) / int(dt.Size()); n > 0 {

@@ -2,13 +2,13 @@ package engine
 
 import "github.com/graft-ml/graft/internal/budget"
 
-// MemoryError says that programs would use more memory than the limit.
+// MemoryError reports that programs would use more memory than the limit.
 type MemoryError = budget.Error
 
-// LimitMemory sets how many bytes programs may use together; 0: a share of what the machine has. Programs that already use more
-// keep their memory.
+// LimitMemory sets how many bytes all programs together may use; 0: a fraction of the machine's memory. Programs that
+// already use more keep their memory.
 func LimitMemory(n int64) { budget.Limit(n) }
 
-// MemoryLeft returns how many bytes of the limit are not in use, which is also the size of the largest tensor that can be
-// made.
+// MemoryLeft returns how many bytes of the limit are unused, which is also the size of the largest tensor that can be
+// allocated.
 func MemoryLeft() int64 { return budget.Left() }

@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Do computes all outputs of a core from values on fresh memory, the way Gorgonia's own machines
-// call an Op: scalars come and go as Gorgonia's scalar values where it has them.
+// Do computes all outputs of a core from values, in newly allocated memory, the way Gorgonia's machines call an Op:
+// scalars are Gorgonia's scalar values where it has them.
 func Do(c *Core, in []gorgonia.Value) (out []gorgonia.Value, err error) {
 	return DoWith(nil, c, in)
 }
@@ -24,7 +24,7 @@ func DoWith(x *Exec, c *Core, in []gorgonia.Value) (out []gorgonia.Value, err er
 	return out, err
 }
 
-// Eval computes all outputs of a core from values on fresh memory. Rank 0 is a tensor of shape ().
+// Eval computes all outputs of a core from values, in newly allocated memory. Rank 0 is a tensor of shape ().
 func Eval(x *Exec, c *Core, in []gorgonia.Value) (out []gorgonia.Value, err error) {
 	defer func() {
 		if r := recover(); r == (kernel.Stopped{}) {
@@ -75,7 +75,7 @@ func (c *Core) fresh(x *Exec, args []gorgonia.Value) ([]gorgonia.Value, error) {
 	return res, c.Kernel(x, outs, ins)
 }
 
-// scalar gives rank-0 tensors the form that stock operators take.
+// scalar converts tensors of rank 0 to the form that Gorgonia's operators expect.
 func scalar(v gorgonia.Value) gorgonia.Value {
 	d, ok := v.(*tensor.Dense)
 	if !ok || d.Dims() != 0 {
@@ -90,7 +90,7 @@ func scalar(v gorgonia.Value) gorgonia.Value {
 	return v
 }
 
-// unscalar turns Gorgonia's scalar values into tensors of rank 0.
+// unscalar converts Gorgonia's scalar values to tensors of rank 0.
 func unscalar(v gorgonia.Value) (gorgonia.Value, error) {
 	s, ok := v.(gorgonia.Scalar)
 	if !ok {

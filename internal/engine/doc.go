@@ -1,11 +1,11 @@
 // Package engine compiles a Gorgonia expression graph into a static program and runs it.
 //
-// Gorgonia describes the computation and differentiates it; this package decides in which order
-// and in which memory it happens. Compile walks the graph once from its roots, merges equal
-// computations, determines the lifetime of every intermediate value, and places all of them in
-// one arena. Run then calls the kernels one after another without allocating.
+// Gorgonia describes the computation and differentiates it; this package decides on the order of the steps and on
+// their memory. Compile walks the graph once from its roots, merges equal computations, determines the lifetime of
+// every intermediate value, and places all of them in one arena. Run then calls the kernels one after another without
+// allocating.
 //
-// Three kinds of nodes take part:
+// There are three kinds of nodes:
 //
 //   - nodes whose Op implements [Op] bring a [Core]: a plain function from input tensors to
 //     output tensors that the engine has already allocated;
@@ -21,8 +21,7 @@
 // input is not read later; a root shares memory neither with another root nor with anything
 // outside of the program; no step writes to the value of an input node.
 //
-// A program is used by one goroutine at a time. Programs share nothing but the values bound to
-// input nodes, which they only read, and the worker pool, so several may run at once,
-// except that some of Gorgonia's own operations keep state in their Op (MaxPool2D, BatchNorm,
-// Dropout): of a graph with those only one program may run at a time.
+// A program is used by one goroutine at a time. Programs share only the values bound to input nodes, which they only
+// read, and the worker pool, so several may run at once. The exception are Gorgonia's operations that keep state in
+// their Op (MaxPool2D, BatchNorm, Dropout): of a graph with those only one program may run at a time.
 package engine

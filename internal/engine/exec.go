@@ -11,19 +11,19 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// Exec provides a running kernel with the worker pool, scratch memory and the context of the run. The zero value and nil
-// also work: no workers, scratch memory from the heap. Op.Do calls kernels so on Gorgonia's own machines.
+// Exec provides a running kernel with the worker pool, scratch memory and the context of the run. The zero value and
+// nil are valid: no workers, and scratch memory from the heap. Op.Do uses them on Gorgonia's own machines.
 //
 // Scratch memory is not initialized, is aligned to 64 bytes, and is valid until the kernel returns. Several goroutines of
 // a kernel may allocate it at the same time.
 type Exec struct {
 	ctx     context.Context
 	pool    *kernel.Pool
-	at      *step // the step that runs
+	at      *step // the running step
 	scratch scratchpad
 }
 
-// WithContext returns an Exec of the calling goroutine alone, for what is computed outside of a program.
+// WithContext returns an Exec without workers, for computations outside of a program.
 func WithContext(ctx context.Context) *Exec {
 	x := &Exec{ctx: ctx, pool: (*kernel.Pool)(nil).Stoppable()}
 	x.pool.StopBy(ctx.Done())
@@ -38,7 +38,7 @@ func (x *Exec) Pool() *kernel.Pool {
 	return x.pool
 }
 
-// Context returns the context of the run, for kernels that run programs of their own.
+// Context returns the context of the run, for kernels that run programs themselves.
 func (x *Exec) Context() context.Context {
 	if x == nil || x.ctx == nil {
 		return context.Background()
@@ -46,7 +46,8 @@ func (x *Exec) Context() context.Context {
 	return x.ctx
 }
 
-// Reserve charges n bytes that a kernel takes from the heap to the budget until release. Little is not charged.
+// Reserve charges n bytes that a kernel allocates on the heap to the budget, until release. Small amounts are not
+// charged.
 func (x *Exec) Reserve(n int64) (release func(), err error) {
 	if n < 1<<20 {
 		return func() {}, nil
@@ -69,8 +70,8 @@ func (x *Exec) Int(n int) []int { return scratch[int](x, n) }
 // Bytes returns n uninitialised bytes.
 func (x *Exec) Bytes(n int) []byte { return scratch[byte](x, n) }
 
-// MayOverwrite reports whether t is an input of the running kernel that is in the engine's memory and
-// that nobody reads after it: the kernel may use the memory as scratch.
+// MayOverwrite reports whether t is an input of the running kernel that is in the engine's memory and is not read
+// afterwards: the kernel may use its memory as scratch.
 func (x *Exec) MayOverwrite(t *tensor.Dense) bool {
 	if x == nil || x.at == nil || t == nil {
 		return false

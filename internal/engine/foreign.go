@@ -36,8 +36,8 @@ func (s *step) runForeign() error {
 	return s.out[0].store(r)
 }
 
-// readsOnly lists the operations of Gorgonia whose Do leaves its inputs alone although they say
-// that they overwrite one (they mean UnsafeDo).
+// readsOnly lists the operations of Gorgonia whose Do does not change its inputs although they declare that they
+// overwrite one (which holds for UnsafeDo).
 func readsOnly(op gorgonia.Op) bool {
 	switch reflect.TypeOf(op).String() {
 	case "gorgonia.elemBinOp", "gorgonia.elemUnaryOp", "gorgonia.sumOp", "gorgonia.maxOp", "*gorgonia.maxOp",
@@ -47,15 +47,15 @@ func readsOnly(op gorgonia.Op) bool {
 	return false
 }
 
-// foreignArg is v as Gorgonia's operations want it: rank 0 as a scalar, anything else after a
-// tensor header of its own, because some of them transpose or reshape their inputs for a while.
+// foreignArg converts v to what Gorgonia's operations expect: rank 0 as a scalar, anything else with a tensor header
+// of its own, because some of them temporarily transpose or reshape their inputs.
 func foreignArg(v *value, clone bool) (gorgonia.Value, error) {
 	d := v.dense
 	switch {
 	case v.kind == heap:
 		return v.val, nil
 	case v.kind == source && v.dense == nil:
-		return v.val, nil // scalar or a value of somebody else's type
+		return v.val, nil // scalar, or a value of a foreign type
 	case v.kind == placed && v.form != nil:
 		d = v.form
 	}
@@ -70,7 +70,7 @@ func foreignArg(v *value, clone bool) (gorgonia.Value, error) {
 	return d.ShallowClone(), nil
 }
 
-// store puts the result of a foreign operation where v lives.
+// store copies the result of a foreign operation to the memory of v.
 func (v *value) store(r gorgonia.Value) error {
 	if v.kind == heap {
 		return v.hold(r)
@@ -95,13 +95,13 @@ func (v *value) store(r gorgonia.Value) error {
 	return nil
 }
 
-// regular reports whether the elements of d are row by row without gaps.
+// regular reports whether the elements of d are contiguous and row-major.
 func regular(d *tensor.Dense) bool {
 	o := d.DataOrder()
 	return len(d.Raw) == d.Shape().TotalSize()*int(d.Dtype().Size()) && !o.IsColMajor() && !o.IsNotContiguous() && !o.IsTransposed()
 }
 
-// RowMajor is d, or a copy of it if its elements are not row by row.
+// RowMajor returns d, or a copy of it if its elements are not contiguous and row-major.
 func RowMajor(d *tensor.Dense) (*tensor.Dense, error) {
 	if !flat(d.Dtype()) || regular(d) {
 		return d, nil
@@ -110,7 +110,7 @@ func RowMajor(d *tensor.Dense) (*tensor.Dense, error) {
 	return header(d.Dtype(), d.Shape(), mem), flatten(mem, d)
 }
 
-// hold keeps a Go value made by Func or by a foreign operation.
+// hold stores a Go value made by Func or by a foreign operation.
 func (v *value) hold(val gorgonia.Value) (err error) {
 	v.val, v.dense = val, nil
 	if d, ok := val.(*tensor.Dense); ok {
@@ -119,7 +119,7 @@ func (v *value) hold(val gorgonia.Value) (err error) {
 	return err
 }
 
-// flatten copies the elements of d, row by row, to dst.
+// flatten copies the elements of d in row-major order to dst.
 func flatten(dst []byte, d *tensor.Dense) error {
 	if regular(d) {
 		copy(dst, d.Raw)
@@ -171,7 +171,7 @@ func toScalar(d *tensor.Dense) gorgonia.Value {
 	return nil
 }
 
-// setScalar sets the only element of d from Gorgonia's scalar v; false if they do not agree.
+// setScalar sets the only element of d from Gorgonia's scalar v; it returns false if the types differ.
 func setScalar(d *tensor.Dense, v gorgonia.Value) bool {
 	if v.Dtype() != d.Dtype() || len(d.Raw) != int(d.Dtype().Size()) {
 		return false
@@ -197,7 +197,7 @@ func setScalar(d *tensor.Dense, v gorgonia.Value) bool {
 	return true
 }
 
-// isStatement recognises Gorgonia's nodes that have no value: they belong to its own machines.
+// isStatement reports whether op is one of Gorgonia's nodes without a value, which only its own machines use.
 func isStatement(op gorgonia.Op) bool {
 	if op == nil {
 		return false

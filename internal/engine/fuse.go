@@ -2,9 +2,9 @@ package engine
 
 import "slices"
 
-// fuse lets steps take over the steps that read them, where the value between is read once and
-// wanted by nobody else: a convolution its normalization and activation, say. What is possible the
-// cores say, see [Core].Fuse; a fused step runs in place of the later one.
+// fuse merges a step with the only step that reads its result, where that result is not requested: a convolution with
+// its normalization and activation, for example. The cores decide which pairs can be fused, see [Core].Fuse; a fused
+// step runs in place of the later one.
 func (b *builder) fuse() {
 	p := newPlaces(b.steps)
 	for _, last := range []bool{false, true} {
@@ -12,7 +12,7 @@ func (b *builder) fuse() {
 			if t, next, slot := p.follower(s); t != nil {
 				m := s.core.Fuse(Meeting{Self: s.core, Next: next, Slot: slot, Sides: t.sides(), Last: last})
 				if m != nil && (m.KeepsSides || !s.sides()) {
-					p.merge(s, t, next, slot, m) // t has its turn later
+					p.merge(s, t, next, slot, m) // t is tried later
 				}
 			}
 		}
@@ -20,29 +20,30 @@ func (b *builder) fuse() {
 	b.steps = slices.DeleteFunc(b.steps, func(s *step) bool { return s.kind == deadStep })
 }
 
-// mostFused bounds how many steps run as one, and their inputs: what a fused step costs to make grows with both.
+// mostFused bounds how many steps are fused into one, and their inputs: the cost of creating a fused step grows with
+// both.
 const mostFused = 512
 
-// length returns how much s counts of mostFused.
+// length returns what s contributes to mostFused.
 func (s *step) length() int { return max(s.fused+1, len(s.in)) }
 
-// sides reports whether somebody wants another output than the first.
+// sides reports whether an output other than the first is read.
 func (s *step) sides() bool {
 	return slices.ContainsFunc(s.out[1:], func(v *value) bool { return v != nil })
 }
 
-// places knows where steps run and who reads their values.
+// places records the positions of steps and the readers of their values.
 type places struct {
 	at      map[*step]int
 	readers map[*value][]*step // one entry for each input, see reader
-	part    map[*step]*step    // of what a fused step is now a part
+	part    map[*step]*step    // the fused step that a step is now part of
 }
 
-// reader returns the step that s runs as, which may be a part of another by now.
+// reader returns the step that s runs as, which may be a fused step.
 func (p *places) reader(s *step) *step {
 	for p.part[s] != nil {
 		if next := p.part[p.part[s]]; next != nil {
-			p.part[s] = next // half of the way for the next one who asks
+			p.part[s] = next // path halving
 		}
 		s = p.part[s]
 	}
@@ -62,7 +63,8 @@ func newPlaces(steps []*step) *places {
 	return p
 }
 
-// follower returns the step that s may be fused with, what it computes, and the input through which it reads s; nil if there is none.
+// follower returns the step that s may be fused with, its core, and the input through which it reads s; nil if there
+// is none.
 func (p *places) follower(s *step) (t *step, next *Core, slot int) {
 	if s.kind != kernelStep || s.core.Fuse == nil || s.out[0] == nil || s.out[0].root || len(p.readers[s.out[0]]) != 1 {
 		return nil, nil, 0
@@ -78,7 +80,7 @@ func (p *places) follower(s *step) (t *step, next *Core, slot int) {
 	for _, v := range s.out[1:] {
 		for _, r := range p.readers[v] {
 			if p.at[p.reader(r)] <= p.at[t] {
-				return nil, nil, 0 // it would come too late
+				return nil, nil, 0 // it would be computed too late
 			}
 		}
 	}

@@ -13,32 +13,33 @@ import (
 // before the other gradients are computed.
 type Handover struct {
 	Root *gorgonia.Node
-	// After, if not nil, is an input node. When the value is handed over, everything that reads the
-	// input has run: its elements may be changed.
+	// After, if not nil, is an input node all of whose readers run before the value is passed on: its elements may
+	// then be changed.
 	After *gorgonia.Node
 }
 
-// Receiver gets the values that a program passes on. An error ends the run and is returned unchanged.
+// Receiver receives the values that a program passes on while it runs. An error ends the run and is returned
+// unchanged.
 type Receiver interface {
-	// Begin is called once, before the first Check, when Options.Gate has its value.
+	// Begin is called once, before the first Check, when the value of Options.Gate has been computed.
 	Begin() error
-	// Check is called once for the value of each Handover before the first Take: with d, the value itself, or
-	// with d nil and a bound on the absolute values of its elements, where it is computed after that; NaN if a
-	// factor is not finite. It must not change d.
+	// Check is called once for each Handover before the first Take: with its value d, or, if it is computed after the
+	// check, with d nil and a bound on the absolute values of its elements (NaN if a factor is not finite). It must
+	// not change d.
 	Check(i int, d *tensor.Dense, bound float64) error
-	// Take gets the value of the i-th Handover. It may overwrite d, which is its own until it returns.
+	// Take receives the value of the i-th Handover. Until it returns it may overwrite d.
 	Take(i int, d *tensor.Dense) error
 }
 
-// hand adds the steps that hand over values and makes the others the only roots that stay. All values are
-// checked first: those in memory by themselves, others, which take less memory as factors, by a bound.
+// hand adds the steps that pass values on and makes the others the only roots that are kept. All values are checked
+// first: those in memory directly, those that need less memory as factors by a bound.
 func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.Node]*value) error {
 	given := map[*gorgonia.Node]bool{}
 	for _, h := range o.Handed {
 		given[h.Root] = true
 	}
 	m := b.readings()
-	stays, mine := map[*value]bool{}, map[*value]bool{} // mine: has memory that no receiver may have
+	stays, mine := map[*value]bool{}, map[*value]bool{} // mine: its memory must not be passed to a receiver
 	for _, r := range roots {
 		if v := values[r]; v != nil && !given[r] {
 			stays[v], mine[m.of(v)] = true, true
@@ -46,7 +47,7 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 	}
 	gate := values[o.Gate]
 	if gate == nil || given[o.Gate] {
-		return errors.New("engine: the gate must be a root that is kept, not handed over")
+		return errors.New("engine: the gate must be a root that is kept, not passed on")
 	}
 	if o.Eager {
 		return b.handEagerly(o, m, values, stays)
@@ -103,7 +104,7 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 	return nil
 }
 
-// handEagerly adds the steps that hand over values right after those that compute them, but not before the gate.
+// handEagerly adds the steps that pass values on directly after those that compute them, but not before the gate.
 func (b *builder) handEagerly(o Options, m readings, values map[*gorgonia.Node]*value, stays map[*value]bool) error {
 	gate := values[o.Gate]
 	begin := m.made(gate)
@@ -124,7 +125,7 @@ func (b *builder) handEagerly(o Options, m readings, values map[*gorgonia.Node]*
 	return nil
 }
 
-// insert puts steps after others, by their number; those of -1 come first.
+// insert puts steps after others, by index; those at -1 come first.
 func (b *builder) insert(after map[int][]*step) {
 	steps := after[-1]
 	for i, s := range b.steps {
@@ -133,9 +134,9 @@ func (b *builder) insert(after map[int][]*step) {
 	b.steps = steps
 }
 
-// readings knows when values are computed and read for the last time, also through views of them.
+// readings records when values are computed and read for the last time, also through views of them.
 type readings struct {
-	whole map[*value]*value // what a value is a view of, itself if of nothing
+	whole map[*value]*value // the value that a value is a view of, or itself
 	at    map[*value]int
 	last  map[*value]int // by whole
 }
@@ -176,7 +177,7 @@ func (m readings) made(v *value) int {
 	return -1
 }
 
-// read returns the last step that reads v or something that shares its memory, −1 if none does.
+// read returns the last step that reads v or a value that shares its memory, −1 if none does.
 func (m readings) read(v *value) int {
 	if i, ok := m.last[m.of(v)]; ok && v != nil {
 		return i

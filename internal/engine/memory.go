@@ -9,13 +9,12 @@ import (
 // cacheLine is the alignment, in bytes, of everything the engine allocates.
 const cacheLine = 64
 
-// memory is where a program's bytes come from. That of a private program is outside the Go heap,
-// where the system has it: it does not make the collector wait until as much garbage is there, and
-// is given back at once.
+// memory allocates the bytes of a program. That of a private program is outside the Go heap, where the system
+// supports it: it does not delay garbage collection, and it is returned to the system immediately.
 type memory struct {
 	private bool
 	charged int64    // to the budget
-	must    bool     // get does not fail: values were handed over, and a run that ends now leaves half of them
+	must    bool     // get does not fail: some values have been passed on, and a step must not end halfway
 	mapped  [][]byte // what is outside the Go heap
 }
 
@@ -37,7 +36,7 @@ func (m *memory) get(n int64) ([]byte, error) {
 	return alignedBytes(n), nil
 }
 
-// put gives back what get returned.
+// put frees what get returned.
 func (m *memory) put(b []byte) {
 	m.charged -= int64(len(b))
 	budget.Discharge(int64(len(b)))
@@ -50,7 +49,7 @@ func (m *memory) put(b []byte) {
 	}
 }
 
-// free gives back everything.
+// free frees everything.
 func (m *memory) free() {
 	for _, b := range m.mapped {
 		unmapBytes(b)

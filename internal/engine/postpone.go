@@ -10,8 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// postpone moves products that are only handed over to the end of the schedule, where their factors take less
-// memory than they: one place then serves them all, after everything else has been checked. It returns them by value.
+// postpone moves bilinear values that are only passed on to the end of the schedule if their factors need less memory
+// than they do: they are computed one after another in the same memory, after everything else has been checked. It
+// returns them by value.
 func (b *builder) postpone(o Options, m readings, values map[*gorgonia.Node]*value, stays map[*value]bool) map[*value]*step {
 	wanted := map[*value]int{}
 	for _, h := range o.Handed {
@@ -19,7 +20,7 @@ func (b *builder) postpone(o Options, m readings, values map[*gorgonia.Node]*val
 			wanted[m.of(v)]++
 		}
 	}
-	read := map[*value]bool{} // by more than views
+	read := map[*value]bool{} // other than by views
 	for _, s := range b.steps {
 		for _, v := range s.in {
 			if v != nil && !s.views() {
@@ -63,7 +64,7 @@ func (s *step) product() bool {
 	return true
 }
 
-// held returns how many bytes of the arena it takes to keep v.
+// held returns how many bytes of the arena are needed to keep v.
 func (v *value) held() int64 {
 	if v.kind != placed {
 		return 0

@@ -16,26 +16,26 @@ import (
 
 // Options say how to run a program. The zero value is the default.
 type Options struct {
-	// Pool are the workers; nil means kernel.Default(). Programs may share one: a program that
-	// finds it busy does its work alone.
+	// Pool are the workers; nil: kernel.Default(). Programs may share one: a program that finds it busy runs on its
+	// own goroutine alone.
 	Pool *kernel.Pool
 	// MaxBytes limits the arena; 0 means 64 GiB.
 	MaxBytes int64
-	// Unfused runs every core by itself, as one asks for to compare.
+	// Unfused runs every core by itself, for comparison.
 	Unfused bool
-	// Lean computes values that are cheap to compute once more instead of keeping them, where that
-	// makes the program smaller.
+	// Lean rematerializes values that are cheap to compute instead of keeping them, where that reduces the program's
+	// memory.
 	Lean bool
-	// Private says that nobody looks at what Value returned once the program has run again, was
-	// closed or is out of use: its memory then need not be the collector's.
+	// Private: what Value returned is not used after the program has run again, was closed or is unreachable. Its
+	// memory may then be outside of the Go heap.
 	Private bool
-	// Gate, if not nil, is a root that is computed before any other is handed over.
+	// Gate, if not nil, is a root that is computed before any value is passed on.
 	Gate *gorgonia.Node
-	// Handed are roots whose values are handed over while the program runs, see RunHanding. They
-	// take memory no longer than that; Value does not know them.
+	// Handed are roots whose values are passed on while the program runs, see RunHanding. Their memory is reused
+	// afterwards; Value does not return them.
 	Handed []Handover
-	// Eager hands each value over as soon as it is computed, without checks: the receiver changes neither it nor an
-	// input before the run has ended, which ctx may do at any time.
+	// Eager passes each value on as soon as it is computed, without checks: the receiver changes neither it nor an
+	// input before the run has ended, and ctx may end the run at any time.
 	Eager bool
 }
 

@@ -2,13 +2,11 @@ package engine
 
 import "slices"
 
-// worthwhile is the share of a program's memory that a value must take to be computed again: one by
-// this number.
+// worthwhile is the smallest fraction of a program's memory, as a divisor, for which a value is rematerialized.
 const worthwhile = 512
 
-// rematerialize lets values that are alive where most memory is in use, but not read there, be computed once
-// more after that, one after the other, the largest first. What they are computed from must be
-// there anyway.
+// rematerialize recomputes values that are alive at the peak of memory use, but not read there, after the peak: one
+// at a time, the largest first. The values that they are computed from must be in memory anyway.
 func (b *builder) rematerialize() {
 	b.spreadViews()
 	for {
@@ -21,8 +19,8 @@ func (b *builder) rematerialize() {
 	}
 }
 
-// spreadViews makes the view of an intermediate value in front of each step that reads it: who reads
-// a view then reads the value there and not before.
+// spreadViews copies the view of an intermediate value in front of each step that reads it, so that the lifetime of
+// the value ends with its last reader.
 func (b *builder) spreadViews() {
 	readers := map[*value][]*step{}
 	for _, s := range b.steps {
@@ -63,7 +61,7 @@ func (b *builder) spreadViews() {
 	b.steps = steps
 }
 
-// views reports whether s gives a value another shape and does nothing else.
+// views reports whether s only changes the shape of a value.
 func (s *step) views() bool {
 	return s.kind == kernelStep && s.core.View && len(s.in) > 0 && s.in[0] != nil && s.in[0].kind == placed &&
 		s.out[0] != nil && !s.sides() && s.in[0].bytes == s.out[0].bytes && s.in[0].dtype == s.out[0].dtype
@@ -78,7 +76,7 @@ func (b *builder) viewLike(s *step, v *value) *step {
 	return w
 }
 
-// replace lets s read another value in place of v.
+// replace makes s read another value in place of v.
 func (s *step) replace(v, by *value) {
 	for i, x := range s.in {
 		if x == v {
@@ -87,14 +85,14 @@ func (s *step) replace(v, by *value) {
 	}
 }
 
-// lives knows when values are read, the steps in order.
+// lives records when values are read, for steps in order.
 type lives struct {
 	reads map[*value][]int
 	made  map[*value]int
 	stays map[*value]bool // a root is a view of it
-	given map[*value]int  // at which step the elements of a source may change
+	given map[*value]int  // by source: the step from which its elements may change
 	peak  int             // the step at which the most bytes are alive …
-	most  int64           // … and how many these are
+	most  int64           // … and their number
 }
 
 func (b *builder) lives() *lives {
@@ -123,7 +121,7 @@ func (b *builder) lives() *lives {
 		if v.kind == placed && v.bytes > 0 {
 			first, behind := i, min(l.last(v, len(b.steps))+1, len(b.steps))
 			if l.takesOver(v, i) {
-				first = min(i+1, behind) // the memory counts as the input's until then
+				first = min(i+1, behind) // until then the memory counts as the input's
 			}
 			change[first] += v.bytes
 			change[behind] -= v.bytes
@@ -138,8 +136,8 @@ func (b *builder) lives() *lives {
 	return l
 }
 
-// takesOver reports whether v, which step i makes, will take over the memory of an input that is read there
-// for the last time. The arena decides that later; this foresees it where no views are involved.
+// takesOver reports whether v, the result of step i, will reuse the memory of an input whose last reader is that
+// step. The arena decides that later; this predicts it where no views are involved.
 func (l *lives) takesOver(v *value, i int) bool {
 	s := v.from
 	if s == nil || s.kind != kernelStep || s.out[0] != v {
@@ -157,7 +155,7 @@ func (l *lives) takesOver(v *value, i int) bool {
 	return false
 }
 
-// last returns the last step at which v matters, of that many.
+// last returns the last of n steps at which v is needed.
 func (l *lives) last(v *value, steps int) int {
 	if v.root {
 		return steps
@@ -192,7 +190,7 @@ func (l *lives) candidate(steps []*step) (found *step, before int) {
 	return found, before
 }
 
-// present reports whether values are in memory, as they were, when step i begins.
+// present reports whether values are in memory, unchanged, when step i begins.
 func (l *lives) present(list []*value, i, steps int) bool {
 	for _, v := range list {
 		if v == nil {
@@ -209,7 +207,7 @@ func (l *lives) present(list []*value, i, steps int) bool {
 	return true
 }
 
-// repeated lists what output 0 is computed from the second time; nil if some of it is not computed.
+// repeated lists what output 0 is computed from the second time; nil if some of it is not available.
 func (s *step) repeated() []*value {
 	list := slices.Clone(s.in)
 	for _, k := range s.core.Rematerialize.Spares {
@@ -224,7 +222,7 @@ func (s *step) repeated() []*value {
 	return list
 }
 
-// whole returns what v is a view of, itself if of nothing.
+// whole returns the value that v is a view of, or v itself.
 func (v *value) whole() *value {
 	for v.from != nil && v.from.views() {
 		v = v.from.in[0]
@@ -232,7 +230,7 @@ func (v *value) whole() *value {
 	return v
 }
 
-// repeat computes output 0 of s once more in front of step t, for t and all after it.
+// repeat computes output 0 of s again in front of step t, for t and all later readers.
 func (b *builder) repeat(s *step, t int) {
 	v := *s.out[0]
 	c := &Core{Name: s.core.Name + " again", Out: s.core.Out[:1], Kernel: s.core.Rematerialize.Kernel}

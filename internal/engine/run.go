@@ -17,17 +17,18 @@ import (
 // copyBlock is how many bytes are copied between checks of the context.
 const copyBlock = 1 << 24
 
-// Run computes the roots. If ctx is done it stops, between two steps or within a kernel's loops, and returns the error of
-// ctx. A panic in a kernel is returned as an error that names the core; the program may run again after an error.
+// Run computes the roots. If ctx is done, it stops between two steps or within a kernel's loops, and returns the
+// error of ctx. A panic in a kernel is returned as an error that names the core; the program may run again after an
+// error.
 func (p *Program) Run(ctx context.Context) error {
 	if p.handed {
-		return errors.New("engine: the program hands over values: use RunHanding")
+		return errors.New("engine: the program passes values on: use RunHanding")
 	}
 	return p.RunHanding(ctx, nil)
 }
 
-// RunHanding is Run for a program that passes values on to r. From the first Take on, neither ctx nor the memory limit
-// ends it; scratch memory of kernels may exceed the limit then.
+// RunHanding is Run for a program that passes values on to r. From the first Take on, neither ctx nor the memory
+// limit ends it; scratch memory of kernels may then exceed the limit.
 func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 	if !p.running.CompareAndSwap(false, true) {
 		return errors.New("engine: the program is already running or closed")
@@ -98,7 +99,7 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 	return nil
 }
 
-// forget drops the values that a run left which did not get to where they are dropped.
+// forget releases the heap values of a run that ended early.
 func (p *Program) forget() {
 	for _, s := range p.steps {
 		for _, v := range s.done {
@@ -165,8 +166,7 @@ func (v *value) borrow(d *tensor.Dense) (err error) {
 	return err
 }
 
-// runFunc runs a core that makes its own values. What it is given it may keep, so it gets copies
-// of what is in the arena.
+// runFunc runs a core that allocates its own values. It may keep its arguments, so values in the arena are copied.
 func (s *step) runFunc(x *Exec) error {
 	in := make([]gorgonia.Value, len(s.in))
 	for i, v := range s.in {

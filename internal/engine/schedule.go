@@ -10,12 +10,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// builder turns nodes into steps.
+// builder converts nodes to steps.
 type builder struct {
 	kids   map[*gorgonia.Node][]*gorgonia.Node
 	values map[*gorgonia.Node]*value
 	steps  []*step
-	views  []*value // more views of values, beside those in values
+	views  []*value // further views of values, beside those in values
 	groups map[string]*step
 	latest map[*Core]*step
 	ids    map[any]int // small numbers for the pointers and types in group keys
@@ -48,8 +48,7 @@ func children(n *gorgonia.Node) []*gorgonia.Node {
 	return kids
 }
 
-// order returns the nodes that roots depend on, each after its children. It does not recurse:
-// graphs may be deep.
+// order returns the nodes that roots depend on, each after its children. It is not recursive: graphs may be deep.
 func (b *builder) order(roots []*gorgonia.Node) []*gorgonia.Node {
 	type frame struct {
 		n    *gorgonia.Node
@@ -107,7 +106,7 @@ func (b *builder) add(n *gorgonia.Node) error {
 	return b.addForeign(n, op, in)
 }
 
-// addOwn finds or makes the step that computes n's Core for these inputs.
+// addOwn finds or creates the step that computes n's Core for these inputs.
 func (b *builder) addOwn(n *gorgonia.Node, op Op, kids []*value) error {
 	core, i := op.Core(), op.Output()
 	if core == nil {
@@ -120,7 +119,7 @@ func (b *builder) addOwn(n *gorgonia.Node, op Op, kids []*value) error {
 	if err != nil {
 		return err
 	}
-	s := b.latest[core] // outputs of one core come one after the other: no need to spell it out again
+	s := b.latest[core] // outputs of one core are adjacent: their key need not be computed again
 	if s == nil || !slices.Equal(s.in, in) {
 		s = nil
 	}
@@ -160,7 +159,7 @@ func (b *builder) addOwn(n *gorgonia.Node, op Op, kids []*value) error {
 	return nil
 }
 
-// place checks c and puts the children where Slots says.
+// place checks c and maps the children to inputs by Slots.
 func (c *Core) place(kids []*value) ([]*value, error) {
 	if (c.Kernel == nil) == (c.Func == nil) {
 		return nil, fmt.Errorf("engine: %s: want exactly one of Kernel and Func", c.Name)
@@ -186,8 +185,8 @@ func (c *Core) place(kids []*value) ([]*value, error) {
 	return in, nil
 }
 
-// key spells out all that a group of siblings has in common. Equal keys mean equal results: the
-// whole text is compared, not a hash of it.
+// key describes everything that siblings have in common. Equal keys mean equal results: the whole text is compared,
+// not a hash of it.
 func (b *builder) key(c *Core, in []*value) string {
 	var s strings.Builder
 	if c.Key == "" {
@@ -218,8 +217,7 @@ func (b *builder) id(x any) int {
 	return id
 }
 
-// addForeign schedules a node that only Gorgonia knows how to run. Such nodes are never merged:
-// their Ops may keep state.
+// addForeign schedules a node that is run by Gorgonia. Such nodes are never merged: their Ops may have state.
 func (b *builder) addForeign(n *gorgonia.Node, op gorgonia.Op, in []*value) error {
 	dt, shape := nodeSpec(n)
 	k := placed
@@ -237,7 +235,7 @@ func (b *builder) addForeign(n *gorgonia.Node, op gorgonia.Op, in []*value) erro
 	return nil
 }
 
-// root marks the value of r to be kept, a copy of it if it belongs to somebody else.
+// root marks the value of r to be kept, or a copy of it if its memory is not the program's.
 func (b *builder) root(r *gorgonia.Node, copies map[*value]*value) (*value, error) {
 	v := b.values[r]
 	if v == nil || v.kind != source || v.bytes < 0 {

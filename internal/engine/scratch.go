@@ -2,14 +2,14 @@ package engine
 
 import "sync"
 
-// scratchpad is the memory that kernels use while they run: the holes that the values alive during
-// a step leave in the arena and, where those are too small, blocks of its own. The zero value is
-// ready; it has no holes, and its blocks come from the Go heap.
+// scratchpad is the memory that kernels use while they run: the parts of the arena that no value alive during a step
+// occupies and, where those are too small, additional blocks. The zero value has no holes, and its blocks come from
+// the Go heap.
 type scratchpad struct {
 	mu     sync.Mutex
 	from   *memory
 	arena  []byte
-	holes  []hole // what is left of those of the running step
+	holes  []hole // what is left of the holes of the running step
 	blocks [][]byte
 	left   [][]byte // what is left of each block
 }
@@ -48,7 +48,7 @@ func (p *scratchpad) block(n int64) []byte {
 	if p.from != nil {
 		var err error
 		if b, err = p.from.get(n); err != nil {
-			panic(err) // the run ends with it
+			panic(err) // ends the run with this error
 		}
 	} else {
 		b = alignedBytes(n)
@@ -57,7 +57,7 @@ func (p *scratchpad) block(n int64) []byte {
 	return b
 }
 
-// reset makes everything free again, for a step that leaves these holes. Several blocks become one.
+// reset makes everything free again, for a step with these holes. Several blocks are merged into one.
 func (p *scratchpad) reset(holes []hole) {
 	p.holes = append(p.holes[:0], holes...)
 	if len(p.blocks) > 1 {

@@ -14,12 +14,11 @@ import (
 )
 
 const (
-	// maxTerms bounds the sums that chains of additions become, because all terms of a sum are
-	// alive at once.
+	// maxTerms bounds the number of terms of a sum, because all of them are alive at once.
 	maxTerms = 8
-	// sumBlock is how many elements are added up before going on: they stay in the first cache.
+	// sumBlock is how many elements are added at a time: they stay in the first-level cache.
 	sumBlock = 2048
-	// sumGrain is the smallest number of elements worth a worker.
+	// sumGrain is the smallest number of elements per worker.
 	sumGrain = 16384
 )
 
@@ -29,9 +28,8 @@ type sum struct {
 	run func(lo, hi int)
 }
 
-// collapse turns additions of equal shapes into sum steps and lets each absorb the sum that
-// nobody but it uses. Only one side of an addition is absorbed, so that the result is that of the
-// additions one by one, to the last bit.
+// collapse turns additions of equal shapes into sum steps and lets each absorb a sum that only it reads. Only one
+// operand of an addition is absorbed, so that the result is bit-equal to that of separate additions.
 func (b *builder) collapse() {
 	for _, s := range b.steps {
 		for _, v := range s.in {
@@ -60,7 +58,7 @@ func (b *builder) collapse() {
 	b.steps = slices.DeleteFunc(b.steps, func(s *step) bool { return s.kind == deadStep })
 }
 
-// addsUp recognises Gorgonia's own Add and Cores whose Key is "sum", for floats of one shape.
+// addsUp reports whether op is Gorgonia's Add or a Core with Key "sum", for floating-point numbers of one shape.
 func addsUp(s *step) bool {
 	switch {
 	case s.kind == foreignStep && isAdd(s.op):
@@ -80,7 +78,7 @@ func addsUp(s *step) bool {
 	return len(s.in) >= 2
 }
 
-// isAdd recognises Gorgonia's elementwise addition, whose type is not exported.
+// isAdd reports whether op is Gorgonia's elementwise addition, whose type is not exported.
 func isAdd(op gorgonia.Op) bool {
 	return reflect.TypeOf(op).String() == "gorgonia.elemBinOp" && strings.HasPrefix(op.String(), "+ ")
 }

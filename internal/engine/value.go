@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// kind says where a value lives.
+// kind is where a value is stored.
 type kind uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	heap                 // a Go value made at each Run: strings, sequences
 )
 
-// value is one intermediate result. Several nodes share it if they compute the same.
+// value is one intermediate result. Nodes with the same computation share it.
 type value struct {
 	kind  kind
 	name  string
@@ -33,17 +33,17 @@ type value struct {
 	uses  int          // step inputs that read it
 	last  int          // index of the last step that reads it
 	root  bool
-	buf   *buffer // its place; nil for what is not placed and for empty tensors
+	buf   *buffer // its buffer; nil for values that are not in the arena and for empty tensors
 
-	dense *tensor.Dense  // as kernels see it; nil while there is none or it is not flat
-	val   gorgonia.Value // as given by its owner, by Func or by a foreign op
+	dense *tensor.Dense  // what kernels get; nil while there is none or it is not flat
+	val   gorgonia.Value // as set by its owner, by Func or by a foreign op
 	bound gorgonia.Value // source: set by Bind
 	kept  *WeightCache   // source: see Program.Keep; or nil
 	cell  *tensor.Dense  // source: the tensor that holds a scalar
 	form  *tensor.Dense  // placed by a foreign op: dense with the shape that op gave it
 }
 
-// stepKind says how a step runs.
+// stepKind is how a step runs.
 type stepKind uint8
 
 const (
@@ -54,33 +54,33 @@ const (
 	copyStep   // out[0] = in[0], a root that would otherwise be its input
 	viewStep   // out[0] borrows the memory of in[0]
 	gateStep   // in[0] is Options.Gate
-	checkStep  // in[0] will be handed over
-	commitStep // from here on values are handed over; in are the factors of those that are computed later
-	handStep   // in[0] is handed over
+	checkStep  // in[0] will be passed on
+	commitStep // from here on values are passed on; in are the factors of those that are computed later
+	handStep   // in[0] is passed on
 	deadStep   // absorbed by another step, or a view within the arena: not run
 )
 
-// step is one unit of the schedule.
+// step is one entry of the schedule.
 type step struct {
 	kind stepKind
 	name string
 	core *Core
 	op   gorgonia.Op
 	in   []*value // nil: an absent optional input
-	out  []*value // nil: an output that nobody uses
+	out  []*value // nil: an output that is not read
 
 	din, dout []*tensor.Dense
-	last      []bool // by input: its memory serves nothing else, from this step on
+	last      []bool // by input: its memory is free from this step on
 	sum       *sum
-	done      []*value // heap values nobody reads after this step
+	done      []*value // heap values that are not read after this step
 	fused     int      // steps that run as part of it
 	holes     []hole   // of the arena during this step
 	handover  int      // index in Options.Handed …
-	gives     *value   // … and the source whose elements change there, or nil
+	gives     *value   // … and the source whose elements may change there, or nil
 	late      []int    // of the commitStep: the handovers whose factors are in
 }
 
-// newValue sizes a value; a shape that no memory can hold is an error.
+// newValue computes the size of a value; a shape that exceeds any memory is an error.
 func newValue(k kind, name string, dt tensor.Dtype, shape tensor.Shape) (*value, error) {
 	v := &value{kind: k, name: name, dtype: dt, shape: shape, bytes: -1}
 	if shape == nil || !flat(dt) {
@@ -99,7 +99,7 @@ func newValue(k kind, name string, dt tensor.Dtype, shape tensor.Shape) (*value,
 	return v, nil
 }
 
-// flat reports whether elements of dt are plain memory without pointers.
+// flat reports whether elements of dt contain no pointers.
 func flat(dt tensor.Dtype) bool {
 	if dt.Type == nil {
 		return false
@@ -127,7 +127,7 @@ func nodeSpec(n *gorgonia.Node) (tensor.Dtype, tensor.Shape) {
 	return tensor.Dtype{}, nil
 }
 
-// isSource reports whether the value of a node with that op is given rather than computed.
+// isSource reports whether the value of a node with that op is an input rather than computed.
 func isSource(op gorgonia.Op, kids int) bool {
 	if op == nil {
 		return true

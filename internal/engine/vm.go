@@ -70,7 +70,7 @@ func (m *VM) publish(n *gorgonia.Node) (err error) {
 		return nil
 	}
 	defer func() {
-		if r := recover(); r != nil { // WithValue's way to say no
+		if r := recover(); r != nil { // WithValue panics if it refuses a value
 			err = fmt.Errorf("engine: %s: %v", nodeName(n), r)
 		}
 	}()
@@ -79,7 +79,7 @@ func (m *VM) publish(n *gorgonia.Node) (err error) {
 	return nil
 }
 
-// shown returns the result for n in the form that Gorgonia's machines give it, nil if they could not.
+// shown returns the result for n in the form in which Gorgonia's machines return it, nil if they could not.
 func (m *VM) shown(n *gorgonia.Node) gorgonia.Value {
 	switch v := m.program.Value(n).(type) {
 	case *tensor.Dense:
@@ -95,7 +95,7 @@ func (m *VM) shown(n *gorgonia.Node) gorgonia.Value {
 	return nil
 }
 
-// read serves gorgonia.Read: it stores the value of the node that n reads where n was told to.
+// read implements gorgonia.Read: it stores the value of the node that n reads in n's destination.
 func (m *VM) read(n *gorgonia.Node) {
 	into := exprgraph.Into(n)
 	if into == nil {

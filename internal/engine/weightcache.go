@@ -9,12 +9,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// WeightCache keeps what kernels derived from a tensor that rarely changes, such as a weight packed for a matrix product.
-// Changed must be called when the tensor's elements change. The zero value is empty and ready to use; nil keeps nothing.
-// It may be used by any number of goroutines.
+// WeightCache keeps what kernels derived from a tensor that rarely changes, such as a weight packed for a matrix
+// product. Changed must be called when the tensor's elements change. The zero value is an empty cache; nil keeps
+// nothing. It is safe for concurrent use.
 type WeightCache struct {
 	version atomic.Uint64 // counts changes
-	open    atomic.Bool   // somebody changes the tensor without a word
+	open    atomic.Bool   // the tensor may be changed without calling Changed
 	mu      sync.Mutex
 	entries []keptEntry
 }
@@ -22,10 +22,10 @@ type WeightCache struct {
 type keptEntry struct {
 	key   any
 	of    []keptSource
-	value any // nil: asked for once
+	value any // nil: requested once
 }
 
-// keptSource is a tensor as it was when something was derived from it.
+// keptSource identifies a tensor at the time when something was derived from it.
 type keptSource struct {
 	first   *byte // of its elements
 	kept    *WeightCache
@@ -44,7 +44,7 @@ func (k *WeightCache) Changed() {
 	k.entries = k.entries[:0]
 }
 
-// Open empties the cache and disables it: from now on the elements may change at any time.
+// Open empties the cache and disables it: the elements may change at any time from now on.
 func (k *WeightCache) Open() {
 	if k != nil && !k.open.Swap(true) {
 		k.Changed()
@@ -59,9 +59,8 @@ func (k *WeightCache) Version() uint64 {
 	return k.version.Load()
 }
 
-// derived returns what derive makes of the sources, made before under the same key if there is such.
-// The first time it returns nil: tensors that change from use to use, weights in training, are not
-// worth the memory.
+// derived returns the result of derive on the sources, or the one that is cached under the same key. The first time
+// it returns nil: tensors that change from use to use, such as weights in training, are not worth the memory.
 func (k *WeightCache) packed(key any, of []keptSource, derive func() any) any {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -81,17 +80,17 @@ func (k *WeightCache) packed(key any, of []keptSource, derive func() any) any {
 	return e.value
 }
 
-// Keep lets kernels that read input node n remember in k what they derive from it. For a node that
-// the roots do not depend on it does nothing.
+// Keep lets kernels that read input node n cache in k what they derive from it. For a node that the roots do not
+// depend on it does nothing.
 func (p *Program) Keep(n *gorgonia.Node, k *WeightCache) {
 	if v := p.sources[n]; v != nil {
 		v.kept = k
 	}
 }
 
-// Packed returns what derive makes of inputs of the running kernel, made before under the same key
-// if they have not changed since. It returns nil where nothing may be kept, and the first time. The
-// key tells apart what different kernels derive from the first of the inputs.
+// Packed returns the result of derive on inputs of the running kernel, or the one that is cached under the same key
+// if they have not changed since. It returns nil if nothing may be cached, and the first time. The key distinguishes
+// what different kernels derive from the first of the inputs.
 func (x *Exec) Packed(key any, derive func() any, of ...*tensor.Dense) any {
 	if len(of) == 0 {
 		return nil
@@ -107,7 +106,7 @@ func (x *Exec) Packed(key any, derive func() any, of ...*tensor.Dense) any {
 	return sources[0].kept.packed(key, sources, derive)
 }
 
-// kept returns what is remembered about t, one of the inputs of the running kernel; nil: nothing may be.
+// kept returns the cache of t, one of the inputs of the running kernel; nil if nothing may be cached.
 func (x *Exec) kept(t *tensor.Dense) *WeightCache {
 	if x == nil || x.at == nil || t == nil {
 		return nil
