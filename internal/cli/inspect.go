@@ -260,7 +260,7 @@ func (r report) print(w io.Writer, brief, all bool) error {
 		line("by "+symbol, "%s multiply-adds%s", s, others)
 	}
 	if t.Uncounted > 0 {
-		line("not counted", "the multiply-adds of %d nodes: their sizes are unknown with symbols at 1 (--type sets sizes), or they are in branches or loops", t.Uncounted)
+		line("not counted", "the multiply-adds of %s whose sizes are unknown with symbols at 1 (--type sets sizes), or in branches or loops", plural(t.Uncounted, "node"))
 	}
 	line("memory", "%s stored; values of a run %s at a time, %s in all", size(t.Stored), size(t.Peak), size(t.Bytes))
 	if what := runInTraining(r.Training); what != "" {

@@ -44,7 +44,7 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, dir, [][3]string{
-		{"inspect long.onnx", "not counted  the multiply-adds of 1 nodes: their sizes are unknown with symbols at 1 (--type sets sizes), or they are in branches or loops", ""},
+		{"inspect long.onnx", "not counted  the multiply-adds of 1 node whose sizes are unknown with symbols at 1 (--type sets sizes), or in branches or loops", ""},
 		{"inspect long.onnx --json", `"uncounted":1`, ""},
 		{"inspect m.onnx", "1 nodes of constants and shapes are not shown; --all shows them", ""},
 		{"inspect m.onnx --all", "int64[3]", ""},

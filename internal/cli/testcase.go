@@ -120,7 +120,7 @@ func (c testcase) run(ctx context.Context, w, notes io.Writer, model string) err
 	if c.asJSON {
 		return json.NewEncoder(w).Encode(map[string]any{"output": c.dir, "data_sets": len(feeds)})
 	}
-	_, err = fmt.Fprintf(w, "%s: %d data sets\n", c.dir, len(feeds))
+	_, err = fmt.Fprintf(w, "%s: %s\n", c.dir, plural(len(feeds), "data set"))
 	return err
 }
 
