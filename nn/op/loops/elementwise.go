@@ -1,10 +1,6 @@
 package loops
 
-import (
-	"slices"
-
-	"github.com/graft-ml/graft/nn/dtype"
-)
+import "slices"
 
 // Loop is a pattern: output 0 of the call is float32 and has N elements, each of which depends on one element of each
 // operand. Kernels with this pattern are fused and run block by block.
@@ -55,9 +51,6 @@ func Broadcast(slot int, shape, out []int) (Access, bool) {
 		if at(k) != 1 {
 			return a, false
 		}
-	}
-	if a.Count == 1 && dtype.Product(out) == 1 {
-		a.Inner = 1
 	}
 	return a, !a.steady() || a.Inner >= shortRun
 }

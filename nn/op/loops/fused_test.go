@@ -87,6 +87,8 @@ type drawn struct {
 	plain  func(i int, read func(slot, at int) float32) float32
 	kernel op.Kernel
 	place  []int
+	whole  []int // inputs that are read one to one
+	free   []int // … and not by the last loop, or it may overwrite them
 }
 
 // draw returns a loop over a few operands, which it overwrites only where it says so.
@@ -110,8 +112,10 @@ func draw(r *rand.Rand, out []int) drawn {
 		}
 		d.loop.Reads = append(d.loop.Reads, a)
 		d.sizes = append(d.sizes, a.Count)
-		if a.Whole(n) && r.IntN(2) == 0 {
-			d.loop.InPlace = append(d.loop.InPlace, slot)
+		if a.Whole(n) {
+			if d.whole = append(d.whole, slot); r.IntN(2) == 0 {
+				d.loop.InPlace = append(d.loop.InPlace, slot)
+			}
 		}
 		weights = append(weights, float32(1+r.IntN(5))/4)
 	}
@@ -151,7 +155,7 @@ func draw(r *rand.Rand, out []int) drawn {
 		return y
 	}
 	c := fusedOf(d.loop)
-	d.kernel, d.place = c.kernel(), c.inPlace()
+	d.kernel, d.place, d.free = c.kernel(), c.inPlace(), d.loop.InPlace
 	return d
 }
 
@@ -164,6 +168,17 @@ func (d drawn) then(next drawn, slot int) *drawn {
 	}
 	both := &drawn{loop: f.Patterns[0].(*Loop), kernel: f.Kernel, place: f.InPlace}
 	both.sizes = slices.Concat(d.sizes, next.sizes[:slot], next.sizes[slot+1:])
+	moved := func(list []int) (to []int) {
+		for _, s := range list {
+			if s < slot {
+				to = append(to, s+first)
+			} else if s > slot {
+				to = append(to, s+first-1)
+			}
+		}
+		return to
+	}
+	both.whole, both.free = append(slices.Clip(d.whole), moved(next.whole)...), append(slices.Clip(d.whole), moved(next.free)...)
 	both.plain = func(i int, read func(slot, at int) float32) float32 {
 		return next.plain(i, func(s, at int) float32 {
 			switch {
@@ -218,6 +233,9 @@ func TestFused(t *testing.T) {
 					t.Fatalf("trial %d, %v, %s: element %d is %v, want %v; %+v", trial, out, what, i, got, want[i], d.sizes)
 				}
 			}
+		}
+		if place := slices.Sorted(slices.Values(d.place)); !slices.Equal(place, slices.Sorted(slices.Values(d.free))) {
+			t.Errorf("trial %d: the result may be in the place of %v, want %v", trial, place, d.free)
 		}
 		run("elsewhere", dtype.New(dtype.Float32, n), in)
 		for _, slot := range d.place {
