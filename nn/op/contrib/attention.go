@@ -26,7 +26,7 @@ func (AttentionConfig) Operator() op.Name { return op.Name{Domain: Domain, Name:
 
 // transformers returns the operators that ONNX Runtime's optimizer and exporters make of transformer models.
 func transformers() []*op.Op {
-	attention := op.Op{Name: "Attention", Doc: "Projects rows to queries, keys and values and attends, with masks of all forms and a cache.",
+	attention := op.Op{Name: "Attention", Cost: counted, Doc: "Projects rows to queries, keys and values and attends, with masks of all forms and a cache.",
 		In:  "input T, weights T weight, bias? T weight, mask_index? M, past? T, attention_bias? T, past_sequence_length? M shape",
 		Out: "output T, present? T", Where: op.Where{"T": op.Floats(), "M": {dtype.Int32}}, Attrs: AttentionConfig{}, Check: checkAttention,
 		// Heads and their sizes are attributes, or a third of a sum: the rows' features alone are free.

@@ -96,7 +96,7 @@ func blocked() []*op.Op {
 	}
 	with := func(o op.Op, attrs op.Config) op.Op { o.Attrs = attrs; return o }
 	conv := with(plain("Conv", "An activation of Conv, to which Sum is added, of channels in blocks."), BlockedConvConfig{})
-	conv.In = "X T, W T weight, B? T weight, Sum? T"
+	conv.In, conv.Cost = "X T, W T weight, B? T weight, Sum? T", counted
 	return []*op.Op{
 		composed(conv, func(e *expression, in []value) []value {
 			in[1] = e.unblocked(in[1])

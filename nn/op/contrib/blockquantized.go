@@ -41,7 +41,7 @@ func blockQuantized() []*op.Op {
 	few := []op.DType{dtype.Uint8, dtype.Int4, dtype.Uint4}
 	return []*op.Op{
 		blockDequantize(),
-		composed(op.Op{Name: "MatMulNBits", Doc: "Product with a transposed matrix of 2, 4 or 8 bits, blocks of whose rows have scales and zero points.",
+		composed(op.Op{Name: "MatMulNBits", Cost: counted, Doc: "Product with a transposed matrix of 2, 4 or 8 bits, blocks of whose rows have scales and zero points.",
 			In:  "A T1, B uint8, scales T1, zero_points? T3, g_idx? int32, bias? T1 weight",
 			Out: "Y T1", Where: op.Where{"T1": op.Floats(), "T3": append([]op.DType{dtype.Uint8}, op.Floats()...)},
 			Attrs: MatMulNBitsConfig{}, Check: checkMatMulNBits, Pinned: "the sizes are attributes"}, matMulNBits),

@@ -2,6 +2,7 @@ package contrib
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -35,9 +36,10 @@ func (v value) dim(i int) op.Dim {
 // expression applies operators of a call's set, to types alone while types are inferred and to nodes when the call is
 // lowered. The first error stays; what follows gives absent values.
 type expression struct {
-	c   *op.Call
-	g   *gorgonia.ExprGraph // nil: types alone
-	err error
+	c    *op.Call
+	g    *gorgonia.ExprGraph // nil: types alone
+	macs int64               // multiply-adds of the operators applied, where sizes are known
+	err  error
 }
 
 // formula is what an operator computes of its inputs, absent ones included: its outputs, absent where nobody wants them.
@@ -57,24 +59,54 @@ func expressed(o op.Op, f formula) *op.Op {
 	if o.Since == nil {
 		o.Since = []int{1}
 	}
+	if o.Cost != nil {
+		o.Cost = func(c *op.Call) (int64, int64) { return cost(c, f) }
+	}
 	o.Infer = func(c *op.Call) ([]op.Type, error) { return inferred(c, f) }
 	o.Lower = func(c *op.Call, nodes gorgonia.Nodes) (gorgonia.Nodes, error) { return lowered(c, nodes, f) }
 	return &o
 }
 
-func inferred(c *op.Call, f formula) ([]op.Type, error) {
+// counted, as the Cost of an operator that is composed, says that it computes multiply-adds: those of the operators in its formula.
+func counted(*op.Call) (macs, bytes int64) { return 0, 0 }
+
+// cost adds the multiply-adds of a formula's operators; inputs and outputs are moved once.
+func cost(c *op.Call, f formula) (macs, bytes int64) {
 	e := &expression{c: c}
+	f(e, padded(c, described(c)))
+	for _, list := range [][]op.Type{c.In, c.Out[:min(c.Outputs, len(c.Out))]} {
+		for _, t := range list {
+			if t.Present() {
+				bytes += int64(t.Elements()) * int64(t.DType.Size())
+			}
+		}
+	}
+	if e.err != nil {
+		return 0, bytes
+	}
+	return e.macs, bytes
+}
+
+// described returns the inputs of a call without nodes.
+func described(c *op.Call) []value {
 	in := make([]value, len(c.In))
 	for i, t := range c.In {
 		in[i].typ = t
 		if i < len(c.Known) {
 			in[i].known = c.Known[i]
 		}
+	}
+	return in
+}
+
+func inferred(c *op.Call, f formula) ([]op.Type, error) {
+	e := &expression{c: c}
+	for _, t := range c.In {
 		if t.Present() && t.Kind == op.Tensor && t.Unranked {
 			return unranked(c), nil
 		}
 	}
-	out := f(e, padded(c, in))
+	out := f(e, padded(c, described(c)))
 	if e.err != nil {
 		return nil, e.err
 	}
@@ -195,7 +227,17 @@ func (e *expression) infer(out []value, cfg op.Config, in []value) []value {
 	for i := range out {
 		out[i].typ = call.Out[i]
 	}
+	if call.Op.Cost != nil && static(call) {
+		n, _ := call.Op.Cost(call)
+		e.macs += n
+	}
 	return out
+}
+
+// static reports whether the sizes of all inputs and outputs are known.
+func static(c *op.Call) bool {
+	unknown := func(t op.Type) bool { return t.Present() && !t.Static() }
+	return !slices.ContainsFunc(c.In, unknown) && !slices.ContainsFunc(c.Out[:min(c.Outputs, len(c.Out))], unknown)
 }
 
 func (e *expression) fail(err error) {

@@ -34,12 +34,12 @@ func (NhwcFusedConvConfig) Operator() op.Name { return op.Name{Domain: Domain, N
 func convolutions() []*op.Op {
 	floats := op.Where{"T": op.Floats()}
 	return []*op.Op{
-		composed(op.Op{Name: "FusedConv", Doc: "An activation of Conv, to which Z is added.",
+		composed(op.Op{Name: "FusedConv", Cost: counted, Doc: "An activation of Conv, to which Z is added.",
 			In: "X T, W T weight, B? T weight, Z? T", Out: "Y T", Where: floats, Attrs: FusedConvConfig{}, Couple: coupleFusedConv, Traits: op.Traits{Window: fusedConvWindow}},
 			func(e *expression, in []value) []value {
 				return []value{e.fusedConv(e.c.Config.(FusedConvConfig), in)}
 			}),
-		composed(op.Op{Name: "NhwcFusedConv", Doc: "FusedConv of pictures whose channels are the last axis.",
+		composed(op.Op{Name: "NhwcFusedConv", Cost: counted, Doc: "FusedConv of pictures whose channels are the last axis.",
 			In: "X T, W T weight, B? T weight, Z? T", Out: "Y T", Where: floats, Attrs: NhwcFusedConvConfig{}, Pinned: "channels are the last axis"},
 			func(e *expression, in []value) []value {
 				in[0], in[3] = e.channelsFirst(in[0]), e.channelsFirst(in[3])

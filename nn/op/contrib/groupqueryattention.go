@@ -41,7 +41,7 @@ func (c GroupQueryAttentionConfig) window() int {
 }
 
 func groupQueryAttention() *op.Op {
-	return composed(op.Op{Name: "GroupQueryAttention", Doc: "Causal attention of grouped queries with a cache, rotary positions, a local window and a sink.",
+	return composed(op.Op{Name: "GroupQueryAttention", Cost: counted, Doc: "Causal attention of grouped queries with a cache, rotary positions, a local window and a sink.",
 		In: "query T, key? T, value? T, past_key? C, past_value? C, seqlens_k? M, total_sequence_length? M shape, cos_cache? T, sin_cache? T, " +
 			"position_ids? int64, attention_bias? T, head_sink? T, k_scale? S, v_scale? S, q_norm_weight? T weight, k_norm_weight? T weight",
 		Out:   "output T, present_key? C, present_value? C, output_qk? T",

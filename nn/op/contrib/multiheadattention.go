@@ -36,7 +36,7 @@ func (DecoderMaskedMultiHeadAttentionConfig) Operator() op.Name {
 const headsPinned = "the number of heads is an attribute"
 
 func multiHeadAttention() *op.Op {
-	return composed(op.Op{Name: "MultiHeadAttention", Doc: "Attention of queries, keys and values that are given, together or apart, with masks of all forms and a cache.",
+	return composed(op.Op{Name: "MultiHeadAttention", Cost: counted, Doc: "Attention of queries, keys and values that are given, together or apart, with masks of all forms and a cache.",
 		In: "query T, key? T, value? T, bias? T weight, key_padding_mask? M, attention_bias? T, past_key? T, past_value? T, " +
 			"past_sequence_length? M shape, cache_indirection? M",
 		Out: "output T, present_key? T, present_value? T, qk? T", Where: op.Where{"T": op.Floats(), "M": {dtype.Int32}},
@@ -50,7 +50,7 @@ func multiHeadAttention() *op.Op {
 }
 
 func decoderMaskedMultiHeadAttention() *op.Op {
-	return composed(op.Op{Name: "DecoderMaskedMultiHeadAttention", Doc: "MultiHeadAttention of one query, for decoders; keys and values may come from several beams.",
+	return composed(op.Op{Name: "DecoderMaskedMultiHeadAttention", Cost: counted, Doc: "MultiHeadAttention of one query, for decoders; keys and values may come from several beams.",
 		In: "query T, key? T, value? T, mask_index? M, attention_bias? T, past_key? T, past_value? T, past_sequence_length? M shape, " +
 			"beam_width? M shape, cache_indirection? M, bias? T weight",
 		Out: "output T, present_key? T, present_value? T, qk? T", Where: op.Where{"T": op.Floats(), "M": {dtype.Int32}},

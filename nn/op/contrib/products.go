@@ -71,12 +71,12 @@ func given(params ...*float32) (list []float32) {
 func products() []*op.Op {
 	floats := op.Where{"T": op.Floats()}
 	return []*op.Op{
-		composed(op.Op{Name: "FusedMatMul", Doc: "alpha times the product of A and B, either of them transposed.",
+		composed(op.Op{Name: "FusedMatMul", Cost: counted, Doc: "alpha times the product of A and B, either of them transposed.",
 			In: "A T weight, B T weight", Out: "Y T", Where: floats, Attrs: FusedMatMulConfig{}, Couple: coupleFusedMatMul},
 			func(e *expression, in []value) []value {
 				return []value{e.fusedMatMul(e.c.Config.(FusedMatMulConfig), in)}
 			}),
-		composed(op.Op{Name: "FusedMatMulActivation", Doc: "An activation of FusedMatMul.",
+		composed(op.Op{Name: "FusedMatMulActivation", Cost: counted, Doc: "An activation of FusedMatMul.",
 			In: "A T weight, B T weight", Out: "Y T", Where: floats, Attrs: FusedMatMulActivationConfig{}, Pinned: "an activation may run over an axis"},
 			func(e *expression, in []value) []value {
 				c := e.c.Config.(FusedMatMulActivationConfig)
@@ -86,7 +86,7 @@ func products() []*op.Op {
 				}
 				return []value{e.activation(c.Activation, y, given(c.ActAlpha, c.ActBeta, c.ActGamma))}
 			}),
-		composed(op.Op{Name: "FusedGemm", Doc: "An activation of Gemm.",
+		composed(op.Op{Name: "FusedGemm", Cost: counted, Doc: "An activation of Gemm.",
 			In: "A T weight, B T weight, C? T weight", Out: "Y T", Where: floats, Attrs: FusedGemmConfig{},
 			Couple: func(c *op.Call) []coupling.Coupling { return couplingsAs(c, c.Config.(FusedGemmConfig).gemm(), 3) }},
 			func(e *expression, in []value) []value {

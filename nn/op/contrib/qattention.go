@@ -18,7 +18,7 @@ type QAttentionConfig struct {
 func (QAttentionConfig) Operator() op.Name { return op.Name{Domain: Domain, Name: "QAttention"} }
 
 func qAttention() *op.Op {
-	return composed(op.Op{Name: "QAttention", Doc: "Attention of a sequence to itself and to what precedes it, queries, keys and values being the product of quantized matrices.",
+	return composed(op.Op{Name: "QAttention", Cost: counted, Doc: "Attention of a sequence to itself and to what precedes it, queries, keys and values being the product of quantized matrices.",
 		In:  "input T1, weight T2, bias T3 weight, input_scale T3, weight_scale T3, mask_index? int32, input_zero_point? T1, weight_zero_point? T2, past? T3",
 		Out: "output T3, present? T3", Where: op.Where{"T1": bytes(), "T2": bytes(), "T3": op.Floats()},
 		Attrs: QAttentionConfig{}, Pinned: "weights are integers with scales"}, attendQuantized)

@@ -19,10 +19,10 @@ func (QGemmConfig) Operator() op.Name { return op.Name{Domain: Domain, Name: "QG
 func qlinearProducts() []*op.Op {
 	const pinned = "weights are integers with scales"
 	return []*op.Op{
-		composed(op.Op{Name: "QGemm", Doc: "alpha·(A·B + C) on quantized matrices, either of them transposed; quantized again where Y has a scale.",
+		composed(op.Op{Name: "QGemm", Cost: counted, Doc: "alpha·(A·B + C) on quantized matrices, either of them transposed; quantized again where Y has a scale.",
 			In:  "A TA, a_scale T, a_zero_point TA, B TB, b_scale T, b_zero_point TB, C? int32, y_scale? T, y_zero_point? TYZ",
 			Out: "Y TY", Where: op.Where{"T": op.Floats(), "TA": bytes(), "TB": bytes(), "TYZ": bytes()}, Attrs: QGemmConfig{}, Pinned: pinned}, qGemm),
-		composed(op.Op{Name: "MatMulIntegerToFloat", Doc: "The product of quantized matrices as floats, plus bias.",
+		composed(op.Op{Name: "MatMulIntegerToFloat", Cost: counted, Doc: "The product of quantized matrices as floats, plus bias.",
 			In:  "A T1, B T2, a_scale T3, b_scale T3, a_zero_point? T1, b_zero_point? T2, bias? T3 weight",
 			Out: "Y T3", Where: op.Where{"T1": bytes(), "T2": bytes(), "T3": op.Floats()}, Pinned: pinned},
 			func(e *expression, in []value) []value {
@@ -30,7 +30,7 @@ func qlinearProducts() []*op.Op {
 				y := e.do(op.Plain("MatMulInteger"), in[0], in[1], e.scalar(in[4]), in[5])
 				return []value{e.biased(e.scaled(y, in[2], in[3]), in[6])}
 			}),
-		composed(op.Op{Name: "DynamicQuantizeMatMul", Doc: "The product of A, quantized with the scale that its values need, and a quantized matrix, plus bias. Gradients pass straight through the rounding of A.",
+		composed(op.Op{Name: "DynamicQuantizeMatMul", Cost: counted, Doc: "The product of A, quantized with the scale that its values need, and a quantized matrix, plus bias. Gradients pass straight through the rounding of A.",
 			In:  "A float32, B T2, b_scale float32, b_zero_point? T2, bias? float32 weight",
 			Out: "Y float32", Where: op.Where{"T2": bytes()}, Pinned: pinned},
 			func(e *expression, in []value) []value {

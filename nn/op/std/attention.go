@@ -31,6 +31,13 @@ func attention() *op.Op {
 		Out:   "Y T1, present_key? T1, present_value? T2, qk_matmul_output? T1",
 		Where: op.Where{"T1": op.Floats(), "T2": op.Floats(), "U": append([]op.DType{dtype.Bool}, op.Numeric()...)}, Attrs: AttentionConfig{},
 		Check: checkAttention, Infer: inferAttention, Lower: lowerAttention, Couple: coupleAttention,
+		Cost: func(c *op.Call) (int64, int64) {
+			h, err := headsOf(c)
+			if err != nil {
+				return 0, bytesMoved(c)
+			}
+			return int64(op.Product([]op.Dim{h.B, h.HQ, h.SQ, h.Total, h.D.Add(h.DV)}).Size), bytesMoved(c)
+		},
 	}
 }
 
