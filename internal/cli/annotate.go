@@ -107,7 +107,7 @@ func (a annotating) removable(g *nn.Graph) error {
 	return nil
 }
 
-// nodes returns those that --glob chooses.
+// nodes returns the nodes that --glob selects.
 func (a annotating) nodes() []nn.Selector {
 	if len(a.glob) == 0 {
 		return nil

@@ -16,16 +16,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// answerer makes answers of what a model gives.
+// answerer converts a model's outputs to answers.
 type answerer struct {
 	computer
 	kind   string // classes, tags, yes, values, mask, picture, positions or arrays
 	labels []string
-	logits bool                 // scores are to go through a sigmoid or softmax, not probabilities that a Sigmoid made
+	logits bool                 // scores are logits, to which a sigmoid or softmax is applied
 	each   map[string]*answerer // of several outputs whose meaning is known; nil elsewhere
 }
 
-// answer is what a model says of one sample.
+// answer is the result for one sample.
 type answer struct {
 	top     []choice
 	values  []float64
@@ -34,7 +34,7 @@ type answer struct {
 	parts   map[string]answer // of several outputs, each by its name
 	whole   nn.Feed           // of arrays: all outputs, without the batch axis
 	picture *tensor.Dense
-	files   map[string]string // what was drawn
+	files   map[string]string // files that were drawn
 	err     error             // the sample cannot be read
 }
 
@@ -44,7 +44,8 @@ type choice struct {
 	Probability float64 `json:"probability"`
 }
 
-// newAnswerer finds out what a model's answers are: by the metadata, the end of the model and the shape of its first output.
+// newAnswerer determines the kind of a model's answers from its metadata, its last operators and the shape of its first
+// output.
 func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 	a := &answerer{computer: computer{g: g}, kind: as, logits: !yesOrNo(g)}
 	schema, known, err := table.ReadMeta(g.Meta())
@@ -100,11 +101,11 @@ func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 	return a, nil
 }
 
-// drawn reports whether answers are pictures.
+// drawn reports whether answers are images.
 func (a *answerer) drawn() bool { return a.kind == "mask" || a.kind == "picture" }
 
-// of answers for samples of s; the last is repeated where the model fixes the batch to more. A sample that cannot be read has an
-// answer with an error.
+// of returns the answers for samples of s; the last sample is repeated if the model has a larger fixed batch. A sample
+// that cannot be read has an answer with an error.
 func (a *answerer) of(ctx context.Context, s *sampleSource, index []int, size int) ([]answer, error) {
 	asked := slices.Clone(index)
 	if _, fixed := fixedBatch(a.g); fixed {
@@ -129,7 +130,7 @@ func (a *answerer) of(ctx context.Context, s *sampleSource, index []int, size in
 	return list[:len(index)], nil
 }
 
-// apart answers for each of the samples by itself, to find out which of them the error is about.
+// apart runs each of the samples by itself, to determine which of them an error is about.
 func (a *answerer) apart(ctx context.Context, s *sampleSource, index []int, size int, err error) (list []answer, _ error) {
 	if len(index) == 1 {
 		return []answer{{err: err}}, nil
@@ -144,7 +145,7 @@ func (a *answerer) apart(ctx context.Context, s *sampleSource, index []int, size
 	return list, nil
 }
 
-// errScoresNaN says that a sample has no classes.
+// errScoresNaN: the scores of a sample are not numbers.
 var errScoresNaN = errors.New("the model's scores are NaN: is a number missing, or too large for it?")
 
 // answers runs the model.
@@ -156,7 +157,7 @@ func (a *answerer) answers(ctx context.Context, feed nn.Feed) ([]answer, error) 
 	return a.read(out)
 }
 
-// names returns those of the outputs.
+// names returns the names of the outputs.
 func (a *answerer) names() (names []string) {
 	for _, v := range a.g.Outputs() {
 		names = append(names, v.Name())
@@ -164,7 +165,7 @@ func (a *answerer) names() (names []string) {
 	return names
 }
 
-// read makes answers of the outputs.
+// read converts the outputs to answers.
 func (a *answerer) read(out nn.Feed) (list []answer, err error) {
 	names := a.names()
 	if a.each != nil {
@@ -183,7 +184,7 @@ func (a *answerer) read(out nn.Feed) (list []answer, err error) {
 	return list, nil
 }
 
-// readEach makes an answer of each output, by its name.
+// readEach returns an answer for each output, by name.
 func (a *answerer) readEach(out nn.Feed, names []string) (list []answer, err error) {
 	for _, name := range names {
 		d, ok := out[name].(*tensor.Dense)
@@ -205,7 +206,7 @@ func (a *answerer) readEach(out nn.Feed, names []string) (list []answer, err err
 	return list, nil
 }
 
-// one makes an answer of the first output's row.
+// one returns the answer of a row of the first output.
 func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
 	if a.drawn() {
 		x.picture = row
@@ -260,7 +261,7 @@ func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
 	return x, nil
 }
 
-// alongSequence returns the likeliest class of each position of a row [1, C, T] or [1, T, C].
+// alongSequence returns the most likely class of each position of a row [1, C, T] or [1, T, C].
 func (a *answerer) alongSequence(row *tensor.Dense) (list []choice, err error) {
 	t := a.g.Outputs()[0].Type().Shape
 	last := t[2].Known() && (!t[1].Known() || t[1].Size != len(a.labels) && t[2].Size == len(a.labels))
@@ -298,7 +299,7 @@ func (a *answerer) label(class int) string {
 	return fmt.Sprint(class)
 }
 
-// apart divides outputs along their first axis; where they have none in common, they are one answer.
+// apart splits outputs along their first axis; if its length differs between them, they are one answer.
 func apart(out nn.Feed, names []string) ([]answer, error) {
 	n := -1
 	for _, name := range names {
@@ -359,7 +360,7 @@ func (x answer) fields(top int) map[string]any {
 	return all
 }
 
-// finite returns a number as JSON has it: NaN and the infinities are strings.
+// finite converts a number to JSON: NaN and the infinities are strings.
 func finite(v float64) any {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Sprint(v)
@@ -370,7 +371,7 @@ func finite(v float64) any {
 	return v
 }
 
-// nested returns the elements as lists in lists, by the shape.
+// nested returns the elements as nested lists of the tensor's shape.
 func (o object) nested() any {
 	list, ok := o.Data.([]any)
 	if ints, is := o.Data.([]int64); is {

@@ -23,7 +23,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sampleSource is samples that are asked for by their numbers.
+// sampleSource is a source of samples by index.
 type sampleSource struct {
 	n       int
 	columns []string // names of raw columns; nil where there are none
@@ -34,7 +34,7 @@ type sampleSource struct {
 	goesOn  func(i int) bool                                 // the next sample is of the same text
 }
 
-// samplesOf opens what DATA names for the model g.
+// samplesOf opens DATA for the model g.
 func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case path == "-":
@@ -58,7 +58,7 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 	return p.picturesOf(ctx, g, path, notes)
 }
 
-// standardInput returns a table, JSON lines, a picture or arrays, by how it begins.
+// standardInput returns a table, JSON lines, an image or arrays, detected from the first bytes.
 func (p *prediction) standardInput(ctx context.Context, g *nn.Graph, notes io.Writer) (*sampleSource, error) {
 	b, err := io.ReadAll(bufio.NewReader(os.Stdin))
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *prediction) standardInput(ctx context.Context, g *nn.Graph, notes io.Wr
 	return s, nil
 }
 
-// contents returns the ending of names of files that begin as b: of pictures, arrays or tables.
+// contents returns the file extension for data that begins with b: an image, arrays or a table.
 func contents(b []byte) string {
 	switch kind := http.DetectContentType(b); {
 	case strings.HasPrefix(kind, "image/"):
@@ -151,8 +151,8 @@ func (p *prediction) tableOf(g *nn.Graph, path string, notes io.Writer) (*sample
 	}, path, g)
 }
 
-// arraysOf reads arrays by the names of the inputs, or the only one. Bytes of the shape of pictures are prepared as pictures are,
-// other numbers by --mean, --std and --range.
+// arraysOf reads arrays by input name, or the only one. Arrays of uint8 with the shape of images are preprocessed like
+// images, others by --mean, --std and --range.
 func (p *prediction) arraysOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
 	read, err := readArrays(g, path, notes)
 	if err != nil {
@@ -179,7 +179,7 @@ func (p *prediction) arraysOf(ctx context.Context, g *nn.Graph, path string, not
 	return p.scaled(s, path, g)
 }
 
-// readArrays returns the arrays of a file by the names of the inputs, as they are stored.
+// readArrays returns the arrays of a file by input name, unchanged.
 func readArrays(g *nn.Graph, path string, notes io.Writer) (map[string]*tensor.Dense, error) {
 	all := map[string]*tensor.Dense{}
 	for _, v := range g.Inputs() {
@@ -292,7 +292,7 @@ func objects(b []byte) (rows []map[string]any, err error) {
 	}
 }
 
-// rowSource is samples of objects; t: how the model reads texts, nil where it does not.
+// rowSource is a source of samples from objects; t tokenizes texts, nil if the model does not read any.
 func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*sampleSource, error) {
 	schema, known, err := table.ReadMeta(g.Meta())
 	if err != nil {
@@ -336,7 +336,7 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*samp
 	return s, nil
 }
 
-// picturesOf returns a picture, or all pictures below a folder.
+// picturesOf returns an image, or all images below a folder.
 func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
 	files, err := pictureFiles(path)
 	if err != nil {
@@ -383,7 +383,7 @@ func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string, n
 	}, nil
 }
 
-// measuredPictures are some of the files that can be decoded, from 0 to 1 and of the size that base has.
+// measuredPictures returns some of the files that can be decoded, with values from 0 to 1 and the size of base.
 func measuredPictures(base data.Preprocess, files []string) (list []*tensor.Dense) {
 	plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
 	n := min(len(files), measuredOn(plain))

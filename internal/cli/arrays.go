@@ -13,8 +13,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// arrays opens a NumPy archive: bytes of the shape of pictures are pixels; else arrays have the names of the model's inputs,
-// or one is x. The targets are y, or have the name of the first output. Element types are converted to those that the model takes.
+// arrays opens a NumPy archive: arrays of uint8 with the shape of images are pixels; otherwise arrays have the names of
+// the model's inputs, or one is x. The targets are y, or have the name of the first output. Element types are converted
+// to those of the model.
 func (d *dataset) arrays(path string) (s samples, err error) {
 	all, err := data.Arrays(path)
 	if err != nil {
@@ -47,7 +48,8 @@ func (d *dataset) arrays(path string) (s samples, err error) {
 	return s, nil
 }
 
-// answers returns the targets: y, or the arrays by the names of the outputs. Of several outputs each has one, or only one has.
+// answers returns the targets: y, or the arrays by output name. A model with several outputs has one for each, or only
+// for one.
 func (d *dataset) answers(path string, all map[string]*tensor.Dense, s *samples) (list []*tensor.Dense, err error) {
 	names := []string{"y"}
 	if all["y"] == nil {
@@ -85,7 +87,7 @@ func (d *dataset) answers(path string, all map[string]*tensor.Dense, s *samples)
 	return list, nil
 }
 
-// arrayFor returns the array for an input: of its name, or x where the model has one input.
+// arrayFor returns the array for an input: the one with its name, or x if the model has one input.
 func (d *dataset) arrayFor(path string, v *nn.Value, all map[string]*tensor.Dense) (*tensor.Dense, error) {
 	name := v.Name()
 	if all[name] == nil && len(d.graph.Inputs()) == 1 {
@@ -109,7 +111,7 @@ func (d *dataset) arrayFor(path string, v *nn.Value, all map[string]*tensor.Dens
 	return a, nil
 }
 
-// named returns the numbers of classes for an array of their names.
+// named converts an array of class names to class numbers.
 func (d *dataset) named(path string, y *tensor.Dense, s *samples) (*tensor.Dense, error) {
 	names, ok := y.Data().([]string)
 	if !ok || y.Dims() == 0 {
@@ -134,7 +136,7 @@ func (d *dataset) named(path string, y *tensor.Dense, s *samples) (*tensor.Dense
 	return v.(*tensor.Dense), nil
 }
 
-// targets makes integers int64 and floating-point numbers float32.
+// targets converts integers to int64 and floating-point numbers to float32.
 func (d *dataset) targets(path, name string, y *tensor.Dense) (*tensor.Dense, error) {
 	if err := d.whole(path, name, y); err != nil {
 		return nil, err
@@ -158,7 +160,7 @@ func (d *dataset) note(path, note string) {
 	}
 }
 
-// whole refuses arrays for training that hold what is not a number: the first one's place is named.
+// whole refuses training arrays with NaN or infinities; the error gives the position of the first one.
 func (d *dataset) whole(path, name string, a *tensor.Dense) error {
 	if d.val == "" || !dtype.Of(a.Dtype()).IsFloat() {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// leaveBad finds pictures that cannot be decoded before training does, and leaves them out if they are few.
+// leaveBad finds images that cannot be decoded before training starts, and skips them if there are few.
 func (d *dataset) leaveBad(ctx context.Context, path string, s *samples) error {
 	if s.folders == nil && s.masks == nil && s.tags == nil && s.pairs == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// batcher runs a model for many callers: what comes within a short while, and fits together, is one batch.
+// batcher batches concurrent requests: samples of the same shapes that arrive within a short interval are run together.
 type batcher struct {
 	g     *nn.Graph
 	names []string // of the outputs
@@ -21,7 +21,7 @@ type batcher struct {
 	ran   func(samples int, took time.Duration)
 }
 
-// job is one caller's samples.
+// job is the samples of one request.
 type job struct {
 	ctx  context.Context
 	feed nn.Feed
@@ -31,10 +31,10 @@ type job struct {
 	done chan struct{}
 }
 
-// errBusy is the answer to a caller who finds the queue full.
+// errBusy is returned if the queue is full.
 var errBusy = errors.New("too many requests are waiting; try again later")
 
-// run takes jobs until the context ends.
+// run processes jobs until the context ends.
 func (b *batcher) run(ctx context.Context) {
 	for {
 		select {
@@ -46,7 +46,7 @@ func (b *batcher) run(ctx context.Context) {
 	}
 }
 
-// collect waits a while for more.
+// collect waits briefly for more jobs.
 func (b *batcher) collect(ctx context.Context, first *job) []*job {
 	jobs, n := []*job{first}, first.n
 	timer := time.NewTimer(b.wait)
@@ -64,7 +64,7 @@ func (b *batcher) collect(ctx context.Context, first *job) []*job {
 	return jobs
 }
 
-// serve runs jobs together, or one by one where their shapes differ.
+// serve runs jobs together, or one by one if their shapes differ.
 func (b *batcher) serve(jobs []*job) {
 	jobs = slices.DeleteFunc(jobs, func(j *job) bool {
 		if j.err = j.ctx.Err(); j.err != nil {
@@ -91,12 +91,12 @@ func (b *batcher) serve(jobs []*job) {
 		n += j.n
 	}
 	start := time.Now()
-	out, err := b.g.Eval(context.Background(), feed, b.names...) // one caller who leaves must not end it for the others
+	out, err := b.g.Eval(context.Background(), feed, b.names...) // a request that is canceled must not end the others
 	b.ran(n, time.Since(start))
 	if err == nil {
 		err = deal(out, jobs, n)
 	}
-	if err != nil { // one of them may be the cause
+	if err != nil { // one of the jobs may be the cause
 		for _, j := range jobs {
 			b.alone(j)
 		}
@@ -130,7 +130,7 @@ func (b *batcher) ask(ctx context.Context, feed nn.Feed, n int) (nn.Feed, error)
 	}
 }
 
-// joinFeeds puts values of the same names together along the first axis.
+// joinFeeds concatenates values of the same name along the first axis.
 func joinFeeds(feeds []nn.Feed) (nn.Feed, error) {
 	feed := nn.Feed{}
 	for name, v := range feeds[0] {
@@ -165,7 +165,7 @@ func joinFeeds(feeds []nn.Feed) (nn.Feed, error) {
 	return feed, nil
 }
 
-// deal gives each job its rows of the outputs.
+// deal splits the outputs by job.
 func deal(out nn.Feed, jobs []*job, n int) (err error) {
 	at := 0
 	for _, j := range jobs {

@@ -7,7 +7,8 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// ready says what is trained on, and keeps the settings of the run. With --dry-run it prints them, and stop is true.
+// ready prints what is trained on, and stores the settings of the run. With --dry-run it only prints them, and stop is
+// true.
 func (t *training) ready(w io.Writer, model string, fit, val data.Dataset[data.Sample]) (stop bool, err error) {
 	f := t.flagSet
 	if t.dryRun {
@@ -31,7 +32,7 @@ func (t *training) ready(w io.Writer, model string, fit, val data.Dataset[data.S
 	return false, nil
 }
 
-// comments writes each line as a comment of YAML.
+// comments writes each line as a YAML comment.
 type comments struct {
 	w      io.Writer
 	inside bool // a line
@@ -49,7 +50,7 @@ func (c *comments) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// watch opens the event file of --tensorboard; what it returns closes it.
+// watch opens the event file of --tensorboard and returns a function that closes it.
 func (t *training) watch() (func() error, error) {
 	if !t.events || !t.process.first() {
 		return func() error { return nil }, nil

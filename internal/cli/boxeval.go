@@ -30,7 +30,7 @@ pictures; by default they are looked for next to the file. The box format and th
 and printed; --boxes and --first-class set them. -o FILE.json writes the detected boxes as a COCO results file;
 --detections evaluates such a file instead of a model.`
 
-// boxFlags say how a detector is judged.
+// boxFlags are the flags for evaluating a detector.
 type boxFlags struct {
 	images     string
 	order      string
@@ -52,7 +52,7 @@ func (b *boxFlags) flags(cmd *cobra.Command) {
 
 var boxOrders = []string{"xyxy", "yxyx", "xywh", "cxcywh"}
 
-// boxFile returns the COCO file that --data names, "" where it names something else.
+// boxFile returns the COCO file that --data names, "" if it is something else.
 func boxFile(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func boxFile(path string) string {
 	return ""
 }
 
-// boxes judges a detector.
+// boxes evaluates a detector.
 func (v *evaluation) boxes(ctx context.Context, w io.Writer, model, file string) error {
 	if v.worst > 0 || v.confusion != "" || v.calibration != "" || v.metrics != nil {
 		return fmt.Errorf("--worst, --confusion, --calibration and --metric are not for detectors, whose metrics are COCO's")
@@ -190,15 +190,15 @@ func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string
 	return found, err
 }
 
-// detectorInput is how pictures become the input of a detector.
+// detectorInput converts images to the input of a detector.
 type detectorInput struct {
 	data.Preprocess
 	t         op.Type
 	letterbox bool
-	own       bool // each picture in its own size
+	own       bool // images keep their size
 }
 
-// detectorInput settles preparation: measured where the input allows it.
+// detectorInput determines the preprocessing: measured if the input allows it.
 func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string, set *boxes.GroundTruth) (in detectorInput, err error) {
 	if len(g.Inputs()) != 1 {
 		return in, fmt.Errorf("want a detector with one input, for pictures: the model's inputs are %v", ports(g.Inputs()))
@@ -224,7 +224,7 @@ func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string,
 		return in, err
 	}
 	if v.preset == "" && !stored && !v.changed("mean", "std", "range", "bgr") && (!t.DType.IsFloat() || in.t.Rank() == 3 || in.own) {
-		v.preset = "unit" // what detectors with a preparation of their own take
+		v.preset = "unit" // usual for detectors that normalize inside
 		if !t.DType.IsFloat() {
 			v.preset = "raw"
 		}
@@ -249,7 +249,7 @@ func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string,
 	return in, err
 }
 
-// how says how pictures become the input.
+// how describes how images are preprocessed.
 func (v *evaluation) how(in detectorInput) string {
 	if in.own {
 		return fmt.Sprintf("pictures: %s, in their own sizes\n", v.pictures.Name)
@@ -261,7 +261,7 @@ func (v *evaluation) how(in detectorInput) string {
 	return v.preparation() + fmt.Sprintf("          whole pictures, %s\n", way)
 }
 
-// tensor returns a picture as the model takes it.
+// tensor returns the input for an image.
 func (in detectorInput) tensor(img image.Image) (*tensor.Dense, data.Placement, error) {
 	p := in.Preprocess
 	if in.own {
@@ -282,7 +282,7 @@ func (in detectorInput) tensor(img image.Image) (*tensor.Dense, data.Placement, 
 	return x, at, err
 }
 
-// pictureFolder finds where the pictures of a COCO file are.
+// pictureFolder finds the folder of the images of a COCO file.
 func (v *evaluation) pictureFolder(file string, set *boxes.GroundTruth) (string, error) {
 	beside := filepath.Dir(file)
 	stem := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
@@ -302,7 +302,7 @@ func (v *evaluation) pictureFolder(file string, set *boxes.GroundTruth) (string,
 // namesList is how Ultralytics stores names: {0: 'person', 1: 'bicycle'}.
 var namesList = regexp.MustCompile(`(\d+): *(?:'([^']*)'|"([^"]*)")`)
 
-// classNames returns the names of a detector's classes that its metadata hold; nil where they do not.
+// classNames returns the names of a detector's classes from its metadata, nil if there are none.
 func classNames(g *nn.Graph) ([]string, error) {
 	labels, err := labelsOf(g)
 	if err != nil || labels != nil {
@@ -318,7 +318,7 @@ func classNames(g *nn.Graph) ([]string, error) {
 	return list, nil
 }
 
-// printBoxes writes the figures.
+// printBoxes prints the metrics.
 func (v *evaluation) printBoxes(w io.Writer, set *boxes.GroundTruth, found [][]boxes.Detection, f boxes.Figures) error {
 	n, there := 0, 0
 	for i, list := range found {

@@ -20,7 +20,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// dataHelp says what --data reads; it is part of the help of every command that has the flag.
+// dataHelp describes the formats of --data; it is part of the help of every command that has the flag.
 const dataHelp = `DATA is one of:
 
   FOLDER/CLASS/*.jpg            pictures by class; also FOLDER/train/CLASS and FOLDER/val/CLASS
@@ -38,45 +38,45 @@ With --text, the named column of a table, or key of JSON lines, holds texts, whi
 with lists of words and of labels have a label for each word. Targets that are words, or a few whole numbers that each occur
 often, are classes; others are numbers to predict (regression). For a table --task decides.`
 
-// errNoData is for commands that are nothing without samples.
+// errNoData is for commands that need samples.
 var errNoData = errors.New("missing --data, the samples to read")
 
-// dataset holds the flags that say where samples come from, and what the data say of themselves.
+// dataset holds the flags about the source of samples, and what was found in it.
 type dataset struct {
 	preparing
 	tabular
 	textual
 	data    string
-	val     string  // a share of the data, or data of its own
-	noFlip  bool    // pictures are not mirrored by chance
-	augment string  // how much pictures vary in training
-	skipBad float64 // share of the pictures that may be corrupt
-	decode  bool    // eval looks for corrupt pictures before it begins: it met one
+	val     string  // fraction of the data for validation, or separate data
+	noFlip  bool    // images are not flipped at random
+	augment string  // strength of augmentation
+	skipBad float64 // fraction of the images that may be corrupt
+	decode  bool    // eval searches for corrupt images first, after it met one
 	seed    uint64
 
-	classes                 []string           // names; nil where the data have none
-	outputs                 outputTargets      // what each of several outputs answers; nil: there is one target
-	numeric                 *scaling           // how numbers that are not pictures are prepared; nil: they are not
-	pictures                *train.Preparation // how pictures are prepared; nil for other data
+	classes                 []string           // names; nil if the data have none
+	outputs                 outputTargets      // of several outputs; nil: there is one target
+	numeric                 *scaling           // preprocessing of numbers that are not images; nil: none
+	pictures                *train.Preparation // preprocessing of images; nil for other data
 	graph                   *nn.Graph          // the model that the data are for
-	notes                   []string           // what was done to the data, to be printed
-	beside                  func() io.Writer   // where notes go when the output is not for them
-	blackWhite              bool               // of masks: the model gives one score for each pixel
+	notes                   []string           // changes to the data, to be printed
+	beside                  func() io.Writer   // where notes are printed if the output is machine-readable
+	blackWhite              bool               // masks: the model has one score per pixel
 	segmented               int                // classes of masks; 0: there are none
 	pixelRows, pixelColumns int                // of the masks
 
-	texts *texts   // how the model reads texts; nil: it does not
+	texts *texts   // tokenization of texts; nil: the model does not read texts
 	among []string // classes that the data may have, for JSON lines and texts; nil: any
 
 	tagged       bool // samples have any number of the classes, as tags
 	measurements bool // targets are several numbers each
 	positions    bool // samples are sequences with a class for each position
 
-	opened   samples // what is judged by, as it is in the files
-	setApart bool    // what is judged by is a share of the data
+	opened   samples // the validation data, before augmentation
+	setApart bool    // the validation data are split off
 }
 
-// flags adds those that say how samples are read.
+// flags adds the flags about reading samples.
 func (d *dataset) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&d.data, "data", "", "the samples: a folder, or a .csv, .npz, .jsonl, .conll or .bin file, or IMAGES,LABELS")
@@ -85,7 +85,7 @@ func (d *dataset) flags(cmd *cobra.Command) {
 	d.textFlags(cmd)
 }
 
-// divideFlags adds those that say how samples are divided and augmented for training.
+// divideFlags adds the flags about splitting and augmenting samples for training.
 func (d *dataset) divideFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&d.val, "val", "0.1", "validation data: a fraction of --data, or a folder or file")
@@ -95,29 +95,29 @@ func (d *dataset) divideFlags(cmd *cobra.Command) {
 	f.Uint64Var(&d.seed, "seed", 0, "seed of all random numbers")
 }
 
-// badFlag adds the one that says how many pictures may be corrupt.
+// badFlag adds the flag for the fraction of images that may be corrupt.
 func (d *dataset) badFlag(cmd *cobra.Command) {
 	d.beside = cmd.ErrOrStderr
 	cmd.Flags().Float64Var(&d.skipBad, "skip-bad", 0.01, "fraction of the pictures that may be corrupt; they are listed and skipped, more are an error")
 }
 
-// augmentations are the words that --augment takes.
+// augmentations are the values of --augment.
 var augmentations = []string{"none", "light", "moderate", "strong", "trivial"}
 
-// samples is what one file or folder holds: pictures in folders, or samples in memory.
+// samples is the content of one file or folder: images in folders, or samples in memory.
 type samples struct {
 	folders *data.Folders
 	masks   *data.Masks
 	pairs   *picturePairs
 	tags    *data.Tagged
 	tensors data.Dataset[data.Sample]
-	pixels  bool // tensors are pictures, from 0 to 1
-	still   bool // of pixels: the targets have places in the pictures, which stay as they are
+	pixels  bool // tensors are images, from 0 to 1
+	still   bool // pixels with targets at positions: images must not be moved
 	classes []string
-	bad     []data.BadItem // pictures whose masks cannot be read, which masks lacks
+	bad     []data.BadItem // images whose masks cannot be read, which masks lacks
 }
 
-// open reads the file or folder that spec names; held: of a folder that is divided, the part that is not for training.
+// open reads the file or folder spec; held: of a folder that is split, the validation part.
 func (d *dataset) open(spec string, held bool) (s samples, err error) {
 	if d.texts == nil && isConll(spec) {
 		return s, fmt.Errorf("%s has one word on each line: give --text, the number of the column of words (or words, for the first), and --tokenizer", spec)
@@ -178,7 +178,7 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 	return s, nil
 }
 
-// divided opens what to train on and what to judge by, for the model g.
+// divided opens the training and validation sets for the model g.
 func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Dataset[data.Sample], err error) {
 	share, err := strconv.ParseFloat(d.val, 64)
 	apart := err != nil
@@ -231,25 +231,26 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Datas
 	return fit, d.all(held), nil
 }
 
-// mostDecoded bounds what a set keeps of its images between epochs.
+// mostDecoded bounds the memory for decoded images that a set keeps between epochs.
 const mostDecoded = 1 << 30
 
-// keepDecoded keeps images of folders in memory: decoding large photographs would take longer than training on them.
+// keepDecoded keeps decoded images of folders in memory: decoding large photographs would take longer than training on
+// them.
 func (s samples) keepDecoded() {
 	if s.folders != nil {
 		s.folders.Cache = min(mostDecoded, budget.Left()/4)
 	}
 }
 
-// tellNotes writes the notes beside the output.
+// tellNotes prints the notes.
 func (d *dataset) tellNotes() {
 	for _, note := range d.notes {
 		fmt.Fprintln(d.beside(), note)
 	}
 }
 
-// held opens what to judge the model g by, without augmentation: all samples, or of a folder that is divided those
-// that are not for training.
+// held opens the data to evaluate the model g on, without augmentation: all samples, or of a folder that is split the
+// validation part.
 func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Dataset[data.Sample], error) {
 	d.graph = g
 	if err := d.settleTexts(g); err != nil {
@@ -278,7 +279,7 @@ func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Dataset[data.Samp
 	return d.all(s), nil
 }
 
-// about keeps the names of the classes, finds out how pictures are prepared for g, and prepares what is in memory.
+// about keeps the class names, determines how images are preprocessed for g, and preprocesses samples in memory.
 func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 	d.classes = s.classes
 	if s.masks != nil {
@@ -325,7 +326,7 @@ func takesPictures(g *nn.Graph) bool {
 	return err == nil
 }
 
-// measuredOn returns the number of pictures of a size that the ways to prepare them are tried on.
+// measuredOn returns the number of images of a size on which the preprocessings are tried.
 func measuredOn(p data.Preprocess) int {
 	if s := p.Shape(); s[1]*s[2] <= 64*64*3 {
 		return 96
@@ -333,7 +334,7 @@ func measuredOn(p data.Preprocess) int {
 	return 24
 }
 
-// some are pictures from all over the data, from 0 to 1 and of the size that base has.
+// some returns images from all parts of the data, from 0 to 1 and with the size of base.
 func (s samples) some(base data.Preprocess) ([]*tensor.Dense, error) {
 	plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
 	var all data.Dataset[data.Sample]
@@ -409,7 +410,7 @@ func (d *dataset) all(s samples) data.Dataset[data.Sample] {
 	return s.tensors
 }
 
-// count returns the number of classes: of their names, or one more than the largest in the set.
+// count returns the number of classes: that of their names, or the largest in the set plus one.
 func (d *dataset) count(set data.Dataset[data.Sample]) (int, error) {
 	if d.classes != nil {
 		return len(d.classes), nil

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// agree refuses data whose classes have other names than the model's, or are not as many.
+// agree refuses data whose classes differ from the model's in name or number.
 func (d *dataset) agree(g *nn.Graph) error {
 	known, err := labelsOf(g)
 	if err != nil || d.classes == nil {
@@ -26,7 +26,7 @@ func (d *dataset) agree(g *nn.Graph) error {
 	return nil
 }
 
-// scores returns the size of the axis of the first output that stands for classes, if it has a number.
+// scores returns the size of the class axis of the first output, if it is known.
 func scores(outputs []*nn.Value) (n int, ok bool) {
 	if len(outputs) == 0 || outputs[0].Type().Rank() < 2 {
 		return 0, false
@@ -55,8 +55,8 @@ func brief(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// describe writes into the model's metadata how pictures are prepared and, where the model has a
-// score for each class, what the classes are called: run and eval read it there.
+// describe stores the preprocessing of images and, if the model has a score for each class, the class names in the
+// model's metadata, where run and eval read them.
 func (d *dataset) describe(e *nn.Edit) {
 	if d.pictures != nil {
 		meta, err := d.pictures.Meta()

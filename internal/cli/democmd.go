@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newDemo returns the whole story on an embedded network, offline and in less than two minutes.
+// newDemo returns the demo command: the whole workflow on an embedded network, offline, in less than two minutes.
 func newDemo() *cobra.Command {
 	var o demo.Options
 	var asJSON bool

@@ -14,15 +14,15 @@ import (
 	"github.com/graft-ml/graft/train"
 )
 
-// division is how a run's samples were divided. A run that goes on with another one would be judged by samples that it
-// was trained on.
+// division is how a run's samples were split. A run that is resumed with another split would be validated on samples
+// that it was trained on.
 type division struct {
 	Seed uint64 `json:"seed"`
 	Fit  int    `json:"fit"`
 	Val  int    `json:"val"`
 }
 
-// keepDivision writes the division into the folder of the checkpoints; with --resume it must be the one written there.
+// keepDivision stores the split in the folder of the checkpoints; with --resume it must equal the stored one.
 func (t training) keepDivision(now division) error {
 	if !t.process.first() {
 		return nil

@@ -114,7 +114,7 @@ func (e editing) run(w io.Writer, in io.Reader, model string) error {
 	return writePlan(w, plan, e.plan, e.asJSON)
 }
 
-// steps returns those of the recipe and of the flags.
+// steps returns the steps of the recipe and of the flags.
 func (e editing) steps(in io.Reader) (r recipe, err error) {
 	switch {
 	case e.recipe == "-":
@@ -142,7 +142,7 @@ func (e editing) steps(in io.Reader) (r recipe, err error) {
 	return r, err
 }
 
-// writePlan writes a plan as JSON to the file, if one is named, and prints it, if that is wanted.
+// writePlan writes a plan as JSON to the file, if there is one, and prints it if requested.
 func writePlan(w io.Writer, plan *nn.Plan, file string, show bool) error {
 	js, err := json.MarshalIndent(plan, "", "  ")
 	if err != nil {

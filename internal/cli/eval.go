@@ -130,7 +130,7 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
-	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
+	_ = freeBatch(g, 0) // a batch that cannot be freed stays fixed
 	if err := v.settleTexts(g); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 	return v.print(w, r)
 }
 
-// samples evaluates on what is not a table.
+// samples evaluates on data other than tables.
 func (v *evaluation) samples(ctx context.Context, g *nn.Graph, list []train.Metric) (int, map[string]float64, []train.Metric, error) {
 	set, err := v.held(ctx, g)
 	if err != nil {
@@ -203,7 +203,8 @@ func (v *evaluation) samples(ctx context.Context, g *nn.Graph, list []train.Metr
 	return set.Len(), figures, list, err
 }
 
-// inPositions reports whether the first output has scores for each position of a sequence, y is the target of one sample.
+// inPositions reports whether the first output has scores for each position of a sequence; y is the target of one
+// sample.
 func (v *evaluation) inPositions(g *nn.Graph, y *tensor.Dense) bool {
 	if len(g.Outputs()) == 0 || y.Dims() == 0 {
 		return false
@@ -212,7 +213,7 @@ func (v *evaluation) inPositions(g *nn.Graph, y *tensor.Dense) bool {
 	return train.ClassesLast(g.Outputs()[0], batch)
 }
 
-// axis is that of the classes in the first output.
+// axis returns the class axis of the first output.
 func (v *evaluation) axis() int {
 	if v.last {
 		return -1
@@ -220,8 +221,8 @@ func (v *evaluation) axis() int {
 	return 1
 }
 
-// suit makes metrics fit what the model gives: one score for two classes is a yes or no. Classes beyond the scores are
-// refused, as in training.
+// suit adapts metrics to the model's output: one score for two classes is binary. Classes without a score are refused,
+// as in training.
 func (v evaluation) suit(list []train.Metric, g *nn.Graph, set data.Dataset[data.Sample]) ([]train.Metric, error) {
 	readLogits(list, g)
 	n, ok := scores(g.Outputs())
@@ -247,7 +248,7 @@ func classMetric(name string) bool {
 	return slices.Contains([]string{"accuracy", "top5", "confusion"}, strings.ToLower(name))
 }
 
-// orNull makes figures that are not numbers null, which JSON has.
+// orNull replaces NaN and infinities, which JSON lacks, by null.
 func orNull(figures map[string]float64) map[string]any {
 	all := map[string]any{}
 	for name, x := range figures {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// page is the HTML of --output: one file, pictures included.
+// page is the HTML report of --output: one file with embedded images.
 var page = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>graft eval {{.Model}}</title>
 <style>
@@ -92,7 +92,7 @@ func (v evaluation) html(w io.Writer, r *findings) error {
 	for _, m := range r.worst {
 		x := pageWorst{mistake: m, LossText: cell(m.Loss)}
 		if v.picture != nil {
-			if img, err := v.picture(m.Index); err == nil { // a page without it is a page
+			if img, err := v.picture(m.Index); err == nil { // without the image the report is still useful
 				if x.Source, err = thumbnail(img); err != nil {
 					return err
 				}
@@ -103,12 +103,12 @@ func (v evaluation) html(w io.Writer, r *findings) error {
 	return page.Execute(w, all)
 }
 
-// inline returns a PNG as the address of an image.
+// inline returns a PNG as a data URL.
 func inline(b []byte) template.URL {
 	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b))
 }
 
-// thumbnail returns a picture of 160 pixels at most each way, inline.
+// thumbnail returns an image of at most 160×160 pixels as a data URL.
 func thumbnail(img image.Image) (template.URL, error) {
 	const most = 160
 	b := img.Bounds()
@@ -124,7 +124,7 @@ func thumbnail(img image.Image) (template.URL, error) {
 	return inline(out.Bytes()), nil
 }
 
-// pictured finds the names and pictures of the samples of s for lists of them.
+// pictured finds the names and images of the samples of s.
 func (v *evaluation) pictured(s samples) {
 	if f := s.folders; f != nil {
 		items := append(f.Items[:len(f.Items):len(f.Items)], f.Val...)

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-ml/graft/train"
 )
 
-// findings are what an evaluation gives.
+// findings are the results of an evaluation.
 type findings struct {
 	Model       string
 	Samples     int
@@ -26,7 +26,7 @@ type findings struct {
 	worst       []mistake
 }
 
-// mistake is a sample that the model is wrong about.
+// mistake is a misclassified sample.
 type mistake struct {
 	Sample string   `json:"sample"`
 	Index  int      `json:"index"`
@@ -36,7 +36,7 @@ type mistake struct {
 	Sure   *float64 `json:"probability,omitempty"`
 }
 
-// extra adds the metrics that flags besides --metric need; classes reports whether the targets are classes.
+// extra adds the metrics that other flags than --metric need; classes reports whether the targets are classes.
 func (v *evaluation) extra(list []train.Metric, g *nn.Graph, classes func() (bool, error)) ([]train.Metric, error) {
 	if !v.perClass && v.page == "" && v.confusion == "" && v.calibration == "" && v.worst == 0 {
 		return list, nil
@@ -86,12 +86,12 @@ func (v *evaluation) extra(list []train.Metric, g *nn.Graph, classes func() (boo
 	return list, nil
 }
 
-// quiet is a confusion whose figures nobody asked for.
+// quiet is a confusion matrix whose metrics were not requested.
 type quiet struct{ *train.Confusion }
 
 func (q quiet) Result() map[string]float64 { q.Confusion.Result(); return nil }
 
-// found puts together what the metrics saw.
+// found collects the results of the metrics.
 func (v evaluation) found(n int, figures map[string]float64, list []train.Metric) *findings {
 	r := &findings{Samples: n, Figures: figures}
 	for _, m := range list {
@@ -161,7 +161,7 @@ func (v evaluation) class(i int) string {
 	return fmt.Sprint(i)
 }
 
-// object returns the JSON form.
+// object returns the JSON object.
 func (r *findings) object(v evaluation) map[string]any {
 	all := map[string]any{"samples": r.Samples, "metrics": orNull(r.Figures)}
 	if r.confusion != nil {
@@ -176,7 +176,7 @@ func (r *findings) object(v evaluation) map[string]any {
 	return all
 }
 
-// draw writes the pictures and the page.
+// draw writes the figures and the HTML report.
 func (v evaluation) draw(r *findings) error {
 	if v.confusion != "" {
 		if err := onnxio.WriteFile(v.confusion, func(w io.Writer) error { return r.confusion.WritePNG(w, v.class) }); err != nil {
@@ -194,7 +194,7 @@ func (v evaluation) draw(r *findings) error {
 	return onnxio.WriteFile(v.page, func(w io.Writer) error { return v.html(w, r) })
 }
 
-// print writes the figures, and the tables that were asked for.
+// print prints the metrics and the requested tables.
 func (v evaluation) print(w io.Writer, r *findings) error {
 	for _, line := range v.odd {
 		fmt.Fprintln(w, line)
@@ -216,7 +216,7 @@ func (v evaluation) print(w io.Writer, r *findings) error {
 	return err
 }
 
-// classTable prints the figures of each class.
+// classTable prints the metrics of each class.
 func (v evaluation) classTable(w io.Writer, c *train.Confusion) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "\nclass\tprecision\trecall\tf1\tsamples\tpredicted\t\n")
@@ -245,7 +245,7 @@ func cell(x *float64) string {
 	return fmt.Sprintf("%.4g", *x)
 }
 
-// matrix prints which class, a row, was taken for which, a column.
+// matrix prints the confusion matrix: actual classes are rows, predicted ones columns.
 func (v evaluation) matrix(w io.Writer, count [][]int) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "\nactual, predicted\t")

@@ -11,11 +11,11 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// uneven is how many times as often the most frequent class must come as the rarest for that to be said.
+// uneven is the ratio of the most to the least frequent class from which a warning is printed.
 const uneven = 3
 
-// unevenness says that some classes are much rarer than others, or not there at all, and what to do about it unless that is done (evened);
-// "" where they are even, or no classes.
+// unevenness warns if some classes are much rarer than others or missing, with a suggestion unless it is followed
+// already (evened); "" if they are balanced or there are no classes.
 func (d *dataset) unevenness(fit data.Dataset[data.Sample], evened bool) string {
 	if len(d.classes) < 2 || fit.Len() == 0 {
 		return ""
@@ -50,7 +50,7 @@ func (d *dataset) unevenness(fit data.Dataset[data.Sample], evened bool) string 
 	return ""
 }
 
-// shape applies what flags say of the samples and the loss that goes with them: class weights, balance, mixtures, a teacher.
+// shape applies the flags about sampling and the loss: class weights, balancing, mixup, a teacher.
 func (t *training) shape(g *nn.Graph, fit, val data.Dataset[data.Sample]) (data.Dataset[data.Sample], data.Dataset[data.Sample], error) {
 	if err := t.weigh(g, fit); err != nil {
 		return nil, nil, err
@@ -77,7 +77,7 @@ func (t *training) shape(g *nn.Graph, fit, val data.Dataset[data.Sample]) (data.
 	return t.taught(g, fit, val)
 }
 
-// weigh puts --class-weights into the loss.
+// weigh applies --class-weights to the loss.
 func (t *training) weigh(g *nn.Graph, fit data.Dataset[data.Sample]) error {
 	if t.weights == "" || strings.EqualFold(t.weights, "none") {
 		return nil
@@ -118,7 +118,7 @@ func (t *training) weigh(g *nn.Graph, fit data.Dataset[data.Sample]) error {
 	return nil
 }
 
-// givenWeights reads "2,1,1", a weight for each class, or "rose=2,tulip=0.5", where others are 1.
+// givenWeights parses "2,1,1", a weight for each class, or "rose=2,tulip=0.5", with 1 for the others.
 func (t *training) givenWeights(n int) ([]float64, error) {
 	w := make([]float64, 0, n)
 	named := strings.Contains(t.weights, "=")

@@ -12,10 +12,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// mapHeight is the height that maps are drawn in at least, a whole multiple of the model's.
+// mapHeight is the minimum height of drawn maps, which are scaled by an integer.
 const mapHeight = 224
 
-// beside draws the picture that the model looked at and, at its right, the same in gray under the map.
+// beside draws the input image and, to its right, the same in gray under the map.
 func beside(x *tensor.Dense, p data.Preprocess, heat image.Image) (image.Image, error) {
 	seen, err := looked(x, p)
 	if err != nil {
@@ -41,8 +41,8 @@ func beside(x *tensor.Dense, p data.Preprocess, heat image.Image) (image.Image, 
 	return out, nil
 }
 
-// looked returns an input of one sample as a picture: what p did to its pixels taken back, or, where that leaves the range of pixels,
-// stretched from the least to the largest number.
+// looked returns an input of one sample as an image: with p inverted or, if that leaves the range of pixels, scaled from
+// its minimum to its maximum.
 func looked(x *tensor.Dense, p data.Preprocess) (*image.RGBA, error) {
 	v, err := dtype.Float64s(x)
 	if err != nil {

@@ -166,7 +166,7 @@ func (x stepExport) trainingInfo(w io.Writer, model string, g *nn.Graph, c train
 	return nil
 }
 
-// stepAnswer is what --json prints.
+// stepAnswer is the output of --json.
 type stepAnswer struct {
 	Step      string          `json:"step"`
 	Start     string          `json:"start"`
@@ -178,7 +178,7 @@ type stepAnswer struct {
 	Free      bool            `json:"batch_free"`
 }
 
-// startFile is where the first values go.
+// startFile returns the file name of the initial values.
 func startFile(path string) string { return strings.TrimSuffix(path, ".onnx") + ".start.onnx" }
 
 func (x stepExport) config() (train.Config, error) {

@@ -16,13 +16,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// policies are the words that --policy takes.
+// policies are the values of --policy.
 var policies = []string{"auto", "head-only", "full", "from-scratch", "manual"}
 
-// byHandFlags are the flags whose settings a policy would choose.
+// byHandFlags are the flags for settings that a policy would choose.
 var byHandFlags = []string{"optimizer", "lr", "schedule", "warmup", "weight-decay", "momentum", "ema", "accumulate", "freeze", "clip-norm", "keep", "lr-group", "mixup", "cutmix", "teacher", "teacher-share", "temperature"}
 
-// settlePolicy finds out which policy the flags ask for.
+// settlePolicy determines the policy from the flags.
 func (t *training) settlePolicy(f *pflag.FlagSet) error {
 	t.policy = strings.ToLower(t.policy)
 	if !slices.Contains(policies, t.policy) {
@@ -60,7 +60,7 @@ func (t *training) settlePolicy(f *pflag.FlagSet) error {
 	return nil
 }
 
-// fineTune trains as the policy says.
+// fineTune trains with the policy.
 func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Dataset[data.Sample]) error {
 	if err := t.keepDivision(division{t.seed, fit.Len(), val.Len()}); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, v
 	return err
 }
 
-// figureLine is figures on one line, by name.
+// figureLine formats metrics, sorted by name.
 func figureLine(figures map[string]float64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(figures)) {

@@ -2,7 +2,7 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// fitFlags adds the flags that say how a model is fitted, which prune has, too.
+// fitFlags adds the training flags that prune has, too.
 func (t *training) fitFlags(cmd *cobra.Command) {
 	f, c := cmd.Flags(), &t.config
 	f.IntVar(&c.Accumulate, "accumulate", 1, "number of batches whose gradients are accumulated for one update")

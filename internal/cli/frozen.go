@@ -8,11 +8,10 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// metaFrozen is the key under which a model's metadata keep the names of the parameters that --freeze, or a step of a recipe, took out
-// of training, as a JSON list.
+// metaFrozen is the metadata key for the names of the parameters that --freeze or a recipe froze, as a JSON list.
 const metaFrozen = "graft.frozen"
 
-// keepFrozen writes the parameters that are frozen now into the metadata.
+// keepFrozen stores the names of the frozen parameters in the metadata.
 func keepFrozen(e *nn.Edit) {
 	names := []string{}
 	for _, p := range e.Params() {
@@ -30,7 +29,7 @@ func keepFrozen(e *nn.Edit) {
 	e.SetMeta(metaFrozen, string(b))
 }
 
-// freezeAgain freezes what the metadata of a model name, as far as it is still there.
+// freezeAgain freezes the parameters that the metadata list, if they still exist.
 func freezeAgain(g *nn.Graph) error {
 	names, err := frozenNames(g)
 	if err != nil || len(names) == 0 {
@@ -56,7 +55,7 @@ func frozenNames(g *nn.Graph) (names []string, err error) {
 	return names, nil
 }
 
-// thaw is what --freeze none does: everything that the file says is frozen is trained again.
+// thaw implements --freeze none: all parameters that the metadata list are trained again.
 func thaw(g *nn.Graph) error {
 	names, err := frozenNames(g)
 	if err != nil || names == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-ml/graft/nn/mutate"
 )
 
-// recipeSource returns a recipe as Go source. It is tried on the model first.
+// recipeSource returns a recipe as Go source. The recipe is applied to the model first, to check it.
 func recipeSource(g *nn.Graph, path, pkg string) (*generate.Source, error) {
 	r, err := readRecipe(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func recipeSource(g *nn.Graph, path, pkg string) (*generate.Source, error) {
 	return &generate.Source{Files: map[string][]byte{pkg + ".go": text}, Lines: bytes.Count(text, []byte("\n")), Difference: -1}, nil
 }
 
-// planCuts returns the cuts of a plan; nil where the file is none.
+// planCuts returns the cuts of a plan; nil if the file is not a plan.
 func planCuts(path string) ([]nn.Cut, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s recipeStep) write(e *generate.Edits) {
 	}
 }
 
-// side returns the receiver of a change that realigns what is around it.
+// side returns the receiver of a change that realigns its neighborhood.
 func (s recipeStep) side(e *generate.Edits) generate.Go {
 	o := s.realign()
 	var fields []string
@@ -199,7 +199,7 @@ func (s recipeStep) writeMutate(e *generate.Edits, glob func([]string) generate.
 	e.Add("for i := range %v {\n%v{%v}.Mutate(e, i)\n}", s.Count, e.Symbol(m, "Mutator"), generate.Go(fields))
 }
 
-// writeAnnotations writes what is set in the order of its keys; null removes.
+// writeAnnotations writes annotations, sorted by key; null removes one.
 func (s recipeStep) writeAnnotations(e *generate.Edits, value func(string) generate.Go, glob func([]string) generate.Go) {
 	sel := generate.Go("")
 	if s.Do == "anchor" {

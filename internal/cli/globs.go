@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// matched refuses a pattern of a flag that no node is selected by, with names that are spelled nearly so.
+// matched refuses a pattern that matches no node; the error lists similar names.
 func matched(g *nn.Graph, flag, pattern string) error {
 	for range g.Nodes(nn.Glob(pattern)) {
 		return nil
@@ -20,7 +20,7 @@ func matched(g *nn.Graph, flag, pattern string) error {
 	return fmt.Errorf("--%s %s: no node or parameter has such a name%s", flag, pattern, near(g.Nodes(), pattern))
 }
 
-// near is "; near it are a, b" for a pattern that matches nothing.
+// near returns "; near it are a, b" for a pattern without matches.
 func near(nodes iter.Seq[*nn.Node], pattern string) string {
 	var list []string
 	best := max(2, len(strings.Trim(pattern, "*"))/3)
@@ -48,7 +48,7 @@ func near(nodes iter.Seq[*nn.Node], pattern string) string {
 	return "; near it: " + brief(list)
 }
 
-// distanceTo returns how many letters of a pattern are wrong for a name, its first or its last part where stars leave the rest open.
+// distanceTo returns the edit distance of a pattern and a name, or its first or last part if stars match the rest.
 func distanceTo(pattern, name string) int {
 	first, _, open := strings.Cut(pattern, "*")
 	if !open {

@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// source holds the flags that say how a model is loaded.
+// source holds the flags about loading a model.
 type source struct {
 	batch string
 	types []string
 
-	warnings func() io.Writer // where what is doubtful about a model is said; nil: nowhere
+	warnings func() io.Writer // for warnings about a model; nil: none are printed
 }
 
-// flags adds them to a command.
+// flags adds the flags to a command.
 func (s *source) flags(cmd *cobra.Command) {
 	s.warnings = cmd.ErrOrStderr
 	f := cmd.Flags()
@@ -34,8 +34,8 @@ func (s source) load(path string) (*nn.Graph, error) {
 	return g, err
 }
 
-// widened has a model with trainable parameters in half precision compute in float32, as training does not compute in 16 bits.
-// What was changed is said in words; "" if nothing was.
+// widened makes a model with trainable parameters in half precision compute in float32, because training does not
+// compute in 16 bits. It returns a description of the change, "" if there was none.
 func widened(g *nn.Graph) (string, error) {
 	for p := range g.Params() {
 		if t := p.Value().Type().DType; p.Trainable() && (t == dtype.Float16 || t == dtype.BFloat16) {
@@ -46,7 +46,7 @@ func widened(g *nn.Graph) (string, error) {
 	return "", nil
 }
 
-// freeBatch makes the batch of a model any, where the file fixes it. What cannot be freed must be of the wanted size.
+// freeBatch makes a fixed batch dimension of a model symbolic. If that is not possible, it must have the given size.
 func freeBatch(g *nn.Graph, batch int) error {
 	for _, v := range g.Inputs() {
 		t := v.Type()

@@ -15,20 +15,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// tableFlags adds those that say which column is the target, and how a table is prepared.
+// tableFlags adds the flags about the target column and the preprocessing of a table.
 func (t *training) tableFlags(cmd *cobra.Command) {
 	t.targetFlags(cmd)
 	cmd.Flags().StringVar(&t.fresh, "new", "", "create a network instead of reading MODEL: tabular")
 }
 
-// targetFlags adds those of them that apply to a given model.
+// targetFlags adds those that apply to an existing model.
 func (t *training) targetFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&t.target, "target", "", "target column of a table, by name or number (from 0); default: the last")
 	f.StringVar(&t.scale, "scale", "", "scaling of a table's numbers: standard, quantile or none; default: standard, or none for a model trained on such numbers")
 }
 
-// begin trains a network that is made for the data.
+// begin trains a network that is created for the data.
 func (t training) begin(ctx context.Context, w io.Writer, args []string) error {
 	switch {
 	case len(args) > 0:
@@ -44,7 +44,7 @@ func (t training) begin(ctx context.Context, w io.Writer, args []string) error {
 	return t.runTable(ctx, w, "")
 }
 
-// packed reads a table of numbers alone as samples with one input.
+// packed reads a table of numbers as samples with one input.
 func (d *dataset) packed(path string) (s samples, err error) {
 	r, err := d.reader()
 	if err != nil {
@@ -78,7 +78,7 @@ func (d *dataset) packed(path string) (s samples, err error) {
 	return s, err
 }
 
-// adapt makes a model take the table: by its schema, by the names of its inputs, or all columns side by side.
+// adapt adapts a model to the table: by its schema, by the names of its inputs, or with all columns as one input.
 func (t *training) adapt(ctx context.Context, p *plan) error {
 	p.lines = describe(p)
 	if len(p.schema.Fields) > 0 {
@@ -104,7 +104,7 @@ func (t *training) adapt(ctx context.Context, p *plan) error {
 	return t.prepend(ctx, p, in[0], size)
 }
 
-// byName takes the columns that the model's inputs are called by.
+// byName selects the columns by the names of the model's inputs.
 func (p *plan) byName() bool {
 	s := p.blank()
 	for _, v := range p.graph.Inputs() {
@@ -118,7 +118,7 @@ func (p *plan) byName() bool {
 	return true
 }
 
-// leaveRowNumbers leaves columns out that number the rows, but for those that --column says something of.
+// leaveRowNumbers drops columns of row numbers, except those that --column names.
 func (p *plan) leaveRowNumbers(r table.Reader) {
 	kinds := map[*table.Column]table.ColumnKind{}
 	for _, c := range p.table.Columns {
@@ -132,7 +132,7 @@ func (p *plan) leaveRowNumbers(r table.Reader) {
 	}
 }
 
-// filled refuses values that are missing where the model has nothing to put in their place.
+// filled refuses missing values if the model has no replacement for them.
 func (p *plan) filled() error {
 	for _, f := range p.schema.Fields {
 		c := p.table.Column(f.Name)
@@ -146,7 +146,7 @@ func (p *plan) filled() error {
 	return nil
 }
 
-// side puts all columns side by side into one input.
+// side concatenates all columns as one input.
 func (p *plan) side(in *nn.Value) {
 	p.schema = p.blank()
 	p.schema.Packed = in.Name()
@@ -163,7 +163,7 @@ func (p *plan) blank() (s table.Schema) {
 	return s
 }
 
-// plain counts the columns of a table that holds numbers alone, none of them missing.
+// plain returns the number of columns of a table; ok is false unless all are numbers without missing values.
 func (p *plan) plain() (columns int, ok bool) {
 	for _, c := range p.table.Columns {
 		if c.Kind != table.Number || slices.ContainsFunc(c.Number, func(x float64) bool { return x != x }) {
@@ -181,8 +181,8 @@ func (p *plan) columns() string {
 	return brief(names)
 }
 
-// pack gives the model all columns as they are, side by side. A model that does not know such numbers gets their scale, and
-// the target's, as operators in front and at its end.
+// pack concatenates all columns without changes as the model's input. A model that was not trained on them gets the
+// scaling of features and target as operators at its input and output.
 func (t *training) pack(ctx context.Context, p *plan, in *nn.Value) error {
 	p.side(in)
 	knows := strings.EqualFold(t.scale, "none")
@@ -211,7 +211,7 @@ func (t *training) pack(ctx context.Context, p *plan, in *nn.Value) error {
 	})
 }
 
-// knows reports whether the model answers better than one that always gives the same: it was trained on such numbers.
+// knows reports whether the model predicts better than a constant: it was trained on such numbers.
 func (p *plan) knows(ctx context.Context) (bool, error) {
 	rows := p.fit[:min(len(p.fit), 1000)]
 	feed, err := p.schema.Feed(p.table, rows)
@@ -248,7 +248,7 @@ func (p *plan) knows(ctx context.Context) (bool, error) {
 	return figures["accuracy"] > share+0.5*(1-share), nil
 }
 
-// prepend puts the preparation of the raw columns in front of a model that takes as many features.
+// prepend adds the preprocessing of the raw columns to the input of a model with as many features.
 func (t *training) prepend(ctx context.Context, p *plan, in *nn.Value, size int) error {
 	if strings.EqualFold(t.scale, "none") {
 		return fmt.Errorf("--scale none: the table has texts or missing values, which %s does not take; leave columns out with --column NAME=ignore", in.Name())
@@ -282,7 +282,7 @@ func (t *training) prepend(ctx context.Context, p *plan, in *nn.Value, size int)
 	return g.Edit(func(e *nn.Edit) { e.Insert(e.Outputs()[0], p.unit.Layer()) })
 }
 
-// firstLines returns the first few lines as a part of one.
+// firstLines returns the first few lines of a text, joined.
 func firstLines(lines []string) string {
 	if len(lines) > 5 {
 		return fmt.Sprintf("%s … %d more", strings.Join(lines[:5], "; "), len(lines)-5)

@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// columns reads a table for a model that exists: by its schema, or by its inputs' shapes and names. keep: rows are kept as they
-// were written.
+// columns reads a table for an existing model: by its schema, or by the shapes and names of its inputs. keep: the
+// original text of rows is kept.
 func (d *dataset) columns(g *nn.Graph, path string, keep bool) (*plan, error) {
 	r, err := d.reader()
 	if err != nil {
@@ -33,7 +33,7 @@ func (d *dataset) columns(g *nn.Graph, path string, keep bool) (*plan, error) {
 	return p, p.bind()
 }
 
-// everyColumn reports whether a model without a schema takes all columns of a table: it has no target then.
+// everyColumn reports whether a model without a schema takes all columns of a table, which then has no target.
 func (p *plan) everyColumn(r table.Reader, path string) bool {
 	rows, err := r.Open(path, "")
 	if err != nil || path == "-" {
@@ -51,7 +51,7 @@ func (p *plan) everyColumn(r table.Reader, path string) bool {
 	})
 }
 
-// bind finds the columns that the model takes, where no schema says so.
+// bind finds the columns of the model's inputs if there is no schema.
 func (p *plan) bind() error {
 	if len(p.schema.Fields) > 0 || p.byName() {
 		return nil
@@ -134,7 +134,7 @@ func (v *evaluation) table(ctx context.Context, g *nn.Graph, list []train.Metric
 	return len(rows), figures, list, err
 }
 
-// fixedBatch returns the size that a model fixes its batch to.
+// fixedBatch returns the fixed batch size of a model.
 func fixedBatch(g *nn.Graph) (int, bool) {
 	for _, v := range g.Inputs() {
 		if t := v.Type(); t.Rank() > 0 && t.Shape[0].Known() {

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tabular holds the flags that say how a table is read and prepared.
+// tabular holds the flags about reading and preprocessing tables.
 type tabular struct {
 	target, task, columns string
 	scale                 string
@@ -26,7 +26,7 @@ type tabular struct {
 	header                string
 }
 
-// readFlags adds those that say how a table is read.
+// readFlags adds the flags about reading tables.
 func (t *tabular) readFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&t.task, "task", "auto", "task of a table's target: classes, regression or auto")
@@ -42,13 +42,13 @@ func isTable(path string) bool {
 	return slices.Contains([]string{".csv", ".tsv", ".tab"}, filepath.Ext(path))
 }
 
-// columnar reports whether the data are a table of which the model takes columns. With a flag that prepares numbers as they are
-// it is one array.
+// columnar reports whether the data are a table whose columns are inputs. With a flag for preprocessing arrays of
+// numbers they are one array.
 func (d *dataset) columnar() bool {
 	return isTable(d.data) && d.text == "" && d.texts == nil && !data.IsTagFile(d.data) && !d.changed("preset", "mean", "std", "range", "bgr", "size", "crop")
 }
 
-// reader makes a reader of the flags.
+// reader returns a table reader for the flags.
 func (t *tabular) reader() (table.Reader, error) {
 	r := table.Reader{Target: t.target}
 	var err error
@@ -76,7 +76,7 @@ func (t *tabular) reader() (table.Reader, error) {
 	return r, nil
 }
 
-// mark returns a character of a flag.
+// mark returns the character that a flag gives.
 func mark(flag, s, of string) (rune, error) {
 	if s == "" {
 		return 0, nil
@@ -94,14 +94,14 @@ func mark(flag, s, of string) (rune, error) {
 	return 0, fmt.Errorf("--%s %q: want one of %s", flag, s, strings.Join(list, " "))
 }
 
-// plan is what is trained on a table: rows to train on and to judge by, and the model.
+// plan is a training run on a table: training rows, validation rows, and the model.
 type plan struct {
 	table, other *table.Table // other: where the rows to judge by are; the same table, or that of --val
 	fit, held    []int
 	graph        *nn.Graph
 	schema       table.Schema
 	unit         table.Scaling
-	lines        []string // what was found out, to be printed
+	lines        []string // findings, to be printed
 }
 
 // readTable reads the table to train on, and divides it.
@@ -136,7 +136,7 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 	p.other = p.table
 	if !apart {
 		if rows := len(p.table.Complete()); rows < 1000 && !t.changed("val") && t.fresh != "" {
-			share = 0.2 // a tenth would say little
+			share = 0.2 // 10 % would be too few
 		}
 		p.fit, p.held = p.table.Divide(share, t.seed)
 	} else {
@@ -158,8 +158,8 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 	return p, nil
 }
 
-// suit makes a reader read what a model asks for: the columns of its schema, the classes that it knows. With one score whole
-// numbers are measurements, unless the loss is binary.
+// suit adapts a reader to a model: the columns of its schema, and its classes. With a single score, integers are
+// measurements unless the loss is binary.
 func (p *plan) suit(r table.Reader, path string, binary bool) (table.Reader, error) {
 	s, ok, err := table.ReadMeta(p.graph.Meta())
 	if err != nil {
@@ -183,8 +183,8 @@ func (p *plan) suit(r table.Reader, path string, binary bool) (table.Reader, err
 	return r, nil
 }
 
-// ownTarget returns the column that has the name of the model's first output, where the last column, which is the target otherwise, is an
-// input of the model; "" elsewhere.
+// ownTarget returns the column with the name of the model's first output if the last column, which is the default
+// target, is an input of the model; "" otherwise.
 func (p *plan) ownTarget(r table.Reader, path string) string {
 	rows, err := r.Open(path, "")
 	if err != nil {
@@ -282,13 +282,13 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 	return t.conclude(w, history)
 }
 
-// blends reports whether the network is mixed with a linear model: where it is new, and no flag asks for a training that a linear
-// model does not have.
+// blends reports whether the network is blended with a linear model: if it is new, and no flag requests training that a
+// linear model does not have.
 func (t *training) blends(val data.Dataset[data.Sample]) bool {
 	return t.fresh != "" && val.Len() > 0 && !t.changed(byHandFlags...) && !t.changed("loss", "label-smoothing", "class-weights", "balanced")
 }
 
-// heldSamples returns the rows to judge by; a set without any where there are none.
+// heldSamples returns the validation rows, an empty set if there are none.
 func heldSamples(ctx context.Context, trunk *table.Trunk, p *plan) (data.Dataset[data.Sample], error) {
 	if len(p.held) == 0 {
 		return data.Of[data.Sample](), nil
@@ -296,7 +296,7 @@ func heldSamples(ctx context.Context, trunk *table.Trunk, p *plan) (data.Dataset
 	return trunk.Samples(ctx, p.other, p.held)
 }
 
-// newTable makes a network for the table.
+// newTable creates a network for the table.
 func (t *training) newTable(ctx context.Context, p *plan) error {
 	prep, err := table.Fit(ctx, p.table, p.fit, table.Options{Scale: table.Scale(strings.ToLower(t.scale))})
 	if err != nil {
@@ -311,7 +311,7 @@ func (t *training) newTable(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// describe says how the file writes its table and what the target is.
+// describe describes the format of the table and its target.
 func describe(p *plan) []string {
 	f, c := p.table.Format, p.table.Target
 	what := "measurements"
@@ -326,7 +326,7 @@ func describe(p *plan) []string {
 	return append(lines, oddities(p.table)...)
 }
 
-// oddities returns the words in columns of numbers, and the rows that are left out because their target is missing.
+// oddities describes texts in numeric columns, and rows that are dropped because their target is missing.
 func oddities(t *table.Table) []string {
 	lines := strays(t)
 	if t.Target != nil {
@@ -340,7 +340,7 @@ func oddities(t *table.Table) []string {
 	return lines
 }
 
-// strays returns the words in columns of numbers.
+// strays returns the texts in numeric columns.
 func strays(t *table.Table) (lines []string) {
 	if t.Recoded > 0 {
 		lines = append(lines, fmt.Sprintf("%s is not UTF-8: %d bytes were read as Windows-1252", t.Path, t.Recoded))
@@ -358,7 +358,7 @@ func strayWords(c *table.Column) []string {
 	return []string{fmt.Sprintf("column %s: %s", c.Name, c.Note)}
 }
 
-// untuned sets what no flag says for a network that begins anew.
+// untuned sets the defaults of a new network for settings that no flag gives.
 func (t *training) untuned(rows int) {
 	c := &t.config
 	if !t.changed("batch") {
@@ -393,7 +393,8 @@ func (t *training) untuned(rows int) {
 	}
 }
 
-// prepareTable gives the model its new head, freezes parts of it and writes the metadata; the loss and figures are those of the target.
+// prepareTable adds the head for the target, freezes parameters and stores the metadata; loss and metrics are those of
+// the target.
 func (t *training) prepareTable(p *plan) error {
 	c := &t.config
 	if p.table.Classes == nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// metaTask is the key of a model's metadata that says what its outputs are where their shape does not: tags, positions of sequences, a
-// mask of one score for each pixel, or values, which are several numbers for each sample.
+// metaTask is the metadata key for the meaning of outputs that their shape does not show: tags, positions of sequences,
+// a mask with one score per pixel, or values, which are several numbers for each sample.
 const metaTask = "graft.task"
 
-// tagged reads a table of picture files and their tags. Where each has one, they are classes.
+// tagged reads a table of image files and their tags. If each has exactly one, they are classes.
 func tagged(path string) (s samples, err error) {
 	t, err := data.ReadTags(path)
 	if err != nil {
@@ -31,7 +31,7 @@ func tagged(path string) (s samples, err error) {
 	return s, nil
 }
 
-// tagging makes the loss that of tags, which are yes or no each.
+// tagging sets the loss for tags: binary, for each tag.
 func (t *training) tagging(g *nn.Graph) error {
 	if t.blackWhite {
 		if t.config.Loss == nil {

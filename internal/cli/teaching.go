@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// taught gives the samples what the model of --teacher says of them, and makes the loss one of distillation.
+// taught adds the outputs of the --teacher model to the samples, and sets the loss for distillation.
 func (t *training) taught(g *nn.Graph, fit, val data.Dataset[data.Sample]) (data.Dataset[data.Sample], data.Dataset[data.Sample], error) {
 	teacher, err := onnxio.Load(t.teacher)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t *training) taught(g *nn.Graph, fit, val data.Dataset[data.Sample]) (data
 	return fit, val, err
 }
 
-// eyes turn the numbers that pictures are for the model into those that the teacher wants; nil where they are the same.
+// eyes converts preprocessed images to the preprocessing of the teacher; nil if they are equal.
 func (t *training) eyes(teacher *nn.Graph) (func([]*tensor.Dense) ([]*tensor.Dense, error), error) {
 	if t.pictures == nil {
 		return nil, nil

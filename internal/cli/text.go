@@ -22,14 +22,14 @@ const (
 	metaTokenizer = "graft.tokenizer"
 )
 
-// textual holds the flags that say which text is read, and how it becomes tokens.
+// textual holds the flags about texts and their tokenization.
 type textual struct {
 	text, pair, tokenizer string
 	length                int
 	learned               *token.Tokenizer // made of the texts to train on; nil: none was
 }
 
-// textFlags adds them to a command.
+// textFlags adds the flags to a command.
 func (t *textual) textFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&t.text, "text", "", "column, or key of JSON lines, with the text that the model reads; default: what the model says")
@@ -38,7 +38,7 @@ func (t *textual) textFlags(cmd *cobra.Command) {
 	f.IntVar(&t.length, "max-length", 0, "tokens of a text at most; default: what the model or the tokenizer says, or 128")
 }
 
-// textFormat is what a model's metadata keep of its texts, besides the tokenizer.
+// textFormat is the metadata about a model's texts, besides the tokenizer.
 type textFormat struct {
 	Column string `json:"column"`
 	Pair   string `json:"pair,omitempty"`
@@ -47,7 +47,7 @@ type textFormat struct {
 	Words  bool   `json:"words,omitempty"` // each word has a class
 }
 
-// texts makes inputs of texts for a model.
+// texts converts texts to inputs of a model.
 type texts struct {
 	textFormat
 	tok    *token.Tokenizer
@@ -56,7 +56,7 @@ type texts struct {
 	fixed  int      // length that the model fixes; 0: any
 }
 
-// The roles of a model's inputs, and the other names that exporters give them.
+// The roles of a model's inputs, with the names that exporters use.
 var textRoles = map[string]string{
 	"input_ids": "input_ids", "input_word_ids": "input_ids", "tokens": "input_ids", "token_ids": "input_ids", "ids": "input_ids",
 	"attention_mask": "attention_mask", "input_mask": "attention_mask", "mask": "attention_mask",
@@ -64,12 +64,12 @@ var textRoles = map[string]string{
 	"position_ids": "position_ids",
 }
 
-// newTexts finds out how g reads texts: by the flags and its metadata. nil: it does not.
+// newTexts determines how g reads texts, from the flags and its metadata. nil: it does not.
 func (t textual) newTexts(g *nn.Graph) (*texts, error) {
 	x := &texts{}
 	if b, ok := g.Meta()[metaText]; ok {
 		d := json.NewDecoder(strings.NewReader(b))
-		d.DisallowUnknownFields() // a setting of a later version must not be lost in silence
+		d.DisallowUnknownFields() // an unknown setting of a later version is an error
 		if err := d.Decode(&x.textFormat); err != nil {
 			return nil, fmt.Errorf("metadata %s: %w", metaText, err)
 		}
@@ -110,7 +110,8 @@ func (t textual) newTexts(g *nn.Graph) (*texts, error) {
 	return x, nil
 }
 
-// longest returns how many tokens the model runs with, x.Length at most: its table of positions may end earlier.
+// longest returns the largest number of tokens that the model accepts, at most x.Length: its position embedding may be
+// shorter.
 func (x *texts) longest(g *nn.Graph) int {
 	runs := func(n int) bool {
 		s, err := x.inputsOf(token.Encoding{IDs: make([]int, n), Types: make([]int, n)}, nil)
@@ -160,7 +161,7 @@ func (x *texts) bind(g *nn.Graph) error {
 	return nil
 }
 
-// rowsLookedUp returns the length of the table that ids are looked up in; 0: unknown.
+// rowsLookedUp returns the length of the embedding table that ids index; 0: unknown.
 func rowsLookedUp(ids *nn.Value) int {
 	for _, n := range ids.Users() {
 		if len(n.Inputs()) == 2 && n.In(1) == ids {
@@ -172,7 +173,7 @@ func rowsLookedUp(ids *nn.Value) int {
 	return 0
 }
 
-// limit settles how long texts may be.
+// limit determines the maximum length of texts.
 func (x *texts) limit(flag int) error {
 	if flag < 0 {
 		return fmt.Errorf("--max-length %d: want 1 or more", flag)
@@ -187,7 +188,7 @@ func (x *texts) limit(flag int) error {
 	return nil
 }
 
-// describe writes into the model's metadata how it reads texts.
+// describe stores how texts are read in the model's metadata.
 func (x *texts) describe(e *nn.Edit) {
 	b, err := json.Marshal(x.textFormat)
 	e.Fail(err)
@@ -195,7 +196,7 @@ func (x *texts) describe(e *nn.Edit) {
 	e.SetMeta(metaTokenizer, string(x.tok.JSON()))
 }
 
-// said returns a line about texts for the one who trains on them.
+// said returns a line about the texts, to be printed before training.
 func (x *texts) said(s data.Dataset[data.Sample]) (string, error) {
 	most, cut, total := 0, 0, 0
 	at := slices.Index(x.roles, "input_ids")

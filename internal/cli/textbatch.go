@@ -10,8 +10,8 @@ import (
 	"github.com/graft-ml/graft/train/token"
 )
 
-// padding returns how texts of a batch get one length: that of the model, or the longest one's, rounded up to a multiple of eight so
-// that few lengths differ.
+// padding returns how texts of a batch are padded: to the model's length, or to the longest one, rounded up to a
+// multiple of eight so that there are few different lengths.
 func (x *texts) padding() *data.Padding {
 	pad, typ, left := x.tok.Pad()
 	p := &data.Padding{Multiple: 8, Most: x.Length, Left: left}
@@ -33,9 +33,9 @@ func (x *texts) sample(text, pair string, p *data.Padding) (s data.Sample, err e
 	return x.inputsOf(e, p)
 }
 
-// inputsOf is tokens as inputs in the model's order.
+// inputsOf converts tokens to inputs in the model's order.
 func (x *texts) inputsOf(e token.Encoding, p *data.Padding) (s data.Sample, err error) {
-	if len(e.IDs) == 0 { // no token at all would leave attention nothing to look at
+	if len(e.IDs) == 0 { // attention needs at least one token
 		pad, typ, _ := x.tok.Pad()
 		e = token.Encoding{IDs: []int{pad}, Types: []int{typ}, Words: []int{-1}}
 	}

@@ -15,13 +15,14 @@ import (
 	"github.com/graft-ml/graft/train/token"
 )
 
-// settleTexts finds out whether and how the model g reads texts.
+// settleTexts determines whether and how the model g reads texts.
 func (d *dataset) settleTexts(g *nn.Graph) (err error) {
 	d.texts, err = d.newTexts(g)
 	return err
 }
 
-// learn makes a tokenizer of the texts to train on for a network of graft new, which has none: as many tokens as it has room for.
+// learn creates a tokenizer from the training texts for a network of graft new, which has none: as many tokens as its
+// vocabulary has room for.
 func (d *dataset) learn(g *nn.Graph) error {
 	format, ok := g.Meta()[metaText]
 	if _, has := g.Meta()[metaTokenizer]; !ok || has || d.tokenizer != "" || d.text == "" {
@@ -84,7 +85,7 @@ func (d *dataset) allTexts(path string) ([]string, error) {
 	return slices.Concat(words...), nil
 }
 
-// noTexts refuses a model that reads texts where the columns of a table are to be trained on.
+// noTexts refuses a model that reads texts if table columns are to be trained on.
 func (d *dataset) noTexts(g *nn.Graph) error {
 	x, err := d.newTexts(g)
 	if err == nil && x != nil {
@@ -93,7 +94,7 @@ func (d *dataset) noTexts(g *nn.Graph) error {
 	return err
 }
 
-// textTable reads a table whose texts the model reads. keep: for answers, with the rows as they were written and without targets.
+// textTable reads a table of texts. keep: for predictions, with the original text of rows and without targets.
 func (d *dataset) textTable(path string, keep bool) (*table.Table, error) {
 	r, err := d.reader()
 	if err != nil {
@@ -170,7 +171,7 @@ func (d *dataset) textSamples(path string) (s samples, err error) {
 	return s, nil
 }
 
-// written opens a table or JSON lines for a model that reads texts, or JSON lines for another; held: they are not to train on.
+// written opens a table or JSON lines for a model that reads texts, or JSON lines for another; held: for validation.
 func (d *dataset) written(path string, held bool) (s samples, err error) {
 	switch {
 	case isConll(path):
@@ -201,7 +202,7 @@ func picked(list []string, rows []int) []string {
 	return out
 }
 
-// textsOf answers for the texts of a table.
+// textsOf returns the texts of a table, for predictions.
 func (d *dataset) textsOf(path string) (*sampleSource, error) {
 	t, err := d.textTable(path, true)
 	if err != nil {
@@ -263,7 +264,7 @@ func (x *texts) feedObjects(rows []map[string]any) (nn.Feed, error) {
 	return x.feed(list, pairs)
 }
 
-// conllOf answers for the words of a file with one on each line.
+// conllOf returns the words of a file with one word on each line, for predictions.
 func (d *dataset) conllOf(g *nn.Graph, path string) (*sampleSource, error) {
 	if d.texts == nil || !d.texts.Words {
 		return nil, fmt.Errorf("%s has a word on each line: that is for models that graft trained on words with a class for each; this one has the inputs %v", path, ports(g.Inputs()))

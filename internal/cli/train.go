@@ -210,7 +210,7 @@ initialization first.`,
 	return cmd
 }
 
-// off makes a setting that was given as 0 mean 0, not the optimizer's default, and refuses those below.
+// off converts a setting that was given as 0 to optim.Off, and refuses negative ones.
 func (t *training) off(cmd *cobra.Command) error {
 	for name, x := range map[string]*float64{"lr": &t.settings.rate, "weight-decay": &t.settings.decay, "momentum": &t.settings.momentum} {
 		if !(*x >= 0) {
@@ -289,7 +289,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	return t.conclude(w, history)
 }
 
-// severalTargets says what is trained where samples have several targets. There is no one classifier that could be fitted alone.
+// severalTargets sets up training on several targets. A linear classifier cannot be fitted to them first.
 func (t *training) severalTargets(fit data.Dataset[data.Sample]) error {
 	if fit.Len() == 0 || t.policy == "manual" {
 		return nil
@@ -305,7 +305,7 @@ func (t *training) severalTargets(fit data.Dataset[data.Sample]) error {
 	return nil
 }
 
-// configure completes the configuration by what the words among the flags mean.
+// configure completes the configuration from the flags.
 func (t *training) configure() error {
 	c := &t.config
 	if err := t.settlePlaces(); err != nil {
@@ -326,7 +326,7 @@ func (t *training) configure() error {
 	return t.byHand()
 }
 
-// judging completes the configuration by what the words of losses and metrics mean.
+// judging adds the loss and metrics that the flags name.
 func (t *training) judging() error {
 	c := &t.config
 	for _, n := range []struct {
@@ -355,7 +355,7 @@ func (t *training) judging() error {
 	return err
 }
 
-// byHand completes the configuration of a run whose settings are all given or their defaults.
+// byHand completes the configuration of a run without a policy.
 func (t *training) byHand() error {
 	c := &t.config
 	c.RestoreBest = true
@@ -383,7 +383,7 @@ func (t *training) byHand() error {
 	return nil
 }
 
-// announce says what is trained on.
+// announce prints what is trained on.
 func (t training) announce(w io.Writer, fit, val data.Dataset[data.Sample]) {
 	for _, note := range t.notes {
 		fmt.Fprintln(w, note)
@@ -401,7 +401,7 @@ func (t training) announce(w io.Writer, fit, val data.Dataset[data.Sample]) {
 	}
 }
 
-// fit trains. An interruption is told with the way to go on.
+// fit trains. After an interruption it prints how to resume.
 func (t training) fit(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Dataset[data.Sample]) (train.History, error) {
 	trainer, err := train.New(g, t.config)
 	if err != nil {
@@ -423,7 +423,7 @@ func (t training) fit(ctx context.Context, w io.Writer, g *nn.Graph, fit, val da
 	return trainer.History(), nil
 }
 
-// conclude says which epoch was written, and where everything is.
+// conclude prints which epoch was saved, and the paths of the results.
 func (t training) conclude(w io.Writer, h train.History) error {
 	best := h.Best()
 	if t.asJSON {

@@ -21,22 +21,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A recipe of train is a YAML file of its flags: "epochs: 20", and "model: FILE" for the argument. Flags of the command line
-// count more than those of the recipe.
+// A recipe of train is a YAML file of its flags: "epochs: 20", and "model: FILE" for the argument. Flags of the command
+// line take precedence.
 
-// settingsFile holds, in the folder of a run, the recipe that it was made by.
+// settingsFile is the recipe of a run, in its folder.
 const settingsFile = "recipe.yaml"
 
-// notSettings are flags that no recipe holds, and those of the moment, which a resumed run need not share.
+// notSettings are flags that recipes do not contain, and those that a resumed run may change.
 var (
 	notSettings = []string{"recipe", "dry-run", "help", "json", "memory"}
 	momentary   = []string{"resume", "force", "workers", "dir", "output", "keep"}
 )
 
-// notYAML is what package yaml says besides the line and what stands there.
+// notYAML matches the parts of package yaml's errors that are not the line and its content.
 var notYAML = regexp.MustCompile(`^yaml: (unmarshal errors:\s+)?| into map\[string\]interface \{\}|cannot unmarshal !!\w+ `)
 
-// applyRecipe sets the flags of a recipe that the command line leaves open, and returns the model that it names.
+// applyRecipe sets the flags of a recipe that the command line does not set, and returns the recipe's model.
 func applyRecipe(cmd *cobra.Command, path string) (model string, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func applyRecipe(cmd *cobra.Command, path string) (model string, err error) {
 	return model, nil
 }
 
-// meantSetting is "; did you mean epochs?" for a key that is nearly a flag.
+// meantSetting returns "; did you mean epochs?" for a key that is similar to a flag.
 func meantSetting(cmd *cobra.Command, name string) string {
 	if best := nearFlag(cmd, name); best != "" {
 		return fmt.Sprintf("; did you mean %s?", best)
@@ -96,7 +96,7 @@ func values(f *pflag.Flag) any {
 	return f.Value.String()
 }
 
-// resolve writes into the flags what the settings have become: rate, epochs, batch, folder.
+// resolve stores the final settings in the flags: rate, epochs, batch, folder.
 func (t *training) resolve(f *pflag.FlagSet) {
 	set := func(name, value string) {
 		if x := f.Lookup(name); x != nil && !x.Changed {
@@ -117,7 +117,7 @@ func (t *training) resolve(f *pflag.FlagSet) {
 	}
 }
 
-// recipeText returns the whole of the settings as a recipe; those that are left to the defaults, or to the policy, are comments.
+// recipeText returns all settings as a recipe; defaults and settings chosen by the policy are comments.
 func (t *training) recipeText(f *pflag.FlagSet, model string) ([]byte, error) {
 	var b bytes.Buffer
 	line := func(key string, v any) error {
@@ -152,7 +152,7 @@ func (t *training) recipeText(f *pflag.FlagSet, model string) ([]byte, error) {
 	return b.Bytes(), failed
 }
 
-// keepSettings writes the recipe of a run into its folder. Of a run that goes on, it says which settings are others than before.
+// keepSettings stores the recipe of a run in its folder. For a resumed run, it prints the settings that changed.
 func (t *training) keepSettings(f *pflag.FlagSet, model string) error {
 	if f == nil {
 		return nil
@@ -180,7 +180,7 @@ func (t *training) keepSettings(f *pflag.FlagSet, model string) error {
 	return onnxio.WriteFile(path, func(w io.Writer) error { _, err := w.Write(now); return err })
 }
 
-// takeBack brings the earlier settings of a run back that could not be gone on with: err says why, and nothing was trained.
+// takeBack restores the earlier settings of a run that could not be resumed because of err.
 func (t *training) takeBack(err error) error {
 	if err == nil || t.earlier == nil {
 		return nil

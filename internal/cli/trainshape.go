@@ -11,7 +11,8 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// widen has a model in half precision compute in float32, and one that was exported in training mode do without, and says so.
+// widen prepares a model for training: half precision becomes float32, and training mode in the file is removed, each
+// with a message.
 func (t *training) widen(g *nn.Graph) error {
 	for _, change := range []func(*nn.Graph) (string, error){widened, inference} {
 		note, err := change(g)
@@ -25,7 +26,7 @@ func (t *training) widen(g *nn.Graph) error {
 	return nil
 }
 
-// prepare gives the model its new head, freezes parts of it and stores what the data say.
+// prepare adds the new head, freezes parameters and stores metadata about the data.
 func (t *training) prepare(g *nn.Graph, fit data.Dataset[data.Sample]) error {
 	var classes, measures int
 	if t.classes == nil {
@@ -57,7 +58,7 @@ func (t *training) prepare(g *nn.Graph, fit data.Dataset[data.Sample]) error {
 	return t.reshape(g, classes)
 }
 
-// measured returns how many numbers each target of the samples is; 0: targets are classes, or shares of classes.
+// measured returns how many numbers each target is; 0: targets are classes, or probabilities of classes.
 func measured(s data.Dataset[data.Sample]) (n int, err error) {
 	distributions := true
 	for i := range min(s.Len(), 16) {
@@ -86,7 +87,7 @@ func measured(s data.Dataset[data.Sample]) (n int, err error) {
 	return n, nil
 }
 
-// reshape gives the model a new head, where classes is above 0, freezes what --freeze names, and writes the metadata.
+// reshape adds a new head if classes is above 0, freezes what --freeze names, and stores the metadata.
 func (t *training) reshape(g *nn.Graph, classes int) error {
 	t.newHead = classes > 0
 	what := "--head"

@@ -21,14 +21,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// notStored are the flags about what --as-stored reads in the file, and about what it does not do.
+// notStored are the flags for settings that --as-stored reads from the file, and for what it does not support.
 var notStored = []string{
 	"accumulate", "balanced", "class-weights", "clip-norm", "cutmix", "dir", "dry-run", "ema", "force", "freeze", "from-scratch", "full", "head", "head-only",
 	"keep", "label-smoothing", "loss", "lr", "lr-group", "metric", "micro-batch", "mixup", "momentum", "monitor", "new", "optimizer", "patience", "policy", "resume", "schedule",
 	"teacher", "teacher-share", "temperature", "tensorboard", "warmup", "weight-decay",
 }
 
-// runStored trains by the training_info of the model's file.
+// runStored trains with the training_info of the model's file.
 func (t training) runStored(ctx context.Context, w io.Writer, model string) error {
 	if err := checkOutput(t.output); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (t training) runStored(ctx context.Context, w io.Writer, model string) erro
 	return t.keepStored(w, g, s)
 }
 
-// withoutData trains by a training_info that reads no data: an epoch is a step.
+// withoutData trains with a training_info that reads no data: an epoch is a step.
 func (t training) withoutData(ctx context.Context, w io.Writer, g *nn.Graph, s *step.Stored) error {
 	for epoch := range max(t.config.Epochs, 1) {
 		means, err := storedMeans(ctx, epoch, func(yield func(nn.Feed, error) bool) { yield(nn.Feed{}, nil) }, s.Step)
@@ -131,7 +131,7 @@ func (t training) withoutData(ctx context.Context, w io.Writer, g *nn.Graph, s *
 	return t.keepStored(w, g, s)
 }
 
-// keepStored writes the model with what training made of it.
+// keepStored saves the trained model.
 func (t training) keepStored(w io.Writer, g *nn.Graph, s *step.Stored) error {
 	if err := s.Keep(); err != nil {
 		return err
@@ -160,7 +160,7 @@ func storedEpoch(ctx context.Context, l data.BatchLoader, set data.Dataset[data.
 	}, run)
 }
 
-// storedMeans runs an epoch and gives the mean of each output that is a number.
+// storedMeans runs an epoch and returns the mean of each scalar output.
 func storedMeans(ctx context.Context, epoch int, feeds iter.Seq2[nn.Feed, error], run func(context.Context, nn.Feed) (nn.Feed, error)) (map[string]float64, error) {
 	sums, n := map[string]float64{}, 0
 	for feed, err := range feeds {
@@ -196,7 +196,7 @@ func storedMeans(ctx context.Context, epoch int, feeds iter.Seq2[nn.Feed, error]
 	return sums, nil
 }
 
-// storedFeed gives a batch's tensors to the inputs in order, in their element types.
+// storedFeed assigns a batch's tensors to the inputs in order, converted to their element types.
 func storedFeed(ports []step.Port, b data.Sample) (nn.Feed, error) {
 	list := append(slices.Clone(b.X), b.Y...)
 	if len(list) != len(ports) {

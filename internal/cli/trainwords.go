@@ -11,9 +11,9 @@ import (
 	"github.com/graft-ml/graft/train"
 )
 
-// The words that --optimizer, --schedule, --loss and --metric take.
+// The values of --optimizer, --schedule, --loss and --metric.
 
-// settings are what flags say of an update rule; 0 is the rule's default.
+// settings are the settings of an update rule from flags; 0 is the rule's default.
 type settings struct{ rate, decay, momentum float64 }
 
 var rules = map[string]func(s settings) optim.Rule{
@@ -55,7 +55,7 @@ var metrics = map[string]func() train.Metric{
 	"deviation":       func() train.Metric { return &train.Deviation{} },
 }
 
-// monitors are the figures that metrics give, and the loss.
+// monitors are the names of what metrics report, and the loss.
 var monitors = []string{"loss", "accuracy", "top5", "precision", "recall", "f1", "iou", "auroc", "ece", "mae", "rmse", "r2"}
 
 // words lists the keys of one of the tables.
@@ -63,7 +63,7 @@ func words[V any](table map[string]V) string {
 	return strings.Join(slices.Sorted(maps.Keys(table)), ", ")
 }
 
-// choose looks a word up, or says which there are.
+// choose looks up a value; the error lists the valid ones.
 func choose[V any](flag, word string, table map[string]V) (V, error) {
 	v, ok := table[strings.ToLower(word)]
 	if !ok {
@@ -72,7 +72,7 @@ func choose[V any](flag, word string, table map[string]V) (V, error) {
 	return v, nil
 }
 
-// chosenMetrics makes the metrics of the given names, nil for none.
+// chosenMetrics returns the metrics with the given names.
 func chosenMetrics(names []string) ([]train.Metric, error) {
 	var list []train.Metric
 	for _, name := range names {
@@ -85,7 +85,7 @@ func chosenMetrics(names []string) ([]train.Metric, error) {
 	return list, nil
 }
 
-// readLogits tells metrics of yes and no whether the model gives logits or, by a Sigmoid at its end, probabilities.
+// readLogits tells binary metrics whether the model returns logits or, after a Sigmoid, probabilities.
 func readLogits(list []train.Metric, g *nn.Graph) {
 	if len(g.Outputs()) == 0 {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// about is what version tells, and its JSON form.
+// about is the output of version, and its JSON form.
 type about struct {
 	Version    string         `json:"version"`
 	Go         string         `json:"go"`

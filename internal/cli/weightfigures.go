@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// weightFigures are the figures of one parameter.
+// weightFigures are statistics of one parameter.
 type weightFigures struct {
 	Name      string  `json:"name"`
 	Type      string  `json:"type"`
@@ -23,10 +23,10 @@ type weightFigures struct {
 	Mean      float64 `json:"mean"`
 	Deviation float64 `json:"std"`
 	Zeros     float64 `json:"zeros"`      // share of elements that are 0
-	Broken    int     `json:"not_finite"` // elements that are no numbers, or infinite; the other figures leave them out
+	Broken    int     `json:"not_finite"` // NaN and infinities; the other statistics ignore them
 }
 
-// weightTable returns the figures of all weights and statistics.
+// weightTable returns the statistics of all weights and running statistics.
 func weightTable(g *nn.Graph) ([]weightFigures, error) {
 	list := []weightFigures{}
 	for p := range g.Params() {
@@ -48,7 +48,7 @@ func weightTable(g *nn.Graph) ([]weightFigures, error) {
 	return list, nil
 }
 
-// measure fills the figures in.
+// measure computes the statistics.
 func (f *weightFigures) measure(x []float64) {
 	n, sum := 0.0, 0.0
 	least, most := math.Inf(1), math.Inf(-1)
@@ -76,7 +76,7 @@ func (f *weightFigures) measure(x []float64) {
 	f.Deviation, f.Zeros = math.Sqrt(f.Deviation/n), f.Zeros/n
 }
 
-// weightText returns the table for people.
+// weightText returns the table as text.
 func weightText(list []weightFigures) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -14,12 +14,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// isConll reports whether a path is that of a file with a word on each line.
+// isConll reports whether a path is that of a file with one word on each line.
 func isConll(path string) bool {
 	return slices.Contains([]string{".conll", ".conllu", ".conll2003", ".bio", ".iob", ".iob2"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// conll reads such a file as objects: the words under the name of the text's column and, with tags, what they are under that of the target.
+// conll reads such a file as objects: the words under the name of the text column and, with tags, the tags under that of
+// the target.
 func (x *texts) conll(path, target string, tags bool) (rows []map[string]any, key string, err error) {
 	list, err := token.ReadConll(path)
 	if err != nil {
@@ -66,7 +67,7 @@ func (x *texts) conll(path, target string, tags bool) (rows []map[string]any, ke
 	return rows, key, nil
 }
 
-// conllTag is the target's name in files whose columns have none.
+// conllTag is the name of the target in files whose columns have no names.
 const conllTag = "tags"
 
 // conllSamples reads a file with a word on each line.
@@ -96,7 +97,7 @@ func (d *dataset) conllSamples(path string) (s samples, err error) {
 	return s, d.taggedWords(rows, y, path, &s)
 }
 
-// taggedWords are samples of the words of objects with a class for each.
+// taggedWords returns samples for objects of words with a class for each.
 func (d *dataset) taggedWords(rows []map[string]any, y lineTargets, path string, s *samples) error {
 	if out := d.graph.Outputs(); len(out) > 0 && out[0].Type().Rank() != 3 {
 		return fmt.Errorf("%s: the target %s has a class for each word, the model gives %v: want scores for each token, [N,length,classes] (graft new transformer --per-token makes a network)",
@@ -181,7 +182,7 @@ func (x *texts) wordLists(rows []map[string]any) (list [][]string, err error) {
 	return list, nil
 }
 
-// cut divides words into runs whose tokens the model takes at once.
+// cut splits words into chunks that fit the model's length.
 func (x *texts) cut(words []string) (runs [][2]int) {
 	e := x.tok.EncodeWords(words, 0)
 	if len(e.IDs) <= x.Length {
@@ -205,7 +206,8 @@ func (x *texts) cut(words []string) (runs [][2]int) {
 	return append(runs, [2]int{from, len(words)})
 }
 
-// wordSource answers for each word of texts. Texts that are too long for the model are several samples, which run joins.
+// wordSource predicts each word of texts. Texts that are too long for the model are several samples, whose results are
+// joined.
 func (x *texts) wordSource(list [][]string) *sampleSource {
 	type run struct {
 		text  int
@@ -259,13 +261,13 @@ func (x *texts) wordSource(list [][]string) *sampleSource {
 	}
 }
 
-// textParts puts the parts of texts together that were too long for the model.
+// textParts joins the results of texts that were split because of their length.
 type textParts struct {
 	source *sampleSource
 	held   *answer
 }
 
-// add takes the answer for sample i; whole: it is all of the text's.
+// add takes the answer for sample i; whole: the text is complete.
 func (j *textParts) add(i int, x answer) (all answer, whole bool) {
 	s := j.source
 	if s.words == nil || x.err != nil {
