@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // Edit changes a graph inside a transaction (Graph.Edit). The first error is kept: later calls do nothing and return nil
@@ -74,7 +73,8 @@ var errOver = &Error{Stage: "edit", Err: errors.New("the edit is over: begin ano
 // attempt applies f and checks the result; on an error everything is undone.
 func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
 	if g.values == nil { // the zero Graph
-		g.ops, g.opsets, g.values = std.Operators(), map[string]int{"": LatestOpset}, map[string]*Value{}
+		n := New("")
+		g.ops, g.opsets, g.meta, g.values = n.ops, n.opsets, n.meta, n.values
 	}
 	e = &Edit{g: g}
 	g.edit = e
