@@ -14,6 +14,7 @@ import (
 // graph that has a parameter of these roles is left unchanged: there, what a node holds is a constant of the program. Only
 // nodes for which may is true are turned; they are removed from the graph and returned under the values that they held.
 func (a *Assembler) ConstantsAsParams(may func(*Node) bool) (map[*Value]*Node, error) {
+	a.made()
 	g, held := a.g, map[*Value]*Node{}
 	if slices.ContainsFunc(g.params(), (*Param).learned) {
 		return nil, nil

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
 )
 
 // Edit changes a graph inside a transaction (Graph.Edit). The first error is kept: later calls do nothing and return nil
