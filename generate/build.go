@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -51,14 +52,23 @@ func (r *reader) build() (*nn.Graph, error) {
 
 // empty returns a model without layers, of the operator sets that the steps are written for.
 func (r *reader) empty() *nn.Graph {
-	if len(r.g.Opsets()) == 1 && r.g.Opsets()[""] == nn.LatestOpset {
-		return nn.New(r.g.Name())
-	}
 	sets := map[string]int{}
 	for domain, v := range r.g.Opsets() {
-		sets[domain] = v
+		if domain == "" || uses(r.steps, domain) {
+			sets[domain] = v
+		}
+	}
+	if len(sets) == 1 && sets[""] == nn.LatestOpset {
+		return nn.New(r.g.Name())
 	}
 	return nn.NewGraph(r.g.Name(), r.g.Ops(), sets)
+}
+
+// uses reports whether a step is an operator of a domain, or one in a subgraph is.
+func uses(steps []*step, domain string) bool {
+	return slices.ContainsFunc(steps, func(s *step) bool {
+		return s.layer == nil && s.op.Domain == domain || slices.ContainsFunc(s.bodies, func(b *body) bool { return uses(b.steps, domain) })
+	})
 }
 
 func (s *step) build(e *nn.Edit, made map[*value]*nn.Value) {

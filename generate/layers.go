@@ -51,6 +51,9 @@ func either(list ...func(*reader, *nn.Node) *layer) func(*reader, *nn.Node) *lay
 func newest(g *nn.Graph) error {
 	return g.Edit(func(e *nn.Edit) {
 		e.InlineBranches()
+		for calls := functions(e); len(calls) > 0 && e.Err() == nil; calls = functions(e) { // some may call others
+			e.Decompose(calls...)
+		}
 		for _, n := range e.Select(nn.Ops("Identity")) {
 			if x, y := n.In(0), n.Out(0); x.Param() == nil && len(n.Annotations()) == 0 && !slices.Contains(e.Outputs(), y) { // of a parameter it is a copy
 				e.Rewire(y, x)
@@ -68,6 +71,16 @@ func newest(g *nn.Graph) error {
 		e.SetOpset(to)
 		tidy(e)
 	})
+}
+
+// functions returns the calls of functions of the model.
+func functions(e *nn.Edit) (list []*nn.Node) {
+	for _, n := range e.Select() {
+		if n.Op() != nil && n.Traits().Call {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // data returns the only input of a layer that is computed; nil where the node has more.

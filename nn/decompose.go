@@ -11,7 +11,7 @@ import (
 )
 
 // Decompose replaces nodes by nodes of other operators: an ONNX function as the standard defines it, an operator of
-// another domain by standard operators. The outputs keep their names and stay the same values; names of new inner values
+// another domain by standard operators, a call of a function of the model by the function's nodes. The outputs keep their names and stay the same values; names of new inner values
 // begin with that of the node. The edit fails if an operator has no decomposition, or if a length that shapes depend on
 // is an input of the model rather than a constant.
 func (e *Edit) Decompose(nodes ...*Node) {
@@ -32,6 +32,8 @@ func (e *Edit) decompose(n *Node) {
 	switch {
 	case n.op == nil:
 		err = errors.New("the operator is not known")
+	case n.op.Traits.Call && len(n.bodies()) == 1:
+		err = e.inlineCall(n)
 	case n.op.Decompose != nil && n.op.Domain != op.Internal:
 		err = e.decomposeSpelled(n)
 	case n.op.Lower != nil && len(n.bodies()) == 0:

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -45,16 +46,40 @@ func (e *Edit) inlineKnown() (count int) {
 		}
 		branch, from := std.TakenBranch(c)
 		if b, ok := branch.(*Body); ok && maps.Equal(b.Graph.opsets, e.g.opsets) {
-			e.inline(n, b, n.captured[from-len(n.in):])
+			e.inline(n, b, nil, n.captured[from-len(n.in):])
 			count++
 		}
 	}
 	return count
 }
 
-// inline moves the nodes of a subgraph without inputs out of n, whose outputs they give.
-func (e *Edit) inline(n *Node, b *Body, captured []*Value) {
+// inlineCall puts the nodes of a function of the model in the place of its call.
+func (e *Edit) inlineCall(n *Node) error {
+	b := n.bodies()[0]
+	if !maps.Equal(b.Graph.opsets, e.g.opsets) {
+		for domain, version := range b.Graph.opsets {
+			if v, ok := e.g.opsets[domain]; ok && v != version {
+				return fmt.Errorf("the function is written for operator set %d of %q, the model for %d: convert the model first", version, domain, v)
+			}
+		}
+	}
+	if len(n.in) > len(b.Graph.inputs) {
+		return fmt.Errorf("it has %d inputs, the function %d", len(n.in), len(b.Graph.inputs))
+	}
+	given := make([]*Value, len(b.Graph.inputs))
+	copy(given, n.in)
+	e.inline(n, b, given, n.captured)
+	return nil
+}
+
+// inline moves the nodes of a subgraph out of n, whose outputs they give. Given are the inputs of the subgraph, nil for
+// those that are absent.
+func (e *Edit) inline(n *Node, b *Body, inputs, captured []*Value) {
 	inside := map[*Value]*Value{} // what stands for a value of the subgraph
+	absent := map[*Value]bool{}
+	for i, v := range inputs {
+		inside[b.Graph.inputs[i]], absent[b.Graph.inputs[i]] = v, v == nil
+	}
 	for i, v := range b.outer {
 		inside[v] = captured[i]
 	}
@@ -68,7 +93,7 @@ func (e *Edit) inline(n *Node, b *Body, captured []*Value) {
 	e.removeNode(n)
 	for _, name := range slices.Sorted(maps.Keys(b.Graph.values)) {
 		v := b.Graph.values[name]
-		if inside[v] != nil {
+		if inside[v] != nil || absent[v] {
 			continue
 		}
 		x := &Value{name: e.free(v.name), typ: v.typ, known: v.known, graph: e.g, origin: v.origin}

@@ -56,6 +56,7 @@ func functionOp(domain, name string) *op.Op {
 		},
 		Lower:  nn.LowerCall,
 		Pinned: "a function of the model",
+		Traits: op.Traits{Call: true},
 	}
 }
 

@@ -93,6 +93,8 @@ type Traits struct {
 	// Probabilities: output 0 holds probabilities computed from scores, input 0, so a loss can be computed from the scores.
 	// nil as a function or as its result: it does not.
 	Probabilities func(c *Call) *trait.Probabilities
+	// Call: the operator computes its only subgraph, whose inputs are those of the node: a function of the model.
+	Call bool
 	// Training says how a file can ask for the operator's behaviour in training. nil: it is the same as elsewhere, or no
 	// file can.
 	Training *TrainingMode
