@@ -148,3 +148,18 @@ for name, (model, x) in nets.items():
             tensor.data += 0.02 * torch.randn_like(tensor).abs()
     torch.onnx.export(model, x, os.path.join(sys.argv[1], name + ".onnx"), opset_version=14, do_constant_folding=False,
                       training=torch.onnx.TrainingMode.PRESERVE, input_names=["x"], dynamic_axes={"x": {1 if "n" == name[-1:] and name == "rnn" else 0: "N"}} if x.dim() != 3 else None)
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.fc, self.act = nn.LayerNorm(6), nn.Linear(6, 6), nn.GELU()
+
+    def forward(self, x):
+        return x + self.act(self.fc(self.norm(x)))
+
+
+model = nn.Sequential(Block(), Block(), nn.Linear(6, 3)).eval()
+for tensor in model.parameters():
+    tensor.data += 0.02 * torch.randn_like(tensor).abs()
+torch.onnx.export(model, rows, os.path.join(sys.argv[1], "functions.onnx"), opset_version=15, export_modules_as_functions=True, input_names=["x"], dynamic_axes={"x": {0: "N"}})
