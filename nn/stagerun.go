@@ -67,8 +67,18 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 	return p, nil
 }
 
+// fate is what becomes of a value that a stage computed.
+type fate int
+
+const (
+	given    fate = iota // a copy, whose memory is the caller's
+	kept                 // a copy that is charged to the memory limit while it is reachable
+	stepped              // a copy after parameters were updated: it is not charged, and cannot fail
+	borrowed             // the program's memory
+)
+
 // value returns what the stage computed for v.
-func (st *stage) value(ctx context.Context, p *engine.Program, v *Value, borrow bool) (dtype.Value, error) {
+func (st *stage) value(ctx context.Context, p *engine.Program, v *Value, f fate) (dtype.Value, error) {
 	if x := st.values[v]; x != nil {
 		return cloneValue(x), nil
 	}
@@ -80,17 +90,39 @@ func (st *stage) value(ctx context.Context, p *engine.Program, v *Value, borrow 
 	if x == nil {
 		return nil, &Error{Stage: "run", Input: v.name, Err: errors.New("has no value")}
 	}
-	if d, ok := x.(*tensor.Dense); ok && !borrow {
-		return cloned(ctx, d)
-	}
-	if borrow {
+	if f == borrowed {
 		return x, nil
+	}
+	if d, ok := x.(*tensor.Dense); ok {
+		c, err := cloned(ctx, d, f)
+		if err != nil && ctx.Err() == nil {
+			err = &Error{Stage: "run", Input: v.name, Err: err}
+		}
+		return c, err
 	}
 	return cloneValue(x), nil
 }
 
 // cloned returns a copy of d, or the error of ctx if it ends first.
-func cloned(ctx context.Context, d *tensor.Dense) (*tensor.Dense, error) {
+func cloned(ctx context.Context, d *tensor.Dense, f fate) (*tensor.Dense, error) {
+	if f == stepped {
+		return copyOf(ctx, d)
+	}
+	var room engine.Tally
+	if err := room.Add(int64(len(d.Raw))); err != nil {
+		return nil, err
+	}
+	defer room.Free()
+	c, err := copyOf(ctx, d)
+	if err != nil || f != kept {
+		return c, err
+	}
+	room.Free()
+	return c, engine.Hold(c)
+}
+
+// copyOf returns a copy of d, or the error of ctx if it ends first.
+func copyOf(ctx context.Context, d *tensor.Dense) (*tensor.Dense, error) {
 	const block = 1 << 26 // bytes copied between checks of ctx
 	if len(d.Raw) <= block {
 		return dtype.Clone(d), nil
@@ -138,7 +170,7 @@ func (st *stage) forward(ctx context.Context, have map[*Value]dtype.Value, r req
 	}
 	out := make(map[*Value]dtype.Value, len(st.outs))
 	for _, v := range st.outs {
-		if out[v], err = st.value(ctx, p, v, false); err != nil {
+		if out[v], err = st.value(ctx, p, v, kept); err != nil {
 			return nil, err
 		}
 	}
@@ -158,8 +190,17 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	if hands { // the step is done
 		ctx = context.WithoutCancel(ctx)
 	}
+	f := given
+	switch {
+	case r.borrow:
+		f = borrowed
+	case hands:
+		f = stepped
+	case r.unchecked: // of a subgraph
+		f = kept
+	}
 	for i, v := range r.want {
-		if res.values[i], err = st.value(ctx, p, v, r.borrow); err != nil {
+		if res.values[i], err = st.value(ctx, p, v, f); err != nil {
 			return nil, err
 		}
 	}

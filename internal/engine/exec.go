@@ -47,13 +47,16 @@ func (x *Exec) Context() context.Context {
 }
 
 // Reserve charges n bytes that a kernel allocates on the heap to the budget, until release. Small amounts are not
-// charged.
+// charged. Once values were handed over it does not fail.
 func (x *Exec) Reserve(n int64) (release func(), err error) {
 	if n < 1<<20 {
 		return func() {}, nil
 	}
 	if err := budget.Charge(n); err != nil {
-		return nil, err
+		if x == nil || x.scratch.from == nil || !x.scratch.from.must {
+			return nil, err
+		}
+		budget.Discharge(-n)
 	}
 	return func() { budget.Discharge(n) }, nil
 }

@@ -2,6 +2,7 @@ package std
 
 import (
 	"math"
+	"sort"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -60,16 +61,13 @@ func multinomialKernel(c *op.Call) (op.Kernel, error) {
 		}
 		key := streamKey(c, inputAt(in, 1), bits)
 		drawn := x.Int(out[0].Shape().TotalSize())
-		clear(drawn)
 		for r := 0; r*classes < len(logits); r++ {
 			sums := cumulate(logits[r*classes : (r+1)*classes])
 			for s := range cfg.SampleSize {
 				checkAt(pool(x), s)
 				at := r*cfg.SampleSize + s
 				u := uniform(key, at) * sums[classes-1]
-				for drawn[at] < classes-1 && sums[drawn[at]] <= u {
-					drawn[at]++
-				}
+				drawn[at] = sort.Search(classes-1, func(k int) bool { return !(sums[k] <= u) })
 			}
 		}
 		if cfg.DType == dtype.Int32 {

@@ -1,6 +1,8 @@
 package std
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -52,12 +54,22 @@ func converted(d, t op.DType) bool {
 // computeIn wraps a kernel for type t: other types are converted on the way in and out.
 func computeIn(t op.DType, k op.Kernel) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		size := int64(0)
+		for _, v := range slices.Concat(in, out) {
+			if v != nil && converted(dtype.Of(v.Dtype()), t) {
+				size += int64(v.Shape().TotalSize()) * int64(t.Size())
+			}
+		}
+		release, err := x.Reserve(size)
+		if err != nil {
+			return err
+		}
+		defer release()
 		args, res := make([]*tensor.Dense, len(in)), make([]*tensor.Dense, len(out))
 		for i, v := range in {
 			if args[i] = v; v == nil || !converted(dtype.Of(v.Dtype()), t) {
 				continue
 			}
-			var err error
 			if args[i], err = convertTo(pool(x), t, v); err != nil {
 				return err
 			}
@@ -84,6 +96,11 @@ func computeIn(t op.DType, k op.Kernel) op.Kernel {
 // throughFloat64 wraps a kernel from one float64 tensor to another for numbers of any type, integers included.
 func throughFloat64(k op.Kernel) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		release, err := x.Reserve(8 * int64(in[0].Shape().TotalSize()+out[0].Shape().TotalSize()))
+		if err != nil {
+			return err
+		}
+		defer release()
 		src, err := dtype.ConvertTo(dtype.Float64, in[0])
 		if err != nil {
 			return err

@@ -52,12 +52,16 @@ func widenTypes(types []op.Type, narrow bool) ([]op.Type, bool) {
 }
 
 func runWidened(x *op.Exec, f op.Kernel, w *op.Call, out, in []*tensor.Dense) error {
+	release, err := x.Reserve(copies(in, w.In) + copies(out, w.Out))
+	if err != nil {
+		return err
+	}
+	defer release()
 	ins, outs := append([]*tensor.Dense(nil), in...), append([]*tensor.Dense(nil), out...)
 	for i, d := range in {
 		if d == nil || i >= len(w.In) {
 			continue
 		}
-		var err error
 		if ins[i], err = convertTo(pool(x), w.In[i].DType, d); err != nil {
 			return err
 		}
@@ -78,6 +82,16 @@ func runWidened(x *op.Exec, f op.Kernel, w *op.Call, out, in []*tensor.Dense) er
 		}
 	}
 	return nil
+}
+
+// copies returns how many bytes tensors take that are converted to other types.
+func copies(list []*tensor.Dense, types []op.Type) (n int64) {
+	for i, d := range list {
+		if d != nil && i < len(types) && dtype.Of(d.Dtype()) != types[i].DType {
+			n += int64(d.Shape().TotalSize()) * int64(types[i].DType.Size())
+		}
+	}
+	return n
 }
 
 // indexInts returns the elements of an int32 or int64 tensor, in scratch memory.

@@ -74,13 +74,14 @@ func cosineWindows() []*op.Op {
 				if periodic {
 					length++
 				}
-				v := make([]float64, n)
-				for i := range v {
-					for k, a := range slices.Backward(terms) { // the small ones first: the middle is 1, for integers too
-						v[i] += a * math.Cos(2*math.Pi*float64(k)*float64(i)/math.Max(length, 1))
+				return func(p *kernel.Pool, _ []dtype.Value) ([]dtype.Value, error) {
+					v := make([]float64, n)
+					for i := range v {
+						checkAt(p, i)
+						for k, a := range slices.Backward(terms) { // the small ones first: the middle is 1, for integers too
+							v[i] += a * math.Cos(2*math.Pi*float64(k)*float64(i)/math.Max(length, 1))
+						}
 					}
-				}
-				return func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error) {
 					d, err := tensorOf(t, v, n)
 					return []dtype.Value{d}, err
 				}, nil
