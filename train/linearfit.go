@@ -3,9 +3,9 @@ package train
 import "fmt"
 
 // LinearFit is a linear model of rows of features x, with scores Weight·x + Bias. It minimizes the mean loss plus half
-// of Decay times the squared weights of the standardized features; the decay is chosen by cross-validation, from 100
-// down to 10⁻⁴. Class scores are then multiplied by Scale, which minimizes the loss on the held-out folds (temperature
-// scaling).
+// of Decay times the squared weights of the features, which are standardized unless they are indicators, 0 or 1. The
+// decay is chosen by cross-validation, from 100 down to 10⁻⁴. Class scores are then multiplied by Scale, which minimizes
+// the loss on the held-out folds (temperature scaling).
 type LinearFit struct {
 	Weight [][]float64 // [scores][features]
 	Bias   []float64   // [scores]

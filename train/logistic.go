@@ -57,13 +57,15 @@ func (p problem) regress(views int, seed uint64) (logistic, float64) {
 	return fit, accuracy
 }
 
-// standards returns the means of features and the reciprocals of their deviations.
+// standards returns the means of features and the reciprocals of their deviations; 1 for indicators, which are 0 or 1: a decay then holds
+// rare categories closer to the mean.
 func standards(rows [][]float32) (mean, scale []float32) {
 	d := len(rows[0])
-	sum, square := make([]float64, d), make([]float64, d)
+	sum, square, measured := make([]float64, d), make([]float64, d), make([]bool, d)
 	for _, r := range rows {
 		for k, v := range r {
 			sum[k] += float64(v)
+			measured[k] = measured[k] || v != 0 && v != 1
 		}
 	}
 	n := float64(len(rows))
@@ -80,6 +82,9 @@ func standards(rows [][]float32) (mean, scale []float32) {
 	mean, scale = make([]float32, d), make([]float32, d)
 	for k := range d {
 		mean[k] = float32(sum[k] / n)
+		if scale[k] = 1; !measured[k] {
+			continue
+		}
 		// What hardly varies is not blown up to weigh as much as the rest.
 		scale[k] = float32(1 / (math.Sqrt(square[k]/n) + 0.1*typical + 1e-12))
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train"
@@ -261,12 +262,13 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, end(), t.takeBack(err)) }()
+	anew := t.anew(trunk.Rest)
 	history, err := t.fit(ctx, w, trunk.Rest, fit, val)
 	if err != nil {
 		return err
 	}
 	if t.blends(val) {
-		b := table.Blend{Classes: len(t.classes), Unit: p.unit, Loss: t.config.Loss, Refit: p.other == p.table, Seed: t.seed}
+		b := table.Blend{Classes: len(t.classes), Unit: p.unit, Loss: t.config.Loss, Refit: p.other == p.table, Seed: t.seed, Anew: anew(history.Best())}
 		mixed, err := b.Apply(ctx, trunk, fit, val)
 		if err != nil {
 			return err
@@ -280,6 +282,23 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 		return err
 	}
 	return t.conclude(w, history)
+}
+
+// anew returns what trains g once more from its weights of now, with the same settings but for what a validation decides, and
+// silently: for twice as many epochs as were best before, since their rate falls to 0, which it had not by then.
+func (t *training) anew(g *nn.Graph) func(best train.Epoch) func(ctx context.Context, fit data.Dataset[data.Sample]) error {
+	first := snapshot.Of(g)
+	return func(best train.Epoch) func(ctx context.Context, fit data.Dataset[data.Sample]) error {
+		return func(ctx context.Context, fit data.Dataset[data.Sample]) error {
+			first.Restore()
+			c := t.config
+			c.Dir, c.Resume, c.Keep, c.Log, c.Observe, c.OnStep, c.OnGradient = "", false, 0, train.Quiet, nil, nil, nil
+			c.Patience, c.RestoreBest, c.Monitor, c.Plateau = 0, false, "", nil
+			c.Epochs = min(c.Epochs, 2*best.Epoch)
+			_, err := train.Fit(ctx, g, c, fit, nil)
+			return err
+		}
+	}
 }
 
 // blends reports whether the network is blended with a linear model: if it is new, and no flag requests training that a

@@ -24,6 +24,10 @@ type Blend struct {
 	Loss    train.Loss // loss for Blended's metrics; nil: chosen by the targets
 	Refit   bool       // fit the linear model once more, to training and validation rows, after its weight is chosen
 	Seed    uint64     // seed of the folds
+	// Anew trains the network once more from its first weights, on the given rows and without validation. With it, and Refit, the
+	// weight of the linear model is chosen by cross-validation where there are few rows, up to 400 and 20,000 features in all, and the network is trained on all
+	// of them in the end. nil: it is not trained again.
+	Anew func(ctx context.Context, fit data.Dataset[data.Sample]) error
 }
 
 // Blended is the result of a Blend.
@@ -31,6 +35,7 @@ type Blended struct {
 	Linear float64            `json:"linear"`          // weight of the linear model, 0 … 1
 	Decay  float64            `json:"decay,omitempty"` // weight decay of the linear model
 	Val    map[string]float64 `json:"val"`             // validation metrics of the blend, before Refit
+	Folds  int                `json:"folds,omitempty"` // of the cross-validation that chose Linear; 0: the validation did
 }
 
 // String returns a sentence.
@@ -73,23 +78,15 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Dataset[data.S
 		out.Val, err = judge.Evaluate(ctx, val)
 		return out, err
 	}
-	l, shareOf, err := b.linear(ctx, t, fit)
+	if n := fit.Len() + val.Len(); b.Anew != nil && b.Refit && n <= fewRows && n*last.features <= fewCells {
+		return b.crossed(ctx, t, judge, fit, val)
+	}
+	got, err := b.try(ctx, t, last, fit, val)
 	if err != nil {
 		return out, err
 	}
-	each := make([][]float64, len(shares)) // losses of the rows of val
-	for i, share := range shares {
-		last.set(l, share)
-		if each[i], err = rowLosses(ctx, t.Rest, val); err != nil {
-			return out, err
-		}
-	}
-	last.set(constantFit(l, shareOf), 1)
-	constant, err := rowLosses(ctx, t.Rest, val)
-	if err != nil {
-		return out, err
-	}
-	out.Linear, out.Decay = shares[choose(each, constant, slack(last.features, fit.Len()))], l.Decay
+	l := got.linear
+	out.Linear, out.Decay = shares[choose(got.each, got.constant, slack(last.features, fit.Len()))], l.Decay
 	last.set(l, out.Linear)
 	if out.Val, err = judge.Evaluate(ctx, val); err != nil {
 		return out, err

@@ -353,8 +353,8 @@ func TestBlendChooses(t *testing.T) {
 	}
 	near(t, "weights", dtype.Slice[float32](wide.Param().Data()), []float64{out.Linear * want.Weight[0][0], out.Linear * want.Weight[0][1]})
 	for b, want := range map[string]Blended{
-		"blended with a linear model (weight decay 0.013, cross-validated), whose share is 75 %: validation loss 0.5": {0.75, 0.0125, map[string]float64{"loss": 0.5}},
-		"a linear model beside the network does not help: validation loss 0.5":                                        {0, 0, map[string]float64{"loss": 0.5}},
+		"blended with a linear model (weight decay 0.013, cross-validated), whose share is 75 %: validation loss 0.5": {Linear: 0.75, Decay: 0.0125, Val: map[string]float64{"loss": 0.5}},
+		"a linear model beside the network does not help: validation loss 0.5":                                        {Val: map[string]float64{"loss": 0.5}},
 	} {
 		if got := want.String(); got != b {
 			t.Errorf("%q, want %q", got, b)

@@ -1,0 +1,83 @@
+package table_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/internal/snapshot"
+	"github.com/graft-ml/graft/optim"
+	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/table"
+)
+
+// With few rows, each is held out once to choose the weight of the linear model, and all are trained on in the end. A target that is a
+// square has no linear part; one that is linear leaves nothing to the network.
+func TestBlendFolds(t *testing.T) {
+	ctx := context.Background()
+	for name, target := range map[string]func(x float64) float64{"square": func(x float64) float64 { return x * x }, "line": func(x float64) float64 { return x }} {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(7, 8))
+			var b strings.Builder
+			b.WriteString("x,y\n")
+			for range 60 {
+				x := r.NormFloat64()
+				fmt.Fprintf(&b, "%.3f,%.3f\n", x, target(x)+0.05*r.NormFloat64())
+			}
+			path := filepath.Join(t.TempDir(), "few.csv")
+			if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			x, err := table.Reader{}.Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, held := x.Divide(0.2, 1)
+			prep, err := table.Fit(ctx, x, rows, table.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			unit := table.TargetScaling(x, rows)
+			g, err := table.Network{Seed: 1}.New(prep, nil, unit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trunk, err := table.Cut(g, prep.Schema)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fit, err := trunk.Samples(ctx, x, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			val, err := trunk.Samples(ctx, x, held)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var trained []int
+			first, loss := snapshot.Of(trunk.Rest), unit.Loss(train.MSE{})
+			anew := func(ctx context.Context, s data.Dataset[data.Sample]) error {
+				trained = append(trained, s.Len())
+				first.Restore()
+				_, err := train.Fit(ctx, trunk.Rest, train.Config{Rule: optim.AdamW{LR: 3e-3}, Loss: loss, Epochs: 60, Batch: 16, Log: train.Quiet}, s, nil)
+				return err
+			}
+			got, err := table.Blend{Unit: unit, Loss: loss, Refit: true, Anew: anew}.Apply(ctx, trunk, fit, val)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(trained, []int{48, 48, 48, 48, 48, 60}) || got.Folds != 5 {
+				t.Errorf("trained on %v rows, %+v", trained, got)
+			}
+			if name == "square" && got.Linear > 0.25 || name == "line" && got.Linear < 0.5 {
+				t.Errorf("the linear model's share is %v", got.Linear)
+			}
+		})
+	}
+}
