@@ -308,3 +308,18 @@ func TestStoredAs(t *testing.T) {
 		t.Errorf("initializers %q, nodes %v", names, m.Graph.Node)
 	}
 }
+
+// TestSkimFits: float_data holds float32 and complex64, double_data float64 and complex128, raw_data every type.
+func TestSkimFits(t *testing.T) {
+	for dt := onnxpb.TensorProto_DataType(0); dt < 30; dt++ {
+		for field, want := range map[protowire.Number]bool{
+			tensorFloatData:  dt == onnxpb.TensorProto_FLOAT || dt == onnxpb.TensorProto_COMPLEX64,
+			tensorDoubleData: dt == onnxpb.TensorProto_DOUBLE || dt == onnxpb.TensorProto_COMPLEX128,
+			tensorRawData:    true,
+		} {
+			if got := (section{field: field}).fits(&onnxpb.TensorProto{DataType: proto.Int32(int32(dt))}); got != want {
+				t.Errorf("field %d of type %v: %v", field, dt, got)
+			}
+		}
+	}
+}
