@@ -202,6 +202,7 @@ var rules = map[string]optim.Rule{
 	"lamb": optim.LAMB{LR: 0.01}, "lion": optim.Lion{LR: 0.001}, "adagrad": optim.Adagrad{LRDecay: 0.1, Initial: 0.1},
 	"rmsprop": optim.RMSprop{LR: 0.001}, "centered": optim.RMSprop{LR: 0.001, Momentum: 0.9, Centered: true}, "adafactor": optim.Adafactor{},
 	"adadelta": optim.Adadelta{LR: 0.5, WeightDecay: 0.01}, "adamax": optim.Adamax{LR: 0.01, WeightDecay: 0.01},
+	"amsgraddecay": optim.Adam{LR: 0.01, AMSGrad: true, WeightDecay: 0.1}, "adafactorlarge": optim.Adafactor{LR: 0.5},
 	"chain": optim.Chain{optim.ClipValue{Limit: 0.01}, optim.Decay{L1: 0.01, L2: 0.1}, optim.SGD{LR: 0.1}},
 }
 
