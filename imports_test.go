@@ -82,7 +82,7 @@ var mayImport = map[string][]string{
 	"internal/conformance":         {"..."},
 	"internal/localcomm":           {},
 	"internal/glyph/...":           {"internal/glyph"},
-	"internal/snapshot":            {"nn", "nn/dtype"},
+	"internal/snapshot":            {"nn", "nn/dtype", "nn/layers"},
 	"internal/phrase":              {},
 	"internal/score":               {},
 	"internal/misuse/...":          {"..."},
