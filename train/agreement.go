@@ -217,7 +217,7 @@ func (t *Trainer) sameData(fit, val data.Dataset[data.Sample], err error) error 
 		more, err = dataFacts("the validation data", val, t.c.Seed)
 		facts = append(facts, more...)
 	}
-	// A run that goes on is one that goes on everywhere.
+	// A run is resumed on all ranks or on none.
 	at, e := json.Marshal(t.progress)
 	if err == nil {
 		err = e

@@ -154,7 +154,7 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 	return d, nil
 }
 
-// trainError says that an edit was the trainer's own.
+// trainError reports an error of the trainer's own edit.
 func trainError(err error) error {
 	var e *op.Error
 	if errors.As(err, &e) {

@@ -64,8 +64,8 @@ type kept struct {
 	File   string
 }
 
-// save writes the last checkpoint and, at the end of an epoch, whatever goes with it. The graph
-// holds the averages meanwhile, if there are any.
+// save writes the last checkpoint and, at the end of an epoch, the other files of the run. Meanwhile the graph holds the
+// averages, if there are any.
 func (t *Trainer) save() error {
 	if err := t.Sync(); err != nil {
 		return err

@@ -10,7 +10,7 @@ type Communicator interface {
 	// those of one process with Config.MicroBatch, too.
 	AllReduce(x []float32) error
 	AllReduceFloat64(x []float64) error // likewise
-	// Broadcast gives all ranks root's b. The lengths are equal.
+	// Broadcast sends root's b to all ranks. The lengths are equal.
 	Broadcast(b []byte, root int) error
 	// AllGather takes b as Size equal parts, of which each rank has filled its own, and fills in the others.
 	AllGather(b []byte) error

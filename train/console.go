@@ -142,7 +142,7 @@ func row(cells []epochCell, gap string, of func(epochCell) string) string {
 	return strings.Join(parts, gap)
 }
 
-// brief returns a time as people say it: 40ms, 1.4s, 12s, 3m5s.
+// brief formats a duration: 40ms, 1.4s, 12s, 3m5s.
 func brief(d time.Duration) string {
 	switch {
 	case d < time.Second:

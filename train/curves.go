@@ -56,7 +56,7 @@ func (h History) WriteCurves(w io.Writer) error {
 	return err
 }
 
-// title says how long the training was, and which epoch is best.
+// title describes how long the training was, and which epoch is best.
 func (h History) title() string {
 	s := fmt.Sprintf("%d epochs", len(h))
 	if best := h.Best(); best.Epoch > 0 {

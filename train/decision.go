@@ -17,7 +17,7 @@ type decision struct {
 	Plateau    optim.PlateauState
 }
 
-// decide judges an epoch: rank 0 does, and the others follow.
+// decide evaluates an epoch on rank 0, whose decision the other ranks follow.
 func (t *Trainer) decide(ep *Epoch) (best, stop bool, err error) {
 	best, stop, err = t.tracker.judge(*ep)
 	if t.ranks == nil {
@@ -44,7 +44,7 @@ func (t *Trainer) decide(ep *Epoch) (best, stop bool, err error) {
 	return v.Best, v.Stop, nil
 }
 
-// oneModel gives all ranks rank 0's running statistics at the end of an epoch, and compares what they have.
+// oneModel sends rank 0's running statistics to all ranks at the end of an epoch, and compares their parameters.
 func (t *Trainer) oneModel() error {
 	if err := t.oneStatistics(); err != nil {
 		return err

@@ -251,7 +251,7 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 	return ep, nil
 }
 
-// pace returns the samples per second, and the time that further batches take, after some samples in so many batches.
+// pace returns the samples per second, and the expected time of further batches.
 func pace(elapsed time.Duration, samples, batches, further int) (speed float64, left time.Duration) {
 	return float64(samples) / max(elapsed.Seconds(), 1e-9), elapsed * time.Duration(further) / time.Duration(batches)
 }
@@ -277,7 +277,7 @@ func (s *tally) add(x tally) {
 	s.Samples += x.Samples
 }
 
-// finish judges an epoch, writes it down and makes the next one current.
+// finish evaluates an epoch, records it and starts the next one.
 func (t *Trainer) finish(ep Epoch) error {
 	if err := t.Sync(); err != nil {
 		return err
@@ -303,7 +303,7 @@ func (t *Trainer) finish(ep Epoch) error {
 	return nil
 }
 
-// remember keeps copies of the parameters and statistics as they are.
+// remember copies the parameters and statistics.
 func (t *Trainer) remember() {
 	if t.best == nil {
 		t.best = map[*nn.Param]*tensor.Dense{}

@@ -68,7 +68,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// number is x as JSON can say it: NaN and infinities are null.
+// number converts x to JSON: NaN and infinities are null.
 func number(x float64) any {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil

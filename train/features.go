@@ -140,7 +140,7 @@ func (f *features) sample(d *tensor.Dense, i int) data.Sample {
 	}
 }
 
-// first returns the features of the first of so many views.
+// first returns the features of the first view.
 func (f *features) first(views int) *features {
 	n := len(f.pooled) / views
 	return &features{
@@ -164,7 +164,7 @@ func (f *features) of(index []int, views int) *features {
 	return part
 }
 
-// with returns the features of f and of further samples, of which there is one view: it stands for each.
+// with returns the features of f and of further samples that have a single view, which is used for each.
 func (f *features) with(more *features, views int) *features {
 	n := len(f.pooled) / views
 	all := &features{peak: slices.Clone(f.peak)}

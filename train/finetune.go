@@ -43,7 +43,7 @@ type FineTuner struct {
 	// Refit: a classifier that alone was trained is fitted once more, to the samples of the validation as well, where these
 	// are a share of the data that was set apart to judge by. Outcome's figures are from before that.
 	Refit bool
-	// New says that the model's classifier was never trained: what is fitted takes its place without a comparison.
+	// New: the model's classifier was never trained, so the fitted one replaces it without a comparison.
 	New bool
 	// Config's settings hold where they are set; the policy fills in the others: Rule, Schedule, Epochs, Batch, EMA, Groups, Loss.
 	Config Config
@@ -266,7 +266,7 @@ func (t *tuning) refit(ctx context.Context) error {
 	return nil
 }
 
-// allLayers trains by the plan and takes the result back where it is worse than what it began with.
+// allLayers trains with the plan and restores the parameters if the result is worse than the start.
 func (t *tuning) allLayers(ctx context.Context) error {
 	t.out.Policy = t.plan.String()
 	c := t.plan.config(t.g, t.Config)

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// barsNet takes the pictures of shapes; where the tail has a ReLU, scores below zero would all be the same.
+// barsNet takes the images of shapes; where the tail has a ReLU, scores below zero would all be the same.
 func barsNet(t *testing.T, classes int, tail nn.Sequential) *nn.Graph {
 	t.Helper()
 	g := nn.New("bars")

@@ -23,7 +23,7 @@ type answer struct {
 	right bool
 }
 
-// verdictOn judges the model by a set, which may be nil or empty.
+// verdictOn evaluates the model on a set, which may be nil or empty.
 func (t *tuning) verdictOn(ctx context.Context, s data.Dataset[data.Sample]) (v verdict, err error) {
 	if s == nil || s.Len() == 0 {
 		return v, nil

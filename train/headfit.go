@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// errNotLinear says that a tail is more than a linear classifier on pooled features.
+// errNotLinear: a tail is more than a linear classifier on pooled features.
 var errNotLinear = errors.New("train: the classifier is not linear in pooled features")
 
 // mostRegressed bounds rows times features times classes of a regression; stochastic gradients do more.
@@ -121,7 +121,7 @@ func (t trunk) place(ctx context.Context, l logistic, f *features) error {
 	return errNotLinear
 }
 
-// agrees reports whether the tail gives the probabilities of the linear classifier.
+// agrees reports whether the tail computes the probabilities of the linear classifier.
 func (t trunk) agrees(ctx context.Context, l logistic, f *features) (bool, error) {
 	n := min(len(f.rows), 32)
 	b, err := data.Collate(f.rows[:n])
@@ -153,7 +153,7 @@ func (t trunk) agrees(ctx context.Context, l logistic, f *features) (bool, error
 	return true, nil
 }
 
-// descend trains the tail on the features as they are.
+// descend trains the tail on the unchanged features.
 func (t trunk) descend(ctx context.Context, f *features, seed uint64, loss Loss) error {
 	const updates = 400
 	perEpoch := max(1, len(f.rows)/32)

@@ -33,7 +33,7 @@ type halted struct{ error }
 
 func (h halted) Unwrap() error { return h.error }
 
-// stepped tells Config.OnStep of an update.
+// stepped calls Config.OnStep after an update.
 func (t *Trainer) stepped(info StepInfo) error {
 	if t.c.OnStep == nil || !info.Updated {
 		return nil

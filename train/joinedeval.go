@@ -16,7 +16,7 @@ type scoredPart struct {
 	out, want []*tensor.Dense
 }
 
-// together gives all ranks the parts of all, in the order of the ranks, those without samples left out; err is why this rank has none.
+// together gathers the parts of all ranks, in the order of the ranks, without empty ones; err is why this rank has none.
 func (r *ranks) together(part scoredPart, err error) ([]scoredPart, error) {
 	if r == nil {
 		return []scoredPart{part}, err

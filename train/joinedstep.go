@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// shared returns the reduction for the parameters as they are.
+// shared returns the reduction for the current parameters.
 func (t *Trainer) shared() *reduction {
 	if t.reduced != nil {
 		return t.reduced

@@ -74,7 +74,7 @@ func (j Joint) filled(want []*tensor.Dense) Joint {
 	return j
 }
 
-// check looks at each target before a step.
+// check checks each target before a step.
 func (j Joint) check(out []*nn.Value, want []*tensor.Dense) error {
 	for i := range min(len(out), len(want)) {
 		c, ok := j.of(i, dtype.Of(want[i].Dtype()).IsFloat()).(checker)

@@ -64,7 +64,7 @@ func minimize(f func(w, g []float64) float64, w []float64) []float64 {
 	return w
 }
 
-// recent returns the last so many of a list.
+// recent returns the last n elements of a list.
 func recent(list [][]float64, most int) [][]float64 { return list[max(0, len(list)-most):] }
 
 // twoLoop returns the direction −H·g of L-BFGS.

@@ -81,7 +81,7 @@ func logits(e *nn.Edit, loss string, out *nn.Value, axis int) *nn.Value {
 	return pieces{e}.front(out, axis)
 }
 
-// classAxis returns the axis of the classes: 1 unless a loss says another one.
+// classAxis returns the axis of the classes: 1 unless the loss has another one.
 func classAxis(e *nn.Edit, loss string, out *nn.Value, axis int) (int, bool) {
 	rank := out.Type().Rank()
 	if axis == 0 {

@@ -24,7 +24,7 @@ type Weighted interface {
 	Weight(want []*tensor.Dense) (float64, error)
 }
 
-// checker is a loss that looks at the targets before a step.
+// checker is a loss that checks the targets before a step.
 type checker interface {
 	check(out []*nn.Value, want []*tensor.Dense) error
 }

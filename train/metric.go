@@ -12,7 +12,7 @@ import (
 type Metric interface {
 	// Add takes a batch. The tensors are valid during the call only.
 	Add(out, want []*tensor.Dense) error
-	// Result gives the figures by name and starts anew.
+	// Result returns the results by name and resets the metric.
 	Result() map[string]float64
 }
 

@@ -19,7 +19,7 @@ type microBatch struct {
 // alone reports whether the micro-batch is the whole group, whose gradients need not be weighted.
 func (m microBatch) alone() bool { return m.parts == 1 && m.accumulate == 1 }
 
-// parts returns how many parts each of so many ranks computes its share of size samples in, of at most MicroBatch samples each.
+// parts returns in how many parts each rank computes its shard of size samples, with at most MicroBatch samples each.
 func (c Config) parts(size, ranks int) int {
 	if c.MicroBatch == 0 {
 		return 1

@@ -50,7 +50,7 @@ func (m *Confusion) WritePNG(w io.Writer, name func(class int) string) error {
 	return writePlot(w, p, side, side)
 }
 
-// plot returns the picture, and the length of its sides in centimetres.
+// plot returns the plot, and the length of its sides in centimetres.
 func (m *Confusion) plot(name func(class int) string) (p *plot.Plot, side float64, err error) {
 	n := len(m.Count)
 	p = plot.New()

@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 )
 
-// text is what a picture has written somewhere, and whether that is white.
+// text is what an image has written somewhere, and whether that is white.
 type text struct {
 	s     string
 	white bool
@@ -48,7 +48,7 @@ func words(list []text) map[string]int {
 	return m
 }
 
-// The picture of a confusion: counts in the squares, white on dark ones, the first class uppermost.
+// The image of a confusion: counts in the squares, white on dark ones, the first class uppermost.
 func TestConfusionPicture(t *testing.T) {
 	name := func(c int) string { return fmt.Sprint("class ", c) }
 	m := &Confusion{Count: [][]int{{30, 10, 0}, {0, 51, 49}, {7, 0, 7}}}
@@ -128,7 +128,7 @@ func TestConfusionPicture(t *testing.T) {
 	}
 }
 
-// The picture of a calibration has points for the bins that have samples.
+// The image of a calibration has points for the bins that have samples.
 func TestCalibrationPicture(t *testing.T) {
 	m := &Calibration{Count: []int{0, 2, 0, 3}, Sure: []float64{0, 0.4, 0, 0.9}, Right: []float64{0, 0.5, 0, 0.75}}
 	p, err := m.plot()

@@ -119,7 +119,7 @@ func TestAverageBegins(t *testing.T) {
 	}
 }
 
-// Where nothing can be measured, pictures are prepared as is usual for the shape of the input.
+// Where nothing can be measured, images are prepared as is usual for the shape of the input.
 func TestPrepareUnmeasured(t *testing.T) {
 	g, base := layered(t), data.Preprocess{Size: 4}
 	first := data.Presets(false)[0].Name

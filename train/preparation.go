@@ -19,7 +19,7 @@ import (
 // metaPreparation is the key of a Preparation, as JSON, in the metadata of a model.
 const metaPreparation = "graft.preparation"
 
-// Preparation is the preprocessing of pictures for a model, and how it was determined.
+// Preparation is the preprocessing of images for a model, and how it was determined.
 type Preparation struct {
 	data.Preprocess `json:"-"`
 	Name            string  `json:"name"`                // of the preset
@@ -62,14 +62,14 @@ const (
 	measuredNorms  = 8   // so many normalizations are looked at, from the input on
 )
 
-// Prepare determines the preprocessing of pictures for g, a model with one input of rank 4. base has the geometry;
+// Prepare determines the preprocessing of images for g, a model with one input of rank 4. base has the geometry;
 // pictures are float32 [1 or 3, height, width] from 0 to 1, as data.Unit makes them: a few dozen of the kind that the
 // model is for. Every preset is tried on them.
 //
 // If g has normalizations with running statistics, the best preset is the one whose activations agree best with them:
 // the divergence between the normal distributions of each channel, ½((μ−μ')²/σ'² + σ²/σ'² − 1 − ln(σ²/σ'²)), damped by
 // ln(1+x), averaged over the channels and then over the layers, each with 0.6 times the weight of the one before.
-// Otherwise the class scores of two views of each picture, one of them shifted, are compared: their mutual information
+// Otherwise the class scores of two views of each image, one of them shifted, are compared: their mutual information
 // (Ji, Henriques and Vedaldi, 2019) is large if the scores are confident, diverse and stable; scores that differ by
 // more than is usual for a classifier count less. The preset of the tool that produced g is preferred there, and the
 // more common preset always if two fit equally well.
@@ -124,7 +124,7 @@ func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, pictures []
 // guessed reports whether statistics leave in doubt which preset it is, or whether it is one of them.
 func guessed(margin, fit float64) bool { return margin < sureStatistics || fit < poorStatistics }
 
-// born returns the preset that is usual where g comes from.
+// born returns the usual preset of the tool that produced g.
 func born(g *nn.Graph, gray bool) string {
 	producer := strings.ToLower(onnxio.HeaderOf(g).Producer)
 	for _, x := range []struct{ tool, colour, gray string }{
@@ -172,7 +172,7 @@ type attempt struct {
 	fit float64
 }
 
-// try runs the pictures through g as p prepares them.
+// try runs the images through g with the preprocessing p.
 func try(ctx context.Context, g *nn.Graph, p data.Preprocess, norms []normalization, pictures []*tensor.Dense) (attempt, error) {
 	x, err := prepared(p, pictures)
 	if err != nil {
@@ -230,7 +230,8 @@ func prepared(p data.Preprocess, pictures []*tensor.Dense) (*tensor.Dense, error
 	return b.X[0], nil
 }
 
-// shifted returns a picture moved by a fourteenth of its height up and to the left, its last row and column repeated.
+// shifted returns an image moved by a fourteenth of its height up and to the left, with its last row and column
+// repeated.
 func shifted(x *tensor.Dense) *tensor.Dense {
 	c, h, w := x.Shape()[0], x.Shape()[1], x.Shape()[2]
 	by := max(1, h/14)
@@ -309,7 +310,7 @@ func probabilities(v dtype.Value, samples int) ([][]float64, error) {
 	return out, nil
 }
 
-// softmax leaves probabilities as they are.
+// softmax converts scores to probabilities, unless they are probabilities already.
 func softmax(x []float64) []float64 {
 	top, least, sum := x[0], x[0], 0.0
 	for _, v := range x {

@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// stripes are pictures [channels, 16, 16] of three kinds: stripes of a warm colour that run in one of three
+// stripes are images [channels, 16, 16] of three kinds: stripes of a warm colour that run in one of three
 // directions, on a dark ground.
 func stripes(n, channels int, seed uint64) (pictures []*tensor.Dense, class []int64) {
 	const size = 16
@@ -73,8 +73,8 @@ func trainedOn(t *testing.T, p data.Preprocess, channels int, norm bool) *nn.Gra
 	return g
 }
 
-// Whatever way a network with running statistics was trained on pictures is found again, without doubt between scales,
-// on pictures that it has not seen.
+// Whatever way a network with running statistics was trained on images is found again, without doubt between scales,
+// on images that it has not seen.
 func TestPrepareByStatistics(t *testing.T) {
 	for channels, names := range map[int][]string{1: {"unit", "symmetric", "raw", "mnist"}, 3: {"imagenet", "caffe", "unit", "symmetric", "raw", "raw-bgr"}} {
 		base := data.Preprocess{Size: 16, Crop: 1, Gray: channels == 1}

@@ -99,7 +99,7 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// A picture is moved by a fourteenth of its height up and to the left.
+// An image is moved by a fourteenth of its height up and to the left.
 func TestShifted(t *testing.T) {
 	for h, by := range map[int]int{28: 2, 27: 1, 14: 1, 5: 1} {
 		const w = 4

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// shapes are pictures of 12×12 with a horizontal, vertical or diagonal bar somewhere, in noise.
+// shapes are images of 12×12 with a horizontal, vertical or diagonal bar somewhere, in noise.
 func shapes(n int, seed uint64) data.Dataset[data.Sample] {
 	const size = 12
 	r := rand.New(rand.NewPCG(seed, 2))

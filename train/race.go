@@ -38,7 +38,7 @@ func (t *tuning) choose(ctx context.Context) error {
 	return t.race(ctx, found, cost)
 }
 
-// draft returns a plan without a rate, for n samples and so many multiply-adds of an epoch.
+// draft returns a plan without a rate, for n samples and the multiply-adds of an epoch.
 func (t *tuning) draft(n int, cost float64) recipe {
 	p := recipe{Batch: t.Config.Batch, Epochs: t.Config.Epochs, EMA: t.Config.EMA, Spread: 0.1, Decay: 0.05}
 	if p.Batch == 0 {

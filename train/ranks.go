@@ -102,7 +102,7 @@ func serve(c Communicator, calls <-chan call) {
 	}
 }
 
-// start makes calls after those under way; what it returns gets their error, or nil.
+// start queues a call after those that are running; the channel receives its error, or nil.
 func (r *ranks) start(f func(Communicator) error) <-chan error {
 	done := make(chan error, 1)
 	r.calls <- call{f, done}
@@ -112,7 +112,7 @@ func (r *ranks) start(f func(Communicator) error) <-chan error {
 // do makes calls and waits for them.
 func (r *ranks) do(f func(Communicator) error) error { return r.lost(<-r.start(f)) }
 
-// lost says that the ranks may no longer agree.
+// lost records that the ranks may have diverged.
 func (r *ranks) lost(err error) error {
 	if err == nil {
 		return nil
@@ -144,7 +144,7 @@ func (r *ranks) agree(err error) error {
 // longest is the bytes of an error's text that other ranks see.
 const longest = 1024
 
-// explain tells all ranks the error of the first that has one; at least one has.
+// explain sends the error of the first rank that has one to all ranks; at least one rank has one.
 func (r *ranks) explain(err error) error {
 	const block = longest + 3
 	b := make([]byte, r.size*block)
@@ -185,7 +185,7 @@ func (r *ranks) explain(err error) error {
 	return e
 }
 
-// share gives all ranks what rank 0 has, of any length.
+// share sends a block of bytes of any length from rank 0 to all ranks.
 func (r *ranks) share(b []byte) ([]byte, error) {
 	if r == nil {
 		return b, nil
@@ -221,7 +221,7 @@ func (r *ranks) spread(blocks ...[]byte) error {
 	})
 }
 
-// gather gives all ranks the blocks of bytes of each, of any lengths.
+// gather sends the blocks of each rank, of any lengths, to all ranks.
 func (r *ranks) gather(b []byte) ([][]byte, error) {
 	n := make([]byte, 8*r.size)
 	binary.LittleEndian.PutUint64(n[8*r.rank:], uint64(len(b)))

@@ -72,7 +72,7 @@ func (p recipe) config(g *nn.Graph, c Config) Config {
 	return c
 }
 
-// groups gives each trainable parameter its rate by depth, and spares biases and scales the weight decay.
+// groups sets the rate of each trainable parameter by depth, and excludes biases and scales from weight decay.
 func (p recipe) groups(g *nn.Graph) []ParamGroup {
 	var list []*nn.Param
 	for x := range g.Params() {
@@ -117,7 +117,7 @@ func depths(g *nn.Graph) map[*nn.Param]float64 {
 	return place
 }
 
-// hold freezes running statistics where the plan says so; what it returns thaws them.
+// hold freezes running statistics if the plan requires it, and returns a function that thaws them.
 func (p recipe) hold(g *nn.Graph) func() {
 	var held []*nn.Param
 	if p.HoldStatistics {

@@ -236,7 +236,7 @@ func (x *reduction) finish(own *contribution, err error) error {
 	return nil
 }
 
-// settle gives all ranks rank 0's order of gradients, once. The gradients' memory changes: none may be in use.
+// settle sends rank 0's order of gradients to all ranks, once. The gradients' memory changes: none may be in use.
 func (x *reduction) settle(most int) error {
 	if x.settled {
 		return nil

@@ -58,7 +58,7 @@ type Session interface {
 	Close() error // ends the session
 }
 
-// remote is where a trainer with Config.Runtime stands.
+// remote is the state of a trainer with Config.Runtime.
 type remote struct {
 	session Session
 	of      *binding // that the session was begun for
@@ -121,7 +121,7 @@ func (t *Trainer) leave() error {
 	return errors.Join(t.Sync(), t.quit())
 }
 
-// quit ends the session as it is.
+// quit ends the session without copying anything back.
 func (t *Trainer) quit() error {
 	s := t.remote.session
 	t.remote = remote{}
@@ -131,7 +131,7 @@ func (t *Trainer) quit() error {
 	return runtimeError(s.Close())
 }
 
-// look says that the graph's values may have changed since the device had them.
+// look records that the graph's values may have changed since they were copied to the device.
 func (t *Trainer) look() { t.remote.level = t.remote.level && t.remote.ahead }
 
 // attend makes sure that there is a session for a binding, with the graph's values.
@@ -175,7 +175,7 @@ func (t *Trainer) job(d *binding) Job {
 	}}
 }
 
-// runtimeError says that it was the runtime.
+// runtimeError reports an error of the runtime.
 func runtimeError(err error) error {
 	var e *op.Error
 	if err == nil || errors.As(err, &e) {
@@ -280,7 +280,7 @@ func (t *Trainer) onGradient(p *nn.Param, g *tensor.Dense, scale float64) error 
 	return nil
 }
 
-// culprit says which gradient is not finite.
+// culprit returns which gradient is not finite.
 func (t *Trainer) culprit(s Session, norm float64) error {
 	found := t.diverged("the gradient has norm %v", norm)
 	err := s.Gradients(1, func(p *nn.Param, g *tensor.Dense) error {
@@ -295,7 +295,7 @@ func (t *Trainer) culprit(s Session, norm float64) error {
 	return found
 }
 
-// forward evaluates a batch: on the runtime if there is one, else by the engine. release gives the values' memory back.
+// forward evaluates a batch on the runtime if there is one, otherwise on the engine. release frees the values' memory.
 func (t *Trainer) forward(ctx context.Context, d *binding) (outputs []dtype.Value, loss float64, release func(), err error) {
 	release = func() {}
 	if t.c.Runtime != nil {

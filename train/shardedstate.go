@@ -35,7 +35,7 @@ func (t *Trainer) owner(p *nn.Param) int {
 // mine reports whether this rank keeps a state and makes its updates.
 func (t *Trainer) mine(s *state) bool { return !t.sharded() || s.owner == t.ranks.rank }
 
-// exchangeParams gives all ranks the parameters that each has updated.
+// exchangeParams sends the parameters that each rank has updated to all ranks.
 func (t *Trainer) exchangeParams() error {
 	into := make([][][]byte, t.ranks.size)
 	for _, p := range t.group.order {
@@ -50,7 +50,8 @@ func (t *Trainer) exchangeParams() error {
 	return err
 }
 
-// wholeState gives rank 0 the optimizer's state of all parameters; elsewhere, and where nothing is sharded, it is nil.
+// wholeState gathers the optimizer's state of all parameters on rank 0; on other ranks, and if it is not sharded, it is
+// nil.
 func (t *Trainer) wholeState() (map[*state][]optim.Slot, error) {
 	if !t.sharded() {
 		return nil, nil
@@ -143,7 +144,7 @@ func total(blocks [][]byte) (n int) {
 	return n
 }
 
-// stream goes through blocks of memory as if they were one, and uses up the list of them.
+// stream iterates over blocks of memory as if they were one, and consumes their list.
 type stream struct{ blocks [][]byte }
 
 // each calls f for the next n bytes, or those that are left, block by block.

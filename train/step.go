@@ -211,7 +211,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	return s.Loss, nil
 }
 
-// handBack gives the memory of gradients that were used in place back to the engine.
+// handBack returns the memory of gradients that were used in place to the engine.
 func (t *Trainer) handBack() {
 	if t.lent == nil {
 		return
@@ -229,7 +229,7 @@ func (t *Trainer) diverged(format string, args ...any) error {
 	return &op.Error{Stage: "train", Err: fmt.Errorf("step %d: %s; nothing was changed by it: try a lower rate or ClipNorm, and check the data", t.progress.Step+1, fmt.Sprintf(format, args...))}
 }
 
-// begin opens a group: what it may change before its update is put aside.
+// begin begins a group: values that it may change before its update are copied.
 func (t *Trainer) begin(d *binding) {
 	t.group = group{first: t.Micro, order: t.group.order[:0]}
 	if d != nil {

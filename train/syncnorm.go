@@ -17,7 +17,7 @@ type syncNorm struct {
 	weight float64 // of this rank's loss: gradients are its own mean's, sums over ranks are of all
 }
 
-// asked is what ranks tell before a sum; added up over ranks.
+// asked is what ranks exchange before a sum; it is added over ranks.
 type asked struct {
 	ranks        float64 // that ask
 	id, squareID float64 // of the normalization, to report whether all mean the same
@@ -81,7 +81,8 @@ func (s *syncNorm) end(failed bool) (others bool, err error) {
 	return others, err
 }
 
-// fork returns the graph that the loss is attached to, with synchronized normalizations where the configuration asks for them.
+// fork returns the graph that the loss is attached to, with synchronized normalizations if the configuration requires
+// them.
 func (t *Trainer) fork() (*nn.Graph, map[*nn.Param]*nn.Param, error) {
 	if t.ranks == nil || !t.c.SyncBatchNorm {
 		g, origin := t.g.Fork()

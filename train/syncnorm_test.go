@@ -13,7 +13,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// convNorm has normalizations over pictures, one of them with a ReLU after it.
+// convNorm has normalizations over images, one of them with a ReLU after it.
 func convNorm(t testing.TB) *nn.Graph {
 	t.Helper()
 	g := nn.New("convnorm")

@@ -37,8 +37,8 @@ func Taught(s data.Dataset[data.Sample], teacher *nn.Graph, see func([]*tensor.D
 	return t, nil
 }
 
-// taught asks the teacher for one sample at a time: workers do so side by side. What it says of a sample without chance is
-// asked for once.
+// taught runs the teacher on one sample at a time, in the workers. The result for a sample without augmentation is
+// cached.
 type taught struct {
 	from  data.Dataset[data.Sample]
 	g     *nn.Graph

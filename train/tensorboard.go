@@ -109,7 +109,7 @@ func (f *EventFile) record(data []byte) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked returns the CRC-32C as TFRecords have it, turned and shifted so that checksums of data with checksums are sound.
+// masked returns the masked CRC-32C of the TFRecord format: rotated by 15 bits plus a constant.
 func masked(b []byte) uint32 {
 	c := crc32.Checksum(b, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8

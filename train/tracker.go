@@ -33,7 +33,7 @@ func newTracker(c Config) tracker {
 	return t
 }
 
-// higher says by its name whether a figure should be large.
+// higher reports, by its name, whether larger values of a metric are better.
 func higher(name string) bool {
 	for _, s := range []string{"accuracy", "top", "precision", "recall", "f1", "r2", "auroc", "iou"} {
 		if strings.HasPrefix(name, s) {
@@ -43,7 +43,7 @@ func higher(name string) bool {
 	return false
 }
 
-// figure is what an epoch is judged by.
+// figure is the metric that epochs are compared by.
 func (t *tracker) figure(e Epoch) (float64, error) {
 	if t.monitor == "" {
 		if v, ok := e.Val["loss"]; ok {
@@ -60,7 +60,7 @@ func (t *tracker) figure(e Epoch) (float64, error) {
 	return 0, fmt.Errorf("train: Monitor is %q, the validation has %v", t.monitor, History{e}.figures())
 }
 
-// judge takes one more epoch. stop says that patience is at its end.
+// judge records one more epoch. stop reports whether patience is exhausted.
 func (t *tracker) judge(e Epoch) (best, stop bool, err error) {
 	v, err := t.figure(e)
 	if err != nil {

@@ -49,7 +49,7 @@ type Trainer struct {
 	remote  remote     // of Config.Runtime
 }
 
-// progress is where training stands: what a checkpoint keeps besides tensors.
+// progress is the state of training that a checkpoint contains besides tensors.
 type progress struct {
 	Step   int // updates so far
 	Micro  int // batches so far; the number of the next draw of random operators
@@ -150,7 +150,7 @@ func (t *Trainer) trainable() []*nn.Param {
 	return list
 }
 
-// say sends an event to whoever listens.
+// say sends an event to the listener.
 func (t *Trainer) say(e Event) {
 	if t.log != nil {
 		t.log(e)

@@ -19,7 +19,7 @@ import (
 // answerer converts a model's outputs to answers.
 type answerer struct {
 	computer
-	kind   string // classes, tags, yes, values, mask, picture, positions or arrays
+	kind   string // classes, tags, yes, values, mask, image, positions or arrays
 	labels []string
 	logits bool                 // scores are logits, to which a sigmoid or softmax is applied
 	each   map[string]*answerer // of several outputs whose meaning is known; nil elsewhere

@@ -346,7 +346,7 @@ func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string, n
 		return nil, fmt.Errorf("%s: the model does not take pictures: its inputs are %v", path, ports(g.Inputs()))
 	}
 	in := g.Inputs()[0]
-	if p.found == nil { // one preparation for the pictures of all paths
+	if p.found == nil { // one preparation for the images of all paths
 		all := files
 		for _, other := range p.paths {
 			if more, err := pictureFiles(other); err == nil && other != path {
@@ -395,7 +395,7 @@ func measuredPictures(base data.Preprocess, files []string) (list []*tensor.Dens
 	return list
 }
 
-// pictureFiles lists the pictures below a folder, or the one that path names.
+// pictureFiles lists the images below a folder, or the one that path names.
 func pictureFiles(path string) (files []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -61,7 +61,7 @@ func (d *dataset) leaveBad(ctx context.Context, path string, s *samples) error {
 	return nil
 }
 
-// corrupt lists the pictures that cannot be decoded, out of n.
+// corrupt lists the images that cannot be decoded, out of n.
 func (s *samples) corrupt(ctx context.Context) (bad []data.BadItem, n int, err error) {
 	switch {
 	case s.masks != nil:
@@ -79,5 +79,5 @@ func (s *samples) corrupt(ctx context.Context) (bad []data.BadItem, n int, err e
 	return bad, len(s.folders.Items) + len(s.folders.Val), err
 }
 
-// mostNamed is how many corrupt pictures an error names.
+// mostNamed is how many corrupt images an error names.
 const mostNamed = 20

@@ -205,7 +205,7 @@ func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string,
 	}
 	in.t = g.Inputs()[0].Type()
 	t := in.t
-	if t.Rank() == 3 { // one picture, no batch
+	if t.Rank() == 3 { // one image, no batch
 		t.Shape = append([]op.Dim{{Size: 1}}, t.Shape...)
 	}
 	base, err := v.base(t)

@@ -58,7 +58,7 @@ func TestEvalBoxes(t *testing.T) {
 		img := image.NewRGBA(image.Rect(0, 0, w, 64))
 		x, y := side*(i%3), side/2*(i%2)
 		if i%2 == 1 {
-			y = 32 // half of it is 16 from the top of the picture, 32 of the input
+			y = 32 // half of it is 16 from the top of the image, 32 of the input
 		}
 		for dy := range side {
 			for dx := range side {

@@ -140,7 +140,7 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 	} else {
 		given := list
 		n, figures, list, err = v.samples(ctx, g, given)
-		if o := v.opened; err != nil && (o.folders != nil || o.masks != nil || o.pairs != nil || o.tags != nil) && ctx.Err() == nil { // perhaps for a corrupt picture
+		if o := v.opened; err != nil && (o.folders != nil || o.masks != nil || o.pairs != nil || o.tags != nil) && ctx.Err() == nil { // perhaps for a corrupt image
 			v.decode, v.notes = true, nil
 			n, figures, list, err = v.samples(ctx, g, given)
 		}

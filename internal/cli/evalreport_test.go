@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/internal/glyph"
 )
 
-// What eval writes besides figures: tables, pictures, a page; of folders with some of the model's classes, too.
+// What eval writes besides figures: tables, images, a page; of folders with some of the model's classes, too.
 func TestEvalReport(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "digits.onnx"), demo.Model(), 0o644); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/internal/glyph"
 )
 
-// One picture of each class is trained on, too, where none is left to judge by.
+// One image of each class is trained on, too, where none is left to judge by.
 func TestOnePictureEach(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := in(dir, "new cnn --input 3,16,16 --classes 2 --width 4 --depth 1 -o cnn.onnx"); err != nil {

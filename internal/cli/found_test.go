@@ -77,7 +77,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// A model that does not say how pictures are prepared is served where --data has some to measure that on, and refuses pictures otherwise.
+// A model that does not say how images are prepared is served where --data has some to measure that on, and refuses images otherwise.
 func TestServeMeasured(t *testing.T) {
 	dir := spoiled(t)
 	files, err := filepath.Glob(filepath.Join(dir, "letters/A/*.png"))
@@ -92,7 +92,7 @@ func TestServeMeasured(t *testing.T) {
 	measured.data = filepath.Join(dir, "letters")
 	for code, q := range map[int]service{http.StatusOK: measured, http.StatusBadRequest: quick} {
 		s := serving(t, filepath.Join(dir, "cnn.onnx"), q)
-		got, answer := post(t, s.URL+"/predict", "application/octet-stream", picture) // its bytes say that it is a picture
+		got, answer := post(t, s.URL+"/predict", "application/octet-stream", picture) // its bytes say that it is an image
 		text, _ := answer["error"].(string)
 		if got != code || code != http.StatusOK && !strings.Contains(text, "give --preset, or --data with pictures to estimate it from") {
 			t.Errorf("%d %v, want %d", got, answer, code)

@@ -6,7 +6,7 @@ import (
 )
 
 // inputChannels changes the channels of an input, the only one where the step names none, and what the metadata say of the
-// preparation of pictures: one mean and one deviation for gray ones.
+// preparation of images: one mean and one deviation for gray ones.
 func inputChannels(e *nn.Edit, s recipeStep) {
 	if s.Value == "" {
 		in := e.Inputs()

@@ -34,7 +34,7 @@ func command(args ...string) (string, error) {
 	return out.String(), err
 }
 
-// files makes the folder that the tests work in: the demonstration's model, a picture, an array,
+// files makes the folder that the tests work in: the demonstration's model, an image, an array,
 // a test case that holds and one that does not.
 func files(t *testing.T) string {
 	t.Helper()

@@ -23,7 +23,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// draw writes what belongs to an answer as PNG: the mask or picture itself, and the map of --explain.
+// draw writes what belongs to an answer as PNG: the mask or image itself, and the map of --explain.
 func (p *prediction) draw(ctx context.Context, a *answerer, s *sampleSource, i int, x *answer) error {
 	if x.files = map[string]string{}; x.picture != nil {
 		img, err := a.image(x.picture)
@@ -58,14 +58,14 @@ func (p *prediction) draw(ctx context.Context, a *answerer, s *sampleSource, i i
 	return err
 }
 
-// file writes a picture of a sample into the folder of --output.
+// file writes an image of a sample into the folder of --output.
 func (p *prediction) file(sample, what string, img image.Image) (string, error) {
 	name := strings.Trim(strings.NewReplacer("/", "_", `\`, "_", ":", "_").Replace(filepath.ToSlash(filepath.Clean(sample))), "._")
 	path := filepath.Join(p.output, fmt.Sprintf("%s.%s.png", strings.TrimSuffix(name, filepath.Ext(name)), what))
 	return path, onnxio.WriteFile(path, func(w io.Writer) error { return png.Encode(w, img) })
 }
 
-// image makes a picture of a row [1, C, H, W]: of a mask the class of each pixel, in the colours of a palette; else the values, from 0
+// image makes an image of a row [1, C, H, W]: of a mask the class of each pixel, in the colours of a palette; else the values, from 0
 // to 1 or to 255 where some are above 1.5.
 func (a *answerer) image(row *tensor.Dense) (image.Image, error) {
 	if row.Dims() != 4 {

@@ -14,13 +14,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// picturePairs are pictures and what is to be made of each, a picture too.
+// picturePairs are images and what is to be made of each, an image too.
 type picturePairs struct {
 	of     [][2]string // sorted
 	target data.Preprocess
 }
 
-// targetDirs are the names of a folder of pictures that are the targets of those in images.
+// targetDirs are the names of a folder of images that are the targets of those in images.
 var targetDirs = []string{"targets", "target"}
 
 // findPairs finds the two folders in dir.
@@ -37,7 +37,7 @@ func findPairs(dir string) (images, targets string, ok bool) {
 	return images, targets, images != "" && targets != ""
 }
 
-// readPairs pairs the pictures of two folders by their names, whatever their endings.
+// readPairs pairs the images of two folders by their names, whatever their endings.
 func readPairs(images, targets string) (*picturePairs, error) {
 	named := func(dir string) (map[string]string, []string, error) {
 		entries, err := os.ReadDir(dir)
@@ -74,7 +74,7 @@ func readPairs(images, targets string) (*picturePairs, error) {
 	return p, nil
 }
 
-// suit makes the targets pictures as the model gives them, from 0 to 1: of the size and the channels of its output.
+// suit makes the targets images as the model gives them, from 0 to 1: of the size and the channels of its output.
 func (p *picturePairs) suit(g *nn.Graph, in data.Preprocess) error {
 	if len(g.Outputs()) != 1 || g.Outputs()[0].Type().Rank() != 4 || !g.Outputs()[0].Type().DType.IsFloat() {
 		return fmt.Errorf("the targets are pictures, the model gives %v: want one picture [N, channels, height, width]", ports(g.Outputs()))
@@ -123,7 +123,7 @@ func (p *picturePairs) pictures(in data.Preprocess) data.Dataset[data.Sample] {
 	})
 }
 
-// corrupt lists the pairs of which a picture cannot be decoded.
+// corrupt lists the pairs of which an image cannot be decoded.
 func (p *picturePairs) corrupt(ctx context.Context) (bad []data.BadItem, err error) {
 	for k := range 2 {
 		f := data.Folders{}

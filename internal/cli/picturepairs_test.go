@@ -29,7 +29,7 @@ func pixelwise(t *testing.T, path string, out int) {
 	}
 }
 
-// paint writes a picture of 6×8 pixels.
+// paint writes an image of 6×8 pixels.
 func paint(t *testing.T, path string, at func(x, y int) color.Color) {
 	t.Helper()
 	img := image.NewRGBA(image.Rect(0, 0, 6, 8))
@@ -65,7 +65,7 @@ func opened(t *testing.T, path string) image.Image {
 	return img
 }
 
-// Pictures of what is to be made of others are paired with these by name; the model's answers are pictures again.
+// Pictures of what is to be made of others are paired with these by name; the model's answers are images again.
 func TestPicturePairs(t *testing.T) {
 	dir := t.TempDir()
 	pixelwise(t, filepath.Join(dir, "m.onnx"), 3)

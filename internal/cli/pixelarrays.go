@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// pixelArray returns the array of an archive that holds pictures for the model's only input: bytes [N, height, width], or with one channel or
+// pixelArray returns the array of an archive that holds images for the model's only input: bytes [N, height, width], or with one channel or
 // three before or after these, under the name of the input or x. nil: there is none.
 func pixelArray(g *nn.Graph, all map[string]*tensor.Dense) *tensor.Dense {
 	if !takesPictures(g) || !g.Inputs()[0].Type().DType.IsFloat() {
@@ -33,7 +33,7 @@ func pixelArray(g *nn.Graph, all map[string]*tensor.Dense) *tensor.Dense {
 	return x
 }
 
-// pixels returns the pictures of an array, from 0 to 1, without targets.
+// pixels returns the images of an array, from 0 to 1, without targets.
 func pixels(x *tensor.Dense) (data.Dataset[data.Sample], error) {
 	none := dtype.New(dtype.Int64, x.Shape()[0])
 	s, err := data.Images(x, none)
@@ -58,7 +58,7 @@ func (a answered) At(i int, r *rand.Rand) (data.Sample, error) {
 	return s, err
 }
 
-// pixelSamples returns the pictures x with the targets y. Where these have places of their own in the pictures, no picture is moved.
+// pixelSamples returns the images x with the targets y. Where these have places of their own in the images, no image is moved.
 func pixelSamples(path string, x *tensor.Dense, y []*tensor.Dense) (s samples, err error) {
 	pictures, err := pixels(x)
 	if err != nil {
@@ -76,7 +76,7 @@ func pixelSamples(path string, x *tensor.Dense, y []*tensor.Dense) (s samples, e
 	return s, nil
 }
 
-// pixelsOf are pictures in an array, prepared as those in files are.
+// pixelsOf are images in an array, prepared as those in files are.
 func (p *prediction) pixelsOf(ctx context.Context, g *nn.Graph, x *tensor.Dense, notes io.Writer) (*sampleSource, error) {
 	in := g.Inputs()[0]
 	list, err := pixels(x)

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// spots writes an archive of eight pictures of 8×8 pixels, bytes, four of them bright above and four below, with the targets y.
+// spots writes an archive of eight images of 8×8 pixels, bytes, four of them bright above and four below, with the targets y.
 func spots(t *testing.T, path, name string, last bool, y *tensor.Dense) {
 	t.Helper()
 	const n, side = 8, 8
@@ -31,7 +31,7 @@ func spots(t *testing.T, path, name string, last bool, y *tensor.Dense) {
 	archive(t, path, map[string]*tensor.Dense{name: tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x)), "y": y})
 }
 
-// Bytes of the shape of pictures are prepared as files are, by train, eval and predict, wherever the channels are, whatever the targets.
+// Bytes of the shape of images are prepared as files are, by train, eval and predict, wherever the channels are, whatever the targets.
 func TestPixelArrays(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := in(dir, "new cnn --input 3,8,8 --classes 2 --width 4 --depth 1 -o cnn.onnx"); err != nil {

@@ -28,7 +28,7 @@ type prediction struct {
 
 	paths   []string           // of the data
 	release func()             // removes what was stored of standard input; nil: nothing
-	found   *train.Preparation // of pictures, once it is known
+	found   *train.Preparation // of images, once it is known
 }
 
 func newPredict(process *process) *cobra.Command {

@@ -105,7 +105,7 @@ func TestPredictMeasurements(t *testing.T) {
 	}
 }
 
-// Standard input may be a picture or arrays; what is said of it does not name the file that it was stored in.
+// Standard input may be an image or arrays; what is said of it does not name the file that it was stored in.
 func TestPredictStandardInput(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

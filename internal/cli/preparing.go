@@ -18,14 +18,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// preparingHelp says how pictures are prepared; it is part of the help of every command that has the flags.
+// preparingHelp says how images are prepared; it is part of the help of every command that has the flags.
 const preparingHelp = `The preprocessing of pictures is read from the model's metadata. If they have none, common presets are tried on some of the
 pictures; the best one is used and printed, and train stores it in the model. --preset chooses one; --mean, --std, --range,
 --bgr, --size and --crop change single settings: input = (range·p − mean)/std, where p is the pixel from 0 (black) to 1
 (white). --mean and --std take one number, or three for red, green and blue. For arrays and tables that are not pictures,
 --mean, --std and --range apply to the numbers as they are.`
 
-// preparing holds the flags that say how pictures, or numbers, become a model's input.
+// preparing holds the flags that say how images, or numbers, become a model's input.
 type preparing struct {
 	preset    string
 	mean, std []float64
@@ -67,7 +67,7 @@ func (p preparing) changed(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return p.given != nil && p.given.Changed(n) })
 }
 
-// base returns the geometry of pictures for an input of type t: its size, channels and layout.
+// base returns the geometry of images for an input of type t: its size, channels and layout.
 func (p preparing) base(t op.Type) (data.Preprocess, error) {
 	base, err := data.Guess(t.Sizes())
 	if err != nil {
@@ -104,7 +104,7 @@ func (p preparing) geometry(base data.Preprocess, t op.Type) (data.Preprocess, e
 	return base, nil
 }
 
-// settle finds how pictures become an input of g of type t: by --preset, the model's metadata, or measured on the
+// settle finds how images become an input of g of type t: by --preset, the model's metadata, or measured on the
 // pictures that sample gives, in this order, and then by the flags for single settings.
 func (p preparing) settle(ctx context.Context, g *nn.Graph, t op.Type, sample func(data.Preprocess) ([]*tensor.Dense, error)) (train.Preparation, error) {
 	var found train.Preparation
@@ -185,7 +185,7 @@ func notPictures(flag, what string) error {
 	return fmt.Errorf("--%s is for pictures, which %s does not hold; --mean, --std and --range prepare numbers", flag, what)
 }
 
-// preparation says in lines how pictures are prepared, and which flag settles a guess.
+// preparation says in lines how images are prepared, and which flag settles a guess.
 func (d *dataset) preparation() string {
 	if d.pictures == nil {
 		return ""
@@ -201,7 +201,7 @@ func prepared(p train.Preparation) string {
 	return text
 }
 
-// tellFound says how pictures are prepared where that was found out rather than said.
+// tellFound says how images are prepared where that was found out rather than said.
 func tellFound(notes io.Writer, p train.Preparation) {
 	if p.RunnerUp != "" || p.Guess {
 		fmt.Fprint(notes, prepared(p))

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 )
 
-// Settings that say how pictures are prepared either do so or are refused.
+// Settings that say how images are prepared either do so or are refused.
 func TestPreparingRefused(t *testing.T) {
 	dir := files(t)
 	in := func(name string) string { return filepath.Join(dir, name) }

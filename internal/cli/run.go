@@ -297,7 +297,7 @@ func (r runner) classes(w io.Writer, g *nn.Graph, out nn.Feed) error {
 	}
 	top, scores, err := data.Top(d, 5)
 	if err != nil {
-		return nil // no classification of one picture
+		return nil // no classification of one image
 	}
 	for i, c := range top {
 		if c < len(labels) {

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// metaScaling is the key under which a model says how numbers that are not pictures were prepared.
+// metaScaling is the key under which a model says how numbers that are not images were prepared.
 const metaScaling = "graft.numbers"
 
 // scaling makes (range·x − mean)/std of numbers; mean and std have one value, or one for each place along a sample's first axis.
@@ -50,7 +50,7 @@ func (p preparing) scaling(g *nn.Graph) (s scaling, ok bool, err error) {
 	return s, ok, nil
 }
 
-// numbers prepares samples that are not pictures, which describe then stores; flags that are for pictures alone are refused.
+// numbers prepares samples that are not images, which describe then stores; flags that are for images alone are refused.
 func (d *dataset) numbers(g *nn.Graph, what string, s data.Dataset[data.Sample]) (data.Dataset[data.Sample], error) {
 	for _, f := range forPictures {
 		if d.changed(f) {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// squares writes pictures with a red or green square each, and masks of their classes.
+// squares writes images with a red or green square each, and masks of their classes.
 func squares(t *testing.T, dir string, n int) {
 	t.Helper()
 	colors := color.Palette{color.RGBA{20, 20, 40, 255}, color.RGBA{220, 30, 30, 255}, color.RGBA{30, 220, 30, 255}}
@@ -42,7 +42,7 @@ func squares(t *testing.T, dir string, n int) {
 	}
 }
 
-// A folder of pictures and masks: a model with scores for each pixel learns them, is judged and answers.
+// A folder of images and masks: a model with scores for each pixel learns them, is judged and answers.
 func TestMasks(t *testing.T) {
 	dir := t.TempDir()
 	squares(t, filepath.Join(dir, "seg"), 40)

@@ -33,7 +33,7 @@ type service struct {
 	queue         int
 	body          int64
 	as            string
-	data          string // pictures that the preparation is measured on
+	data          string // images that the preparation is measured on
 }
 
 func newServe() *cobra.Command {
@@ -110,9 +110,9 @@ type endpoint struct {
 	service
 	name       string
 	a          *answerer
-	drawn      *answerer // of a model whose output is a mask or picture: draws it; nil for others
+	drawn      *answerer // of a model whose output is a mask or image: draws it; nil for others
 	b          *batcher
-	prep       train.Preparation // of pictures
+	prep       train.Preparation // of images
 	unprepared error             // why there is no such preparation
 	fixed      int               // samples of a batch that the model fixes; 0: any
 	texts      *texts            // how the model reads texts; nil: it does not
@@ -177,7 +177,7 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 
 var errUnprepared = errors.New("the model's metadata do not say how pictures are preprocessed: give --preset, or --data with pictures to estimate it from")
 
-// some returns the pictures of --data.
+// some returns the images of --data.
 func (s service) some(base data.Preprocess) ([]*tensor.Dense, error) {
 	if s.data == "" {
 		return nil, errUnprepared

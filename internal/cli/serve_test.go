@@ -165,7 +165,7 @@ func together(t *testing.T, url, row string, want float64) {
 	group.Wait()
 }
 
-// A picture is prepared as predict prepares the file.
+// An image is prepared as predict prepares the file.
 func TestServePicture(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// png encodes the mask or picture of an answer, an array [C, H, W], as the PNG file that predict writes, in base64: {"mask": "…"} or
+// png encodes the mask or image of an answer, an array [C, H, W], as the PNG file that predict writes, in base64: {"mask": "…"} or
 // {"picture": "…"}.
 func (a *answerer) png(x answer) (map[string]any, error) {
 	d, ok := x.whole[a.names()[0]].(*tensor.Dense)

@@ -76,7 +76,7 @@ func refuse(w http.ResponseWriter, code int, why string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": why})
 }
 
-// predict answers for a picture or for objects.
+// predict answers for an image or for objects.
 func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	asPNG := r.URL.Query().Has("png")

@@ -353,7 +353,7 @@ func TestTrainOnArrays(t *testing.T) {
 	}
 }
 
-// Corrupt pictures are found before training: few are listed and left out, more are an error that says how to go on.
+// Corrupt images are found before training: few are listed and left out, more are an error that says how to go on.
 func TestCorruptPictures(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

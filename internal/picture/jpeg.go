@@ -46,7 +46,7 @@ type jpegPart struct {
 	quant         int
 	first, rest   int // tables of codes
 	stride, rows  int // of the plane
-	width, height int // of what the picture covers
+	width, height int // of what the image covers
 	plane         []uint8
 	last          int32
 }

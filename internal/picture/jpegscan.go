@@ -101,7 +101,7 @@ func (d *jpegFile) scan(b []byte) error {
 	}
 	r := &jpegBits{data: d.data, at: d.at}
 	across, down := d.units()
-	alone := len(parts) == 1 // then only the blocks that the picture covers are there
+	alone := len(parts) == 1 // then only the blocks that the image covers are there
 	if alone {
 		across, down = (parts[0].width+7)/8, (parts[0].height+7)/8
 	}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// RGB is a picture of Height rows of Width pixels, three bytes each.
+// RGB is an image of Height rows of Width pixels, three bytes each.
 type RGB struct {
 	Width, Height int
 	Pix           []uint8
@@ -66,7 +66,7 @@ func find(data []byte) (format, error) {
 	return format{}, errors.New("the image format is unknown: want JPEG, PNG, BMP, TIFF, WebP or PNM")
 }
 
-// Size returns the width and height of the picture in a file.
+// Size returns the width and height of the image in a file.
 func Size(data []byte) (width, height int, err error) {
 	f, err := find(data)
 	if err != nil {
@@ -79,7 +79,7 @@ func Size(data []byte) (width, height int, err error) {
 	return width, height, err
 }
 
-// Decode reads the picture in a file.
+// Decode reads the image in a file.
 func Decode(data []byte) (*RGB, error) {
 	if _, _, err := Size(data); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func (b Box) IoU(c Box) float64 {
 	return o / (b.Area() + c.Area() - o)
 }
 
-// Truth is a true box of a picture.
+// Truth is a true box of an image.
 type Truth struct {
 	Box
 	Category int     // index in Set.Categories

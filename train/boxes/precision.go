@@ -27,7 +27,7 @@ func (d Detection) area() float64 {
 // from 0 to 1, over the categories and, unless named otherwise, over IoU thresholds from 0.5 to 0.95 in steps of 0.05;
 // AR is the largest recall, averaged in the same way. Objects are small below 32² pixels and large from 96² pixels.
 type Figures struct {
-	AP, AP50, AP75             float64   // with at most 100 boxes per picture and category
+	AP, AP50, AP75             float64   // with at most 100 boxes per image and category
 	APSmall, APMedium, APLarge float64   // AP by the area of the objects
 	AR1, AR10, AR100           float64   // with at most that many boxes
 	ARSmall, ARMedium, ARLarge float64   // AR100 by the area of the objects
@@ -44,16 +44,16 @@ var lowest, highest, step = 0.5, 0.95, 0.01
 // areas are the ranges of sizes: all, small, medium, large.
 var areas = [4][2]float64{{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96, 1e10}}
 
-// counts are how many boxes of a picture and category are looked at.
+// counts are how many boxes of an image and category are looked at.
 var counts = [3]int{1, 10, 100}
 
-// Judge evaluates detections, one list for each picture of the set.
+// Judge evaluates detections, one list for each image of the set.
 func (s *GroundTruth) Judge(found [][]Detection) (Figures, error) {
 	if len(found) != len(s.Pictures) {
 		return Figures{}, fmt.Errorf("boxes: detections of %d pictures for a set of %d", len(found), len(s.Pictures))
 	}
 	k := len(s.Categories)
-	truth, guess := make([][][]Truth, k), make([][][]Detection, k) // by category and picture
+	truth, guess := make([][][]Truth, k), make([][][]Detection, k) // by category and image
 	for c := range k {
 		truth[c], guess[c] = make([][]Truth, len(found)), make([][]Detection, len(found))
 	}

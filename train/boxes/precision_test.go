@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeKnown compares with figures that pycocotools gives for boxes on four pictures of COCO.
+// TestJudgeKnown compares with figures that pycocotools gives for boxes on four images of COCO.
 func TestJudgeKnown(t *testing.T) {
 	box := func(c int, v ...float64) Truth {
 		b := Box{v[0], v[1], v[2], v[3]}

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// Output is an output of a detector for one picture, in row-major order.
+// Output is an output of a detector for one image, in row-major order.
 type Output struct {
 	Name    string
 	Shape   []int
@@ -18,7 +18,7 @@ type Output struct {
 	Integer bool
 }
 
-// Decoder decodes the outputs of a detector, picture by picture. It understands
+// Decoder decodes the outputs of a detector, image by picture. It understands
 //
 //   - boxes [N,4], scores [N] and classes [N], optionally with the number of valid ones: detectors that include non-maximum suppression
 //     (torchvision, TensorFlow's model zoo). One output [N,6] is box, score, class.
@@ -44,7 +44,7 @@ type Decoder struct {
 	upright, inverted int // boxes whose size is not negative, and those whose size is
 }
 
-// raw is what was found on one picture, in the model's numbers.
+// raw is what was found on one image, in the model's numbers.
 type raw struct {
 	at   data.Placement
 	list []Detection
@@ -52,7 +52,7 @@ type raw struct {
 
 const (
 	faint = 0.001 // scores below are not looked at
-	most  = 300   // boxes of a picture
+	most  = 300   // boxes of an image
 	few   = 20    // boxes that tell nothing about the others
 )
 
@@ -347,7 +347,7 @@ func (r *Decoder) keep(list []Detection, v []float64, class int, score float64) 
 	return append(list, Detection{Box: b, Category: class, Score: score})
 }
 
-// Detections returns those of all pictures, in order, in pixels of the pictures, and a description of how they were
+// Detections returns those of all images, in order, in pixels of the images, and a description of how they were
 // decoded. Coordinates up to 2 are fractions of the input.
 func (r *Decoder) Detections() (found [][]Detection, how string, err error) {
 	place, classes := r.places()

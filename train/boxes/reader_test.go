@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// TestReader reads one box, left 10, top 20, right 50, bottom 100 of a picture of 200 by 100 that was stretched to 100 by 100, in the
+// TestReader reads one box, left 10, top 20, right 50, bottom 100 of an image of 200 by 100 that was stretched to 100 by 100, in the
 // forms that detectors give it in.
 func TestReader(t *testing.T) {
 	two := []Category{{1, "cat"}, {2, "dog"}}

@@ -16,7 +16,7 @@ type result struct {
 	Score    float64   `json:"score"`
 }
 
-// LoadDetections reads a COCO results file, objects with image_id, category_id, bbox and score, for the pictures of s
+// LoadDetections reads a COCO results file, objects with image_id, category_id, bbox and score, for the images of s
 // in their order.
 func (s *GroundTruth) LoadDetections(path string) ([][]Detection, error) {
 	b, err := os.ReadFile(path)
@@ -53,7 +53,7 @@ func (s *GroundTruth) LoadDetections(path string) ([][]Detection, error) {
 	return found, nil
 }
 
-// WriteDetections writes detections for the pictures of s as a COCO results file.
+// WriteDetections writes detections for the images of s as a COCO results file.
 func (s *GroundTruth) WriteDetections(w io.Writer, found [][]Detection) error {
 	if w == nil {
 		return errors.New("boxes: the writer is nil")

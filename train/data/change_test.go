@@ -362,7 +362,7 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// A window of a picture with a mask is in it, has its aspect, and is of any part of it.
+// A window of an image with a mask is in it, has its aspect, and is of any part of it.
 func TestWindows(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
 	b := image.Rect(5, 7, 5+40, 7+60)
@@ -392,7 +392,7 @@ func TestHalvesOfFolders(t *testing.T) {
 	}
 }
 
-// The means and deviations of a preset are kept for pictures in colour; of gray ones, one is.
+// The means and deviations of a preset are kept for images in colour; of gray ones, one is.
 func TestForInputs(t *testing.T) {
 	for _, c := range []struct {
 		mean []float64
@@ -406,7 +406,7 @@ func TestForInputs(t *testing.T) {
 	}
 }
 
-// Small pictures: what is moved, sharpened, and repainted.
+// Small images: what is moved, sharpened, and repainted.
 func TestSmallPictures(t *testing.T) {
 	for size, want := range map[int]float64{30: 10, 96: 32, 97: 32, 400: 32, 3: 1} {
 		if got := far(size); got != want {

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// BadItem is a picture that cannot be decoded, or whose mask cannot be.
+// BadItem is an image that cannot be decoded, or whose mask cannot be.
 type BadItem struct {
 	ImageFile
 	Err error // the error names the file
 }
 
-// Corrupt decodes every picture of f, including the validation folder, and returns those that cannot be decoded, in the
+// Corrupt decodes every image of f, including the validation folder, and returns those that cannot be decoded, in the
 // order of f.
 func (f *Folders) Corrupt(ctx context.Context) ([]BadItem, error) {
 	all := slices.Concat(f.Items, f.Val)
@@ -23,7 +23,7 @@ func (f *Folders) Corrupt(ctx context.Context) ([]BadItem, error) {
 	})
 }
 
-// Corrupt decodes every picture of t and returns those that cannot be decoded, in the order of t, with class −1.
+// Corrupt decodes every image of t and returns those that cannot be decoded, in the order of t, with class −1.
 func (t *Tagged) Corrupt(ctx context.Context) ([]BadItem, error) {
 	all := make([]ImageFile, len(t.Items))
 	for i, item := range t.Items {
@@ -35,7 +35,7 @@ func (t *Tagged) Corrupt(ctx context.Context) ([]BadItem, error) {
 	})
 }
 
-// Corrupt decodes every picture of m and its mask, and returns the pictures of the pairs that cannot be decoded, in the
+// Corrupt decodes every image of m and its mask, and returns the images of the pairs that cannot be decoded, in the
 // order of m, with class −1.
 func (m *Masks) Corrupt(ctx context.Context) ([]BadItem, error) {
 	all, mask := make([]ImageFile, len(m.Items)), make(map[string]MaskItem, len(m.Items))
@@ -85,7 +85,7 @@ func (f *Folders) Drop(bad ...BadItem) {
 // Drop removes pictures.
 func (t *Tagged) Drop(bad ...BadItem) { t.Items = without(t.Items, bad, TaggedItem.file) }
 
-// Drop removes pictures and their masks.
+// Drop removes images and their masks.
 func (m *Masks) Drop(bad ...BadItem) { m.Items = without(m.Items, bad, MaskItem.file) }
 
 func (i ImageFile) file() string  { return i.Path }

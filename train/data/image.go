@@ -23,7 +23,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// IsImage reports whether a file is a picture, by its name.
+// IsImage reports whether a file is an image, by its name.
 func IsImage(name string) bool {
 	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"},
 		strings.ToLower(filepath.Ext(name)))

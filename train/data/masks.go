@@ -62,7 +62,7 @@ func MaskFolder(dir string) (*Masks, error) {
 	return m, err
 }
 
-// ReadableMasks is MaskFolder without the pictures whose masks cannot be read; these are returned as the second result,
+// ReadableMasks is MaskFolder without the images whose masks cannot be read; these are returned as the second result,
 // with class −1.
 func ReadableMasks(dir string) (*Masks, []BadItem, error) {
 	images, masks, ok := findMasks(dir)
@@ -108,7 +108,7 @@ func ReadableMasks(dir string) (*Masks, []BadItem, error) {
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
 
-// look reads all masks for their classes, and leaves out the pictures whose masks cannot be read.
+// look reads all masks for their classes, and leaves out the images whose masks cannot be read.
 func (m *Masks) look() (bad []BadItem, err error) {
 	var seen [256]bool
 	for _, i := range m.Items {

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// drawn writes a picture as PNG.
+// drawn writes an image as PNG.
 func drawn(t *testing.T, path string, img image.Image) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -39,7 +39,7 @@ func jpegOrientation(f io.ReaderAt) int {
 	head := make([]byte, 10)
 	for at := int64(2); ; {
 		n, _ := f.ReadAt(head, at)
-		if n < 4 || head[0] != 0xff || head[1] == 0xda { // the picture itself begins
+		if n < 4 || head[0] != 0xff || head[1] == 0xda { // the image itself begins
 			return 1
 		}
 		size := int64(binary.BigEndian.Uint16(head[2:]))

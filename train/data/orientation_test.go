@@ -16,7 +16,7 @@ func TestOrientation(t *testing.T) {
 	for _, x := range []struct {
 		file string
 		turn int
-		by   int // pixels of the file for one of the wanted picture
+		by   int // pixels of the file for one of the wanted image
 		near int
 	}{
 		{"1.png", 1, 1, 0}, {"2.png", 2, 1, 0}, {"3.png", 3, 1, 0}, {"4.png", 4, 1, 0}, {"5.png", 5, 1, 0}, {"6.png", 6, 1, 0},

@@ -29,7 +29,7 @@ func picture(w, h int) *image.RGBA {
 	return img.SubImage(image.Rect(7, 9, 7+w, 9+h)).(*image.RGBA)
 }
 
-// TestSeeded has what a seed draws, so that a run can be repeated by a later version: parts of pictures, what they become, masks, mixtures
+// TestSeeded has what a seed draws, so that a run can be repeated by a later version: parts of images, what they become, masks, mixtures
 // and divisions. change_test.go holds that these are what they are said to be.
 func TestSeeded(t *testing.T) {
 	got := map[string][]float64{}
@@ -263,7 +263,7 @@ func TestMiddles(t *testing.T) {
 	if got := red(Preprocess{Size: 4, Width: 8, Crop: 1}.centre(row(200, 1, func(i int) uint8 { return uint8(i) }))); slices.Min(got) != 99 || slices.Max(got) != 100 { // two pixels wide
 		t.Errorf("%v", got)
 	}
-	// A picture of columns and its transpose become the same tensor but for the order of its axes.
+	// An image of columns and its transpose become the same tensor but for the order of its axes.
 	flat := row(16, 8, func(i int) uint8 { return uint8(i * 2) })
 	up := image.NewRGBA(image.Rect(0, 0, 8, 16))
 	for i := range 8 * 16 {
@@ -318,7 +318,7 @@ func TestGrayLevels(t *testing.T) {
 	}
 }
 
-// Changes that leave some pictures as they are.
+// Changes that leave some images as they are.
 func TestUnchangedPictures(t *testing.T) {
 	for name, c := range map[string]struct {
 		w, h int

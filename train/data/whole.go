@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Placement maps a picture to the tensor that was made of it: its point x is at ScaleX·x + Left of a picture of Width
+// Placement maps an image to the tensor that was made of it: its point x is at ScaleX·x + Left of an image of Width
 // by Height.
 type Placement struct {
 	Width, Height  float64
