@@ -199,9 +199,19 @@ func TestLayers(t *testing.T) {
 
 // What cannot be written is refused with the operator and the node.
 func TestRefuses(t *testing.T) {
-	g := load(t, "../onnxio/testdata/kitchen.onnx")
-	_, err := generate.Generate(context.Background(), g, generate.Options{})
-	if err == nil || !strings.HasPrefix(err.Error(), "generate: ") {
+	a := nn.Assemble(nn.NewGraph("twisted", std.Operators(), map[string]int{"": 17, "my": 1}))
+	a.Input("x", op.T(dtype.Float32, op.D(2)), nil)
+	a.Node(nn.NodeSpec{Name: "twist", Domain: "my", Type: "Twist", In: []string{"x"}, Out: []string{"y"}})
+	if err := a.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	a.Output("y", op.T(dtype.Float32, op.D(2)), nil)
+	g, err := a.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = generate.Generate(context.Background(), g, generate.Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "generate: ") || !strings.Contains(err.Error(), "Twist twist") {
 		t.Errorf("a model with an unknown operator: %v", err)
 	}
 	for _, pkg := range []string{"Model", "my-model", "func", "main", "string"} {
