@@ -45,7 +45,7 @@ func TestRefusals(t *testing.T) {
 		same(t, c.name, before, weights(g))
 	}
 	for want, c := range map[string]train.Config{
-		"Epochs is -1": {Epochs: -1}, "EMA is 1": {EMA: 1}, "LinearLR{From:0 To:0}, which is 0 throughout": {Schedule: optim.LinearLR{}}, "Mode is": {Mode: "x"}, "Resume needs Dir": {Resume: true},
+		"Epochs is -1": {Epochs: -1}, "EMA is 1": {EMA: 1}, "LinearLR{}, which is 0 throughout": {Schedule: optim.LinearLR{}}, "Mode is": {Mode: "x"}, "Resume needs Dir": {Resume: true},
 		"cannot create the folder for checkpoints": {Dir: "refusals_test.go/below"},
 		"Keep needs Dir": {Keep: 1}, "ClipNorm is NaN": {ClipNorm: math.NaN()}, "LR": {Rule: optim.SGD{LR: -2}},
 	} {
