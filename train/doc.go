@@ -9,7 +9,8 @@
 //     cut along with the weights,
 //   - randomness is counter-based: the same configuration gives the same bytes with any number of workers, and a resumed run
 //     continues with the bytes of one that was never interrupted,
-//   - after an error, including a canceled context, the parameters have the values of the last complete step.
+//   - after an error, including a canceled context, the parameters have the values of the last complete step; only if a rule
+//     or an operator fails while parameters are being updated, some have new values, and the error says how many.
 //
 // A Loss is a piece of graph, a Metric a figure of merit that is accumulated batch by batch; both are small interfaces,
 // and any Gorgonia function makes a loss (ExprLoss).

@@ -1,3 +1,5 @@
+// Package nntest holds what tests of nn and of packages on it share: layers with the types that they return, texts of graphs,
+// and comparison with files.
 package nntest
 
 import (

@@ -26,7 +26,7 @@ type Meeting struct {
 // except Meeting.Slot; its outputs are those of the second call, followed by those of the first except output 0.
 type Fused struct {
 	Kernel        Kernel             // computes both calls
-	InPlace       []int              // inputs whose memory output 0 may take over, as in Schedule
+	InPlace       []int              // inputs whose memory output 0 may take over, as in Scheduling
 	Patterns      []Pattern          // of the fused call
 	KeepsSides    bool               // it also computes the other outputs of the first call; otherwise it is only used if nothing reads them
 	Rematerialize *Rematerialization // see Scheduling.Rematerialize

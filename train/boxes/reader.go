@@ -18,7 +18,7 @@ type Output struct {
 	Integer bool
 }
 
-// Decoder decodes the outputs of a detector, image by picture. It understands
+// Decoder decodes the outputs of a detector, image by image. It understands
 //
 //   - boxes [N,4], scores [N] and classes [N], optionally with the number of valid ones: detectors that include non-maximum suppression
 //     (torchvision, TensorFlow's model zoo). One output [N,6] is box, score, class.
@@ -56,7 +56,7 @@ const (
 	few   = 20    // boxes that tell nothing about the others
 )
 
-// Add decodes the outputs for the next picture.
+// Add decodes the outputs for the next image.
 func (r *Decoder) Add(out []Output, at data.Placement) error {
 	if r.pictures == nil {
 		r.unknown = -1

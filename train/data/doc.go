@@ -9,5 +9,6 @@
 // the same bytes with any number of workers, and a resumed one continues exactly.
 //
 // Readers: IDX, CIFAR, NPY, NPZ, Tensors and, for images, which a Preprocess prepares, Folder (a folder per class),
-// MaskFolder and ReadTags. Corrupt files are errors that name the file. Package table reads tables of text.
+// MaskFolder and ReadTags. Folders.Cache keeps decoded images in memory. Corrupt files are errors that name the file.
+// Package table reads tables of text.
 package data

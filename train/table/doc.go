@@ -6,4 +6,6 @@
 // since 1970. Fit computes the statistics of the encoding (means, deviations, categories) from the training rows only;
 // an Encoder adds it to a graph, whose inputs are then the raw columns by name, each [N, 1]. The Schema of the
 // columns is stored in the model's metadata, so that the model can later read files with their columns in any order.
+//
+// A Network makes a model of an Encoder and fully connected layers; a Blend combines it, once trained, with a linear model.
 package table

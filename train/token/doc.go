@@ -7,4 +7,6 @@
 //
 // If a file uses something that the package does not support, reading it is an error that names it: no text is ever
 // tokenized differently than the file says. Offsets and decoding are not part of the package.
+//
+// Learn makes a tokenizer from texts. ReadConll reads sentences whose words have labels.
 package token

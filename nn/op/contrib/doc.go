@@ -1,9 +1,10 @@
 // Package contrib has operators of the domain com.microsoft, which ONNX Runtime's graph optimizer and quantizer, and
-// exporters for it, write to files, and those of com.microsoft.nchwc, which occur in models optimized for one kind of
-// processor. The package only uses the exported API of package op, as a package outside of this module would, and serves
-// as an example: an operator is declared as an expression of standard operators (see compose.go), from which its types,
-// values, gradients and, on request, its decomposition follow. Operators that cannot be expressed so (the inverse of a
-// matrix), or only slowly (weights of packed bits), have a kernel.
+// exporters for it, write to files, those of com.microsoft.nchwc, which occur in models optimized for one kind of
+// processor, and SimplifiedLayerNormalization, which ONNX Runtime has in the standard domain. The package only uses the
+// exported API of package op, as a package outside of this module would, and serves as an example: an operator is declared
+// as an expression of standard operators (see compose.go), from which its types, values, gradients and, on request, its
+// decomposition follow. Operators that cannot be expressed so (the inverse of a matrix), or only slowly (weights of packed
+// bits), have a kernel.
 //
 //	ops, err := contrib.With(std.Operators())
 //	g, err := onnxio.Loader{Ops: ops}.Load("optimized.onnx")
