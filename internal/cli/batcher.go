@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/graft-ml/graft/nn"
@@ -90,8 +91,10 @@ func (b *batcher) serve(jobs []*job) {
 	for _, j := range jobs {
 		n += j.n
 	}
+	ctx, stop := whileAny(jobs)
+	defer stop()
 	start := time.Now()
-	out, err := b.g.Eval(context.Background(), feed, b.names...) // a request that is canceled must not end the others
+	out, err := b.g.Eval(ctx, feed, b.names...)
 	b.ran(n, time.Since(start))
 	if err == nil {
 		err = deal(out, jobs, n)
@@ -104,6 +107,27 @@ func (b *batcher) serve(jobs []*job) {
 	}
 	for _, j := range jobs {
 		close(j.done)
+	}
+}
+
+// whileAny returns a context that ends when those of all jobs have: a request that is canceled must not end the others.
+func whileAny(jobs []*job) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var waiting atomic.Int64
+	waiting.Store(int64(len(jobs)))
+	var stops []func() bool
+	for _, j := range jobs {
+		stops = append(stops, context.AfterFunc(j.ctx, func() {
+			if waiting.Add(-1) == 0 {
+				cancel()
+			}
+		}))
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
 	}
 }
 
@@ -135,6 +159,9 @@ func joinFeeds(feeds []nn.Feed) (nn.Feed, error) {
 	feed := nn.Feed{}
 	for name, v := range feeds[0] {
 		if s, ok := v.(*dtype.Strings); ok {
+			if len(s.Dims) == 0 {
+				return nil, errors.New("a text without an axis")
+			}
 			all := &dtype.Strings{Dims: slices.Clone(s.Dims)}
 			all.Dims[0] = 0
 			for _, f := range feeds {

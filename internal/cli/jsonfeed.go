@@ -64,6 +64,9 @@ func maskFor(g *nn.Graph, v *nn.Value, row map[string]any) (any, bool) {
 	return nil, false
 }
 
+// maxRank bounds how deep lists are nested, as NumPy does: the time that flatten takes grows with its square.
+const maxRank = 64
+
 // flatten appends the elements of lists in lists and finds their shape.
 func flatten(to []any, x any) ([]any, []int, error) {
 	list, ok := x.([]any)
@@ -76,6 +79,9 @@ func flatten(to []any, x any) ([]any, []int, error) {
 		var err error
 		if to, s, err = flatten(to, e); err != nil {
 			return nil, nil, err
+		}
+		if len(s) >= maxRank {
+			return nil, nil, fmt.Errorf("lists are nested more than %d deep", maxRank)
 		}
 		if i > 0 && !slices.Equal(s, shape) {
 			return nil, nil, fmt.Errorf("a list of lists of unequal length, %v and %v", shape, s)

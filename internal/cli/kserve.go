@@ -96,6 +96,9 @@ func (h *endpoint) infer(w http.ResponseWriter, r *http.Request) {
 	reply(w, answer, nil)
 }
 
+// mostEmpty bounds the samples of an input without elements, whose number the size of the request does not bound.
+const mostEmpty = 1 << 16
+
 // inputs makes a feed of a request's tensors. n is the number of samples.
 func (h *endpoint) inputs(list []kserveTensor) (feed nn.Feed, n int, err error) {
 	feed = nn.Feed{}
@@ -126,6 +129,9 @@ func (h *endpoint) inputs(list []kserveTensor) (feed nn.Feed, n int, err error) 
 		}
 		feed[t.Name] = x
 		if len(t.Shape) > 0 {
+			if len(flat) == 0 && t.Shape[0] > mostEmpty {
+				return nil, 0, fmt.Errorf("input %s: the shape %v has %d samples without elements, want at most %d", t.Name, t.Shape, t.Shape[0], mostEmpty)
+			}
 			n = max(n, t.Shape[0])
 		}
 	}

@@ -201,7 +201,7 @@ func (h *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // ask runs the model. A batch that the model fixes is filled up with the last sample.
 func (h *endpoint) ask(ctx context.Context, feed nn.Feed, n int) (nn.Feed, error) {
-	if h.fixed == 0 || n == h.fixed {
+	if h.fixed == 0 || n == h.fixed || n == 0 || !haveRows(feed, n) { // what the model does not take, it refuses itself
 		return h.b.ask(ctx, feed, n)
 	}
 	var parts []nn.Feed
@@ -219,12 +219,25 @@ func (h *endpoint) ask(ctx context.Context, feed nn.Feed, n int) (nn.Feed, error
 		if err != nil {
 			return nil, err
 		}
+		if !haveRows(out, h.fixed) {
+			return nil, fmt.Errorf("the model takes %d samples at a time, and not all of its outputs have a row for each: want %[1]d samples, got %d", h.fixed, n)
+		}
 		if out, err = pick(out, upTo(k)); err != nil {
 			return nil, err
 		}
 		parts = append(parts, out)
 	}
 	return joinFeeds(parts)
+}
+
+// haveRows reports whether the first axis of all values has the length n.
+func haveRows(feed nn.Feed, n int) bool {
+	for _, v := range feed {
+		if s := v.Shape(); len(s) == 0 || s[0] != n {
+			return false
+		}
+	}
+	return true
 }
 
 // reply writes an answer, or an error with its status.

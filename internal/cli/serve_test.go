@@ -102,12 +102,15 @@ func TestServeTable(t *testing.T) {
 	}
 	for body, text := range map[string]string{
 		`{"inputs":[]}`: `the request lacks input area`,
-		strings.Replace(infer, `"name":"city"`, `"name":"citi"`, 1):      `input "citi": the model has the inputs [`,
-		strings.Replace(infer, `"name":"city"`, `"name":"area"`, 1):      `input "area" comes twice`,
-		strings.Replace(infer, "150.5", "1e39", 1):                       "input area: 1e39 is out of the range of float32",
-		strings.Replace(infer, "FP32", "INT64", 1):                       `input area: datatype "INT64", want FP32`,
-		strings.Replace(infer, "[1,1]", "[2,1]", 1):                      "input area: 1 elements for the shape [2 1]",
-		strings.Replace(infer, "}]}", `}],"outputs":[{"name":"z"}]}`, 1): `no output "z"; the model has the outputs probabilities`,
+		strings.Replace(infer, `"name":"city"`, `"name":"citi"`, 1):                                                       `input "citi": the model has the inputs [`,
+		strings.Replace(infer, `"name":"city"`, `"name":"area"`, 1):                                                       `input "area" comes twice`,
+		strings.Replace(infer, "150.5", "1e39", 1):                                                                        "input area: 1e39 is out of the range of float32",
+		strings.Replace(infer, "FP32", "INT64", 1):                                                                        `input area: datatype "INT64", want FP32`,
+		strings.Replace(infer, "[1,1]", "[2,1]", 1):                                                                       "input area: 1 elements for the shape [2 1]",
+		strings.Replace(infer, `"city","shape":[1,1]`, `"city","shape":[]`, 1):                                            "city",
+		strings.Replace(infer, `[1,1],"datatype":"FP32","data":[150.5]`, `[8589934592,0],"datatype":"FP32","data":[]`, 1): "input area: the shape [8589934592 0] has 8589934592 samples without elements",
+		strings.Replace(infer, "150.5", strings.Repeat("[", 64)+"150.5"+strings.Repeat("]", 64), 1):                       "input area: lists are nested more than 64 deep",
+		strings.Replace(infer, "}]}", `}],"outputs":[{"name":"z"}]}`, 1):                                                  `no output "z"; the model has the outputs probabilities`,
 	} {
 		code, got := post(t, s.URL+"/v2/models/m/infer", "application/json", []byte(body))
 		if e, _ := got["error"].(string); code != 400 || !strings.Contains(e, text) {
