@@ -103,6 +103,9 @@ func (d *jpegFile) read() error {
 		case marker == 0xee && len(body) >= 12 && string(body[:5]) == "Adobe":
 			d.plain = body[11] == 0
 		case marker == 0xda:
+			if scans > 0 && scans == len(d.parts) { // each component is in one scan
+				return errJPEGCode
+			}
 			err = d.scan(body)
 			scans++
 		case marker == 0xd9:
@@ -125,6 +128,9 @@ func (d *jpegFile) frame(b []byte) error {
 	d.height, d.width = int(b[1])<<8|int(b[2]), int(b[3])<<8|int(b[4])
 	if b[0] != 8 || b[5] != 1 && b[5] != 3 || d.width == 0 || d.height == 0 || d.parts != nil {
 		return errOtherJPEG
+	}
+	if d.width*d.height > maxPixels { // Size may have seen another frame
+		return fmt.Errorf("an image of %d×%d pixels is too large", d.width, d.height)
 	}
 	for i := range int(b[5]) {
 		c := b[6+3*i:]

@@ -100,6 +100,8 @@ func TestJPEGDamaged(t *testing.T) {
 		"an empty scan": {slices.Concat(whole, part(0xda)), short}, "a scan of nothing": {slices.Concat(whole, part(0xda, 1)), short}, "half a scan": {slices.Concat(whole, part(0xda, 1, 1)), short},
 		"a scan of three, cut": {slices.Concat(whole, part(0xda, 3, 1, 0)), short}, "a byte after the factors": {slices.Concat(head, part(0xdb, append(eights[4:], 0)...)), short}, "another id": {slices.Concat(begin, part(0xc0, 8, 0, 8, 0, 8, 1, 7, 0x11, 0), end), short},
 		"no codes": {slices.Concat(head, scan(1)), wrong}, "no others": {slices.Concat(head, first, scan(1)), wrong}, "codes 4": {slices.Concat(whole, part(0xda, 1, 1, 0x40, 0, 63, 0)), wrong}, "others 4": {slices.Concat(whole, part(0xda, 1, 1, 4, 0, 63, 0)), wrong},
+		"a scan too many": {slices.Concat(whole, scan(1), []byte{0x44}, scan(1), []byte{0x44}, end), wrong}, "a component twice": {slices.Concat(whole, part(0xda, 2, 1, 0, 1, 0, 0, 63, 0), []byte{0x44}, end), wrong},
+		"too large":    {slices.Concat(begin, part(0xc0, 8, 0x40, 1, 0x40, 1, 1, 1, 0x11, 0), end), "JPEG: an image of 16385×16385 pixels is too large"},
 		"no such code": {slices.Concat(whole, scan(1), ones, end), wrong},
 		"16 bits":      {slices.Concat(head, part(0xc4, append([]byte{0, 1}, append(make([]byte, 15), 16)...)...), rest, scan(1), make([]byte, 9), end), wrong},
 		"far out":      {slices.Concat(head, first, part(0xc4, append([]byte{0x10, 1}, append(make([]byte, 15), 0xe1)...)...), scan(1), bytes.Repeat([]byte{0x40}, 9), end), wrong},

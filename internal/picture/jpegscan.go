@@ -99,6 +99,9 @@ func (d *jpegFile) scan(b []byte) error {
 			}
 		}
 	}
+	if len(parts) > len(d.parts) {
+		return errJPEGCode
+	}
 	r := &jpegBits{data: d.data, at: d.at}
 	across, down := d.units()
 	alone := len(parts) == 1 // then only the blocks that the image covers are there
