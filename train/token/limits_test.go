@@ -261,3 +261,43 @@ func TestWaysThroughWords(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Files whose parts are nested without end, or replace without end, and templates of one text that name a second one.
+func TestHostileFiles(t *testing.T) {
+	file := func(part, value string) []byte {
+		return []byte(`{"model":{"type":"BPE","vocab":{"a":0,"[A]":1},"merges":[]},"added_tokens":[{"content":"a","normalized":true}],"` + part + `":` + value + `}`)
+	}
+	nested := func(list string, n int, inner string) string {
+		return strings.Repeat(`{"type":"Sequence","`+list+`":[`, n) + inner + strings.Repeat(`]}`, n)
+	}
+	sequence := func(list string, n int, part string) string {
+		return `{"type":"Sequence","` + list + `":[` + strings.Repeat(part+",", n-1) + part + `]}`
+	}
+	double := `{"type":"Replace","pattern":{"String":"a"},"content":"aa"}`
+	for _, c := range []struct{ part, value, want string }{
+		{"normalizer", nested("normalizers", 15, `{"type":"NFC"}`), ""},
+		{"normalizer", nested("normalizers", 16, `{"type":"NFC"}`), "token: it is nested more than 32 deep"},
+		{"pre_tokenizer", nested("pretokenizers", 4000, `{"type":"Whitespace"}`), "token: it is nested more than 32 deep"},
+		{"post_processor", nested("processors", 4000, `{"type":"ByteLevel"}`), "token: it is nested more than 32 deep"},
+		{"normalizer", sequence("normalizers", 14, double), ""},
+		{"normalizer", sequence("normalizers", 40, double), "token: the normalizer and the pre_tokenizer may make a text more than 16384 times as long"},
+		{"normalizer", sequence("normalizers", 40, `{"type":"Replace","pattern":{"Regex":"."},"content":"aa"}`), "more than 16384 times as long"},
+		{"normalizer", sequence("normalizers", 40, `{"type":"ByteLevel"}`), "more than 16384 times as long"},
+		{"pre_tokenizer", sequence("pretokenizers", 40, `{"type":"Metaspace","replacement":"  ","split":false}`), "more than 16384 times as long"},
+		{"post_processor", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}}],"pair":[{"Sequence":{"id":"A"}},{"Sequence":{"id":"B"}}]}`, ""},
+		{"post_processor", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B"}}],"pair":[]}`, `"single" has the sequence B, want A alone`},
+	} {
+		tok, err := Parse(file(c.part, c.value))
+		switch {
+		case c.want == "" && err == nil:
+			tok.Encode("a", 0)
+		case c.want == "" || err == nil || !strings.Contains(err.Error(), c.want):
+			t.Errorf("%s %.80s: %v, want %s", c.part, c.value, err, c.want)
+		}
+	}
+	for text, want := range map[string]int{`1`: 0, `[]`: 1, `{"[[":"]\\"}`: 1, `{"a":["\"[",[{}]]}`: 4} {
+		if got := depth([]byte(text)); got != want {
+			t.Errorf("%s is %d deep, want %d", text, got, want)
+		}
+	}
+}

@@ -93,9 +93,15 @@ func newTemplate(b json.RawMessage, ids map[string]int) (t template, err error) 
 		}
 		return slots, nil
 	}
-	if t.single, err = read(c.Single); err == nil {
-		t.pair, err = read(c.Pair)
+	if t.single, err = read(c.Single); err != nil {
+		return t, err
 	}
+	for _, s := range t.single {
+		if s.text > 0 {
+			return t, fmt.Errorf("post_processor TemplateProcessing: \"single\" has the sequence B, want A alone")
+		}
+	}
+	t.pair, err = read(c.Pair)
 	return t, err
 }
 

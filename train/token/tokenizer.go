@@ -85,6 +85,12 @@ func parse(b []byte) (*Tokenizer, error) {
 	if err := json.Unmarshal(b, &f); err != nil {
 		return nil, fmt.Errorf("not a tokenizer.json: %w", err)
 	}
+	if depth(b) > maxDepth {
+		return nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
+	}
+	if n := growth(f.Normalizer) * growth(f.PreTokenizer); n > maxGrowth {
+		return nil, fmt.Errorf("the normalizer and the pre_tokenizer may make a text more than %d times as long", maxGrowth)
+	}
 	if len(f.Model) == 0 || string(f.Model) == "null" {
 		return nil, fmt.Errorf("not a tokenizer.json: it has no \"model\"")
 	}
