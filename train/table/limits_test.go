@@ -414,6 +414,19 @@ func TestNamesAndRows(t *testing.T) {
 			t.Errorf("row %d is %q", i, row)
 		}
 	}
+	const many = 1 << 17 // tried one by one, their names would take hours
+	path := filepath.Join(t.TempDir(), "many.csv")
+	if err := os.WriteFile(path, []byte(strings.Repeat("a,", many-1)+"a\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := Format{Header: 1}.Open(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	if len(rows.Names) != many || rows.Names[many-1] != fmt.Sprintf("a.%d", many-1) {
+		t.Errorf("%d names, the last %s", len(rows.Names), rows.Names[len(rows.Names)-1])
+	}
 	if c := got.Column("a.2"); c == nil || c.Number[1] != 5 || got.Column("a.3") != nil {
 		t.Error("columns by their names")
 	}

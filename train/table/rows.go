@@ -186,15 +186,16 @@ func (r *Rows) names(sample [][]string, target string) error {
 	}
 	header := r.Header > 0
 	r.line = 1
-	seen := map[string]bool{}
+	seen, copies := map[string]bool{}, map[string]int{}
 	for i := range first {
 		name := fmt.Sprint(i)
 		if header {
 			if name = first[i]; name == "" {
 				name = fmt.Sprintf("column %d", i)
 			}
-			for base, n := name, 1; seen[name]; n++ {
-				name = fmt.Sprintf("%s.%d", base, n)
+			for base := name; seen[name]; {
+				copies[base]++ // of many that are alike, none is tried twice
+				name = fmt.Sprintf("%s.%d", base, copies[base])
 			}
 		}
 		seen[name] = true
