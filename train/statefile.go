@@ -98,6 +98,7 @@ func decodeState(path string, b []byte) (map[string]*tensor.Dense, map[string]st
 		delete(raw, "__metadata__")
 	}
 	tensors := map[string]*tensor.Dense{}
+	left := len(rest)
 	for name, m := range raw {
 		var e entry
 		if err := json.Unmarshal(m, &e); err != nil {
@@ -106,6 +107,9 @@ func decodeState(path string, b []byte) (map[string]*tensor.Dense, map[string]st
 		d, err := e.read(rest)
 		if err != nil {
 			return bad("tensor %s: %w", name, err)
+		}
+		if left -= e.Offsets[1] - e.Offsets[0]; left < 0 {
+			return bad("tensor %s shares bytes with another", name)
 		}
 		tensors[name] = d
 	}
@@ -130,6 +134,11 @@ func (e entry) read(b []byte) (*tensor.Dense, error) {
 		}
 		d := dtype.New(t, e.Shape...)
 		copy(dtype.Bytes(d), b[from:to])
+		if t == dtype.Bool { // a Go bool other than 0 and 1 breaks the program
+			for i, v := range dtype.Bytes(d) {
+				dtype.Bytes(d)[i] = min(v, 1)
+			}
+		}
 		return d, nil
 	}
 	return nil, fmt.Errorf("dtype %q is unknown", e.DType)

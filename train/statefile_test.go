@@ -90,6 +90,15 @@ func TestStateRefused(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
+	twice := `{"x":{"dtype":"U8","shape":[24],"data_offsets":[0,24]},"y":{"dtype":"U8","shape":[1],"data_offsets":[3,4]}}`
+	if _, _, err := decodeState("f", file(len(twice), twice, 24)); err == nil || !strings.HasSuffix(err.Error(), " shares bytes with another") {
+		t.Error(err)
+	}
+	b := one(`{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}`, 2)
+	b[len(b)-1] = 7
+	if tensors, _, err := decodeState("f", b); err != nil || !bytes.Equal(dtype.Bytes(tensors["x"]), []byte{0, 1}) {
+		t.Error(tensors, err)
+	}
 	if tensors, text, err := decodeState("f", file(2, "{}", 0)); err != nil || len(tensors)+len(text) != 0 {
 		t.Error(tensors, text, err)
 	}
