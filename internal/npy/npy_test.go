@@ -2,11 +2,13 @@ package npy
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -90,10 +92,25 @@ func TestRead(t *testing.T) {
 		"unsupported header \"{'descr'":                   file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", ""),
 		"holds Python objects":                            file("{'descr': '|O8', 'fortran_order': False, 'shape': (1,), }", "12345678"),
 		"4611686018427387904 bytes of data are more than": file("{'descr': '|u1', 'fortran_order': False, 'shape': (4611686018427387904,), }", ""),
+		"65 axes, want at most 64":                        file("{'descr': '|u1', 'fortran_order': True, 'shape': ("+strings.Repeat("1,", 65)+"), }", "x"),
 		"texts of 0 characters":                           file("{'descr': '<U0', 'fortran_order': False, 'shape': (4611686018427387904,), }", ""),
 	} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want ...%s", err, want)
+		}
+	}
+}
+
+// Short texts take many times the memory of their characters.
+func TestShortTexts(t *testing.T) {
+	budget.Limit(1 << 20)
+	t.Cleanup(func() { budget.Limit(0) })
+	for n, ok := range map[int]bool{1 << 15: true, 1 << 17: false} {
+		header := fmt.Sprintf("{'descr': '|S1', 'fortran_order': False, 'shape': (%d,), }", n)
+		text := magic + "\x01\x00" + string([]byte{byte(len(header)), 0}) + header + strings.Repeat("a", n)
+		v, err := Read(strings.NewReader(text))
+		if ok && (err != nil || v.Size() != n) || !ok && (err == nil || !strings.Contains(err.Error(), "131072 texts take more than the 1048576 bytes of memory that are left")) {
+			t.Errorf("%d texts: %v", n, err)
 		}
 	}
 }

@@ -18,6 +18,12 @@ import (
 // maxHeader bounds the bytes of a header; only those of records are longer.
 const maxHeader = 1 << 16
 
+// stringSize is the bytes of a Go string without its characters: of short ones, many times what the file has.
+const stringSize = 16
+
+// maxRank bounds the axes, which rowMajor goes through for each element.
+const maxRank = 64
+
 // header describes the array that follows it.
 type header struct {
 	letter  string // NumPy's letter of the type
@@ -62,6 +68,9 @@ func Read(r io.Reader) (dtype.Value, error) {
 		data = rowMajor(data, h.shape, width)
 	}
 	if text {
+		if left := budget.Left(); int64(n) > left/stringSize {
+			return nil, fmt.Errorf("%d texts take more than the %d bytes of memory that are left", n, left)
+		}
 		return dtype.NewStrings(texts(h, data, n, width), h.shape...)
 	}
 	d := dtype.New(dt, h.shape...)
@@ -122,6 +131,9 @@ func readHeader(r io.Reader) (h header, err error) {
 			return h, fmt.Errorf("shape (%s): %w", shape[1], err)
 		}
 		h.shape = append(h.shape, n)
+	}
+	if len(h.shape) > maxRank {
+		return h, fmt.Errorf("%d axes, want at most %d, as NumPy does", len(h.shape), maxRank)
 	}
 	return h, nil
 }
