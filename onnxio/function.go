@@ -90,9 +90,14 @@ func (s *assembly) call(spec nn.NodeSpec, n *onnxpb.NodeProto, f *onnxpb.Functio
 		return spec, fmt.Errorf("function %s.%s has %d inputs and %d outputs, the call %d and %d",
 			f.GetDomain(), f.GetName(), len(f.Input), len(f.Output), len(n.Input), len(n.Output))
 	}
-	if s.expanded += 1 + len(f.Node); s.expanded > maxExpanded {
-		return spec, fmt.Errorf("functions expand to more than %d nodes", maxExpanded)
+	if err := s.expand(1 + len(f.Node)); err != nil {
+		return spec, err
 	}
+	size := int64(proto.Size(f)) // of the attributes, names and declarations that each call has again
+	if size > s.memory {
+		return spec, fmt.Errorf("function %s.%s takes more than the %d bytes of memory that are left", f.GetDomain(), f.GetName(), s.memory)
+	}
+	s.memory -= size
 	attrs := map[string]*onnxpb.AttributeProto{}
 	for _, a := range f.AttributeProto {
 		attrs[a.GetName()] = a
@@ -128,6 +133,14 @@ func (s *assembly) call(spec nn.NodeSpec, n *onnxpb.NodeProto, f *onnxpb.Functio
 	b.Graph.SetOrigin(&functionOrigin{b.Graph.Origin().(*graphOrigin), s.local[keyOf(key.domain, key.name, "")].Operator()})
 	spec.Attrs["body"] = b
 	return spec, nil
+}
+
+// expand counts nodes of functions, those in their subgraphs included.
+func (r *reader) expand(nodes int) error {
+	if r.expanded += nodes; r.expanded > maxExpanded {
+		return fmt.Errorf("functions expand to more than %d nodes", maxExpanded)
+	}
+	return nil
 }
 
 // maxExpanded bounds the nodes that a small file of functions calling functions can be expanded to,

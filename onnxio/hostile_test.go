@@ -106,3 +106,54 @@ func TestExpandingFunctions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestExpandingSubgraphs: the nodes in subgraphs of functions count, too, and what a function holds is charged for each call.
+func TestExpandingSubgraphs(t *testing.T) {
+	long := ""
+	for i := range 2000 {
+		long += fmt.Sprintf(`node { op_type: "Neg" input: "a" output: "m%d" } `, i)
+	}
+	branch := func(name string) string {
+		return `attribute { name: "` + name + `" type: GRAPH g { name: "t" ` + long + `node { op_type: "Neg" input: "a" output: "n" } output { name: "n" } } } `
+	}
+	calls := ""
+	for i := range 40 {
+		calls += fmt.Sprintf(`node { op_type: "F" domain: "own" input: "c" input: "x" output: "y%d" } `, i)
+	}
+	file := func(node string) []byte {
+		return fullModel(t, `ir_version: 8 opset_import { version: 17 } opset_import { domain: "own" version: 1 }
+			functions { name: "F" domain: "own" input: "c" input: "a" output: "b" opset_import { version: 17 } `+node+`}
+			graph { name: "g" input { name: "c" type { tensor_type { elem_type: 9 shape { } } } } input `+float("x", "1")+calls+` output `+float("y0", "1")+`}`)
+	}
+	subgraphs := file(`node { op_type: "If" input: "c" output: "b" ` + branch("then_branch") + branch("else_branch") + `} `)
+	if _, err := Read(bytes.NewReader(subgraphs)); err == nil || !strings.Contains(err.Error(), "functions expand to more than 131072 nodes") {
+		t.Error(err)
+	}
+	described := file(`node { op_type: "Neg" input: "a" output: "b" doc_string: "` + strings.Repeat("x", 100_000) + `" } `)
+	if _, err := (Loader{Memory: 5_000_000}).Read(bytes.NewReader(described)); err != nil {
+		t.Error(err)
+	}
+	if _, err := (Loader{Memory: 3_000_000}).Read(bytes.NewReader(described)); err == nil || !strings.Contains(err.Error(), "function own.F takes more than the ") {
+		t.Error(err)
+	}
+}
+
+// TestAttributeMemory: tensors in attributes are charged as initializers are.
+func TestAttributeMemory(t *testing.T) {
+	for name, value := range map[string]string{
+		"sparse": `name: "sparse_value" type: SPARSE_TENSOR sparse_tensor { values { data_type: 1 dims: 0 } dims: 100 dims: 100 }`,
+		"dense":  `name: "value" type: TENSOR t { data_type: 1 dims: 100 dims: 100 raw_data: "` + strings.Repeat(`\000`, 40_000) + `" }`,
+	} {
+		nodes := ""
+		for i := range 3 {
+			nodes += fmt.Sprintf(`node { name: "n%d" op_type: "Constant" output: "c%d" attribute { %s } } `, i, i, value)
+		}
+		model := textModel(t, nodes+`node { name: "n" op_type: "Sum" input: "c0" input: "c1" input: "c2" output: "y" } output `+float("y", ""))
+		if _, err := (Loader{Memory: 120_000}).Read(bytes.NewReader(model)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := (Loader{Memory: 110_000}).Read(bytes.NewReader(model)); err == nil || !strings.Contains(err.Error(), "Constant n2: ") || !strings.Contains(err.Error(), "float32 of shape [100 100] takes more than the 30000 bytes") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

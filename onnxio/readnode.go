@@ -6,6 +6,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -100,12 +101,30 @@ func (s *assembly) attribute(o *nodeOrigin, i int, a *onnxpb.AttributeProto, kno
 	if !known[a.GetName()] {
 		return nil, nil
 	}
+	var err error
+	switch attributeType(a) {
+	case onnxpb.AttributeProto_TENSOR:
+		if _, stripped := parseStripped(a.GetT()); !stripped {
+			err = s.charge(dtype.DType(a.GetT().GetDataType()), a.GetT().GetDims())
+		}
+	case onnxpb.AttributeProto_SPARSE_TENSOR:
+		t := a.GetSparseTensor()
+		err = s.charge(dtype.DType(t.GetValues().GetDataType()), t.GetDims())
+	}
+	if err != nil {
+		return nil, err
+	}
 	return decodeAttribute(a, s.ext)
 }
 
 func (s *assembly) body(p *onnxpb.GraphProto) (*nn.Body, error) {
 	if p == nil {
 		return nil, errors.New("the subgraph is missing")
+	}
+	if len(s.calls) > 0 {
+		if err := s.expand(len(p.Node)); err != nil {
+			return nil, err
+		}
 	}
 	return s.bodyOf(s.g, p, s.attrs)
 }
