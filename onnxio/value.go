@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/internal/onnxpb"
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
@@ -21,11 +22,16 @@ func decodeSequence(p *onnxpb.SequenceProto, elem dtype.DType, ext *externalFile
 		return fail(fmt.Errorf("nested more than %d deep", maxNesting))
 	}
 	s := &dtype.Sequence{Elem: elem}
+	left := nn.MemoryLeft() // a few bytes of sparse tensors may become any number of dense ones
 	add := func(v dtype.Value, err error) error {
-		if err == nil {
-			s.Items = append(s.Items, v)
+		if err != nil {
+			return err
 		}
-		return err
+		if left -= int64(v.MemSize()); left < 0 {
+			return fmt.Errorf("its items take more than the %d bytes of memory that are left", nn.MemoryLeft())
+		}
+		s.Items = append(s.Items, v)
+		return nil
 	}
 	var err error
 	switch kind := onnxpb.SequenceProto_DataType(p.GetElemType()); kind {

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/graft-ml/graft/internal/onnxpb"
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -251,5 +252,23 @@ func TestDataSetFiles(t *testing.T) {
 	}
 	if _, err := ReadDataSet(fsys, "none", nil, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// TestSequenceMemory: what sparse tensors become is limited for all items of a sequence together, those of nested ones included.
+func TestSequenceMemory(t *testing.T) {
+	item := `sparse_tensor_values { values { data_type: 1 dims: 0 } dims: 1000 dims: 1000 } `
+	inner := `sequence_values { elem_type: 2 ` + item + `} `
+	nn.LimitMemory(1 << 40)
+	defer nn.LimitMemory(0)
+	nn.LimitMemory(1<<40 - nn.MemoryLeft() + 10_000_000) // beside what other tests have left
+	for text, ok := range map[string]bool{
+		`elem_type: 2 ` + strings.Repeat(item, 2): true, `elem_type: 2 ` + strings.Repeat(item, 200): false,
+		`elem_type: 3 ` + strings.Repeat(inner, 2): true, `elem_type: 3 ` + strings.Repeat(inner, 200): false,
+	} {
+		_, err := decodeSequence(textMessage(t, &onnxpb.SequenceProto{}, text), dtype.Undefined, nil, 0)
+		if (err == nil) != ok || !ok && !strings.Contains(err.Error(), "its items take more than the ") {
+			t.Errorf("%.200s: %v", text, err)
+		}
 	}
 }
