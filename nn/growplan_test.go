@@ -3,6 +3,7 @@ package nn_test
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -63,6 +64,25 @@ func TestGrowthReplays(t *testing.T) {
 		if _, err := nn.ReadPlan(twin, bytes.NewReader(js)); err == nil || !strings.Contains(err.Error(), "axis") {
 			t.Errorf("replayed on the changed model: %v", err)
 		}
+	}
+}
+
+// TestGrowthOfAnyCount: a plan's file that says another number of atoms than it has indices for is refused before any is made.
+func TestGrowthOfAnyCount(t *testing.T) {
+	plan, err := worked(t).Plan(func(e *nn.Edit) { e.Resize(e.Value("add"), 11, nn.ResizeOptions{}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nn.ReadPlan(worked(t), bytes.NewReader(js)); err != nil {
+		t.Fatal(err)
+	}
+	huge := regexp.MustCompile(`"count":\d+`).ReplaceAll(js, []byte(`"count":1099511627776`))
+	if _, err := nn.ReadPlan(worked(t), bytes.NewReader(huge)); err == nil || !strings.Contains(err.Error(), "no group of channels that can grow as the plan says") {
+		t.Errorf("%v of\n%s", err, huge)
 	}
 }
 

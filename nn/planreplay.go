@@ -159,6 +159,9 @@ func (g *Group) grows(k int, want map[axisID]Grown) bool {
 			return false
 		}
 		found++
+		if last := g.Atoms[len(g.Atoms)-1]; len(last.on(x.Axis)) > 0 && k > len(w.Index) {
+			return false // each atom adds an index where the last one has some: a file may say any number
+		}
 		l := g.layout(i, k)
 		if added := added(l); len(l.keep) != w.After || !slices.Equal(added.Index, w.Index) || !slices.Equal(added.Like, w.Like) {
 			return false
