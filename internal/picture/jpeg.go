@@ -129,7 +129,7 @@ func (d *jpegFile) frame(b []byte) error {
 	if b[0] != 8 || b[5] != 1 && b[5] != 3 || d.width == 0 || d.height == 0 || d.parts != nil {
 		return errOtherJPEG
 	}
-	if d.width*d.height > maxPixels { // Size may have seen another frame
+	if d.width > maxPixels/d.height { // Size may have seen another frame
 		return fmt.Errorf("an image of %d×%d pixels is too large", d.width, d.height)
 	}
 	for i := range int(b[5]) {

@@ -73,7 +73,7 @@ func Size(data []byte) (width, height int, err error) {
 		return 0, 0, err
 	}
 	width, height, err = f.size(data)
-	if err == nil && (width < 1 || height < 1 || width > maxSide || height > maxSide || width*height > maxPixels) {
+	if err == nil && (width < 1 || height < 1 || width > maxSide || height > maxSide || width > maxPixels/height) {
 		err = fmt.Errorf("an image of %d×%d pixels is empty or too large", width, height)
 	}
 	return width, height, err
