@@ -285,12 +285,14 @@ func TestHostileFiles(t *testing.T) {
 		{"normalizer", sequence("normalizers", 40, `{"type":"ByteLevel"}`), "more than 16384 times as long"},
 		{"pre_tokenizer", sequence("pretokenizers", 40, `{"type":"Metaspace","replacement":"  ","split":false}`), "more than 16384 times as long"},
 		{"post_processor", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}}],"pair":[{"Sequence":{"id":"A"}},{"Sequence":{"id":"B"}}]}`, ""},
-		{"post_processor", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B"}}],"pair":[]}`, `"single" has the sequence B, want A alone`},
+		{"post_processor", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B"}}],"pair":[]}`, `"single" has more than the sequence A, once`},
+		{"post_processor", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},{"Sequence":{"id":"A"}}],"pair":[]}`, `"single" has more than the sequence A, once`},
 	} {
 		tok, err := Parse(file(c.part, c.value))
 		switch {
 		case c.want == "" && err == nil:
 			tok.Encode("a", 0)
+			tok.EncodeWords([]string{"a", "a"}, 0)
 		case c.want == "" || err == nil || !strings.Contains(err.Error(), c.want):
 			t.Errorf("%s %.80s: %v, want %s", c.part, c.value, err, c.want)
 		}

@@ -96,9 +96,13 @@ func newTemplate(b json.RawMessage, ids map[string]int) (t template, err error) 
 	if t.single, err = read(c.Single); err != nil {
 		return t, err
 	}
+	times := 0
 	for _, s := range t.single {
-		if s.text > 0 {
-			return t, fmt.Errorf("post_processor TemplateProcessing: \"single\" has the sequence B, want A alone")
+		if s.text >= 0 {
+			times++
+		}
+		if s.text > 0 || times > 1 {
+			return t, fmt.Errorf("post_processor TemplateProcessing: \"single\" has more than the sequence A, once")
 		}
 	}
 	t.pair, err = read(c.Pair)
