@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// matched refuses a pattern that matches no node; the error lists similar names.
+// matched returns an error for a pattern that matches no node; the error lists similar names.
 func matched(g *nn.Graph, flag, pattern string) error {
 	for range g.Nodes(nn.Glob(pattern)) {
 		return nil
@@ -48,7 +48,7 @@ func near(nodes iter.Seq[*nn.Node], pattern string) string {
 	return "; near it: " + brief(list)
 }
 
-// distanceTo returns the edit distance of a pattern and a name, or its first or last part if stars match the rest.
+// distanceTo returns the edit distance between a pattern and a name, or its first or last part if stars match the rest.
 func distanceTo(pattern, name string) int {
 	first, _, open := strings.Cut(pattern, "*")
 	if !open {

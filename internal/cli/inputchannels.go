@@ -5,8 +5,8 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// inputChannels changes the channels of an input, the only one where the step names none, and what the metadata say of the
-// preparation of images: one mean and one deviation for gray ones.
+// inputChannels changes the number of channels of an input, by default the only one, and updates the image preprocessing in
+// the metadata: gray images have a single mean and a single deviation.
 func inputChannels(e *nn.Edit, s recipeStep) {
 	if s.Value == "" {
 		in := e.Inputs()
@@ -32,7 +32,7 @@ func inputChannels(e *nn.Edit, s recipeStep) {
 	}
 }
 
-// mean is that of a list, as a list; none of none.
+// mean returns the mean of a list as a list of one element, and lists of fewer than two elements unchanged.
 func mean(list []float64) []float64 {
 	if len(list) < 2 {
 		return list

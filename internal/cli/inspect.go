@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// report is what inspect tells, and its JSON form.
+// report is the result of inspect, and its JSON form.
 type report struct {
 	Model string `json:"model"`
 	onnxio.Header
@@ -25,7 +25,7 @@ type report struct {
 	Unsupported []string          `json:"unsupported"`
 	Training    map[string]int    `json:"training_mode,omitempty"` // nodes that were exported in training mode, by operator
 	Summary     *nn.Summary       `json:"summary"`
-	Growth      map[string]string `json:"growth"`     // multiply-adds by each symbol, the others at size 1
+	Growth      map[string]string `json:"growth"`     // multiply-adds by symbol, the others at size 1
 	Details     []nodeDetails     `json:"details"`    // of each node of the summary
 	Parameters  []weightFigures   `json:"parameters"` // with --weights
 }
@@ -38,7 +38,7 @@ type port struct {
 
 func (p port) String() string { return p.Name + " " + p.Type }
 
-// nodeDetails are what a node reads and how it is set.
+// nodeDetails are the inputs and attributes of a node.
 type nodeDetails struct {
 	Node       string         `json:"node"`
 	Inputs     []string       `json:"inputs"` // "" for one that is left out
@@ -135,7 +135,7 @@ func details(g *nn.Graph) []nodeDetails {
 	return list
 }
 
-// attribute returns the value of an attribute as JSON can hold it.
+// attribute returns the value of an attribute in a form that JSON can represent.
 func attribute(v any) any {
 	switch x := v.(type) {
 	case float32:
@@ -171,8 +171,8 @@ func growth(g *nn.Graph) map[string]string {
 	return all
 }
 
-// polynomial returns the one of degree 2 at most through three values, at one, two and three steps; "" where its coefficients are no
-// whole numbers.
+// polynomial returns the polynomial in symbol, of degree at most 2, through the values x, y, z at 1, 2 and 3 times step; "" if its
+// coefficients are not integers.
 func polynomial(symbol string, x, y, z, step int64) string {
 	square := z - 2*y + x
 	if square%(2*step*step) != 0 {
@@ -196,7 +196,7 @@ func polynomial(symbol string, x, y, z, step int64) string {
 	return strings.Join(terms, " + ")
 }
 
-// evaluated is that polynomial at n.
+// evaluated returns the value of that polynomial at n.
 func evaluated(x, y, z, step, n int64) int64 {
 	k := n/step - 1 // steps beyond the first value
 	return x + k*(y-x) + k*(k-1)/2*(z-2*y+x)
@@ -211,7 +211,7 @@ func grouped(n int64) string {
 	return s
 }
 
-// size returns an amount of memory in words.
+// size formats an amount of memory with its unit.
 func size(n int64) string {
 	switch {
 	case n >= 1e9:
@@ -282,7 +282,7 @@ func (r report) print(w io.Writer, brief, all bool) error {
 	return err
 }
 
-// shown returns the summary without the nodes whose results are known, but for those that hold parameters.
+// shown returns the summary without the nodes whose results are constant, except those with parameters.
 func (r report) shown(all bool) *nn.Summary {
 	s := *r.Summary
 	if !all {

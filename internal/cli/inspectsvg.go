@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// drawGraph writes the image of --svg; "-" is standard output.
+// drawGraph writes the drawing of --svg to path; "-" is standard output.
 func drawGraph(cmd *cobra.Command, path string, g *nn.Graph, all bool) error {
 	for _, name := range []string{"json", "brief", "weights"} {
 		if cmd.Flags().Changed(name) {

@@ -75,7 +75,7 @@ func (j joining) run(w io.Writer, first, second string) error {
 	return err
 }
 
-// pairs returns the connections by name of the output.
+// pairs returns the connections, keyed by the name of the output.
 func (j joining) pairs(a, b *nn.Graph) (map[string]string, error) {
 	connect := map[string]string{}
 	for _, c := range j.connect {
@@ -107,7 +107,7 @@ func (j joining) pairs(a, b *nn.Graph) (map[string]string, error) {
 	return connect, nil
 }
 
-// sameOpset rewrites the model in the older operator set for the newer one.
+// sameOpset converts the model with the older opset to the newer one.
 func sameOpset(a, b *nn.Graph) error {
 	older, newest := a, b.Opsets()[""]
 	if v := a.Opsets()[""]; v > newest {

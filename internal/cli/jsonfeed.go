@@ -10,8 +10,8 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// fromObjects makes inputs of objects: under the name of each input a number, a text, or lists of them of the input's shape
-// without the batch axis. A mask that the objects lack is made of the length of the input that it belongs to.
+// fromObjects makes inputs from JSON objects that hold, under the name of each input, a number, a string, or nested lists of
+// them in the input's shape without the batch axis. A mask that is absent is filled with ones, in the length of its sequence.
 func fromObjects(g *nn.Graph, rows []map[string]any) (nn.Feed, error) {
 	feed := nn.Feed{}
 	for _, v := range g.Inputs() {
@@ -48,7 +48,7 @@ func fromObjects(g *nn.Graph, rows []map[string]any) (nn.Feed, error) {
 	return feed, nil
 }
 
-// maskFor returns a 1 for each position of a sequence among the values of an object, if v has the name and the shape [N, T] of a mask and the
+// maskFor returns a mask of ones for a sequence of the object, if v has the name and the shape [N, T] of a mask and the
 // sequence is an input with the same T.
 func maskFor(g *nn.Graph, v *nn.Value, row map[string]any) (any, bool) {
 	t := v.Type()
@@ -91,7 +91,7 @@ func flatten(to []any, x any) ([]any, []int, error) {
 	return to, append([]int{len(list)}, shape...), nil
 }
 
-// tensorOf makes a tensor of elements of JSON.
+// tensorOf makes a tensor from JSON elements.
 func tensorOf(t dtype.DType, flat []any, dims []int) (value, error) {
 	if n, err := dtype.Count(dims); err != nil || n != len(flat) {
 		return nil, fmt.Errorf("%d elements for the shape %v", len(flat), dims)

@@ -12,12 +12,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// isLines reports whether a path is that of JSON lines.
+// isLines reports whether a path names a file of JSON lines.
 func isLines(path string) bool {
 	return slices.Contains([]string{".jsonl", ".ndjson"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// lines reads JSON lines: inputs by name, or texts, and the target under the key of --target, of the first output, y or label.
+// lines reads JSON lines: inputs by name, or texts, and the target under the key of --target, the name of the first output, y or label.
 func (d *dataset) lines(path string) (s samples, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -70,8 +70,8 @@ func (d *dataset) lines(path string) (s samples, err error) {
 	return s, nil
 }
 
-// sequences returns the inputs of objects with their targets. Lengths may differ: in a batch they are filled up, inputs with zeros, classes
-// of positions with what no loss counts.
+// sequences returns the inputs of objects with their targets. Lengths may differ: a batch is padded, inputs with zeros, classes of
+// positions with the index that losses ignore.
 func (d *dataset) sequences(rows []map[string]any, ys []lineTargets, path string) (data.Dataset[data.Sample], error) {
 	inputs, y := d.graph.Inputs(), ys[0]
 	pad := &data.Padding{X: make([]float64, len(inputs))}

@@ -23,7 +23,7 @@ type kserveTensor struct {
 	Data     any    `json:"data,omitempty"`
 }
 
-// modelVersion is the only version of a model that there is.
+// modelVersion is the only version of a model.
 const modelVersion = "1"
 
 type kserveRequest struct {
@@ -39,7 +39,7 @@ var datatypes = map[dtype.DType]string{
 	dtype.Float16: "FP16", dtype.Float32: "FP32", dtype.Float64: "FP64", dtype.BFloat16: "BF16", dtype.String: "BYTES",
 }
 
-// metadata returns what the protocol tells of a model; an open size is −1.
+// metadata returns the protocol's description of the model; a symbolic size is −1.
 func (h *endpoint) metadata() map[string]any {
 	list := func(values []*nn.Value) []kserveTensor {
 		all := []kserveTensor{}
@@ -138,7 +138,7 @@ func (h *endpoint) inputs(list []kserveTensor) (feed nn.Feed, n int, err error) 
 	return feed, n, nil
 }
 
-// outputsOf returns a model's outputs as the protocol has them: elements row by row, those that are not finite null.
+// outputsOf returns a model's outputs in the form of the protocol: elements in row-major order, null for those that are not finite.
 func outputsOf(out nn.Feed, names, wanted []string) []kserveTensor {
 	var list []kserveTensor
 	for _, name := range names {

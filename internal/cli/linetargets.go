@@ -12,17 +12,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// noClass is the target of positions that do not count.
+// noClass is the target of positions that losses ignore.
 const noClass = -100
 
 // lineTargets are the targets of objects.
 type lineTargets struct {
 	name    string          // key
-	of      []*tensor.Dense // of each object
+	of      []*tensor.Dense // one for each object
 	unequal bool            // lists of different lengths
 }
 
-// samples returns the targets alone.
+// samples returns the targets as samples without inputs.
 func (y lineTargets) samples() []data.Sample {
 	list := make([]data.Sample, len(y.of))
 	for i := range list {
@@ -31,7 +31,7 @@ func (y lineTargets) samples() []data.Sample {
 	return list
 }
 
-// lineTargets reads the targets of objects: numbers, words, or lists of them, which may be of unequal length where they are classes.
+// lineTargets reads the targets of objects: numbers, words, or lists of them, which may differ in length if they are classes.
 func (d *dataset) lineTargets(rows []map[string]any, s *samples) (y lineTargets, err error) {
 	if y.name, err = d.targetKey(rows[0]); err != nil {
 		return y, err
@@ -111,7 +111,7 @@ func (d *dataset) targetKey(row map[string]any) (string, error) {
 	return keys[at], nil
 }
 
-// wordClasses puts the numbers of classes in place of targets that are words; what a list of them is the target of, for errors.
+// wordClasses replaces targets that are words by the indices of their classes. what names the owner of a list in errors.
 func (d *dataset) wordClasses(what string, each [][]any, s *samples) error {
 	s.classes = d.among
 	if s.classes == nil {

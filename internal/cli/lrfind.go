@@ -123,7 +123,7 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 	return err
 }
 
-// samples opens what to train on. It returns the graph to train, too, which for tables is the part after the preparation of the columns.
+// samples opens the training data. It also returns the graph to train, which for tables is the part after column preprocessing.
 func (r *rateFinding) samples(ctx context.Context, g *nn.Graph, model string) (*nn.Graph, data.Dataset[data.Sample], error) {
 	if r.columnar() {
 		several, err := r.severalAnswers(model)
@@ -145,7 +145,7 @@ func (r *rateFinding) samples(ctx context.Context, g *nn.Graph, model string) (*
 	return g, fit, r.tagging(g)
 }
 
-// tableSamples prepares a table and the model for it as train does.
+// tableSamples prepares a table and its model in the same way as train.
 func (r *rateFinding) tableSamples(ctx context.Context, g *nn.Graph) (*nn.Graph, data.Dataset[data.Sample], error) {
 	if err := r.noTexts(g); err != nil {
 		return nil, nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/train"
 )
 
-// rateGroups makes groups of --lr-group: "GLOB=RATE", of parameters, or of nodes with all their parameters.
+// rateGroups makes parameter groups from --lr-group: in "GLOB=RATE", GLOB matches parameters, or nodes with all their parameters.
 func (t *training) rateGroups(g *nn.Graph) ([]train.ParamGroup, error) {
 	rule, err := choose("optimizer", t.optimizer, rules)
 	if err != nil {
@@ -44,7 +44,7 @@ func (t *training) rateGroups(g *nn.Graph) ([]train.ParamGroup, error) {
 	return groups, nil
 }
 
-// trainedBy returns the trainable parameters whose names match, or else those of the nodes that do.
+// trainedBy returns the trainable parameters whose names match, or if there are none, those of the nodes whose names match.
 func trainedBy(g *nn.Graph, pattern string) []*nn.Param {
 	var named, all []*nn.Param
 	for n := range g.Nodes(nn.Glob(pattern)) {
@@ -64,7 +64,7 @@ func trainedBy(g *nn.Graph, pattern string) []*nn.Param {
 	return all
 }
 
-// globbed is path.Match with * crossing slashes, as selections have it.
+// globbed is path.Match, except that * also matches slashes, as in selectors.
 func globbed(pattern, name string) bool {
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return ok && err == nil

@@ -12,25 +12,24 @@ import (
 	"github.com/graft-ml/graft/train"
 )
 
-// Options are what a command links in.
+// Options are the optional parts that a program links into the command line.
 type Options struct {
-	// Connect joins the processes that train together. Nil: a process trains alone.
+	// Connect joins the processes that train together. If nil, a process trains alone.
 	Connect func() (train.Communicator, error)
-	// Launched returns the number of this process, how many there are and how many of them on this machine, before Connect.
-	// Nil with Connect.
+	// Launched returns the rank of this process, the number of processes and how many of them are on this machine, before
+	// Connect. It is nil if Connect is.
 	Launched func() (rank, size, local int)
-	// Runtimes make the runtimes of --runtime, by name.
+	// Runtimes are the constructors of the runtimes of --runtime, by name.
 	Runtimes map[string]func(RuntimeSettings) (Runtime, error)
 }
 
-// interrupted is the exit status of a command that a signal ended, as shells have it for ctrl-C.
+// interrupted is the exit status of a command that was ended by a signal, the one that shells report for ctrl-C.
 const interrupted = 130
 
-// Main runs the command line of the process and ends it: with 0 when all went well, 1 when something failed, 130 when a
-// signal ended it.
+// Main runs the command line of the process and exits: with status 0 on success, 1 on failure, 130 after a signal.
 func Main() { MainWith(Options{}) }
 
-// MainWith is Main with something linked in.
+// MainWith is Main with the parts of o linked in.
 func MainWith(o Options) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second ctrl-C ends the process at once
@@ -47,5 +46,5 @@ func MainWith(o Options) {
 	os.Exit(1)
 }
 
-// errSilent makes the command exit with 1 after it has said why.
+// errSilent makes the command exit with status 1 after it has printed the reason.
 var errSilent = errors.New("failed")

@@ -70,7 +70,7 @@ network that fits the columns.`,
 	return cmd
 }
 
-// networks are the kinds, with the number of sizes that a sample has.
+// networks are the kinds of networks, with the number of sizes that describe a sample.
 var networks = map[string]struct {
 	rank  int
 	layer func(c creation, hidden []int, out int) nn.Layer
@@ -131,7 +131,7 @@ var networks = map[string]struct {
 	}},
 }
 
-// head returns what every network ends in.
+// head returns the last layers, the same for every network.
 func (c creation) head(out int) nn.Sequential {
 	var s nn.Sequential
 	if c.dropout > 0 {
@@ -140,7 +140,7 @@ func (c creation) head(out int) nn.Sequential {
 	return append(s, layers.Linear{Out: out, Name: "head"})
 }
 
-// embedding looks tokens up; nothing where the input is numbers.
+// embedding returns the embedding of tokens; no layer if the input is numeric.
 func (c creation) embedding() nn.Sequential {
 	if c.vocabulary == 0 {
 		return nil
@@ -148,10 +148,10 @@ func (c creation) embedding() nn.Sequential {
 	return nn.Sequential{layers.Embedding{Num: c.vocabulary, Dim: c.width, Init: initial.Normal{Std: 0.02}, Name: "embedding"}}
 }
 
-// overTime is the mean over the steps of [batch, steps, size].
+// overTime computes the mean of [batch, steps, size] over the steps.
 var overTime = nn.Sequential{layers.Transpose{Perm: []int{0, 2, 1}}, layers.GlobalAvgPool{}, layers.Flatten{}}
 
-// positions adds a learned vector for each step.
+// positions adds a learned position embedding, a vector for each step.
 func positions(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	t := in[0].Type()
 	p := e.Param(e.New("positions"), initial.Normal{Std: 0.02}, t.Shape[1].Size, t.Shape[2].Size)
@@ -231,7 +231,7 @@ func (c creation) run(w io.Writer, kind string) error {
 	return err
 }
 
-// numbers reads whole numbers above 0, separated by commas.
+// numbers parses positive integers, separated by commas.
 func numbers(flag, s string) (list []int, err error) {
 	for part := range strings.SplitSeq(s, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(part))

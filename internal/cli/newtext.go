@@ -11,8 +11,8 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// textEncoder returns an encoder of texts of any length up to most: ids and a mask of what is there, to values or scores of a text, or of each token. Attention does not
-// look at what fills texts up, and the mean over the steps leaves it out.
+// textEncoder returns an encoder of texts of at most most tokens, from ids and an attention mask to values or scores of a text, or
+// of each token. Attention and the mean over the steps ignore padding.
 func (c creation) textEncoder(e *nn.Edit, most, out int) *nn.Value {
 	ids, mask := e.Input("input_ids", "int64[N,length]"), e.Input("attention_mask", "int64[N,length]")
 	node := func(c op.Config, in ...*nn.Value) *nn.Value {
@@ -23,7 +23,7 @@ func (c creation) textEncoder(e *nn.Edit, most, out int) *nn.Value {
 	}
 	there := node(std.CastConfig{To: dtype.Float32}, mask)
 	x := e.Apply(layers.Embedding{Num: c.vocabulary, Dim: c.width, Init: initial.Normal{Std: 0.02}, Name: "embedding"}, ids)
-	// Tokens are counted, so that the place of a text in its row does not matter.
+	// Positions count tokens, so that the result does not depend on the side that is padded.
 	place := node(op.Plain("Sub"), node(op.Plain("CumSum"), mask, e.Scalar("axis", ids, 1)), mask)
 	x = node(op.Plain("Add"), x, e.Apply(layers.Embedding{Num: most, Dim: c.width, Init: initial.Normal{Std: 0.02}, Name: "positions"}, place))
 	bias := node(op.Plain("Mul"), node(op.Plain("Sub"), there, e.Scalar("one", there, 1)), e.Scalar("far", there, 1e9))

@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// saveModel writes a model; what it cannot keep is said on standard error.
+// saveModel writes a model, and reports on standard error what the file cannot hold.
 func saveModel(path string, g *nn.Graph) error { return saver.Save(path, g) }
 
-// storage is the flag that says how weights are stored.
+// storage is the flag that selects the type in which weights are stored.
 type storage struct{ weights string }
 
 func (s *storage) flags(cmd *cobra.Command) {
@@ -45,7 +45,7 @@ func (s storage) save(path string, g *nn.Graph) error {
 
 var saver = onnxio.Saver{Warn: func(err error) { fmt.Fprintln(os.Stderr, "warning:", err) }}
 
-// checkOutput says what is wrong with the file of -o, before any work is done for it.
+// checkOutput checks that the file of -o can be written, before any work is done for it.
 func checkOutput(path string) error {
 	if path == "" {
 		return errors.New("missing -o FILE, the file to write the model to")

@@ -23,7 +23,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// draw writes what belongs to an answer as PNG: the mask or image itself, and the map of --explain.
+// draw writes the PNG files of an answer: the mask or image itself, and the map of --explain.
 func (p *prediction) draw(ctx context.Context, a *answerer, s *sampleSource, i int, x *answer) error {
 	if x.files = map[string]string{}; x.picture != nil {
 		img, err := a.image(x.picture)
@@ -65,8 +65,8 @@ func (p *prediction) file(sample, what string, img image.Image) (string, error) 
 	return path, onnxio.WriteFile(path, func(w io.Writer) error { return png.Encode(w, img) })
 }
 
-// image makes an image of a row [1, C, H, W]: of a mask the class of each pixel, in the colours of a palette; else the values, from 0
-// to 1 or to 255 where some are above 1.5.
+// image makes an image from a row [1, C, H, W]: for a mask the class of each pixel, in the colours of a palette; otherwise the values,
+// in the range 0 to 1, or 0 to 255 if some are above 1.5.
 func (a *answerer) image(row *tensor.Dense) (image.Image, error) {
 	if row.Dims() != 4 {
 		return nil, fmt.Errorf("the output %v is no picture: want [N, channels, height, width]", row.Shape())
@@ -96,8 +96,8 @@ func (a *answerer) image(row *tensor.Dense) (image.Image, error) {
 	return img, nil
 }
 
-// border is what a pixel's only score is above for class 1: one half, or zero for logits, which other models than those trained on masks
-// show by numbers that are not probabilities.
+// border returns the threshold above which a pixel with a single score is of class 1: 0.5 for probabilities, 0 for logits, which
+// are recognized by the model's metadata or by scores outside 0 to 1.
 func (a *answerer) border(v []float64) float64 {
 	logits := a.g.Meta()[metaTask] == "mask" && a.logits
 	for _, x := range v {
@@ -109,7 +109,7 @@ func (a *answerer) border(v []float64) float64 {
 	return 0.5
 }
 
-// mask returns the class of each pixel: the best of several scores, or whether the only one is above the border.
+// mask returns the class of each pixel: the one with the highest score or, of a single score, whether it exceeds border.
 func mask(v []float64, c, h, w int, border float64) image.Image {
 	img := image.NewPaletted(image.Rect(0, 0, w, h), palette(max(2, c)))
 	for i := range h * w {
@@ -127,7 +127,8 @@ func mask(v []float64, c, h, w int, border float64) image.Image {
 	return img
 }
 
-// palette gives each class a colour, the first black: the bits of its number dealt out to the channels from the highest down.
+// palette returns the colours of n classes, the first black: the bits of the index are distributed over the channels, starting with
+// the most significant bit of each channel.
 func palette(n int) color.Palette {
 	list := make(color.Palette, min(n, 256))
 	for i := range list {
@@ -142,8 +143,8 @@ func palette(n int) color.Palette {
 	return list
 }
 
-// explained returns a map, dark to bright, of what an answer rests on, which is the largest score, a logit where the model ends in
-// probabilities: how it would change with each pixel, or Grad-CAM.
+// explained returns a saliency map of the largest score, dark to bright: the gradient with respect to the pixels, or Grad-CAM. If the
+// model ends in probabilities, the score is the logit before them.
 func (a *answerer) explained(ctx context.Context, feed nn.Feed, x answer, how string) (image.Image, error) {
 	if !takesPictures(a.g) {
 		return nil, fmt.Errorf("the model does not take pictures: its inputs are %v", ports(a.g.Inputs()))
@@ -189,8 +190,8 @@ func (a *answerer) explained(ctx context.Context, feed nn.Feed, x answer, how st
 	return cam(ctx, g, feed, score, size[2:4])
 }
 
-// cam is Grad-CAM (Selvaraju et al. 2017) over the last feature maps [1, C, h, w] of a model: their sum, each weighed by the mean of the
-// score's gradient over it, where it is positive; scaled to the picture.
+// cam computes Grad-CAM (Selvaraju et al. 2017) over the last feature maps [1, C, h, w] of a model: the positive part of their sum, each
+// map weighted by the mean of the score's gradient over it, scaled to the size of the image.
 func cam(ctx context.Context, g *nn.Graph, feed nn.Feed, score string, size []int) (image.Image, error) {
 	var names []string
 	for n := range g.Nodes() {
@@ -245,7 +246,7 @@ func weighed(maps, grads *tensor.Dense, size []int) (image.Image, error) {
 	return img, nil
 }
 
-// pixelMap returns the largest size of a gradient over the channels of each pixel.
+// pixelMap returns the largest magnitude of a gradient over the channels of each pixel.
 func pixelMap(d *tensor.Dense, last bool) (image.Image, error) {
 	v, err := dtype.Float64s(d)
 	if err != nil {
@@ -269,7 +270,7 @@ func pixelMap(d *tensor.Dense, last bool) (image.Image, error) {
 	return heat(most, h, w), nil
 }
 
-// heat draws values from black, 0, over red and yellow to white, the largest.
+// heat draws values as colours from black (0) through red and yellow to white (the largest value).
 func heat(v []float64, h, w int) *image.RGBA {
 	most := slices.Max(v)
 	img := image.NewRGBA(image.Rect(0, 0, w, h))

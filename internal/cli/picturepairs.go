@@ -14,13 +14,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// picturePairs are images and what is to be made of each, an image too.
+// picturePairs are pairs of an input image and a target image.
 type picturePairs struct {
 	of     [][2]string // sorted
 	target data.Preprocess
 }
 
-// targetDirs are the names of a folder of images that are the targets of those in images.
+// targetDirs are the possible names of the folder with the target images.
 var targetDirs = []string{"targets", "target"}
 
 // findPairs finds the two folders in dir.
@@ -37,7 +37,7 @@ func findPairs(dir string) (images, targets string, ok bool) {
 	return images, targets, images != "" && targets != ""
 }
 
-// readPairs pairs the images of two folders by their names, whatever their endings.
+// readPairs pairs the images of two folders by their names without extensions.
 func readPairs(images, targets string) (*picturePairs, error) {
 	named := func(dir string) (map[string]string, []string, error) {
 		entries, err := os.ReadDir(dir)
@@ -74,7 +74,7 @@ func readPairs(images, targets string) (*picturePairs, error) {
 	return p, nil
 }
 
-// suit makes the targets images as the model gives them, from 0 to 1: of the size and the channels of its output.
+// suit sets the preprocessing of the targets: values from 0 to 1, in the size and with the channels of the model's output.
 func (p *picturePairs) suit(g *nn.Graph, in data.Preprocess) error {
 	if len(g.Outputs()) != 1 || g.Outputs()[0].Type().Rank() != 4 || !g.Outputs()[0].Type().DType.IsFloat() {
 		return fmt.Errorf("the targets are pictures, the model gives %v: want one picture [N, channels, height, width]", ports(g.Outputs()))
@@ -95,7 +95,7 @@ func (p *picturePairs) suit(g *nn.Graph, in data.Preprocess) error {
 	return p.target.Check()
 }
 
-// set returns the pairs at the given places; nothing about them is left to chance.
+// set returns the pairs at the given indices, without augmentation.
 func (p *picturePairs) set(in data.Preprocess, at []int) data.Dataset[data.Sample] {
 	return data.Map(data.Subset(data.Of(p.of...), at), func(pair [2]string, _ *rand.Rand) (data.Sample, error) {
 		x, err := in.Eval(data.ImageFile{Path: pair[0], Class: -1}, nil)
@@ -111,19 +111,19 @@ func (p *picturePairs) all(in data.Preprocess) data.Dataset[data.Sample] {
 	return p.set(in, upTo(len(p.of)))
 }
 
-// split holds back a share by chance.
+// split holds out the fraction share of the pairs at random.
 func (p *picturePairs) split(share float64, seed uint64, in data.Preprocess) (fit, val data.Dataset[data.Sample]) {
 	return data.Split(p.all(in), share, seed)
 }
 
-// pictures returns those that go in, without targets.
+// pictures returns the input images, without targets.
 func (p *picturePairs) pictures(in data.Preprocess) data.Dataset[data.Sample] {
 	return data.Map(data.Of(p.of...), func(pair [2]string, _ *rand.Rand) (data.Sample, error) {
 		return in.Eval(data.ImageFile{Path: pair[0], Class: -1}, nil)
 	})
 }
 
-// corrupt lists the pairs of which an image cannot be decoded.
+// corrupt lists the pairs with an image that cannot be decoded.
 func (p *picturePairs) corrupt(ctx context.Context) (bad []data.BadItem, err error) {
 	for k := range 2 {
 		f := data.Folders{}
@@ -144,14 +144,14 @@ func (p *picturePairs) corrupt(ctx context.Context) (bad []data.BadItem, err err
 	return bad, nil
 }
 
-// drop leaves pairs out.
+// drop removes pairs.
 func (p *picturePairs) drop(bad []data.BadItem) {
 	p.of = slices.DeleteFunc(p.of, func(pair [2]string) bool {
 		return slices.ContainsFunc(bad, func(b data.BadItem) bool { return b.Path == pair[0] })
 	})
 }
 
-// oneScore returns a set whose masks, classes 0 and 1 of pixels, are what one score for each pixel is compared with.
+// oneScore converts the masks of a set, classes 0 and 1, to targets for models with one score for each pixel.
 func oneScore(s data.Dataset[data.Sample]) data.Dataset[data.Sample] {
 	return data.Map(s, func(in data.Sample, _ *rand.Rand) (data.Sample, error) {
 		y := in.Y[0]

@@ -13,8 +13,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// pixelArray returns the array of an archive that holds images for the model's only input: bytes [N, height, width], or with one channel or
-// three before or after these, under the name of the input or x. nil: there is none.
+// pixelArray returns the array of an archive that holds images for the model's only input, under the input's name or x: bytes
+// [N, height, width], or with an axis of one or three channels before or after the spatial ones. It returns nil if there is none.
 func pixelArray(g *nn.Graph, all map[string]*tensor.Dense) *tensor.Dense {
 	if !takesPictures(g) || !g.Inputs()[0].Type().DType.IsFloat() {
 		return nil
@@ -33,7 +33,7 @@ func pixelArray(g *nn.Graph, all map[string]*tensor.Dense) *tensor.Dense {
 	return x
 }
 
-// pixels returns the images of an array, from 0 to 1, without targets.
+// pixels returns the images of an array as samples without targets, scaled to the range 0 to 1.
 func pixels(x *tensor.Dense) (data.Dataset[data.Sample], error) {
 	none := dtype.New(dtype.Int64, x.Shape()[0])
 	s, err := data.Images(x, none)
@@ -43,7 +43,7 @@ func pixels(x *tensor.Dense) (data.Dataset[data.Sample], error) {
 	return data.Map(s, func(in data.Sample, _ *rand.Rand) (data.Sample, error) { return data.Sample{X: in.X}, nil }), nil
 }
 
-// answered is a set whose samples have those of another, of the same length, as their targets.
+// answered is a set that takes its inputs from x and its targets from y, which has the same length.
 type answered struct{ x, y data.Dataset[data.Sample] }
 
 func (a answered) Len() int { return a.x.Len() }
@@ -58,7 +58,7 @@ func (a answered) At(i int, r *rand.Rand) (data.Sample, error) {
 	return s, err
 }
 
-// pixelSamples returns the images x with the targets y. Where these have places of their own in the images, no image is moved.
+// pixelSamples returns the images x with the targets y. If the targets refer to positions in the images, augmentation moves no image.
 func pixelSamples(path string, x *tensor.Dense, y []*tensor.Dense) (s samples, err error) {
 	pictures, err := pixels(x)
 	if err != nil {
@@ -76,7 +76,7 @@ func pixelSamples(path string, x *tensor.Dense, y []*tensor.Dense) (s samples, e
 	return s, nil
 }
 
-// pixelsOf are images in an array, prepared as those in files are.
+// pixelsOf returns the images of an array, preprocessed like those in files.
 func (p *prediction) pixelsOf(ctx context.Context, g *nn.Graph, x *tensor.Dense, notes io.Writer) (*sampleSource, error) {
 	in := g.Inputs()[0]
 	list, err := pixels(x)

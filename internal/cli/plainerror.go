@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// plainError says what is wrong in words of the command line: of a file or folder "no such file or folder: X", not "lstat X: …";
-// of settings the flags, not the fields of Go's structs.
+// plainError rewrites an error in terms of the command line: "no such file or folder: X" instead of "lstat X: …", and flags instead
+// of the fields of Go structs.
 func plainError(err error) error {
 	if err == nil || errors.Is(err, errSilent) {
 		return err
@@ -23,7 +23,7 @@ func plainError(err error) error {
 		switch {
 		case errors.Is(p.Err, fs.ErrNotExist):
 			text = strings.Replace(text, p.Error(), "no such file or folder: "+p.Path, 1)
-			text = strings.Replace(text, p.Path+": no such file", "no such file", 1) // which is named at the end
+			text = strings.Replace(text, p.Path+": no such file", "no such file", 1) // the path follows at the end
 		case errors.Is(p.Err, fs.ErrPermission):
 			text = strings.Replace(text, p.Error(), "no permission for "+p.Path, 1)
 		}
@@ -43,7 +43,7 @@ func plainError(err error) error {
 	return plain{text, err}
 }
 
-// fieldWords are the flags that settings of the packages have.
+// fieldWords replaces the fields of configuration structs by the flags that set them.
 var fieldWords = strings.NewReplacer(
 	"try a lower rate or ClipNorm, and check the data", "try a lower --lr or --clip-norm, and check the data",
 	"Monitor is ", "--monitor is ", "RoundTo is ", "--round-to is ", "Most is ", "--most is ", "EMA is ", "--ema is ", "ClipNorm is ", "--clip-norm is ",
@@ -53,31 +53,31 @@ var fieldWords = strings.NewReplacer(
 	"unexpected EOF", "the text is truncated", "zip: not a valid zip file", "not a NumPy archive, which is a zip file",
 )
 
-// notNumbers is what package strconv says of text that is not a number.
+// notNumbers matches errors of package strconv for text that is not a number.
 var notNumbers = regexp.MustCompile(`strconv\.(?:Parse)?([A-Z][a-z]+): parsing "[^"]*": (invalid syntax|value out of range)`)
 
-// broken is what package proto says of bytes that are none of its messages, with one of two kinds of space.
+// broken matches errors of package proto for malformed messages; the space varies.
 var broken = regexp.MustCompile(`: proto:[ \x{a0}]cannot parse invalid wire-format data`)
 
-// ofRules are the types of optimizers.
+// ofRules matches the types of optimizers.
 var ofRules = regexp.MustCompile(`\boptim\.[A-Z]\w*`)
 
-// noDuration is what package time says of text that is not a length of time.
+// noDuration matches errors of package time for text that is not a duration.
 var noDuration = regexp.MustCompile(`time: (?:invalid duration|missing unit in duration|unknown unit "[^"]*" in duration) "[^"]*"`)
 
-// folderRead is what the system says when a folder is read as a file.
+// folderRead matches the system's error for a folder that is read as a file.
 var folderRead = regexp.MustCompile(`read (\S+): is a folder`)
 
-// notJSON is what package encoding/json says of a value of another kind.
+// notJSON matches errors of package encoding/json for a value of the wrong type.
 var notJSON = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go (?:struct field|value) \S*?\.?(\w+) of type \S+`)
 
-// wholeJSON is what it says of the whole text, and of lists.
+// wholeJSON matches its errors for the whole text, and for lists.
 var wholeJSON = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go value of type (?:map\[string\]interface \{\}|\S+)`)
 
-// wanted is what its functions read.
+// wanted describes the arguments of strconv's functions.
 var wanted = map[string]string{"Int": "want a whole number", "Atoi": "want a whole number", "Uint": "want a whole number, 0 or more", "Float": "want a number", "Bool": "want true or false"}
 
-// plain is an error in other words.
+// plain is an error with another text.
 type plain struct {
 	text string
 	err  error
@@ -86,7 +86,7 @@ type plain struct {
 func (p plain) Error() string { return p.text }
 func (p plain) Unwrap() error { return p.err }
 
-// listFlag is a flag that takes several values, which help calls by another word than the type in Go.
+// listFlag is a flag that takes several values, with a type name for the help other than the Go type.
 type listFlag struct {
 	pflag.Value
 	pflag.SliceValue
@@ -96,7 +96,7 @@ type listFlag struct {
 // Type implements pflag.Value.
 func (l listFlag) Type() string { return l.of }
 
-// inWords makes the errors of a command, and of those below it, plain, and what its help calls flags of several values.
+// inWords applies plainError to the errors of a command and its subcommands, and listFlag to their flags of several values.
 func inWords(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		of, known := map[string]string{"float64Slice": "numbers", "stringArray": "string", "stringSlice": "strings"}[f.Value.Type()]
@@ -117,7 +117,7 @@ func inWords(c *cobra.Command) {
 	}
 }
 
-// flagWords is the error of a flag that is not there, or takes something else.
+// flagWords rewrites the error for an unknown flag or an invalid flag value.
 func flagWords(cmd *cobra.Command, err error) error {
 	return plainError(fmt.Errorf("%w%s; %s --help lists the flags", err, meant(cmd, err), cmd.CommandPath()))
 }

@@ -27,8 +27,8 @@ type prediction struct {
 	runtime         runtimeFlags
 
 	paths   []string           // of the data
-	release func()             // removes what was stored of standard input; nil: nothing
-	found   *train.Preparation // of images, once it is known
+	release func()             // removes the temporary file for standard input; nil: there is none
+	found   *train.Preparation // of images, once it is determined
 }
 
 func newPredict(process *process) *cobra.Command {
@@ -97,7 +97,7 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 	if err != nil {
 		return err
 	}
-	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
+	_ = freeBatch(g, 0) // the batch size stays fixed if it cannot be freed
 	if err := p.settleTexts(g); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (p prediction) check() error {
 	return nil
 }
 
-// expanded replaces patterns that the shell left as they are, 'photos/*.jpg', by the files that they match.
+// expanded replaces patterns that the shell did not expand, 'photos/*.jpg', by the files that they match.
 func expanded(paths []string) (list []string, err error) {
 	for _, path := range paths {
 		if _, err := os.Lstat(path); err == nil || !strings.ContainsAny(path, "*?[") {

@@ -18,14 +18,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// preparingHelp says how images are prepared; it is part of the help of every command that has the flags.
+// preparingHelp describes the preprocessing of images, in the help of every command that has the flags.
 const preparingHelp = `The preprocessing of pictures is read from the model's metadata. If they have none, common presets are tried on some of the
 pictures; the best one is used and printed, and train stores it in the model. --preset chooses one; --mean, --std, --range,
 --bgr, --size and --crop change single settings: input = (range·p − mean)/std, where p is the pixel from 0 (black) to 1
 (white). --mean and --std take one number, or three for red, green and blue. For arrays and tables that are not pictures,
 --mean, --std and --range apply to the numbers as they are.`
 
-// preparing holds the flags that say how images, or numbers, become a model's input.
+// preparing holds the flags for the preprocessing of images, or of other numeric inputs.
 type preparing struct {
 	preset    string
 	mean, std []float64
@@ -49,7 +49,7 @@ func (p *preparing) flags(cmd *cobra.Command) {
 	f.Float64Var(&p.crop, "crop", 0.875, "fraction of the shorter side that the center crop keeps")
 }
 
-// presetNames returns the words that --preset takes.
+// presetNames returns the values of --preset.
 func presetNames() []string {
 	var names []string
 	for _, gray := range []bool{false, true} {
@@ -104,8 +104,8 @@ func (p preparing) geometry(base data.Preprocess, t op.Type) (data.Preprocess, e
 	return base, nil
 }
 
-// settle finds how images become an input of g of type t: by --preset, the model's metadata, or measured on the
-// pictures that sample gives, in this order, and then by the flags for single settings.
+// settle determines the preprocessing for an input of g of type t: from --preset, from the model's metadata, or by measurement on
+// the images that sample returns, in this order. Flags for single settings are applied last.
 func (p preparing) settle(ctx context.Context, g *nn.Graph, t op.Type, sample func(data.Preprocess) ([]*tensor.Dense, error)) (train.Preparation, error) {
 	var found train.Preparation
 	base, err := p.base(t)
@@ -178,14 +178,14 @@ func channelsOf(gray bool) string {
 	return "three channels"
 }
 
-// forPictures are the flags that mean nothing for other numbers.
+// forPictures are the flags that apply to images only.
 var forPictures = []string{"preset", "bgr", "size", "crop"}
 
 func notPictures(flag, what string) error {
 	return fmt.Errorf("--%s is for pictures, which %s does not hold; --mean, --std and --range prepare numbers", flag, what)
 }
 
-// preparation says in lines how images are prepared, and which flag settles a guess.
+// preparation describes the preprocessing of images, line by line, with the flag that replaces a guess.
 func (d *dataset) preparation() string {
 	if d.pictures == nil {
 		return ""
@@ -201,7 +201,7 @@ func prepared(p train.Preparation) string {
 	return text
 }
 
-// tellFound says how images are prepared where that was found out rather than said.
+// tellFound prints the preprocessing of images if it was determined automatically.
 func tellFound(notes io.Writer, p train.Preparation) {
 	if p.RunnerUp != "" || p.Guess {
 		fmt.Fprint(notes, prepared(p))

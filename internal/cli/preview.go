@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// value is what models take and give.
+// value is an input or output value of a model.
 type value = dtype.Value
 
 // preview prints the first elements of a value.

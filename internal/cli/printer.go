@@ -29,7 +29,7 @@ func (p *prediction) printer(w io.Writer, a *answerer, s *sampleSource) printer 
 	return &sheet{tab: t, top: p.top, short: true}
 }
 
-// lines is a JSON object for each sample.
+// lines prints a JSON object for each sample.
 type lines struct {
 	e   *json.Encoder
 	top int
@@ -39,7 +39,7 @@ func (l lines) add(s *sampleSource, i int, x answer) error {
 	return l.e.Encode(named{s.name(i), x.fields(l.top)})
 }
 
-// named is an answer whose JSON begins with the name of its sample.
+// named is an answer whose JSON object starts with the name of its sample.
 type named struct {
 	sample string
 	fields map[string]any
@@ -52,7 +52,7 @@ func (n named) MarshalJSON() ([]byte, error) {
 	}
 	line := append([]byte(`{"sample":`), name...)
 	rest := maps.Clone(n.fields)
-	delete(rest, "sample") // an output of this name gives way
+	delete(rest, "sample") // the name of the sample takes precedence over an output of this name
 	if len(rest) == 0 {
 		return append(line, '}'), nil
 	}
@@ -65,7 +65,7 @@ func (n named) MarshalJSON() ([]byte, error) {
 
 func (lines) end() error { return nil }
 
-// sheet is a table: for people, or comma-separated.
+// sheet prints a table: aligned columns, or comma-separated values.
 type sheet struct {
 	w     *csv.Writer
 	tab   *tabwriter.Writer
@@ -183,7 +183,7 @@ func (t *sheet) end() error {
 
 func share(p float64) string { return strconv.FormatFloat(p, 'f', 4, 64) }
 
-// shortened returns a text as one column of a table for people: the first 48 characters, on one line.
+// shortened returns the first 48 characters of a text, on one line, for a column of an aligned table.
 func shortened(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if list := []rune(s); len(list) > 48 {

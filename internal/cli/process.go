@@ -18,15 +18,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A process is one of those that run a command line: the only one, or one of several that train together.
+// A process runs the command line: on its own, or as one of several that train together.
 type process struct {
 	Options
 	comm train.Communicator // nil: not connected
 	say  sync.Once          // the error
 
-	mu                sync.Mutex // of what hurry reads
-	rank, size, local int        // as the launcher says, then as comm does
-	dir               string     // where the checkpoints are
+	mu                sync.Mutex // guards the fields below, for hurry
+	rank, size, local int        // from the launcher, then from comm
+	dir               string     // folder of the checkpoints
 }
 
 func newProcess(o Options) *process {
@@ -40,7 +40,7 @@ func newProcess(o Options) *process {
 // first reports whether this process prints and writes.
 func (p *process) first() bool { return p.rank == 0 }
 
-// root returns the command line. Of several processes the first alone prints.
+// root returns the command line. Of several processes, only the first one prints.
 func (p *process) root() *cobra.Command {
 	root := p.commands()
 	if !p.first() {
@@ -50,13 +50,13 @@ func (p *process) root() *cobra.Command {
 	return root
 }
 
-// forSeveral are the commands that several processes may run. All but train do no more than print.
+// forSeveral are the commands that several processes may run. All except train only print.
 var forSeveral = []string{"train", "version", "help", "completion"}
 
-// errElsewhere makes the process end well, since the first one says what is wrong.
+// errElsewhere makes the process exit with status 0, since the first one reports the error.
 var errElsewhere = errors.New("see the message of the first process")
 
-// alone refuses a command that several processes would each run for themselves.
+// alone returns an error if several processes were started for a command that runs in one.
 func (p *process) alone(cmd *cobra.Command) error {
 	for cmd.HasParent() && cmd.Parent().HasParent() {
 		cmd = cmd.Parent()
@@ -67,7 +67,7 @@ func (p *process) alone(cmd *cobra.Command) error {
 	return p.single(cmd.Name())
 }
 
-// single is the error of what one process does, where several were started.
+// single returns the error for an action of a single process if several were started, otherwise nil.
 func (p *process) single(what string) error {
 	switch {
 	case p.size == 1:
@@ -78,8 +78,8 @@ func (p *process) single(what string) error {
 	return fmt.Errorf("%s runs in one process, %d were started: only train runs in several", what, p.size)
 }
 
-// connect joins the processes. They share what a machine has: its memory, unless --memory says how much each may use, and
-// its processors, unless the launcher has given each its own.
+// connect joins the processes. Those on one machine share its memory evenly, unless --memory is set, and its processors, unless
+// the launcher has bound each process to its own.
 func (p *process) connect(cmd *cobra.Command) error {
 	if p.Connect == nil || p.comm != nil {
 		return nil
@@ -106,7 +106,7 @@ func (p *process) connect(cmd *cobra.Command) error {
 	return nil
 }
 
-// others joins this process to the others; nil: there are none.
+// others returns the communicator with the other processes, nil if there are none.
 func (p *process) others() train.Communicator {
 	if p.size == 1 {
 		return nil
@@ -117,7 +117,7 @@ func (p *process) others() train.Communicator {
 // bound reports whether the launcher has bound this process to processors of its own.
 func bound() bool {
 	allowed := func(process string) string {
-		b, _ := os.ReadFile("/proc/" + process + "/status") // elsewhere there is no such file, and no binding
+		b, _ := os.ReadFile("/proc/" + process + "/status") // systems without this file have no binding
 		for line := range bytes.Lines(b) {
 			if list, ok := bytes.CutPrefix(line, []byte("Cpus_allowed_list:")); ok {
 				return string(list)
@@ -128,9 +128,9 @@ func bound() bool {
 	return allowed("self") != allowed(fmt.Sprint(os.Getppid()))
 }
 
-// end says why the command failed, and tells the other processes that this one is done.
+// end prints the error of a failed command, and disconnects this process from the others.
 func (p *process) end(err error) {
-	var all *train.RankError // which every rank returns
+	var all *train.RankError // returned by every rank
 	switch {
 	case err != nil && p.comm != nil && p.size > 1 && !errors.As(err, &all):
 		p.say.Do(func() { p.comm.Abort(plainError(err)) })
@@ -146,7 +146,7 @@ func (p *process) end(err error) {
 	}
 }
 
-// line returns an error as it is printed.
+// line returns an error in its printed form.
 func (p *process) line(err error) string {
 	if p.size == 1 {
 		return "graft: " + err.Error()
@@ -155,14 +155,14 @@ func (p *process) line(err error) string {
 	return fmt.Sprintf("graft: rank %d of %d: %s", p.rank, p.size, strings.TrimPrefix(err.Error(), own))
 }
 
-// What a process of several does when a signal interrupts it: launchers that end a run give processes a second before they kill
-// them, schedulers, a minute or so before the time limit.
+// Time limits of an interrupted process that trains with others. Launchers that end a run kill the processes after a second,
+// schedulers after about a minute.
 const (
-	patience = 500 * time.Millisecond // for the step under way to end, until the process says that it was interrupted
-	waiting  = 50 * time.Second       // until it ends, if the step does not: another rank may not be there any more
+	patience = 500 * time.Millisecond // for the current step to end, before the process reports the interruption
+	waiting  = 50 * time.Second       // then until the process exits, if the step does not end: another rank may be gone
 )
 
-// hurry says that a signal interrupted a process of several, and ends it when the other ranks do not come to the end of the step.
+// hurry reports the interruption of a process that trains with others, and exits if the other ranks do not finish the step.
 func (p *process) hurry(ctx context.Context) {
 	time.Sleep(patience)
 	p.mu.Lock()
@@ -181,7 +181,7 @@ func (p *process) hurry(ctx context.Context) {
 	os.Exit(interrupted)
 }
 
-// goesOn says how a run that was interrupted goes on.
+// goesOn describes how to resume an interrupted run.
 func goesOn(dir string) string {
 	return dir + " holds a checkpoint: the same command with --resume continues"
 }

@@ -117,7 +117,7 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 	return p.rounds(ctx, w, g, pruner, t)
 }
 
-// rounds prunes step by step, with fine-tuning between. What is written as the plan is all of it.
+// rounds prunes step by step, with fine-tuning between the steps. The plan that is written combines all steps.
 func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner prune.Pruner, t tuning) error {
 	before, err := t.judge(ctx)
 	if err != nil {
@@ -166,7 +166,7 @@ func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner pr
 	return saveModel(p.output, g)
 }
 
-// again applies a plan from a file.
+// again applies a saved plan.
 func (p pruning) again(w io.Writer, g *nn.Graph) error {
 	file, err := os.Open(p.replay)
 	if err != nil {
@@ -180,7 +180,7 @@ func (p pruning) again(w io.Writer, g *nn.Graph) error {
 	return p.finish(w, g, plan)
 }
 
-// finish applies a plan, shows it and writes the model.
+// finish applies a plan, prints it and writes the model.
 func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 	was := g.Summary()
 	if err := plan.Apply(); err != nil {
@@ -204,7 +204,7 @@ func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 	return saveModel(p.output, g)
 }
 
-// tuning is what scores channels and fine-tunes between rounds; its zero value is for runs without data.
+// tuning holds the data and the trainer for scoring channels and for fine-tuning between rounds; zero for runs without data.
 type tuning struct {
 	trainer  *train.Trainer
 	fit, val data.Dataset[data.Sample]
@@ -263,7 +263,7 @@ func (p *pruning) tuning(ctx context.Context, g *nn.Graph) (t tuning, err error)
 	return t, err
 }
 
-// judge returns what the validation says of the model; nothing without data.
+// judge returns the validation metrics of the model; none without data.
 func (t tuning) judge(ctx context.Context) (map[string]float64, error) {
 	if t.trainer == nil || t.val.Len() == 0 {
 		return nil, nil
@@ -271,7 +271,7 @@ func (t tuning) judge(ctx context.Context) (map[string]float64, error) {
 	return t.trainer.Evaluate(ctx, t.val)
 }
 
-// pruner returns what the flags ask for.
+// pruner returns the pruner that the flags select.
 func (p pruning) pruner(ctx context.Context, g *nn.Graph, t tuning) (prune.Pruner, error) {
 	pruner := prune.Pruner{RoundTo: p.roundTo, PerLayer: p.perLayer, NormalizedAxes: p.normalized, Most: p.most}
 	for _, s := range p.ignore {

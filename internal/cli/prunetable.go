@@ -9,15 +9,15 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// round is what the model was after a round of pruning.
+// round describes the model after a round of pruning.
 type round struct {
-	Number int // 0: before all
+	Number int // 0: before pruning
 	Total  nn.Total
-	Cut    map[string]float64 // figures of the validation before fine-tuning
-	Tuned  map[string]float64 // and after it
+	Cut    map[string]float64 // validation metrics before fine-tuning
+	Tuned  map[string]float64 // validation metrics after fine-tuning
 }
 
-// tell shows what was cut: a row for each layer, or with --details all of the plan.
+// tell prints what was removed: a row for each layer, or the whole plan with --details.
 func (p pruning) tell(w io.Writer, was, is *nn.Summary, plan *nn.Plan) {
 	if p.details {
 		fmt.Fprintln(w, plan)
@@ -32,7 +32,7 @@ func (p pruning) tell(w io.Writer, was, is *nn.Summary, plan *nn.Plan) {
 	for _, r := range was.Rows {
 		x, ok := after[r.Node]
 		if r.MACs == 0 || r.Params == 0 {
-			continue // no layer
+			continue // not a layer
 		}
 		if !ok {
 			fmt.Fprintf(t, "%s\t%s\t%s → -\t%s → 0\t%s → 0\t\n", r.Node, r.Op, sizesOf(r.Shape), grouped(int64(r.Params)), grouped(r.MACs))
@@ -52,7 +52,7 @@ func sizesOf(typ string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(s, "]"), ",", "×")
 }
 
-// change is "a → b", or a where they are the same.
+// change returns "a → b", or a if they are equal.
 func change(a, b string) string {
 	if a == b {
 		return a
@@ -60,7 +60,7 @@ func change(a, b string) string {
 	return a + " → " + b
 }
 
-// after is ": validation accuracy 0.9" of figures; "" without.
+// after formats metrics, ": validation accuracy 0.9"; "" if there are none.
 func after(figures map[string]float64) string {
 	if len(figures) == 0 {
 		return ""
@@ -68,7 +68,7 @@ func after(figures map[string]float64) string {
 	return ": cut, validation " + figureLine(figures)
 }
 
-// printRounds is the table of the rounds.
+// printRounds prints the table of the rounds.
 func printRounds(w io.Writer, list []round) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "round\tparameters\tmultiply-adds\t")

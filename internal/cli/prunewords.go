@@ -12,9 +12,9 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// The words that --target and --criterion take.
+// The values of --target and --criterion.
 
-// targets reads what --target says: "macs=0.5".
+// targets parses the values of --target: "macs=0.5".
 func targets(list []string) (t prune.Target, err error) {
 	share := map[string]*float64{"macs": &t.MACs, "params": &t.Params, "channels": &t.Channels, "time": &t.Time}
 	for _, s := range list {
@@ -33,13 +33,13 @@ func targets(list []string) (t prune.Target, err error) {
 	return t, nil
 }
 
-// criteria look at the model alone.
+// criteria need the model only.
 var criteria = map[string]prune.Criterion{
 	"l1": prune.L1, "l2": prune.L2, "bn": prune.BNScale, "lamp": prune.LAMP, "fpgm": prune.FPGM,
 	"random": nil, // needs the seed
 }
 
-// gradientCriteria look at gradients of the loss.
+// gradientCriteria need gradients of the loss.
 var gradientCriteria = map[string]func(iter.Seq2[nn.Grads, error]) prune.Criterion{
 	"taylor": prune.Taylor, "activation": prune.ActivationGradient, "hessian": prune.Hessian,
 }
@@ -62,7 +62,7 @@ func (p pruning) by(ctx context.Context, t tuning) (prune.Criterion, error) {
 	return c, nil
 }
 
-// sampled returns one in so many samples, all classes among them: --score-batches.
+// sampled returns the samples for --score-batches, evenly spaced over fit so that all classes occur.
 func (p pruning) sampled(fit data.Dataset[data.Sample]) data.Dataset[data.Sample] {
 	n := p.scoreBatches * p.config.Batch
 	if n <= 0 || fit.Len() <= n {

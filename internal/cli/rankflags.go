@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// rankFlags are how processes train together.
+// rankFlags are the flags for training with several processes.
 type rankFlags struct {
 	reduceIn             string
 	shardState, syncNorm bool
@@ -22,7 +22,7 @@ func (r *rankFlags) flags(cmd *cobra.Command) {
 	f.BoolVar(&r.syncNorm, "sync-batchnorm", false, "several processes: BatchNormalization uses the statistics of the samples of all")
 }
 
-// settle passes the flags on to the configuration of a run that c joins to others; nil: there are none.
+// settle copies the flags to the configuration of a run over c; a nil c is a run in a single process.
 func (r rankFlags) settle(cmd *cobra.Command, config *train.Config, c train.Communicator) error {
 	words := map[string]dtype.DType{"float32": 0, "float16": dtype.Float16, "bfloat16": dtype.BFloat16}
 	in, ok := words[strings.ToLower(r.reduceIn)]

@@ -18,7 +18,7 @@ type recipe struct {
 	Steps []recipeStep `json:"steps"`
 }
 
-// recipeStep is one change. Do names it; see verbs for the other fields that it needs and takes.
+// recipeStep is one change. Do names it; verbs lists the other fields that it requires and accepts.
 type recipeStep struct {
 	Do         string                  `json:"do"`
 	Node       string                  `json:"node"`  // a node, by its name or that of its output
@@ -26,8 +26,8 @@ type recipeStep struct {
 	To         string                  `json:"to"`    // new name
 	Type       string                  `json:"type"`  // "float32[N,3,224,224]"
 	Layer      *layer                  `json:"layer"`
-	Towards    []string                `json:"towards"` // of insert: nodes, when not all that read the value
-	Prefer     string                  `json:"prefer"`  // which side follows when sizes differ
+	Towards    []string                `json:"towards"` // of insert: the nodes to insert before; empty: all that read the value
+	Prefer     string                  `json:"prefer"`  // which side is resized when sizes differ
 	Channels   int                     `json:"channels"`
 	Factor     float64                 `json:"factor"`
 	Axis       int                     `json:"axis"`
@@ -50,7 +50,7 @@ type recipeStep struct {
 	Set        map[string]any          `json:"set"`    // of annotate: values by key, null removes
 }
 
-// given returns the names of the fields that are set.
+// given returns the set of the names of the fields that are set.
 func (s recipeStep) given() map[string]bool {
 	return map[string]bool{
 		"node": s.Node != "", "value": s.Value != "", "to": s.To != "", "type": s.Type != "", "layer": s.Layer != nil,
@@ -93,12 +93,12 @@ func decodeRecipe(name string, in io.Reader) (recipe, error) {
 	return r, nil
 }
 
-// preferences are the words for which side follows.
+// preferences are the values of Prefer.
 var preferences = map[string]nn.Prefer{
 	"": nn.PreferEither, "grow": nn.PreferGrow, "shrink": nn.PreferShrink, "before": nn.PreferBefore, "after": nn.PreferAfter,
 }
 
-// check says what a step lacks, or has that makes no sense.
+// check returns an error if a field of a step is missing or does not apply.
 func (s recipeStep) check() error {
 	v, ok := findVerb(s.Do)
 	if !ok {

@@ -15,22 +15,22 @@ import (
 type layer struct {
 	Op       string   `json:"op"`
 	Name     string   `json:"name"`
-	Out      int      `json:"out"` // channels; 0: as many as come in
+	Out      int      `json:"out"` // channels; 0: as many as the input has
 	Kernel   []int    `json:"kernel"`
 	Stride   []int    `json:"stride"`
 	Dilation []int    `json:"dilation"`
-	Pad      []int    `json:"pad"` // absent: the output is as long as the input, divided by the stride
+	Pad      []int    `json:"pad"` // absent: the output length is the input length divided by the stride
 	Group    int      `json:"group"`
 	NoBias   bool     `json:"nobias"`
-	Alpha    float64  `json:"alpha"` // slope of leakyrelu, start of prelu, scale of elu
+	Alpha    float64  `json:"alpha"` // slope of leakyrelu, initial slope of prelu, scale of elu
 	P        *float64 `json:"p"`     // probability of dropout; nil: 0.5
 }
 
-// layerKind is a kind of layers in recipes.
+// layerKind is a kind of layer in recipes.
 type layerKind struct {
 	op    string
 	needs []string
-	takes []string // beside the name
+	takes []string // fields besides the name
 	build func(l layer) nn.Layer
 }
 
@@ -83,7 +83,7 @@ func layerHelp() string {
 	return strings.Join(names, ", ")
 }
 
-// build makes the layer, or says what is wrong with it.
+// build makes the layer, or returns an error that describes what is wrong with it.
 func (l layer) build() (nn.Layer, error) {
 	given := map[string]bool{
 		"out": l.Out != 0, "kernel": len(l.Kernel) > 0, "stride": len(l.Stride) > 0, "dilation": len(l.Dilation) > 0, "pad": l.Pad != nil,

@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn/mutate"
 )
 
-// verb is something that a step of a recipe can do.
+// verb is an action of a recipe step.
 type verb struct {
 	name         string
 	needs, takes []string
@@ -17,7 +17,7 @@ type verb struct {
 	apply        func(s recipeStep, e *nn.Edit)
 }
 
-// verbs lists what recipes can do, in the order of the help.
+// verbs lists the actions of recipes, in the order of the help.
 func verbs() []verb {
 	list := func(s string) []string { return strings.Fields(s) }
 	return []verb{
@@ -142,7 +142,7 @@ func recipeHelp() string {
 	return b.String()
 }
 
-// globs are selectors for patterns: none where there are none.
+// globs returns a selector for each pattern.
 func globs(patterns []string) []nn.Selector {
 	if len(patterns) == 0 {
 		return nil
@@ -162,7 +162,7 @@ func (s recipeStep) mutator() mutate.Mutator {
 	return mutate.Mutator{Seed: s.Seed, Weights: s.Weights, Keep: globs(s.Keep)}
 }
 
-// find returns the node of a name, or the one that computes the value of that name.
+// find returns the node with a name, or the node that computes the value with that name.
 func (s recipeStep) find(e *nn.Edit, name string) *nn.Node {
 	return e.Find(func(n *nn.Node) bool {
 		if n.Name() == name {
@@ -177,7 +177,7 @@ func (s recipeStep) find(e *nn.Edit, name string) *nn.Node {
 	})
 }
 
-// computeIn has the model compute in the type of that name.
+// computeIn converts the model to compute in the named element type.
 func computeIn(e *nn.Edit, name string) {
 	t, err := dtype.Parse(name)
 	if e.Fail(err); err == nil {

@@ -15,8 +15,8 @@ import (
 // newRoot returns the whole command line of one process.
 func newRoot() *cobra.Command { return newProcess(Options{}).root() }
 
-// commands returns the whole command line. Commands are made anew for each use, so that tests can run
-// them side by side.
+// commands returns the whole command line. Each call makes new commands, so that tests can run them
+// in parallel.
 func (p *process) commands() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "graft",
@@ -49,7 +49,7 @@ Exit status: 0 for success, 1 for a failure, 130 for an interruption (ctrl-C).`,
 	return root
 }
 
-// meant is "; did you mean --epochs?" for a flag that is not there, where one is spelled almost so.
+// meant returns "; did you mean --epochs?" for an unknown flag with a similar known one, otherwise "".
 func meant(cmd *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -61,14 +61,14 @@ func meant(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// otherWords are what flags are called elsewhere.
+// otherWords maps flag names of other programs to graft's.
 var otherWords = map[string]string{
 	"learning-rate": "lr", "batch-size": "batch", "output-file": "output", "out": "output", "validation": "val", "val-split": "val", "opt": "optimizer",
 	"scheduler": "schedule", "wd": "weight-decay", "early-stopping": "patience", "augmentation": "augment", "random-seed": "seed", "criterion-loss": "loss",
 	"num-epochs": "epochs", "label": "target", "checkpoint-dir": "dir", "overwrite": "force", "grad-clip": "clip-norm", "max-norm": "clip-norm",
 }
 
-// nearFlag returns the flag of a command that a word is most likely to mean; "" for none.
+// nearFlag returns the flag of a command that is most similar to a word; "" if none is.
 func nearFlag(cmd *cobra.Command, word string) string {
 	word = strings.ToLower(strings.ReplaceAll(word, "_", "-"))
 	if name := otherWords[word]; name != "" && cmd.Flags().Lookup(name) != nil {
@@ -87,7 +87,7 @@ func nearFlag(cmd *cobra.Command, word string) string {
 	return best
 }
 
-// editDistance returns the number of letters to insert, remove or replace to make b of a.
+// editDistance returns the number of characters to insert, remove or replace to turn a into b.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -108,7 +108,7 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// oneModel is the Args of commands about a single model.
+// oneModel is the Args of commands that take a single model.
 func oneModel(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("want one MODEL, got %d arguments %q; %s --help says more", len(args), args, cmd.CommandPath())
@@ -116,7 +116,7 @@ func oneModel(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// noArguments refuses arguments of a command that takes flags alone.
+// noArguments is the Args of commands that take flags only.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("want no arguments, got %q; %s --help says more", args, cmd.CommandPath())
@@ -124,7 +124,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// bytesOf reads an amount of memory, 4GB or 1.5 MiB; nothing is 0.
+// bytesOf parses an amount of memory, such as 4GB or 1.5 MiB, in bytes; "" is 0.
 func bytesOf(s string) (int64, error) {
 	if s == "" {
 		return 0, nil

@@ -150,7 +150,7 @@ func (r runner) feed(ctx context.Context, g *nn.Graph) (nn.Feed, error) {
 	return feed, nil
 }
 
-// capture writes what the model is given and answers as a test case; a second run into the same folder adds a data set.
+// capture writes the inputs and outputs of the model as a test case; a second run into the same folder adds a data set.
 func (r runner) capture(ctx context.Context, w io.Writer, g *nn.Graph, feed nn.Feed) error {
 	if len(r.want) > 0 {
 		return errors.New("--testcase records the outputs: leave --want out")
@@ -167,7 +167,7 @@ func (r runner) capture(ctx context.Context, w io.Writer, g *nn.Graph, feed nn.F
 	return nil
 }
 
-// cutInput takes NAME=FILE apart. Where there are several "=", the name is the longest that is an input's.
+// cutInput splits NAME=FILE. If there are several "=", the name is the longest prefix that names an input.
 func cutInput(g *nn.Graph, s string) (name, file string, ok bool) {
 	for i := strings.LastIndex(s, "="); i >= 0; i = strings.LastIndex(s[:i], "=") {
 		if slices.ContainsFunc(g.Inputs(), func(v *nn.Value) bool { return v.Name() == s[:i] }) {
@@ -177,7 +177,7 @@ func cutInput(g *nn.Graph, s string) (name, file string, ok bool) {
 	return strings.Cut(s, "=")
 }
 
-// read makes a value of a file, by its extension.
+// read reads a value for input v from a file, in the format of its extension.
 func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string) (value, error) {
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".npy":
@@ -230,8 +230,8 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 	return p.Open(file)
 }
 
-// fromArchive returns the array of an .npz file that has the name of an input; alone: the model has no other input, for which the only
-// array will do, and note says so.
+// fromArchive returns the array of an .npz file with the name of an input. With alone, the model has no other input, and a single
+// array of another name is accepted, with a note.
 func fromArchive(file, name string, alone bool) (x value, note string, err error) {
 	all, err := data.Arrays(file)
 	if err != nil {
@@ -250,7 +250,7 @@ func fromArchive(file, name string, alone bool) (x value, note string, err error
 	return all[names[0]], fmt.Sprintf("%s: array %s is taken for input %s", file, names[0], name), nil
 }
 
-// store writes the outputs into the folder for them, all or none.
+// store writes all outputs into the output folder, or none of them.
 func (r runner) store(names []string, out nn.Feed) error {
 	if r.output == "" {
 		return nil
@@ -275,7 +275,7 @@ func (r runner) store(names []string, out nn.Feed) error {
 	return change.Commit()
 }
 
-// fileName returns a name as every file system takes it.
+// fileName returns a name that is valid on every file system.
 func fileName(name string) string {
 	return strings.Map(func(c rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, c) {
@@ -285,7 +285,7 @@ func fileName(name string) string {
 	}, name)
 }
 
-// classes prints the most likely classes when the model says what its classes are called.
+// classes prints the most likely classes if the model has class names.
 func (r runner) classes(w io.Writer, g *nn.Graph, out nn.Feed) error {
 	labels, err := labelsOf(g)
 	if err != nil || labels == nil || r.asJSON || len(g.Outputs()) != 1 {
@@ -297,7 +297,7 @@ func (r runner) classes(w io.Writer, g *nn.Graph, out nn.Feed) error {
 	}
 	top, scores, err := data.Top(d, 5)
 	if err != nil {
-		return nil // no classification of one image
+		return nil // not the classification of a single image
 	}
 	for i, c := range top {
 		if c < len(labels) {

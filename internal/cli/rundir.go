@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/train"
 )
 
-// settlePlaces finds out where the run writes to; of several processes the first one does.
+// settlePlaces determines where the run writes to; of several processes, only the first one writes.
 func (t *training) settlePlaces() error {
 	if !t.process.first() {
 		t.config.Dir = "." // not written to
@@ -37,7 +37,7 @@ func (t *training) save(g *nn.Graph) error {
 	return t.storage.save(t.output, g)
 }
 
-// written says where the model is and what the folder of the run holds; without epochs there are no checkpoints.
+// written returns the path of the model and the content of the run's folder; without epochs there are no checkpoints.
 func (t training) written() string {
 	what := "checkpoints, history and curves"
 	if !train.HasCheckpoint(t.config.Dir) {
@@ -46,12 +46,12 @@ func (t training) written() string {
 	return fmt.Sprintf("model %s; %s in %s", t.output, what, t.config.Dir)
 }
 
-// interruption adds to the error of a run that was interrupted how it goes on.
+// interruption adds the way to resume to the error of an interrupted run.
 func (t training) interruption(ctx context.Context, err error) error {
 	if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	text := err.Error() // another rank's
+	text := err.Error() // from another rank
 	if ctx.Err() != nil {
 		text = context.Cause(ctx).Error()
 	}
@@ -61,8 +61,8 @@ func (t training) interruption(ctx context.Context, err error) error {
 	return plain{text, err}
 }
 
-// settleDir finds the folder of a run. A folder that holds another run is passed over for the next number, out-2.run beside out.run,
-// unless --resume goes on with it or --force writes over it; --resume without --dir takes the latest.
+// settleDir chooses the folder of a run. If a folder holds another run, the next number is used, out-2.run after out.run, unless
+// --resume continues that run or --force overwrites it; --resume without --dir continues the latest.
 func (t *training) settleDir() error {
 	c := &t.config
 	stem, ext := strings.TrimSuffix(t.output, ".onnx"), ".run"

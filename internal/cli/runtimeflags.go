@@ -14,27 +14,27 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Runtime computes in place of graft's engine.
+// Runtime computes models in place of graft's engine.
 type Runtime interface {
 	train.Runtime
 	Load(g *nn.Graph) (step.Program, error)
 }
 
-// RuntimeSettings say how a runtime computes.
+// RuntimeSettings are the settings of a runtime.
 type RuntimeSettings struct {
-	Provider string // "": the CPU's
-	Device   int    // number of the device
-	Threads  int    // 0: its own choice
+	Provider string // execution provider; "": CPU
+	Device   int    // index of the device
+	Threads  int    // 0: the runtime's default
 }
 
-// runtimeFlags choose what computes.
+// runtimeFlags are the flags that select a runtime.
 type runtimeFlags struct {
 	process *process
 	name    string
 	RuntimeSettings
 }
 
-// engine is the name of graft's own.
+// engine is the name of graft's own engine.
 const engine = "graft"
 
 func (r *runtimeFlags) flags(cmd *cobra.Command) {
@@ -45,7 +45,7 @@ func (r *runtimeFlags) flags(cmd *cobra.Command) {
 	f.IntVar(&r.Threads, "runtime-threads", 0, "with --runtime ort: CPU threads; 0: all cores")
 }
 
-// open makes the runtime; nil: it is graft's engine.
+// open makes the runtime; nil stands for graft's engine.
 func (r *runtimeFlags) open(cmd *cobra.Command) (Runtime, error) {
 	name := strings.ToLower(r.name)
 	if name == engine {
@@ -71,7 +71,7 @@ func (r *runtimeFlags) open(cmd *cobra.Command) (Runtime, error) {
 	return nil, fmt.Errorf("--runtime %s: want %s", r.name, strings.Join(names, " or "))
 }
 
-// evalIn computes values of a graph in a runtime, inner ones too.
+// evalIn computes named values of a graph in a runtime, including intermediate ones.
 func evalIn(ctx context.Context, rt Runtime, g *nn.Graph, feed nn.Feed, names []string) (nn.Feed, error) {
 	fork, _ := g.Fork()
 	err := fork.Edit(func(e *nn.Edit) {
@@ -101,7 +101,7 @@ func evalIn(ctx context.Context, rt Runtime, g *nn.Graph, feed nn.Feed, names []
 	return c.eval(ctx, feed)
 }
 
-// computer computes the outputs of a graph, which is loaded once, in a runtime; without one, by graft's engine.
+// computer computes the outputs of a graph, which is loaded once, in a runtime or, if that is nil, in graft's engine.
 type computer struct {
 	runtime Runtime
 	g       *nn.Graph
@@ -127,7 +127,7 @@ func (c *computer) eval(ctx context.Context, feed nn.Feed) (nn.Feed, error) {
 	return out, err
 }
 
-// evaluator judges by the computer.
+// evaluator returns an evaluator that runs the computer.
 func (c *computer) evaluator() train.Evaluator {
 	if c.runtime == nil {
 		return train.Evaluator{}
@@ -135,7 +135,7 @@ func (c *computer) evaluator() train.Evaluator {
 	return train.Evaluator{Run: c.eval}
 }
 
-// close ends the program, whose results are copies.
+// close closes the program; results are copies and stay valid.
 func (c *computer) close() {
 	if c.program != nil {
 		_ = c.program.Close()

@@ -11,17 +11,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// metaScaling is the key under which a model says how numbers that are not images were prepared.
+// metaScaling is the metadata key for the scaling of numeric inputs that are not images.
 const metaScaling = "graft.numbers"
 
-// scaling makes (range·x − mean)/std of numbers; mean and std have one value, or one for each place along a sample's first axis.
+// scaling maps numbers x to (range·x − mean)/std; mean and std have one value, or one for each index of a sample's first axis.
 type scaling struct {
-	White float64   `json:"range,omitempty"` // 0 is 1
+	White float64   `json:"range,omitempty"` // 0: 1
 	Mean  []float64 `json:"mean,omitempty"`
 	Std   []float64 `json:"std,omitempty"`
 }
 
-// scaling is that of --mean, --std and --range, of what g's metadata say where none is given; ok is false where neither says anything.
+// scaling returns the scaling of --mean, --std and --range or, if none is set, of g's metadata; ok is false if there is neither.
 func (p preparing) scaling(g *nn.Graph) (s scaling, ok bool, err error) {
 	if g != nil {
 		if text, stored := g.Meta()[metaScaling]; stored {
@@ -50,7 +50,7 @@ func (p preparing) scaling(g *nn.Graph) (s scaling, ok bool, err error) {
 	return s, ok, nil
 }
 
-// numbers prepares samples that are not images, which describe then stores; flags that are for images alone are refused.
+// numbers scales samples that are not images; describe stores the scaling later. Flags that apply to images only are errors.
 func (d *dataset) numbers(g *nn.Graph, what string, s data.Dataset[data.Sample]) (data.Dataset[data.Sample], error) {
 	for _, f := range forPictures {
 		if d.changed(f) {
@@ -65,7 +65,7 @@ func (d *dataset) numbers(g *nn.Graph, what string, s data.Dataset[data.Sample])
 	return scale.of(s), nil
 }
 
-// describe writes into the model's metadata how its numbers are prepared.
+// describe stores the scaling in the model's metadata.
 func (s scaling) describe(e *nn.Edit) {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s scaling) describe(e *nn.Edit) {
 	e.SetMeta(metaScaling, string(b))
 }
 
-// of prepares the samples of a set.
+// of scales the samples of a set.
 func (s scaling) of(set data.Dataset[data.Sample]) data.Dataset[data.Sample] {
 	white := s.White
 	if white == 0 {
@@ -84,7 +84,7 @@ func (s scaling) of(set data.Dataset[data.Sample]) data.Dataset[data.Sample] {
 	return data.Scale(set, white, s.Mean, s.Std)
 }
 
-// scaled prepares the numbers that a source gives for the only input of g as those were that g was trained on.
+// scaled scales the numbers of a source for the only input of g as in training.
 func (p preparing) scaled(from *sampleSource, path string, g *nn.Graph) (*sampleSource, error) {
 	for _, f := range forPictures {
 		if p.changed(f) {
@@ -116,7 +116,7 @@ func (p preparing) scaled(from *sampleSource, path string, g *nn.Graph) (*sample
 	return &s, nil
 }
 
-// batch prepares an array whose first axis is that of samples.
+// batch scales an array whose first axis is the batch axis.
 func (s scaling) batch(x *tensor.Dense) (*tensor.Dense, error) {
 	rows, err := data.Tensors(x, nil)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s scaling) batch(x *tensor.Dense) (*tensor.Dense, error) {
 	return b.X[0], nil
 }
 
-// numbersOf prepares the array of a file as --mean, --std and --range say; without them it stays as it is.
+// numbersOf scales the array of a file by --mean, --std and --range; without them it returns the array unchanged.
 func (p preparing) numbersOf(file string, x value) (value, error) {
 	for _, f := range forPictures {
 		if p.changed(f) {

@@ -12,7 +12,7 @@ import (
 func (d *dataset) segments(g *nn.Graph, m *data.Masks) error {
 	d.segmented = m.Classes
 	if len(g.Outputs()) == 0 || !takesPictures(g) {
-		return nil // which is said later
+		return nil // reported later
 	}
 	t := g.Outputs()[0].Type()
 	if t.Rank() != 4 {
@@ -40,7 +40,7 @@ func (d *dataset) segments(g *nn.Graph, m *data.Masks) error {
 	return nil
 }
 
-// segmentNames are names for the classes of masks, which tell a model that knows them from one that gives pictures.
+// segmentNames returns names for the classes of masks, which distinguish a segmentation model from one that outputs images.
 func (d *dataset) segmentNames() []string {
 	names := make([]string, d.segmented)
 	for i := range names {

@@ -33,7 +33,7 @@ type service struct {
 	queue         int
 	body          int64
 	as            string
-	data          string // images that the preparation is measured on
+	data          string // images on which the preprocessing is measured
 }
 
 func newServe() *cobra.Command {
@@ -110,17 +110,17 @@ type endpoint struct {
 	service
 	name       string
 	a          *answerer
-	drawn      *answerer // of a model whose output is a mask or image: draws it; nil for others
+	drawn      *answerer // draws the output of a model if it is a mask or image; nil for other models
 	b          *batcher
 	prep       train.Preparation // of images
-	unprepared error             // why there is no such preparation
-	fixed      int               // samples of a batch that the model fixes; 0: any
-	texts      *texts            // how the model reads texts; nil: it does not
+	unprepared error             // why prep is not available
+	fixed      int               // the model's fixed batch size; 0: any
+	texts      *texts            // tokenization of a model that reads texts; nil for others
 	mux        *http.ServeMux
 	figures    figures
 }
 
-// handler loads the model and makes what answers for it. It works until the context ends.
+// handler loads the model and returns its endpoint, which works until the context ends.
 func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 	for _, n := range []struct {
 		flag, of string
@@ -140,7 +140,7 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = freeBatch(g, 0) // a batch that cannot be freed is kept to
+	_ = freeBatch(g, 0) // the batch size stays fixed if it cannot be freed
 	h := &endpoint{service: s, name: s.name, mux: http.NewServeMux()}
 	if h.name == "" {
 		h.name = strings.TrimSuffix(filepath.Base(model), filepath.Ext(model))
@@ -168,7 +168,7 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 		h.fixed, h.batchSize = b, 1
 	}
 	h.b = &batcher{g: g, names: h.a.names(), most: h.batchSize, wait: s.wait, queue: make(chan *job, s.queue), ran: h.figures.ran}
-	for range 2 { // one prepares its inputs while another runs
+	for range 2 { // one prepares its inputs while the other runs
 		go h.b.run(ctx)
 	}
 	h.routes()
@@ -189,7 +189,7 @@ func (s service) some(base data.Preprocess) ([]*tensor.Dense, error) {
 	return measuredPictures(base, files), nil
 }
 
-// ServeHTTP implements http.Handler: limits, time, and counting around all that is served.
+// ServeHTTP implements http.Handler, with limits, timing and counting for all requests.
 func (h *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), h.timeout)
 	defer cancel()
@@ -199,7 +199,7 @@ func (h *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.figures.request(c.code)
 }
 
-// ask runs the model. A batch that the model fixes is filled up with the last sample.
+// ask runs the model on n samples. If its batch size is fixed, batches are padded with the last sample.
 func (h *endpoint) ask(ctx context.Context, feed nn.Feed, n int) (nn.Feed, error) {
 	if h.fixed == 0 || n == h.fixed || n == 0 || !haveRows(feed, n) { // what the model does not take, it refuses itself
 		return h.b.ask(ctx, feed, n)

@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// png encodes the mask or image of an answer, an array [C, H, W], as the PNG file that predict writes, in base64: {"mask": "…"} or
-// {"picture": "…"}.
+// png encodes the mask or image of an answer, an array [C, H, W], as the PNG file that predict writes, in base64. It returns
+// {"mask": "…"} or {"picture": "…"}.
 func (a *answerer) png(x answer) (map[string]any, error) {
 	d, ok := x.whole[a.names()[0]].(*tensor.Dense)
 	if !ok || d.Dims() != 3 {

@@ -19,10 +19,10 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// routes says what is answered where.
+// routes registers the handlers by path.
 func (h *endpoint) routes() {
 	ok := func(v any) http.HandlerFunc { return func(w http.ResponseWriter, _ *http.Request) { reply(w, v, nil) } }
-	own := func(f http.HandlerFunc) http.HandlerFunc { // a name may hold what patterns give a meaning to
+	own := func(f http.HandlerFunc) http.HandlerFunc { // a model's name may contain characters that are special in patterns
 		return func(w http.ResponseWriter, r *http.Request) {
 			name, version := r.PathValue("model"), r.PathValue("version")
 			if name != "" && name != h.name || version != "" && version != modelVersion {
@@ -54,15 +54,15 @@ func (h *endpoint) routes() {
 	h.mux.HandleFunc("/", h.unknown)
 }
 
-// unknown answers requests to a path that there is not.
+// unknown answers requests to an unknown path.
 func (h *endpoint) unknown(w http.ResponseWriter, r *http.Request) {
 	refuse(w, http.StatusNotFound, fmt.Sprintf("%s %s: the model is %s; POST /predict or %s/infer", r.Method, r.URL.Path, h.name, h.path()))
 }
 
-// path is that of the model in the protocol.
+// path returns the path of the model in the protocol.
 func (h *endpoint) path() string { return "/v2/models/" + url.PathEscape(h.name) }
 
-// notAllowed answers requests to a path by another method than the one that it has.
+// notAllowed answers requests to a path with a method other than the given one.
 func notAllowed(method string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", method)
@@ -76,7 +76,7 @@ func refuse(w http.ResponseWriter, code int, why string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": why})
 }
 
-// predict answers for an image or for objects.
+// predict answers requests with an image or with JSON objects.
 func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	asPNG := r.URL.Query().Has("png")
@@ -127,7 +127,7 @@ func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 	reply(w, map[string]any{"predictions": all}, nil)
 }
 
-// samplesIn reads an object, a list of them, or {"samples": […]}; many: it was a list.
+// samplesIn reads an object, a list of them, or {"samples": […]}. many reports whether it is a list.
 func samplesIn(body []byte) (rows []map[string]any, many bool, err error) {
 	var wrapped struct {
 		Samples json.RawMessage `json:"samples"`
@@ -173,7 +173,7 @@ func (h *endpoint) objects(ctx context.Context, rows []map[string]any) ([]answer
 	return texts, nil
 }
 
-// picture prepares an encoded picture as a file is.
+// picture answers for an encoded image, preprocessed like a file.
 func (h *endpoint) picture(ctx context.Context, b []byte) ([]answer, error) {
 	if !takesPictures(h.b.g) {
 		return nil, fmt.Errorf("the model does not take pictures: its inputs are %v", ports(h.b.g.Inputs()))
@@ -215,10 +215,10 @@ func (h *endpoint) answers(ctx context.Context, feed nn.Feed, n int) ([]answer, 
 	return list, err
 }
 
-// figures count what was served, for Prometheus.
+// figures counts requests, for Prometheus.
 type figures struct {
 	mu       sync.Mutex
-	requests map[int]int // by status
+	requests map[int]int // by status code
 	samples  int
 	batches  int
 	seconds  float64
@@ -239,7 +239,7 @@ func (f *figures) ran(samples int, took time.Duration) {
 	f.samples, f.batches, f.seconds = f.samples+samples, f.batches+1, f.seconds+took.Seconds()
 }
 
-// write is the text form that Prometheus reads.
+// write writes the counters in Prometheus's text format.
 func (f *figures) write(w http.ResponseWriter, _ *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -252,7 +252,7 @@ func (f *figures) write(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "# HELP graft_run_seconds Time that the model ran, by batch.\n# TYPE graft_run_seconds summary\ngraft_run_seconds_sum %g\ngraft_run_seconds_count %d\n", f.seconds, f.batches)
 }
 
-// counted remembers the status of an answer.
+// counted records the status code of a response.
 type counted struct {
 	http.ResponseWriter
 	code int

@@ -14,19 +14,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// metaTargets is the key under which a model with several outputs says what each answers.
+// metaTargets is the metadata key for the targets of a model with several outputs.
 const metaTargets = "graft.targets"
 
-// outputTargets are what a model's outputs answer, by their names.
+// outputTargets are the targets of a model's outputs, by output name.
 type outputTargets map[string]outputTarget
 
-// outputTarget is what an output answers.
+// outputTarget describes the target of an output.
 type outputTarget struct {
 	Kind    string   `json:"kind"`              // classes or values
-	Classes []string `json:"classes,omitempty"` // their names; none: they are numbers
+	Classes []string `json:"classes,omitempty"` // class names; empty: classes are numbers
 }
 
-// readTargets reads what the outputs of a model answer; nil where it does not say.
+// readTargets reads the targets of a model's outputs from its metadata; nil if they are not there.
 func readTargets(g *nn.Graph) (outputTargets, error) {
 	text, ok := g.Meta()[metaTargets]
 	if !ok {
@@ -48,7 +48,7 @@ func (c outputTargets) describe(e *nn.Edit) {
 	e.SetMeta(metaTargets, string(b))
 }
 
-// outputsIn returns the names of a model's outputs, if it has several and each is among some names of data.
+// outputsIn returns the names of a model's outputs if it has several and has holds for each; otherwise none.
 func outputsIn(g *nn.Graph, has func(string) bool) (names []string) {
 	if g == nil || len(g.Outputs()) < 2 {
 		return nil
@@ -62,7 +62,7 @@ func outputsIn(g *nn.Graph, has func(string) bool) (names []string) {
 	return names
 }
 
-// forOutput returns the dataset that reads the target of one of several outputs, with the classes that it is known to have.
+// forOutput returns the dataset that reads the target of one of several outputs, with the classes known for it.
 func (d *dataset) forOutput(name string) (*dataset, error) {
 	known, err := readTargets(d.graph)
 	if err != nil {
@@ -76,7 +76,7 @@ func (d *dataset) forOutput(name string) (*dataset, error) {
 	return &one, nil
 }
 
-// keep keeps what was found out about the target of an output, and makes measurements of whole numbers where it has one score.
+// keep records the target of an output, and converts integers to measurements if the output has a single score.
 func (d *dataset) keep(one *dataset, name string, classes []string, y *tensor.Dense) (*tensor.Dense, error) {
 	d.notes = append(d.notes, one.notes...)
 	t := op.Type{}
@@ -147,7 +147,7 @@ func (d *dataset) severalLines(rows []map[string]any, names []string) (list []li
 	return list, nil
 }
 
-// severalArrays returns the targets of several outputs, arrays by their names.
+// severalArrays returns the targets of several outputs: the arrays with their names.
 func (d *dataset) severalArrays(path string, names []string, all map[string]*tensor.Dense) (list []*tensor.Dense, err error) {
 	for _, name := range names {
 		one, err := d.forOutput(name)
@@ -172,7 +172,7 @@ func (d *dataset) severalArrays(path string, names []string, all map[string]*ten
 	return list, nil
 }
 
-// answersByColumn reports whether the columns of a table have a target for each of a model's several outputs.
+// answersByColumn reports whether a model has several outputs and the table has a target column for each.
 func (d *dataset) answersByColumn(g *nn.Graph, path string) bool {
 	if _, known, err := table.ReadMeta(g.Meta()); known || err != nil || len(g.Outputs()) < 2 || !isTable(path) {
 		return false
@@ -181,7 +181,7 @@ func (d *dataset) answersByColumn(g *nn.Graph, path string) bool {
 	return outputsIn(g, func(n string) bool { return slices.Contains(names, n) }) != nil
 }
 
-// severalAnswers reports whether the model has several outputs that the columns of the table have targets for.
+// severalAnswers reports whether the model has several outputs and the table has a target column for each.
 func (t *training) severalAnswers(model string) (bool, error) {
 	if model == "" || t.target != "" {
 		return false, nil
@@ -193,7 +193,7 @@ func (t *training) severalAnswers(model string) (bool, error) {
 	return t.answersByColumn(g, t.data), nil
 }
 
-// header returns the names of a table's columns; nil where it cannot be read, which is said later.
+// header returns the names of a table's columns; nil if it cannot be read, which is reported later.
 func (d *dataset) header(path string) []string {
 	r, err := d.reader()
 	if err != nil || path == "-" {
@@ -207,8 +207,8 @@ func (d *dataset) header(path string) []string {
 	return rows.Names
 }
 
-// sideColumns reads the columns of a table that a model with several outputs takes: by the names of its inputs, or all that are not
-// outputs in one input.
+// sideColumns reads the feature columns of a table for a model with several outputs: those with the names of its inputs or, for a
+// single input, all that are not targets.
 func (d *dataset) sideColumns(g *nn.Graph, path string, keep bool) (*table.Table, table.Schema, error) {
 	var schema table.Schema
 	r, err := d.reader()
@@ -278,8 +278,8 @@ func (d *dataset) severalColumns(path string) (s samples, err error) {
 	return s, err
 }
 
-// columnTarget returns the numbers of a column that an output answers: classes where these are words, or whole numbers and the output
-// has several scores.
+// columnTarget returns the column that is the target of an output, as numbers: classes if the column has words, or integers and the
+// output has several scores.
 func (d *dataset) columnTarget(t *table.Table, v *nn.Value) (one *dataset, classes []string, y *tensor.Dense, err error) {
 	if one, err = d.forOutput(v.Name()); err != nil {
 		return nil, nil, nil, err
@@ -322,7 +322,7 @@ func (d *dataset) columnTarget(t *table.Table, v *nn.Value) (one *dataset, class
 	return one, nil, y, err
 }
 
-// only refuses a single target that belongs to another output than the first, which is what a single target trains.
+// only returns an error if a single target belongs to an output other than the first, which is the one that a single target trains.
 func only(g *nn.Graph, name string) error {
 	if out := g.Outputs(); len(out) > 1 && name != out[0].Name() && slices.ContainsFunc(out, func(v *nn.Value) bool { return v.Name() == name }) {
 		return fmt.Errorf("the only target, %s, is for another output than the first, %s: want targets for all outputs (%v), or a model that ends there: graft extract MODEL --to %s", name, out[0].Name(), ports(out), name)
@@ -330,7 +330,7 @@ func only(g *nn.Graph, name string) error {
 	return nil
 }
 
-// eachOutput returns the answerers of several outputs, by the metadata; nil where they do not say what the outputs are.
+// eachOutput returns the answerers of several outputs, from the metadata; nil if they do not describe the outputs.
 func eachOutput(g *nn.Graph) (map[string]*answerer, error) {
 	known, err := readTargets(g)
 	if err != nil || known == nil {
@@ -347,5 +347,5 @@ func eachOutput(g *nn.Graph) (map[string]*answerer, error) {
 	return all, nil
 }
 
-// partNames returns the names of the outputs that have an answer of their own, sorted.
+// partNames returns the names of the outputs with separate answers, sorted.
 func (x answer) partNames() []string { return slices.Sorted(maps.Keys(x.parts)) }
