@@ -9,7 +9,7 @@ import (
 // Augmentation is an augmentation policy for images.
 type Augmentation string
 
-// The policies. Light to Strong mirror, unless NoFlip says not to, and differ in how much they cut out, turn and move.
+// The policies. Light, Moderate and Strong flip horizontally unless NoFlip is set, and differ in how much they crop, rotate and shift.
 const (
 	Moderate       Augmentation = ""        // crops of at least MinArea of the image; image tensors are rotated by up to 10°
 	NoAugmentation Augmentation = "none"    // as for evaluation
@@ -18,7 +18,7 @@ const (
 	Trivial        Augmentation = "trivial" // Moderate, and one of TrivialAugment's fourteen operations, which alone rotates tensors
 )
 
-// strength scales turning, scaling and moving.
+// strength returns the factor on rotation, scaling and shifting.
 func (a Augmentation) strength() float64 {
 	if a == Light {
 		return 1.0 / 3
@@ -26,7 +26,7 @@ func (a Augmentation) strength() float64 {
 	return 1
 }
 
-// least returns the least share of an image that is cut out.
+// least returns the smallest fraction of an image's area that is cropped.
 func (p Preprocess) least() float64 {
 	switch {
 	case p.Policy == Light:
@@ -37,10 +37,10 @@ func (p Preprocess) least() float64 {
 	return p.MinArea
 }
 
-// repaints reports whether a policy changes pixels besides moving them.
+// repaints reports whether a policy changes the colours of pixels.
 func (a Augmentation) repaints() bool { return a == Strong || a == Trivial }
 
-// repaint changes the pixels of an image as the policy says.
+// repaint applies the colour changes of the policy to an image.
 func (a Augmentation) repaint(img *image.RGBA, r *rand.Rand) {
 	switch a {
 	case Trivial:
@@ -53,7 +53,7 @@ func (a Augmentation) repaint(img *image.RGBA, r *rand.Rand) {
 	}
 }
 
-// jitter changes brightness, contrast and colour by up to 40 %, each drawn apart.
+// jitter changes brightness, contrast and saturation by up to 40 %, each drawn independently.
 func jitter(img *image.RGBA, r *rand.Rand) {
 	for _, name := range []string{"Brightness", "Contrast", "Color"} {
 		m := 0.4 * (2*r.Float64() - 1)
@@ -65,7 +65,7 @@ func jitter(img *image.RGBA, r *rand.Rand) {
 	}
 }
 
-// erase paints a rectangle of a fiftieth to a third of the image in the image's mean colour (Zhong et al., 2020).
+// erase fills a random rectangle, 1/50 to 1/3 of the image's area, with the image's mean colour (Zhong et al., 2020).
 func erase(img *image.RGBA, r *rand.Rand) {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	area := (0.02 + 0.31*r.Float64()) * float64(w*h)

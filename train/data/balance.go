@@ -26,7 +26,7 @@ func Classes(s Dataset[Sample]) ([]int, error) {
 	return list, nil
 }
 
-// itemClasses returns the classes of image files, known without reading them; ok only where the first sample has the class of its file.
+// itemClasses returns the classes of image files without reading the files. ok is false unless the first sample has the class of its file.
 func itemClasses(s Dataset[Sample]) ([]int, bool) {
 	if m, ok := s.(mirroring); ok {
 		s = m.Dataset

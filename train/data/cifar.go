@@ -29,7 +29,7 @@ func cifar(path string) (Dataset[Sample], error) {
 		return nil, err
 	}
 	defer f.Close()
-	const most = 1 << 30 // five times what either set has
+	const most = 1 << 30 // bytes, five times the size of either set
 	all, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", path, err)
@@ -37,7 +37,7 @@ func cifar(path string) (Dataset[Sample], error) {
 	if len(all) > most {
 		return nil, fmt.Errorf("data: %s: more than %d bytes, too many for CIFAR", path, most)
 	}
-	// Records carry one label byte or two; nothing else tells the two apart.
+	// Records have one label byte (CIFAR-10) or two (CIFAR-100), which only shows in their length.
 	labels := 0
 	for _, n := range []int{1, 2} {
 		if len(all) > 0 && len(all)%(n+pixels) == 0 {

@@ -70,7 +70,7 @@ func stackAll(samples []Sample, id []int, what string, part func(Sample) []*tens
 	return out, nil
 }
 
-// fits reports how t differs from the batch's first tensor.
+// fits returns an error that describes how t differs from the batch's first tensor.
 func fits(t, first *tensor.Dense) error {
 	switch {
 	case t == nil || first == nil:
@@ -90,8 +90,8 @@ func contiguous(t *tensor.Dense) bool {
 	return elements(t.Shape()) == 0 || !t.RequiresIterator() && !t.DataOrder().IsColMajor()
 }
 
-// stack copies tensors that fit each other. Reflection is per tensor, not per
-// element, and serves every element type, strings included.
+// stack copies tensors of the same shape and type into one. It uses reflection once per
+// tensor, not per element, so that it works for all element types, including strings.
 func stack(ts []*tensor.Dense) *tensor.Dense {
 	shape := append([]int{len(ts)}, ts[0].Shape()...)
 	n := elements(ts[0].Shape())
@@ -113,8 +113,8 @@ func elements(shape []int) int {
 	return n
 }
 
-// backing returns the elements of a tensor that has some, as a slice, also where
-// Data returns a bare scalar.
+// backing returns the elements of a non-empty tensor as a slice, even if Data returns
+// a scalar.
 func backing(t *tensor.Dense) reflect.Value {
 	v := reflect.ValueOf(t.Data())
 	if v.Type() == t.Dtype().Type {

@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Converted returns a function that converts an image tensor made by from into the one that to would have made: another
-// range, mean and deviation. Both must have the same shape and order of channels.
+// Converted returns a function that converts an image tensor made by from into the one that to would have made. They may
+// differ in range, mean and deviation, and must have the same shape and order of channels.
 func Converted(from, to Preprocess) (func(*tensor.Dense) (*tensor.Dense, error), error) {
 	if !slices.Equal(from.Shape(), to.Shape()) || from.BGR != to.BGR || from.NHWC != to.NHWC {
 		return nil, fmt.Errorf("data: images prepared as %v cannot be converted to %v: size, layout and channel order must be equal", from, to)

@@ -48,7 +48,7 @@ func (m *Masks) Corrupt(ctx context.Context) ([]BadItem, error) {
 	})
 }
 
-// badItems lists the items that check refuses, which several goroutines call.
+// badItems lists the items for which check returns an error. check is called from several goroutines.
 func badItems(ctx context.Context, all []ImageFile, check func(ImageFile) error) ([]BadItem, error) {
 	errs := make([]error, len(all))
 	next := make(chan int)
@@ -92,7 +92,7 @@ func (i ImageFile) file() string  { return i.Path }
 func (i TaggedItem) file() string { return i.Path }
 func (i MaskItem) file() string   { return i.Image }
 
-// without is items but those whose files are bad.
+// without returns the items whose files are not in bad.
 func without[T any](items []T, bad []BadItem, file func(T) string) []T {
 	drop := make(map[string]bool, len(bad))
 	for _, b := range bad {

@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// open opens a file for reading, through gzip where its content says so,
-// whatever its name.
+// open opens a file for reading, and decompresses it if its content is gzip,
+// regardless of its name.
 func open(path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -34,8 +34,8 @@ type stream struct {
 	io.Closer
 }
 
-// size returns the product of dims, or an error when one is negative or the result
-// times width does not fit.
+// size returns the product of dims, or an error if one is negative or the result
+// times width overflows.
 func size(dims []int, width int) (int, error) {
 	n := width
 	for _, d := range dims {

@@ -63,8 +63,8 @@ func Folder(dir string) (*Folders, error) {
 	return f, err
 }
 
-// halves tells a division into train and val from class folders: there is a
-// train, and nothing but such names beside it.
+// halves returns the folders of a division into train and val. Folders are taken for
+// classes unless there is a train folder, and only names of a validation folder beside it.
 func halves(subs []string) (train, val string) {
 	vals := []string{"val", "valid", "validation", "test"}
 	for _, s := range subs {
@@ -93,20 +93,20 @@ func folders(dir string) ([]string, error) {
 		if strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() { // through links
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() { // follows links
 			out = append(out, e.Name())
 		}
 	}
 	return out, nil
 }
 
-// items lists the images of some classes; their numbers are places in all.
+// items lists the images of some classes; classes are numbered by their indices in all.
 func items(dir string, some, all []string) ([]ImageFile, error) {
 	var out []ImageFile
 	for _, c := range some {
 		root := filepath.Join(dir, c)
 		if to, err := filepath.EvalSymlinks(root); err == nil {
-			root = to // WalkDir does not enter a link
+			root = to // WalkDir does not follow links
 		}
 		n := len(out)
 		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {

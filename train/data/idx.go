@@ -52,7 +52,7 @@ func readIDX(r io.Reader) (*tensor.Dense, error) {
 	return read(r, dims)
 }
 
-// readElements reads the elements of a tensor, most significant byte first, to the end of r.
+// readElements reads the elements of a tensor in big-endian order; r must end after them.
 func readElements[T any](r io.Reader, dims []int) (*tensor.Dense, error) {
 	width := binary.Size(*new(T))
 	n, err := size(dims, width)
@@ -129,8 +129,8 @@ func FindIDX(dir string, held bool) (images, labels string) {
 	return "", ""
 }
 
-// images8 is a set of byte images that are turned to numbers as they are asked
-// for: a quarter of the memory.
+// images8 is a set of byte images that are converted to float32 when they are
+// read, which takes a quarter of the memory.
 type images8 struct {
 	pixels []byte
 	shape  []int // of one image, channels first

@@ -29,10 +29,10 @@ func IsImage(name string) bool {
 		strings.ToLower(filepath.Ext(name)))
 }
 
-// mostPixels bounds what a small file may claim: half a gigabyte decoded.
+// mostPixels limits the size that an image file may declare, to half a gigabyte of decoded pixels.
 const mostPixels = 1 << 27
 
-// decode reads an image file and turns it as its Exif data say. A decoder's panic on a corrupt file is an error.
+// decode reads an image file and applies its Exif orientation. A panic of the decoder on a corrupt file is returned as an error.
 func decode(path string) (image.Image, error) {
 	img, turn, err := decodeStored(path)
 	if err != nil {
@@ -41,7 +41,7 @@ func decode(path string) (image.Image, error) {
 	return turned(img, turn), nil
 }
 
-// decodeStored reads an image file as it is stored, and its orientation.
+// decodeStored reads an image file without applying its Exif orientation, which it returns.
 func decodeStored(path string) (img image.Image, turn int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -87,19 +87,19 @@ func (p Preprocess) Image(img image.Image) (*tensor.Dense, error) {
 	return p.numbers(p.centre(img), false), nil
 }
 
-// centre scales img so that it covers Size/Crop and returns its middle.
+// centre scales img so that it covers Size/Crop, and returns the center crop.
 func (p Preprocess) centre(img image.Image) *image.RGBA {
 	h, w := p.geometry()
 	b := img.Bounds()
 	coverH, coverW := math.Floor(float64(h)/p.crop()), math.Floor(float64(w)/p.crop())
 	up := max(coverH/float64(b.Dy()), coverW/float64(b.Dx()))
-	// The side that decides comes out exact, the other is cut down, as
-	// torchvision does.
+	// The side that determines the scale is exact, the other is truncated, as in
+	// torchvision.
 	toH := max(int(coverH), int(float64(b.Dy())*up+1e-9))
 	toW := max(int(coverW), int(float64(b.Dx())*up+1e-9))
 	y, x := int(math.RoundToEven(float64(toH-h)/2)), int(math.RoundToEven(float64(toW-w)/2))
 	if most := 8 * max(coverH, coverW); float64(toH) > most || float64(toW) > most {
-		// A sliver of an image must not blow up: cut its middle out first.
+		// Scaling a very narrow image would take too much memory: crop it first.
 		return p.resize(img, middle(b, float64(w)/float64(h)))
 	}
 	all := image.NewRGBA(image.Rect(0, 0, toW, toH))
@@ -115,8 +115,8 @@ func (p Preprocess) resize(img image.Image, r image.Rectangle) *image.RGBA {
 	return out
 }
 
-// middle returns the largest rectangle of the given aspect, width to height, in the
-// middle of b.
+// middle returns the largest centered rectangle in b with the given aspect ratio, width
+// divided by height.
 func middle(b image.Rectangle, aspect float64) image.Rectangle {
 	w, h := b.Dx(), b.Dy()
 	if float64(w) > aspect*float64(h) {
@@ -129,8 +129,8 @@ func middle(b image.Rectangle, aspect float64) image.Rectangle {
 	return image.Rect(x, y, x+w, y+h)
 }
 
-// part cuts out a rectangle of random area and aspect ratio, as torchvision's
-// RandomResizedCrop, and scales it.
+// part crops a rectangle of random area and aspect ratio and scales it, like
+// torchvision's RandomResizedCrop.
 func (p Preprocess) part(img image.Image, r *rand.Rand) *image.RGBA {
 	h, w := p.geometry()
 	b := img.Bounds()
@@ -150,12 +150,12 @@ func (p Preprocess) part(img image.Image, r *rand.Rand) *image.RGBA {
 	return p.resize(img, middle(b, square))
 }
 
-// numbers turns pixels into the tensor, mirrored where asked.
+// numbers converts pixels to a tensor, optionally mirrored.
 func (p Preprocess) numbers(img *image.RGBA, mirror bool) *tensor.Dense {
 	h, w := p.geometry()
 	c := p.channels()
 	out := make([]float32, c*h*w)
-	var table [3][256]float32 // a channel's number for each byte
+	var table [3][256]float32 // by channel, the value for each byte
 	for k := range c {
 		mean, std := pick(p.Mean, k, 0), pick(p.Std, k, 1)
 		for v := range table[k] {

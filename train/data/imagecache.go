@@ -10,21 +10,21 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// imageCache keeps decoded images in memory, for one Preprocess. An image for evaluation is kept as the pixels that it is made of,
-// one that Augment crops at no more than the resolution that its smallest crop needs. A nil cache keeps nothing and reduces nothing.
+// imageCache keeps decoded images in memory, for one Preprocess. Images for evaluation are kept scaled and cropped; images for
+// Augment are reduced to the resolution that the smallest crop needs. A nil cache neither keeps nor reduces images.
 type imageCache struct {
 	mu   sync.Mutex
 	left int64 // bytes
 	kept map[imageKey]*image.RGBA
 }
 
-// imageKey is an image file, and whether it is kept for evaluation.
+// imageKey is an image file, and whether it is cached for evaluation.
 type imageKey struct {
 	path   string
 	center bool
 }
 
-// newImageCache returns a cache of at most so many bytes, nil where there are none.
+// newImageCache returns a cache of at most the given number of bytes; nil for 0.
 func newImageCache(bytes int64) *imageCache {
 	if bytes <= 0 {
 		return nil
@@ -32,7 +32,7 @@ func newImageCache(bytes int64) *imageCache {
 	return &imageCache{left: bytes, kept: map[imageKey]*image.RGBA{}}
 }
 
-// images prepares files as p says, with augmentation or without.
+// images returns a set of files prepared by p, with or without augmentation.
 func (c *imageCache) images(p Preprocess, files []ImageFile, augment bool) Dataset[Sample] {
 	return Map(Of(files...), func(i ImageFile, r *rand.Rand) (Sample, error) {
 		if !augment {
@@ -42,7 +42,7 @@ func (c *imageCache) images(p Preprocess, files []ImageFile, augment bool) Datas
 	})
 }
 
-// get returns the pixels of a file: those of the tensor, or with center false those that Augment crops.
+// get returns the pixels of a file: with center those of the tensor, otherwise those that Augment crops.
 func (c *imageCache) get(p Preprocess, path string, center bool) (*image.RGBA, error) {
 	key := imageKey{path, center}
 	c.mu.Lock()
@@ -69,7 +69,7 @@ func (c *imageCache) get(p Preprocess, path string, center bool) (*image.RGBA, e
 	return img, nil
 }
 
-// compact copies a part of an image, so that the rest of it is not kept.
+// compact copies the visible part of an image, so that the memory of the rest can be freed.
 func compact(img *image.RGBA) *image.RGBA {
 	b := img.Bounds()
 	out := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
@@ -77,7 +77,7 @@ func compact(img *image.RGBA) *image.RGBA {
 	return out
 }
 
-// reduced scales an image down to where a square crop of the smallest area is as large as the tensor, if it is larger.
+// reduced scales a large image down to the size at which a square crop of the smallest area is as large as the tensor.
 func (p Preprocess) reduced(img image.Image) *image.RGBA {
 	h, w := p.geometry()
 	b := img.Bounds()
@@ -92,7 +92,7 @@ func (p Preprocess) reduced(img image.Image) *image.RGBA {
 	return out
 }
 
-// sample reads an image as Eval does, with r as Augment does, through a cache, which may be nil.
+// sample reads an image through a cache, which may be nil: like Augment, or like Eval if r is nil.
 func (p Preprocess) sample(i ImageFile, r *rand.Rand, c *imageCache) (Sample, error) {
 	if err := p.Check(); err != nil {
 		return Sample{}, err

@@ -13,8 +13,8 @@ import (
 type BatchLoader struct {
 	Batch   int  // samples in a batch; 0: 32
 	Shuffle bool // shuffle in each epoch
-	// Sampler says which samples an epoch takes, in order, of n that there are: n indices, of which some may come again
-	// and others not. nil: all, as Shuffle says.
+	// Sampler returns the indices of the samples of an epoch, in order: n indices below n, of which some may be repeated
+	// and others absent. nil: all samples, in the order that Shuffle selects.
 	Sampler  func(n, epoch int) []int
 	DropLast bool   // omit an incomplete last batch
 	Seed     uint64 // seed of the order and of the samples
@@ -23,9 +23,9 @@ type BatchLoader struct {
 	Unit     int    // with DropLast: an incomplete last batch is reduced to a multiple of this many samples; 0: a batch, or a rank's shard
 	Prefetch int    // batches to prepare ahead; 0: twice Workers
 
-	// Ranks divide each batch among so many processes, of which this is number Rank, from 0: each prepares the samples of
-	// its own part, which are next to each other in the batch's order. In a last batch that is not full, the first
-	// parts are filled first, and the batches of processes for which nothing is left have no tensors. 0: there is one process.
+	// Ranks is the number of processes among which each batch is divided, and Rank the number of this one, from 0. Each
+	// process prepares its own shard, consecutive samples of the batch. If the last batch is not full, the first shards are
+	// filled first, and processes with an empty shard get batches without tensors. 0: there is one process.
 	Rank, Ranks int
 }
 
@@ -41,7 +41,7 @@ func (l BatchLoader) Count(n int) int {
 	return (l.used(n) + l.batch() - 1) / l.batch()
 }
 
-// used returns how many of n samples come in batches that count as full: with DropLast, those of units.
+// used returns how many of n samples an epoch uses; with DropLast, a multiple of the unit.
 func (l BatchLoader) used(n int) int {
 	switch {
 	case !l.DropLast:
@@ -52,7 +52,7 @@ func (l BatchLoader) used(n int) int {
 	return n - n%max(1, l.batch()/max(1, l.Ranks))
 }
 
-// part is this rank's part of batch b of n samples.
+// part returns this rank's shard of batch b of n samples.
 func (l BatchLoader) part(b, n int) (from, to int) {
 	size, ranks := l.batch(), max(1, l.Ranks)
 	from, to = b*size+l.Rank*size/ranks, b*size+(l.Rank+1)*size/ranks
@@ -101,7 +101,7 @@ func (l BatchLoader) Batches(ctx context.Context, s Dataset[Sample], epoch int) 
 	}
 }
 
-// drawn refuses what a sampler must not give.
+// drawn returns an error if the order from a sampler is invalid.
 func drawn(order []int, n int) error {
 	if len(order) != n {
 		return fmt.Errorf("data: the sampler gives %d indices for %d samples: want as many", len(order), n)
@@ -152,7 +152,7 @@ func (w walk) parallel(ctx context.Context, workers, prefetch int, yield func(Sa
 		defer close(queue)
 		defer close(jobs)
 		for _, index := range w.batches {
-			to := make(chan result, 1) // so that a worker never waits for the consumer
+			to := make(chan result, 1) // buffered, so that a worker never waits for the consumer
 			select {
 			case queue <- to:
 			case <-ctx.Done():
@@ -181,7 +181,7 @@ func (w walk) parallel(ctx context.Context, workers, prefetch int, yield func(Sa
 			r.err = ctx.Err()
 		}
 		if err := ctx.Err(); err != nil {
-			r = result{err: err} // what was ready before the end does not count
+			r = result{err: err} // discards a batch that was ready before the cancellation
 		}
 		if !yield(r.batch, r.err) || r.err != nil {
 			return
@@ -217,7 +217,7 @@ func (w walk) prepare(ctx context.Context, index []int) (r result) {
 	return r
 }
 
-// sampleError says which sample an error is about.
+// sampleError adds the index of the sample to an error.
 type sampleError struct {
 	i   int
 	err error

@@ -25,10 +25,10 @@ type Masks struct {
 // MaskItem is an image file and its mask.
 type MaskItem struct{ Image, Mask string }
 
-// void is the level of pixels that are of no class, as in PASCAL VOC.
+// void is the gray level of pixels without a class, as in PASCAL VOC.
 const void = 255
 
-// maskDirs are the names that the two folders have.
+// maskDirs are the possible names of the two folders.
 var maskDirs = [2][]string{{"images", "image", "imgs", "JPEGImages"}, {"masks", "mask", "labels", "annotations", "SegmentationClass"}}
 
 // IsMaskFolder reports whether dir has a folder of images and one of masks.
@@ -108,7 +108,7 @@ func ReadableMasks(dir string) (*Masks, []BadItem, error) {
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
 
-// look reads all masks for their classes, and leaves out the images whose masks cannot be read.
+// look reads all masks to find the classes, and removes the images whose masks cannot be read.
 func (m *Masks) look() (bad []BadItem, err error) {
 	var seen [256]bool
 	for _, i := range m.Items {
@@ -129,7 +129,7 @@ func (m *Masks) look() (bad []BadItem, err error) {
 	return bad, m.count(seen)
 }
 
-// note keeps the levels of a mask.
+// note records the levels that occur in a mask.
 func note(seen *[256]bool, img image.Image) error {
 	level, err := levels(img)
 	if err != nil {
@@ -144,7 +144,7 @@ func note(seen *[256]bool, img image.Image) error {
 	return nil
 }
 
-// count finds the number of classes by the levels of all masks.
+// count determines the number of classes from the levels of all masks.
 func (m *Masks) count(seen [256]bool) error {
 	var list []int
 	for v, ok := range seen {
@@ -169,7 +169,7 @@ func (m *Masks) count(seen [256]bool) error {
 	return nil
 }
 
-// levels gives the class of each pixel as the file has it.
+// levels returns a function for the level of each pixel in the file.
 func levels(img image.Image) (func(x, y int) byte, error) {
 	switch m := img.(type) {
 	case *image.Paletted:
@@ -235,7 +235,7 @@ func (m *Masks) sample(i MaskItem, p Preprocess, height, width int, r *rand.Rand
 	small := image.NewRGBA(image.Rect(0, 0, w, h))
 	draw.BiLinear.Scale(small, small.Bounds(), img, part, draw.Src, nil)
 	if augmented && p.Policy == Strong {
-		jitter(small, r) // what moves pixels would part them from the mask
+		jitter(small, r) // only colours: the mask is not changed
 	}
 	y := make([]int64, height*width)
 	for k := range y {
@@ -258,7 +258,7 @@ func (m *Masks) sample(i MaskItem, p Preprocess, height, width int, r *rand.Rand
 	return s, nil
 }
 
-// decode reads an image, as its mask is over it, and the mask.
+// decode reads an image and its mask, in the same orientation.
 func (i MaskItem) decode() (img, mask image.Image, err error) {
 	img, turn, err := decodeStored(i.Image)
 	if err != nil {
@@ -267,7 +267,7 @@ func (i MaskItem) decode() (img, mask image.Image, err error) {
 	if mask, err = decode(i.Mask); err != nil {
 		return nil, nil, err
 	}
-	if up := turned(img, turn); up.Bounds().Size() == mask.Bounds().Size() { // else the mask was drawn over the pixels as they are stored
+	if up := turned(img, turn); up.Bounds().Size() == mask.Bounds().Size() { // otherwise the mask matches the pixels as stored
 		img = up
 	}
 	if b, c := img.Bounds(), mask.Bounds(); b.Dx() != c.Dx() || b.Dy() != c.Dy() {
@@ -276,7 +276,7 @@ func (i MaskItem) decode() (img, mask image.Image, err error) {
 	return img, mask, nil
 }
 
-// window returns a part of b of random area, the least share being that of augmented images, and b's aspect.
+// window returns a random part of b with b's aspect ratio; its smallest area is that of Augment.
 func (p Preprocess) window(b image.Rectangle, r *rand.Rand) image.Rectangle {
 	least := max(p.least(), 0.25)
 	side := least + (1-least)*r.Float64()

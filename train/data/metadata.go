@@ -30,7 +30,7 @@ func ReadMeta(meta map[string]string) (p Preprocess, ok bool, err error) {
 		return imageKeys(meta)
 	}
 	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields() // a setting of a later version must not be lost in silence
+	d.DisallowUnknownFields() // a setting of a later version must not be ignored silently
 	if err := d.Decode(&p); err != nil {
 		return Preprocess{}, false, fmt.Errorf("data: metadata %s: %w", metaPreprocess, err)
 	}
@@ -68,7 +68,7 @@ func imageKeys(meta map[string]string) (p Preprocess, ok bool, err error) {
 				known = false
 			}
 		case "image.colorspacegamma":
-			known = strings.EqualFold(value, "srgb") // what image files hold
+			known = strings.EqualFold(value, "srgb") // the colour space of image files
 		default:
 			continue
 		}

@@ -92,8 +92,8 @@ func (m mixed) one(i int, r *rand.Rand) (*tensor.Dense, int, error) {
 	return s.X[0], int(class), nil
 }
 
-// paste copies a rectangle of from, of share 1−keep and anywhere, to x and
-// returns the share of x that is left: the rectangle may stick out.
+// paste copies a random rectangle of from, with the fraction 1−keep of the area, to x. It
+// returns the fraction of x that remains, which may be larger than keep because the rectangle is clipped.
 func paste(x, from []float32, shape []int, keep float64, r *rand.Rand) float64 {
 	h, w := shape[1], shape[2]
 	if h == 0 || w == 0 {
@@ -113,14 +113,14 @@ func paste(x, from []float32, shape []int, keep float64, r *rand.Rand) float64 {
 	return 1 - float64((bottom-top)*(right-left))/float64(h*w)
 }
 
-// beta draws from Beta(a, a), as the share of one of two gamma variates. These
-// are kept as logarithms: for a small a they are smaller than a float64 can be.
+// beta draws from Beta(a, a), as the ratio of a gamma variate to the sum of two. It uses
+// their logarithms, since for a small a the variates underflow float64.
 func beta(a float64, r *rand.Rand) float64 {
 	return 1 / (1 + math.Exp(logGamma(a, r)-logGamma(a, r)))
 }
 
 // logGamma draws the logarithm of a Gamma(a, 1) variate (Marsaglia and Tsang,
-// 2000; shapes below 1 by way of a+1).
+// 2000; for shapes below 1 from shape a+1).
 func logGamma(a float64, r *rand.Rand) float64 {
 	boost := 0.0
 	if a < 1 {

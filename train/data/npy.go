@@ -91,7 +91,7 @@ func NPZ(path, x, y string) (Dataset[Sample], error) {
 	return s, nil
 }
 
-// readNPY reads an array that samples may consist of.
+// readNPY reads an array of a type that samples may have.
 func readNPY(r io.Reader) (*tensor.Dense, error) {
 	v, err := npy.Read(r)
 	if err != nil {

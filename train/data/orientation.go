@@ -8,8 +8,8 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// orientation returns the Exif tag of that name (0x0112) of a JPEG, PNG, WebP or TIFF file: how the pixels, as they are stored, are to be turned
-// for a viewer, from 1, not at all, to 8. A file without it, or with one that cannot be read, has 1.
+// orientation returns the Exif tag Orientation (0x0112) of a JPEG, PNG, WebP or TIFF file: how to turn the stored pixels for
+// display, from 1 (not at all) to 8. It returns 1 for a file without the tag, or with one that cannot be read.
 func orientation(f io.ReaderAt) int {
 	head := make([]byte, 12)
 	if n, _ := f.ReadAt(head, 0); n < len(head) {
@@ -21,7 +21,7 @@ func orientation(f io.ReaderAt) int {
 	case string(head[:8]) == "\x89PNG\r\n\x1a\n":
 		return chunkOrientation(f, 8, "eXIf", func(h []byte) (string, int64, int64) {
 			n := int64(binary.BigEndian.Uint32(h))
-			return string(h[4:8]), n, n + 12 // with length, name and checksum
+			return string(h[4:8]), n, n + 12 // includes length, name and checksum
 		})
 	case string(head[:4]) == "RIFF" && string(head[8:]) == "WEBP":
 		return chunkOrientation(f, 12, "EXIF", func(h []byte) (string, int64, int64) {
@@ -34,7 +34,7 @@ func orientation(f io.ReaderAt) int {
 	return 1
 }
 
-// jpegOrientation looks for the segment APP1 that begins with Exif.
+// jpegOrientation looks for the APP1 segment that starts with Exif.
 func jpegOrientation(f io.ReaderAt) int {
 	head := make([]byte, 10)
 	for at := int64(2); ; {
@@ -50,7 +50,8 @@ func jpegOrientation(f io.ReaderAt) int {
 	}
 }
 
-// chunkOrientation looks for a chunk by its name; part reads name, bytes of data and bytes in all from the 8 bytes that a chunk begins with.
+// chunkOrientation looks for a chunk by its name. part returns the name, the size of the data and the total size of a chunk from its
+// first 8 bytes.
 func chunkOrientation(f io.ReaderAt, at int64, name string, part func(head []byte) (string, int64, int64)) int {
 	head := make([]byte, 8)
 	for {
@@ -71,7 +72,7 @@ func chunkOrientation(f io.ReaderAt, at int64, name string, part func(head []byt
 	}
 }
 
-// tiffOrientation reads the tag from the first directory of a TIFF structure, which Exif is.
+// tiffOrientation reads the tag from the first directory of a TIFF structure, the format of Exif data.
 func tiffOrientation(f io.ReaderAt) int {
 	b := make([]byte, 12)
 	if n, _ := f.ReadAt(b[:8], 0); n < 8 {
@@ -99,8 +100,8 @@ func tiffOrientation(f io.ReaderAt) int {
 	return 1
 }
 
-// turned returns an image as it is to be seen. From 5 on, rows become columns; then 2, 3, 6 and 7 are mirrored left to right,
-// 3, 4, 7 and 8 top to bottom.
+// turned applies an orientation to an image: 5 to 8 transpose it; then 2, 3, 6 and 7 mirror it left to right, and 3, 4, 7 and 8 top to
+// bottom.
 func turned(img image.Image, orientation int) image.Image {
 	if orientation < 2 {
 		return img

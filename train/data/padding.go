@@ -17,7 +17,7 @@ type Padding struct {
 	Left     bool      // pad at the start
 }
 
-// values returns those of the inputs or of the targets.
+// values returns the padding values of the inputs or of the targets.
 func (p *Padding) values(what string) []float64 {
 	if p == nil {
 		return nil
@@ -28,7 +28,7 @@ func (p *Padding) values(what string) []float64 {
 	return p.X
 }
 
-// level fills tensors up to one length. Tensors that do not go together are left to be found by others.
+// level pads tensors to the same length. Mismatches of other kinds are left for collate to report.
 func (p *Padding) level(ts []*tensor.Dense, by float64) []*tensor.Dense {
 	longest := 0
 	for _, t := range ts {
@@ -58,7 +58,7 @@ func (p *Padding) fill(t *tensor.Dense, length int, by float64) *tensor.Dense {
 	shape[0] = length
 	n := elements(t.Shape())
 	all := reflect.MakeSlice(reflect.SliceOf(t.Dtype().Type), elements(shape), elements(shape))
-	from := 0 // where the elements go
+	from := 0 // offset of the elements
 	if p.Left {
 		from = all.Len() - n
 	}
@@ -74,7 +74,7 @@ func (p *Padding) fill(t *tensor.Dense, length int, by float64) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(all.Interface()))
 }
 
-// samePadding refuses a batch whose samples are filled up in different ways.
+// samePadding returns an error if samples of a batch have different Padding.
 func samePadding(samples []Sample, name func(i int) int) error {
 	for i, s := range samples {
 		if (s.Pad == nil) != (samples[0].Pad == nil) {

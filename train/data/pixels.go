@@ -49,7 +49,7 @@ func (p Preprocess) Tensor(x *tensor.Dense) (*tensor.Dense, error) {
 	return tensor.New(tensor.WithShape(p.Shape()...), tensor.WithBacking(out)), nil
 }
 
-// level returns a channel of pixel i of an image of n pixels with so many channels.
+// level returns a channel of pixel i of an image with n pixels and the given number of channels.
 func level(v []float32, n, channels, channel, i int, gray bool) float32 {
 	switch {
 	case channels == 1:

@@ -18,8 +18,8 @@ type Preprocess struct {
 	Width int     `json:"width,omitempty"` // width; 0: Size
 	Crop  float64 `json:"crop,omitempty"`  // Eval scales to Size/Crop and crops the center; 0: 0.875
 	Range float64 `json:"range,omitempty"` // value of white before Mean and Std; 0: 1
-	// Mean and Std are per channel, in the order red, green, blue whatever BGR
-	// says, or one number for all; none: 0 and 1.
+	// Mean and Std have a value per channel, in the order red, green, blue regardless of
+	// BGR, or one value for all; nil: 0 and 1.
 	Mean []float64 `json:"mean,omitempty"`
 	Std  []float64 `json:"std,omitempty"`
 	BGR  bool      `json:"bgr,omitempty"`  // channels in the order blue, green, red
@@ -32,12 +32,12 @@ type Preprocess struct {
 	Policy Augmentation `json:"-"` // how Augment and Vary change images
 }
 
-// The usual ways to prepare images. They are values to copy and change; nothing
-// may write to their slices.
+// The usual preprocessing of images. The values may be copied and changed, but their slices
+// must not be written to.
 var (
-	// ImageNet is torchvision's: 0 … 1, then mean and deviation of ImageNet.
+	// ImageNet is that of torchvision: 0 … 1, normalized by the mean and deviation of ImageNet.
 	ImageNet = Preprocess{Mean: []float64{0.485, 0.456, 0.406}, Std: []float64{0.229, 0.224, 0.225}}
-	// Caffe is blue, green, red, 0 … 255 less the mean.
+	// Caffe has the channels blue, green, red from 0 … 255, less the mean.
 	Caffe = Preprocess{Range: 255, Mean: []float64{123.68, 116.779, 103.939}, BGR: true}
 	// Unit is 0 … 1.
 	Unit = Preprocess{}
@@ -127,7 +127,7 @@ func (p Preprocess) white() float64 {
 	return p.Range
 }
 
-// pick is v[c], v[0] where one value serves all, def where there is none.
+// pick returns v[c]; v[0] if v has one value for all channels, def if v is empty.
 func pick(v []float64, c int, def float64) float64 {
 	switch len(v) {
 	case 0:

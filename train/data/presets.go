@@ -2,7 +2,7 @@ package data
 
 // Preset is a named preprocessing.
 type Preset struct {
-	Name string // as --preset takes it
+	Name string // value of --preset
 	Preprocess
 	Usual float64 // how common it is among models, from 0 to 1
 }

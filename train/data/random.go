@@ -13,7 +13,7 @@ func Rand(seed uint64, epoch, i int) *rand.Rand {
 	return rand.New(rand.NewPCG(e, mix(e^sample, uint64(i))))
 }
 
-// Two streams that must not meet.
+// Constants that separate two streams of random numbers.
 const (
 	order  = 0x6f72646572
 	sample = 0x73616d706c65

@@ -136,7 +136,7 @@ func Split[T any](s Dataset[T], val float64, seed uint64) (fit, held Dataset[T])
 	return Subset(s, rest), Subset(s, picked)
 }
 
-// heldOut divides n samples by chance into a share val of them, at least one and never all, and the rest.
+// heldOut divides n samples randomly into the fraction val of them, at least one and never all, and the rest.
 func heldOut(n int, val float64, seed uint64) (picked, rest []int) {
 	k := 0
 	if val > 0 && n > 0 { // false for NaN
@@ -145,7 +145,7 @@ func heldOut(n int, val float64, seed uint64) (picked, rest []int) {
 	return divide(n, k, seed)
 }
 
-// divide picks k of n indices by chance; both results are in rising order.
+// divide picks k of n indices randomly; both results are in ascending order.
 func divide(n, k int, seed uint64) (picked, rest []int) {
 	in := make([]bool, n)
 	for _, i := range Order(n, seed, 0)[:k] {

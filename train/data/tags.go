@@ -24,7 +24,7 @@ type TaggedItem struct {
 	Tags []int  // indices of its tags
 }
 
-// tagHeads are what the two columns of a table of tags are called.
+// tagHeads are the possible names of the two columns of a table of tags.
 var tagHeads = [2][]string{{"file", "files", "filename", "file_name", "image", "image_name", "path", "picture"}, {"tags", "labels", "tag", "label", "classes", "class"}}
 
 // IsTagFile reports whether a CSV file has the two columns of ReadTags, by its header.

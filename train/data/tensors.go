@@ -75,7 +75,7 @@ func (s rows) At(i int, _ *rand.Rand) (Sample, error) {
 	return out, nil
 }
 
-// row is t[i] as a tensor of its own over the same memory.
+// row returns t[i] as a tensor that shares t's memory.
 func row(t *tensor.Dense, i int) *tensor.Dense {
 	shape := t.Shape()[1:]
 	n := elements(shape)
@@ -86,5 +86,5 @@ func row(t *tensor.Dense, i int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(part.Interface()))
 }
 
-// label returns a class as samples carry it: int64 of rank 0.
+// label returns a class in the form of samples: int64 of rank 0.
 func label(class int) *tensor.Dense { return tensor.New(tensor.FromScalar(int64(class))) }

@@ -53,9 +53,10 @@ func Top(t *tensor.Dense, k int) ([]int, []float64, error) {
 	return class, scores, nil
 }
 
-// probabilities applies a softmax to scores unless they are a distribution, since logits may lie between 0 and 1, too. A single score between 0 and 1 is a probability.
+// probabilities applies a softmax to scores in place, unless they are a distribution: logits may be between 0 and 1, too. A single
+// score between 0 and 1 is a probability.
 func probabilities(p []float64) {
-	const rounding = 2e-2 // of a softmax over thousands of classes in half precision
+	const rounding = 2e-2 // rounding error of the sum of a softmax over thousands of classes in half precision
 	least, most, sum := p[0], p[0], 0.0
 	for _, v := range p {
 		least, most, sum = min(least, v), max(most, v), sum+v

@@ -6,16 +6,17 @@ import (
 	"math/rand/v2"
 )
 
-// change is one of TrivialAugment's changes of an image, at a magnitude.
+// change is one of TrivialAugment's operations on an image.
 type change struct {
 	name string
 	most float64 // the magnitude is drawn from 31 even steps of 0 … most
-	sign bool    // or of −most … most
+	sign bool    // the sign is random, too
 	f    func(img *image.RGBA, m float64)
 }
 
-// changes are those of TrivialAugment in its wide form, with the magnitudes of torchvision.transforms.TrivialAugmentWide.
-// The magnitude of Translate is in parts of 32 pixels, see far; of Posterize the bits taken away; of Solarize from 255 down.
+// changes are the operations of TrivialAugment (wide), with the magnitudes of torchvision.transforms.TrivialAugmentWide.
+// The magnitude of Translate is a fraction of 32 pixels, see far; of Posterize the number of bits removed; of Solarize 255 minus
+// the threshold.
 var changes = []change{
 	{"Nothing", 0, false, func(*image.RGBA, float64) {}},
 	{"ShearX", 0.99, true, func(img *image.RGBA, m float64) {
@@ -57,10 +58,10 @@ var changes = []change{
 	{"Equalize", 0, false, equalize},
 }
 
-// far returns how far an image of so many pixels is moved at most: 32 pixels, a third of small images.
+// far returns the largest shift of an image of the given size: 32 pixels, or a third of small images.
 func far(size int) float64 { return min(32, float64(size)/3) }
 
-// trivial changes an image in one way at one strength, both drawn evenly (Müller and Hutter, 2021).
+// trivial applies one operation at one magnitude, both uniformly random, to an image (Müller and Hutter, 2021).
 func trivial(img *image.RGBA, r *rand.Rand) {
 	c := changes[r.IntN(len(changes))]
 	m := c.most * float64(r.IntN(31)) / 30
@@ -70,8 +71,8 @@ func trivial(img *image.RGBA, r *rand.Rand) {
 	c.f(img, m)
 }
 
-// warp takes each pixel from the place that from gives, nearest pixel, black from outside. Coordinates are those of the
-// middles of pixels, from the upper left corner.
+// warp sets each pixel to the pixel nearest to the source position that from returns, or to black if that is outside. Coordinates
+// are those of pixel centers, from the upper left corner.
 func warp(img *image.RGBA, from func(x, y float64) (float64, float64)) {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	old := cloned(img)
@@ -89,7 +90,7 @@ func warp(img *image.RGBA, from func(x, y float64) (float64, float64)) {
 	}
 }
 
-// turn turns an image by degrees around its middle, against the clock.
+// turn rotates an image around its center, by degrees counterclockwise.
 func turn(img *image.RGBA, degrees float64) {
 	sin, cos := math.Sincos(degrees * math.Pi / 180)
 	mx, my := float64(img.Rect.Dx())/2, float64(img.Rect.Dy())/2
@@ -101,7 +102,7 @@ func turn(img *image.RGBA, degrees float64) {
 
 func cloned(img *image.RGBA) []byte { return append([]byte(nil), img.Pix...) }
 
-// eachByte maps the three channels.
+// eachByte applies f to the bytes of the three channels.
 func eachByte(img *image.RGBA, f func(byte) byte) {
 	eachPixel(img, func(p []byte, _, _ int) {
 		for k := range p {
@@ -110,7 +111,7 @@ func eachByte(img *image.RGBA, f func(byte) byte) {
 	})
 }
 
-// eachPixel visits red, green and blue of each pixel.
+// eachPixel calls f with the bytes of each pixel and its position.
 func eachPixel(img *image.RGBA, f func(p []byte, x, y int)) {
 	for y := range img.Rect.Dy() {
 		for x := range img.Rect.Dx() {
@@ -119,7 +120,8 @@ func eachPixel(img *image.RGBA, f func(p []byte, x, y int)) {
 	}
 }
 
-// blend is share·image + (1 − share)·other, cut to 0 … 255; other may read the image as it was up to the pixel.
+// blend computes share·image + (1 − share)·other, clipped to 0 … 255, in place. Pixels after the current one are unchanged when other
+// is called.
 func blend(img *image.RGBA, share float64, other func(x, y, channel int) float64) {
 	eachPixel(img, func(p []byte, x, y int) {
 		var with [3]float64
@@ -132,7 +134,7 @@ func blend(img *image.RGBA, share float64, other func(x, y, channel int) float64
 	})
 }
 
-// luminance returns the gray level of a pixel, in whole numbers.
+// luminance returns the gray level of a pixel, an integer.
 func luminance(img *image.RGBA, x, y int) float64 {
 	p := img.Pix[y*img.Stride+4*x:][:3]
 	if p[0] == p[1] && p[1] == p[2] {
@@ -149,7 +151,7 @@ func contrast(img *image.RGBA, m float64) {
 	blend(img, 1+m, func(int, int, int) float64 { return mean })
 }
 
-// sharpen blends with the image smoothed over 3×3 pixels, the middle one counting five times; the border stays.
+// sharpen blends with the image smoothed over 3×3 pixels, in which the center has weight 5; the border is unchanged.
 func sharpen(img *image.RGBA, m float64) {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	if w <= 2 || h <= 2 {
@@ -171,7 +173,7 @@ func sharpen(img *image.RGBA, m float64) {
 	})
 }
 
-// tabled applies a table to each channel, made of the channel's histogram.
+// tabled maps each channel by a table computed from the channel's histogram.
 func tabled(img *image.RGBA, table func(count *[256]int) [256]byte) {
 	var counts [3][256]int
 	eachPixel(img, func(p []byte, _, _ int) {

@@ -8,13 +8,13 @@ func Unmirrored(s Dataset[Sample]) (without Dataset[Sample], ok bool) {
 	return nil, false
 }
 
-// mirroring is a set that mirrors images, and the same that does not.
+// mirroring is a set with horizontal flips, together with the same set without them.
 type mirroring struct {
 	Dataset[Sample]
 	without Dataset[Sample]
 }
 
-// mirrored returns an augmented set, which is known to mirror where p says so.
+// mirrored returns an augmented set. It is a mirroring if augmentation by p includes flips.
 func mirrored(p Preprocess, augment func(Preprocess) Dataset[Sample]) Dataset[Sample] {
 	s := augment(p)
 	if p.NoFlip || p.Policy == NoAugmentation {

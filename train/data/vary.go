@@ -18,7 +18,7 @@ func (p Preprocess) Vary(s Dataset[Sample]) Dataset[Sample] {
 func (p Preprocess) vary(s Dataset[Sample]) Dataset[Sample] {
 	return p.Prepare(Map(s, func(in Sample, r *rand.Rand) (Sample, error) {
 		if r == nil || p.Policy == NoAugmentation || len(in.X) != 1 || in.X[0].Dims() != 3 || in.X[0].Dtype() != tensor.Float32 || !contiguous(in.X[0]) {
-			return in, nil // what does not fit, Prepare refuses
+			return in, nil // Prepare reports the error
 		}
 		x := p.varied(in.X[0], r)
 		if c := x.Shape()[0]; p.Policy.repaints() && (c == 1 || c == 3) {
@@ -30,7 +30,7 @@ func (p Preprocess) vary(s Dataset[Sample]) Dataset[Sample] {
 	}))
 }
 
-// varied samples an image [channels, height, width] at places that are turned, scaled and moved.
+// varied resamples an image [channels, height, width] with a random rotation, scaling and shift.
 func (p Preprocess) varied(x *tensor.Dense, r *rand.Rand) *tensor.Dense {
 	c, h, w := x.Shape()[0], x.Shape()[1], x.Shape()[2]
 	strength := p.Policy.strength()
