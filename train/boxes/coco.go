@@ -53,13 +53,13 @@ type Category struct {
 	Name string
 }
 
-// GroundTruth is annotated pictures.
+// GroundTruth is a set of annotated images.
 type GroundTruth struct {
 	Pictures   []Picture  // by ID
 	Categories []Category // by ID
 }
 
-// file is the part of COCO's form that boxes need.
+// file is the part of COCO's format that boxes need.
 type file struct {
 	Images []struct {
 		ID     *int64 `json:"id"`
@@ -80,7 +80,7 @@ type file struct {
 	} `json:"categories"`
 }
 
-// flag is 0 or 1, false or true.
+// flag is a boolean that files hold as 0 or 1, or as false or true.
 type flag bool
 
 func (f *flag) UnmarshalJSON(b []byte) error {

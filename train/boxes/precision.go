@@ -12,10 +12,10 @@ type Detection struct {
 	Box
 	Category int     // index in Set.Categories
 	Score    float64 // confidence
-	FileArea float64 // width times height as a file of results has them, before they became edges and were rounded; 0: that of Box
+	FileArea float64 // width times height in the results file, before their conversion to edges with rounding; 0: the area of Box
 }
 
-// area decides which range of sizes a detection is in.
+// area returns the area that decides the size range of a detection.
 func (d Detection) area() float64 {
 	if d.FileArea > 0 {
 		return d.FileArea
@@ -35,16 +35,16 @@ type Figures struct {
 	Category50                 []float64 // AP50 of each category
 }
 
-// recalls are the steps at which precision is read; lowest and highest the thresholds of IoU. What is computed of variables is rounded
-// as NumPy does it, which decides where a recall is one of the steps.
+// recalls is the number of recalls at which precision is read; lowest and highest are the IoU thresholds. Computing with variables
+// rounds as in NumPy, which matters if a recall equals one of the steps.
 const recalls = 101
 
 var lowest, highest, step = 0.5, 0.95, 0.01
 
-// areas are the ranges of sizes: all, small, medium, large.
+// areas are the size ranges: all, small, medium, large.
 var areas = [4][2]float64{{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96, 1e10}}
 
-// counts are how many boxes of an image and category are looked at.
+// counts are the maximum numbers of boxes per image and category that are evaluated.
 var counts = [3]int{1, 10, 100}
 
 // Judge evaluates detections, one list for each image of the set.
@@ -70,7 +70,7 @@ func (s *GroundTruth) Judge(found [][]Detection) (Figures, error) {
 	}
 	var f Figures
 	var all [4]means // by area
-	var few [2]means // of fewer boxes
+	var few [2]means // with fewer boxes
 	var at50, at75 mean
 	for c := range k {
 		for i := range guess[c] {
@@ -112,7 +112,7 @@ func (s *GroundTruth) Judge(found [][]Detection) (Figures, error) {
 
 type means struct{ precision, recall mean }
 
-// mean leaves out what is below 0: there was nothing to judge by.
+// mean averages values, except those below 0, which stand for nothing to evaluate.
 type mean struct{ sum, n float64 }
 
 func (m *mean) add(x float64) {
@@ -128,7 +128,7 @@ func (m mean) value() float64 {
 	return m.sum / m.n
 }
 
-// judged returns the mean precision and the largest recall of one category at one threshold, −1 where no object of that size is there.
+// judged returns the mean precision and the largest recall of one category at one threshold, −1 if there is no object of that size.
 func judged(truth [][]Truth, guess [][]Detection, limit float64, area [2]float64, most int) (precision, recall float64) {
 	var list []match
 	objects := 0
@@ -163,15 +163,15 @@ func judged(truth [][]Truth, guess [][]Detection, limit float64, area [2]float64
 	return sum / recalls, recall
 }
 
-// match is a detection that counts.
+// match is a detection that is counted as right or wrong.
 type match struct {
 	score float64
 	right bool
 }
 
-// matches gives each detection, the surest first, the object that it overlaps most, by the threshold at least, and that no other has.
-// Objects that do not count, crowds and those of other sizes, come last; what falls to them, or to none and is of another size, does not
-// count either. n is how many objects count.
+// matches assigns to each detection, in descending order of score, the unassigned object with the largest IoU of at least limit.
+// Crowds and objects outside the size range are ignored and assigned last; detections assigned to them, and unassigned ones outside
+// the size range, are ignored, too. n is the number of objects that are not ignored.
 func matches(truth []Truth, guess []Detection, limit float64, area [2]float64) (list []match, n int) {
 	out := func(a float64) bool { return a < area[0] || a > area[1] }
 	passed := make([]bool, len(truth))

@@ -35,25 +35,25 @@ type Decoder struct {
 	Suppress   float64    // IoU threshold of non-maximum suppression; 0: 0.65
 
 	pictures []raw
-	classes  int  // scores of a candidate; 0: classes are numbers
-	logits   bool // the scores' name says so
+	classes  int  // number of scores of a candidate; 0: an output has the class indices
+	logits   bool // according to the name of the scores
 	farthest float64
-	zero     bool // a class 0 was seen
-	unknown  int  // a class that is not an id of a category; -1: none
+	zero     bool // class 0 occurred
+	unknown  int  // a class that is not the id of a category; -1: none
 
 	upright, inverted int // boxes whose size is not negative, and those whose size is
 }
 
-// raw is what was found on one image, in the model's numbers.
+// raw holds the detections of one image, with the model's class numbers and coordinates.
 type raw struct {
 	at   data.Placement
 	list []Detection
 }
 
 const (
-	faint = 0.001 // scores below are not looked at
+	faint = 0.001 // lower scores are ignored
 	most  = 300   // boxes of an image
-	few   = 20    // boxes that tell nothing about the others
+	few   = 20    // too few boxes to detect a format
 )
 
 // Add decodes the outputs for the next image.
@@ -78,7 +78,7 @@ func (r *Decoder) Add(out []Output, at data.Placement) error {
 	return nil
 }
 
-// decoded fails where many of more than n boxes have a negative size, as offsets from anchors have.
+// decoded returns an error if many of more than n boxes have a negative size, as undecoded offsets from anchors do.
 func (r *Decoder) decoded(n int) error {
 	if all := r.upright + r.inverted; all > n && 10*r.inverted > all {
 		return fmt.Errorf("boxes: read as %s, %d of %d boxes have a negative size: these look like numbers that are still to be decoded, by anchors; append the decoding to the model, or evaluate decoded boxes from a COCO results file", r.Order, r.inverted, all)
@@ -86,7 +86,7 @@ func (r *Decoder) decoded(n int) error {
 	return nil
 }
 
-// scales fails where boxes come in parts of different lengths, one for each scale.
+// scales returns an error if there are several outputs of boxes of different lengths, one for each scale.
 func scales(out []Output) error {
 	var heads []Output
 	for _, o := range out {
@@ -100,7 +100,7 @@ func scales(out []Output) error {
 	return nil
 }
 
-// squeeze drops axes of size 1 in front; one box [1,4] is left.
+// squeeze removes leading axes of size 1, but keeps a single box [1,4].
 func (o *Output) squeeze() {
 	for n := len(o.Shape); n > 1 && o.Shape[0] == 1; n-- {
 		if n == 2 && o.Shape[1] == 4 && !o.Integer && !named(o.Name, "score", "prob", "conf", "class", "label") {
@@ -205,7 +205,7 @@ func (r *Decoder) single(o Output) ([]Detection, error) {
 	return r.candidates(boxes, scores)
 }
 
-// candidates reads boxes with a score for each class, and drops those that overlap surer ones.
+// candidates reads boxes with a score for each class, and applies non-maximum suppression.
 func (r *Decoder) candidates(b, s Output) ([]Detection, error) {
 	n := b.Shape[0]
 	r.orient(b, "xyxy")
@@ -243,7 +243,7 @@ func (r *Decoder) candidates(b, s Output) ([]Detection, error) {
 	return list[:min(len(list), most)], nil
 }
 
-// background returns the class that is none, −1 where there is no such class.
+// background returns the background class, −1 if there is none.
 func (r *Decoder) background() (int, error) {
 	k := len(r.Categories)
 	last := slices.MaxFunc(r.Categories, func(a, b Category) int { return cmp.Compare(a.ID, b.ID) }).ID
@@ -260,7 +260,8 @@ func (r *Decoder) background() (int, error) {
 	return -1, fmt.Errorf("boxes: the model has scores for %d classes, there are %d categories with ids up to %d", r.classes, k, last)
 }
 
-// probabilities makes them of scores, in place: shares of one where a class is none, else one by one.
+// probabilities converts logits in place: by a softmax over the classes if together, which a background class requires, otherwise by
+// a sigmoid of each.
 func probabilities(p []float64, together bool) {
 	if !together {
 		for c, v := range p {
@@ -278,10 +279,10 @@ func probabilities(p []float64, together bool) {
 	}
 }
 
-// surer puts higher scores first.
+// surer compares detections by descending score.
 func surer(a, b Detection) int { return cmp.Compare(b.Score, a.Score) }
 
-// suppressed returns the detections of one class without those that overlap a surer one.
+// suppressed returns the detections of one class without those that overlap one with a higher score.
 func suppressed(list []Detection, limit float64) (kept []Detection) {
 	slices.SortStableFunc(list, surer)
 	for _, d := range list {
@@ -295,7 +296,8 @@ func suppressed(list []Detection, limit float64) (kept []Detection) {
 	return kept
 }
 
-// orient finds out what the four numbers of a box are: by the name, or where corners would be the wrong way round, a center and a size.
+// orient determines the format of boxes: by the name of the output, or by the numbers, which are a center and a size if corners would
+// be inverted.
 func (r *Decoder) orient(b Output, order string) {
 	if r.Order != "" || len(b.Values) == 0 {
 		return
@@ -319,7 +321,7 @@ func (r *Decoder) orient(b Output, order string) {
 	r.Order = order
 }
 
-// keep appends a box; those that are not numbers, or of which the score is 0 or less, are left out.
+// keep appends a box, unless a number is not finite, the score is not above 0, or the edges are inverted.
 func (r *Decoder) keep(list []Detection, v []float64, class int, score float64) []Detection {
 	if !(score > 0) || slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
 		return list
@@ -375,7 +377,7 @@ func (r *Decoder) Detections() (found [][]Detection, how string, err error) {
 	return found, fmt.Sprintf("%s in %s, %s", r.Order, unit, classes), nil
 }
 
-// places says which category a class of the model is, and how that was told.
+// places returns the mapping from classes of the model to categories, and a description of how it was determined.
 func (r *Decoder) places() (place func(class int) (int, bool), how string) {
 	byID := func(class int) (int, bool) {
 		i := slices.IndexFunc(r.Categories, func(c Category) bool { return c.ID == int64(class) })
@@ -388,7 +390,7 @@ func (r *Decoder) places() (place func(class int) (int, bool), how string) {
 	}
 	skip := -1
 	if r.classes > 0 {
-		skip, _ = r.background() // refused before, if at all
+		skip, _ = r.background() // an error was reported before
 	}
 	switch k := len(r.Categories); {
 	case r.Names != nil:
@@ -413,7 +415,7 @@ func (r *Decoder) places() (place func(class int) (int, bool), how string) {
 	return byID, fmt.Sprintf("classes are the ids of the categories, which lack %d", r.unknown)
 }
 
-// named reports whether a name has one of the words in it.
+// named reports whether a name contains one of the words.
 func named(name string, words ...string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// result is a detection in COCO's form; a box is left, top, width and height.
+// result is a detection in COCO's format, with the box as left, top, width and height.
 type result struct {
 	Image    int64     `json:"image_id"`
 	Category int64     `json:"category_id"`
