@@ -24,9 +24,9 @@ type Blend struct {
 	Loss    train.Loss // loss for Blended's metrics; nil: chosen by the targets
 	Refit   bool       // fit the linear model once more, to training and validation rows, after its weight is chosen
 	Seed    uint64     // seed of the folds
-	// Anew trains the network once more from its first weights, on the given rows and without validation. With it, and Refit, the
-	// weight of the linear model is chosen by cross-validation where there are few rows, up to 400 and 20,000 features in all, and the network is trained on all
-	// of them in the end. nil: it is not trained again.
+	// Anew trains the network again from its initial weights, on the given rows and without validation. If Anew and Refit are set
+	// and there are few rows, at most 400 with at most 20,000 features in all, the weight of the linear model is chosen by
+	// cross-validation, and the network is finally trained on all rows. nil: the network is not trained again.
 	Anew func(ctx context.Context, fit data.Dataset[data.Sample]) error
 }
 
@@ -35,10 +35,10 @@ type Blended struct {
 	Linear float64            `json:"linear"`          // weight of the linear model, 0 … 1
 	Decay  float64            `json:"decay,omitempty"` // weight decay of the linear model
 	Val    map[string]float64 `json:"val"`             // validation metrics of the blend, before Refit
-	Folds  int                `json:"folds,omitempty"` // of the cross-validation that chose Linear; 0: the validation did
+	Folds  int                `json:"folds,omitempty"` // folds of the cross-validation that chose Linear; 0: chosen on the validation rows
 }
 
-// String returns a sentence.
+// String returns a sentence that describes the result.
 func (b Blended) String() string {
 	figures := strings.TrimPrefix(train.Epoch{Val: b.Val}.String(), "epoch 0: loss 0, ")
 	figures = strings.TrimSuffix(figures, ", 0 s")
@@ -48,10 +48,10 @@ func (b Blended) String() string {
 	return fmt.Sprintf("blended with a linear model (weight decay %.2g, cross-validated), whose share is %.0f %%: %s", b.Decay, 100*b.Linear, figures)
 }
 
-// shares of the linear model that are tried.
+// shares are the weights of the linear model that are tried.
 var shares = []float64{0, 0.25, 0.5, 0.75, 0.9, 1}
 
-// mostFitted bounds rows times features times scores of the linear model; a network has enough rows then.
+// mostFitted limits rows times features times scores of the linear model; beyond it, the network has enough rows.
 const mostFitted = 4e7
 
 // Apply fits the linear model to fit, chooses its weight by the losses of the samples of val, which must not be empty,
@@ -103,12 +103,12 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Dataset[data.S
 	return out, nil
 }
 
-// slack returns how many standard errors a share of the linear model may be worse than the best one: where rows are ten times as many as
-// features or fewer, one; beyond, the network has less to go wrong by, and it is less in proportion.
+// slack returns by how many standard errors a weight of the linear model may be worse than the best one: one with up to ten rows per
+// feature; with more rows, which make overfitting less likely, proportionally less.
 func slack(features, rows int) float64 { return min(1, 10*float64(features)/float64(max(1, rows))) }
 
-// choose returns the place of the largest share whose losses, row by row, are within so many standard errors of the least; the last, all of the
-// linear model, where the first is no better than a constant.
+// choose returns the index of the largest share whose losses, row by row, are within slack standard errors of the minimum. It returns
+// the last index, the linear model alone, if the first, the network alone, is not better than a constant.
 func choose(each [][]float64, constant []float64, slack float64) int {
 	best := 0
 	for i := range each {
@@ -122,7 +122,7 @@ func choose(each [][]float64, constant []float64, slack float64) int {
 		}
 	}
 	if d, _ := difference(each[0], constant); !(d < 0) {
-		return len(each) - 1 // the network has learned nothing; the decay of the linear model rests on more rows
+		return len(each) - 1 // the network has learned nothing; the decay of the linear model was chosen on more rows
 	}
 	return best
 }
@@ -134,7 +134,7 @@ func rowLosses(ctx context.Context, g *nn.Graph, s data.Dataset[data.Sample]) ([
 	return m.Loss, err
 }
 
-// difference returns the mean of a less b, and its standard error.
+// difference returns the mean of a − b, and its standard error.
 func difference(a, b []float64) (d, e float64) {
 	diff, square := make([]float64, len(a)), 0.0
 	for i := range a {
@@ -155,7 +155,7 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// constantFit returns a linear model that answers all rows alike: 0, the mean of a scaled target, or the classes by their shares of the rows.
+// constantFit returns a linear model with a constant output: 0, the mean of a scaled target, or the class frequencies.
 func constantFit(like train.LinearFit, share []float64) train.LinearFit {
 	c := train.LinearFit{Bias: make([]float64, len(like.Bias)), Weight: make([][]float64, len(like.Weight))}
 	for i, w := range like.Weight {
@@ -167,7 +167,7 @@ func constantFit(like train.LinearFit, share []float64) train.LinearFit {
 	return c
 }
 
-// linear fits a linear model to the features of a set; shares are those of the classes among the rows, nil for a measured target.
+// linear fits a linear model to the features of a set. shares are the class frequencies, nil for regression.
 func (b Blend) linear(ctx context.Context, t *Trunk, s data.Dataset[data.Sample]) (l train.LinearFit, shares []float64, err error) {
 	x, y, err := t.features(ctx, s)
 	if err != nil {
@@ -190,7 +190,7 @@ func (b Blend) linear(ctx context.Context, t *Trunk, s data.Dataset[data.Sample]
 	return l, shares, err
 }
 
-// features returns what the network's first layer sees of samples, and their targets.
+// features returns the inputs of the network's first layer for the samples, and their targets.
 func (t *Trunk) features(ctx context.Context, s data.Dataset[data.Sample]) (x [][]float32, y []float64, err error) {
 	const name = "features"
 	for b, err := range (data.BatchLoader{Batch: 1024}).Batches(ctx, s, 0) {
@@ -222,7 +222,7 @@ func (t *Trunk) features(ctx context.Context, s data.Dataset[data.Sample]) (x []
 	return x, y, nil
 }
 
-// lastLayers are those of a Network: the wide one, and the deep one that follows the hidden ones, as training left them.
+// lastLayers are the trained last layers of a Network: the wide one, and the deep one after the hidden layers.
 type lastLayers struct {
 	wide, deep, bias *nn.Param
 	was              [3][]float32
@@ -243,7 +243,7 @@ func findLastLayers(g *nn.Graph) (l lastLayers, err error) {
 	return l, nil
 }
 
-// set makes the network's answer the mean of the linear model's, by its share, and what training made of it.
+// set makes the network's output share times that of the linear model plus 1 − share times that of the trained network.
 func (l lastLayers) set(m train.LinearFit, share float64) {
 	wide, deep, bias := dtype.Slice[float32](l.wide.Data()), dtype.Slice[float32](l.deep.Data()), dtype.Slice[float32](l.bias.Data())
 	mix := func(was float32, fitted float64) float32 {

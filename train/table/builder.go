@@ -5,10 +5,10 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// builder adds nodes of ONNX's operators by name.
+// builder adds nodes of ONNX operators by name.
 type builder struct{ e *nn.Edit }
 
-// put adds a node with one output; attributes are as files hold them.
+// put adds a node with one output; attributes have the types of ONNX files.
 func (b builder) put(domain, name string, attrs map[string]any, in ...*nn.Value) *nn.Value {
 	if b.e.Err() != nil {
 		return nil
@@ -35,7 +35,7 @@ func (b builder) cast(v *nn.Value, t dtype.DType) *nn.Value {
 	return b.put("", "Cast", map[string]any{"to": int64(t)}, v)
 }
 
-// numbers returns a constant in a node, not an initializer: figures of the data are never trained.
+// numbers returns a Constant node, not an initializer: statistics of the data are never trained.
 func (b builder) numbers(name string, t dtype.DType, x []float64, dims ...int) *nn.Value {
 	if b.e.Err() != nil {
 		return nil

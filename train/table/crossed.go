@@ -8,15 +8,15 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// fewRows and fewCells bound the rows of a table, and rows times features, for which Blend cross-validates the network: so few that the
-// rows held out once say little.
+// fewRows and fewCells limit the rows of a table, and rows times features, for which Blend cross-validates the network, since a single
+// validation set would be too small.
 const fewRows, fewCells = 400, 20_000
 
-// folds of the cross-validation.
+// folds is the number of folds of the cross-validation.
 const folds = 5
 
-// crossed is Apply for few rows: the weight of the linear model is chosen on all of them, each held out once, and both models are then
-// fitted to all. The metrics are those of the network as it was, blended with that weight.
+// crossed is Apply for few rows: it chooses the weight of the linear model by cross-validation on all rows, and then fits both models
+// to all of them. The metrics are those of the original network, blended with that weight.
 func (b Blend) crossed(ctx context.Context, t *Trunk, judge *train.Trainer, fit, val data.Dataset[data.Sample]) (out Blended, err error) {
 	before := snapshot.Of(t.Rest)
 	all := data.Concat(fit, val)
@@ -79,14 +79,15 @@ func (b Blend) crossed(ctx context.Context, t *Trunk, judge *train.Trainer, fit,
 	return out, nil
 }
 
-// trial is what Blend's choice rests on: the linear model, and the losses of the rows held out, for each share of it and for a constant.
+// trial holds the results from which Blend chooses: the linear model, and the losses of the held-out rows for each share of it and for
+// a constant.
 type trial struct {
 	linear   train.LinearFit
 	each     [][]float64
 	constant []float64
 }
 
-// try fits the linear model to fit, and judges the network blended with it by val.
+// try fits the linear model to fit, and evaluates its blends with the network on val.
 func (b Blend) try(ctx context.Context, t *Trunk, last lastLayers, fit, val data.Dataset[data.Sample]) (got trial, err error) {
 	var shareOf []float64
 	if got.linear, shareOf, err = b.linear(ctx, t, fit); err != nil {

@@ -52,10 +52,10 @@ func Cut(g *nn.Graph, s Schema) (*Trunk, error) {
 	return t, err
 }
 
-// parts finds the nodes that depend on a trained parameter, and those that depend on an input.
+// parts returns the nodes that depend on a trained parameter, and those that depend on an input.
 func parts(g *nn.Graph) (learns, reads map[*nn.Node]bool) {
 	learns, reads = map[*nn.Node]bool{}, map[*nn.Node]bool{}
-	for more := true; more; { // nodes come in an order in which one round does
+	for more := true; more; { // usually one pass in the order of nodes suffices
 		more = false
 		for n := range g.Nodes() {
 			for _, v := range n.Inputs() {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// layouts are the ways to write a date that are known, year first and others; the one that all values of a column fit, in
-// this order, is taken: 03/04/2021 is read month first, unless a day above 12 stands there.
+// layouts are the known date formats. The first one that all values of a column match is used: 03/04/2021 is read month first, unless
+// a first number in the column is above 12.
 var layouts = []string{
 	"2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04",
 	"2006-01-02 15:04:05Z07:00", "2006/01/02", "2006/01/02 15:04:05", "2006/01/02 15:04", "2006.01.02",
@@ -17,7 +17,7 @@ var layouts = []string{
 	time.RFC1123, time.RFC1123Z, time.ANSIC,
 }
 
-// day reads a date: days since 1970-01-01 UTC, with the time of day as a fraction.
+// day parses a date. It returns days since 1970-01-01 UTC, with the time of day as a fraction.
 func day(s, layout string) (float64, bool) {
 	t, err := time.Parse(layout, s)
 	if err != nil {

@@ -41,7 +41,7 @@ func (p *Encoder) inputs(e *nn.Edit) {
 	}
 }
 
-// raw makes one matrix of all numbers and of what dates become, missing ones NaN; nil where there are none.
+// raw returns one matrix of all numbers and of the numbers from dates, NaN if missing; nil if there are none.
 func (p *Encoder) raw(e *nn.Edit) (*nn.Value, []string) {
 	b := builder{e}
 	var parts []*nn.Value
@@ -80,14 +80,14 @@ func (p *Encoder) raw(e *nn.Edit) (*nn.Value, []string) {
 	return b.concat(parts...), names
 }
 
-// angles are the cycles that dates are seen in. 1970-01-01 was a Thursday, which is where weeks begin here.
+// angles are the cycles in which dates are encoded. Weeks start on Thursday, the day of 1970-01-01.
 var angles = []struct {
 	name  string
 	days  float64
-	clock bool // only where dates have times
+	clock bool // only for dates with times
 }{{"year", 365.2425, false}, {"week", 7, false}, {"day", 1, true}}
 
-// scaled fills missing numbers in, scales all, and marks where they were missing.
+// scaled imputes missing numbers, scales all numbers, and adds features that mark missing ones.
 func (p *Encoder) scaled(b builder, x *nn.Value) []*nn.Value {
 	n := len(p.mean)
 	none := b.do("IsNaN", x)
@@ -108,7 +108,7 @@ func (p *Encoder) scaled(b builder, x *nn.Value) []*nn.Value {
 	return parts
 }
 
-// ranked maps each number to the share of rows below it, from −1 to 1: a sum of ramps from knot to knot.
+// ranked maps each number to the fraction of rows below it, scaled to −1 … 1: a sum of linear ramps between knots.
 func (p *Encoder) ranked(b builder, x, none *nn.Value) *nn.Value {
 	n := len(p.knots)
 	low, slope, height := make([]float64, n*steps), make([]float64, n*steps), make([]float64, steps)
@@ -135,8 +135,8 @@ func (p *Encoder) ranked(b builder, x, none *nn.Value) *nn.Value {
 	return b.do("Sub", x, b.scalar("one", dtype.Float32, 1))
 }
 
-// category makes a feature of each category of a column, or looks up a vector that is trained. The position after the last
-// is that of categories unknown in training: OneHot has no feature for it, the trained vectors have one.
+// category one-hot encodes the categories of a column, or looks up a trained embedding. The index after the last is for categories
+// unknown in training: OneHot has no feature for it, the embedding has a vector.
 func (p *Encoder) category(b builder, name string, words []string) *nn.Value {
 	if b.e.Err() != nil {
 		return nil
@@ -152,7 +152,7 @@ func (p *Encoder) category(b builder, name string, words []string) *nn.Value {
 		return nil
 	}
 	if p.embedded(name) {
-		size := min(50, int(1.6*math.Pow(float64(len(words)), 0.56))) // the rule of thumb of fastai
+		size := min(50, int(1.6*math.Pow(float64(len(words)), 0.56))) // fastai's rule of thumb
 		v := b.e.Apply(layers.Embedding{Num: len(words) + 1, Dim: size, Name: name + ".embedding", Init: initial.Normal{Std: 0.1}}, code)
 		return b.row(v, size)
 	}
@@ -160,7 +160,7 @@ func (p *Encoder) category(b builder, name string, words []string) *nn.Value {
 	return b.row(v, len(words))
 }
 
-// row takes the axis of one column away: [N, 1, size] becomes [N, size].
+// row removes the axis of the column: [N, 1, size] becomes [N, size].
 func (b builder) row(v *nn.Value, size int) *nn.Value {
 	if b.e.Err() != nil {
 		return nil
@@ -182,7 +182,7 @@ func (p *Encoder) Scaling(s Schema) nn.Layer {
 		mean, inverse := make([]float64, n), make([]float64, n)
 		var knots [][]float64
 		for i, f := range s.Fields {
-			// A column that is the same everywhere becomes 0.
+			// A constant column becomes 0.
 			if k := slices.Index(p.Names, f.Name); k >= 0 {
 				mean[i], inverse[i] = p.mean[k]+p.center[f.Name], p.inverse[k]
 				if p.knots != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// fill finds out the kind of column i, unless it is given, and keeps its values.
+// fill determines the kind of column i, unless it is given, and stores its values.
 func (c *Column) fill(records []record, lines []int, i int, rows *Rows, k kind) error {
 	c.Kind = k.ColumnKind
 	if c.Kind == "" {
@@ -30,11 +30,11 @@ func (c *Column) fill(records []record, lines []int, i int, rows *Rows, k kind) 
 	return nil
 }
 
-// strays is the largest share of words in a column of numbers that count as missing.
+// strays is the largest fraction of words in a column of numbers; such words count as missing.
 const strays = 0.05
 
-// infer decides by all values: dates, numbers with few words between them, or words. Whole numbers with zeros in front
-// are words: codes and postal codes.
+// infer determines the kind from all values: dates, numbers with a few words among them, or words. Integers with leading zeros, such
+// as postal codes, are words.
 func (c *Column) infer(records []record, i int, decimal rune) {
 	numbers, words, zeros := 0, 0, false
 	layout, dates := "", true
@@ -67,7 +67,7 @@ func (c *Column) infer(records []record, i int, decimal rune) {
 	}
 }
 
-// follow tries a value with the layout so far. When it does not fit, the first layout that all values fit is looked for.
+// follow tries a value with the current layout. If it does not match, follow looks for the first layout that all values match.
 func follow(layout, s string, records []record, i int) (string, bool) {
 	if layout != "" {
 		if _, ok := day(s, layout); ok {
@@ -89,8 +89,8 @@ func follow(layout, s string, records []record, i int) (string, bool) {
 	return "", false
 }
 
-// numbers keeps numbers. Words between them count as missing where the column was found to be of numbers, and are errors
-// where it is said to be.
+// numbers stores numbers. Words among them count as missing if the kind of the column was detected, and are errors if it was given
+// (said).
 func (c *Column) numbers(records []record, lines []int, i int, rows *Rows, said bool) error {
 	c.Number = make([]float64, len(records))
 	stray := map[string][]int{} // lines
@@ -119,7 +119,7 @@ func (c *Column) numbers(records []record, lines []int, i int, rows *Rows, said 
 	return nil
 }
 
-// places says where something is: the line, or how often and the first line.
+// places describes where something occurs: its line, or the number of lines and the first one.
 func places(lines []int) string {
 	if len(lines) == 1 {
 		return fmt.Sprintf("line %d", lines[0])
@@ -127,7 +127,7 @@ func places(lines []int) string {
 	return fmt.Sprintf("%d, the first in line %d", len(lines), lines[0])
 }
 
-// dates keeps days. A layout that does not fit all values is looked for anew.
+// dates stores dates as days. If the layout does not match all values, another is looked for.
 func (c *Column) dates(records []record, i int, rows *Rows) error {
 	for _, r := range records {
 		if s := r.field(i); !missing(s) {
@@ -146,7 +146,7 @@ func (c *Column) dates(records []record, i int, rows *Rows) error {
 	return nil
 }
 
-// stranger returns a value that fits no way to write dates; s where each fits one.
+// stranger returns a value that matches no layout; s if each matches one.
 func stranger(records []record, i int, s string) string {
 	for _, r := range records {
 		v := r.field(i)
@@ -177,7 +177,7 @@ func (c *Column) words(records []record, i int) {
 	}
 }
 
-// identifier reports whether a column's words are too many to learn anything of: names, keys, free text.
+// identifier reports whether a column has too many distinct words to learn from: names, keys, free text.
 func identifier(c *Column, rows int) bool {
 	return rows >= 20 && 2*len(c.Words) > rows
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// moments collects mean and deviation of columns that come in pieces, missing values (NaN) left out, and for quantiles values
-// of evenly spread rows.
+// moments accumulates the mean and deviation of columns block by block, without missing values (NaN), and the values of evenly spaced
+// rows for quantiles.
 type moments struct {
 	n, mean, squares []float64
 	rows, every      int
 	sample           [][]float64
 }
 
-// sampled is the number of rows that quantiles are taken from.
+// sampled is the number of rows from which quantiles are computed.
 const sampled = 20000
 
 func newMoments(columns int, quantiles bool, rows int) *moments {
@@ -24,7 +24,7 @@ func newMoments(columns int, quantiles bool, rows int) *moments {
 	return m
 }
 
-// add takes rows of all columns.
+// add accumulates a block of rows with all columns.
 func (m *moments) add(x []float64) {
 	columns := len(m.n)
 	for r := range len(x) / columns {
@@ -44,7 +44,7 @@ func (m *moments) add(x []float64) {
 	}
 }
 
-// results are means, inverse deviations (0 for a column without any), knots, and the columns with missing values.
+// results returns means, inverse deviations (0 for a constant column), knots, and the columns with missing values.
 func (m *moments) results() (mean, inverse []float64, knots [][]float64, marked []int) {
 	inverse = make([]float64, len(m.n))
 	for c, n := range m.n {
@@ -61,10 +61,10 @@ func (m *moments) results() (mean, inverse []float64, knots [][]float64, marked 
 	return m.mean, inverse, knots, marked
 }
 
-// steps is the number of pieces that a scale by quantiles has.
+// steps is the number of segments of a quantile scale.
 const steps = 32
 
-// quantiles are steps+1 values that divide x into parts of the same size.
+// quantiles returns steps+1 values that divide x into parts of equal size.
 func quantiles(x []float64) []float64 {
 	slices.Sort(x)
 	q := make([]float64, steps+1)

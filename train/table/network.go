@@ -80,7 +80,7 @@ func (n Network) New(p *Encoder, classes []string, unit Scaling) (*nn.Graph, err
 	return g, err
 }
 
-// restore brings a network's answer to the target's unit.
+// restore converts a network's output to the unit of the target.
 func (s Scaling) restore(b builder, y *nn.Value) *nn.Value {
 	y = b.do("Mul", y, b.scalar("target_deviation", dtype.Float32, s.Deviation))
 	return b.do("Add", y, b.scalar("target_mean", dtype.Float32, s.Mean))

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// absent are the words that stand for a missing value, in lower case.
+// absent are the words for a missing value, in lower case.
 var absent = []string{"", "?", "-", "--", ".", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nil", "missing", "#null!", "#div/0!", "#value!"}
 
 func missing(s string) bool {
 	return len(s) <= 7 && slices.Contains(absent, strings.ToLower(s))
 }
 
-// number reads a number with the given decimal mark. Groups of three digits may be apart by the other mark, by an
-// apostrophe or by a space; a sign of currency or per cent is passed over. Words such as inf are not numbers.
+// number parses a number with the given decimal mark. Groups of three digits may be separated by the other mark, an apostrophe or a
+// space; currency and percent signs are ignored. Words such as inf are not numbers.
 func number(s string, decimal rune) (float64, bool) {
 	if s == "" {
 		return 0, false
@@ -34,10 +34,10 @@ func number(s string, decimal rune) (float64, bool) {
 	return x, err == nil && plain(s)
 }
 
-// plain excludes what Go's numbers have beyond those of tables: other bases, and infinity, which has an n as NaN has.
+// plain reports whether a number has none of Go's syntax that tables lack: other bases, underscores, infinity and NaN.
 func plain(s string) bool { return !strings.ContainsAny(s, "xXpP_nN") }
 
-// ungroup writes a number with a decimal point and without marks between groups of digits.
+// ungroup rewrites a number with a decimal point and without separators between groups of digits.
 func ungroup(s string, decimal rune) (string, bool) {
 	whole, rest := s, ""
 	if i := strings.IndexRune(s, decimal); i >= 0 {

@@ -39,7 +39,7 @@ func (s Schema) FeedObjects(rows []map[string]any) (nn.Feed, error) {
 	return s.Feed(t, index)
 }
 
-// append adds a value of JSON to a column.
+// append adds a JSON value to a column.
 func (c *Column) append(f Field, v any) error {
 	text := ""
 	switch v := v.(type) {

@@ -40,14 +40,14 @@ type Encoder struct {
 	Notes   []string // columns that were left out, and why
 	Options Options  // settings that it was made with
 
-	center  map[string]float64 // of columns that float32 is too coarse for
-	clock   map[string]bool    // dates with times of day
-	gaps    map[string][]int   // lines where numbers and dates are missing
+	center  map[string]float64 // offsets of columns for which float32 is too coarse
+	clock   map[string]bool    // date columns with times of day
+	gaps    map[string][]int   // lines with missing numbers and dates
 	words   map[string][]string
-	mean    []float64   // of numbers, dates taken apart
-	inverse []float64   // of their deviations
-	knots   [][]float64 // of each number, rising; Quantile only
-	marked  []int       // numbers that have a mark for missing values
+	mean    []float64   // of the numbers, including those from dates
+	inverse []float64   // 1 / deviation
+	knots   [][]float64 // by number, ascending; Quantile only
+	marked  []int       // numbers with a feature that marks missing values
 }
 
 var errNoTable = errors.New("table: the table is nil")
@@ -80,7 +80,7 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Encoder, error)
 	return p, p.measure(ctx, t, rows)
 }
 
-// take decides what becomes of a column.
+// take chooses the encoding of a column.
 func (p *Encoder) take(t *Table, c *Column, rows []int) {
 	f := Field{Name: c.Name, Kind: c.Kind, Layout: c.Layout, Type: dtype.Float32.String()}
 	switch c.Kind {
@@ -102,7 +102,7 @@ func (p *Encoder) take(t *Table, c *Column, rows []int) {
 			p.leave(c, "its values in the training rows are all equal, or all missing")
 			return
 		}
-		// float32 rounds by 2⁻²⁴ of a number's size.
+		// float32 has a relative rounding error of 2⁻²⁴.
 		if c.Kind == Date || max(-least, most)/(1<<24) > 1e-3*math.Sqrt(squares/n) {
 			f.Type, p.center[c.Name] = dtype.Float64.String(), sum
 		}
@@ -130,8 +130,8 @@ func (p *Encoder) leave(c *Column, why string) {
 	p.Notes = append(p.Notes, fmt.Sprintf("column %s is left out: %s", c.Name, cmp.Or(why, "--column says so")))
 }
 
-// common returns the categories of the rows for training, missing values ("") among them, in alphabetical order. Where they are embedded, those
-// that come once are left out: the vector of what is unknown is trained by them.
+// common returns the categories in the training rows, including missing values (""), in alphabetical order. If they are embedded,
+// those that occur once are left out: they train the vector for unknown categories.
 func (p *Encoder) common(c *Column, counts []int, rows int) []string {
 	var words []string
 	present, different := 0, 0
@@ -175,7 +175,7 @@ func (p *Encoder) Describe() []string {
 
 func (p *Encoder) embedded(column string) bool { return len(p.words[column]) > p.Options.OneHot }
 
-// measure runs the part of the graph that makes numbers of raw columns over the rows, and takes means and deviations of what comes out.
+// measure runs the part of the graph that computes numbers from raw columns over the rows, and computes their means and deviations.
 func (p *Encoder) measure(ctx context.Context, t *Table, rows []int) error {
 	g := nn.New("raw")
 	some := false

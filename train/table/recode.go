@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// recoder makes UTF-8 of a text in it or in Windows-1252, which includes Latin-1 and is what spreadsheets write without being asked:
-// each byte that is not a part of a character of UTF-8 is one of Windows-1252. It counts them.
+// recoder converts text in UTF-8 or in Windows-1252, the default of spreadsheets and a superset of Latin-1, to UTF-8: each byte that
+// is not part of a UTF-8 character is read as Windows-1252. It counts these bytes.
 type recoder struct{ bytes int }
 
 // Reset implements transform.Transformer.
@@ -16,7 +16,7 @@ func (r *recoder) Reset() {}
 
 // Transform implements transform.Transformer.
 func (r *recoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
-	if n := min(len(src), len(dst)); utf8.Valid(src[:n]) { // mostly all of it
+	if n := min(len(src), len(dst)); utf8.Valid(src[:n]) { // the usual case
 		nDst, nSrc = copy(dst, src[:n]), n
 		if n < len(src) {
 			err = transform.ErrShortDst

@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// counted are names that columns of row numbers have.
+// counted matches the names of columns with row numbers.
 var counted = regexp.MustCompile(`(?i)^(|#|id|.*[ _.-]id|(?-i:[a-z]+Id)|index|idx|row|row[ _.-]?(id|number|nr|no)|nr|no|number|unnamed: ?0|record)$`)
 
 // RowNumber reports whether a column numbers the rows: consecutive unique whole numbers in a column with a name such as
@@ -22,7 +22,7 @@ func (t *Table) RowNumber(c *Column) bool {
 	seen := make([]bool, n)
 	least := math.Inf(1)
 	for _, x := range c.Number {
-		least = min(least, x) // NaN stays
+		least = min(least, x) // a NaN propagates
 	}
 	rising := least == 0 || least == 1
 	for i, x := range c.Number {

@@ -21,9 +21,9 @@ import (
 type Format struct {
 	Comma   rune // column separator; 0: detected (comma, semicolon, tab or bar)
 	Decimal rune // decimal mark; 0: detected (point or comma)
-	// Header reports whether the first line has names: 0: found out, above 0: yes, below 0: no.
+	// Header states whether the first line has names. 0: detected; above 0: yes; below 0: no.
 	Header int
-	likely rune // decimal mark where the numbers do not show it; 0: by the separator
+	likely rune // decimal mark if the numbers are ambiguous; 0: chosen by the separator
 }
 
 // Rows reads a table line by line.
@@ -32,17 +32,17 @@ type Rows struct {
 	Names  []string // unique names of the columns; "0", "1" … without a header
 	Path   string   // of the file
 	csv    *csv.Reader
-	first  []string // the first record where it is not a header
+	first  []string // the first record if it is not a header
 	closer io.Closer
 	line   int
 	recode *recoder
 	record *bounded
 }
 
-// bounded ends a record that goes on without end: packed, it takes a thousandth of what it fills.
+// bounded limits the size of a record: a compressed one may expand a thousandfold.
 type bounded struct {
 	io.Reader
-	n, most int64 // bytes since the record began, about, and of any
+	n, most int64 // approximate bytes of the current record, and their limit
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -54,7 +54,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// share is the part of the memory that is left that one record may take: its fields are copied, and read ahead.
+// share limits a record to 1/share of the available memory, because its fields are copied and records are read ahead.
 const share = 16
 
 // Recoded returns the number of bytes so far that are not UTF-8 and were read as Windows-1252.
@@ -65,7 +65,7 @@ func (r *Rows) Recoded() int {
 	return r.recode.bytes
 }
 
-// most is how much of a file its format is found out from.
+// most is the number of bytes from which the format of a file is detected.
 const most = 1 << 18
 
 // Open opens a table, plain or gzip, for reading line by line; "-" is standard input. target is the name of a column
@@ -104,7 +104,7 @@ func (f Format) read(path string, in io.Reader, c io.Closer, target string) (*Ro
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("table: %s: %w", path, err)
 	}
-	if err == nil { // a line that is cut says nothing
+	if err == nil { // the last line is incomplete
 		if i := bytes.LastIndexByte(head, '\n'); i > 0 {
 			head = head[:i]
 		}
@@ -124,11 +124,11 @@ func (f Format) read(path string, in io.Reader, c io.Closer, target string) (*Ro
 func reader(in io.Reader, comma rune) *csv.Reader {
 	r := csv.NewReader(in)
 	r.Comma, r.TrimLeadingSpace, r.ReuseRecord = comma, comma != '\t', true
-	r.LazyQuotes = true // 5" pipes; a quote that opens a field still closes it
+	r.LazyQuotes = true // for texts such as 5" pipes; a quote that opens a field still closes it
 	return r
 }
 
-// decoded unpacks gzip and makes UTF-16 and a byte-order mark plain UTF-8.
+// decoded decompresses gzip, converts UTF-16 to UTF-8 and removes a byte-order mark.
 func decoded(in io.Reader) (*bufio.Reader, error) {
 	b := bufio.NewReaderSize(in, most)
 	if head, _ := b.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
@@ -168,7 +168,7 @@ func wide(b *bufio.Reader) (*bufio.Reader, error) {
 	return bufio.NewReaderSize(strings.NewReader(text), most), nil
 }
 
-// names reads the header, or makes up names where there is none.
+// names reads the header, or numbers the columns if there is none.
 func (r *Rows) names(sample [][]string, target string) error {
 	first, err := r.csv.Read()
 	if err != nil {
@@ -233,7 +233,7 @@ func (r *Rows) Next() ([]string, int, error) {
 	return rec, r.line, nil
 }
 
-// failed says which file and line an error is about.
+// failed adds the file and line to an error.
 func (r *Rows) failed(err error) error {
 	var p *csv.ParseError
 	switch {

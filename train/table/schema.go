@@ -18,10 +18,10 @@ const metaKey = "graft.table"
 type Schema struct {
 	Fields []Field `json:"columns"`          // the columns that the model reads
 	Target string  `json:"target,omitempty"` // name of the target column
-	// Classes are the names of the target's classes, in the order of the model's scores; nil where the target is measured.
+	// Classes are the names of the target's classes, in the order of the model's scores; nil for regression.
 	Classes []string `json:"classes,omitempty"`
-	// Packed is the name of an input that takes all columns, numbers in the order of Fields, as [N, columns]; "" where each column
-	// is an input of its own, [N, 1].
+	// Packed is the name of an input that takes all columns as numbers, [N, columns] in the order of Fields; "" if each column is a
+	// separate input [N, 1].
 	Packed string `json:"packed,omitempty"`
 	// Decimal is the decimal mark of the table that the model was trained on if it is a comma. Tables whose numbers can be read with
 	// either mark are read with it.
@@ -33,7 +33,7 @@ type Field struct {
 	Name   string     `json:"name"`             // name of the column, and of the input
 	Kind   ColumnKind `json:"kind"`             // kind of the values
 	Type   string     `json:"type,omitempty"`   // element type of its input: float32, float64 or string
-	Layout string     `json:"layout,omitempty"` // of dates
+	Layout string     `json:"layout,omitempty"` // layout of dates, in the notation of package time
 }
 
 // Meta returns the schema as an entry of a model's metadata.
@@ -49,7 +49,7 @@ func ReadMeta(meta map[string]string) (s Schema, ok bool, err error) {
 		return s, false, nil
 	}
 	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields() // a setting of a later version must not be lost in silence
+	d.DisallowUnknownFields() // a setting of a later version must not be ignored silently
 	if err := d.Decode(&s); err != nil {
 		return s, false, fmt.Errorf("table: metadata %s: %w", metaKey, err)
 	}
@@ -69,7 +69,7 @@ func (s Schema) Reader(r Reader) Reader {
 	return r
 }
 
-// lacks names the columns of the schema that are not among the names, with the most similar one.
+// lacks returns an error that lists the columns of the schema that are not among the names, with the most similar names.
 func (s Schema) lacks(names []string) error {
 	var none []string
 	for _, f := range s.Fields {
@@ -105,7 +105,7 @@ func (s Schema) Feed(t *Table, rows []int) (nn.Feed, error) {
 	return feed, nil
 }
 
-// pack puts all columns side by side.
+// pack concatenates all columns to a matrix [rows, columns].
 func (s Schema) pack(t *Table, rows []int) (*tensor.Dense, error) {
 	x := make([]float32, len(rows)*len(s.Fields))
 	for k, f := range s.Fields {

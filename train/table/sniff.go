@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// sniff finds out what of the format is not set from the first lines of a file.
+// sniff detects the parts of the format that are not set from the first lines of a file.
 func (f *Format) sniff(head string) {
 	if f.Comma == 0 {
 		f.Comma = separator(head)
@@ -17,7 +17,7 @@ func (f *Format) sniff(head string) {
 	}
 }
 
-// separator returns the candidate that cuts the first lines into the same number of columns, the most of them.
+// separator returns the candidate that splits most of the first lines into the same number of columns.
 func separator(head string) rune {
 	best, score := ',', 0.0
 	for _, c := range []rune{',', ';', '\t', '|'} {
@@ -27,7 +27,7 @@ func separator(head string) rune {
 			counts[len(r)]++
 		}
 		for columns, n := range counts {
-			// Agreement counts before the number of columns: a comma in some texts gives few lines alike.
+			// Agreement counts more than the number of columns: commas inside texts make few lines agree.
 			if s := float64(n) / float64(len(rows)) * (2 - 1/float64(columns)); columns > 1 && s > score {
 				best, score = c, s
 			}
@@ -43,7 +43,7 @@ func sample(head string, comma rune) [][]string {
 	var rows [][]string
 	for len(rows) < 200 {
 		rec, err := r.Read()
-		if err != nil { // the end: with lazy quotes and any number of fields there is no other
+		if err != nil { // io.EOF, the only error with lazy quotes and any number of fields
 			break
 		}
 		for i, s := range rec {
@@ -54,9 +54,9 @@ func sample(head string, comma rune) [][]string {
 	return rows
 }
 
-// decimal returns the decimal mark with which the fields are numbers. Where all numbers are such with either, because 1,234 and 1.234 may be
-// thousands or fractions, it is that of the table the model was trained on; else a comma if there are some and semicolons separate the
-// columns, as spreadsheets write tables where the comma is the decimal mark; else a point.
+// decimal returns the decimal mark with which the fields are numbers. If all are numbers with either mark (1,234 and 1.234 may be
+// thousands or fractions), it is the mark of the table on which the model was trained; otherwise a comma if the numbers have some and
+// columns are separated by semicolons, as spreadsheets write them in such locales; otherwise a point.
 func (f *Format) decimal(rows [][]string) rune {
 	commas, points, either := 0, 0, false
 	for _, rec := range rows {
@@ -86,8 +86,8 @@ func (f *Format) decimal(rows [][]string) rune {
 	return '.'
 }
 
-// headed reports whether the first record has names: words above columns of numbers, more than numbers above them; or, words that
-// do not come again above columns whose words do, or above nothing but text; or it has the target's name.
+// headed reports whether the first record is a header: it has more words than numbers above numeric columns; or it has unique words
+// above columns with repeated words, or above text only; or it has the target's name.
 func headed(first []string, rows [][]string, decimal rune, target string) bool {
 	if len(rows) < 2 {
 		return !anyNumber(first, decimal)
@@ -114,7 +114,7 @@ func headed(first []string, rows [][]string, decimal rune, target string) bool {
 				}
 			}
 			again = again || below[s]
-			if len(below) < len(rows)-1 && !above { // its words come again, that of the first line does not
+			if len(below) < len(rows)-1 && !above { // words are repeated, except that of the first line
 				strange++
 			}
 		}
@@ -122,7 +122,7 @@ func headed(first []string, rows [][]string, decimal rune, target string) bool {
 	return words > numbers || !again && (strange > 0 || texts == len(first)) || texts == 0 && numbered(first)
 }
 
-// numeric reports whether most of what column i holds is numbers.
+// numeric reports whether most values of column i are numbers.
 func numeric(rows [][]string, i int, decimal rune) bool {
 	all, numbers := 0, 0
 	for _, r := range rows {
@@ -146,8 +146,8 @@ func anyNumber(rec []string, decimal rune) bool {
 	return false
 }
 
-// numbered reports whether a record counts its columns, 0, 1, 2 … or 1, 2, 3 …: the header that spreadsheets and data frames
-// without names write.
+// numbered reports whether a record numbers its columns, 0, 1, 2 … or 1, 2, 3 …: the header of spreadsheets and data frames without
+// column names.
 func numbered(first []string) bool {
 	if len(first) < 3 {
 		return false

@@ -43,15 +43,15 @@ type Reader struct {
 	NoTarget bool                  // all columns are features
 	Task     Task                  // task of the target; zero: detected
 	Integers Task                  // task of a target of whole numbers, if Task is Auto; Auto: detected
-	Kinds    map[string]ColumnKind // kinds of columns by name
+	Kinds    map[string]ColumnKind // kinds of columns by name; others are detected
 	Classes  []string              // names of possible classes; nil: those that occur
 	KeepText bool                  // keep the rows as written, for Table.Raw
 
-	schema *Schema // of the model that the table is for; nil: none
+	schema *Schema // of the model that reads the table; nil: none
 }
 
-// Like returns a reader of tables that are to be read as t was: the same target, classes and kinds of columns, and its decimal mark
-// where numbers can be read with either. If t is nil, it returns r.
+// Like returns a reader of tables in the form of t: with the same target, classes and kinds of columns, and with its decimal mark if
+// numbers can be read with either. If t is nil, it returns r.
 func (r Reader) Like(t *Table) Reader {
 	if t == nil {
 		return r
@@ -121,7 +121,7 @@ func (r Reader) Read(path string) (*Table, error) {
 	return t, nil
 }
 
-// all keeps the records, each as one string and the ends of its fields, which takes little more memory than the file.
+// all reads all records, each as one string with the ends of its fields, which takes little more memory than the file.
 func all(rows *Rows) (records []record, lines []int, err error) {
 	taken, most := int64(0), budget.Left()
 	for {
@@ -157,7 +157,7 @@ func (r record) field(i int) string {
 	return r.text[r.ends[i-1]:r.ends[i]]
 }
 
-// target finds the target column, −1 for none.
+// target returns the index of the target column, −1 for none.
 func (r Reader) target(rows *Rows) (int, error) {
 	if r.NoTarget || r.schema != nil && (r.Target == "" || !slices.Contains(rows.Names, r.Target)) {
 		return -1, nil
@@ -168,14 +168,14 @@ func (r Reader) target(rows *Rows) (int, error) {
 	return find(rows.Names, r.Target)
 }
 
-// kind is what a column is to be taken for.
+// kind is the requested kind of a column.
 type kind struct {
-	ColumnKind        // "": found out
-	strict     bool   // what does not fit is an error
-	layout     string // of dates: tried first
+	ColumnKind        // "": detected
+	strict     bool   // values of another kind are errors
+	layout     string // layout of dates that is tried first
 }
 
-// want says what a column is to be taken for: what the caller says, or the model that the table is for.
+// want returns the kind of a column that the caller, or the model that reads the table, requests.
 func (r Reader) want(name string, target bool) kind {
 	if k, ok := r.Kinds[name]; ok || r.schema == nil || target {
 		return kind{ColumnKind: k, strict: ok}
@@ -188,7 +188,7 @@ func (r Reader) want(name string, target bool) kind {
 	return kind{ColumnKind: Ignore}
 }
 
-// find looks a column up by its name, or by its number.
+// find returns the index of a column by its name or number.
 func find(names []string, want string) (int, error) {
 	if i := slices.Index(names, want); i >= 0 {
 		return i, nil
@@ -204,7 +204,7 @@ func find(names []string, want string) (int, error) {
 	return 0, fmt.Errorf("no column %q; it has %s", want, brief(names))
 }
 
-// known refuses kinds of columns that are not there.
+// known returns an error if Kinds has a column that does not exist.
 func (r Reader) known(names []string) error {
 	if r.schema != nil {
 		return r.schema.lacks(names)
@@ -256,7 +256,7 @@ func (t *Table) Class(row int) int {
 	return int(t.class[row])
 }
 
-// word is what a text column has in a row, "" where it is missing.
+// word returns the value of a text column in a row, "" if it is missing.
 func (c *Column) word(row int) string {
 	if k := c.Code[row]; k >= 0 {
 		return c.Words[k]

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// answers decides what the target asks for and numbers its classes.
+// answers determines the task and numbers the classes of the target.
 func (r Reader) answers(t *Table) error {
 	c := t.Target
 	switch task := r.task(c); {
@@ -39,7 +39,7 @@ func (r Reader) answers(t *Table) error {
 	return t.number(names)
 }
 
-// task returns what the reader is told, or else: classes for words and for few whole numbers of which each comes often.
+// task returns the reader's task or, if it is to be detected, classification for words and for few integers that each occur often.
 func (r Reader) task(c *Column) Task {
 	switch {
 	case r.Task != Auto:
@@ -71,8 +71,8 @@ func (r Reader) task(c *Column) Task {
 	return Regression
 }
 
-// counts reports whether whole numbers are distributed as counts are, and classes hardly ever: there are six or more, they come the
-// more rarely the further they are from the most frequent one, but for what chance does, and the largest fewer than five times.
+// counts reports whether integers are distributed like counts rather than classes: there are six or more, their frequency decreases
+// with the distance from the most frequent one, apart from random deviations, and the largest occurs less than five times.
 func (c *Column) counts(distinct []float64) bool {
 	often := make([]float64, len(distinct))
 	for _, x := range c.Number {
@@ -96,14 +96,14 @@ func (c *Column) counts(distinct []float64) bool {
 	return true
 }
 
-// distinct returns the values of a column of numbers in rising order, without the missing ones.
+// distinct returns the distinct values of a column of numbers in ascending order, without missing ones.
 func (c *Column) distinct() []float64 {
 	list := slices.DeleteFunc(slices.Clone(c.Number), math.IsNaN)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// number gives each row the position of its target among the names of the classes.
+// number sets the class of each row to the index of its target in names.
 func (t *Table) number(names []string) error {
 	c := t.Target
 	t.Classes = names
