@@ -12,14 +12,14 @@ type addedToken struct {
 	ID         int    `json:"id"`
 	Content    string `json:"content"`
 	SingleWord bool   `json:"single_word"`
-	Left       bool   `json:"lstrip"` // takes the spaces before it
-	Right      bool   `json:"rstrip"` // and after it
+	Left       bool   `json:"lstrip"` // includes the spaces before it
+	Right      bool   `json:"rstrip"` // includes the spaces after it
 	Normalized bool   `json:"normalized"`
 	Special    bool   `json:"special"`
 }
 
-// numberAdded gives added tokens their ids, in ids, too: those of the model, or else the numbers that follow, as the original library does
-// whatever the file says.
+// numberAdded assigns ids to added tokens, in list and in ids: that of the model's token, or the next free number. Like the original
+// library, it ignores the ids in the file.
 func numberAdded(list []addedToken, ids map[string]int) {
 	next := len(ids)
 	for i, a := range list {
@@ -34,10 +34,10 @@ func numberAdded(list []addedToken, ids map[string]int) {
 	}
 }
 
-// added finds tokens by their first byte, the longest first.
+// added has tokens by their first byte, the longest first.
 type added map[byte][]addedToken
 
-// newAdded divides tokens into those that are found in the text as it is, and those in the normalized text.
+// newAdded divides tokens into those to find in the original text and those to find in the normalized text.
 func newAdded(list []addedToken, n normalizer) (raw, done added) {
 	raw, done = added{}, added{}
 	for _, a := range list {
@@ -57,7 +57,7 @@ func newAdded(list []addedToken, n normalizer) (raw, done added) {
 	return raw, done
 }
 
-// cut yields the parts of a text in order: id is that of a token, or −1 for text between.
+// cut yields the parts of a text in order. id is that of an added token, or −1 for text between such tokens.
 func (s added) cut(text string, yield func(part string, id int)) {
 	from := 0
 	for i := 0; i < len(text); i++ {
@@ -85,14 +85,14 @@ func (s added) cut(text string, yield func(part string, id int)) {
 	}
 }
 
-// alone reports whether no letter or digit stands beside text[from:to].
+// alone reports whether no word character is adjacent to text[from:to].
 func alone(text string, from, to int) bool {
 	a, _ := utf8.DecodeLastRuneInString(text[:from])
 	b, _ := utf8.DecodeRuneInString(text[to:])
 	return (from == 0 || !wordRune(a)) && (to == len(text) || !wordRune(b))
 }
 
-// wordRune reports whether \w of Rust's regular expressions matches r.
+// wordRune reports whether \w in Rust's regular expressions matches r.
 func wordRune(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic) || r == 0x200c || r == 0x200d
 }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// known refuses words for a behavior that behave does not know.
+// known returns an error for a behavior that behave does not implement.
 func known(kind, behavior string) error {
 	switch behavior {
 	case "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous":
@@ -16,8 +16,8 @@ func known(kind, behavior string) error {
 	return fmt.Errorf("pre_tokenizer %s: the behavior %q is not supported; there are Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous", kind, behavior)
 }
 
-// behave splits s at what was found, which is left out, or becomes words of its own, or is part of those beside it; inverted, at what
-// stands between what was found.
+// behave splits s at the matches in found, or at the text between them if inverted. By behavior, the delimiters are removed, become
+// separate words, or are merged with their neighbours.
 func behave(s string, found [][2]int, behavior string, inverted bool) (words []string) {
 	type part struct {
 		from, to  int
@@ -36,7 +36,7 @@ func behave(s string, found [][2]int, behavior string, inverted bool) (words []s
 		end = m[1]
 	}
 	add(end, len(s), false)
-	from := 0 // of the word that p ends
+	from := 0 // start of the word that ends at p
 	for i, p := range all {
 		if i+1 < len(all) {
 			next, joined := all[i+1], false
@@ -60,7 +60,7 @@ func behave(s string, found [][2]int, behavior string, inverted bool) (words []s
 	return words
 }
 
-// runes returns the characters for which is holds.
+// runes returns the positions of the characters for which is returns true.
 func runes(s string, is func(rune) bool) (at [][2]int) {
 	for i, r := range s {
 		if is(r) {
@@ -70,7 +70,7 @@ func runes(s string, is func(rune) bool) (at [][2]int) {
 	return at
 }
 
-// punctuation is ASCII's characters that are neither letters, digits nor controls, and Unicode's category P.
+// punctuation reports whether r is in Unicode's category P, or an ASCII character that is not a letter, digit, space or control.
 func punctuation(r rune) bool {
 	return unicode.IsPunct(r) || strings.ContainsRune("$+<=>^`|~", r)
 }

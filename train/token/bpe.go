@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// bpe joins the characters of a word pair by pair, in the order in which training joined them (Sennrich et al., 2016).
+// bpe merges the characters of a word pair by pair, in the order of the merges in training (Sennrich et al., 2016).
 type bpe struct {
 	ids            map[string]int
 	merges         map[[2]int]merge
 	unk            int // −1: none
 	prefix, suffix string
-	bytes          bool // unknown characters are tokens of their bytes
-	fuse           bool // unknown characters beside each other are one token
-	whole          bool // a word that is a token is not taken apart
+	bytes          bool // unknown characters become tokens of their bytes
+	fuse           bool // adjacent unknown characters become one token
+	whole          bool // a word that is a token is not split
 }
 
-// merge is what a pair of tokens becomes, and its place in the list.
+// merge is the index of a pair in the list of merges, and the id of the merged token.
 type merge struct{ rank, id int }
 
 // newBPE reads the merges: "a b", or ["a", "b"].
@@ -63,7 +63,7 @@ func (m *bpe) encode(to []int, word string) []int {
 
 // characters returns the tokens of a word's characters.
 func (m *bpe) characters(word string) (ids []int) {
-	unknown := false // the last token stands for unknown characters
+	unknown := false // whether the last token stands for unknown characters
 	for i, r := range word {
 		n := utf8.RuneLen(r)
 		s := word[i : i+n]
@@ -90,7 +90,7 @@ func (m *bpe) characters(word string) (ids []int) {
 	return ids
 }
 
-// join applies the merges, the earliest in the list first, and of the same from the left.
+// join applies the merges, the earliest in the list first, and the same merge from left to right.
 func (m *bpe) join(to, ids []int) []int {
 	next, prev := make([]int, len(ids)), make([]int, len(ids))
 	var queue pairs
@@ -111,7 +111,7 @@ func (m *bpe) join(to, ids []int) []int {
 		p := heap.Pop(&queue).(pair)
 		j := next[p.at]
 		if ids[p.at] != p.first || j >= len(ids) || ids[j] != p.second {
-			continue // one of them was joined since
+			continue // one of them has been merged since
 		}
 		ids[p.at], ids[j] = p.id, -1
 		if next[p.at] = next[j]; next[j] < len(ids) {
@@ -126,7 +126,7 @@ func (m *bpe) join(to, ids []int) []int {
 	return to
 }
 
-// pair is two tokens beside each other that a merge joins.
+// pair is two adjacent tokens that a merge applies to.
 type pair struct {
 	merge
 	at, first, second int

@@ -2,10 +2,10 @@ package token
 
 import "strings"
 
-// gpt2 splits as GPT-2 does, before its bytes become characters.
+// gpt2 is GPT-2's pattern for splitting a text, before bytes are mapped to characters.
 const gpt2 = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|` + trailing + `|\s+`
 
-// byteLevel makes a printable character of each byte.
+// byteLevel maps each byte to a printable character.
 func byteLevel(prefix, split bool) (splitter, error) {
 	find, err := expression(gpt2)
 	return each(func(s string) []string {
@@ -23,7 +23,7 @@ func byteLevel(prefix, split bool) (splitter, error) {
 	}), err
 }
 
-// byteRunes writes each byte as its character.
+// byteRunes maps each byte of s to its character.
 func byteRunes(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {
@@ -32,7 +32,7 @@ func byteRunes(s string) string {
 	return b.String()
 }
 
-// byteRune is GPT-2's character for a byte: itself where Latin-1 prints it, others in order from U+0100.
+// byteRune returns GPT-2's character for a byte: itself if it is printable in Latin-1; the others in order from U+0100.
 func byteRune(c byte) rune {
 	printed := func(c int) bool { return c >= '!' && c <= '~' || c >= 0xa1 && c <= 0xac || c >= 0xae }
 	if printed(int(c)) {

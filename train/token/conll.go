@@ -16,7 +16,7 @@ type Sentence struct {
 	Lines []int      // line of each word in the file, from 1
 }
 
-// conllNames are the columns of the Universal Dependencies' form.
+// conllNames are the columns of the format of Universal Dependencies.
 var conllNames = []string{"ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"}
 
 // ReadConll reads a file with a word on each line and an empty line after each sentence, as in CoNLL's tasks: columns
@@ -77,7 +77,7 @@ func parseConll(b []byte, universal bool) (list []Sentence, err error) {
 	return list, nil
 }
 
-// comment reports whether a line before a sentence is none of its words.
+// comment reports whether a line before a sentence is not one of its words.
 func comment(line string, universal bool) bool {
 	return strings.HasPrefix(line, "#") && (universal || strings.Contains(line, " = ") || strings.HasPrefix(line, "#begin") || strings.HasPrefix(line, "#end"))
 }

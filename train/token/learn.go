@@ -72,7 +72,7 @@ func Learn(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
 	return Parse(b)
 }
 
-// wordCounts returns how often each word of the texts comes, after the normalizer and pre_tokenizer of f.
+// wordCounts returns how often each word of the texts occurs, after the normalizer and pre_tokenizer of f.
 func wordCounts(texts iter.Seq[string], f map[string]any) (map[string]int, error) {
 	var part [2]json.RawMessage
 	for i, key := range []string{"normalizer", "pre_tokenizer"} {
@@ -98,7 +98,7 @@ func wordCounts(texts iter.Seq[string], f map[string]any) (map[string]int, error
 	return words, nil
 }
 
-// learnPairs joins the pair that comes most often, of equal ones the first in order, until there are size tokens.
+// learnPairs merges the most frequent pair, the first in order among equals, until there are size tokens.
 func learnPairs(counts map[string]int, size int) ([]string, [][2]string, error) {
 	letters := map[string]bool{}
 	for w := range counts {

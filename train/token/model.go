@@ -81,12 +81,12 @@ func newModel(b json.RawMessage) (model, map[string]int, error) {
 	return m, ids, err
 }
 
-// wordPiece takes the longest token that a word begins with, then the longest that goes on.
+// wordPiece takes the longest token at the start of a word, then repeatedly the longest that continues it.
 type wordPiece struct {
 	ids    map[string]int
 	unk    int
-	prefix string // of tokens that go on
-	most   int    // characters of a word; longer ones are unknown
+	prefix string // of tokens that continue a word
+	most   int    // maximum number of characters of a word; longer ones are unknown
 }
 
 func (m wordPiece) encode(to []int, word string) []int {
@@ -132,7 +132,7 @@ func (m wordLevel) encode(to []int, word string) []int {
 	return append(to, m.unk)
 }
 
-// byteTokens returns the tokens <0x00> … of a text's bytes; ok is false where one is not there.
+// byteTokens appends the tokens <0x00> … of a text's bytes to to; ok is false if one does not exist.
 func byteTokens(to []int, ids map[string]int, s string) (list []int, ok bool) {
 	begin := len(to)
 	for _, c := range []byte(s) {

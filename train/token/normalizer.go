@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalizer makes a text uniform before it is split.
+// normalizer normalizes a text before it is split.
 type normalizer func(string) string
 
 // newNormalizer reads the "normalizer" of a file; null is none.
@@ -122,12 +122,12 @@ func replaced(s string, at [][2]int, by string) string {
 	return b.String()
 }
 
-// lower is lower case character by character; U+0130 is the one whose lower case is two characters.
+// lower lowercases a text character by character; only U+0130 has a lower case of two characters.
 func lower(s string) string {
 	return strings.ToLower(strings.ReplaceAll(s, "\u0130", "i\u0307"))
 }
 
-// without leaves characters of a table out.
+// without removes the characters in a table from s.
 func without(t *unicode.RangeTable, s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(t, r) {
@@ -137,7 +137,8 @@ func without(t *unicode.RangeTable, s string) string {
 	}, s)
 }
 
-// nmt returns the normalization of SentencePiece's nmt_nfkc that is not NFKC: some control characters go, others and marks of no width are spaces.
+// nmt is the part of SentencePiece's nmt_nfkc besides NFKC: it removes some control characters, and maps others and zero-width marks to
+// spaces.
 func nmt(r rune) rune {
 	switch {
 	case r >= 1 && r <= 8, r == 0xb, r >= 0xe && r <= 0x1f, r == 0x7f, r == 0x8f, r == 0x9f:
@@ -171,7 +172,7 @@ func newBertNormalizer(b json.RawMessage) (normalizer, error) {
 			s = spaced(s)
 		}
 		if strip {
-			s = without(unicode.Mn, norm.NFD.String(s)) // spacing marks stay, as in BERT's own
+			s = without(unicode.Mn, norm.NFD.String(s)) // keeps spacing marks, like BERT's tokenizer
 		}
 		if c.Lower {
 			s = lower(s)
@@ -180,7 +181,7 @@ func newBertNormalizer(b json.RawMessage) (normalizer, error) {
 	}, nil
 }
 
-// clean drops control characters and makes white space a space.
+// clean removes control characters and maps white space to a space.
 func clean(r rune) rune {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r':
@@ -206,7 +207,7 @@ func spaced(s string) string {
 	return b.String()
 }
 
-// chinese reports whether r is in one of the blocks of unified ideographs, those that BERT's tokenizer names.
+// chinese reports whether r is in one of the blocks of CJK ideographs that BERT's tokenizer lists.
 func chinese(r rune) bool {
 	for _, b := range [][2]rune{{0x4e00, 0x9fff}, {0x3400, 0x4dbf}, {0x20000, 0x2a6df}, {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f}, {0x2b920, 0x2ceaf}, {0xf900, 0xfaff}, {0x2f800, 0x2fa1f}} {
 		if r >= b[0] && r <= b[1] {

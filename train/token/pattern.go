@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a text, or a regular expression of the kind that the tokenizers library takes.
+// pattern is a text, or a regular expression in the syntax of the tokenizers library.
 type pattern struct {
 	String *string
 	Regex  *string
 }
 
-// finder finds where a pattern matches a text.
+// finder returns the positions where a pattern matches a text.
 type finder func(s string) [][2]int
 
-// trailing is the one way in which published tokenizers look ahead: spaces but for the last one before a word.
+// trailing is the only lookahead in published tokenizers: spaces except the last one before a word.
 const trailing = `\s+(?!\S)`
 
 func (p pattern) compile() (finder, error) {
@@ -41,14 +41,15 @@ func (p pattern) compile() (finder, error) {
 	return expression(*p.Regex)
 }
 
-// expression compiles a regular expression. Of lookahead it knows \s+(?!\S)|\s+, spaces but for the last one before a word, or a single one.
+// expression compiles a regular expression. The only lookahead that it supports is \s+(?!\S)|\s+: spaces except the last one before a
+// word, or a single one.
 func expression(text string) (finder, error) {
 	own := strings.Replace(possessive.Replace(text), trailing+`|\s+`, `(?P<trailing>\s+)`, 1)
 	own, err := unicodeClasses(own)
 	if err != nil {
 		return nil, fmt.Errorf("regular expression %q: %w", text, err)
 	}
-	re, err := regexp.Compile("(?m)" + own) // ^ and $ are those of lines
+	re, err := regexp.Compile("(?m)" + own) // ^ and $ match at lines
 	if err != nil {
 		return nil, fmt.Errorf("regular expression %q: %w", text, err)
 	}
@@ -65,7 +66,7 @@ func expression(text string) (finder, error) {
 					j -= n
 				}
 			}
-			if i == j { // of no use for splitting
+			if i == j { // empty matches do not split
 				_, n := utf8.DecodeRuneInString(s[j:])
 				from = j + max(n, 1)
 				continue
@@ -76,7 +77,7 @@ func expression(text string) (finder, error) {
 	}, nil
 }
 
-// Members of a class of characters: those of Oniguruma for Unicode, which Go's \s, \w and \d are not.
+// classes are the members of Oniguruma's Unicode character classes; Go's \s, \w and \d are ASCII only.
 var classes = map[byte]string{
 	's': `\t-\r\x{85}\p{Z}`,
 	'w': `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}`,
@@ -84,17 +85,18 @@ var classes = map[byte]string{
 	'd': `\p{Nd}`,
 }
 
-// latinNumbers are of \w outside of brackets only, in Oniguruma.
+// latinNumbers belong to \w in Oniguruma, but only outside of brackets.
 const latinNumbers = `\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}`
 
-// possessive are the quantifiers of GPT-4's tokenizer that give nothing back; what follows each cannot begin with what it repeats,
-// so that those of the right are the same.
+// possessive replaces the possessive quantifiers of GPT-4's tokenizer by greedy ones, which are equivalent because what follows cannot
+// begin with a repeated character.
 var possessive = strings.NewReplacer(`[^\r\n\p{L}\p{N}]?+\p{L}`, `[^\r\n\p{L}\p{N}]?\p{L}`, `[^\s\p{L}\p{N}]++[\r\n]*|`, `[^\s\p{L}\p{N}]+[\r\n]*|`)
 
-// unicodeClasses spells \s, \S, \w, \W, \d, \D, \h and \H out, and brackets between brackets, and refuses what Go understands in another way.
+// unicodeClasses expands \s, \S, \w, \W, \d, \D, \h, \H and nested brackets, and returns an error for syntax that Go interprets
+// differently.
 func unicodeClasses(text string) (string, error) {
 	var b strings.Builder
-	depth := 0 // of brackets
+	depth := 0 // nesting of brackets
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\\' && i+1 < len(text):

@@ -8,8 +8,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// precompiled is the normalization that SentencePiece stores in its models: a trie of what is replaced, as a double array, and
-// the texts that take its place, each ended by a zero byte.
+// precompiled is the normalization in a SentencePiece model: a trie of the texts to replace, as a double array, and their
+// replacements, each terminated by a zero byte.
 type precompiled struct {
 	units []uint32
 	texts []byte
@@ -34,7 +34,7 @@ func newPrecompiled(b []byte) (normalizer, error) {
 	return p.normalize, nil
 }
 
-// normalize replaces what a user sees as one character as a whole, where it is short, or else its code points one by one.
+// normalize replaces each grapheme cluster as a whole if it is short, otherwise code point by code point.
 func (p *precompiled) normalize(s string) string {
 	var b strings.Builder
 	for g := uniseg.NewGraphemes(s); g.Next(); {
@@ -54,8 +54,8 @@ func (p *precompiled) normalize(s string) string {
 	return b.String()
 }
 
-// find returns what stands for the shortest key that s begins with. A unit of the double array (Darts) holds the byte that leads to it
-// in bits 0–7, whether a key ends there in bit 8, and where its followers are in bits 10–30, times 256 if bit 9 is set.
+// find returns the replacement of the shortest key that is a prefix of s. A unit of the double array (Darts) has its byte in bits 0–7,
+// whether a key ends there in bit 8, and the offset of its children in bits 10–30, times 256 if bit 9 is set.
 func (p *precompiled) find(s string) (string, bool) {
 	offset := func(u uint32) uint32 { return (u >> 10) << ((u & (1 << 9)) >> 6) }
 	at := offset(p.units[0])

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// splitter splits parts of a text into words; first: the text begins with the first part.
+// splitter splits parts of a text into words. first states that the first part is at the start of the text.
 type splitter func(parts []string, first bool) []string
 
 // newSplitter reads the "pre_tokenizer" of a file; null is none.
@@ -104,7 +104,7 @@ func newSplitter(b json.RawMessage) (splitter, error) {
 	return nil, fmt.Errorf("pre_tokenizer %q is not supported; there are BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, Metaspace, Punctuation, Sequence, Split, Whitespace, WhitespaceSplit", kind)
 }
 
-// each splits part by part.
+// each returns a splitter that applies f to each part.
 func each(f func(s string) []string) splitter {
 	return func(parts []string, _ bool) (words []string) {
 		for _, p := range parts {
@@ -114,7 +114,7 @@ func each(f func(s string) []string) splitter {
 	}
 }
 
-// metaspace writes spaces as another character, and splits before it. The scheme says which parts begin with one in any case.
+// metaspace replaces spaces by another character, and splits before it. The scheme selects the parts that always begin with one.
 func metaspace(by, scheme string, split bool) (splitter, error) {
 	if by == "" {
 		by = "\u2581"

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// template says which special tokens stand around one text and around two.
+// template has the special tokens around one text and around two.
 type template struct {
 	single, pair []slot
-	left         bool   // texts are cut at their beginnings
-	strategy     string // which of two texts is cut: OnlyFirst, OnlySecond, or else both
+	left         bool   // truncate at the start
+	strategy     string // which of two texts to truncate: OnlyFirst, OnlySecond, otherwise both
 }
 
 // slot is a text, by its number, or the id of a special token.
@@ -109,7 +109,7 @@ func newTemplate(b json.RawMessage, ids map[string]int) (t template, err error) 
 	return t, err
 }
 
-// apply cuts texts to at most limit tokens in all and puts the special tokens around them.
+// apply truncates texts to at most limit tokens in all, including the special tokens that it adds.
 func (t template) apply(limit int, texts ...[]int) (e Encoding) {
 	slots := t.single
 	if len(texts) > 1 {
@@ -136,8 +136,8 @@ func (t template) apply(limit int, texts ...[]int) (e Encoding) {
 	return e
 }
 
-// fit cuts texts to room tokens in all: the one that the strategy names, or the longer one to what the shorter leaves, or both to
-// halves, the longer one's rounded up. One text alone, and what a strategy leaves too long, is cut in any case.
+// fit truncates texts to room tokens in all: the one that the strategy names; otherwise the longer one to what the shorter leaves, or
+// both to halves, rounded up for the longer one. A single text, and a text that is still too long, is always truncated.
 func (t template) fit(texts [][]int, room int) {
 	cut := func(i, n int) {
 		n = min(max(n, 0), len(texts[i]))

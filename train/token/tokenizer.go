@@ -22,7 +22,7 @@ type Tokenizer struct {
 	pad     int
 	padType int
 	left    bool
-	spaced  bool // of words: a space goes before each
+	spaced  bool // EncodeWords adds a space before each word
 	most    int
 	compact []byte
 }
@@ -30,16 +30,16 @@ type Tokenizer struct {
 // Encoding is the tokens of a text, or of a pair.
 type Encoding struct {
 	IDs   []int // token ids, including special tokens
-	Types []int // which text of a pair each token belongs to, as the file says: token_type_ids of BERT
+	Types []int // type of each token, from the file: which text of a pair it belongs to (BERT's token_type_ids)
 	Words []int // of EncodeWords: the index of the word of each token, −1 for special tokens
 }
 
-// model makes the tokens of a word.
+// model splits a word into tokens.
 type model interface {
 	encode(to []int, word string) []int
 }
 
-// file is what of a tokenizer.json is read.
+// file is the part of a tokenizer.json that is read.
 type file struct {
 	Added         []addedToken    `json:"added_tokens"`
 	Normalizer    json.RawMessage `json:"normalizer"`
@@ -99,7 +99,7 @@ func parse(b []byte) (*Tokenizer, error) {
 	if t.model, t.ids, err = newModel(f.Model); err != nil {
 		return nil, err
 	}
-	t.ids = maps.Clone(t.ids) // words are not made of added tokens
+	t.ids = maps.Clone(t.ids) // the model must not use added tokens for words
 	numberAdded(f.Added, t.ids)
 	for token, id := range t.ids {
 		if id < 0 {
@@ -168,7 +168,7 @@ func (t *Tokenizer) EncodePair(first, second string, limit int) Encoding {
 	return t.template.apply(limit, t.tokens(first), t.tokens(second))
 }
 
-// tokens returns those of a text without what a template adds.
+// tokens returns the tokens of a text without those that a template adds.
 func (t *Tokenizer) tokens(text string) (ids []int) {
 	first := true
 	t.raw.cut(strings.ToValidUTF8(text, "\ufffd"), func(part string, id int) {

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// unigram divides a text into the tokens whose probabilities have the largest product (Kudo, 2018), found by Viterbi's algorithm.
+// unigram divides a text into the tokens with the largest product of probabilities (Kudo, 2018), by the Viterbi algorithm.
 type unigram struct {
 	ids     map[string]int
 	score   []float64 // logarithms of probabilities
-	longest int       // bytes of a token
+	longest int       // bytes of the longest token
 	unk     int       // −1: none
 	penalty float64   // score of an unknown character
-	bytes   bool      // unknown characters are tokens of their bytes
+	bytes   bool      // unknown characters become tokens of their bytes
 }
 
 // newUnigram reads a list of tokens with their scores.
@@ -84,7 +84,7 @@ func (m *unigram) encode(to []int, word string) []int {
 			to = append(to, id)
 			continue
 		}
-		from := back[k].from // unknown characters beside each other are one token
+		from := back[k].from // adjacent unknown characters become one token
 		for k > 0 && (back[k-1].id < 0 || back[k-1].id == m.unk) {
 			k--
 		}

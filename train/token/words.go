@@ -39,7 +39,7 @@ func (t *Tokenizer) EncodeWords(words []string, limit int) Encoding {
 	return e
 }
 
-// wantsSpaces reports whether a "pre_tokenizer" marks the beginning of a word by the space before it, and puts none before a text itself.
+// wantsSpaces reports whether a "pre_tokenizer" marks the start of a word by the space before it, but adds none before a text.
 func wantsSpaces(b json.RawMessage) bool {
 	var c struct {
 		Type   string
