@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// accumulated adds the gradients up over Config.Accumulate batches, each weighted as the trainer does, in variables that
-// are zeros again after an update. It returns their mean and the variables, and makes count the updates so far.
+// accumulated sums the gradients of Config.Accumulate batches, weighted as in the trainer, in variables that are zeroed
+// after an update. It returns their mean and the variables, and changes w.count to the number of updates so far.
 func (w *writer) accumulated(d *nn.Derivation) (map[*nn.Param]*nn.Value, []update) {
 	k := w.Config.Accumulate
 	if k <= 1 {
@@ -46,7 +46,7 @@ func (w *writer) accumulated(d *nn.Derivation) (map[*nn.Param]*nn.Value, []updat
 	return means, list
 }
 
-// sum adds x to a variable that begins with zeros and returns the sum.
+// sum adds x to a variable that starts as zeros, and returns the sum.
 func (w *writer) sum(list []update, name, of string, zeros *tensor.Dense, x *nn.Value) (*nn.Value, []update) {
 	in := w.variable(name, zeros)
 	v := w.b.do("Add", in, x)
@@ -54,7 +54,7 @@ func (w *writer) sum(list []update, name, of string, zeros *tensor.Dense, x *nn.
 	return v, append(list, update{Variable{Name: in.Name(), Kind: State, Of: of}, next, zeros})
 }
 
-// weight returns what the batch counts, nil where gradients add up.
+// weight returns the weight of the batch, nil if gradients are summed without weights.
 func (w *writer) weight() *nn.Value {
 	n := len(w.step.Batch) - len(w.of.Targets)
 	var batch, targets []*nn.Value
@@ -68,7 +68,7 @@ func (w *writer) weight() *nn.Value {
 	return w.Config.Weight(w.e, batch, targets)
 }
 
-// due is v where the batch is the last of an update, and what the variable was before otherwise.
+// due returns v if the batch is the last of an update, otherwise the previous value of the variable.
 func (w *writer) due(v *nn.Value, name string) *nn.Value {
 	if w.last == nil {
 		return v

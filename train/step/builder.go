@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// builder writes formulas of update rules as nodes of the graph under edit. A number is a float64 value of rank 0.
+// builder writes formulas of update rules as nodes of the edited graph. A number is a float64 value of rank 0.
 type builder struct {
 	e      *nn.Edit
 	prefix string   // of names
@@ -18,7 +18,7 @@ type builder struct {
 	casts  map[*nn.Value]*nn.Value
 }
 
-// number is a constant that has no element type yet.
+// number is a constant without an element type.
 type number float64
 
 func (b *builder) Number(x float64) optim.Term { return number(x) }
@@ -42,7 +42,7 @@ func (b *builder) Where(test, x, y optim.Term) optim.Term {
 	return b.do("Where", b.do("Greater", t, b.constant(typeOf(t), 0)), v[0], v[1])
 }
 
-// Mean over axes counts them from the last.
+// Mean implements optim.Builder; axes are negative, counted from the last.
 func (b *builder) Mean(x optim.Term, axes ...int) optim.Term {
 	v := b.value(x, dtype.Float64)
 	if len(axes) == 0 {
@@ -57,7 +57,7 @@ func (b *builder) Sum(x optim.Term) optim.Term {
 
 func (b *builder) toNumber(v *nn.Value) *nn.Value { return b.cast(v, dtype.Float64) }
 
-// two applies an operator; a number follows the element type of a tensor that it meets.
+// two applies a binary operator; a number takes the element type of the tensor operand.
 func (b *builder) two(name string, x, y optim.Term) optim.Term {
 	v := b.alike(x, y)
 	return b.do(name, v[0], v[1])
@@ -73,7 +73,7 @@ func (b *builder) alike(x, y optim.Term) [2]*nn.Value {
 	return [2]*nn.Value{b.value(x, t), b.value(y, t)}
 }
 
-// value returns a term as a value; of element type t where it is a number.
+// value returns a term as a value; a number gets the element type t.
 func (b *builder) value(x optim.Term, t op.DType) *nn.Value {
 	switch x := x.(type) {
 	case number:

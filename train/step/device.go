@@ -19,8 +19,8 @@ type Device interface {
 
 // Program is a model on a device.
 type Program interface {
-	// Run computes the model's outputs from inputs that are given and inputs that the device has. Outputs of which stay is true
-	// remain on the device, the others come back.
+	// Run computes the model's outputs from inputs in host memory (given) and inputs on the device (has). Outputs for which stay
+	// returns true remain on the device (on), the others are copied to the host (back).
 	Run(ctx context.Context, given nn.Feed, has map[string]DeviceTensor, stay func(output string) bool) (back nn.Feed, on map[string]DeviceTensor, err error)
 	Close() error // ends the program
 }

@@ -20,8 +20,8 @@ const DefaultOpset = 18
 
 // Exporter exports the training step of a model.
 type Exporter struct {
-	// Config says how to train. Of its fields Loss, Rule, Groups, ClipNorm and Accumulate matter; a Schedule is what the
-	// program that runs the step feeds as rate.
+	// Config is the training configuration. Loss, Rule, Groups, ClipNorm and Accumulate are exported; the other fields are
+	// not used. The program that runs the step computes the schedule and feeds its value as rate.
 	Config  train.Config
 	Targets []string // types of the targets, "int64[N]"; nil: chosen by the loss and the first output
 	Opset   int      // version of the standard operator set; 0: DefaultOpset, or the model's if that is later
@@ -32,7 +32,7 @@ func Export(g *nn.Graph) (*Model, error) { return Exporter{}.Export(g) }
 
 // Export exports the step of g, which is not changed.
 func (x Exporter) Export(g *nn.Graph) (*Model, error) {
-	if g != nil { // Attach says what is wrong with none
+	if g != nil { // Attach returns the error for nil
 		if err := onnxio.CheckData(g); err != nil {
 			return nil, fmt.Errorf("export step: %w", err)
 		}
@@ -59,7 +59,7 @@ func (x Exporter) Export(g *nn.Graph) (*Model, error) {
 	return s, nil
 }
 
-// writer makes a writer of a step for a graph with its loss.
+// writer returns a writer of the step for a graph with a loss.
 func (x Exporter) writer(s *Model, a *train.Attached) *writer {
 	for _, v := range a.Graph.Inputs() {
 		s.Batch = append(s.Batch, v.Name())
@@ -67,7 +67,7 @@ func (x Exporter) writer(s *Model, a *train.Attached) *writer {
 	return &writer{Exporter: x, step: s, of: a, params: slices.Collect(a.Graph.Params()), first: map[string]*tensor.Dense{}}
 }
 
-// exportError says that the trace was an export.
+// exportError adds to an error that it is one of an export.
 func exportError(err error) error {
 	var e *op.Error
 	if errors.As(err, &e) {
@@ -83,18 +83,18 @@ type writer struct {
 	Exporter
 	step   *Model
 	of     *train.Attached
-	params []*nn.Param // of the model, frozen ones and statistics among them
+	params []*nn.Param // of the model, including frozen ones and statistics
 	e      *nn.Edit
 	b      *builder
-	first  map[string]*tensor.Dense // values of the variables at the start
+	first  map[string]*tensor.Dense // initial values of the variables
 	rate   *nn.Value                // float64
 	count  *nn.Value                // float64, updates so far
 	last   *nn.Value                // whether this batch is the last of an update; nil: each is
 
-	stored bool // as training_info: variables are initializers, and rules operators of the standard where it has them
+	stored bool // write training_info: variables are initializers, and rules are ONNX operators where they exist
 }
 
-// variable returns a value that the step reads, and that another takes the place of.
+// variable adds a variable: a value that the step reads as an input and updates.
 func (w *writer) variable(name string, first *tensor.Dense) *nn.Value {
 	if w.stored {
 		return w.b.parameter(name, first)
@@ -102,7 +102,7 @@ func (w *writer) variable(name string, first *tensor.Dense) *nn.Value {
 	return w.e.Input(w.e.New(name), op.TypeOf(first).String())
 }
 
-// counters returns the number of the step and the factor on the rate.
+// counters returns the step number and the factor on the rate.
 func (w *writer) counters() (count, rate *nn.Value) {
 	if !w.stored {
 		return w.e.Input(StepInput, "int64[]"), w.e.Input(RateInput, "float32[]")
@@ -110,7 +110,7 @@ func (w *writer) counters() (count, rate *nn.Value) {
 	return w.b.parameter(StepInput, zeroStep()), w.b.parameter(RateInput, unitRate())
 }
 
-// write is the rest of a step after its gradients.
+// write writes the part of a step after the gradients.
 func (w *writer) write(e *nn.Edit, d *nn.Derivation) {
 	w.e, w.b = e, &builder{e: e, typ: dtype.Float32, casts: map[*nn.Value]*nn.Value{}}
 	for _, name := range []string{StepInput, RateInput, SeedInput, LossName} {
@@ -144,7 +144,7 @@ func (w *writer) write(e *nn.Edit, d *nn.Derivation) {
 	}
 }
 
-// output makes v an output of that name, which an inner value gives up.
+// output makes v an output with the given name. An intermediate value of that name is renamed.
 func (w *writer) output(name string, v *nn.Value) {
 	if other := w.e.Lookup(name); other != nil {
 		w.e.RenameValue(other, w.e.New(name+"_inner"))
@@ -152,14 +152,14 @@ func (w *writer) output(name string, v *nn.Value) {
 	w.e.Output(name, v)
 }
 
-// update is a variable with what it becomes and what it is at first.
+// update is a variable with its next value and its initial value.
 type update struct {
 	Variable
 	next  *nn.Value
 	first *tensor.Dense
 }
 
-// clipped are gradients scaled down to the norm of the configuration.
+// clipped returns the gradients, scaled down so that their global norm is at most Config.ClipNorm.
 func (w *writer) clipped(grads map[*nn.Param]*nn.Value) map[*nn.Param]*nn.Value {
 	if w.Config.ClipNorm == 0 {
 		return grads
@@ -189,7 +189,7 @@ func (w *writer) clipped(grads map[*nn.Param]*nn.Value) map[*nn.Param]*nn.Value 
 	return list
 }
 
-// update writes the rule of one parameter out.
+// update writes the update rule of one parameter.
 func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 	rule, factor, err := w.Config.Plan(w.of.Origin[p])
 	if err != nil {
@@ -234,7 +234,7 @@ func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 	return append([]update{{Variable{Name: in.Name(), Kind: Parameter}, w.due(v, in.Name()), p.Data()}}, list...)
 }
 
-// numeric reports whether a slot is a number of its own rather than a tensor beside the weight.
+// numeric reports whether a slot is a scalar rather than a tensor that follows the weight's shape.
 func numeric(s optim.Slot) bool {
 	return slices.Equal([]int(s.Data.Shape()), []int{1}) && slices.Equal(s.Axes, []int{-1})
 }
@@ -252,7 +252,7 @@ func (w *writer) key(key, count *nn.Value) {
 	w.step.Seeded = true
 }
 
-// start returns the model that gives the first values.
+// start returns the model that outputs the initial values.
 func (w *writer) start(name string, opset int) (*nn.Graph, error) {
 	g := nn.NewGraph(name+"_start", w.of.Graph.Ops(), map[string]int{"": opset})
 	err := g.Edit(func(e *nn.Edit) {
@@ -263,7 +263,7 @@ func (w *writer) start(name string, opset int) (*nn.Graph, error) {
 			if same, ok := uniform(d); ok && d.Shape().TotalSize() > 1 {
 				x = b.do("Expand", b.keep(same), e.Ints(e.New("shape"), d.Shape()...))
 			} else {
-				x = e.Const(fmt.Sprintf("value_%d", i), dtype.Clone(d)) // the model may be trained on
+				x = e.Const(fmt.Sprintf("value_%d", i), dtype.Clone(d)) // training may change the original
 			}
 			e.Output(v.Name, x)
 		}
@@ -271,7 +271,7 @@ func (w *writer) start(name string, opset int) (*nn.Graph, error) {
 	return g, err
 }
 
-// uniform returns the value of all elements of d as a tensor of rank 0, where they are one.
+// uniform returns the common value of all elements of d as a tensor of rank 0; ok is false if they differ.
 func uniform(d *tensor.Dense) (*tensor.Dense, bool) {
 	b, size := dtype.Bytes(d), dtype.Of(d.Dtype()).Size()
 	if len(b) < size {

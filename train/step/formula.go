@@ -8,8 +8,8 @@ import (
 	"github.com/graft-ml/graft/optim"
 )
 
-// formula is what a rule makes of a parameter and its slots: as one node of ai.onnx.preview.training in training_info where
-// the standard has the rule, else written out.
+// formula writes the update of a parameter and its slots: in training_info as a node of ai.onnx.preview.training if there is
+// an operator for the rule, otherwise as standard operators.
 func (w *writer) formula(b *builder, f optim.Formula, in, grad *nn.Value, slots []optim.Term, rate optim.Term) (optim.Term, []optim.Term, error) {
 	if w.stored && w.last == nil {
 		if form, ok := f.(optim.StandardRule); ok {
@@ -21,7 +21,7 @@ func (w *writer) formula(b *builder, f optim.Formula, in, grad *nn.Value, slots 
 	return f.Formula(b, in, grad, slots, rate, w.count)
 }
 
-// standard writes a node of the standard's rules.
+// standard writes a node of ai.onnx.preview.training.
 func (w *writer) standard(b *builder, s optim.Standard, in, grad *nn.Value, slots []optim.Term, rate optim.Term) (optim.Term, []optim.Term, error) {
 	alpha, beta, eps := float32(s.Alpha), float32(s.Beta), float32(s.Epsilon)
 	var c op.Config
@@ -37,7 +37,7 @@ func (w *writer) standard(b *builder, s optim.Standard, in, grad *nn.Value, slot
 		c = std.AdagradConfig{Decay: alpha, Epsilon: &eps, Norm: float32(s.Decay)}
 	case optim.StandardAdam:
 		c = std.AdamConfig{Alpha: &alpha, Beta: &beta, Epsilon: &eps, Norm: float32(s.Decay)}
-		count = b.value(b.Add(w.count, b.Number(1)), dtype.Float64) // it counts from 1 where it corrects
+		count = b.value(b.Add(w.count, b.Number(1)), dtype.Float64) // for bias correction the operator counts from 1
 	}
 	r := b.cast(b.value(b.Mul(rate, b.Number(s.Rate)), dtype.Float64), dtype.Float32)
 	list := []*nn.Value{r, b.cast(count, dtype.Int64), in, grad}

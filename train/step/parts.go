@@ -14,15 +14,15 @@ import (
 
 // Inputs and outputs of the parts of a step.
 const (
-	weightInput  = "weight"  // float32, what the gradients of a batch are multiplied by
-	scaleInput   = "scale"   // float64, what their sum is multiplied by
-	shareInput   = "share"   // float64, how far averages move
-	updatesInput = "updates" // int64, so far
+	weightInput  = "weight"  // float32, factor on the gradients of a batch
+	scaleInput   = "scale"   // float64, factor on their sum
+	shareInput   = "share"   // float64, weight of the new value in moving averages
+	updatesInput = "updates" // int64, number of updates so far
 	normName     = "norm"
-	checkName    = "statistics" // the sum of their squares
+	checkName    = "statistics" // sum of the squares of the statistics
 )
 
-// parts writes a step as two models, which a session runs one after the other.
+// parts writes a step as two models, gradients and update, which a session runs in turn.
 type parts struct {
 	job   train.Job
 	opset int
@@ -32,7 +32,7 @@ type parts struct {
 	stats    []*nn.Param
 	inputs   map[*nn.Param]string // in the first part
 	grads    map[*nn.Param]string // outputs of the first part
-	sums     map[*nn.Param]string // inputs of the first part, of batches that accumulate
+	sums     map[*nn.Param]string // inputs of the first part: accumulated gradients
 	next     map[*nn.Param]string // statistics after a batch
 	seeded   bool
 	averages bool
@@ -42,7 +42,7 @@ type parts struct {
 	slopes  map[*nn.Param]string // gradients in the second part
 }
 
-// change is a tensor that the second part reads as an input and gives anew.
+// change is a tensor that the second part reads as an input and outputs updated.
 type change struct {
 	of          *nn.Param
 	kind        VariableKind
@@ -59,7 +59,7 @@ func newParts(job train.Job) *parts {
 	}
 }
 
-// accumulates reports whether batches add up.
+// accumulates reports whether gradients are accumulated over several batches.
 func (x *parts) accumulates() bool { return x.job.Config.Accumulate > 1 }
 
 // gradients returns the first part: loss, gradients and the next statistics of one batch.
@@ -96,7 +96,7 @@ func (x *parts) gradients() (*nn.Graph, error) {
 	return g, exportError(err)
 }
 
-// statistics are those of normalizations after the batch, and a number that is finite where they are.
+// statistics outputs the running statistics after the batch, and a number that is finite if they are.
 func (x *parts) statistics(w *writer, d *nn.Derivation) {
 	var total optim.Term
 	for p := range x.job.Graph.Params() {
@@ -179,7 +179,7 @@ func (x *parts) update() (*nn.Graph, error) {
 	return g, exportError(err)
 }
 
-// base returns the fewest updates of a parameter so far.
+// base returns the smallest number of updates of a parameter so far.
 func (x *parts) base() int {
 	least := math.MaxInt
 	for _, p := range x.params {
@@ -188,7 +188,7 @@ func (x *parts) base() int {
 	return least
 }
 
-// norm makes the norm of the gradients an output. It returns what they are multiplied by.
+// norm makes the norm of the gradients an output. It returns the factor on the gradients, including clipping.
 func (x *parts) norm(w *writer, grads map[*nn.Param]*nn.Value, scale optim.Term) optim.Term {
 	b := w.b
 	var total optim.Term = b.Number(0)
@@ -204,7 +204,7 @@ func (x *parts) norm(w *writer, grads map[*nn.Param]*nn.Value, scale optim.Term)
 	return scale
 }
 
-// give makes v an output, which takes the place of an input.
+// give makes v an output, the next value of an input.
 func (x *parts) give(e *nn.Edit, c change, v *nn.Value) {
 	c.next = e.New(c.input + suffix)
 	e.Output(c.next, v)
@@ -218,7 +218,7 @@ func (x *parts) average(w *writer, p *nn.Param, next *nn.Value, data *tensor.Den
 	x.give(w.e, change{of: p, kind: State, average: true, data: data, input: in.Name()}, v)
 }
 
-// evaluation returns the model with its loss as it stands for validation, parameters and statistics that training changes as inputs.
+// evaluation returns the model with its loss in inference mode; parameters and statistics that training changes are inputs.
 func (x *parts) evaluation() (g *nn.Graph, inputs map[*nn.Param]string, outputs []string, err error) {
 	g, origin := x.job.Graph.Fork()
 	inputs = map[*nn.Param]string{}

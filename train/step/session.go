@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// session is training on a device.
+// session is a training session on a device.
 type session struct {
 	device Device
 	job    train.Job
@@ -24,18 +24,18 @@ type session struct {
 	outputs                   []string
 
 	values   map[*nn.Param]*held // parameters and statistics
-	states   map[string]*held    // by input of update: state and averages
+	states   map[string]*held    // state and averages, by input of update
 	averages map[*nn.Param]*held
 	grads    map[*nn.Param]DeviceTensor // since the last update, nil: there are none
 	zeros    map[*nn.Param]DeviceTensor // of accumulation
 	count    int                        // updates of each parameter at least
 }
 
-// held is a value of the device beside the tensor that it goes back to.
+// held is a value on the device, and the tensor that it is read into.
 type held struct {
 	data   *tensor.Dense
 	value  DeviceTensor
-	before DeviceTensor // after the last update; value, but for statistics of batches since
+	before DeviceTensor // value after the last update; differs from value for statistics of later batches
 }
 
 // set replaces the value.
@@ -46,7 +46,7 @@ func (h *held) set(v DeviceTensor) {
 	h.value = v
 }
 
-// settle forgets what was before.
+// settle makes the current value the one to return to.
 func (h *held) settle() {
 	if h.before != nil && h.before != h.value {
 		h.before.Release()
@@ -92,7 +92,7 @@ func (s *session) begin() error {
 	return nil
 }
 
-// all are the values that training changes.
+// all calls f for the values that training changes.
 func (s *session) all(f func(h *held) error) error {
 	for _, h := range s.values {
 		if err := f(h); err != nil {
@@ -113,7 +113,7 @@ func (s *session) Write() error {
 		if err != nil {
 			return err
 		}
-		moved := h.value != h.before // within a group of batches, which goes on
+		moved := h.value != h.before // in the middle of a group of batches
 		h.set(v)
 		if !moved {
 			h.settle()
@@ -123,7 +123,7 @@ func (s *session) Write() error {
 }
 
 func (s *session) Read() error {
-	var copies [][2]*tensor.Dense // all of them or none
+	var copies [][2]*tensor.Dense // copied after all reads have succeeded
 	err := s.all(func(h *held) error {
 		if h.value == nil {
 			return nil
@@ -195,7 +195,7 @@ func (s *session) Backward(ctx context.Context, batch nn.Feed, number int, weigh
 	return loss, nil
 }
 
-// checked refuses statistics that are not finite.
+// checked returns an error if statistics are not finite.
 func (s *session) checked(back nn.Feed, on map[string]DeviceTensor) error {
 	sum, err := number64(back, checkName)
 	if err != nil || !math.IsNaN(sum) && !math.IsInf(sum, 0) {
@@ -216,10 +216,10 @@ func (s *session) checked(back nn.Feed, on map[string]DeviceTensor) error {
 			}
 		}
 	}
-	return nil // squares leave the range before values do
+	return nil // the squares overflowed, not the values
 }
 
-// sums returns the gradients of a group so far.
+// sums returns the accumulated gradients of a group so far.
 func (s *session) sums() (map[*nn.Param]DeviceTensor, error) {
 	if s.grads != nil {
 		return s.grads, nil
@@ -354,7 +354,7 @@ func (s *session) Drop() {
 	}
 }
 
-// forget gives the gradients back.
+// forget releases the gradients.
 func (s *session) forget() {
 	for _, v := range s.grads {
 		v.Release()
@@ -388,7 +388,7 @@ func release(values map[string]DeviceTensor) {
 	}
 }
 
-// number64 returns an output of one element.
+// number64 returns a float64 output of one element.
 func number64(out nn.Feed, name string) (float64, error) {
 	d, ok := out[name].(*tensor.Dense)
 	if !ok {

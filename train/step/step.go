@@ -7,16 +7,16 @@ import (
 
 // Model is an exported training step.
 type Model struct {
-	// Graph computes one step. What it reads and gives is listed in Inputs and Outputs.
+	// Graph computes one step. Its inputs are Inputs and Variables, its outputs Outputs and the next values of Variables.
 	Graph *nn.Graph
-	// Start has no inputs; its outputs are the first values of all Variables, those that the model had when it was exported.
+	// Start has no inputs; its outputs are the initial values of all Variables, those of the model when it was exported.
 	Start *nn.Graph
 
 	Batch     []string   // inputs: those of the model, then the targets
 	Variables []Variable // values that a step updates
-	Seeded    bool       // there is an input "seed", for random operators
+	Seeded    bool       // whether there is an input "seed", for random operators
 
-	first map[string]*tensor.Dense // by variable
+	first map[string]*tensor.Dense // initial values by variable
 }
 
 // Variable is a value that a step reads as an input and returns, updated, as an output.
@@ -76,13 +76,13 @@ const (
 	State     VariableKind = "state"     // optimizer state, or accumulated gradients
 )
 
-// Inputs and outputs beside the batch and the variables.
+// Inputs and outputs besides the batch and the variables.
 const (
 	StepInput = "step" // int64, number of batches so far
 	RateInput = "rate" // float32, the schedule's factor on the rule's rate
 	SeedInput = "seed" // int64, of random operators
 	LossName  = "loss"
 
-	// suffix follows the name of a variable in that of the output that it becomes.
+	// suffix is appended to the name of a variable for the output with its next value.
 	suffix = ".next"
 )

@@ -13,21 +13,21 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Stored trains a model as its file says: it runs the algorithms of its training_info and assigns their outputs.
+// Stored trains a model by the algorithms in the training_info of its file: it runs them and assigns their outputs.
 type Stored struct {
 	g       *nn.Graph
 	entries []entry
 }
 
-// entry is an algorithm with what it reads of a batch and the outputs that are bound to nothing.
+// entry is an algorithm with its inputs from a batch and its unbound outputs.
 type entry struct {
 	onnxio.Training
 	inputs  []Port
 	seen    []string
-	targets map[string][]*nn.Param // by initializer: what it is in the algorithm, then in the other entries if the model has it
+	targets map[string][]*nn.Param // by initializer: its parameter in the algorithm, then those in other entries if it is the model's
 }
 
-// NewStored uses the training_info of a graph. It is an error if there is none.
+// NewStored returns a Stored for the training_info of a graph. It is an error if there is none.
 func NewStored(g *nn.Graph) (*Stored, error) {
 	list, err := onnxio.TrainingInfo(g)
 	if err != nil {
@@ -62,14 +62,14 @@ func NewStored(g *nn.Graph) (*Stored, error) {
 	return s, nil
 }
 
-// aim finds what the bindings of entry i assign to.
+// aim finds the parameters that the bindings of entry i assign to.
 func (s *Stored) aim(i int) {
 	e := &s.entries[i]
 	e.targets = map[string][]*nn.Param{}
 	for _, b := range slices.Concat(e.First, e.Update) {
 		list := []*nn.Param{paramOf(e.Algorithm, b.Initializer)}
 		for k, other := range s.entries {
-			if k != i && paramOf(s.g, b.Initializer) != nil { // which is part of each algorithm
+			if k != i && paramOf(s.g, b.Initializer) != nil { // the model's parameters are part of each algorithm
 				list = append(list, paramOf(other.Algorithm, b.Initializer))
 			}
 		}
@@ -113,13 +113,13 @@ func (s *Stored) Initialize(ctx context.Context) (bool, error) {
 	return any, nil
 }
 
-// Step runs all algorithms on a batch and assigns what they update. It returns the outputs of the algorithms that are
-// not bound, usually the loss. After an error, nothing of the entry that failed is assigned.
+// Step runs all algorithms on a batch and assigns their bound outputs. It returns the other outputs, usually the loss. If an
+// algorithm fails, none of its outputs is assigned.
 func (s *Stored) Step(ctx context.Context, batch nn.Feed) (nn.Feed, error) {
 	return s.run(ctx, batch, true)
 }
 
-// Look is Step without assignments.
+// Look is Step without the assignments.
 func (s *Stored) Look(ctx context.Context, batch nn.Feed) (nn.Feed, error) {
 	return s.run(ctx, batch, false)
 }
@@ -158,7 +158,7 @@ func (s *Stored) run(ctx context.Context, batch nn.Feed, update bool) (nn.Feed, 
 	return seen, nil
 }
 
-// assign gives initializers of entry i, and the same of the model in the other entries, new values: all of them or none.
+// assign sets initializers of entry i, and those of the model in the other entries as well, to new values: all of them or none.
 func (s *Stored) assign(i int, list []onnxio.Binding, out nn.Feed) error {
 	for _, b := range list {
 		p := s.entries[i].targets[b.Initializer][0]
@@ -176,7 +176,7 @@ func (s *Stored) assign(i int, list []onnxio.Binding, out nn.Feed) error {
 	return nil
 }
 
-// paramOf returns the parameter of that name, nil if there is none.
+// paramOf returns the parameter with a name, nil if there is none.
 func paramOf(g *nn.Graph, name string) *nn.Param {
 	if v, err := g.Value(name); err == nil {
 		return v.Param()
@@ -184,14 +184,14 @@ func paramOf(g *nn.Graph, name string) *nn.Param {
 	return nil
 }
 
-// Keep copies the weights and the algorithms' initializers to the graph that the Stored was made of, which can then be
-// saved; training continues from there when it is loaded.
+// Keep copies the weights and the algorithms' initializers to the graph from which the Stored was made. A file saved from it
+// continues the training when it is loaded.
 func (s *Stored) Keep() error {
 	var list []onnxio.Training
 	for _, e := range s.entries {
 		list = append(list, e.Training)
 		for _, b := range slices.Concat(e.First, e.Update) {
-			if p := paramOf(s.g, b.Initializer); p != nil { // else it is the algorithm's own
+			if p := paramOf(s.g, b.Initializer); p != nil { // otherwise it belongs to the algorithm
 				copy(dtype.Bytes(p.Data()), dtype.Bytes(e.targets[b.Initializer][0].Data()))
 				p.Changed()
 			}

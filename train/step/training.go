@@ -45,7 +45,7 @@ func (x Exporter) TrainingInfo(g *nn.Graph) (onnxio.Training, error) {
 		}
 		w.write(e, d)
 		w.counted(e)
-		for _, v := range outputs { // the loss was made an output by Attach, under a name of its own
+		for _, v := range outputs { // Attach made the loss an output, with a unique name
 			if v == a.Loss && v.Name() != LossName {
 				e.RemoveOutput(v.Name())
 			}
@@ -79,13 +79,13 @@ func (w *writer) gradients(e *nn.Edit) map[*nn.Param]*nn.Value {
 	return list
 }
 
-// counted adds one to the number of the step.
+// counted increments the step number.
 func (w *writer) counted(e *nn.Edit) {
 	b := &builder{e: e}
 	w.output(StepInput+suffix, b.do("Add", e.Value(StepInput), b.constant(dtype.Int64, 1)))
 }
 
-// bindings returns those of the variables and of the number of the step.
+// bindings returns the bindings of the variables and of the step number.
 func (s *Model) bindings() []onnxio.Binding {
 	list := []onnxio.Binding{{Initializer: StepInput, Output: StepInput + suffix}}
 	for _, v := range s.Variables {
@@ -94,10 +94,10 @@ func (s *Model) bindings() []onnxio.Binding {
 	return list
 }
 
-// writtenOut returns the step of Export as an entry: variables that the model does not have become initializers.
+// writtenOut returns the step of Export as an entry of training_info: variables that are not the model's become initializers.
 func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 	if x.Opset == 0 {
-		x.Opset = g.Opsets()[""] // a file has one
+		x.Opset = g.Opsets()[""] // a file has a single opset
 	}
 	s, err := x.Export(g)
 	if err != nil {
@@ -145,7 +145,7 @@ func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 	return onnxio.Training{Algorithm: s.Graph, Update: s.bindings()}, nil
 }
 
-// parameter returns an initializer of exactly that name.
+// parameter adds an initializer with exactly the given name.
 func (b *builder) parameter(name string, first *tensor.Dense) *nn.Value {
 	v := b.e.Const(name, first.Clone().(*tensor.Dense))
 	if b.e.Err() == nil && v.Name() != name {
