@@ -131,7 +131,7 @@ func (m Mutator) Mutate(e *nn.Edit, step int) Mutation {
 	return Mutation{}
 }
 
-// random returns a generator for one step: neighbouring seeds and steps have nothing in common.
+// random returns a generator for one step; those of neighbouring seeds and steps are independent.
 func random(seed uint64, step int) *rand.Rand {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
@@ -139,7 +139,7 @@ func random(seed uint64, step int) *rand.Rand {
 	return rand.New(rand.NewChaCha8(key))
 }
 
-// weigh fails the edit when the model has become too large.
+// weigh fails the edit if the model exceeds MaxParams or MaxMACs.
 func (m Mutator) weigh(e *nn.Edit) {
 	if m.MaxParams == 0 && m.MaxMACs == 0 || e.Err() != nil {
 		return
@@ -156,7 +156,7 @@ func (m Mutator) weigh(e *nn.Edit) {
 	}
 }
 
-// order draws the kinds without putting them back, by their weights.
+// order draws the kinds by their weights, without replacement.
 func (m Mutator) order(r *rand.Rand) []Kind {
 	var left, list []Kind
 	weight := map[Kind]float64{}

@@ -10,11 +10,11 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// site is a place for a change: it makes the change and says what it did.
+// site makes a change at one place and returns its description.
 type site func() string
 
-// finder lists the places for changes in the present state of an edit. What it draws at random it
-// draws when a site is tried.
+// finder lists the places for changes in the current state of an edit. Random choices are made
+// when a site is called.
 type finder struct {
 	m Mutator
 	e *nn.Edit
@@ -47,10 +47,10 @@ func join(n *nn.Node) bool       { return n.Traits().Joins || n.Traits().Concat 
 func removable(n *nn.Node) bool  { return n.Traits().Removable }
 func activation(n *nn.Node) bool { return n.IsActivation() }
 
-// single is an activation that is one node, not written out.
+// single reports whether n is an activation, rather than one decomposed into several nodes.
 func single(n *nn.Node) bool { return n.Traits().Activation != trait.NoActivation }
 
-// nodes returns those of some kind that may change and compute numbers with at least two axes.
+// nodes returns the nodes of some kinds that may change and whose output is a floating-point tensor with at least two axes.
 func (f finder) nodes(kinds ...nn.Selector) []*nn.Node {
 	var list []*nn.Node
 	for _, n := range f.all() {
@@ -64,7 +64,7 @@ func (f finder) nodes(kinds ...nn.Selector) []*nn.Node {
 // all returns the nodes of the graph, in order.
 func (f finder) all() []*nn.Node {
 	var list []*nn.Node
-	_ = f.e.Try(func() { list = f.e.Nodes() }) // a graph without nodes is none's fault
+	_ = f.e.Try(func() { list = f.e.Nodes() }) // a graph without nodes is not an error
 	return list
 }
 
@@ -83,7 +83,7 @@ func (f finder) tensor(v *nn.Value) bool {
 	return v != nil && t.DType.IsFloat() && !t.Unranked && len(t.Shape) >= 2 && !derived(v, 12)
 }
 
-// derived reports whether a value is computed from parameters alone.
+// derived reports whether a value is computed from parameters only.
 func derived(v *nn.Value, depth int) bool {
 	if v.Param() != nil {
 		return true
@@ -125,7 +125,7 @@ func (f finder) resizes(wider bool) []site {
 	return list
 }
 
-// freeGroup reports whether no node of the group is to be kept.
+// freeGroup reports whether no node of the group is selected by Keep.
 func (f finder) freeGroup(g *nn.Group) bool {
 	for _, n := range g.Nodes() {
 		if !f.free(n) {
@@ -163,10 +163,10 @@ func (f finder) deepenings() []site {
 	return list
 }
 
-// pick draws one of a list.
+// pick draws an element of a list.
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// realign draws which side follows.
+// realign draws which side is resized.
 func (f finder) realign() nn.Realign {
 	return nn.Realign{Prefer: pick(f.r, []nn.Prefer{nn.PreferGrow, nn.PreferShrink, nn.PreferBefore, nn.PreferAfter})}
 }
@@ -207,7 +207,7 @@ func (f finder) kernels() []site {
 	return list
 }
 
-// same reports whether a window has that size already.
+// same reports whether a window has size k already.
 func same(n *nn.Node, k int) bool {
 	return !slices.ContainsFunc(n.Call().Window().Kernel, func(x int) bool { return x != k })
 }
@@ -265,7 +265,7 @@ func (f finder) newEdges() []site {
 	return list
 }
 
-// alike reports whether a value has the shape of what a node reads, channels aside.
+// alike reports whether a value has the shape of a node's input, except for the channels.
 func alike(v *nn.Value, n *nn.Node) bool {
 	for _, x := range n.Inputs() {
 		if x == nil || derived(x, 12) {
