@@ -28,7 +28,7 @@ func (f CriterionFunc) Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]f
 	return f(ctx, g, c)
 }
 
-// Reduction says how the norms of an atom's slices of several parameters are combined.
+// Reduction is the way to combine the norms of an atom's slices of several parameters.
 type Reduction string
 
 // The reductions. Sum is the default.
@@ -37,7 +37,7 @@ const (
 	Mean  Reduction = "mean"
 	Max   Reduction = "max"
 	Prod  Reduction = "prod"
-	First Reduction = "first" // that of the first parameter that computes the channel
+	First Reduction = "first" // the norm of the first parameter that computes the channel
 )
 
 func (r Reduction) apply(x []float64) float64 {
@@ -70,7 +70,7 @@ func (r Reduction) apply(x []float64) float64 {
 	return total
 }
 
-// Normalization says how scores of different groups are made comparable.
+// Normalization is the way to make scores of different groups comparable.
 type Normalization string
 
 // The normalizations: division by the mean of the group's scores (the default), by the largest one, by their sum, or
@@ -135,7 +135,7 @@ func (m Magnitude) Score(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64
 	})
 }
 
-// sliceScores scores every slice of weights by the sum of f over it, through g, and reduces.
+// sliceScores computes g(Σ f(x)) for every atom's slice of each weight, and reduces over the weights.
 func sliceScores(c *nn.Group, r Reduction, f, g func(float64) float64) ([]float64, error) {
 	return reduce(c, r, func(p *nn.Param, axis int) ([]float64, error) {
 		x, err := dtype.Float64s(p.Data())
@@ -146,7 +146,7 @@ func sliceScores(c *nn.Group, r Reduction, f, g func(float64) float64) ([]float6
 	}, g)
 }
 
-// reduce gathers, for every atom, sums over its indices on each weight, makers first.
+// reduce combines, for every atom, the sums over its indices of each weight; weights that compute the channels are first.
 func reduce(c *nn.Group, r Reduction, sums func(p *nn.Param, axis int) ([]float64, error), g func(float64) float64) ([]float64, error) {
 	type key struct {
 		p    *nn.Param
@@ -192,7 +192,7 @@ func reduce(c *nn.Group, r Reduction, sums func(p *nn.Param, axis int) ([]float6
 	return out, nil
 }
 
-// along sums f over everything but one axis of a tensor of n elements.
+// along sums f over all axes of a tensor except one.
 func along(x []float64, shape []int, axis int, f func(i int) float64) []float64 {
 	inner := 1
 	for _, n := range shape[axis+1:] {

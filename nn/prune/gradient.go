@@ -28,7 +28,7 @@ func Hessian(s iter.Seq2[nn.Grads, error]) Criterion {
 	return &gradients{seq: s, f: func(w, g float64) float64 { return w * w * g * g }}
 }
 
-// gradients adds f(weight, gradient) up along every axis, batch by batch. They are read anew
+// gradients sums f(weight, gradient) along every axis, batch by batch. The batches are read again
 // when the graph has changed.
 type gradients struct {
 	seq  iter.Seq2[nn.Grads, error]
@@ -41,7 +41,7 @@ type gradients struct {
 	batches []map[*nn.Param][][]float64 // for each axis of a parameter, a sum for each index
 }
 
-// Score adds up what belongs to each atom and averages over batches.
+// Score sums over the parameters of each atom and averages over batches.
 func (t *gradients) Score(ctx context.Context, g *nn.Graph, c *nn.Group) ([]float64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

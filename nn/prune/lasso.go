@@ -34,7 +34,7 @@ func (l Lasso) Build(e *nn.Edit, loss *nn.Value) *nn.Value {
 		}
 		sq := e.Node(op.Plain("Mul"), w, w).Out(0)
 		squares := sum(e, sq, axes)
-		// The root has no slope at zero; a small number keeps it finite.
+		// The square root has no finite derivative at zero; a small constant avoids that.
 		root := e.Node(op.Plain("Sqrt"), e.Node(op.Plain("Add"), squares, e.Scalar("tiny", w, 1e-12)).Out(0)).Out(0)
 		p := e.Node(op.Plain("Mul"), sum(e, root, []int{0}), e.Scalar("strength", w, l.Strength)).Out(0)
 		total = e.Node(op.Plain("Add"), total, p).Out(0)
@@ -48,7 +48,7 @@ func (l Lasso) Build(e *nn.Edit, loss *nn.Value) *nn.Value {
 	return total
 }
 
-// sum adds up some axes, in the form that the graph's operator set has.
+// sum sums over some axes, with the ReduceSum of the graph's opset.
 func sum(e *nn.Edit, v *nn.Value, axes []int) *nn.Value {
 	drop := false
 	return e.Node(std.ReduceSumConfig{KeepDims: &drop}, v, e.Ints("axes", axes...)).Out(0)

@@ -15,12 +15,12 @@ import (
 // not change.
 type Sparsity struct {
 	Share float64 // fraction of each tensor to set to zero
-	// Of every M consecutive weights along the input channels, N are kept; both zero: Share decides.
+	// N:M sparsity: of every M consecutive weights along the input channels, N are kept. Both zero: Share decides.
 	N, M int
 	Keep []nn.Selector // nodes whose weights do not change
 }
 
-// maskSuffix ends the names of masks, by which Bake finds them.
+// maskSuffix is the suffix of the names of masks, by which Bake finds them.
 const maskSuffix = ".mask"
 
 // Mask multiplies the weights of convolutions and matrix products by constant masks of zeros and ones. The masks are
@@ -70,7 +70,7 @@ func (s Sparsity) keeps(n *nn.Node) bool {
 	return false
 }
 
-// mask returns one where a weight stays; axis is the one that is summed over.
+// mask returns 1 for weights that are kept, 0 for others; axis is the reduction axis.
 func (s Sparsity) mask(axis int, d *tensor.Dense) (*tensor.Dense, error) {
 	x, err := dtype.Float64s(d)
 	if err != nil {
@@ -93,8 +93,8 @@ func (s Sparsity) mask(axis int, d *tensor.Dense) (*tensor.Dense, error) {
 	return dtype.FromFloats(dtype.Of(d.Dtype()), m, d.Shape()...)
 }
 
-// blocks returns the sets of weights of which the smallest go: all of them, or runs of M along the axis
-// that is summed over.
+// blocks returns the sets of weights in each of which the smallest are masked: all weights, or runs of M
+// along the reduction axis.
 func (s Sparsity) blocks(axis int, shape []int) [][]int {
 	total := 1
 	for _, k := range shape {

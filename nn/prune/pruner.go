@@ -29,7 +29,7 @@ type Pruner struct {
 	// model computes by more than the missing parameters.
 	NormalizedAxes bool
 
-	onTheWay bool // a round of Steps, not the last: the target may be missed
+	onTheWay bool // a round of Steps before the last: the target may be missed
 }
 
 // Target is the fraction of the model that should be left, between 0 and 1. 0 means no requirement; if several are set,
@@ -52,7 +52,7 @@ func (t Target) check() error {
 	return nil
 }
 
-// check refuses settings that make no sense, and selectors that select nothing: misspelled globs.
+// check returns an error for invalid settings, and for selectors that select nothing, such as misspelled globs.
 func (p Pruner) check(g *nn.Graph) error {
 	switch {
 	case p.RoundTo < 0:
@@ -168,7 +168,7 @@ func describe(x *nn.Group) string {
 	return fmt.Sprintf("%d atoms on %s", len(x.Atoms), s)
 }
 
-// stuck adds to an error what fixes the widest layers.
+// stuck adds to an error the reasons why weighted layers cannot be pruned.
 func (p Pruner) stuck(g *nn.Graph, c *nn.Channels, err error) error {
 	var why []string
 	for n := range g.Nodes(weighted) {
@@ -219,7 +219,7 @@ func (p Pruner) Steps(ctx context.Context, g *nn.Graph, n int) iter.Seq2[*nn.Pla
 	}
 }
 
-// weight is what targets are measured against.
+// weight is the size of the model that targets are relative to.
 type weight struct {
 	cost  nn.Cost
 	atoms int
@@ -234,7 +234,7 @@ func (p Pruner) weigh(g *nn.Graph) weight {
 	return w
 }
 
-// share returns the target for the graph as it is now when done of the way is after.
+// share returns the target, relative to the current graph, of the round after which the fraction done of the pruning is reached.
 func (t Target) share(done float64, base, now weight, n int) Target {
 	part := func(x float64, base, now float64) float64 {
 		if x == 0 || now == 0 {

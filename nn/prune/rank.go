@@ -8,12 +8,12 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// ranking is every atom that may go, the least important first.
+// ranking lists all atoms that may be removed, the least important first.
 type ranking struct {
 	p      Pruner
 	groups []*nn.Group
-	order  [][]int // of each group: its atoms, the least important first
-	queue  []entry // over all groups
+	order  [][]int // by group: its atoms, the least important first
+	queue  []entry // atoms of all groups
 }
 
 type entry struct {
@@ -61,8 +61,8 @@ func (p Pruner) rank(ctx context.Context, g *nn.Graph, groups []*nn.Group) (*ran
 	return r, nil
 }
 
-// counts returns how many atoms of each group go when the first k of the queue are asked for: limits and
-// rounding applied, and no more than caps of each group.
+// counts returns how many atoms of each group are removed for the first k of the queue, with limits and
+// rounding applied, and at most caps of each group.
 func (r *ranking) counts(k int, caps []int) []int {
 	count := make([]int, len(r.groups))
 	for _, e := range r.queue[:k] {
@@ -74,7 +74,7 @@ func (r *ranking) counts(k int, caps []int) []int {
 	return count
 }
 
-// first lists what counts counts.
+// first returns the atoms that counts counts.
 func (r *ranking) first(k int, caps []int) []*nn.Atom {
 	var list []*nn.Atom
 	for i, n := range r.counts(k, caps) {
@@ -85,7 +85,7 @@ func (r *ranking) first(k int, caps []int) []*nn.Atom {
 	return list
 }
 
-// most returns how many atoms of a group may go.
+// most returns how many atoms of a group may be removed.
 func (r *ranking) most(x *nn.Group) int {
 	n := len(x.Atoms) - 1
 	if r.p.Most > 0 {
@@ -94,7 +94,7 @@ func (r *ranking) most(x *nn.Group) int {
 	return n
 }
 
-// round lowers the number of atoms that go until what stays is a multiple of RoundTo.
+// round reduces the number of removed atoms until the rest is a multiple of RoundTo.
 func (r *ranking) round(x *nn.Group, n int) int {
 	if r.p.RoundTo < 2 {
 		return n

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// near is by how much of the whole a cut may miss the target before others are tried.
+	// near is the largest distance from the target, as a fraction of the whole, at which no other cuts are tried.
 	near = 0.02
-	// slack is how much more than the target may stay: lengths are whole numbers, perhaps rounded.
+	// slack is how far above the target the result may be, since lengths are integers and may be rounded to multiples.
 	slack = 0.05
 )
 
-// reach finds a cut near the target. Atoms go in the order of the queue; where the next one of a
-// group overshoots, for its lengths are rounded, that group stays as it is and the others go on. On the way to
-// a target the nearest cut will do, and be it none; at the end one that falls short by more than slack will not,
-// if there is any that does not.
+// reach finds a cut near the target. Atoms are removed in the order of the queue. If the next atom of a group
+// overshoots because lengths are rounded, that group is left as it is and the search continues with the others.
+// With onTheWay the nearest cut is returned, even an empty one; otherwise a cut that misses the target by more
+// than slack only if there is no other.
 func (r *ranking) reach(ctx context.Context, g *nn.Graph, c *nn.Channels, t Target, onTheWay bool) ([]*nn.Atom, error) {
 	clock := &stopwatch{g: g}
 	caps := make([]int, len(r.groups))
@@ -64,15 +64,15 @@ func (r *ranking) reach(ctx context.Context, g *nn.Graph, c *nn.Channels, t Targ
 	return best, nil
 }
 
-// candidate is the cut of the first k atoms of the queue, and by how much it misses the target.
+// candidate is the cut of the first k atoms of the queue, and by how much it misses the target (negative: target met).
 type candidate struct {
 	k     int
 	atoms []*nn.Atom
 	over  float64
 }
 
-// search finds the shortest part of the queue that meets the target, and the one before it. Where
-// nothing meets it, all of the queue is the only answer.
+// search finds the shortest prefix of the queue that meets the target, and the prefix before it. If
+// none meets it, the only candidate is the whole queue.
 func (r *ranking) search(ctx context.Context, c *nn.Channels, t Target, caps []int, clock *stopwatch) ([]candidate, error) {
 	at := func(k int) (candidate, error) {
 		atoms := r.first(k, caps)
@@ -101,7 +101,7 @@ func (r *ranking) search(ctx context.Context, c *nn.Channels, t Target, caps []i
 	return []candidate{missed, met}, nil
 }
 
-// measure is by which share of the whole the strictest target is missed; negative: it is met.
+// measure returns by which fraction of the whole the strictest target is missed; negative if it is met.
 func (r *ranking) measure(ctx context.Context, c *nn.Channels, t Target, gone []*nn.Atom, clock *stopwatch) (float64, error) {
 	over := math.Inf(-1)
 	miss := func(target, whole, rest float64) {
@@ -127,7 +127,7 @@ func (r *ranking) measure(ctx context.Context, c *nn.Channels, t Target, gone []
 	return over, nil
 }
 
-// stopwatch measures runs of a model, or of a copy of it that was cut.
+// stopwatch measures the time of a model, or of a pruned copy of it.
 type stopwatch struct {
 	g     *nn.Graph
 	whole time.Duration
@@ -155,7 +155,7 @@ func (s *stopwatch) run(ctx context.Context, gone []*nn.Atom) (time.Duration, er
 	return d, err
 }
 
-// fastest returns the shortest of several runs on zeros, after one to warm up.
+// fastest returns the shortest time of several runs on zeros, after a warm-up run.
 func fastest(ctx context.Context, g *nn.Graph) (time.Duration, error) {
 	var in []*tensor.Dense
 	for _, v := range g.Inputs() {
