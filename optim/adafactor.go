@@ -9,17 +9,17 @@ import (
 )
 
 // Adafactor keeps the mean square of a matrix as one number per row and one
-// per column (Shazeer and Stern, 2018), as torch.optim.Adafactor has it since
-// 2.5: the rate is relative to the weight's own scale and falls with 1/√step.
+// per column (Shazeer and Stern, 2018), like torch.optim.Adafactor since 2.5:
+// the rate is relative to the weight's own scale and falls with 1/√step.
 // Weights of rank 2 and more are factored over their last two axes.
 //
 // Slots: row_var [..., r, 1] and col_var [..., 1, c], or variance for rank 0
 // and 1.
 type Adafactor struct {
 	LR          float64 // 1e-2; cap of the relative rate
-	Beta2Decay  float64 // 0.8; the mean square forgets with step^−Beta2Decay
-	Eps1        float64 // 2⁻²³ in float32, 2⁻⁵² in float64; least root mean square
-	Eps2        float64 // 1e-3; least scale of a weight
+	Beta2Decay  float64 // 0.8; the decay of the mean square is 1 − step^−Beta2Decay
+	Eps1        float64 // 2⁻²³ in float32, 2⁻⁵² in float64; lower bound of the root mean square
+	Eps2        float64 // 1e-3; lower bound of the scale of a weight
 	Clip        float64 // 1; largest root mean square of an update, Off: unlimited
 	WeightDecay float64 // 0; decoupled
 }
@@ -34,7 +34,7 @@ func (r Adafactor) resolve() (Adafactor, error) {
 	r.WeightDecay = c.value("WeightDecay", r.WeightDecay, 0, inf)
 	if r.Eps1 != 0 { // its default depends on the element type
 		r.Eps1 = c.value("Eps1", r.Eps1, 0, inf)
-		r.Eps1 = max(r.Eps1, math.SmallestNonzeroFloat64) // Off, told apart from unset
+		r.Eps1 = max(r.Eps1, math.SmallestNonzeroFloat64) // Off, distinguished from unset
 	}
 	if off {
 		r.Clip = inf
@@ -125,14 +125,14 @@ func (r Adafactor) check(w *tensor.Dense, s []Slot) error {
 	return nil
 }
 
-// adafactor makes update number t, counted from 1. The estimate goes to the
-// gradient's memory, so nothing is allocated.
+// adafactor makes update number t, counted from 1. The estimate overwrites the
+// gradient, so that nothing is allocated.
 func adafactor[F float](r Adafactor, weight, grad *tensor.Dense, s []Slot, t float64) {
 	w, g := elems[F](weight), elems[F](grad)
 	if len(w) == 0 {
 		return
 	}
-	const tiny = 1e-37 // about the least normal float32: a divisor never gets to zero
+	const tiny = 1e-37 // slightly above the smallest normal float32: divisors are never zero
 	rate := min(r.LR, 1/math.Sqrt(t)) * max(r.Eps2, rms(w))
 	take := F(math.Pow(t, -r.Beta2Decay))
 	keep, eps, floor := F(1-r.LR*r.WeightDecay), max(F(r.Eps1), tiny), max(F(r.Eps1*r.Eps1), tiny)
@@ -158,7 +158,7 @@ func adafactor[F float](r Adafactor, weight, grad *tensor.Dense, s []Slot, t flo
 }
 
 // factor updates the statistics of one matrix and divides its gradient by the
-// root of what they estimate.
+// square root of the mean square that they estimate.
 func factor[F float](g, row, col []F, take, eps, floor F) {
 	rows, cols := len(row), len(col)
 	for j := range col {

@@ -9,7 +9,7 @@ type Adagrad struct {
 	LR          float64 // 1e-2
 	LRDecay     float64 // 0; the rate is divided by 1 + step·LRDecay
 	WeightDecay float64 // 0; added to the gradient (L2)
-	Initial     float64 // 0; what sum starts with
+	Initial     float64 // 0; initial value of sum
 	Eps         float64 // 1e-10
 }
 

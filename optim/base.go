@@ -1,7 +1,7 @@
 package optim
 
-// BaseRate returns the learning rate of a rule's settings, its default where LR is 0: what schedules are factors on. It is 0 for rules
-// that this package does not know, and for those without a rate.
+// BaseRate returns the learning rate of a rule's settings, the default if LR is 0. Schedules are factors on it. It is 0 for rules
+// of other packages, and for rules without a rate.
 func BaseRate(r Rule) float64 {
 	switch r := r.(type) {
 	case interface{ base() float64 }:

@@ -13,8 +13,8 @@ func (s CosineLR) At(step, total int) float64 {
 	return between(1, or(s.To, 0), progress(step, total), false)
 }
 
-// between goes from a to b as p goes from 0 to 1, along half a cosine or
-// straight.
+// between interpolates from a to b as p goes from 0 to 1, along half a cosine or
+// linearly.
 func between(a, b, p float64, straight bool) float64 {
 	if straight {
 		return a + (b-a)*p
@@ -25,11 +25,11 @@ func between(a, b, p float64, straight bool) float64 {
 // OneCycleLR rises to 1 and falls to almost nothing (Smith and Topin, 2019), as
 // torch's OneCycleLR with max_lr = LR; momentum is not cycled.
 type OneCycleLR struct {
-	Up         float64 // 0.3; share of the run that rises
+	Up         float64 // 0.3; fraction of the run in which the rate rises
 	Div        float64 // 25; the first value is 1/Div
 	FinalDiv   float64 // 1e4; the last value is 1/(Div·FinalDiv)
 	Straight   bool    // straight lines instead of half cosines
-	ThreePhase bool    // fall to 1/Div as long as it rose, then on to the last value
+	ThreePhase bool    // fall to 1/Div in as many steps as it rose, then to the last value
 }
 
 // At implements [Schedule].
@@ -58,7 +58,7 @@ func (s OneCycleLR) At(step, total int) float64 {
 	return between(start, end, share(max(2*up, 0), last), s.Straight)
 }
 
-// positive returns v, or def where v cannot be divided by.
+// positive returns v if it is positive, otherwise def.
 func positive(v, def float64) float64 {
 	if v > 0 {
 		return v

@@ -2,9 +2,9 @@
 //
 // A [Rule] is a settings struct without state: Init makes the state of one
 // weight, as named tensors called slots, and Step reads a gradient and updates
-// the weight and its slots in place. Whoever drives a rule owns the slots, so
-// saving them, or cutting them along with a pruned weight ([Slot.Axes]), needs
-// nothing from the rule.
+// the weight and its slots in place. The caller of a rule owns the slots, so
+// that saving them, or cutting them along with a pruned weight ([Slot.Axes]),
+// does not involve the rule.
 //
 // A [Schedule] is a pure function of the step, a factor on the rule's rate.
 //

@@ -6,11 +6,11 @@ import (
 	"math"
 )
 
-// Term is a tensor or a number in a formula that a Builder writes down.
+// Term is a tensor or a number in a formula that a Builder writes.
 type Term any
 
-// Builder writes formulas down, as nodes of a graph for example. Numbers are float64; where one meets a tensor it is
-// rounded to the tensor's element type first, and shapes broadcast.
+// Builder writes formulas, for example as nodes of a graph. Numbers are float64; a number that is combined with a tensor is
+// rounded to the tensor's element type first. Shapes broadcast.
 type Builder interface {
 	Number(x float64) Term // the constant x
 	Add(a, b Term) Term    // a + b
@@ -24,18 +24,18 @@ type Builder interface {
 	Sign(a Term) Term      // −1, 0 or 1
 	// Where is a where test > 0 and b elsewhere.
 	Where(test, a, b Term) Term
-	// Mean is the mean over axes of a tensor of the weight's rank, counted from the last, −1; they stay with length 1.
-	// Without axes it is the mean of all elements, a number.
+	// Mean is the mean over axes of a tensor of the weight's rank; axes are negative, −1 is the last, and remain with
+	// length 1. Without axes it is the mean of all elements, a number.
 	Mean(a Term, axes ...int) Term
 	// Sum is the sum of all elements, a number.
 	Sum(a Term) Term
-	// Rank is the number of axes of the weight, Wide reports whether it is float64.
+	// Rank returns the number of axes of the weight.
 	Rank() int
 	Wide() bool // reports whether terms are float64
 }
 
-// Formula is a Rule that can write down what Step computes: the weight and the slots after it, in the order of Init,
-// from those before, the gradient, and numbers as in Hyper.
+// Formula is a Rule that can write the formulas of Step: the weight and the slots, in the order of Init, after the step
+// as functions of those before, of the gradient, and of numbers as in Hyper.
 type Formula interface {
 	Rule
 	Formula(b Builder, w, grad Term, s []Term, rate, step Term) (next Term, slots []Term, err error)
@@ -84,7 +84,7 @@ func (r SGD) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, 
 		return b.Sub(w, b.Mul(lr, d)), nil, nil
 	}
 	taken := d
-	if r.Dampening != 0 { // the first gradient fills the buffer whole
+	if r.Dampening != 0 { // the first gradient enters the buffer undamped
 		taken = b.Mul(d, b.Where(step, b.Number(1-r.Dampening), b.Number(1)))
 	}
 	v := b.Add(b.Mul(b.Number(r.Momentum), s[0]), taken)
@@ -175,7 +175,7 @@ func (r RAdam) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term
 	decay := b.Pow(b.Number(r.Beta2), t)
 	full := 2/(1-r.Beta2) - 1
 	rho := b.Sub(b.Number(full), b.Div(b.Mul(b.Mul(b.Number(2), t), decay), b.Sub(one, decay)))
-	known := b.Sub(rho, b.Number(5)) // above 0: the variance can be told
+	known := b.Sub(rho, b.Number(5)) // above 0: the variance is tractable
 	safe := b.Max(rho, b.Number(5))
 	rect := b.Div(b.Mul(b.Mul(b.Sub(safe, b.Number(4)), b.Sub(safe, b.Number(2))), b.Number(full)), b.Mul(b.Number((full-4)*(full-2)), safe))
 	rect = b.Mul(b.Sqrt(rect), b.Sqrt(b.Sub(one, decay)))
@@ -305,7 +305,7 @@ func (r Adafactor) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (
 	return b.Sub(shrunk(b, w, lr, r.WeightDecay), b.Mul(move, u)), slots, nil
 }
 
-// adjusts is a rule of a chain that changes the gradient alone.
+// adjusts is a rule of a chain that changes only the gradient.
 type adjusts interface {
 	adjust(b Builder, w, grad Term) (Term, error)
 }
@@ -330,7 +330,7 @@ func (r Decay) adjust(b Builder, w, grad Term) (Term, error) {
 	return d, nil
 }
 
-// Formula implements [Formula], where all rules of the chain do.
+// Formula implements [Formula] if all rules of the chain do.
 func (c Chain) Formula(b Builder, w, grad Term, s []Term, rate, step Term) (Term, []Term, error) {
 	if len(c) == 0 {
 		return nil, nil, fmt.Errorf("optim: Chain: no rules")

@@ -71,7 +71,7 @@ func lamb[F float](r LAMB, weight, grad *tensor.Dense, s []Slot, t int) {
 		m[i] = beta1*m[i] + take1*g[i]
 		v[i] = beta2*v[i] + take2*g[i]*g[i]
 		u := m[i]/bias1/(sqrt(v[i])/bias2+eps) + decay*x
-		g[i] = u // the gradient is scratch, and done with
+		g[i] = u // the gradient is not read again and serves as scratch
 		ww += float64(x) * float64(x)
 		uu += float64(u) * float64(u)
 	}

@@ -1,25 +1,25 @@
 package optim
 
 // Plateau lowers the rate when a metric stops improving, as torch's
-// ReduceLROnPlateau with a relative threshold. It looks at results, so it is no
-// [Schedule]: Next is called once per epoch and its state is kept with the
-// checkpoint.
+// ReduceLROnPlateau with a relative threshold. It depends on results, so it is
+// not a [Schedule]: Next is called once per epoch, and its state is kept with
+// the checkpoint.
 type Plateau struct {
 	Factor    float64 // 0.1
 	Patience  int     // 10; epochs without improvement that are tolerated; negative: none
 	Threshold float64 // 1e-4; relative change that counts
-	Cooldown  int     // 0; epochs after a drop that are not judged
-	Min       float64 // 0; the factor on the rate does not fall below
+	Cooldown  int     // 0; epochs after a reduction that are not counted
+	Min       float64 // 0; lower bound of the factor on the rate
 	Higher    bool    // a higher metric is better
 }
 
-// PlateauState is what Plateau remembers; the zero value is the start.
+// PlateauState is the state of a Plateau; the zero value is the initial state.
 type PlateauState struct {
 	Rate   float64 // factor on the rate; 0 counts as 1
 	Best   float64 // the best value so far
 	Judged bool    // Best holds a value
 	Bad    int     // epochs without improvement
-	Cool   int     // epochs left that are not judged
+	Cool   int     // epochs left that are not counted
 }
 
 // Next takes the metric of one more epoch. A NaN is not an improvement.

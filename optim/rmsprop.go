@@ -7,7 +7,7 @@ import "gorgonia.org/tensor"
 // Slots: square_avg; grad_avg when centered; momentum_buffer with momentum.
 type RMSprop struct {
 	LR          float64 // 1e-2
-	Alpha       float64 // 0.99; how much of the mean square stays
+	Alpha       float64 // 0.99; decay of the mean square
 	Eps         float64 // 1e-8; outside the square root
 	WeightDecay float64 // 0; added to the gradient (L2)
 	Momentum    float64 // 0

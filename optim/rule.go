@@ -2,10 +2,10 @@ package optim
 
 import "gorgonia.org/tensor"
 
-// Off stands for a real zero in a setting whose zero value means something
-// else: AdamW{WeightDecay: Off} does not decay, Adam{Beta1: Off} has no
-// momentum. It works in every float setting of this package; other negative
-// settings are refused.
+// Off stands for zero in a setting whose zero value means a default:
+// AdamW{WeightDecay: Off} does not decay, Adam{Beta1: Off} has no momentum. It
+// works in every float setting of this package; other negative settings are
+// errors.
 const Off = -1.0
 
 // Rule updates one weight from its gradient. Implementations are plain
@@ -28,9 +28,8 @@ type Slot struct {
 	Name string
 	// Data is updated in place by Step.
 	Data *tensor.Dense
-	// Axes says, for each axis of Data, which axis of the weight it follows:
-	// when that axis of the weight is cut or grown, so is this one. −1 follows
-	// nothing.
+	// Axes has, for each axis of Data, the axis of the weight that it follows:
+	// when that axis of the weight is cut or grown, so is this one. −1: none.
 	Axes []int
 }
 
@@ -39,7 +38,7 @@ type Hyper struct {
 	// Rate is the schedule's value times the factor of the weight's group. The
 	// rule multiplies its LR by it.
 	Rate float64
-	// Step counts the updates this weight has had before: 0 at the first one.
-	// Bias corrections are computed from it.
+	// Step is the number of previous updates of this weight, 0 at the first
+	// one. Bias corrections are computed from it.
 	Step int
 }

@@ -5,13 +5,13 @@ import "math"
 // Schedule is a factor on the rates of all rules as training goes on.
 // Implementations are pure functions, so a resumed run continues exactly.
 type Schedule interface {
-	// At returns the factor for the update with number step, counted from 0, of
-	// total. Steps from total on get the last value; where total is unknown (0
-	// or less), schedules that need it stay at their start.
+	// At returns the factor for update number step, counted from 0, of total.
+	// Steps from total on get the last value. If total is unknown (0 or less),
+	// schedules that need it return their first value.
 	At(step, total int) float64
 }
 
-// progress returns the share of the run that is after step, in [0, 1].
+// progress returns the fraction of the run that is complete at step, in [0, 1].
 func progress(step, total int) float64 {
 	if total <= 0 || step <= 0 {
 		return 0
@@ -25,7 +25,7 @@ type ConstantLR struct{}
 // At implements [Schedule].
 func (ConstantLR) At(step, total int) float64 { return 1 }
 
-// or returns v, def where v is zero, and 0 where v is Off.
+// or returns def if v is zero, 0 if v is Off, and otherwise v.
 func or(v, def float64) float64 {
 	switch v {
 	case 0:
@@ -36,7 +36,7 @@ func or(v, def float64) float64 {
 	return v
 }
 
-// StepLR multiplies by Gamma every so many steps, as torch's StepLR.
+// StepLR multiplies by Gamma at regular intervals, as torch's StepLR.
 type StepLR struct {
 	Every int     // steps between drops; 0: a third of the run
 	Gamma float64 // 0.1
@@ -107,8 +107,8 @@ func (s PolynomialLR) At(step, total int) float64 {
 	return to + (1-to)*math.Pow(1-progress(step, total), or(s.Power, 1))
 }
 
-// PerEpoch shows its schedule epochs instead of steps: the value changes only
-// between epochs.
+// PerEpoch evaluates its schedule by epochs instead of steps: the value changes
+// only between epochs.
 type PerEpoch struct {
 	Schedule Schedule // nil: ConstantLR
 	Steps    int      // steps in one epoch; 0 counts as 1

@@ -8,9 +8,9 @@ import "gorgonia.org/tensor"
 type SGD struct {
 	LR          float64 // 1e-3
 	Momentum    float64 // 0
-	Dampening   float64 // 0; share of the gradient that does not enter the momentum
+	Dampening   float64 // 0; fraction of the gradient that does not enter the momentum
 	WeightDecay float64 // 0; added to the gradient (L2)
-	Nesterov    bool    // the step looks ahead, as in PyTorch's
+	Nesterov    bool    // Nesterov momentum, in PyTorch's form
 }
 
 func (r SGD) resolve() (SGD, error) {
@@ -56,7 +56,7 @@ func (r SGD) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	}
 	r.LR *= h.Rate
 	if h.Step == 0 {
-		r.Dampening = 0 // the first gradient fills the buffer whole
+		r.Dampening = 0 // the first gradient enters the buffer undamped
 	}
 	if w.Dtype() == tensor.Float32 {
 		sgd[float32](r, w, grad, buf)

@@ -1,28 +1,28 @@
 package optim
 
-// Standard is a rule as an operator of ONNX's domain ai.onnx.preview.training states it.
+// Standard is a rule in terms of an operator of ONNX's domain ai.onnx.preview.training.
 type Standard struct {
 	Rule           string  // StandardMomentum, StandardAdam, StandardAdagrad
 	Rate           float64 // the learning rate
-	Alpha, Beta    float64 // of Momentum and Adam; of Adagrad Alpha is the decay of the rate
+	Alpha, Beta    float64 // attributes of Momentum and Adam; for Adagrad Alpha is the decay of the rate
 	Epsilon, Decay float64 // Decay times the weights is added to the gradient
 	Nesterov       bool    // of Momentum
 }
 
-// The rules that the standard has.
+// The rules with an operator in ONNX.
 const (
 	StandardMomentum = "Momentum"
 	StandardAdam     = "Adam"
 	StandardAdagrad  = "Adagrad"
 )
 
-// StandardRule is a Rule that may be one of the standard's. Its slots are those of the operator, in that order.
+// StandardRule is a Rule that may have an operator in ONNX. Its slots are those of the operator, in that order.
 type StandardRule interface {
 	Rule
-	Standard() (s Standard, ok bool) // the settings; ok: the standard has an operator for them
+	Standard() (s Standard, ok bool) // the settings; ok reports whether ONNX has an operator for them
 }
 
-// Standard implements [StandardRule]: with a momentum.
+// Standard implements [StandardRule]; ok is false without momentum.
 func (r SGD) Standard() (Standard, bool) {
 	r, err := r.resolve()
 	if err != nil || r.Momentum == 0 || r.Nesterov && r.Dampening != 0 {
@@ -31,7 +31,7 @@ func (r SGD) Standard() (Standard, bool) {
 	return Standard{Rule: StandardMomentum, Rate: r.LR, Alpha: r.Momentum, Beta: 1 - r.Dampening, Decay: r.WeightDecay, Nesterov: r.Nesterov}, true
 }
 
-// Standard implements [StandardRule]: without AMSGrad. The operator adds Eps to the square root before it corrects it.
+// Standard implements [StandardRule]; ok is false with AMSGrad. The operator adds Eps to the square root before bias correction.
 func (r Adam) Standard() (Standard, bool) {
 	a, err := r.resolve()
 	if err != nil || a.amsgrad || a.decay != 0 {

@@ -2,9 +2,10 @@ package optim
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// The functions below do the first elements of an update with vector
-// instructions and return how many that were, 0 where there are none for F or
-// for this machine. Their results have the bits of the Go loops.
+// The functions below update the first elements of a weight with vector
+// instructions and return how many they updated: 0 if there are no such
+// instructions for F or on this machine. Their results are bit-identical to
+// those of the Go loops.
 
 func sgdVector[F float](w, g, b []F, lr, decay, momentum, take F) int {
 	x, ok := any(&w).(*[]float32)
@@ -39,14 +40,14 @@ func adamVector[F float](w, g, m, v []F, k [9]F) int {
 	return n
 }
 
-// first returns the address of the first of some float32.
+// first returns the address of the first element of a []float32.
 func first[F float](v *[]F) *float32 { return &(*any(v).(*[]float32))[0] }
 
-// spreadGrain is how many elements are worth another thread.
+// spreadGrain is the smallest number of elements per thread.
 const spreadGrain = 1 << 13
 
-// spread runs f over n elements, but for those that fill no vector, in pieces of whole vectors:
-// what becomes of an element does not depend on the piece that it is in.
+// spread runs f in parallel over ranges of whole vectors of n elements, without a remainder that does
+// not fill a vector. The result for an element does not depend on its range.
 func spread(n int, f func(lo, hi int)) {
 	kernel.Default().Range(n/8, spreadGrain/8, func(lo, hi int) { f(8*lo, 8*hi) })
 }

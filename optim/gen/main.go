@@ -1,8 +1,8 @@
 // Command gen writes the amd64 assembly of package optim. It is run by go generate.
 //
-// The kernels do the same operations in the same order as the Go code, without
-// fused multiply-adds, so that both give the same bits: updates are bound by
-// memory, not by arithmetic.
+// The kernels perform the same operations in the same order as the Go code,
+// without fused multiply-adds, so that both have the same bits. That costs no
+// time: updates are bound by memory, not by arithmetic.
 package main
 
 import (
@@ -21,10 +21,10 @@ func main() {
 	Generate()
 }
 
-// loop emits a loop over n elements, a multiple of 8: load reads the vector at
-// the current place of an argument, store writes it. What is written is asked for
-// ahead: other processors have read the weights, and to take possession of a line
-// takes long where it is first written.
+// loop emits a loop over n elements, a multiple of 8. load reads the vector at
+// the current position of an argument, store writes it. Lines that are written
+// are prefetched for writing: other processors have read the weights, and to
+// acquire ownership of a cache line at the first write takes long.
 func loop(args, written []string, body func(load func(string) reg.VecVirtual, store func(reg.VecVirtual, string))) {
 	n := Load(Param("n"), GP64())
 	registers := []reg.GPPhysical{reg.RAX, reg.RCX, reg.RDX, reg.RBX}
@@ -54,12 +54,12 @@ func loop(args, written []string, body func(load func(string) reg.VecVirtual, st
 	RET()
 }
 
-// prefetchForWriting emits PREFETCHW disp(base)(index*4), which Go's assembler lacks;
-// base and index are among the first eight registers, base is neither RSP nor RBP and
-// index not RSP. Processors without it do nothing.
+// prefetchForWriting emits PREFETCHW disp(base)(index*4), which Go's assembler lacks.
+// base and index must be among the first eight registers, base neither RSP nor RBP and
+// index not RSP. Processors without the instruction ignore it.
 func prefetchForWriting(base, index reg.GPPhysical, disp uint32) {
 	const (
-		withDisp32 = 0b10_001_100 // operand by scale, index, base and 32 bits; 1 is for writing
+		withDisp32 = 0b10_001_100 // ModRM: operand with SIB byte and 32-bit displacement; reg 1 is PREFETCHW
 		times4     = 0b10_000_000
 	)
 	code := []byte{0x0f, 0x0d, withDisp32, times4 | byte(index.PhysicalIndex())<<3 | byte(base.PhysicalIndex())}
@@ -68,7 +68,7 @@ func prefetchForWriting(base, index reg.GPPhysical, disp uint32) {
 	}
 }
 
-// factors spreads the numbers after argument k over registers.
+// factors broadcasts the numbers of argument k to registers.
 func factors(count int) []reg.VecVirtual {
 	k := Load(Param("k"), GP64())
 	out := make([]reg.VecVirtual, count)
