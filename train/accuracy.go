@@ -94,7 +94,7 @@ func (b *BinaryAccuracy) Result() map[string]float64 {
 	return r
 }
 
-// elements reads the first output and target, of equally many elements.
+// elements returns the elements of the first output and target, which must have equally many.
 func elements(metric string, out, want []*tensor.Dense) (x, y []float64, err error) {
 	a, b, err := pair(metric, out, want)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// fact is something that must be the same on all ranks.
+// fact is a property that must be equal on all ranks.
 type fact struct {
 	name string
 	sum  [sha256.Size]byte
@@ -29,8 +29,8 @@ func factOf(name string, write func(w io.Writer)) fact {
 	return fact{name, [sha256.Size]byte(h.Sum(nil))}
 }
 
-// match is agree, and makes it an error on all ranks if a rank's facts are not rank 0's. The number of facts is the same on
-// all ranks of one version, which is the first fact.
+// match is agree, and returns an error on all ranks if a rank's facts differ from those of rank 0. Ranks of the same version,
+// which is the first fact, have the same number of facts.
 func (r *ranks) match(err error, facts []fact) error {
 	if r == nil || err != nil {
 		return r.agree(err)
@@ -56,12 +56,12 @@ func (r *ranks) match(err error, facts []fact) error {
 	return nil
 }
 
-// block is fact i of those that a rank sent; a rank of another version may have sent fewer.
+// block returns fact i of those that a rank sent; a rank of another version may have sent fewer.
 func block(sent []byte, i int) []byte {
 	return sent[min(i*sha256.Size, len(sent)):min((i+1)*sha256.Size, len(sent))]
 }
 
-// facts returns what ranks must agree on before they train.
+// facts returns the settings that must be equal on all ranks before they train.
 func (t *Trainer) facts() []fact {
 	list := []fact{
 		factOf("the version of graft", func(w io.Writer) { io.WriteString(w, version(debug.ReadBuildInfo())) }),
@@ -71,7 +71,7 @@ func (t *Trainer) facts() []fact {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		switch name := f.Name; {
-		case f.Type == reflect.TypeFor[func(Event)](), name == "Communicator", name == "Workers": // a rank's own affair
+		case f.Type == reflect.TypeFor[func(Event)](), name == "Communicator", name == "Workers": // may differ between ranks
 		case name == "Dir":
 			list = append(list, factOf("whether there is a Config.Dir", func(w io.Writer) { fmt.Fprint(w, t.c.Dir != "") }))
 		default:
@@ -81,7 +81,7 @@ func (t *Trainer) facts() []fact {
 	return list
 }
 
-// version is that of graft, as far as the binary knows it.
+// version returns graft's version as recorded in the binary.
 func version(info *debug.BuildInfo, ok bool) string {
 	if !ok {
 		return ""
@@ -123,7 +123,7 @@ func writeModel(w io.Writer, g *nn.Graph) {
 	}
 }
 
-// describe writes settings: of functions and channels that they are there, of pointers what they point to.
+// describe writes settings: for functions and channels whether they are set, for pointers the value that they point to.
 func describe(w io.Writer, v reflect.Value, depth int) {
 	if depth > 20 || !v.IsValid() {
 		return
@@ -164,12 +164,12 @@ func describe(w io.Writer, v reflect.Value, depth int) {
 	}
 }
 
-// ours reports whether what points to a type is a setting rather than a graph or whatever else a loss may hold.
+// ours reports whether pointers to a type are settings rather than a graph or other data of a loss.
 func ours(t reflect.Type) bool {
 	return t.PkgPath() == reflect.TypeFor[Config]().PkgPath() || t.PkgPath() == reflect.TypeFor[optim.SGD]().PkgPath()
 }
 
-// ofKind is v as a T, where it is one that may be read.
+// ofKind returns v as a T; ok is false if v has another type or cannot be read.
 func ofKind[T any](v reflect.Value) (x T, ok bool) {
 	if !v.CanInterface() {
 		return x, false
@@ -178,7 +178,7 @@ func ofKind[T any](v reflect.Value) (x T, ok bool) {
 	return x, ok
 }
 
-// dataFacts returns what ranks must agree on of a set: its length, and its first and last sample.
+// dataFacts returns the facts of a set: its length, and its first and last sample.
 func dataFacts(name string, s data.Dataset[data.Sample], seed uint64) ([]fact, error) {
 	if s == nil {
 		return []fact{factOf("the length of "+name, func(io.Writer) {}), factOf("a sample of "+name, func(io.Writer) {})}, nil
@@ -203,7 +203,7 @@ func dataFacts(name string, s data.Dataset[data.Sample], seed uint64) ([]fact, e
 	}, nil
 }
 
-// sameData makes it an error on all ranks if one of them has other data; err is why this one cannot train.
+// sameData returns an error on all ranks if their data differ, or if one of them cannot train; err is the reason on this rank.
 func (t *Trainer) sameData(fit, val data.Dataset[data.Sample], err error) error {
 	if t.ranks == nil {
 		return err
@@ -225,7 +225,7 @@ func (t *Trainer) sameData(fit, val data.Dataset[data.Sample], err error) error 
 	return t.ranks.match(err, append(facts, factOf("the position in training", func(w io.Writer) { w.Write(at) })))
 }
 
-// sameWeights makes it an error on all ranks if one has other parameters, statistics or averages.
+// sameWeights returns an error on all ranks if their parameters, statistics or averages differ.
 func (t *Trainer) sameWeights() error {
 	if t.ranks == nil {
 		return nil
@@ -252,8 +252,8 @@ func (t *Trainer) sameWeights() error {
 	return t.ranks.match(nil, facts)
 }
 
-// oneStatistics gives all ranks the running statistics of rank 0, as DistributedDataParallel does: each has seen its own part of the
-// batches.
+// oneStatistics sends the running statistics of rank 0 to all ranks, like DistributedDataParallel: each rank has seen only its own
+// shards of the batches.
 func (t *Trainer) oneStatistics() error {
 	if t.ranks == nil {
 		return nil

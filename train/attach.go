@@ -88,7 +88,7 @@ func (c Config) Plan(p *nn.Param) (optim.Rule, float64, error) {
 	return r.rule, r.rate, err
 }
 
-// targetTypes returns the types that were given, or what the loss compares the first output with.
+// targetTypes returns the given types or, without any, the type that the loss compares with the first output.
 func targetTypes(l Loss, out []*nn.Value, given []string) ([]op.Type, error) {
 	var types []op.Type
 	for _, s := range given {
@@ -120,13 +120,13 @@ func targetTypes(l Loss, out []*nn.Value, given []string) ([]op.Type, error) {
 		return nil, fmt.Errorf("output %q is %v, it has no axis of classes", out[0].Name(), t)
 	}
 	shape = slices.Delete(shape, axis, axis+1)
-	for len(shape) > 1 && shape[len(shape)-1] == op.D(1) { // what a convolutional classifier leaves
+	for len(shape) > 1 && shape[len(shape)-1] == op.D(1) { // spatial axes of a convolutional classifier
 		shape = shape[:len(shape)-1]
 	}
 	return []op.Type{op.T(dtype.Int64, shape...)}, nil
 }
 
-// classTargets reports whether targets of a loss are classes, and on which axis of the output their scores are.
+// classTargets returns the axis of the class scores in the output; ok reports whether targets of the loss are classes.
 func classTargets(l Loss) (axis int, ok bool) {
 	switch l := l.(type) {
 	case CrossEntropy:
@@ -179,7 +179,7 @@ func (c Config) Weight(e *nn.Edit, batch, targets []*nn.Value) *nn.Value {
 
 func (l CrossEntropy) entropy() CrossEntropy { return l }
 
-// count returns the sum of the weights of the labels that count.
+// count returns the sum of the weights of the labels that are not ignored.
 func (l CrossEntropy) count(p pieces, y *nn.Value) *nn.Value {
 	if l.Sum {
 		return nil

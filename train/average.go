@@ -6,8 +6,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// average moves the running averages towards the parameters and statistics of this step. The
-// decay is that of the configuration, but smaller while there is little to average.
+// average updates the moving averages with the parameters and statistics of this step. The
+// decay is that of the configuration, but smaller during the first steps.
 func (t *Trainer) average() {
 	if t.c.EMA == 0 {
 		return
@@ -30,7 +30,7 @@ func blend[F float32 | float64](to, from []F, share F) {
 	}
 }
 
-// averaged calls f for everything that has an average.
+// averaged calls f for every parameter and statistic that has an average.
 func (t *Trainer) averaged(f func(*nn.Param, *state)) {
 	for _, m := range []map[*nn.Param]*state{t.params, t.stats} {
 		for p, s := range m {
@@ -41,7 +41,7 @@ func (t *Trainer) averaged(f func(*nn.Param, *state)) {
 	}
 }
 
-// hold reports whether the graph's parameters are to be the averages; the states keep the others.
+// hold swaps the averages into the graph's parameters, or back out of them; the states keep the other values.
 func (t *Trainer) hold(averages bool) {
 	if t.c.EMA == 0 || t.held == averages {
 		return

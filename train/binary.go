@@ -42,7 +42,7 @@ func (l BCEWithLogits) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 	return p.reduce(p.do("Add", rest, p.do("Mul", factor, p.do("Softplus", p.do("Neg", x)))), l.Sum)
 }
 
-// each selects probabilities of events of their own.
+// each selects independent probabilities.
 func each(p *trait.Probabilities) bool { return p.Over == nil && !p.Log }
 
 // EndsInEach reports whether v holds independent probabilities (the result of a Sigmoid) rather than logits.

@@ -13,8 +13,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// binding is a fork of the graph with the loss attached, for targets of certain types. The fork
-// shares the graph's tensors, so a step on it trains the graph.
+// binding is a fork of the graph with the loss, for targets of given types. The fork shares the
+// graph's tensors, so a step on it trains the graph.
 type binding struct {
 	fork    *nn.Graph
 	origin  map[*nn.Param]*nn.Param // from the fork's parameters to the graph's
@@ -22,22 +22,22 @@ type binding struct {
 	inputs  []string
 	targets []string
 	types   []op.Type // of the targets
-	open    []bool    // per target: sizes beyond the batch vary
+	open    []bool    // per target: sizes of axes besides the batch vary
 	outputs []*nn.Value
 	loss    *nn.Value
 	lossBy  Loss
 	feed    nn.Feed
 	watch   []watched // all parameters of the graph
-	apart   bool      // the parameters can be updated one by one
+	apart   bool      // whether the parameters can be updated one by one
 }
 
-// watched is a parameter of the fork beside the graph's, and what the graph's was like.
+// watched is a parameter of the fork and its original in the graph, and whether it was frozen when the graph was forked.
 type watched struct {
 	copy, param *nn.Param
 	frozen      bool
 }
 
-// bind makes sure that the binding fits the graph and the batch, and fills its feed.
+// bind renews the binding if it does not match the graph and the batch, and fills its feed.
 func (t *Trainer) bind(b data.Sample) (*binding, error) {
 	if slices.Contains(b.X, nil) || slices.Contains(b.Y, nil) {
 		return nil, &op.Error{Stage: "train", Err: errors.New("a tensor of the batch is nil")}
@@ -48,7 +48,7 @@ func (t *Trainer) bind(b data.Sample) (*binding, error) {
 		}
 	}
 	if t.ranks != nil && len(b.X) == 0 && len(b.Y) == 0 {
-		return nil, nil // the others have the batch's samples
+		return nil, nil // all samples of the batch are on other ranks
 	}
 	if t.bound == nil || t.bound.stale() || !t.bound.fits(b.Y) {
 		var open []bool
@@ -140,7 +140,7 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 	for p := range d.fork.Params() {
 		o := d.origin[p]
 		if o == nil {
-			continue // the loss's own
+			continue // a parameter of the loss
 		}
 		d.watch = append(d.watch, watched{p, o, o.Frozen()})
 		if t.params[o] != nil {
@@ -165,7 +165,7 @@ func trainError(err error) error {
 	return err
 }
 
-// targetType writes the type of a target input: the batch axis is called what the output's is.
+// targetType returns the type of a target input as text; its batch axis has the name of the output's.
 func targetType(t op.Type, outputs []*nn.Value, open bool) string {
 	dims := make([]string, t.Rank())
 	for i, d := range t.Shape {
@@ -195,7 +195,7 @@ func (d *binding) stale() bool {
 	return false
 }
 
-// fits reports whether the targets are of the types the loss was built for, but for the batch.
+// fits reports whether the targets have the types that the loss was built for, except for the batch size.
 func (d *binding) fits(want []*tensor.Dense) bool {
 	if len(want) != len(d.types) {
 		return false
@@ -218,7 +218,7 @@ func sameBeyondBatch(t op.Type, y *tensor.Dense) bool {
 	return true
 }
 
-// vary tells for which targets other sizes were seen: those become open.
+// vary reports for which targets other sizes have occurred, so that they become open.
 func (d *binding) vary(want []*tensor.Dense) []bool {
 	if len(want) != len(d.types) {
 		return nil

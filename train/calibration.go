@@ -51,7 +51,7 @@ func (m *Calibration) Add(out, want []*tensor.Dense) error {
 		if math.IsNaN(p) {
 			return fmt.Errorf("train: calibration: a score is not a number")
 		}
-		b := min(bins-1, max(0, int(math.Ceil(p*float64(bins)))-1)) // bins are open below
+		b := min(bins-1, max(0, int(math.Ceil(p*float64(bins)))-1)) // bins exclude their lower bound
 		m.n[b]++
 		m.sure[b] += p
 		if c == y {
@@ -115,7 +115,7 @@ func (m *Calibration) plot() (*plot.Plot, error) {
 	return p, nil
 }
 
-// writePlot writes a plot as a PNG of so many centimetres.
+// writePlot writes a plot as a PNG of the given size in centimetres.
 func writePlot(w io.Writer, p *plot.Plot, width, height float64) error {
 	if w == nil {
 		return errNoWriter

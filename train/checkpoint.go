@@ -20,8 +20,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Files in Config.Dir. Each is replaced as a whole, the state first: it has all that a resumed run needs, the weights of the other files
-// included, which a resume writes again. So an interruption at any time leaves a checkpoint, and files that go together.
+// Files in Config.Dir. Each is replaced atomically, the state first: it has everything for a resumed run, including the weights of the
+// other files, which a resumed run writes again. So an interruption at any time leaves a checkpoint and consistent files.
 const (
 	lastState   = "last.state" // weights, optimizer, averages, position; the layout is safetensors'
 	lastModel   = "last.onnx"
@@ -37,8 +37,8 @@ func HasCheckpoint(dir string) bool {
 	return err == nil
 }
 
-// notebook is what a checkpoint says besides tensors. Go writes floats so that they read back
-// the same.
+// notebook is the content of a checkpoint besides tensors. Go formats floats so that reading them
+// returns the same values.
 type notebook struct {
 	Progress progress
 	Tally    tally
@@ -47,17 +47,17 @@ type notebook struct {
 	Judged   bool
 	Bad      int
 	Plateau  optim.PlateauState
-	Updates  map[string]int    // of each parameter
-	Rules    map[string]string // the type of the rule of each parameter
+	Updates  map[string]int    // number of updates, by parameter
+	Rules    map[string]string // type of the rule, by parameter
 	Seed     uint64
 	Batch    int
 	Keep     []kept
-	Order    []string // parameters, as their gradients arrive; nil: not known
+	Order    []string // parameters in the order in which their gradients arrive; nil: not known
 }
 
 func keptFile(epoch int) string { return fmt.Sprintf("epoch-%04d.onnx", epoch) }
 
-// kept is a model that Config.Keep keeps.
+// kept is a model file that is kept because of Config.Keep.
 type kept struct {
 	Epoch  int
 	Figure float64
@@ -78,7 +78,7 @@ func (t *Trainer) save() error {
 	return t.write(func() error { return t.saveAll(whole) })
 }
 
-// write lets rank 0 write files, and all ranks know whether it could.
+// write calls f on rank 0 to write files, and returns its error on all ranks.
 func (t *Trainer) write(f func() error) error {
 	var err error
 	if t.ranks.first() {
@@ -99,7 +99,7 @@ func (t *Trainer) saveAll(whole map[*state][]optim.Slot) error {
 	return t.publish()
 }
 
-// publish writes the files that follow from the state, of the graph as the state has it.
+// publish writes the files that are derived from the state, from the graph with the state's weights.
 func (t *Trainer) publish() error {
 	dir := t.c.Dir
 	t.hold(true)
@@ -124,7 +124,7 @@ func (t *Trainer) publish() error {
 	return onnxio.WriteFile(filepath.Join(dir, curvesFile), t.history.WriteCurves)
 }
 
-// saveState writes a checkpoint; whole are the optimizer's states where this process does not keep all, or nil.
+// saveState writes a checkpoint. whole has the optimizer state of all parameters if it is sharded over processes, otherwise nil.
 func (t *Trainer) saveState(path string, whole map[*state][]optim.Slot) error {
 	b := notebook{
 		Progress: t.progress, Tally: t.tally, History: finiteHistory(t.history), Best: t.tracker.best, Judged: t.tracker.judged, Bad: t.tracker.bad,
@@ -170,7 +170,7 @@ func (t *Trainer) saveState(path string, whole map[*state][]optim.Slot) error {
 	})
 }
 
-// finiteHistory returns the history as JSON can hold it.
+// finiteHistory returns the history without numbers that JSON cannot represent.
 func finiteHistory(h History) []Epoch {
 	list := slices.Clone([]Epoch(h))
 	for i := range list {
@@ -187,7 +187,7 @@ func finiteHistory(h History) []Epoch {
 	return list
 }
 
-// keep notes the epoch's model if it is one of the best.
+// keep records the epoch's model if it is one of the best.
 func (t *Trainer) keep() error {
 	if t.c.Keep == 0 {
 		return nil
@@ -214,7 +214,7 @@ func (t *Trainer) keep() error {
 	return nil
 }
 
-// publishKept saves the epoch's model if it is one of the best, and removes those that are no longer.
+// publishKept saves the epoch's model if it is one of the best, and removes the files of models that no longer are.
 func (t *Trainer) publishKept(ep Epoch) error {
 	if t.c.Keep == 0 {
 		return nil
@@ -238,7 +238,7 @@ func (t *Trainer) publishKept(ep Epoch) error {
 	return nil
 }
 
-// resume reads the last checkpoint, if there is one: everything is checked before anything changes.
+// resume reads the last checkpoint, if there is one. Everything is checked before anything is changed.
 func (t *Trainer) resume() error {
 	path := filepath.Join(t.c.Dir, lastState)
 	_, err := os.Stat(path)
@@ -250,7 +250,7 @@ func (t *Trainer) resume() error {
 		return err
 	}
 	t.hold(true)
-	if err := t.write(t.publish); err != nil { // what the interrupted run did not come to
+	if err := t.write(t.publish); err != nil { // the interrupted run may not have written them
 		return err
 	}
 	t.hold(false)
@@ -344,7 +344,7 @@ func (t *Trainer) restore(path string, content []byte) error {
 	return nil
 }
 
-// recall remembers the parameters of the best epoch before a resume.
+// recall reads the parameters of the best epoch before a resume.
 func (t *Trainer) recall() error {
 	t.remember()
 	if err := t.write(t.readBest); err != nil {
@@ -379,7 +379,7 @@ func (t *Trainer) readBest() error {
 	return nil
 }
 
-// eachTensor names everything that a checkpoint restores.
+// eachTensor calls f with the name of every tensor that a checkpoint restores.
 func (t *Trainer) eachTensor(f func(name string, d *tensor.Dense) error) error {
 	for p := range t.g.Params() {
 		if p.Data() == nil || p.Role() == nn.Constant {

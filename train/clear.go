@@ -14,7 +14,7 @@ func ClearRun(dir string) error {
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	// The state first: without it nothing takes what is left for a run.
+	// The state first: without it the remaining files are not taken for a run.
 	if err := disk.Remove(filepath.Join(dir, lastState)); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}

@@ -47,8 +47,8 @@ type Config struct {
 	Seed       uint64                   // seed of shuffling, augmentation and dropout
 	Groups     []ParamGroup             // parameters with settings of their own; the first match counts
 
-	// Runtime computes in place of graft's engine, see Runtime. It has no part in Whole; rules without a formula (optim.Formula),
-	// and models whose step has no form in standard operators (docs/export-step.md), are refused.
+	// Runtime computes in place of graft's engine, see Runtime. It ignores Whole. Rules without a formula (optim.Formula), and
+	// models whose step cannot be written in standard operators (docs/export-step.md), are errors.
 	Runtime Runtime
 
 	Monitor     string  // metric that decides which epoch is better; "": the validation loss, or the training loss without validation
@@ -57,15 +57,15 @@ type Config struct {
 	MinDelta    float64 // a change must be larger than this to count as an improvement
 	RestoreBest bool    // restore the parameters of the best epoch at the end
 
-	// Communicator joins the processes that train together, its ranks: see New. nil: this process trains alone. Each rank is given
-	// the whole data and takes its part of each batch; in a loop of one's own, Step is given the rank's part, which may be empty.
+	// Communicator connects the processes (ranks) that train together, see New. nil: this process trains alone. Each rank gets the
+	// whole data set and takes its shard of each batch; in your own loop, pass the rank's shard, which may be empty, to Step.
 	Communicator Communicator
-	ReduceIn     dtype.DType // Float16 or BFloat16: gradients of float32 are sent in 16 bits, and summed in float32; 0: sent as they are
-	// ShardState lets each process keep and update the optimizer's state of a part of the parameters, which it then gives
-	// the others: less memory, more to send, the same numbers.
+	ReduceIn     dtype.DType // Float16 or BFloat16: float32 gradients are sent in 16 bits, and summed in float32; 0: sent unchanged
+	// ShardState shards the optimizer state: each process keeps the state of some parameters, updates these, and sends them to
+	// the others. It takes less memory and more communication; the results are the same.
 	ShardState bool
-	// SyncBatchNorm lets BatchNormalization take mean and variance of the samples of all processes, as in one process with the
-	// whole batch; otherwise those of its own.
+	// SyncBatchNorm makes BatchNormalization use the mean and variance of the samples of all processes, as in one process with
+	// the whole batch; otherwise each process uses those of its own samples.
 	SyncBatchNorm bool
 	BucketBytes   int // smallest size of a bucket of gradients, in bytes; 0: 4 MiB
 
@@ -80,7 +80,7 @@ type Config struct {
 	// OnStep is called after each update. An error ends the run, or is what Step returns; with Dir a run of Epochs
 	// leaves a checkpoint from which it can be resumed.
 	OnStep  func(StepInfo) error
-	Observe func(Event) // is told every event, too; nil: nobody is
+	Observe func(Event) // called for every event, besides Log; nil: none
 
 	Log func(Event) // nil: a progress bar on a terminal, lines elsewhere, on standard error; see Quiet
 }
@@ -122,7 +122,7 @@ func (c Config) rule() optim.Rule {
 	return c.Rule
 }
 
-// check refuses settings that make no sense.
+// check returns an error for invalid settings.
 func (c Config) check() error {
 	for _, x := range []struct {
 		name string

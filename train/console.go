@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 )
 
-// listen makes sure that somebody hears of events while epochs run; it returns what ends that.
+// listen installs the default listener for events of epochs if there is none; it returns a function that removes it.
 func (t *Trainer) listen() func() {
 	if t.c.Log != nil {
 		return func() {}
@@ -30,17 +30,17 @@ func (t *Trainer) listen() func() {
 	}
 }
 
-// console prints events: a table with a line for each epoch and, on a terminal, a bar while it lasts.
+// console prints events: a table with a line for each epoch and, on a terminal, a progress bar during the epoch.
 type console struct {
 	w        io.Writer // nil: standard error
 	terminal bool
-	width    int // characters of a line; 0: any number
+	width    int // characters of a line; 0: unlimited
 	bar      *progressbar.ProgressBar
 	kind     EventKind
-	columns  []string // of the table that was begun
+	columns  []string // of the current table
 	spent    float64  // seconds, in epochs so far
 	epochs   int
-	speed    float64 // samples per second, of the epoch in work
+	speed    float64 // samples per second, of the current epoch
 }
 
 func (c *console) event(e Event) {
@@ -52,7 +52,7 @@ func (c *console) event(e Event) {
 		}
 	case Note:
 		c.clear()
-		c.columns = nil // the table begins anew
+		c.columns = nil // start a new table
 		fmt.Fprintln(c.out(), e)
 	case Stepped, Tested:
 		if e.Kind == Stepped {
@@ -71,14 +71,14 @@ func (c *console) out() io.Writer {
 	return c.w
 }
 
-// epochCell is a figure of an epoch under the name of its column.
+// epochCell is a figure of an epoch with the name of its column.
 type epochCell struct {
 	name, text string
-	width      int // of the column at least
+	width      int // minimum width of the column
 	spare      bool
 }
 
-// line is an epoch's in the table.
+// line prints the line of an epoch in the table.
 func (c *console) line(e Event) {
 	d := e.Done
 	c.spent, c.epochs = c.spent+d.Seconds, c.epochs+1
@@ -112,8 +112,8 @@ func (c *console) line(e Event) {
 	fmt.Fprintln(c.out(), text)
 }
 
-// fitting returns the cells that a line of the terminal has room for, and what is between them: where it is narrow, columns are closer
-// together, and validation metrics after the first one and the loss are left out, the last ones first. The history has them all.
+// fitting returns the cells that fit into a line of the terminal, and their separator. In a narrow terminal, columns are closer
+// together, and validation metrics except the first one and the loss are left out, the last ones first. The history has them all.
 func (c *console) fitting(cells []epochCell) ([]epochCell, string) {
 	total := len("best")
 	for i := range cells {
@@ -171,7 +171,7 @@ func (c *console) draw(e Event) {
 		text = fmt.Sprintf("%d/%d loss %.4f rate %.3g %.0f samples/s %v left", e.Epoch, e.Epochs, e.Loss, e.LR, e.Speed, e.Left.Round(time.Second))
 	}
 	c.bar.Describe(text)
-	_ = c.bar.Set(e.Batch) // a terminal that is gone is not a reason to stop
+	_ = c.bar.Set(e.Batch) // training continues if the terminal is gone
 }
 
 func (c *console) clear() {

@@ -81,7 +81,7 @@ func (l CrossEntropy) fused(e *nn.Edit, name string, x, y *nn.Value) *nn.Value {
 	return p.node(name, attrs, in...)
 }
 
-// hard spells the loss out: −Σ q·log p, divided by Σ of the weights of the right classes.
+// hard writes the loss for class targets in basic operators: −Σ q·log p, divided by Σ of the weights of the true classes.
 func (l CrossEntropy) hard(e *nn.Edit, x, y *nn.Value, normalized bool, classes int) *nn.Value {
 	p := pieces{e}
 	logp := l.logp(p, x, normalized)
@@ -89,12 +89,12 @@ func (l CrossEntropy) hard(e *nn.Edit, x, y *nn.Value, normalized bool, classes 
 	numbers := make([]float64, classes)
 	for c := range numbers {
 		if numbers[c] = float64(c); c == l.ignore() {
-			numbers[c] = math.MinInt32 // no target
+			numbers[c] = math.MinInt32 // never a target
 		}
 	}
 	hot := p.cast(p.do("Equal", y, p.vector("classes", y, numbers)), x.Type().DType)
 	weights := p.vector("class_weights", x, l.weights(classes))
-	right := p.do("Mul", hot, weights) // the weight of the right class, 0 elsewhere
+	right := p.do("Mul", hot, weights) // the weight of the true class, 0 elsewhere
 	q := right
 	if s := l.LabelSmoothing; s > 0 {
 		counts := p.cast(p.do("Not", p.do("Equal", y, p.scalar("ignored", y, l.ignore()))), x.Type().DType)
@@ -107,7 +107,7 @@ func (l CrossEntropy) hard(e *nn.Edit, x, y *nn.Value, normalized bool, classes 
 	return p.do("Div", total, p.reduce(right, true))
 }
 
-// soft returns the loss against probabilities, a mean over samples.
+// soft returns the loss for targets that are probabilities, a mean over samples.
 func (l CrossEntropy) soft(e *nn.Edit, x, y *nn.Value, classes int) *nn.Value {
 	p := pieces{e}
 	logp := l.logp(p, x, false)
@@ -125,10 +125,10 @@ func (l CrossEntropy) soft(e *nn.Edit, x, y *nn.Value, classes int) *nn.Value {
 	if l.Sum {
 		return total
 	}
-	return p.times(total, float64(classes)) // the mean was over classes, too
+	return p.times(total, float64(classes)) // the mean above included the classes
 }
 
-// logp are logarithms of probabilities, the classes on the last axis.
+// logp returns log-probabilities with the classes on the last axis.
 func (l CrossEntropy) logp(p pieces, x *nn.Value, normalized bool) *nn.Value {
 	x = p.last(x)
 	if normalized || p.e.Err() != nil {
@@ -148,8 +148,8 @@ func (l CrossEntropy) weights(classes int) []float64 {
 	return w
 }
 
-// classScores checks scores against targets and drops the axes of size 1 that a convolutional
-// classifier leaves behind the classes.
+// classScores checks scores against targets and removes the spatial axes of size 1 after the
+// classes in the output of a convolutional classifier.
 func classScores(e *nn.Edit, loss string, x, y *nn.Value, soft bool) *nn.Value {
 	if x.Type().Unranked || y.Type().Unranked {
 		e.Failf("%s: the output is %v, the target %v: want known ranks", loss, x.Type(), y.Type())
@@ -215,7 +215,7 @@ func (l CrossEntropy) check(out []*nn.Value, want []*tensor.Dense) error {
 	return checkLabels(out, want, l.Axis, l.ignore())
 }
 
-// checkLabels refuses classes that the first output has no score for.
+// checkLabels returns an error for classes without a score in the first output.
 func checkLabels(out []*nn.Value, want []*tensor.Dense, axis, ignore int) error {
 	if len(out) == 0 || len(want) == 0 || dtype.Of(want[0].Dtype()).IsFloat() {
 		return nil
@@ -227,7 +227,7 @@ func checkLabels(out []*nn.Value, want []*tensor.Dense, axis, ignore int) error 
 	if axis < 0 {
 		axis += t.Rank()
 	}
-	if t.Rank() <= axis || axis < 1 || !t.Shape[axis].Known() { // Build refuses it, or nothing is known
+	if t.Rank() <= axis || axis < 1 || !t.Shape[axis].Known() { // Build reports the error, or the size is not known
 		return nil
 	}
 	classes := t.Shape[axis].Size
@@ -239,7 +239,7 @@ func checkLabels(out []*nn.Value, want []*tensor.Dense, axis, ignore int) error 
 	})
 }
 
-// eachLabel walks through a tensor of whole numbers.
+// eachLabel calls f for the elements of an integer tensor.
 func eachLabel(y *tensor.Dense, f func(i, c int) error) error {
 	switch dtype.Of(y.Dtype()) {
 	case dtype.Int64:

@@ -15,13 +15,13 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// curve is a figure over the epochs.
+// curve is the curve of one figure over the epochs.
 type curve struct {
 	name string
 	of   func(Epoch) (float64, bool)
 }
 
-// chart is curves that have an axis in common.
+// chart is a set of curves with a common axis.
 type chart struct {
 	title  string
 	curves []curve
@@ -56,7 +56,7 @@ func (h History) WriteCurves(w io.Writer) error {
 	return err
 }
 
-// title describes how long the training was, and which epoch is best.
+// title describes the length of the training and the best epoch.
 func (h History) title() string {
 	s := fmt.Sprintf("%d epochs", len(h))
 	if best := h.Best(); best.Epoch > 0 {
@@ -68,7 +68,7 @@ func (h History) title() string {
 	return s
 }
 
-// charts returns the kinds of figures that the history has.
+// charts returns a chart for each kind of figure in the history.
 func (h History) charts() []chart {
 	val := func(name string) func(Epoch) (float64, bool) {
 		return func(e Epoch) (float64, bool) { v, ok := e.Val[name]; return v, ok }
@@ -99,7 +99,7 @@ func (h History) charts() []chart {
 	return list
 }
 
-// wide reports whether the figures, all of them positive, differ so much that the small ones show on a logarithmic axis only.
+// wide reports whether the figures, all positive, span so many orders of magnitude that they need a logarithmic axis.
 func (c chart) wide(h History) bool {
 	least, most := math.Inf(1), 0.0
 	for _, x := range c.curves {
@@ -112,7 +112,8 @@ func (c chart) wide(h History) bool {
 	return least > 0 && most > 20*least
 }
 
-// kind returns which figures share an axis: shares from 0 to 1, errors in the target's unit, or the figure alone.
+// kind returns the kind of a figure; figures of one kind share an axis: fractions from 0 to 1, errors in the target's unit, or the
+// figure alone.
 func kind(name string) string {
 	switch {
 	case name == "r2":
@@ -152,7 +153,7 @@ func (h History) plot(c chart) (*plot.Plot, error) {
 			return nil, fmt.Errorf("train: curve of %s: %w", x.name, err)
 		}
 		line.Color, points.Color = plotutil.Color(i), plotutil.Color(i)
-		if len(xy) > 40 { // circles would hide each other
+		if len(xy) > 40 { // markers would overlap
 			p.Add(line)
 			p.Legend.Add(x.name, line)
 			continue
@@ -177,7 +178,7 @@ func (h History) plot(c chart) (*plot.Plot, error) {
 	return p, nil
 }
 
-// wholeTicks are at whole numbers, ten at most: epochs are counted.
+// wholeTicks places at most ten ticks, at integers, for epochs.
 type wholeTicks struct{ last int }
 
 func (w wholeTicks) Ticks(low, _ float64) []plot.Tick {

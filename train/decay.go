@@ -8,9 +8,9 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-const foldRows = 2000 // more rows are thinned out to choose the decay
+const foldRows = 2000 // larger sets are subsampled to choose the decay
 
-// decays are tried from the largest: three to a power of ten.
+// decays are the values to try, in descending order, three per decade.
 var decays = func() (list []float64) {
 	for k := range 19 {
 		list = append(list, math.Pow(10, 2-float64(k)/3))
@@ -18,10 +18,10 @@ var decays = func() (list []float64) {
 	return list
 }()
 
-// choose tries decays on held-out folds, until smaller ones only make it worse. The views of a sample are in the same fold.
-// What counts for classes is the loss of the scores times the factor, scale, that makes it least: a strong decay shrinks all scores, which says
-// nothing about their order, and scores that are multiplied by it are as sure as they are right. Of decays
-// within the slack of the least such loss the largest is taken. The decay is for all rows: those that noise calls for are in proportion to one over the rows.
+// choose tries decays on held-out folds until smaller ones no longer improve the loss. The views of a sample are in the same fold.
+// For classes, losses are compared after the scores are multiplied by the factor that minimizes the loss, scale: a strong decay
+// shrinks all scores without changing their order, and scaling calibrates them. The largest decay whose loss is within the slack of
+// the minimum is chosen. It is converted to the number of all rows, since the best decay is inversely proportional to the rows.
 func (p problem) choose(views int, seed uint64) (decay, scale, accuracy float64) {
 	samples := len(p.x) / views
 	order := data.Order(samples, seed, 0)
@@ -39,7 +39,7 @@ func (p problem) choose(views int, seed uint64) (decay, scale, accuracy float64)
 		parts[f].classes = p.classes
 		for at, i := range order {
 			if at%folds == f {
-				held[f] = append(held[f], i) // as it is, without chance
+				held[f] = append(held[f], i) // only the view without augmentation
 				continue
 			}
 			for v := range views {
@@ -75,13 +75,13 @@ func (p problem) choose(views int, seed uint64) (decay, scale, accuracy float64)
 	}
 	i := slices.IndexFunc(all, func(t tried) bool { return t.loss <= (1+p.slack)*best })
 	if i < 0 {
-		return 0.1, 1, 0 // features that are not numbers
+		return 0.1, 1, 0 // some features are NaN
 	}
 	return all[i].decay * float64(len(parts[0].x)) / float64(len(p.x)), all[i].scale, all[i].accuracy
 }
 
-// hottest returns the factor of the scores with the least loss, 1 for measurements: by golden sections of its logarithm, in which the
-// loss has one minimum.
+// hottest returns the factor on the scores that minimizes the loss, 1 for regression: by golden-section search over its logarithm, in
+// which the loss is unimodal.
 func (p problem) hottest(scores [][]float64, rows []int) float64 {
 	if p.target != nil {
 		return 1
@@ -118,7 +118,7 @@ func (p *problem) take(from problem, i int) {
 	}
 }
 
-// judge returns the sum of the losses of the given rows' scores, which are multiplied by scale, and how many classes are right.
+// judge returns the sum of the losses of the given rows, with scores multiplied by scale, and the number of correct predictions.
 func (p problem) judge(scores [][]float64, rows []int, scale float64) (loss float64, right int) {
 	for _, i := range rows {
 		q := scores[i]

@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/optim"
 )
 
-// decision is what rank 0 makes of an epoch, for all.
+// decision is rank 0's verdict on an epoch, for all ranks.
 type decision struct {
 	Val        map[string]float64
 	Best, Stop bool
@@ -17,7 +17,7 @@ type decision struct {
 	Plateau    optim.PlateauState
 }
 
-// decide evaluates an epoch on rank 0, whose decision the other ranks follow.
+// decide evaluates an epoch on rank 0 and sends the decision to the other ranks.
 func (t *Trainer) decide(ep *Epoch) (best, stop bool, err error) {
 	best, stop, err = t.tracker.judge(*ep)
 	if t.ranks == nil {
@@ -52,7 +52,7 @@ func (t *Trainer) oneModel() error {
 	return t.sameWeights()
 }
 
-// all reports whether something holds on all ranks.
+// all reports whether ok is true on all ranks.
 func (t *Trainer) all(ok bool) (bool, error) {
 	if t.ranks == nil {
 		return ok, nil

@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// defaultLoss tells by the targets what is trained: classes, shares of classes (as MixUp makes of
-// them) or numbers.
+// defaultLoss chooses the loss by the targets: classes, distributions over classes (as from MixUp)
+// or numbers.
 func defaultLoss(want []*tensor.Dense, out []*nn.Value) Loss {
 	if len(want) > 1 {
 		var j Joint
@@ -53,7 +53,7 @@ func ClassesLast(out *nn.Value, want *tensor.Dense) bool {
 	return !without(1) || !t.Shape[1].Known()
 }
 
-// shares reports whether each row of y, of two numbers at least, is a distribution over classes.
+// shares reports whether each row of y, of at least two numbers, is a distribution over classes.
 func shares(y *tensor.Dense) bool {
 	if y.Dims() != 2 || y.Shape()[1] < 2 || y.Shape()[0] == 0 {
 		return false

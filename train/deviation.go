@@ -10,8 +10,8 @@ import (
 // squared error, and "r2", the fraction of the targets' variance that is explained (0 if all targets are equal).
 type Deviation struct {
 	n, abs, square float64
-	shift          float64 // the first target: keeps the variance exact
-	y, yy          float64 // Σ of targets and their squares, shifted
+	shift          float64 // the first target, subtracted from all to keep the variance accurate
+	y, yy          float64 // Σ of shifted targets and of their squares
 }
 
 // Add implements Metric.

@@ -45,7 +45,7 @@ func (t *Trainer) Fit(ctx context.Context, fit, val data.Dataset[data.Sample]) (
 	return t.history, nil
 }
 
-// run is a run of epochs. A run that a checkpoint interrupted is continued, else one begins.
+// run runs the epochs. An interrupted run is continued from its checkpoint; otherwise a new one starts.
 func (t *Trainer) run(ctx context.Context, fit, val data.Dataset[data.Sample], yield func(Epoch, error) bool) error {
 	done := false
 	defer t.ranks.guard(&done)
@@ -105,7 +105,7 @@ func (t *Trainer) runAll(ctx context.Context, fit, val data.Dataset[data.Sample]
 	return nil
 }
 
-// interrupted reports whether an error is one after which a run can go on: ctx has ended, or OnStep ended it, on any rank.
+// interrupted reports whether a run can be resumed after an error: ctx has ended, or OnStep has ended the run, on any rank.
 func (t *Trainer) interrupted(ctx context.Context, err error) bool {
 	if t.ranks != nil {
 		var e *RankError
@@ -114,7 +114,7 @@ func (t *Trainer) interrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.As(err, new(halted))
 }
 
-// loader prepares batches. A model with a fixed batch takes whole ones of its own size only.
+// loader returns the loader of batches. A model with a fixed batch size gets full batches of that size only.
 func (t *Trainer) loader() (data.BatchLoader, error) {
 	l := data.BatchLoader{Batch: t.c.batch(), Shuffle: !t.c.NoShuffle, Sampler: t.c.Sampler, Seed: t.c.Seed, Workers: t.c.Workers}
 	if t.ranks != nil {
@@ -142,7 +142,7 @@ func (t *Trainer) loader() (data.BatchLoader, error) {
 	return l, nil
 }
 
-// fixedParts sets the batch of a model that fixes it to n, which is then that of the parts.
+// fixedParts configures batches for a model with the fixed batch size n, which is then the size of the parts.
 func (t *Trainer) fixedParts(l *data.BatchLoader, n int) error {
 	in := t.g.Inputs()[0].Name()
 	if m := t.c.MicroBatch; m != n {
@@ -158,7 +158,7 @@ func (t *Trainer) fixedParts(l *data.BatchLoader, n int) error {
 	return nil
 }
 
-// fixedBatch returns the first size of the first input, if the model has a number there.
+// fixedBatch returns the batch size of the first input; ok is false if it is symbolic.
 func fixedBatch(g *nn.Graph) (int, bool) {
 	in := g.Inputs()
 	if len(in) == 0 || in[0].Type().Rank() < 1 {
@@ -168,9 +168,9 @@ func fixedBatch(g *nn.Graph) (int, bool) {
 	return d.Size, d.Known() && d.Sym == ""
 }
 
-// tally sums up an epoch.
+// tally accumulates the results of an epoch.
 type tally struct {
-	Loss    float64 // Σ of the batches' losses times their weights
+	Loss    float64 // Σ of loss times weight over batches
 	Weight  float64
 	Samples int
 	Norm    float64
@@ -184,7 +184,7 @@ func (s tally) mean() float64 {
 	return s.Loss / s.Weight
 }
 
-// epoch trains through the set once, from where it was interrupted, and validates.
+// epoch trains on the set once, from the point of interruption if there was one, and validates.
 func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val data.Dataset[data.Sample], total int) (Epoch, error) {
 	begin := time.Now()
 	t.hold(false)
@@ -214,7 +214,7 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 		batch++
 		if info.Updated {
 			sum.Norm, sum.Rate = info.Norm, info.Rate
-			t.tally, t.Batch = sum, batch // a checkpoint stands at an update
+			t.tally, t.Batch = sum, batch // checkpoints are taken at updates
 			if err := t.stepped(info); err != nil {
 				return Epoch{}, err
 			}
@@ -251,7 +251,7 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 	return ep, nil
 }
 
-// pace returns the samples per second, and the expected time of further batches.
+// pace returns the samples per second, and the estimated time for further batches.
 func pace(elapsed time.Duration, samples, batches, further int) (speed float64, left time.Duration) {
 	return float64(samples) / max(elapsed.Seconds(), 1e-9), elapsed * time.Duration(further) / time.Duration(batches)
 }
@@ -260,9 +260,9 @@ func pace(elapsed time.Duration, samples, batches, further int) (speed float64, 
 func (s *tally) take(l Loss, b data.Sample, info StepInfo) (sums bool) {
 	w, err := lossWeight(l, b)
 	if sums = w < 0; err != nil || sums {
-		w = 1 // sums: the mean over batches
+		w = 1 // of sums, the mean over batches is reported
 	}
-	if w > 0 { // else the mean is one over nothing
+	if w > 0 { // otherwise all samples are ignored
 		s.Loss += w * info.Loss
 	}
 	s.Weight += w
@@ -270,7 +270,7 @@ func (s *tally) take(l Loss, b data.Sample, info StepInfo) (sums bool) {
 	return sums
 }
 
-// add takes a group of all ranks.
+// add adds the tally of a group over all ranks.
 func (s *tally) add(x tally) {
 	s.Loss += x.Loss
 	s.Weight += x.Weight
@@ -319,7 +319,7 @@ func (t *Trainer) remember() {
 	}
 }
 
-// restoreBest brings them back, to the graph that they are of.
+// restoreBest restores them.
 func (t *Trainer) restoreBest() {
 	if t.g.Version() == t.seen {
 		for p, d := range t.best {

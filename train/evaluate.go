@@ -62,12 +62,12 @@ type Batch struct {
 	Y    []*tensor.Dense // targets
 }
 
-// EvaluateBatches is Evaluate for samples that come in batches, from a stream for example.
+// EvaluateBatches is Evaluate for batches, for example from a stream.
 func EvaluateBatches(ctx context.Context, g *nn.Graph, batches iter.Seq2[Batch, error], m ...Metric) (map[string]float64, error) {
 	return Evaluator{}.EvaluateBatches(ctx, g, batches, m...)
 }
 
-// EvaluateBatches is Evaluate for samples that come batch by batch, as the function EvaluateBatches does.
+// EvaluateBatches is Evaluate for batches, like the function EvaluateBatches.
 func (x Evaluator) EvaluateBatches(ctx context.Context, g *nn.Graph, batches iter.Seq2[Batch, error], m ...Metric) (map[string]float64, error) {
 	if batches == nil {
 		return nil, errors.New("evaluate: there are no batches: the sequence is nil")
@@ -96,7 +96,7 @@ func (x Evaluator) EvaluateBatches(ctx context.Context, g *nn.Graph, batches ite
 	return results(m), nil
 }
 
-// outputs returns the model's for a batch, until release.
+// outputs returns the model's outputs for a batch, valid until release is called.
 func (x Evaluator) outputs(ctx context.Context, g *nn.Graph, in nn.Feed) (values []dtype.Value, release func(), err error) {
 	if x.Run == nil {
 		st, err := g.Step(ctx, in, nn.StepOptions{Want: g.Outputs()})
@@ -121,7 +121,7 @@ func addAll(m []Metric, out, want []*tensor.Dense) error {
 	return nil
 }
 
-// tensorsOf are outputs as metrics read them.
+// tensorsOf converts outputs to the tensors that metrics read.
 func tensorsOf(values []dtype.Value) ([]*tensor.Dense, error) {
 	out := make([]*tensor.Dense, len(values))
 	for i, v := range values {
@@ -152,7 +152,7 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Dataset[data.Sample]) (ma
 		return nil, err
 	}
 	t.look()
-	t.hold(t.c.Runtime == nil) // a runtime has the averages beside the weights
+	t.hold(t.c.Runtime == nil) // a runtime has the averages in addition to the weights
 	l, err := t.loader()
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Dataset[data.Sample]) (ma
 			}
 		}
 		if sums {
-			whole.Weight = 1 // the sum of all parts is the loss of a batch
+			whole.Weight = 1 // the loss of a batch is the sum over its parts
 		}
 		sum.add(whole)
 		n++
@@ -209,8 +209,8 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Dataset[data.Sample]) (ma
 	return all, nil
 }
 
-// score runs a batch of an evaluation; err is why there is none. The tensors are valid until release. Of a batch that other
-// ranks have the samples of, there is no part.
+// score runs a batch of an evaluation; err is an error in loading it. The tensors are valid until release is called. If all samples
+// of the batch are on other ranks, the part is empty.
 func (t *Trainer) score(ctx context.Context, b data.Sample, err error) (part scoredPart, release func(), _ error) {
 	release = func() {}
 	if err != nil {
@@ -230,7 +230,7 @@ func (t *Trainer) score(ctx context.Context, b data.Sample, err error) (part sco
 	return part, release, err
 }
 
-// metrics returns the configuration's, or those that fit the loss.
+// metrics returns the metrics of the configuration, or those that fit the loss.
 func (t *Trainer) metrics(parts []scoredPart) (m []Metric, err error) {
 	if t.c.Metrics != nil || len(parts) == 0 {
 		return t.c.Metrics, nil

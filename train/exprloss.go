@@ -2,8 +2,8 @@ package train
 
 import "github.com/graft-ml/graft/nn"
 
-// ExprLoss makes a loss of a Gorgonia function, which gets the outputs followed by the targets and returns one scalar
-// node. Gorgonia's own operators and any batch size can be used.
+// ExprLoss makes a loss from a Gorgonia function. F gets the outputs followed by the targets and returns one scalar node.
+// It may use Gorgonia's own operators, and works for any batch size.
 type ExprLoss struct{ F nn.Expr }
 
 // Build implements Loss.

@@ -13,13 +13,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// trunk is what a model computes before its classifier, and tail the classifier with all that follows: copies of
-// parts of a graph, the tail's input being the trunk's output.
+// trunk is the part of a model before its classifier, and tail the classifier and everything after it: copies of
+// parts of a graph. The input of the tail is the output of the trunk.
 type trunk struct {
 	body, tail *nn.Graph
 }
 
-// divide cuts a copy of g before its classifier.
+// divide splits a copy of g before its classifier.
 func divide(g *nn.Graph) (t trunk, err error) {
 	var from string
 	_, err = g.Plan(func(e *nn.Edit) {
@@ -37,25 +37,25 @@ func divide(g *nn.Graph) (t trunk, err error) {
 	return t, err
 }
 
-// features are what the trunk makes of samples, with their targets; peak is the largest magnitude of each channel, axis 1, anywhere.
+// features are the outputs of the trunk for samples, with their targets. peak is the largest magnitude in each channel (axis 1).
 type features struct {
 	rows   []data.Sample
-	pooled [][]float32 // of each sample, the means of the channels over all other axes
+	pooled [][]float32 // by sample, the means of the channels over all other axes
 	peak   []float32
-	class  []int // of each sample
+	class  []int // by sample
 }
 
-// mostKept bounds the elements of features that are kept whole.
+// mostKept limits the number of elements of features that are kept unpooled.
 const mostKept = 1 << 28
 
-// look computes the features of a set; each view but the first is drawn by chance anew, as in an epoch of training.
-// whole keeps them unpooled, for tails that need that. The targets must be classes.
+// look computes the features of a set. Each view except the first is augmented, as in an epoch of training. With whole the
+// features are also kept unpooled, for tails that need them. The targets must be classes.
 func (t trunk) look(ctx context.Context, s data.Dataset[data.Sample], views int, seed uint64, whole bool) (*features, error) {
 	f := &features{}
 	return f, t.lookAt(ctx, f, s, 0, views, seed, whole)
 }
 
-// lookAt adds the views from one up to another to f.
+// lookAt adds the views in [from, to) to f.
 func (t trunk) lookAt(ctx context.Context, f *features, s data.Dataset[data.Sample], from, to int, seed uint64, whole bool) error {
 	out := t.body.Outputs()
 	feed := nn.Feed{}
@@ -89,7 +89,7 @@ func (t trunk) lookAt(ctx context.Context, f *features, s data.Dataset[data.Samp
 	return nil
 }
 
-// add takes the features of a batch.
+// add adds the features of a batch.
 func (f *features) add(v dtype.Value, b data.Sample, whole bool) error {
 	d, ok := v.(*tensor.Dense)
 	if !ok || dtype.Of(d.Dtype()) != dtype.Float32 || len(d.Shape()) < 2 || len(b.Y) != 1 {
@@ -148,7 +148,7 @@ func (f *features) first(views int) *features {
 	}
 }
 
-// of returns the features of some of the samples, in the order of views.
+// of returns the features of the samples with the given indices, view by view.
 func (f *features) of(index []int, views int) *features {
 	n := len(f.pooled) / views
 	part := &features{peak: f.peak}
@@ -164,7 +164,7 @@ func (f *features) of(index []int, views int) *features {
 	return part
 }
 
-// with returns the features of f and of further samples that have a single view, which is used for each.
+// with returns the features of f and of further samples, whose single view is used for every view.
 func (f *features) with(more *features, views int) *features {
 	n := len(f.pooled) / views
 	all := &features{peak: slices.Clone(f.peak)}
@@ -184,7 +184,7 @@ func (f *features) with(more *features, views int) *features {
 	return all
 }
 
-// plain is a set without chance.
+// plain is a set without randomness.
 type plain struct{ from data.Dataset[data.Sample] }
 
 func (p plain) Len() int { return p.from.Len() }

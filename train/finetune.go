@@ -31,21 +31,22 @@ const (
 // weights is kept (interpolation between both models), or another fraction if the comparison below finds it clearly
 // better.
 //
-// Rates are compared before: each is trained with for half of the epochs, and the lowest loss on held-out samples wins.
-// For models that are cheap to run several rates are tried, for a model that was never trained also from its own
-// weights; for others the suggested rate and 1e-3, on up to 500 samples of the training set, evaluated on other
-// training samples and the validation set. Expensive training continues only if accuracy or loss there are better than
-// the classifier's alone by more than the standard error of paired samples. The second part is undone if, on few
-// validation samples, fewer are right by more than two standard errors, or if on many it is not better.
+// Before that, rates are compared: the model is trained with each for half of the epochs, and the one with the lowest
+// loss on held-out samples is chosen. For models that are cheap to train several rates are tried, and for a model that was
+// never trained also a start from its own weights; for others the suggested rate and 1e-3, on up to 500 samples of the
+// training set, evaluated on other training samples and the validation set. Expensive training continues only if its
+// accuracy or loss there is better than that of the classifier alone by more than the standard error of paired samples.
+// The second part is undone if, on few validation samples, its accuracy is lower by more than two standard errors, or if
+// on many it is not better.
 type FineTuner struct {
 	Policy Policy   // which parts to train; zero: automatic
 	Head   *nn.Head // a new classifier; nil: the model keeps its own
-	// Refit: a classifier that alone was trained is fitted once more, to the samples of the validation as well, where these
-	// are a share of the data that was set apart to judge by. Outcome's figures are from before that.
+	// Refit fits the classifier once more, to the validation samples as well, if only the classifier was trained; for
+	// validation samples that were split off from the training data. Outcome's metrics are from before that.
 	Refit bool
-	// New: the model's classifier was never trained, so the fitted one replaces it without a comparison.
+	// New states that the model's classifier was never trained, so that the fitted one replaces it without a comparison.
 	New bool
-	// Config's settings hold where they are set; the policy fills in the others: Rule, Schedule, Epochs, Batch, EMA, Groups, Loss.
+	// Config has settings that override the policy, which sets Rule, Schedule, Epochs, Batch, EMA, Groups and Loss if they are zero.
 	Config Config
 }
 
@@ -69,19 +70,19 @@ type tuning struct {
 	FineTuner
 	g        *nn.Graph
 	fit, val data.Dataset[data.Sample]
-	ranks    *ranks // what each rank computes for itself gives the same everywhere; they agree that none has failed
+	ranks    *ranks // all ranks compute the same results; they only agree that none has failed
 	cut      trunk
-	seen     *features // that the classifier was fitted to; nil: it was not
+	seen     *features // features that the classifier was fitted to; nil: it was not fitted
 	views    int       // of each sample in seen
-	began    snapshot  // the model's own weights, where the classifier that was fitted took the place of its own; nil elsewhere
+	began    snapshot  // the model's original weights if the fitted classifier replaced its own; otherwise nil
 	plan     recipe
 	say      func(string)
 	out      Outcome
 
-	isCheap    bool // plans for all layers can be tried several times
-	tried      int  // plans that were compared
-	unmirrored bool // fit mirrors images no more
-	headIsBest bool // samples held out found all layers no better
+	isCheap    bool // several plans for all layers can be tried
+	tried      int  // number of plans that were compared
+	unmirrored bool // flips were removed from fit
+	headIsBest bool // training all layers was not better on held-out samples
 }
 
 // FineTune trains g on fit and validates on val, which may be nil. Samples of fit that are read without randomness (a
@@ -153,7 +154,7 @@ func (t *tuning) run(ctx context.Context) error {
 	return t.allLayers(ctx)
 }
 
-// headFirst fits the classifier to the features of the layers before it, where there is one for single classes.
+// headFirst fits the classifier to the features of the layers before it, if the model is a single-label classifier.
 func (t *tuning) headFirst(ctx context.Context) error {
 	var err error
 	kept := t.Head == nil
@@ -173,7 +174,7 @@ func (t *tuning) headFirst(ctx context.Context) error {
 		if t.Head != nil || t.Policy == HeadOnly {
 			return err
 		}
-		return nil // a model of its own kind: no classifier that could be fitted apart
+		return nil // no classifier that can be fitted separately
 	}
 	before := snap(t.g)
 	views := max(1, min(4, 1200/t.fit.Len()))
@@ -215,7 +216,7 @@ func (t *tuning) headFirst(ctx context.Context) error {
 	return nil
 }
 
-// checkClasses refuses classes that the model has no score for.
+// checkClasses returns an error for classes without a score in the model's output.
 func checkClasses(class []int, n int) error {
 	for i, c := range class {
 		if c < 0 || c >= n {
@@ -225,7 +226,7 @@ func checkClasses(class []int, n int) error {
 	return nil
 }
 
-// singleClasses reports whether the first sample has one class as its target.
+// singleClasses reports whether the target of the first sample is a single class.
 func (t *tuning) singleClasses() bool {
 	s, err := t.fit.At(0, nil)
 	if err != nil || len(s.Y) != 1 || s.Y[0].Dims() != 0 {
@@ -234,13 +235,13 @@ func (t *tuning) singleClasses() bool {
 	return eachLabel(s.Y[0], func(_, _ int) error { return nil }) == nil
 }
 
-// onlyHead ends a run that trains nothing else.
+// onlyHead ends a run that trains only the classifier.
 func (t *tuning) onlyHead(ctx context.Context) error {
 	t.out.Policy, t.out.Val = "the classifier alone, on features that were computed once", t.out.Head
 	return t.refit(ctx)
 }
 
-// refit fits the classifier to the samples of the validation, too, if that is wanted.
+// refit fits the classifier to the training and validation samples if Refit is set.
 func (t *tuning) refit(ctx context.Context) error {
 	if !t.Refit || t.val == nil || t.seen == nil {
 		return nil
@@ -311,12 +312,12 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	return t.refit(ctx)
 }
 
-// keeps reports whether what became of all layers stays, after a verdict on what they began with and one on them.
+// keeps reports whether the trained layers are kept, given the verdicts before (alone) and after (all) training them.
 func (t *tuning) keeps(alone, all verdict) bool {
 	return t.val == nil || t.Policy == Full || t.Policy == FromScratch || t.out.Head == nil || t.gained(alone, all)
 }
 
-// loss returns the configuration's, or without one what the targets call for.
+// loss returns the loss of the configuration; nil: chosen by the targets.
 func (t *tuning) loss() Loss { return t.Config.Loss }
 
 func (t *tuning) valSize() int {
@@ -326,7 +327,7 @@ func (t *tuning) valSize() int {
 	return t.val.Len()
 }
 
-// judge evaluates the model; nil without validation.
+// judge returns the validation metrics of the model; nil without validation.
 func (t *tuning) judge(ctx context.Context) (map[string]float64, error) {
 	if t.val == nil {
 		return nil, nil
@@ -346,11 +347,11 @@ func (t *tuning) judgeBy(ctx context.Context, s data.Dataset[data.Sample]) (map[
 	return judge.Evaluate(ctx, s)
 }
 
-// fewJudges is the number of samples below which a validation's accuracy is taken with care.
+// fewJudges is the number of validation samples below which their accuracy is not reliable.
 const fewJudges = 100
 
-// better compares figures of n samples. More right answers are better, and as many with a smaller loss; where a few samples
-// judge, the loss must not contradict. Without accuracies the loss decides.
+// better reports whether the metrics a of n samples are better than b: a higher accuracy or, with equal accuracy, a lower loss. With
+// few samples, the loss must not be worse. Without accuracies the loss decides.
 func better(a, b map[string]float64, n int) bool {
 	x, ok := a["accuracy"]
 	y, both := b["accuracy"]
@@ -365,7 +366,7 @@ func better(a, b map[string]float64, n int) bool {
 	return x > y
 }
 
-// figures returns the figures of a validation, for a sentence.
+// figures formats validation metrics for a sentence.
 func figures(m map[string]float64) string {
 	if m == nil {
 		return ""

@@ -17,13 +17,13 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// Files in Config.Dir beside the trainer's, which a resumed run reads.
+// Files in Config.Dir besides the trainer's, read by a resumed run.
 const (
 	planFile  = "plan.json"
 	headModel = "head.onnx" // the model before all layers were trained
 )
 
-// resumed reads the plan of a run that was interrupted while it trained all layers.
+// resumed reads the plan of a run that was interrupted while training all layers.
 func (t *tuning) resumed() (bool, error) {
 	if !t.Config.Resume {
 		return false, nil
@@ -61,7 +61,7 @@ func (t *tuning) readPlan(path string) ([]byte, error) {
 	return b, nil
 }
 
-// keepPlan writes down the plan, and the model that it begins with.
+// keepPlan saves the plan, and the model that it starts from.
 func (t *tuning) keepPlan() error {
 	if t.Config.Dir == "" {
 		return nil
@@ -87,7 +87,7 @@ func (t *tuning) writePlan(dir string) error {
 	})
 }
 
-// floor returns the model that an interrupted run began with, nil where none was interrupted.
+// floor returns the model that an interrupted run started from, nil if none was interrupted.
 func (t *tuning) floor() (snapshot, error) {
 	if !t.Config.Resume || t.Config.Dir == "" {
 		return nil, nil

@@ -10,16 +10,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// verdict is how a model does on a set: figures, and for classes how surprised it was by each sample.
+// verdict is the evaluation of a model on a set: metrics, and for classes the answer for each sample.
 type verdict struct {
 	figures map[string]float64
 	answers []answer
 	samples int
 }
 
-// answer is what a classifier made of a sample.
+// answer is the result of a classifier for a sample.
 type answer struct {
-	loss  float64 // −log of the probability of its class
+	loss  float64 // −log of the probability of the true class
 	right bool
 }
 
@@ -36,8 +36,8 @@ func (t *tuning) verdictOn(ctx context.Context, s data.Dataset[data.Sample]) (v 
 	return v, t.ranks.agree(err)
 }
 
-// better reports whether v is an improvement on w that chance does not explain: no fewer right answers, and either so many more, or
-// losses so much smaller, that it exceeds the standard error of such a difference between paired samples.
+// better reports whether v is a significant improvement on w: no fewer correct answers, and a difference of correct answers, or of
+// losses, that exceeds its standard error over paired samples.
 func (v verdict) better(w verdict) bool {
 	if len(v.answers) == 0 || len(v.answers) != len(w.answers) {
 		return better(v.figures, w.figures, v.samples)
@@ -46,13 +46,13 @@ func (v verdict) better(w verdict) bool {
 	return gained >= lost && (exceeds(gained-lost, gained+lost) || v.calmer(w))
 }
 
-// clearlyWorse reports whether fewer of v's answers are right by more than two standard errors, or v is not a model any more.
+// clearlyWorse reports whether v has fewer correct answers than w by more than two standard errors, or losses that are not finite.
 func (v verdict) clearlyWorse(w verdict) bool {
 	gained, lost := v.changes(w)
 	return !finite(v.figures["loss"]) || exceeds(lost-gained, 4*(gained+lost))
 }
 
-// changes returns how many answers are right in v alone, and in w alone.
+// changes returns the number of answers that are correct only in v, and only in w.
 func (v verdict) changes(w verdict) (gained, lost int) {
 	for i, a := range v.answers {
 		switch {
@@ -65,10 +65,10 @@ func (v verdict) changes(w verdict) (gained, lost int) {
 	return gained, lost
 }
 
-// exceeds reports whether a difference of two counts is larger than its standard error, the root of their sum.
+// exceeds reports whether a difference of two counts is larger than its standard error, the square root of their sum.
 func exceeds(difference, sum int) bool { return difference > 0 && difference*difference > sum }
 
-// calmer reports whether the mean of the paired losses fell by more than its standard error.
+// calmer reports whether the mean of the paired losses is lower in v by more than its standard error.
 func (v verdict) calmer(w verdict) bool {
 	n, sum, square := float64(len(v.answers)), 0.0, 0.0
 	for i, a := range v.answers {
@@ -80,9 +80,9 @@ func (v verdict) calmer(w verdict) bool {
 	return mean > math.Sqrt(max(0, square/n-mean*mean)/max(1, n-1))
 }
 
-// gained reports whether all layers are to be kept, after a verdict of the validation on the classifier alone and one on them.
-// Many samples judge by themselves. A few only tell what is clearly worse, where samples held out found all layers better; where
-// none did, they must find them better.
+// gained reports whether the trained layers are kept, given the validation verdicts before and after training them. Many validation
+// samples decide alone. With few, training must not be clearly worse if it was better on held-out samples before, and otherwise must
+// be significantly better.
 func (t *tuning) gained(before, after verdict) bool {
 	switch {
 	case t.valSize() >= fewJudges || len(before.answers) == 0 || len(before.answers) != len(after.answers):
@@ -93,7 +93,7 @@ func (t *tuning) gained(before, after verdict) bool {
 	return after.better(before)
 }
 
-// answers returns what the model makes of each sample; nil where targets are not single classes.
+// answers returns the model's answer for each sample; nil if targets are not single classes.
 func (t *tuning) answers(ctx context.Context, s data.Dataset[data.Sample]) (list []answer, err error) {
 	if classesOf(t.g) == 0 || !t.singleClasses() {
 		return nil, nil

@@ -11,10 +11,10 @@ import (
 	"github.com/graft-ml/graft/optim"
 )
 
-// plan is how one parameter is updated.
+// plan is the update rule of one parameter.
 type plan struct {
 	rule optim.Rule
-	rate float64 // factor
+	rate float64 // factor on the rule's rate
 }
 
 // planFor finds the parameter's group.
@@ -58,7 +58,7 @@ func (g ParamGroup) matches(p *nn.Param) bool {
 	return g.Match == nil
 }
 
-// checkGroups refuses a group that no trainable parameter belongs to: a misspelled glob.
+// checkGroups returns an error for a group without trainable parameters, such as one with a misspelled glob.
 func (c Config) checkGroups(params []*nn.Param) error {
 	for i, g := range c.Groups {
 		found := false
@@ -78,7 +78,7 @@ func (c Config) checkGroups(params []*nn.Param) error {
 // withDecay returns the rule with another weight decay.
 func withDecay(r optim.Rule, decay float64) (optim.Rule, error) { return with(r, "WeightDecay", decay) }
 
-// with returns the rule with another value of a setting.
+// with returns a copy of the rule with a setting changed.
 func with(r optim.Rule, setting string, x float64) (optim.Rule, error) {
 	v := reflect.ValueOf(r)
 	if v.Kind() != reflect.Struct {
@@ -94,7 +94,7 @@ func with(r optim.Rule, setting string, x float64) (optim.Rule, error) {
 	return c.Interface().(optim.Rule), nil
 }
 
-// glob is path.Match with * crossing slashes.
+// glob is path.Match, except that * also matches slashes.
 func glob(pattern, name string) bool {
 	const slash = "\x00"
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", slash), strings.ReplaceAll(name, "/", slash))

@@ -9,17 +9,17 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// halves sums float32 numbers over ranks while 16 bits of each are sent: every rank gets a part of all ranks' numbers,
-// sums it in float32, and sends the sums round, 16 bits of them. All ranks get the same bits. Each block of numbers has a scale,
-// a power of two that takes its largest into the upper range of float16: no number overflows, and those of 2⁻²⁴ of the largest
-// keep their precision.
+// halves sums float32 numbers over ranks, sending 16 bits of each: every rank receives one block of the numbers of all ranks,
+// sums it in float32, and sends the sums to all in 16 bits. All ranks get the same bits. Each block has a scale, a power of two that
+// moves its largest number to the upper range of float16: no number overflows, and numbers down to 2⁻²⁴ of the largest keep their
+// precision.
 type halves struct {
 	wire  []byte
 	sums  []float32
 	other []float32
 }
 
-// scaled is the bytes before a block: its scale as a float32.
+// scaled is the size of a block's header, its scale as a float32, in bytes.
 const scaled = 4
 
 func (h *halves) sum(c Communicator, x []float32, in dtype.DType) error {
@@ -91,12 +91,12 @@ func unpack(to []float32, from []byte, in dtype.DType) {
 	}
 }
 
-// packed returns the numbers of a block, in the byte order of the machine: ranks are machines of one kind.
+// packed returns the numbers of a block, in native byte order: all ranks have the same architecture.
 func packed[T ~uint16](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b[scaled:]))), n)
 }
 
-// scaleOf returns the power of two that takes the largest magnitude to between 2¹⁴ and 2¹⁵; 1 where it is not a number.
+// scaleOf returns the power of two that scales the largest magnitude to [2¹⁴, 2¹⁵); 1 if it is not finite.
 func scaleOf(x []float32) float32 {
 	most := uint32(0)
 	for _, v := range x {
@@ -106,6 +106,6 @@ func scaleOf(x []float32) float32 {
 	if e == 255 {
 		return 1
 	}
-	// 2^(14-(e-127)), within float32's normal numbers; also its inverse
+	// 2^(14-(e-127)), limited so that it and its inverse are normal float32 numbers.
 	return math.Float32frombits(uint32(min(max(127+14-(e-127), 2), 252)) << 23)
 }

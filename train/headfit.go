@@ -13,20 +13,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// errNotLinear: a tail is more than a linear classifier on pooled features.
+// errNotLinear reports that a tail is not a linear classifier on pooled features.
 var errNotLinear = errors.New("train: the classifier is not linear in pooled features")
 
-// mostRegressed bounds rows times features times classes of a regression; stochastic gradients do more.
+// mostRegressed limits rows times features times classes of a regression; larger problems are solved by stochastic gradient descent.
 const mostRegressed = 4e7
 
-// regressed reports whether features are few enough for a regression.
+// regressed reports whether the features are few enough for a regression.
 func (f *features) regressed(classes int) bool {
 	return len(f.pooled)*len(f.peak)*classes <= mostRegressed
 }
 
-// fitHead trains the classifier on features: by logistic regression where it is linear in the means of the features, by
-// gradient descent on the features elsewhere. The model's parameters get the result. It returns the accuracy on folds that
-// were held out, −1 where there were none.
+// fitHead trains the classifier on features and stores the result in the model's parameters: by logistic regression if it is
+// linear in the means of the features, otherwise by gradient descent. It returns the accuracy on held-out folds, −1 if there
+// were none.
 func (t trunk) fitHead(ctx context.Context, g *nn.Graph, f *features, views int, seed uint64, loss Loss) (accuracy float64, err error) {
 	classes := classesOf(g)
 	accuracy = -1
@@ -46,13 +46,13 @@ func (t trunk) fitHead(ctx context.Context, g *nn.Graph, f *features, views int,
 	return accuracy, t.handBack(g)
 }
 
-// weighted reports whether a loss counts classes by weights, which the regression does not.
+// weighted reports whether a loss has class weights, which the regression does not support.
 func weighted(l Loss) bool {
 	c, ok := l.(CrossEntropy)
 	return ok && c.ClassWeights != nil
 }
 
-// classesOf returns the number of scores of the first output, 0 where it is not a classifier's.
+// classesOf returns the number of scores of the first output, 0 if it is not that of a classifier.
 func classesOf(g *nn.Graph) int {
 	if len(g.Outputs()) == 0 {
 		return 0
@@ -69,8 +69,8 @@ func classesOf(g *nn.Graph) int {
 	return t.Shape[1].Size
 }
 
-// place writes a linear classifier into the tail. Which way its weight is, and whether an activation that follows wants
-// scores above zero, is found by trying: scores that are all raised by the same number mean the same to a softmax.
+// place writes a linear classifier into the tail. It tries both orientations of the weight, and scores shifted above zero for
+// a following activation: a constant added to all scores does not change their softmax.
 func (t trunk) place(ctx context.Context, l logistic, f *features) error {
 	k, d := len(l.bias), len(f.peak)
 	var weight, bias *nn.Param
@@ -165,7 +165,7 @@ func (t trunk) descend(ctx context.Context, f *features, seed uint64, loss Loss)
 	return err
 }
 
-// handBack copies the tail's parameters into the model's.
+// handBack copies the tail's parameters to the model.
 func (t trunk) handBack(g *nn.Graph) error {
 	for p := range t.tail.Params() {
 		if p.Data() == nil {
@@ -196,7 +196,7 @@ func snap(g *nn.Graph) snapshot {
 	return s
 }
 
-// restore puts the copies back.
+// restore copies the values back.
 func (s snapshot) restore() {
 	for p, d := range s {
 		if p.Data() != nil && slices.Equal(p.Data().Shape(), d.Shape()) {

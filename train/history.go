@@ -66,7 +66,7 @@ func (e Epoch) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (e *Epoch) UnmarshalJSON(b []byte) error {
-	type plain Epoch // without methods; the keys differ from the fields by case only
+	type plain Epoch // without methods; the keys differ from the field names only in case
 	return json.Unmarshal(b, (*plain)(e))
 }
 

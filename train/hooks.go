@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/optim"
 )
 
-// looked shows the gradients of a group, which scale makes means, to Config.OnGradient.
+// looked calls Config.OnGradient with the gradients of a group, multiplied by scale, which makes them means.
 func (t *Trainer) looked(scale float64) error {
 	if t.c.OnGradient == nil {
 		return nil
@@ -45,7 +45,7 @@ func (t *Trainer) stepped(info StepInfo) error {
 	return t.ranks.agree(err)
 }
 
-// whole returns the total that schedules get in a loop of one's own.
+// whole returns the total number of steps that schedules get in a user's own loop.
 func (t *Trainer) whole() (int, error) {
 	if t.c.Steps == 0 && t.c.Schedule != nil && needsTotal(t.c.Schedule) {
 		return 0, &op.Error{Stage: "train", Err: errors.New("the schedule depends on the length of the run, which is unknown: set Config.Steps to the number of updates")}
@@ -53,7 +53,7 @@ func (t *Trainer) whole() (int, error) {
 	return t.c.Steps, nil
 }
 
-// needsTotal reports whether the length of the run makes a difference to a schedule.
+// needsTotal reports whether a schedule depends on the length of the run.
 func needsTotal(s optim.Schedule) bool {
 	const total = 100
 	for step := range total {

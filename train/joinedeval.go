@@ -9,14 +9,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// scoredPart is what a rank's part of a batch gave in an evaluation: outputs and targets, and what the loss sums up.
+// scoredPart is the result of evaluating a rank's shard of a batch: outputs and targets, and the loss and its weight.
 type scoredPart struct {
 	sum       tally
-	sums      bool // the loss is a sum, see Weighted
+	sums      bool // whether the loss is a sum, see Weighted
 	out, want []*tensor.Dense
 }
 
-// together gathers the parts of all ranks, in the order of the ranks, without empty ones; err is why this rank has none.
+// together gathers the parts of all ranks, in the order of the ranks, without empty ones; err is the error of this rank, if any.
 func (r *ranks) together(part scoredPart, err error) ([]scoredPart, error) {
 	if r == nil {
 		return []scoredPart{part}, err
@@ -56,7 +56,7 @@ func (r *ranks) together(part scoredPart, err error) ([]scoredPart, error) {
 	return parts, nil
 }
 
-// appendTensors writes how many tensors there are, and of each its type, shape and elements.
+// appendTensors appends the number of tensors, and the type, shape and elements of each.
 func appendTensors(b []byte, list []*tensor.Dense) []byte {
 	number := func(n int) { b = binary.LittleEndian.AppendUint64(b, uint64(n)) }
 	number(len(list))
@@ -71,7 +71,7 @@ func appendTensors(b []byte, list []*tensor.Dense) []byte {
 	return b
 }
 
-// readTensors reads what appendTensors wrote, and returns what follows.
+// readTensors reads what appendTensors wrote, and returns the remaining bytes.
 func readTensors(b []byte) ([]*tensor.Dense, []byte) {
 	number := func() int {
 		n := binary.LittleEndian.Uint64(b)

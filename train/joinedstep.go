@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// shared returns the reduction for the current parameters.
+// shared returns the gradient reduction for the current parameters.
 func (t *Trainer) shared() *reduction {
 	if t.reduced != nil {
 		return t.reduced
@@ -22,7 +22,7 @@ func (t *Trainer) shared() *reduction {
 		number[p.Name()] = i
 	}
 	for _, name := range t.order {
-		order = append(order, number[name]) // of a name that is gone: any order does
+		order = append(order, number[name]) // the order of removed names does not matter
 	}
 	t.reduced = newReduction(t.ranks, t.c, params, t.params, nil)
 	if t.reduced.valid(order) {
@@ -32,8 +32,8 @@ func (t *Trainer) shared() *reduction {
 	return t.reduced
 }
 
-// microJoined runs this rank's part of a batch and adds its gradients, times its weight, to those of its group. The gradients
-// of the last part of a group are on their way to the other ranks while the backward pass goes on. A rank without samples only counts.
+// microJoined runs this rank's shard of a batch and adds its gradients, times its weight, to those of its group. Communication of the
+// gradients of the last part of a group overlaps with the backward pass. A rank without samples only counts the batch.
 func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample, m microBatch) (loss float64, err error) {
 	if t.group.count == 0 {
 		t.beginJoined()
@@ -53,7 +53,7 @@ func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample
 	own := &t.group.own
 	own.Batches++
 	if weight == 0 {
-		return 0, nil // nothing counts
+		return 0, nil // all samples are ignored
 	}
 	if weight < 0 {
 		own.Sums++
@@ -106,7 +106,7 @@ func (t *Trainer) beginJoined() {
 	t.group.order = append(t.group.order, t.shared().params...)
 }
 
-// join ends a group on all ranks; err is why this one cannot. Then all return the same error, and the group is forgotten.
+// join ends a group on all ranks; err is the error of this rank, if any. If a rank has one, all return it and discard the group.
 func (t *Trainer) join(err error) error {
 	if t.group.count == 0 {
 		t.beginJoined()
@@ -118,12 +118,12 @@ func (t *Trainer) join(err error) error {
 	}
 	t.group.weight, t.group.sum = t.group.own.Weight, t.group.own.Sums > 0
 	if t.group.sum {
-		t.group.own.Tally.Weight = float64(t.group.batches) // the sum of all parts is the loss of a batch
+		t.group.own.Tally.Weight = float64(t.group.batches) // the loss of a batch is the sum over its parts
 	}
 	return nil
 }
 
-// withdraw is the end of a step that failed before its gradients were joined; it returns the error that all ranks return.
+// withdraw ends a step that failed before its gradients were reduced; it returns the error that all ranks return.
 func (t *Trainer) withdraw(err error) error {
 	if t.ranks != nil {
 		return t.endMicro(err)

@@ -61,10 +61,10 @@ func (j Joint) of(i int, float bool) Loss {
 	return CrossEntropy{}
 }
 
-// filled has the losses that targets call for in place of nil, by which figures are chosen, too.
+// filled returns j with the default losses for the targets in place of nil; metrics are chosen by them, too.
 func (j Joint) filled(want []*tensor.Dense) Joint {
 	if j.Losses != nil && len(j.Losses) != len(want) {
-		return j // which Build refuses
+		return j // Build reports the error
 	}
 	losses := make([]Loss, len(want))
 	for i, y := range want {
@@ -88,7 +88,7 @@ func (j Joint) check(out []*nn.Value, want []*tensor.Dense) error {
 	return nil
 }
 
-// metrics returns those of each output's loss, under the output's name.
+// metrics returns the default metrics of each output's loss, with the output's name as prefix.
 func (j Joint) metrics(out []*nn.Value) (list []Metric) {
 	for i, v := range out {
 		for _, m := range defaultMetrics(j.of(i, false), out[i:i+1]) {

@@ -30,7 +30,7 @@ func (l KL) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 		e.Failf("KL: the output is %v: want [N, classes, …]", x.Type())
 		return nil
 	}
-	elements := 1.0 // of one sample
+	elements := 1.0 // elements of one sample
 	for _, d := range x.Type().Shape[1:] {
 		elements *= float64(d.Size)
 	}
@@ -46,7 +46,7 @@ func (l KL) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 	}
 	if l.LogTarget {
 		q = p.do("Exp", logq)
-	} else { // 0·log 0 is 0: the logarithm of something tiny does
+	} else { // 0·log 0 is 0, computed as 0 times the logarithm of a tiny number
 		logq = p.do("Log", p.do("Max", q, e.Scalar("tiny", q, math.SmallestNonzeroFloat32*(1<<24))))
 	}
 	d := p.reduce(p.do("Mul", q, p.do("Sub", logq, logp)), l.Sum)

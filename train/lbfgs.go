@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// solve minimizes the objective, from w or from nothing.
+// solve minimizes the objective, starting from w, or from zeros if w is nil.
 func (p problem) solve(w []float64) []float64 {
 	if w == nil {
 		w = make([]float64, p.classes*(len(p.x[0])+1))
@@ -13,8 +13,8 @@ func (p problem) solve(w []float64) []float64 {
 	return minimize(p.value, w)
 }
 
-// minimize goes from w to a minimum of f, which writes its gradient at w to g: by L-BFGS (Nocedal, 1980) with ten pairs and a
-// backtracking line search.
+// minimize finds a minimum of f from w, by L-BFGS (Nocedal, 1980) with ten pairs and a backtracking line search. f returns its value
+// and writes its gradient at w to g.
 func minimize(f func(w, g []float64) float64, w []float64) []float64 {
 	const pairs, steps = 10, 100
 	size := len(w)

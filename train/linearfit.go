@@ -10,7 +10,7 @@ type LinearFit struct {
 	Weight [][]float64 // [scores][features]
 	Bias   []float64   // [scores]
 	Decay  float64
-	Scale  float64 // 1 for measurements
+	Scale  float64 // factor on class scores; 1 for regression
 }
 
 // FitClasses fits a multinomial logistic regression, with one score per class. All rows have the same length; seed
@@ -38,7 +38,7 @@ func linear(p problem, seed uint64) LinearFit {
 	return LinearFit{l.weight, l.bias, l.decay, l.scale}
 }
 
-// rectangular refuses rows that no linear model fits.
+// rectangular returns an error if rows are empty or differ in length, or if their number is not targets.
 func rectangular(rows [][]float32, targets int) error {
 	if len(rows) == 0 || len(rows[0]) == 0 || len(rows) != targets {
 		return fmt.Errorf("train: %d rows of features and %d targets: want a target for each row, and features", len(rows), targets)

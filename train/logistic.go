@@ -9,8 +9,8 @@ import (
 type logistic struct {
 	weight [][]float64 // [classes][features]
 	bias   []float64
-	decay  float64 // that was chosen
-	scale  float64 // what the scores were multiplied by
+	decay  float64 // chosen weight decay
+	scale  float64 // factor that the scores were multiplied by
 }
 
 // problem is a linear model on standardized features: multinomial logistic regression by the mean cross-entropy or, with
@@ -18,14 +18,14 @@ type logistic struct {
 type problem struct {
 	x       [][]float32 // standardized
 	y       []int       // classes
-	target  []float64   // measurements, in place of classes; classes is 1 then
+	target  []float64   // regression targets in place of classes; classes is then 1
 	classes int
 	decay   float64
-	slack   float64 // share of the least loss that a larger decay may cost
+	slack   float64 // relative increase of the minimal loss that a larger decay may cause
 }
 
-// regress fits a linear model to the rows of p, which are not standardized; the decay is chosen on folds that are
-// held out. It returns the accuracy on those, too, 0 for measurements.
+// regress fits a linear model to the rows of p, which are not yet standardized; the decay is chosen by cross-validation.
+// It also returns the accuracy on the held-out folds, 0 for regression.
 func (p problem) regress(views int, seed uint64) (logistic, float64) {
 	mean, scale := standards(p.x)
 	x := make([][]float32, len(p.x))
@@ -57,8 +57,8 @@ func (p problem) regress(views int, seed uint64) (logistic, float64) {
 	return fit, accuracy
 }
 
-// standards returns the means of features and the reciprocals of their deviations; 1 for indicators, which are 0 or 1: a decay then holds
-// rare categories closer to the mean.
+// standards returns the means of features and the reciprocals of their deviations. For indicators (0 or 1) the latter is 1, so that
+// the decay keeps rare categories closer to the mean.
 func standards(rows [][]float32) (mean, scale []float32) {
 	d := len(rows[0])
 	sum, square, measured := make([]float64, d), make([]float64, d), make([]bool, d)
@@ -85,7 +85,7 @@ func standards(rows [][]float32) (mean, scale []float32) {
 		if scale[k] = 1; !measured[k] {
 			continue
 		}
-		// What hardly varies is not blown up to weigh as much as the rest.
+		// The second term keeps features that hardly vary from being scaled up to the others.
 		scale[k] = float32(1 / (math.Sqrt(square[k]/n) + 0.1*typical + 1e-12))
 	}
 	return mean, scale

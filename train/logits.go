@@ -7,8 +7,8 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// below finds the scores that a model's output is made of, where it ends in probabilities that a loss takes apart. The
-// changes of shape between the two are repeated on the scores. ok is false when there are no such probabilities.
+// below finds the scores from which a model's output is computed if it ends in probabilities that takes accepts. Reshaping
+// nodes between the two are repeated on the scores. ok is false if there are no such probabilities.
 func below(e *nn.Edit, out *nn.Value, takes func(p *trait.Probabilities) bool) (v *nn.Value, n *nn.Node, ok bool) {
 	if e.Err() != nil {
 		return nil, nil, false
@@ -45,7 +45,7 @@ func Logits(e *nn.Edit, out *nn.Value) *nn.Value {
 	return out
 }
 
-// scored returns what the node makes of scores; nil where it does not.
+// scored returns the kind of probabilities that a node computes from scores; nil for other nodes.
 func scored(n *nn.Node) *trait.Probabilities {
 	if n.Op() == nil || n.Op().Traits.Probabilities == nil {
 		return nil
@@ -60,8 +60,8 @@ func EndsInOne(v *nn.Value) bool {
 	return p != nil && p.Over != nil
 }
 
-// logits returns the unnormalized scores of a classifier, with the classes on axis 1 wherever they were, and notes what
-// it looked through.
+// logits returns the unnormalized scores of a classifier, with the classes moved to axis 1, and notes which nodes it
+// skipped.
 func logits(e *nn.Edit, loss string, out *nn.Value, axis int) *nn.Value {
 	if e.Err() != nil {
 		return nil
@@ -97,7 +97,7 @@ func classAxis(e *nn.Edit, loss string, out *nn.Value, axis int) (int, bool) {
 	return axis, true
 }
 
-// overClasses reports whether probabilities sum to 1 over the given axis alone; others of length 1 do not matter.
+// overClasses reports whether probabilities sum to 1 over the given axis only; other axes may be included if their length is 1.
 func overClasses(n *nn.Node, classes int) bool {
 	over := scored(n).Over
 	for _, axis := range over {

@@ -10,7 +10,7 @@ import (
 
 // Loss is a differentiable loss: nodes that compute a scalar from a model's outputs and the targets of a batch.
 //
-// Build reports errors with e.Fail. Targets have the batch axis first, as the outputs do.
+// Build reports errors with e.Fail. The first axis of targets and outputs is the batch axis.
 type Loss interface {
 	Build(e *nn.Edit, out, want []*nn.Value) *nn.Value
 }
@@ -19,8 +19,8 @@ type Loss interface {
 // Other losses are taken for means over samples.
 type Weighted interface {
 	Loss
-	// Weight is the divisor of the batch's mean: 0 where nothing in the batch counts, negative
-	// where the loss is a sum.
+	// Weight returns the divisor of the batch's mean: 0 if all samples are ignored, negative if
+	// the loss is a sum.
 	Weight(want []*tensor.Dense) (float64, error)
 }
 
@@ -41,7 +41,7 @@ func (f LossFunc) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 	return f(e, out, want)
 }
 
-// one picks the single output and target that most losses are about: the first of each.
+// one returns the first output and the first target, the only ones that most losses use.
 func one(e *nn.Edit, loss string, out, want []*nn.Value) (x, y *nn.Value, ok bool) {
 	switch {
 	case e.Err() != nil:
@@ -57,8 +57,8 @@ func one(e *nn.Edit, loss string, out, want []*nn.Value) (x, y *nn.Value, ok boo
 	return nil, nil, false
 }
 
-// paired fits a target to an output that it is compared with element by element: the same
-// shape, but for a last axis of 1 that one of them may lack, and the output's element type.
+// paired converts a target for an elementwise comparison with an output: to the output's element type
+// and shape. One of them may lack a last axis of size 1.
 func paired(e *nn.Edit, loss string, x, y *nn.Value) *nn.Value {
 	if e.Err() != nil {
 		return nil

@@ -16,7 +16,7 @@ type Metric interface {
 	Result() map[string]float64
 }
 
-// defaultMetrics returns those that fit a loss.
+// defaultMetrics returns the metrics that fit a loss.
 func defaultMetrics(l Loss, out []*nn.Value) []Metric {
 	switch l := l.(type) {
 	case Joint:
@@ -38,7 +38,7 @@ func defaultMetrics(l Loss, out []*nn.Value) []Metric {
 	return []Metric{}
 }
 
-// pair reads the first output and the first target.
+// pair returns the first output and the first target.
 func pair(metric string, out, want []*tensor.Dense) (x, y *tensor.Dense, err error) {
 	if len(out) == 0 || len(want) == 0 {
 		return nil, nil, fmt.Errorf("train: %s: %d outputs and %d targets: want one of each", metric, len(out), len(want))
@@ -46,15 +46,15 @@ func pair(metric string, out, want []*tensor.Dense) (x, y *tensor.Dense, err err
 	return out[0], want[0], nil
 }
 
-// scores are class scores seen as [N, classes, inner], and the right class of each position.
+// scores are class scores, viewed as [N, classes, inner], and the true class of each position.
 type scores struct {
 	x        []float64
 	n, c, in int
 	label    []int
 }
 
-// classes reads scores [N, C, d…], the classes on the given axis (0: 1), and targets: classes [N, d…], or probabilities like the scores,
-// of which the largest counts. Axes of size 1 after the classes are passed over.
+// classes reads scores [N, C, d…], with the classes on the given axis (0: 1), and targets: classes [N, d…], or probabilities in the
+// shape of the scores, of which the class with the largest is taken. Axes of size 1 after the classes are ignored.
 func classes(metric string, axis int, out, want []*tensor.Dense) (s scores, err error) {
 	x, y, err := pair(metric, out, want)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s scores) top(i int) int {
 	return best
 }
 
-// ratio returns a/b, 0 where b is 0.
+// ratio returns a/b, 0 if b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0

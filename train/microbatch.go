@@ -10,16 +10,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// microBatch is the place of a micro-batch in its group.
+// microBatch is the position of a micro-batch in its group.
 type microBatch struct {
-	part, parts int // of a batch that is computed in parts
-	accumulate  int // batches of a group
+	part, parts int // index and number of the parts of a batch
+	accumulate  int // number of batches in a group
 }
 
-// alone reports whether the micro-batch is the whole group, whose gradients need not be weighted.
+// alone reports whether the micro-batch is the whole group, so that its gradients need no weights.
 func (m microBatch) alone() bool { return m.parts == 1 && m.accumulate == 1 }
 
-// parts returns in how many parts each rank computes its shard of size samples, with at most MicroBatch samples each.
+// parts returns the number of parts, of at most MicroBatch samples each, in which each rank computes its shard of a batch.
 func (c Config) parts(size, ranks int) int {
 	if c.MicroBatch == 0 {
 		return 1
@@ -28,8 +28,8 @@ func (c Config) parts(size, ranks int) int {
 	return max(1, (share+c.MicroBatch-1)/c.MicroBatch)
 }
 
-// split gives the parts of a batch that are computed one after another. They have the samples that as many ranks would have, so that the
-// last ones of a batch that is not full may be empty; all ranks have the same number of parts.
+// split returns the parts of a batch that are computed one after another. They have the samples of the shards of as many ranks, so
+// that the last parts of a batch that is not full may be empty. All ranks have the same number of parts.
 func (t *Trainer) split(b data.Sample) ([]data.Sample, error) {
 	rank, ranks := 0, 1
 	if t.ranks != nil {
@@ -68,7 +68,7 @@ func (t *Trainer) split(b data.Sample) ([]data.Sample, error) {
 	return parts, nil
 }
 
-// rows are views of rows of tensors that have n each.
+// rows returns views of the rows [from, to) of tensors with n rows each.
 func rows(list []*tensor.Dense, what string, from, to, n int) ([]*tensor.Dense, error) {
 	var out []*tensor.Dense
 	for i, d := range list {
@@ -85,7 +85,7 @@ func rows(list []*tensor.Dense, what string, from, to, n int) ([]*tensor.Dense, 
 }
 
 // compute runs a batch forward and backward, part by part, and returns its loss. Its gradients are added to those of the
-// group; when it fails, the group is abandoned.
+// group. If it fails, the group is discarded.
 func (t *Trainer) compute(ctx context.Context, d *binding, parts []data.Sample, rate float64, accumulate int) (float64, error) {
 	var sum tally
 	var loss float64
@@ -104,7 +104,7 @@ func (t *Trainer) compute(ctx context.Context, d *binding, parts []data.Sample, 
 			return loss, err
 		}
 		if sum.take(d.lossBy, part, StepInfo{Loss: loss, Samples: samplesIn(part)}) {
-			sum.Weight = 1 // the sum of all parts is the loss of a batch
+			sum.Weight = 1 // the loss of a batch is the sum over its parts
 		}
 	}
 	t.group.batches++
@@ -115,7 +115,7 @@ func (t *Trainer) compute(ctx context.Context, d *binding, parts []data.Sample, 
 	return sum.mean(), nil
 }
 
-// computeJoined is compute on one of several ranks. Where one of them fails, all return its error.
+// computeJoined is compute on one of several ranks. If one of them fails, all return its error.
 func (t *Trainer) computeJoined(ctx context.Context, parts []data.Sample, accumulate int) (loss float64, err error) {
 	for k, part := range parts {
 		d, err := t.bind(part)

@@ -6,10 +6,10 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// pieces writes operators in their newest version; the edit rewrites them for the graph's.
+// pieces adds operators in their newest version; the edit converts them to the graph's opset.
 type pieces struct{ e *nn.Edit }
 
-// node adds a standard operator; attributes are as files hold them.
+// node adds a standard operator; attributes have the types of ONNX files.
 func (p pieces) node(name string, attrs map[string]any, in ...*nn.Value) *nn.Value {
 	if p.e.Err() != nil {
 		return nil
@@ -34,7 +34,7 @@ func (p pieces) cast(v *nn.Value, t op.DType) *nn.Value {
 	return p.node("Cast", map[string]any{"to": int64(t)}, v)
 }
 
-// times is v·x.
+// times returns v·x.
 func (p pieces) times(v *nn.Value, x float64) *nn.Value {
 	if x == 1 || p.e.Err() != nil {
 		return v
@@ -50,7 +50,7 @@ func (p pieces) squeeze(v *nn.Value, axis int) *nn.Value {
 	return p.do("Squeeze", v, p.e.Ints("axes", axis))
 }
 
-// reduce takes all axes together: to the sum, or else the mean, of rank 0.
+// reduce returns the sum or the mean over all axes, of rank 0.
 func (p pieces) reduce(v *nn.Value, sum bool) *nn.Value {
 	name := "ReduceMean"
 	if sum {
@@ -62,7 +62,7 @@ func (p pieces) reduce(v *nn.Value, sum bool) *nn.Value {
 	return p.node(name, map[string]any{"keepdims": int64(0)}, v)
 }
 
-// last moves axis 1 of v after all others.
+// last moves axis 1 of v to the end.
 func (p pieces) last(v *nn.Value) *nn.Value {
 	if p.e.Err() != nil {
 		return nil
@@ -78,7 +78,7 @@ func (p pieces) last(v *nn.Value) *nn.Value {
 	return p.node("Transpose", map[string]any{"perm": append(perm, 1)}, v)
 }
 
-// front moves an axis of v to the second place.
+// front moves an axis of v to axis 1.
 func (p pieces) front(v *nn.Value, axis int) *nn.Value {
 	if p.e.Err() != nil || axis == 1 {
 		return v
@@ -102,7 +102,7 @@ func (p pieces) vector(name string, like *nn.Value, x []float64) *nn.Value {
 	return p.e.Const(name, d)
 }
 
-// scalar returns a whole number of rank 0 and the element type of like.
+// scalar returns a constant integer of rank 0 with the element type of like.
 func (p pieces) scalar(name string, like *nn.Value, x int) *nn.Value {
 	if p.e.Err() != nil {
 		return nil

@@ -76,7 +76,7 @@ func (m *Confusion) plot(name func(class int) string) (p *plot.Plot, side float6
 	return p, min(60, max(12, 1.1*float64(n)+4)), err
 }
 
-// numbers writes the counts into the squares.
+// numbers draws the counts in the cells.
 func (m *Confusion) numbers(p *plot.Plot) error {
 	n := len(m.Count)
 	var at plotter.XYs
@@ -105,7 +105,7 @@ func (m *Confusion) numbers(p *plot.Plot) error {
 	return nil
 }
 
-// rowShares is a matrix of counts as a plotter.GridXYZ, the first row uppermost.
+// rowShares is a matrix of counts as a plotter.GridXYZ with fractions of each row, the first row at the top.
 type rowShares struct{ count [][]int }
 
 func (s rowShares) Dims() (c, r int) { return len(s.count), len(s.count) }
@@ -120,7 +120,7 @@ func (s rowShares) Z(c, r int) float64 {
 	return ratio(float64(row[c]), float64(all))
 }
 
-// blues are shades from white to dark blue.
+// blues is a palette from white to dark blue.
 type blues struct{}
 
 func (blues) Colors() []color.Color {

@@ -58,8 +58,8 @@ func (p Preparation) Finding() (key, value string, err error) {
 
 const (
 	sureStatistics = 1.3 // the margin from which a measurement is not a guess
-	poorStatistics = 1.5 // fits below this are of a preparation that is none of the presets
-	measuredNorms  = 8   // so many normalizations are looked at, from the input on
+	poorStatistics = 1.5 // a fit below this means that none of the presets is right
+	measuredNorms  = 8   // number of normalizations to measure, from the input on
 )
 
 // Prepare determines the preprocessing of images for g, a model with one input of rank 4. base has the geometry;
@@ -115,13 +115,13 @@ func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, pictures []
 	})
 	best, second := tries[0], tries[1]
 	if !(best.fit > 1e-3) {
-		return first, nil // nothing makes the model say anything
+		return first, nil // the outputs are not informative with any preset
 	}
 	margin := min(best.fit/max(second.fit, 1e-9), 999)
 	return Preparation{best.With(base), best.Name, by, margin, second.Name, len(norms) == 0 || guessed(margin, best.fit)}, nil
 }
 
-// guessed reports whether statistics leave in doubt which preset it is, or whether it is one of them.
+// guessed reports whether the statistics leave doubt which preset is right, or whether any is.
 func guessed(margin, fit float64) bool { return margin < sureStatistics || fit < poorStatistics }
 
 // born returns the usual preset of the tool that produced g.
@@ -147,7 +147,7 @@ type normalization struct {
 	mean, variance []float64
 }
 
-// normalizations returns the first of the graph that have running statistics.
+// normalizations returns the first normalizations of the graph with running statistics.
 func normalizations(g *nn.Graph) []normalization {
 	var list []normalization
 	for n := range g.Nodes() {
@@ -166,7 +166,7 @@ func normalizations(g *nn.Graph) []normalization {
 	return list
 }
 
-// attempt is a preset and how well it fits: larger is better.
+// attempt is a preset and its fit; larger is better.
 type attempt struct {
 	data.Preset
 	fit float64
@@ -213,7 +213,7 @@ func try(ctx context.Context, g *nn.Graph, p data.Preprocess, norms []normalizat
 	return attempt{fit: mutual(views) * unsaturated(views[0])}, nil
 }
 
-// prepared returns a batch.
+// prepared returns a batch of the images, preprocessed by p.
 func prepared(p data.Preprocess, pictures []*tensor.Dense) (*tensor.Dense, error) {
 	var list []data.Sample
 	for _, t := range pictures {
@@ -247,7 +247,7 @@ func shifted(x *tensor.Dense) *tensor.Dense {
 	return tensor.New(tensor.WithShape(c, h, w), tensor.WithBacking(out))
 }
 
-// disagreement returns the mean divergence of what is normalized from the running statistics, 0 where they are the same.
+// disagreement returns the mean divergence of the inputs of normalizations from the running statistics, 0 if they are equal.
 func disagreement(out nn.Feed, norms []normalization) (float64, error) {
 	total, weights, weight := 0.0, 0.0, 1.0
 	for _, n := range norms {
@@ -268,7 +268,7 @@ func disagreement(out nn.Feed, norms []normalization) (float64, error) {
 
 // divergence returns the mean over the channels of x [samples, channels, …].
 func (n normalization) divergence(x []float64, samples int) float64 {
-	const floor = 1e-9 // of variances
+	const floor = 1e-9 // lower bound of variances
 	channels := len(n.mean)
 	inner := len(x) / samples / channels
 	total := 0.0
@@ -289,7 +289,7 @@ func (n normalization) divergence(x []float64, samples int) float64 {
 	return total / float64(channels)
 }
 
-// probabilities returns the softmax of each sample's scores, or the scores where they are probabilities already.
+// probabilities returns the softmax of each sample's scores, or the scores if they are probabilities already.
 func probabilities(v dtype.Value, samples int) ([][]float64, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok || len(d.Shape()) < 2 || d.Shape()[0] != samples || !dtype.Of(d.Dtype()).IsFloat() {
@@ -331,9 +331,9 @@ func softmax(x []float64) []float64 {
 	return p
 }
 
-// mutual returns the information in nats that the classes of one view have about those of the other.
+// mutual returns the mutual information, in nats, between the classes of two views.
 func mutual(views [2][][]float64) float64 {
-	const least = 1e-3 // smaller probabilities are passed over
+	const least = 1e-3 // smaller probabilities are ignored
 	n, k := float64(len(views[0])), len(views[0][0])
 	joint := map[[2]int]float64{}
 	one, two := make([]float64, k), make([]float64, k)
@@ -356,7 +356,7 @@ func mutual(views [2][][]float64) float64 {
 	for ab, j := range joint {
 		terms = append(terms, j*math.Log(j/(one[ab[0]]*two[ab[1]])))
 	}
-	slices.Sort(terms) // a sum in the order of a map would differ from run to run
+	slices.Sort(terms) // the iteration order of a map would change the sum from run to run
 	total := 0.0
 	for _, t := range terms {
 		total += t
@@ -364,7 +364,7 @@ func mutual(views [2][][]float64) float64 {
 	return max(total, 0)
 }
 
-// unsaturated falls below 1 where the best class is typically further ahead of the second than trained classifiers put it.
+// unsaturated is below 1 if the margin between the two best classes is typically larger than that of trained classifiers.
 func unsaturated(view [][]float64) float64 {
 	const usual = 12 // nats
 	mean := 0.0

@@ -8,16 +8,16 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// rates that a pretrained model's layers are trained at, for AdamW
+// Learning rates of AdamW for the layers of pretrained models.
 const (
 	gentlest, gentle = 1e-4, 5e-4
 	brisk            = 1e-3
 	boldest          = 1e-2
-	peak             = 3 // times the rate finder's suggestion, which is for a constant rate: a cycle is there only for a while
+	peak             = 3 // factor on the rate finder's suggestion for a constant rate; a one-cycle schedule is at its peak only briefly
 )
 
-// work bounds the second part: multiply-adds of its forward and backward passes, and updates; anew is the bound for models that were
-// never trained. Less than cheap can be done several times.
+// work and updates limit the training of all layers, in multiply-adds of forward and backward passes and in updates; anew replaces work
+// for models that were never trained. Training that takes less than cheap can be repeated several times.
 const (
 	work    = 2e12
 	anew    = 3e12
@@ -25,7 +25,7 @@ const (
 	updates = 1500
 )
 
-// choose makes the plan for all layers.
+// choose chooses the plan for all layers.
 func (t *tuning) choose(ctx context.Context) error {
 	n := t.fit.Len()
 	cost := 3 * float64(t.g.Summary().Total.MACs) * float64(n)
@@ -75,7 +75,7 @@ func (t *tuning) draft(n int, cost float64) recipe {
 	return p
 }
 
-// rate returns the RateFinder's suggestion for the plan, found with some percents of the work.
+// rate returns the RateFinder's suggestion for the plan, with a few percent of the work.
 func (t *tuning) rate(ctx context.Context, perSample float64) (float64, error) {
 	steps := min(60, max(20, int(work/8/max(1, perSample*float64(t.plan.Batch)))))
 	c := t.plan.config(t.g, t.Config)
@@ -84,8 +84,8 @@ func (t *tuning) rate(ctx context.Context, perSample float64) (float64, error) {
 	return found.Suggestion, err
 }
 
-// race tries plans on samples held out, each for half of its epochs, and keeps the one that does best there: plans of different
-// boldness where that is cheap, else the one that is made for trained models, at the rate that was found and at a brisk one.
+// race compares plans on held-out samples, each for half of its epochs, and keeps the best: plans with different rates if training is
+// cheap, otherwise the plan for pretrained models, with the rate that was found and with a higher one.
 func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 	bold, mild := t.plan, t.plan
 	bold.Rate, bold.Spread = min(boldest, max(found, 1e-4)), 1
@@ -96,7 +96,7 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 		t.plan = bold
 	}
 	t.isCheap = epoch*float64(t.plan.Epochs) <= cheap
-	alone := t.val == nil && t.seen == nil // nothing was fitted yet: there is nothing to compare with
+	alone := t.val == nil && t.seen == nil // the classifier was not fitted: nothing to compare with
 	if t.Policy == FromScratch || alone {
 		t.say("all layers: " + t.plan.String())
 		return nil
@@ -126,7 +126,7 @@ func (t *tuning) alternatives(mild, bold recipe) []recipe {
 		plans = append(plans, bold)
 	}
 	if bold.Anew = t.began != nil; bold.Anew {
-		// What was never trained learns better features without a classifier that makes the most of those it has.
+		// A model that was never trained learns better features without a classifier that was fitted to its initial ones.
 		plans[1].Anew = true
 		plans = append(plans, bold)
 		plans[1].Rate = 1e-3
@@ -134,7 +134,7 @@ func (t *tuning) alternatives(mild, bold recipe) []recipe {
 	return plans
 }
 
-// rehearse trains by each plan for half of its epochs, and takes the one with the least loss on the samples held out.
+// rehearse trains with each plan for half of its epochs, and chooses the one with the lowest loss on the held-out samples.
 func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 	whole := snap(t.g)
 	defer whole.restore()
@@ -155,7 +155,7 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 		}
 		short := p
 		short.Epochs, short.Patience = max(2, p.Epochs/2), 0
-		short.EMA = max(0.5, 1-2*(1-p.EMA)) // it forgets twice as fast, in half of the time
+		short.EMA = max(0.5, 1-2*(1-p.EMA)) // decays twice as fast, for half of the time
 		c := short.config(t.g, t.Config)
 		c.Dir, c.Resume, c.Keep, c.Log, c.Observe, c.RestoreBest, c.Patience = "", false, 0, Quiet, nil, false, 0
 		release := short.hold(t.g)
@@ -181,7 +181,8 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 	return nil
 }
 
-// bolder returns the plan with three times the rate, where the best of several is the boldest: a model without training may want much more.
+// bolder returns the plan with three times the rate if the best of several plans has the highest rate: an untrained model may need a
+// much higher one.
 func bolder(best recipe, plans []recipe) (recipe, bool) {
 	for _, p := range plans {
 		if len(plans) < 2 || p.Rate > best.Rate {
@@ -192,11 +193,11 @@ func bolder(best recipe, plans []recipe) (recipe, bool) {
 	return best, best.Rate < 0.05
 }
 
-// rehearsed bounds the samples that expensive plans are compared with, and on.
+// rehearsed limits the number of samples on which expensive plans are trained and evaluated for the comparison.
 const rehearsed = 500
 
-// raceSets returns what plans are compared on: the validation, and where that is small, or the plans are expensive, a part of the training
-// set. A classifier that was fitted to that part is fitted anew without it.
+// raceSets returns the sets for comparing plans: the validation set, together with a part of the training set if the validation set is
+// small or the plans are expensive. A classifier that was fitted to that part is fitted again without it.
 func (t *tuning) raceSets(ctx context.Context) (fit, held data.Dataset[data.Sample], err error) {
 	if t.isCheap && t.valSize() >= fewJudges {
 		return t.fit, t.val, nil

@@ -9,11 +9,11 @@ import (
 	"runtime/debug"
 )
 
-// RankError is an error that all ranks of a run return at the same place, because one of them failed. Any other error
+// RankError is an error that all ranks of a run return from the same call, because one of them failed. Any other error
 // of a run with a Communicator may be unknown to the other ranks: end them with Communicator.Abort.
 type RankError struct {
 	Rank int   // rank that failed; -1: all, with the same error
-	Err  error // on other ranks: its text
+	Err  error // error of that rank; on other ranks an error with its text
 	kind byte
 }
 
@@ -36,17 +36,17 @@ type told struct {
 
 func (t told) Error() string { return t.text }
 
-// Is makes the cancellation of one rank that of all.
+// Is reports whether target is the context error, cancellation or deadline, of the other rank.
 func (t told) Is(target error) bool {
 	return t.kind == cancelled && target == context.Canceled || t.kind == late && target == context.DeadlineExceeded
 }
 
-// What has become of a rank.
+// States of a rank.
 const (
 	well = byte(iota)
 	failed
 	cancelled
-	late    // for its deadline
+	late    // its deadline has passed
 	stopped // by Config.OnStep
 )
 
@@ -65,8 +65,8 @@ func kindOf(err error) byte {
 	return failed
 }
 
-// ranks is a process's end of a Communicator. All calls of it are made by one goroutine, which is locked to its thread.
-// A nil *ranks is a process that trains alone.
+// ranks wraps the Communicator of a process. One goroutine, locked to its thread, makes all calls of it. A nil *ranks is a
+// process that trains alone.
 type ranks struct {
 	rank, size int
 	comm       Communicator
@@ -78,7 +78,7 @@ type call struct {
 	done chan<- error
 }
 
-// joined returns the process's end of c, nil where there are no others. It ends with owner.
+// joined returns the ranks of c, nil if there is only this process. It is closed when owner is garbage-collected.
 func joined[T any](c Communicator, owner *T) *ranks {
 	if c == nil || c.Size() < 2 {
 		return nil
@@ -89,7 +89,7 @@ func joined[T any](c Communicator, owner *T) *ranks {
 	return &ranks{rank: c.Rank(), size: c.Size(), comm: c, calls: calls}
 }
 
-// serve makes calls until there are no more; after an error it makes none.
+// serve makes calls until the channel is closed; after an error it makes no more.
 func serve(c Communicator, calls <-chan call) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -102,7 +102,7 @@ func serve(c Communicator, calls <-chan call) {
 	}
 }
 
-// start queues a call after those that are running; the channel receives its error, or nil.
+// start queues a call; the channel receives its error, or nil.
 func (r *ranks) start(f func(Communicator) error) <-chan error {
 	done := make(chan error, 1)
 	r.calls <- call{f, done}
@@ -123,7 +123,7 @@ func (r *ranks) lost(err error) error {
 // first reports whether this process writes and prints.
 func (r *ranks) first() bool { return r == nil || r.rank == 0 }
 
-// agree is where all ranks come to: if one of them has an error, all return it as a RankError.
+// agree synchronizes all ranks: if one of them has an error, all return it as a RankError.
 func (r *ranks) agree(err error) error {
 	if r == nil || errors.As(err, new(*RankError)) {
 		return err
@@ -141,7 +141,7 @@ func (r *ranks) agree(err error) error {
 	return r.explain(err)
 }
 
-// longest is the bytes of an error's text that other ranks see.
+// longest is the maximum length of an error's text on other ranks, in bytes.
 const longest = 1024
 
 // explain sends the error of the first rank that has one to all ranks; at least one rank has one.
@@ -203,7 +203,7 @@ func (r *ranks) share(b []byte) ([]byte, error) {
 	return b, r.do(func(c Communicator) error { return c.Broadcast(b, 0) })
 }
 
-// spread overwrites blocks of memory, of equal sizes on all ranks, by rank 0's.
+// spread overwrites blocks of memory, of equal sizes on all ranks, with those of rank 0.
 func (r *ranks) spread(blocks ...[]byte) error {
 	if r == nil {
 		return nil
@@ -246,8 +246,8 @@ func (r *ranks) gather(b []byte) ([][]byte, error) {
 	return blocks, nil
 }
 
-// guard is deferred where a panic, or the end of the goroutine, would leave the other ranks waiting: it ends the run on all of
-// them. done is set where neither was the case.
+// guard is deferred if a panic, or the exit of the goroutine, would leave the other ranks waiting: it ends the run on all of
+// them unless done is set.
 func (r *ranks) guard(done *bool) {
 	if r == nil || *done {
 		return

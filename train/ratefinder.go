@@ -72,7 +72,7 @@ func (r RateFinder) FindRate(ctx context.Context, g *nn.Graph, fit data.Dataset[
 	return c, nil
 }
 
-// walk trains until the rates are through or the loss has gone far up.
+// walk trains until the last rate, or until the loss has risen far.
 func (r RateFinder) walk(ctx context.Context, t *Trainer, fit data.Dataset[data.Sample], c *RateCurve) error {
 	const keep = 0.7
 	loader, err := t.loader()
@@ -94,7 +94,7 @@ func (r RateFinder) walk(ctx context.Context, t *Trainer, fit data.Dataset[data.
 				return err
 			}
 			if err != nil {
-				return nil // the rate is so high that nothing is finite any more
+				return nil // the rate is so high that the loss or gradients are not finite
 			}
 			mean, weight = keep*mean+(1-keep)*info.Loss, keep*weight+1-keep
 			loss := mean / weight
@@ -110,7 +110,7 @@ func (r RateFinder) walk(ctx context.Context, t *Trainer, fit data.Dataset[data.
 	return nil
 }
 
-// rising is a schedule that multiplies by the same factor at each step.
+// rising is an exponentially increasing schedule.
 type rising struct {
 	min, max float64
 	steps    int
@@ -130,9 +130,9 @@ func (c *RateCurve) suggest() {
 		}
 	}
 	start := c.Loss[0]
-	first := c.Loss[:max(2, n/4)] // rates so low that what varies is the batches
+	first := c.Loss[:max(2, n/4)] // at these rates the loss varies only with the batches
 	noise := slices.Max(first) - slices.Min(first)
-	up := n - 1 // where the loss has risen for sure
+	up := n - 1 // index at which the loss has clearly risen
 	for i := low; i < n; i++ {
 		if c.Loss[i] > c.Loss[low]+0.25*math.Abs(start)+2*noise {
 			up = i
@@ -141,13 +141,13 @@ func (c *RateCurve) suggest() {
 	}
 	c.Suggestion = c.Rate[up] / 8
 	if start-c.Loss[low] < 0.05*math.Abs(start) {
-		return // it did not fall: near a minimum already
+		return // it did not fall: the weights are near a minimum
 	}
 	steep, at := 0.0, low
-	const span = 3 // steps that a slope is measured over
+	const span = 3 // number of steps over which a slope is measured
 	for i := span; i <= low; i++ {
 		if low >= len(first) && c.Loss[i] >= slices.Min(first) {
-			continue // at such rates differences between the batches are larger
+			continue // not yet below the losses at the first rates
 		}
 		if fall := c.Loss[i-span] - c.Loss[i]; fall > steep {
 			steep, at = fall, i-span/2

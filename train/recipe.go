@@ -8,22 +8,22 @@ import (
 	"github.com/graft-ml/graft/optim"
 )
 
-// recipe is a plan for all layers.
+// recipe is a plan for training all layers.
 type recipe struct {
 	Rate           float64            `json:"rate"`   // of the layers nearest to the output
-	Spread         float64            `json:"spread"` // the first layer's rate as a share of that
+	Spread         float64            `json:"spread"` // the first layer's rate as a fraction of Rate
 	Decay          float64            `json:"weight_decay"`
 	Epochs         int                `json:"epochs"`
 	Batch          int                `json:"batch"`
 	EMA            float64            `json:"ema"`
 	Smoothing      float64            `json:"label_smoothing"`
 	Patience       int                `json:"patience"`
-	HoldStatistics bool               `json:"hold_statistics"`      // running statistics stay as they are
-	Anew           bool               `json:"anew,omitempty"`       // begins with the weights before the classifier was fitted
-	Unmirrored     bool               `json:"unmirrored,omitempty"` // images are not mirrored, though the set would
-	Share          float64            `json:"share,omitempty"`      // of what training changes that the model keeps; 0: all
-	Raced          bool               `json:"raced,omitempty"`      // was better than the classifier alone on samples held out
-	Head           map[string]float64 `json:"head,omitempty"`       // figures of the validation before
+	HoldStatistics bool               `json:"hold_statistics"`      // freeze running statistics
+	Anew           bool               `json:"anew,omitempty"`       // start from the weights before the classifier was fitted
+	Unmirrored     bool               `json:"unmirrored,omitempty"` // remove horizontal flips from the set
+	Share          float64            `json:"share,omitempty"`      // fraction of the change of the weights that is kept; 0: all
+	Raced          bool               `json:"raced,omitempty"`      // was better than the classifier alone on held-out samples
+	Head           map[string]float64 `json:"head,omitempty"`       // validation metrics before
 }
 
 // String returns one line.
@@ -48,7 +48,7 @@ func (p recipe) String() string {
 	return s
 }
 
-// config returns the plan as a configuration; what c sets stays.
+// config returns c with the settings of the plan where c has none.
 func (p recipe) config(g *nn.Graph, c Config) Config {
 	if c.Loss == nil && p.Smoothing > 0 {
 		c.Loss = CrossEntropy{LabelSmoothing: p.Smoothing}
@@ -92,7 +92,7 @@ func (p recipe) groups(g *nn.Graph) []ParamGroup {
 	return groups
 }
 
-// depths are where parameters are read first, from 0 at the inputs to 1 at the last one with parameters.
+// depths returns the relative depth at which each parameter is first read, from 0 at the inputs to 1 at the last node with parameters.
 func depths(g *nn.Graph) map[*nn.Param]float64 {
 	place := map[*nn.Param]float64{}
 	at := 0.0
@@ -117,7 +117,7 @@ func depths(g *nn.Graph) map[*nn.Param]float64 {
 	return place
 }
 
-// hold freezes running statistics if the plan requires it, and returns a function that thaws them.
+// hold freezes running statistics if the plan requires it, and returns a function that unfreezes them.
 func (p recipe) hold(g *nn.Graph) func() {
 	var held []*nn.Param
 	if p.HoldStatistics {
@@ -128,7 +128,7 @@ func (p recipe) hold(g *nn.Graph) func() {
 		}
 	}
 	freeze := func(frozen bool) {
-		_ = g.Edit(func(e *nn.Edit) { // it could only be refused inside of another edit
+		_ = g.Edit(func(e *nn.Edit) { // it can only fail inside another edit
 			for _, x := range held {
 				e.SetFrozen(x, frozen)
 			}
@@ -138,7 +138,7 @@ func (p recipe) hold(g *nn.Graph) func() {
 	return func() { freeze(false) }
 }
 
-// smoothing returns the share of label smoothing, where the loss is to be chosen and the targets are classes.
+// smoothing returns the label smoothing: not 0 if the loss is not configured and the targets are classes.
 func (t *tuning) smoothing() float64 {
 	if t.Config.Loss != nil || classesOf(t.g) == 0 || !t.singleClasses() {
 		return 0

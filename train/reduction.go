@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// reduction adds up the gradients of all ranks. They are kept in buckets, of which each is summed when the last gradient
-// of it is there, in the same order on all ranks, while the backward pass goes on. The last bucket waits for the ranks' agreement
-// that all of them have come through the step.
+// reduction sums the gradients of all ranks. Gradients are kept in buckets. Each bucket is summed when its last gradient is
+// complete, in the same order on all ranks, overlapping with the backward pass. The last bucket waits until all ranks have agreed
+// that none has failed in the step.
 type reduction struct {
 	r       *ranks
 	in      dtype.DType
@@ -21,28 +21,28 @@ type reduction struct {
 	states  []*state
 	index   map[*nn.Param]int
 	buckets []*bucket
-	next    int  // bucket to sum next
-	open    bool // gradients that arrive are the last of their group
+	next    int  // index of the bucket to sum next
+	open    bool // gradients are those of the last batch of their group
 	settled bool // the order is that of the backward pass
-	behind  bool // sums wait for the end of the backward pass, which has calls of its own to make
+	behind  bool // sums wait for the end of the backward pass, which communicates itself
 	arrived []int
 	halves  halves
 }
 
-// bucket is gradients of one element type that are summed together, one after another in memory.
+// bucket is a set of gradients of one element type, contiguous in memory, that are summed together.
 type bucket struct {
-	of      []int // parameters
-	missing int   // of them have no gradient yet
+	of      []int // indices of parameters
+	missing int   // number of parameters without a gradient so far
 	f32     []float32
 	f64     []float64
 	done    <-chan error
 }
 
-// bucketBytes is how many bytes close a bucket: long enough for a network's bandwidth to count and not its latency.
+// bucketBytes is the size from which a bucket is full, in bytes: so large that bandwidth matters more than latency.
 const bucketBytes = 4 << 20
 
-// newReduction lays out buckets for parameters in the order in which their gradients are expected: order, by number, or
-// from the last parameter to the first.
+// newReduction makes buckets for parameters in the expected order of their gradients: order, by index, or from the last
+// parameter to the first if order is nil.
 func newReduction(r *ranks, c Config, params []*nn.Param, states map[*nn.Param]*state, order []int) *reduction {
 	x := &reduction{r: r, in: c.ReduceIn, params: params, index: map[*nn.Param]int{}, settled: order != nil, behind: c.SyncBatchNorm}
 	for i, p := range params {
@@ -86,7 +86,7 @@ func (x *reduction) layout(order []int, most int) {
 	shut(1)
 }
 
-// allocate makes a bucket's memory and the gradients that are in it.
+// allocate allocates a bucket and its gradients.
 func (x *reduction) allocate(b *bucket, double bool) {
 	n := 0
 	for _, i := range b.of {
@@ -110,16 +110,16 @@ func (x *reduction) allocate(b *bucket, double bool) {
 	}
 }
 
-// view returns a tensor of the elements of x.
+// view returns a tensor that shares the memory of x.
 func view[F float32 | float64](x []F, shape []int) *tensor.Dense {
 	d, err := dtype.FromSlice(x, shape...)
 	if err != nil {
-		panic(err) // a parameter has elements
+		panic(err) // parameters are not empty
 	}
 	return d
 }
 
-// last opens the buckets for the gradients of the last batch of a group.
+// last starts the last batch of a group, whose gradients complete the buckets.
 func (x *reduction) last() {
 	x.next, x.open, x.arrived = 0, true, x.arrived[:0]
 	for _, b := range x.buckets {
@@ -127,7 +127,7 @@ func (x *reduction) last() {
 	}
 }
 
-// add takes a gradient of the batch, times its weight.
+// add adds a gradient of the batch, times its weight.
 func (x *reduction) add(p *nn.Param, g *tensor.Dense, weight float64) {
 	i := x.index[p]
 	s := x.states[i]
@@ -154,7 +154,7 @@ func (x *reduction) bucketOf(i int) *bucket {
 	panic(fmt.Sprintf("train: a gradient of %s arrives twice", x.params[i].Name()))
 }
 
-// sum begins to add up the next bucket. Gradients that this rank lacks count as zeros.
+// sum starts the sum of the next bucket. Gradients that this rank lacks count as zeros.
 func (x *reduction) sum() {
 	b := x.buckets[x.next]
 	x.next++
@@ -174,12 +174,12 @@ func (x *reduction) sum() {
 	})
 }
 
-// contribution is what a rank's batches count in a step; those of all ranks are added up.
+// contribution has the totals of a rank's batches in a step; they are summed over ranks.
 type contribution struct {
-	Failed  float64 // ranks that cannot make the step
+	Failed  float64 // number of ranks that have failed
 	Weight  float64 // Σ of the losses' weights, see Weighted
-	Sums    float64 // batches whose loss is a sum
-	Batches float64 // with samples
+	Sums    float64 // number of batches whose loss is a sum
+	Batches float64 // number of batches with samples
 	Tally   tally
 }
 
@@ -189,8 +189,8 @@ func (c *contribution) slice() []float64 {
 
 const contributed = 7
 
-// finish ends a group: of gradients that are not there yet, all ranks send zeros. A rank that has failed says so, and all
-// return its error; else own becomes the sum over ranks, and the gradients are sums.
+// finish ends a group. Missing gradients are sent as zeros. If a rank has failed (err), all ranks return its error; otherwise
+// own becomes the sum over ranks, and the gradients are sums.
 func (x *reduction) finish(own *contribution, err error) error {
 	if !x.open {
 		x.last()
@@ -236,7 +236,7 @@ func (x *reduction) finish(own *contribution, err error) error {
 	return nil
 }
 
-// settle sends rank 0's order of gradients to all ranks, once. The gradients' memory changes: none may be in use.
+// settle sends rank 0's order of gradients to all ranks, once. It reallocates the gradients, which must not be in use.
 func (x *reduction) settle(most int) error {
 	if x.settled {
 		return nil
@@ -266,7 +266,7 @@ func (x *reduction) settle(most int) error {
 	return nil
 }
 
-// order returns the names of the parameters as their gradients arrive; nil where that is not known yet.
+// order returns the names of the parameters in the order in which their gradients arrive; nil if it is not known yet.
 func (x *reduction) order() (names []string) {
 	if x == nil || !x.settled {
 		return nil
@@ -279,7 +279,7 @@ func (x *reduction) order() (names []string) {
 	return names
 }
 
-// valid reports whether a list holds each parameter's number once.
+// valid reports whether a list is a permutation of the parameters' indices.
 func (x *reduction) valid(list []int) bool {
 	sorted := slices.Sorted(slices.Values(list))
 	for i, k := range sorted {

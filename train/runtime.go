@@ -29,7 +29,7 @@ type Job struct {
 
 // ParamState is the state of a parameter in training. A session reads and writes the tensors.
 type ParamState struct {
-	Follows bool          // changed by training: a parameter or running statistic that is not frozen
+	Follows bool          // whether training changes it: a parameter or running statistic that is not frozen
 	Slots   []optim.Slot  // state of its update rule
 	Updates int           // updates of the parameter so far
 	Average *tensor.Dense // moving average, with Config.EMA
@@ -38,21 +38,23 @@ type ParamState struct {
 // Session is training on a device, which holds parameters, running statistics, averages and optimizer state between the
 // steps. It is for one goroutine at a time.
 type Session interface {
-	// Backward runs the batch of that number forward and backward, adds its gradients, times weight, to those since the last update,
-	// and returns the loss. Statistics move where moves is set: not by the later parts of a batch that is computed in parts.
+	// Backward runs a batch forward and backward, adds its gradients, times weight, to those since the last update, and returns the
+	// loss. number is the number of the batch, for random operators. Running statistics are updated if moves is set: for batches
+	// computed in parts, by the first part only.
 	Backward(ctx context.Context, batch nn.Feed, number int, weight float64, moves bool) (loss float64, err error)
-	// Gradients calls f for each gradient times scale, in the order of Job.Params; what f makes of it takes its place.
+	// Gradients calls f for each gradient times scale, in the order of Job.Params. f may change the gradient in place.
 	Gradients(scale float64, f func(p *nn.Param, gradient *tensor.Dense) error) error
-	// Update applies the rules to the gradients times scale, at a factor on their rates, and moves the averages by a share of the
-	// way to what came out. It returns the norm of the gradients before clipping. Where that is not finite it changes nothing.
+	// Update applies the rules to the gradients times scale, with rate as the factor on their rates, and moves the averages by the
+	// fraction share towards the results. It returns the norm of the gradients before clipping. If that is not finite, it changes
+	// nothing.
 	Update(ctx context.Context, scale, rate, share float64) (norm float64, err error)
-	// Drop forgets gradients: statistics are as they were after the last update.
+	// Drop discards gradients, and restores statistics to their values after the last update.
 	Drop()
 	// Trains reports whether the loss depends on a parameter.
 	Trains(p *nn.Param) bool
-	// Forward computes the model's outputs and the loss as evaluation does, of the averages where there are any.
+	// Forward computes the model's outputs and the loss for evaluation, with the averages if there are any.
 	Forward(ctx context.Context, batch nn.Feed) (outputs []dtype.Value, loss float64, err error)
-	// Read copies all that training changes from the device into the tensors, Write copies it to the device.
+	// Read copies all values that training changes from the device to the tensors, Write copies them to the device.
 	Read() error
 	Write() error
 	Close() error // ends the session
@@ -61,13 +63,13 @@ type Session interface {
 // remote is the state of a trainer with Config.Runtime.
 type remote struct {
 	session Session
-	of      *binding // that the session was begun for
-	ahead   bool     // the device has newer values than the graph
-	level   bool     // the device has those of the graph
-	filled  bool     // gradients have come since the last update
+	of      *binding // binding of the session
+	ahead   bool     // whether the device has newer values than the graph
+	level   bool     // whether the device has the values of the graph
+	filled  bool     // whether there are gradients since the last update
 }
 
-// errAhead is for edits between Steps.
+// errAhead is the error for an edit between Steps without Sync.
 var errAhead = errors.New("the graph was edited while the runtime had its parameters: call Trainer.Sync before an edit, between the steps of a loop of your own")
 
 // Sync brings the graph's parameters, and the trainer's other state, up to date with Config.Runtime; without a Runtime
@@ -90,8 +92,8 @@ func (t *Trainer) Sync() error {
 	return nil
 }
 
-// Close brings the graph up to date and releases what Config.Runtime holds, in a training loop of your own; Epochs does
-// so when it ends. Batches that Flush has not made an update of are forgotten. The trainer remains usable.
+// Close brings the graph up to date and releases the resources of Config.Runtime, in a training loop of your own; Epochs
+// does so when it ends. Accumulated gradients that have not been flushed are discarded. The trainer remains usable.
 func (t *Trainer) Close() error {
 	if t.remote.session != nil {
 		t.abandon()
@@ -100,7 +102,7 @@ func (t *Trainer) Close() error {
 	return errors.Join(err, t.quit())
 }
 
-// leave ends the session where another takes its place: gradients of an open group are kept for the update.
+// leave ends the session to replace it by another: gradients of an open group are kept for the update.
 func (t *Trainer) leave() error {
 	if t.remote.filled {
 		of := t.remote.of.origin
@@ -134,7 +136,7 @@ func (t *Trainer) quit() error {
 // look records that the graph's values may have changed since they were copied to the device.
 func (t *Trainer) look() { t.remote.level = t.remote.level && t.remote.ahead }
 
-// attend makes sure that there is a session for a binding, with the graph's values.
+// attend returns the session for a binding, with the graph's values; it starts one if necessary.
 func (t *Trainer) attend(d *binding) (Session, error) {
 	r := &t.remote
 	if r.session == nil || r.of != d {
@@ -147,7 +149,7 @@ func (t *Trainer) attend(d *binding) (Session, error) {
 		}
 		*r = remote{session: s, of: d}
 	}
-	if !r.level { // a device that is ahead had the values of the graph
+	if !r.level { // a device that is ahead is level, too
 		t.hold(false)
 		if err := r.session.Write(); err != nil {
 			return nil, runtimeError(err)
@@ -160,7 +162,7 @@ func (t *Trainer) attend(d *binding) (Session, error) {
 func (t *Trainer) job(d *binding) Job {
 	c := t.c
 	if c.MicroBatch > 0 {
-		c.Accumulate = max(2, c.Accumulate) // a batch is several to the session
+		c.Accumulate = max(2, c.Accumulate) // for the session, each part is a batch
 	}
 	a := Attached{Graph: d.fork, Loss: d.loss, Targets: d.targets, Params: d.params, Origin: d.origin}
 	return Job{a, d.outputs, c, func(p *nn.Param) ParamState {
@@ -202,7 +204,7 @@ func (t *Trainer) remoteMicro(ctx context.Context, d *binding, batch data.Sample
 	t.group.count++
 	t.group.whole = m.alone()
 	if weight == 0 {
-		return 0, nil // nothing counts, a mean over nothing
+		return 0, nil // all samples are ignored
 	}
 	factor := weight
 	if weight < 0 {
@@ -264,7 +266,7 @@ func (t *Trainer) remoteUpdate(total int) (norm float64, err error) {
 	return norm, nil
 }
 
-// onGradient adds what an earlier session had of a gradient of the fork, times scale, and shows it to Config.OnGradient.
+// onGradient adds the gradient from an earlier session, times scale, to g, and calls Config.OnGradient with the sum.
 func (t *Trainer) onGradient(p *nn.Param, g *tensor.Dense, scale float64) error {
 	p = t.remote.of.origin[p]
 	if s := t.params[p]; s.has {
@@ -280,7 +282,7 @@ func (t *Trainer) onGradient(p *nn.Param, g *tensor.Dense, scale float64) error 
 	return nil
 }
 
-// culprit returns which gradient is not finite.
+// culprit returns an error that names the gradient that is not finite.
 func (t *Trainer) culprit(s Session, norm float64) error {
 	found := t.diverged("the gradient has norm %v", norm)
 	err := s.Gradients(1, func(p *nn.Param, g *tensor.Dense) error {

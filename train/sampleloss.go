@@ -44,7 +44,7 @@ func (m *SampleLosses) Add(out, want []*tensor.Dense) error {
 	return m.numbers(out, want)
 }
 
-// yes takes one score for each sample, of whether it is of class 1.
+// yes adds samples with a single score, for class 1.
 func (m *SampleLosses) yes(out, want []*tensor.Dense) error {
 	x, y, err := elements("losses", out, want)
 	if err != nil {
@@ -101,7 +101,7 @@ func (m *SampleLosses) classes(out, want []*tensor.Dense) error {
 	return nil
 }
 
-// each takes a yes or no for each element.
+// each adds samples with a binary target for each element.
 func (m *SampleLosses) each(out, want []*tensor.Dense) error {
 	x, y, err := elements("losses", out, want)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/graft-ml/graft/optim"
 )
 
-// sharded reports whether each rank keeps the optimizer's state of a part of the parameters.
+// sharded reports whether the optimizer state is sharded over ranks.
 func (t *Trainer) sharded() bool { return t.ranks != nil && t.c.ShardState }
 
-// owner returns the rank that is to keep the state of one more parameter: that with the least so far.
+// owner returns the rank that keeps the state of a new parameter: the one with the fewest elements so far.
 func (t *Trainer) owner(p *nn.Param) int {
 	if !t.sharded() {
 		return 0
@@ -32,7 +32,7 @@ func (t *Trainer) owner(p *nn.Param) int {
 	return k
 }
 
-// mine reports whether this rank keeps a state and makes its updates.
+// mine reports whether this rank keeps a state and updates its parameter.
 func (t *Trainer) mine(s *state) bool { return !t.sharded() || s.owner == t.ranks.rank }
 
 // exchangeParams sends the parameters that each rank has updated to all ranks.
@@ -50,8 +50,8 @@ func (t *Trainer) exchangeParams() error {
 	return err
 }
 
-// wholeState gathers the optimizer's state of all parameters on rank 0; on other ranks, and if it is not sharded, it is
-// nil.
+// wholeState gathers the optimizer state of all parameters on rank 0. It returns nil on other ranks, and if the state is
+// not sharded.
 func (t *Trainer) wholeState() (map[*state][]optim.Slot, error) {
 	if !t.sharded() {
 		return nil, nil
@@ -91,11 +91,11 @@ func blocks(slots []optim.Slot) (list [][]byte) {
 	return list
 }
 
-// circulated is the bytes that all ranks send together at a time.
+// circulated is the number of bytes that all ranks together send at a time.
 const circulated = 16 << 20
 
-// circulate sends each rank's blocks of memory to all, which take them into blocks of the same total size; a rank without
-// those takes nothing.
+// circulate sends each rank's blocks of memory to all ranks, which receive them in blocks of the same total size; a rank
+// without such blocks receives nothing.
 func (r *ranks) circulate(own [][]byte, into [][][]byte) error {
 	sizes := make([]byte, 8*r.size)
 	binary.LittleEndian.PutUint64(sizes[8*r.rank:], uint64(total(own)))
@@ -144,10 +144,10 @@ func total(blocks [][]byte) (n int) {
 	return n
 }
 
-// stream iterates over blocks of memory as if they were one, and consumes their list.
+// stream iterates over blocks of memory as if they were contiguous, and consumes their list.
 type stream struct{ blocks [][]byte }
 
-// each calls f for the next n bytes, or those that are left, block by block.
+// each calls f block by block for the next n bytes, or for those that remain.
 func (s *stream) each(n int, f func(x []byte, done int)) {
 	for done := 0; done < n && len(s.blocks) > 0; {
 		x := s.blocks[0]

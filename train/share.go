@@ -7,12 +7,14 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// between is how much of what training changes may be kept, the middle first. Between a pretrained model with a new classifier and what
-// few samples make of all its layers lie models that do better on other samples: Wortsman et al., Robust fine-tuning of zero-shot models, 2022.
+// between has the fractions of the weights' change to try, the middle one first. Interpolating between a pretrained model with a new
+// classifier and the model fine-tuned on few samples improves generalization: Wortsman et al., Robust fine-tuning of zero-shot models,
+// 2022.
 var between = []float64{0.5, 0.75, 0.25, 1}
 
-// share judges a model that was trained by plan p from start on. Of a pretrained one whose statistics were held it judges models between,
-// too: the share is the first one that no later one is clearly better than, and the verdict is on that. The model is one of them afterwards.
+// share evaluates a model that was trained by plan p from start. For a pretrained model with frozen statistics it also evaluates
+// interpolated models; the share is then the first one that no later one is significantly better than, and the verdict is that of
+// its model. Afterwards the model has the weights of the last one tried.
 func (t *tuning) share(ctx context.Context, start snapshot, held data.Dataset[data.Sample], p recipe) (share float64, got verdict, err error) {
 	if p.Spread == 1 || !p.HoldStatistics {
 		got, err = t.glance(ctx, held)
@@ -32,7 +34,7 @@ func (t *tuning) share(ctx context.Context, start snapshot, held data.Dataset[da
 	return share, got, nil
 }
 
-// glance is verdictOn, but of classifiers without a loss of their own it has only the figures that its answers tell.
+// glance is verdictOn, but for classifiers without a configured loss it computes only the metrics that follow from the answers.
 func (t *tuning) glance(ctx context.Context, s data.Dataset[data.Sample]) (verdict, error) {
 	list, err := t.answers(ctx, s)
 	if err := t.ranks.agree(err); err != nil {
@@ -52,7 +54,7 @@ func (t *tuning) glance(ctx context.Context, s data.Dataset[data.Sample]) (verdi
 	return verdict{figures: map[string]float64{"loss": loss / n, "accuracy": right / n}, answers: list, samples: s.Len()}, nil
 }
 
-// toward takes the model from s a share of the way to end.
+// toward sets the model to the interpolation (1 − share)·s + share·end.
 func (s snapshot) toward(end snapshot, share float64) {
 	s.restore()
 	for p, d := range end {

@@ -15,24 +15,23 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// state is what the trainer keeps for one parameter.
+// state is the trainer's state of one parameter.
 type state struct {
 	plan   plan
 	slots  []optim.Slot
 	owner  int           // rank that keeps the slots, see Config.ShardState
 	n      int           // updates of this parameter
-	grad   *tensor.Dense // the gradient, summed over micro-batches; the engine's memory while a group has one batch only
-	has    bool          // grad holds one, or the parameter was updated on its arrival
-	square float64       // of a gradient that was used on arrival, the sum of the squares
-	ema    *tensor.Dense // the running average, or the raw weight while the graph holds the average
-	young  bool          // the average has NaN where it begins anew at the weights
-	safe   *tensor.Dense // of a statistic: its value before the step, while gradients accumulate
-	shape  []int         // that of the parameter when the state was made or cut last
+	grad   *tensor.Dense // gradient, summed over micro-batches; memory of the engine while the group has a single batch
+	has    bool          // whether grad has a gradient, or the parameter was updated on its arrival
+	square float64       // sum of squares of a gradient that was used on arrival
+	ema    *tensor.Dense // moving average, or the raw weight while the graph has the average
+	young  bool          // whether the average has NaN for elements that start again at the weights
+	safe   *tensor.Dense // for a statistic: its value before the step, while gradients accumulate
+	shape  []int         // shape of the parameter when the state was last made or cut
 	typ    op.DType
 }
 
-// follow brings the states up to date with the graph: parameters come and go, and are cut or
-// replaced by edits.
+// follow updates the states to the graph's edits, which add, remove, cut and replace parameters.
 func (t *Trainer) follow() error {
 	if t.params == nil {
 		t.params, t.stats = map[*nn.Param]*state{}, map[*nn.Param]*state{}
@@ -72,13 +71,13 @@ func (t *Trainer) follow() error {
 		}
 	}
 	if !maps.Equal(t.params, params) {
-		t.reduced = nil // all ranks see it change, whenever each of them attaches a loss anew
+		t.reduced = nil // edits are the same on all ranks, unlike the times when each attaches the loss again
 	}
 	t.params, t.stats = params, stats
 	return nil
 }
 
-// stateOf returns the state of a trainable parameter, fresh if there is none that fits.
+// stateOf returns the state of a trainable parameter, a new one if there is none that fits.
 func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	s := t.params[p]
 	if s != nil && s.fits(p) {
@@ -107,12 +106,12 @@ func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	return s, nil
 }
 
-// fits reports whether the state is one of a tensor like the parameter's.
+// fits reports whether the state is for a tensor of the parameter's shape and type.
 func (s *state) fits(p *nn.Param) bool {
 	return p.Data() != nil && slices.Equal(s.shape, []int(p.Data().Shape())) && s.typ == dtype.Of(p.Data().Dtype())
 }
 
-// change follows one entry of the journal.
+// change applies one entry of the journal to the states.
 func (t *Trainer) change(c nn.Change) {
 	switch c.Kind {
 	case nn.ParamRemoved, nn.ParamChanged:
@@ -125,11 +124,11 @@ func (t *Trainer) change(c nn.Change) {
 			}
 		}
 	}
-	t.best = nil // of another model
+	t.best = nil // it is of the model before the edit
 }
 
-// standing returns the changes that were not taken back. Where a plan was applied and undone since the
-// states followed last, they have nothing to follow: no state is lost.
+// standing returns the changes that were not undone. If a plan was applied and undone since the
+// last follow, the states need no change, and none is lost.
 func standing(changes iter.Seq[nn.Change], since int) []nn.Change {
 	var list []nn.Change
 	undone := map[int]bool{}
@@ -142,8 +141,8 @@ func standing(changes iter.Seq[nn.Change], since int) []nn.Change {
 	return slices.DeleteFunc(list, func(c nn.Change) bool { return undone[c.Version] })
 }
 
-// cut keeps indices along an axis of the parameter in everything that follows it. What the
-// optimizer knows of new indices is zero, as at the start of training; averages begin at the weights.
+// cut applies a change of an axis of the parameter to its state. For new indices the optimizer state
+// is zero, as at the start of training, and averages start at the weights.
 func (s *state) cut(c nn.Change) {
 	axis, keep := c.Axis, c.Keep
 	if axis < 0 || axis >= len(s.shape) {
@@ -166,8 +165,8 @@ func (s *state) cut(c nn.Change) {
 	s.safe = nil
 }
 
-// averageOf returns the average after a change of an axis: copied channels have copied averages, new
-// ones NaN until begin.
+// averageOf returns the average after a change of an axis: copied channels get copied averages, new
+// ones NaN until begin is called.
 func (s *state) averageOf(c nn.Change) *tensor.Dense {
 	from := slices.Clone(c.Keep)
 	for i, k := range from {
@@ -197,7 +196,7 @@ func (s *state) averageOf(c nn.Change) *tensor.Dense {
 	return d
 }
 
-// scale multiplies each index of an axis by its factor; 0·NaN is NaN.
+// scale multiplies the elements at each index of an axis by the index's factor; 0·NaN is NaN.
 func scale[F float32 | float64](x []F, shape []int, axis int, factor func(i int) float64) {
 	inner := 1
 	for _, n := range shape[axis+1:] {
@@ -216,7 +215,7 @@ func scale[F float32 | float64](x []F, shape []int, axis int, factor func(i int)
 	}
 }
 
-// begin sets what is new in an average to the weights.
+// begin sets the new elements of an average to the weights.
 func (s *state) begin(p *nn.Param) {
 	if !s.young || s.ema == nil || !s.fits(p) {
 		return

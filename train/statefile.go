@@ -64,7 +64,7 @@ func writeState(w io.Writer, tensors map[string]*tensor.Dense, text map[string]s
 	return nil
 }
 
-// readState reads what writeState wrote. Nothing is allocated that the file does not hold.
+// readState reads what writeState wrote. It allocates no more than the size of the file.
 func readState(path string) (map[string]*tensor.Dense, map[string]string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

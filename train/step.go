@@ -73,13 +73,13 @@ func (t *Trainer) Flush() error {
 // own; the next step continues with the weights themselves. Epochs does that automatically.
 func (t *Trainer) Average() {
 	if err := t.Sync(); err != nil {
-		t.say(Event{Kind: Note, Text: err.Error()}) // the graph is as it was
+		t.say(Event{Kind: Note, Text: err.Error()}) // the graph is unchanged
 		return
 	}
 	t.hold(true)
 }
 
-// step runs one batch, and the update when it is the last of its group.
+// step runs one batch, and the update if it is the last of its group.
 func (t *Trainer) step(ctx context.Context, batch data.Sample, total, accumulate int) (StepInfo, error) {
 	d, err := t.bind(batch)
 	var parts []data.Sample
@@ -119,19 +119,19 @@ func samplesIn(b data.Sample) int {
 // group is the micro-batches since the last update.
 type group struct {
 	count   int
-	batches int     // that are computed
-	whole   bool    // the group is one micro-batch, whose gradients are not weighted
+	batches int     // number of batches computed
+	whole   bool    // the group is a single micro-batch, whose gradients are not weighted
 	weight  float64 // Σ of the micro-batches' weights
-	sum     bool    // gradients add up, there is no mean
+	sum     bool    // gradients are summed, not averaged
 	first   int     // number of the first micro-batch
 	arrived bool    // the parameters are updated already
 	carried bool    // gradients of an earlier session are in the parameters' states
 	order   []*nn.Param
-	own     contribution // of this rank; when the group ends, of all
+	own     contribution // of this rank; at the end of the group, of all ranks
 }
 
 // micro runs one batch forward and backward and adds its gradients to those of its group, or
-// updates the parameters at once. When it fails, the whole group is abandoned.
+// updates the parameters immediately. If it fails, the whole group is discarded.
 func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate float64, m microBatch) (loss float64, err error) {
 	if t.c.Runtime != nil {
 		return t.remoteMicro(ctx, d, batch, m)
@@ -157,7 +157,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	if err != nil {
 		return a.loss, a.failed(err)
 	}
-	alone := !t.group.arrived && m.alone() // then the gradients need no copy until the update
+	alone := !t.group.arrived && m.alone() // if so, the gradients are used without a copy
 	defer func() {
 		if alone && err == nil {
 			t.lent = s
@@ -169,7 +169,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	t.group.count++
 	t.group.whole = m.alone()
 	if weight == 0 {
-		return 0, nil // nothing counts, a mean over nothing
+		return 0, nil // all samples are ignored
 	}
 	if !finite(s.Loss) {
 		return s.Loss, t.diverged("the loss is %v", s.Loss)
@@ -224,12 +224,12 @@ func (t *Trainer) handBack() {
 	t.lent = nil
 }
 
-// diverged is the error of a step that leaves the numbers.
+// diverged returns the error of a step with results that are not finite.
 func (t *Trainer) diverged(format string, args ...any) error {
 	return &op.Error{Stage: "train", Err: fmt.Errorf("step %d: %s; nothing was changed by it: try a lower rate or ClipNorm, and check the data", t.progress.Step+1, fmt.Sprintf(format, args...))}
 }
 
-// begin begins a group: values that it may change before its update are copied.
+// begin starts a group and copies the values that it may change before its update.
 func (t *Trainer) begin(d *binding) {
 	t.group = group{first: t.Micro, order: t.group.order[:0]}
 	if d != nil {
@@ -246,7 +246,7 @@ func (t *Trainer) begin(d *binding) {
 	}
 }
 
-// abandon forgets an open group: statistics are again what they were before it.
+// abandon discards an open group and restores the statistics from before it.
 func (t *Trainer) abandon() {
 	if t.group.count == 0 && !t.group.arrived {
 		return
@@ -255,7 +255,7 @@ func (t *Trainer) abandon() {
 	if s := t.remote.session; s != nil {
 		s.Drop()
 		t.remote.filled = false
-		// Statistics that Sync has read in the middle of the group are undone on the device.
+		// The device restores statistics, but Sync may have read them in the middle of the group.
 		t.remote.ahead = t.remote.ahead || t.remote.level && t.group.count > 1
 	}
 	for p, s := range t.stats {
@@ -271,7 +271,7 @@ func (t *Trainer) abandon() {
 	t.group = group{}
 }
 
-// lossWeight returns how much a batch counts in the mean of a group, see Weighted.
+// lossWeight returns the weight of a batch in the mean of a group, see Weighted.
 func lossWeight(l Loss, b data.Sample) (float64, error) {
 	if w, ok := l.(Weighted); ok {
 		return w.Weight(b.Y)

@@ -14,15 +14,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// onArrival reports whether parameters are updated while the backward pass runs: as soon as all gradients are known to be
-// finite, those that take much memory are computed and used one after the other. It cannot where more than that has to
-// be known of all gradients before.
+// onArrival reports whether parameters are updated during the backward pass: once all gradients are known to be finite, those
+// that take much memory are computed and used one after another. That is not possible if the update needs all gradients first.
 func (t *Trainer) onArrival(d *binding, m microBatch) bool {
 	return m.alone() && t.c.ClipNorm == 0 && !t.c.Whole && t.c.OnGradient == nil && d.apart
 }
 
-// apart reports whether the parameters can be updated one by one: no two share memory, so that nothing
-// reads what is already new, and each rule uses all threads for one parameter.
+// apart reports whether the parameters can be updated one by one: no two share memory, so that no later
+// gradient reads an updated value, and each rule uses all threads for one parameter.
 func (t *Trainer) apart() bool {
 	for _, s := range t.params {
 		if !spreads(s.plan.rule) {
@@ -50,17 +49,17 @@ func (t *Trainer) overlap() bool {
 	return false
 }
 
-// arrival updates parameters during a step.
+// arrival updates parameters on the arrival of their gradients during a step.
 type arrival struct {
 	t      *Trainer
 	d      *binding
-	counts bool    // the batch has samples that count
+	counts bool    // whether the batch has samples that are not ignored
 	rate   float64 // of this step
 	loss   float64
-	taken  int // parameters that were updated
+	taken  int // number of updated parameters
 }
 
-// begin sees the loss before anything changes.
+// begin checks the loss before anything changes.
 func (a *arrival) begin(loss float64) error {
 	a.loss = loss
 	if a.counts && !finite(loss) {
@@ -69,8 +68,8 @@ func (a *arrival) begin(loss float64) error {
 	return a.t.usable(a.rate)
 }
 
-// check refuses a step before anything changes if a gradient, or the next value of a statistic, is not finite. A
-// gradient that is computed later is bounded by more than itself, so the bound is far below the largest float32.
+// check fails the step before anything changes if a gradient, or the next value of a statistic, is not finite. For a gradient
+// that is computed later, bound is an upper bound; since it is not tight, its limit is far below the largest float32.
 func (a *arrival) check(p *nn.Param, x *tensor.Dense, bound float64) error {
 	o := a.d.origin[p]
 	s := a.t.params[o]
@@ -94,15 +93,15 @@ func (a *arrival) check(p *nn.Param, x *tensor.Dense, bound float64) error {
 	return nil
 }
 
-// largest bounds gradients that are computed after the check: sums that lead to them, those of Winograd's
-// transformations included, are below 10⁸ times the bound.
+// largest limits the bounds of gradients that are computed after the check. Intermediate sums, including those of
+// Winograd transforms, are below 10⁸ times the bound.
 var largest = map[op.DType]float64{dtype.Float32: 1e30, dtype.Float64: 1e300}
 
-// take updates one parameter, or puts down the next value of a statistic.
+// take updates one parameter, or stores the next value of a statistic.
 func (a *arrival) take(p *nn.Param, x *tensor.Dense) error {
 	o := a.d.origin[p]
 	if !a.counts {
-		return nil // a mean over nothing
+		return nil // all samples are ignored
 	}
 	if a.t.stats[o] != nil {
 		assign(o.Data(), x)
@@ -122,7 +121,7 @@ func (a *arrival) take(p *nn.Param, x *tensor.Dense) error {
 	return nil
 }
 
-// failed adds to the error of a step how far it came: what fails after the check is a fault of an operator or a rule.
+// failed adds to the error of a step how many parameters were updated. Only a bug in an operator or a rule can fail after the check.
 func (a *arrival) failed(err error) error {
 	if a.taken == 0 {
 		return err
@@ -141,7 +140,7 @@ func (s *state) step(p *nn.Param, grad *tensor.Dense, rate float64) error {
 	return nil
 }
 
-// arrived closes a group whose parameters were updated on arrival and returns the norm of its gradients.
+// arrived closes a group whose parameters were updated on arrival, and returns the norm of its gradients.
 func (t *Trainer) arrived() float64 {
 	square := 0.0
 	for _, p := range t.group.order {

@@ -9,18 +9,18 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// syncNorm takes the sums that synchronized normalizations ask for while a batch is computed. Ranks that compute nothing, for
-// they have no samples or have failed, take part with zeros: before each sum all ranks report whether they ask for one, and after a
-// batch they have taken part until nobody does.
+// syncNorm computes the sums over ranks for synchronized normalizations while a batch is computed. Ranks that compute nothing,
+// because they have no samples or have failed, contribute zeros: before each sum all ranks report whether they need one, and a rank
+// that has finished its batch takes part until no rank does.
 type syncNorm struct {
 	r      *ranks
-	weight float64 // of this rank's loss: gradients are its own mean's, sums over ranks are of all
+	weight float64 // weight of this rank's loss: its gradients are those of its own mean, sums are those of the mean over all ranks
 }
 
-// asked is what ranks exchange before a sum; it is added over ranks.
+// asked is what ranks exchange before a sum; its fields are summed over ranks.
 type asked struct {
-	ranks        float64 // that ask
-	id, squareID float64 // of the normalization, to report whether all mean the same
+	ranks        float64 // number of ranks that need a sum
+	id, squareID float64 // id of the normalization and its square, to check that all ranks are at the same one
 	size         float64
 	failed       float64
 }
@@ -31,11 +31,11 @@ func (s *syncNorm) ask(c Communicator, a asked) (asked, error) {
 	return asked{x[0], x[1], x[2], x[3], x[4]}, err
 }
 
-// sum implements std.BatchSum. What a backward pass sums up is brought to the scale of the whole batch's loss and back.
+// sum implements std.BatchSum. Sums of a backward pass are converted to the scale of the whole batch's loss and back.
 func (s *syncNorm) sum(node string, x []float64, backward bool) error {
 	h := fnv.New32a()
 	fmt.Fprint(h, node, len(x), backward)
-	id := float64(h.Sum32() >> 8) // its square is exact
+	id := float64(h.Sum32() >> 8) // 24 bits, so that the square is exact
 	weigh := func(f float64) {
 		for i := range x[:len(x)-1] {
 			x[i] *= f
@@ -57,7 +57,7 @@ func (s *syncNorm) sum(node string, x []float64, backward bool) error {
 	})
 }
 
-// end takes part in the sums that other ranks still ask for in this batch, and reports whether one of all has failed in it.
+// end takes part in the sums that other ranks still need in this batch, and reports whether any rank has failed in it.
 func (s *syncNorm) end(failed bool) (others bool, err error) {
 	err = s.r.do(func(c Communicator) error {
 		for {
@@ -96,7 +96,7 @@ func (t *Trainer) fork() (*nn.Graph, map[*nn.Param]*nn.Param, error) {
 	return g, origin, nil
 }
 
-// endMicro ends this rank's part of a batch; err is why it cannot go on. Where one of the ranks cannot, all return its error.
+// endMicro ends this rank's shard of a batch; err is its error, if any. If a rank has one, all return it.
 func (t *Trainer) endMicro(err error) error {
 	if t.sync != nil {
 		others, e := t.sync.end(err != nil)

@@ -21,7 +21,7 @@ import (
 type EventFile struct {
 	file *os.File
 	w    *bufio.Writer
-	err  error // the first one
+	err  error // the first error
 }
 
 // NewEventFile creates a file in dir, which is created if necessary. TensorBoard shows the files of one folder as one
@@ -35,7 +35,7 @@ func NewEventFile(dir string) (*EventFile, error) {
 		host = "graft"
 	}
 	now := time.Now()
-	// Nanoseconds, so that files of runs that follow each other at once are several, in their order.
+	// Nanoseconds give files of runs in quick succession different names, in order.
 	name := fmt.Sprintf("events.out.tfevents.%010d.%s.%d", now.Unix(), host, now.Nanosecond())
 	file, err := disk.System.Create(filepath.Join(dir, name))
 	if err != nil {
@@ -115,7 +115,7 @@ func masked(b []byte) uint32 {
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// eventAt begins an Event: field 1, the time in seconds as a double, and 2, the step.
+// eventAt returns the start of an Event message: field 1, the time in seconds as a double, and field 2, the step.
 func eventAt(now time.Time, step int) []byte {
 	b := binary.LittleEndian.AppendUint64([]byte{1<<3 | 1}, math.Float64bits(float64(now.UnixMicro())/1e6))
 	return binary.AppendUvarint(append(b, 2<<3), uint64(step))

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/optim"
 )
 
-// tracker compares epochs: which is best, and whether to go on.
+// tracker compares epochs: which is best, and whether to stop.
 type tracker struct {
 	monitor  string
 	higher   bool
@@ -18,7 +18,7 @@ type tracker struct {
 
 	best    float64
 	judged  bool
-	bad     int // epochs since the best one
+	bad     int // number of epochs since the best one
 	plateau optim.PlateauState
 }
 
@@ -43,7 +43,7 @@ func higher(name string) bool {
 	return false
 }
 
-// figure is the metric that epochs are compared by.
+// figure returns the metric by which epochs are compared.
 func (t *tracker) figure(e Epoch) (float64, error) {
 	if t.monitor == "" {
 		if v, ok := e.Val["loss"]; ok {
@@ -80,7 +80,7 @@ func (t *tracker) judge(e Epoch) (best, stop bool, err error) {
 		p := *t.rule
 		p.Higher = t.higher
 		if !finite(v) {
-			v = math.NaN() // no improvement, and nothing to remember
+			v = math.NaN() // neither an improvement nor a new best value
 		}
 		t.plateau = p.Next(t.plateau, v)
 	}

@@ -23,7 +23,7 @@ type Trainer struct {
 	c      Config
 	params map[*nn.Param]*state // of trainable parameters
 	stats  map[*nn.Param]*state // of running statistics
-	seen   int                  // version of the graph that the states follow
+	seen   int                  // version of the graph that the states match
 	bound  *binding             // nil: not made yet, or made for an older graph
 
 	progress
@@ -32,18 +32,18 @@ type Trainer struct {
 	tally   tally          // of the current epoch, up to the last update
 	ended   bool           // the next call of Epochs begins a run
 	group   group          // the micro-batches since the last update
-	blocks  []float64      // sums that the gradients' norm is made of
-	lent    *nn.StepResult // whose gradients the states use in place; nil: they have their own
-	tracker tracker        // which epoch is best
-	held    bool           // the graph holds the averages, the states the raw weights
+	blocks  []float64      // partial sums of the gradients' norm
+	lent    *nn.StepResult // step whose gradients the states use in place; nil: they have copies
+	tracker tracker        // tracks the best epoch
+	held    bool           // the graph has the averages, the states have the raw weights
 	best    map[*nn.Param]*tensor.Dense
 	log     func(Event)
 
 	ranks   *ranks     // nil: this process trains alone
-	reduced *reduction // of gradients over ranks; nil: not made yet, or for an older graph
-	sync    *syncNorm  // nil: normalizations take the samples of their own process
-	order   []string   // in which gradients arrive, by a checkpoint
-	owned   []int      // elements of the parameters whose state each rank keeps
+	reduced *reduction // reduction of gradients over ranks; nil: not made yet, or made for an older graph
+	sync    *syncNorm  // nil: normalizations use the samples of their own process
+	order   []string   // order in which gradients arrive, from a checkpoint
+	owned   []int      // by rank: number of elements of the parameters whose state it keeps
 	joint   tally      // of the last group, all ranks together
 	last    tally      // of the last batch of a process that trains alone
 	remote  remote     // of Config.Runtime
@@ -95,7 +95,7 @@ func (t *Trainer) prepare() error {
 		}
 	}
 	t.g.Trim()
-	debug.FreeOSMemory() // once: loading and running have left memory that training can use
+	debug.FreeOSMemory() // once: returns memory from loading and running, so that training can use it
 	t.seen = t.g.Version()
 	if err := t.follow(); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (t *Trainer) prepare() error {
 	return t.c.checkGroups(t.trainable())
 }
 
-// begun makes sure that all ranks train the same; err is why this one cannot.
+// begun checks that all ranks train the same; err is the error of this rank, if any.
 func (t *Trainer) begun(err error) error {
 	if t.ranks == nil || err != nil {
 		return t.ranks.agree(err)
@@ -160,11 +160,11 @@ func (t *Trainer) say(e Event) {
 	}
 }
 
-// learningRate returns the rate of Config.Rule under a factor.
+// learningRate returns the learning rate of Config.Rule times a factor.
 func (t *Trainer) learningRate(factor float64) float64 { return factor * optim.BaseRate(t.c.rule()) }
 
-// finite reports whether x is a number.
+// finite reports whether x is neither NaN nor infinite.
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// assign copies the elements of src into dst, which stays where it is.
+// assign copies the elements of src to the memory of dst.
 func assign(dst, src *tensor.Dense) { copy(dtype.Bytes(dst), dtype.Bytes(src)) }

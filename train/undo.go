@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// undo remembers what the coming update changes, where one of its rules may fail in the middle of it, and returns what brings that
-// back. Rules of package optim refuse a rate for all parameters or for none; nil: there are no others.
+// undo copies the values that the next update changes if one of its rules may fail in the middle, and returns a function that restores
+// them. It returns nil if all rules are of package optim, which return an error for a rate for all parameters or for none.
 func (t *Trainer) undo() func() {
 	safe := true
 	for _, s := range t.params {

@@ -8,8 +8,8 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// tryUnmirrored fits the classifier once more, to features of images that are not mirrored, where the set mirrors them: what a mirror
-// changes may be what tells classes apart. It stays with that if the accuracy on held-out folds is higher by more than its standard error.
+// tryUnmirrored fits the classifier once more, to features of images without flips, if the set flips images: classes may differ by
+// their orientation. It keeps that fit if the accuracy on held-out folds is higher by more than its standard error.
 func (t *tuning) tryUnmirrored(ctx context.Context, cut trunk, seen *features, views int) (*features, error) {
 	without, ok := data.Unmirrored(t.fit)
 	if !ok || views < 2 || t.out.Folds < 0 {
@@ -17,7 +17,7 @@ func (t *tuning) tryUnmirrored(ctx context.Context, cut trunk, seen *features, v
 	}
 	before, folds := snap(t.g), t.out.Folds
 	tail := snap(cut.tail)
-	again := seen.first(views) // which has no chance in it
+	again := seen.first(views) // the view without augmentation
 	if err := cut.lookAt(ctx, again, without, 1, views, t.Config.Seed, true); err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func (t *Trainer) update(total int) (float64, error) {
 		}
 	}
 	norm := scale * math.Sqrt(square)
-	if !finite(norm) { // float64's squares have left its range
+	if !finite(norm) { // squares of float64 gradients have overflowed
 		err := t.diverged("the gradient has norm %v", norm)
 		t.abandon()
 		return norm, err
@@ -115,9 +115,9 @@ func (t *Trainer) close() {
 	t.group = group{order: t.group.order}
 }
 
-// each calls f for the parameters that have a gradient. They are independent, so the result does
-// not depend on the order. A parameter that alone would keep a thread busy when the others are done
-// comes by itself, if its rule spreads it over the threads.
+// each calls f for the parameters that have a gradient, in parallel. They are independent, so that the
+// result does not depend on the order. A parameter so large that it would keep one thread busy after the
+// others are done is updated alone, if its rule is parallel.
 func (t *Trainer) each(f func(*nn.Param, *state) error) error {
 	pool := kernel.Default()
 	least := leastAlone(t.group.order, pool.Threads())
@@ -146,7 +146,7 @@ func (t *Trainer) each(f func(*nn.Param, *state) error) error {
 	return errors.Join(errs...)
 }
 
-// leastAlone returns the size from which a parameter would keep one of the threads busy when the others are done with the rest.
+// leastAlone returns the size from which a parameter would keep one thread busy after the others are done with the rest.
 func leastAlone(params []*nn.Param, threads int) int {
 	size := 0
 	for _, p := range params {
@@ -164,7 +164,7 @@ func spreads(r optim.Rule) bool {
 	return false
 }
 
-// rate returns the factor on the rule's rate for the coming update, of total in this run.
+// rate returns the factor on the rule's rate for the next update, of total in this run.
 func (t *Trainer) rate(total int) float64 {
 	r := 1.0
 	if t.c.Schedule != nil {
@@ -176,7 +176,7 @@ func (t *Trainer) rate(total int) float64 {
 	return r
 }
 
-// usable refuses a rate that a rule would refuse for one parameter, when others are updated already.
+// usable returns an error if the factor on the rate of a parameter is negative or not finite, before any parameter is updated.
 func (t *Trainer) usable(rate float64) error {
 	for _, p := range t.group.order {
 		if r := rate * t.params[p].plan.rate; r < 0 || !finite(r) {
@@ -195,7 +195,7 @@ func add(dst, src *tensor.Dense, factor float64, replace bool) {
 	}
 }
 
-// addOnAllThreads is add where nothing else keeps the threads busy.
+// addOnAllThreads is add on all threads, for callers outside of parallel loops.
 func addOnAllThreads(dst, src *tensor.Dense, factor float64, replace bool) {
 	if dtype.Of(dst.Dtype()) != dtype.Float32 {
 		add(dst, src, factor, replace)
@@ -220,16 +220,16 @@ func addSlice[F float32 | float64](dst, src []F, factor F, replace bool) {
 		}
 	default:
 		for i, x := range src {
-			dst[i] += F(factor * x) // rounded before the sum, as on another rank
+			dst[i] += F(factor * x) // rounded before the sum, as when summing over ranks
 		}
 	}
 }
 
-// squareBlock is how many squares are added in the element type before the sum is.
+// squareBlock is the number of squares that are summed in the element type before they are added to the float64 sum.
 const squareBlock = 1 << 12
 
-// squares returns the sum of the squares of all elements; blocks is memory for the sums of blocks, which
-// are added in their order however many threads make them.
+// squares returns the sum of the squares of all elements. blocks is memory for the sums of blocks, which
+// are added in order, independently of the number of threads.
 func squares(d *tensor.Dense, blocks *[]float64) float64 {
 	if dtype.Of(d.Dtype()) != dtype.Float32 {
 		return sumSquares(dtype.Slice[float64](d))
@@ -243,7 +243,7 @@ func squares(d *tensor.Dense, blocks *[]float64) float64 {
 			block := x[i*squareBlock : min(len(x), (i+1)*squareBlock)]
 			s := float64(vector.SumSq(nil, block))
 			if !(s > 1e-30) || math.IsInf(s, 0) {
-				s = sumSquares(block) // out of float32's range
+				s = sumSquares(block) // outside float32's range
 			}
 			sums[i] = s
 		}
@@ -255,7 +255,7 @@ func squares(d *tensor.Dense, blocks *[]float64) float64 {
 	return total
 }
 
-// sumSquares keeps four sums, which a processor adds side by side.
+// sumSquares uses four accumulators, for instruction-level parallelism.
 func sumSquares[F float32 | float64](x []F) float64 {
 	var s [4]float64
 	n := len(x) &^ 3
