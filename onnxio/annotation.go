@@ -10,12 +10,12 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// AnnotationMode says how a file stores annotations of nodes.
+// AnnotationMode is the way in which a file stores annotations of nodes.
 type AnnotationMode int
 
 // The annotation modes.
 const (
-	// AsStored keeps annotations as the file had them and writes new ones as metadata.
+	// AsStored keeps existing annotations in the form of the file, and writes new ones as metadata.
 	AsStored AnnotationMode = iota
 	// AsMetadata writes NodeProto.metadata_props, which other tools ignore. It requires version 10 of the file format, to
 	// which the model is raised.
@@ -24,10 +24,10 @@ const (
 	AsAttributes
 )
 
-// metadataVersion is the version of the file format that gave nodes metadata.
+// metadataVersion is the version of the file format that introduced metadata of nodes.
 const metadataVersion = 10
 
-// fromMetadata returns the annotations that the metadata of a node hold.
+// fromMetadata returns the annotations in the metadata of a node.
 func fromMetadata(props []*onnxpb.StringStringEntryProto) nn.Annotations {
 	if len(props) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func fromMetadata(props []*onnxpb.StringStringEntryProto) nn.Annotations {
 	return a
 }
 
-// annotate takes an attribute that its operator does not have for an annotation, if it is text or numbers.
+// annotate adds an attribute that is unknown to its operator as an annotation, if it is text or numbers.
 func (s *assembly) annotate(spec *nn.NodeSpec, a *onnxpb.AttributeProto) {
 	v, err := decodeAttribute(a, s.ext)
 	if err == nil && isAnnotation(v) {
@@ -50,15 +50,15 @@ func (s *assembly) annotate(spec *nn.NodeSpec, a *onnxpb.AttributeProto) {
 	}
 }
 
-// extra writes an attribute that the file had and the operator does not know. left are the annotations of the node that
-// are not written yet.
+// extra writes an attribute of the file that is unknown to the operator. left are the annotations of the node that are
+// not written yet.
 func (w *writer) extra(p *onnxpb.NodeProto, a *onnxpb.AttributeProto, left nn.Annotations) error {
 	old, err := decodeAttribute(a, nil)
 	v, ok := left[a.GetName()]
 	switch annotation := err == nil && isAnnotation(old); {
 	case annotation && !ok: // removed
 		return nil
-	case annotation && w.annotationMode == AsMetadata: // written there
+	case annotation && w.annotationMode == AsMetadata: // written by metadata
 		return nil
 	case annotation && !reflect.DeepEqual(v, old):
 		if a, err = encodeAttribute(a.GetName(), v, nil); err != nil {
@@ -70,8 +70,8 @@ func (w *writer) extra(p *onnxpb.NodeProto, a *onnxpb.AttributeProto, left nn.An
 	return nil
 }
 
-// metadata writes the annotations that are left: those that the file had there in their order and form while they are
-// the same, then others.
+// metadata writes the remaining annotations: first those that the file had in its metadata, in its order and, if
+// unchanged, in its form; then the others.
 func (w *writer) metadata(p *onnxpb.NodeProto, left nn.Annotations) error {
 	props := p.MetadataProps
 	p.MetadataProps = nil
@@ -101,7 +101,7 @@ func (w *writer) metadata(p *onnxpb.NodeProto, left nn.Annotations) error {
 	return nil
 }
 
-// isAnnotation reports whether an attribute's value is of a type that annotations have.
+// isAnnotation reports whether the type of an attribute's value is possible for annotations.
 func isAnnotation(v any) bool {
 	switch v.(type) {
 	case string, int64, float32, []string, []int64, []float32:

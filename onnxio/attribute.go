@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// attributeType returns the declared type of an attribute; files of the first ONNX versions leave it
-// out, and the filled field tells.
+// attributeType returns the declared type of an attribute. In files of the first ONNX versions, which do not
+// declare it, it is derived from the field that is set.
 func attributeType(a *onnxpb.AttributeProto) onnxpb.AttributeProto_AttributeType {
 	if t := a.GetType(); t != onnxpb.AttributeProto_UNDEFINED {
 		return t
@@ -42,7 +42,7 @@ func attributeType(a *onnxpb.AttributeProto) onnxpb.AttributeProto_AttributeType
 	return onnxpb.AttributeProto_UNDEFINED
 }
 
-// decodeAttribute makes what op.Op.Decode takes of every attribute but a graph.
+// decodeAttribute converts an attribute, except for a graph, to the argument of op.Op.Decode.
 func decodeAttribute(a *onnxpb.AttributeProto, ext *externalFiles) (any, error) {
 	switch t := attributeType(a); t {
 	case onnxpb.AttributeProto_FLOAT:
@@ -76,7 +76,7 @@ func decodeAttribute(a *onnxpb.AttributeProto, ext *externalFiles) (any, error) 
 	}
 }
 
-// encodeAttribute returns the inverse of decodeAttribute; subgraphs are written by graph.
+// encodeAttribute is the inverse of decodeAttribute; graph encodes subgraphs.
 func encodeAttribute(name string, v any, graph func(*nn.Body) (*onnxpb.GraphProto, error)) (*onnxpb.AttributeProto, error) {
 	a := &onnxpb.AttributeProto{Name: proto.String(name)}
 	var err error
@@ -113,7 +113,7 @@ func encodeAttribute(name string, v any, graph func(*nn.Body) (*onnxpb.GraphProt
 	return a, nil
 }
 
-// copyAttribute writes a again with other subgraphs; nothing in it is shared that a writer changes.
+// copyAttribute returns a copy of a with other subgraphs, which shares nothing with a that a writer changes.
 func copyAttribute(a *onnxpb.AttributeProto, g *onnxpb.GraphProto) *onnxpb.AttributeProto {
 	b := &onnxpb.AttributeProto{Name: a.Name, RefAttrName: a.RefAttrName, DocString: a.DocString, Type: a.Type, G: g}
 	b.ProtoReflect().SetUnknown(a.ProtoReflect().GetUnknown())

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// commit replaces the model at path, tensors larger than over bytes in a file beside it; over 0: none.
-// The rename of the model is the one moment at which the new one is there and the old one is not.
+// commit replaces the model at path, and writes tensors larger than over bytes to a file beside it; 0: none.
+// Renaming the model replaces the old one by the new one atomically.
 func commit(path string, m *onnxpb.ModelProto, over int64) error {
 	var large []*onnxpb.TensorProto
 	if over > 0 {
@@ -38,21 +38,21 @@ func commit(path string, m *onnxpb.ModelProto, over int64) error {
 		return err
 	}
 	if len(old) > 0 && disk.System.SyncFolder(filepath.Dir(path)) == nil {
-		for _, name := range old { // the new model is whole, whether or not they can be removed
+		for _, name := range old { // the new model is complete even if they cannot be removed
 			disk.System.Remove(name)
 		}
 	}
 	return nil
 }
 
-// there reports whether there is a file: another model may need it.
+// there reports whether a file exists, which another model may need.
 func there(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
 }
 
-// dataBeside lists the files under the names of external data that nobody needs once the model at path is replaced: which it names,
-// or an interrupted Save left. What another file of the folder names stays.
+// dataBeside lists the external data files that are not needed once the model at path is replaced: those that it refers to, or that an
+// interrupted Save left. Files that another file in the folder refers to are not listed.
 func dataBeside(path string) (old []string) {
 	dir, base := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -70,7 +70,7 @@ func dataBeside(path string) (old []string) {
 		return nil
 	}
 	if _, err := locations(path); err != nil && there(path) {
-		return nil // whatever it is
+		return nil // the existing file cannot be read as a model
 	}
 	for _, e := range entries {
 		temporary, _ := filepath.Match(".*.tmp", e.Name())
@@ -91,7 +91,7 @@ func dataBeside(path string) (old []string) {
 	return old
 }
 
-// locations returns the files that a model names as external data.
+// locations returns the external data files that a model refers to.
 func locations(path string) (map[string]bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -121,7 +121,7 @@ func largeTensors(g *onnxpb.GraphProto, over int64) (large []*onnxpb.TensorProto
 	return large
 }
 
-// writeExternal moves the elements of tensors into w, a file of that name.
+// writeExternal moves the elements of tensors to w, the file location.
 func writeExternal(w io.Writer, location string, large []*onnxpb.TensorProto) error {
 	sink := &externalSink{w: w, location: location}
 	for _, t := range large {

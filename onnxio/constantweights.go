@@ -10,9 +10,9 @@ import (
 )
 
 // Some exporters store weights in Constant nodes instead of initializers. They become parameters, and are written as nodes
-// again, at the same place among the others, as long as all weights of the model are stored so.
+// again, at the same position, if all weights of the model are stored in this way.
 
-// weightsOfConstants turns Constant nodes that hold weights into parameters.
+// weightsOfConstants converts Constant nodes with weights to parameters.
 func weightsOfConstants(a *nn.Assembler) error {
 	held, err := a.ConstantsAsParams(func(n *nn.Node) bool {
 		o, ok := n.Origin().(*nodeOrigin)
@@ -27,7 +27,7 @@ func weightsOfConstants(a *nn.Assembler) error {
 	return err
 }
 
-// tensor returns the tensor that is the node's only attribute, nil if the node has others or none.
+// tensor returns the tensor if it is the node's only attribute, otherwise nil.
 func (o *nodeOrigin) tensor() *onnxpb.TensorProto {
 	if len(o.proto.Attribute) != 1 || o.proto.Attribute[0].RefAttrName != nil {
 		return nil
@@ -38,7 +38,7 @@ func (o *nodeOrigin) tensor() *onnxpb.TensorProto {
 	return nil
 }
 
-// withTensor returns a copy of a node whose only attribute holds t.
+// withTensor returns a copy of a node, with t as its only attribute.
 func withTensor(n *onnxpb.NodeProto, t *onnxpb.TensorProto) *onnxpb.NodeProto {
 	c, a := &onnxpb.NodeProto{}, &onnxpb.AttributeProto{}
 	copyFields(c, n)
@@ -48,8 +48,8 @@ func withTensor(n *onnxpb.NodeProto, t *onnxpb.TensorProto) *onnxpb.NodeProto {
 	return c
 }
 
-// weightsInNodes reports whether Constant nodes hold all weights and statistics that were loaded, so that new ones are
-// stored likewise: a reader that finds one of them in an initializer does not look for others in nodes.
+// weightsInNodes reports whether all loaded weights and statistics were stored in Constant nodes. If so, new ones are stored
+// in nodes as well, since a reader that finds one in an initializer does not look for others in nodes.
 func (w *writer) weightsInNodes(g *nn.Graph) bool {
 	found := false
 	for p := range g.Params() {
@@ -65,16 +65,16 @@ func (w *writer) weightsInNodes(g *nn.Graph) bool {
 	return found && w.dtype == dtype.Undefined
 }
 
-// notTrained is the documentation of a node that holds a tensor which is not trained, although its use suggests it.
+// notTrained is the documentation of a node with a tensor that is not trained, although its use suggests it.
 const notTrained = "not trained"
 
-// heldInNode reports whether the file held a weight of the graph in a node, and the model is written so again.
+// heldInNode reports whether a weight was stored in a node in the file, and is written in a node again.
 func (s *graphWriter) heldInNode(v *nn.Value) bool {
 	o := s.info[v]
 	return s.inNodes && o != nil && o.constant != nil && v.Param() != nil && v.Graph() == s.g
 }
 
-// weightNodes are the weights that the file held in nodes, in its order.
+// weightNodes returns the weights that were stored in nodes, in the order of the file.
 func (s *graphWriter) weightNodes() []*nn.Value {
 	var list []*nn.Value
 	for v := range s.info {
@@ -86,7 +86,7 @@ func (s *graphWriter) weightNodes() []*nn.Value {
 	return list
 }
 
-// before writes those of the weights that came before n in the file, or that n reads, and returns the others.
+// before writes the weights in list that preceded n in the file, or that n reads, and returns the others.
 func (s *graphWriter) before(n *nn.Node, list []*nn.Value) ([]*nn.Value, error) {
 	if o, ok := n.Origin().(*nodeOrigin); ok {
 		for ; len(list) > 0 && s.info[list[0]].constant.index < o.index; list = list[1:] {
@@ -105,7 +105,7 @@ func (s *graphWriter) before(n *nn.Node, list []*nn.Value) ([]*nn.Value, error) 
 	return list, nil
 }
 
-// weightNode writes the node that holds a weight, once.
+// weightNode writes the node of a weight, unless it was written before.
 func (s *graphWriter) weightNode(v *nn.Value) error {
 	if s.done[v] {
 		return nil
@@ -125,5 +125,5 @@ func (s *graphWriter) weightNode(v *nn.Value) error {
 	return nil
 }
 
-// fixedByHand reports whether a parameter that its use makes a weight was called a constant.
+// fixedByHand reports whether a parameter whose use makes it a weight was set to be a constant.
 func fixedByHand(p *nn.Param) bool { return p.Role() == nn.Constant && p.Inferred() == nn.Weight }

@@ -14,16 +14,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// externalFiles reads tensors that a model keeps in files beside it. Files stay open between
-// tensors, until close.
+// externalFiles reads tensors that are stored in files beside the model. Files stay open between
+// tensors, until close is called.
 type externalFiles struct {
-	fsys fs.FS  // of (*os.Root).FS, so that links do not lead out of the model's folder either
+	fsys fs.FS  // from (*os.Root).FS, so that links cannot leave the model's folder
 	dir  string // folder of the model within fsys, "." or "" for its root
 	open map[string]*externalFile
-	root *os.Root // to be closed, if fsys belongs to one
+	root *os.Root // root of fsys, to be closed; nil if there is none
 }
 
-// openExternal serves the model files in a folder of the operating system.
+// openExternal returns the external files in a folder of the operating system.
 func openExternal(folder string) (*externalFiles, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -38,7 +38,7 @@ type externalFile struct {
 	at   int64 // position, for files that cannot seek
 }
 
-// externalData is where a tensor's data are. The length is -1 if it is not given.
+// externalData is the location of a tensor's data. The length is -1 if it is not given.
 type externalData struct {
 	location       string
 	offset, length int64
@@ -85,7 +85,7 @@ func decodeExternal(p *onnxpb.TensorProto, dt dtype.DType, shape []int, n int, e
 	if ext == nil {
 		return nil, tensorError(p, "data are in another file, %q", e.location)
 	}
-	// The file is looked at before memory is taken for what the tensor claims.
+	// Check the size of the file before allocating memory for the declared size of the tensor.
 	f, err := ext.file(e.location)
 	if err != nil {
 		return nil, tensorError(p, "%w", err)
@@ -120,7 +120,7 @@ func (x *externalFiles) file(location string) (*externalFile, error) {
 		return f, nil
 	}
 	full := path.Join(x.dir, name)
-	info, err := fs.Stat(x.fsys, full) // before it is opened: that of a pipe waits for a writer
+	info, err := fs.Stat(x.fsys, full) // before it is opened: opening a pipe would block
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%q is not a regular file", location)
 	}
@@ -139,8 +139,8 @@ func (x *externalFiles) file(location string) (*externalFile, error) {
 	return f, nil
 }
 
-// readAt fills b from the offset. A file system whose files can only be read forward serves
-// tensors in the order in which the file has them.
+// readAt fills b from the offset. If files of the file system can only be read forward, tensors
+// must be read in the order of the file.
 func (f *externalFile) readAt(b []byte, offset int64) error {
 	switch r := f.File.(type) {
 	case io.ReaderAt:
@@ -166,7 +166,7 @@ func (f *externalFile) readAt(b []byte, offset int64) error {
 	return err
 }
 
-// close closes all files. What openExternal returned is of no use afterwards.
+// close closes all files. x must not be used afterwards.
 func (x *externalFiles) close() error {
 	var errs []error
 	for _, f := range x.open {
@@ -179,17 +179,17 @@ func (x *externalFiles) close() error {
 	return errors.Join(errs...)
 }
 
-// externalAlign is where tensors start in an external file: on pages, so that readers can map it.
+// externalAlign is the alignment of tensors in an external file: a page, so that readers can map it.
 const externalAlign = 4096
 
-// externalSink moves tensors' data out of their protobuf message into w.
+// externalSink moves the data of tensors from their protobuf messages to w.
 type externalSink struct {
 	w        io.Writer
 	location string // name of the file, relative to the model
 	offset   int64
 }
 
-// put writes the raw data of p and lets p point to them.
+// put writes the raw data of p and replaces them by a reference.
 func (s *externalSink) put(p *onnxpb.TensorProto) error {
 	if gap := (externalAlign - s.offset%externalAlign) % externalAlign; gap > 0 {
 		if _, err := s.w.Write(make([]byte, gap)); err != nil {

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A model may define operators of its own by nodes, FunctionProto. A node that calls one becomes
-// a node with a body, the function's nodes with the attributes of this call; the file's own
-// spelling stays in its Origin and is what saving writes.
+// A model may define its own operators as functions of nodes (FunctionProto). A node that calls one
+// becomes a node with a body: the function's nodes, with the attributes of the call. The call in the
+// file is kept in its Origin, and is what Save writes.
 
 type functionKey struct{ domain, name, overload string }
 
@@ -30,7 +30,7 @@ type callConfig struct {
 	Body op.Subgraph `onnx:"body"`
 }
 
-// Operator returns the name of the function that the body was made of.
+// Operator returns the name of the function that the body was expanded from.
 func (c callConfig) Operator() op.Name {
 	if b, ok := c.Body.(*nn.Body); ok {
 		if o, ok := b.Graph.Origin().(*functionOrigin); ok {
@@ -40,7 +40,7 @@ func (c callConfig) Operator() op.Name {
 	return op.Name{}
 }
 
-// functionOrigin is kept by the graph of a call's body.
+// functionOrigin is the Origin of the graph of a call's body.
 type functionOrigin struct {
 	*graphOrigin
 	name op.Name
@@ -60,7 +60,7 @@ func functionOp(domain, name string) *op.Op {
 	}
 }
 
-// addInternal extends the set of operators by the model's functions and the stand-in for
+// addInternal extends the set of operators by the model's functions and the placeholder for
 // initializers whose data were stripped.
 func (r *reader) addInternal() error {
 	ops := []*op.Op{strippedOp()}
@@ -159,7 +159,7 @@ func (strippedConfig) Operator() op.Name { return strippedOp().Operator() }
 
 const strippedName = "Stripped"
 
-// strippedOp stands in for an initializer without data: its type is known, running it an error.
+// strippedOp is the placeholder for an initializer without data: its type is known, but running it is an error.
 func strippedOp() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: strippedName, Since: []int{1}, Doc: "An initializer whose data were stripped.",

@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// Header is what the file of a model says beyond its graph.
+// Header is the information in the file of a model besides its graph.
 type Header struct {
 	IRVersion       int64          `json:"ir_version"`       // of the file format
 	Producer        string         `json:"producer"`         // the program that wrote the file

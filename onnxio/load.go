@@ -69,7 +69,7 @@ func (l Loader) openModel(name string) (m *onnxpb.ModelProto, raw sections, done
 		if m, raw, err := skimModel(f); err == nil {
 			return m, raw, f.Close, nil
 		}
-		f.Close() // decoding all of it tells what is wrong, or that nothing is
+		f.Close() // decoding the whole file reports what is wrong, if anything
 	}
 	m, err = l.readModel(name)
 	return m, nil, func() error { return nil }, err
@@ -131,7 +131,7 @@ func decodeModel(b []byte) (*onnxpb.ModelProto, error) {
 	return m, nil
 }
 
-// external serves the files in the folder of the model at name.
+// external returns the external files in the folder of the model at name.
 func (l Loader) external(name string) (*externalFiles, error) {
 	if l.FS != nil {
 		return &externalFiles{fsys: l.FS, dir: path.Dir(name)}, nil
@@ -139,7 +139,7 @@ func (l Loader) external(name string) (*externalFiles, error) {
 	return openExternal(filepath.Dir(name))
 }
 
-// defaultOps is the set of a Loader that names none, made once: sets are immutable.
+// defaultOps is the set of a Loader without Ops. It is made only once, since sets are immutable.
 var defaultOps = sync.OnceValues(func() (op.Set, error) {
 	ops, err := contrib.With(std.Operators())
 	if err != nil {
@@ -148,7 +148,7 @@ var defaultOps = sync.OnceValues(func() (op.Set, error) {
 	return legacy.With(ops)
 })
 
-// build makes a graph of a decoded model, which it takes over.
+// build makes a graph from a decoded model, which must not be used afterwards.
 func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*nn.Graph, error) {
 	ops := l.Ops
 	if ops.IsZero() {
@@ -176,7 +176,7 @@ func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*
 	return g, nil
 }
 
-// retype gives inputs other types.
+// retype changes the types of inputs.
 func retype(g *nn.Graph, inputs []string) error {
 	if len(inputs) == 0 {
 		return nil

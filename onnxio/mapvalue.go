@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// decodeMap makes a value of p. Files hold the values of a map as a sequence of tensors, one for each
-// key or a single one with all of them.
+// decodeMap converts p to a value. In files, the values of a map are a sequence of tensors: one for each
+// key, or a single one with all of them.
 func decodeMap(p *onnxpb.MapProto, ext *externalFiles) (*dtype.Map, error) {
 	m, err := decodeEntries(p, ext)
 	if err != nil {
@@ -36,7 +36,7 @@ func decodeEntries(p *onnxpb.MapProto, ext *externalFiles) (*dtype.Map, error) {
 	}
 	values := p.GetValues()
 	if values == nil {
-		values = &onnxpb.SequenceProto{} // an empty message, which writers may leave out
+		values = &onnxpb.SequenceProto{} // writers may omit an empty message
 	}
 	items, err := decodeSequence(values, dtype.Undefined, ext, 1)
 	if err != nil {
@@ -58,7 +58,7 @@ func decodeEntries(p *onnxpb.MapProto, ext *externalFiles) (*dtype.Map, error) {
 	return dtype.NewMap(keys, all)
 }
 
-// joined returns the elements of tensors of one type after one another.
+// joined concatenates the elements of tensors of one type.
 func joined(parts []dtype.Value) (dtype.Value, error) {
 	var strings []string
 	var raw []byte
@@ -88,7 +88,7 @@ func joined(parts []dtype.Value) (dtype.Value, error) {
 	return d, nil
 }
 
-// encodeMap returns the inverse of decodeMap: one tensor has all values.
+// encodeMap is the inverse of decodeMap: one tensor has all values.
 func encodeMap(name string, m *dtype.Map) (*onnxpb.MapProto, error) {
 	p := &onnxpb.MapProto{Name: proto.String(name), KeyType: proto.Int32(int32(dtype.DTypeOf(m.Keys)))}
 	switch k := m.Keys.(type) {

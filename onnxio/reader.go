@@ -11,17 +11,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// reader turns one model into a graph.
+// reader converts one model to a graph.
 type reader struct {
 	ops       op.Set
 	proto     *onnxpb.ModelProto
 	ext       *externalFiles
 	raw       sections // raw data of initializers that are still in the file
 	functions map[functionKey]*onnxpb.FunctionProto
-	local     map[functionKey]*op.Op // operators made of functions
-	calls     []functionKey          // being expanded, to refuse a function that calls itself
-	expanded  int                    // nodes of functions
-	memory    int64                  // bytes that tensors may still take
+	local     map[functionKey]*op.Op // operators for the model's functions
+	calls     []functionKey          // functions being expanded, to detect recursion
+	expanded  int                    // number of nodes expanded from functions
+	memory    int64                  // bytes left for tensors
 }
 
 func newReader(ops op.Set, m *onnxpb.ModelProto, ext *externalFiles) *reader {
@@ -63,7 +63,7 @@ func (r *reader) model() (*nn.Graph, error) {
 	return g, nil
 }
 
-// opsetsOf returns the operator-set version of each domain. Models from before ONNX had them declare none.
+// opsetsOf returns the operator-set version of each domain. The oldest ONNX models declare none.
 func opsetsOf(list []*onnxpb.OperatorSetIdProto) (map[string]int, error) {
 	opsets := map[string]int{}
 	for _, o := range list {
@@ -94,7 +94,7 @@ type assembly struct {
 	outputs map[string]bool // names that nodes define
 }
 
-// value returns what the file says about the value of that name.
+// value returns the origin of the value with a name.
 func (s *assembly) value(name string) *valueOrigin {
 	v := s.values[name]
 	if v == nil {
@@ -104,8 +104,8 @@ func (s *assembly) value(name string) *valueOrigin {
 	return v
 }
 
-// assemble fills g with p and infers the types of a whole model. Attrs are those of the call when
-// p is the body of a function.
+// assemble fills g with p and infers the types of a whole model. If p is the body of a function, attrs
+// are the attributes of the call.
 func (r *reader) assemble(a *nn.Assembler, g *nn.Graph, p *onnxpb.GraphProto, attrs map[string]*onnxpb.AttributeProto, depth int) (*graphOrigin, error) {
 	if depth > maxNesting {
 		return nil, fmt.Errorf("subgraphs are nested more than %d deep", maxNesting)
@@ -129,18 +129,18 @@ func (r *reader) assemble(a *nn.Assembler, g *nn.Graph, p *onnxpb.GraphProto, at
 	return s.origin, nil
 }
 
-// headerOfGraph returns what of p is not kept elsewhere.
+// headerOfGraph returns the fields of p that are not kept elsewhere.
 func headerOfGraph(p *onnxpb.GraphProto) *onnxpb.GraphProto {
 	h := &onnxpb.GraphProto{Name: p.Name, DocString: p.DocString, QuantizationAnnotation: p.QuantizationAnnotation, MetadataProps: p.MetadataProps}
 	h.ProtoReflect().SetUnknown(p.ProtoReflect().GetUnknown())
 	return h
 }
 
-// describe notes what value_info and output say, before the values are made.
+// describe records value_info and outputs, before the values are made.
 func (s *assembly) describe(p *onnxpb.GraphProto) error {
 	for _, info := range p.ValueInfo {
 		v := s.value(info.GetName())
-		if v.info != nil { // said twice
+		if v.info != nil { // declared twice
 			v = &valueOrigin{name: info.GetName(), undefined: true}
 		}
 		v.info = info
@@ -180,11 +180,11 @@ func (s *assembly) params(p *onnxpb.GraphProto) error {
 	return nil
 }
 
-// charge takes the memory of a tensor from what the model may have.
+// charge subtracts the memory of a tensor from the model's limit.
 func (r *reader) charge(dt dtype.DType, dims []int64) error {
 	shape, err := intDims(dims)
 	if err != nil || !dt.Valid() {
-		return nil // decoding says what is wrong
+		return nil // decoding reports the error
 	}
 	n, err := dtype.Count(shape)
 	if err != nil {
@@ -215,17 +215,17 @@ func (s *assembly) param(v *valueOrigin, t *onnxpb.TensorProto) error {
 	return nil
 }
 
-// headerOfTensor is t without its elements.
+// headerOfTensor returns t without its elements.
 func headerOfTensor(t *onnxpb.TensorProto) *onnxpb.TensorProto {
 	h := &onnxpb.TensorProto{Dims: t.Dims, DataType: t.DataType, Name: t.Name, DocString: t.DocString, MetadataProps: t.MetadataProps}
 	if t.GetDataLocation() == onnxpb.TensorProto_DEFAULT {
-		h.DataLocation, h.ExternalData = t.DataLocation, t.ExternalData // some writers leave a length after
+		h.DataLocation, h.ExternalData = t.DataLocation, t.ExternalData // some writers leave these fields set
 	}
 	h.ProtoReflect().SetUnknown(t.ProtoReflect().GetUnknown())
 	return h
 }
 
-// inputs adds the inputs. Initializers listed among them, as old files do, are none.
+// inputs adds the inputs, except for initializers that old files list among them.
 func (s *assembly) inputs(p *onnxpb.GraphProto) error {
 	initializer := map[string]bool{}
 	for _, list := range [][]*valueOrigin{s.origin.initializers, s.origin.sparse} {
@@ -258,7 +258,7 @@ func (s *assembly) finish(p *onnxpb.GraphProto) error {
 			v.undefined = true
 		}
 	}
-	// Every value keeps its name in the file, through edits; those that are declared also a type.
+	// Every value gets an origin, which it keeps through edits; declared values also get a type.
 	for name := range s.outputs {
 		if name == "" {
 			continue

@@ -21,7 +21,7 @@ func (s *assembly) nodes(p *onnxpb.GraphProto) error {
 	return nil
 }
 
-// nodeError names the node in an error that does not name one yet.
+// nodeError adds the node to an error that does not name one.
 func nodeError(n *onnxpb.NodeProto, i int, err error) error {
 	var e *nn.Error
 	if errors.As(err, &e) && error(e) == err && e.Node != "" {
@@ -63,7 +63,7 @@ func (s *assembly) node(n *onnxpb.NodeProto, index int) (nn.NodeSpec, error) {
 	for i, a := range n.Attribute {
 		if a.RefAttrName != nil {
 			if a = s.referred(a); a == nil {
-				continue // the call leaves it out: the default
+				continue // the call omits the attribute: use the default
 			}
 		}
 		v, err := s.attribute(o, i, a, known)
@@ -84,8 +84,8 @@ func (s *assembly) node(n *onnxpb.NodeProto, index int) (nn.NodeSpec, error) {
 	return spec, nil
 }
 
-// attribute returns the value of an attribute, nil for one that is not an attribute of the operator: an
-// annotation, which stays in the file. Of an unknown operator only subgraphs are of interest.
+// attribute returns the value of an attribute. It is nil for an attribute that is unknown to the operator, an
+// annotation, which is kept for saving. Of an unknown operator only subgraphs are decoded.
 func (s *assembly) attribute(o *nodeOrigin, i int, a *onnxpb.AttributeProto, known map[string]bool) (any, error) {
 	if attributeType(a) == onnxpb.AttributeProto_GRAPH && (known == nil || known[a.GetName()]) {
 		b, err := s.body(a.GetG())
@@ -93,8 +93,8 @@ func (s *assembly) attribute(o *nodeOrigin, i int, a *onnxpb.AttributeProto, kno
 			return nil, err
 		}
 		o.bodies[i] = b
-		if len(s.calls) == 0 { // else the function may be called again
-			a.G = nil // saving writes the body
+		if len(s.calls) == 0 { // inside a function the attribute may be read again
+			a.G = nil // saving writes the body instead
 		}
 		return b, nil
 	}
@@ -129,7 +129,7 @@ func (s *assembly) body(p *onnxpb.GraphProto) (*nn.Body, error) {
 	return s.bodyOf(s.g, p, s.attrs)
 }
 
-// bodyOf assembles p inside of parent, which gives it its operator sets.
+// bodyOf assembles p inside parent, with parent's opsets.
 func (s *assembly) bodyOf(parent *nn.Graph, p *onnxpb.GraphProto, attrs map[string]*onnxpb.AttributeProto) (*nn.Body, error) {
 	a := nn.AssembleBody(p.GetName(), parent)
 	a.Describe(p.GetDocString(), nil)
@@ -145,7 +145,7 @@ func (s *assembly) bodyOf(parent *nn.Graph, p *onnxpb.GraphProto, attrs map[stri
 	return b, nil
 }
 
-// referred returns the attribute of the call that an attribute inside a function stands for.
+// referred returns the attribute of the call to which an attribute inside a function refers.
 func (s *assembly) referred(a *onnxpb.AttributeProto) *onnxpb.AttributeProto {
 	given := s.attrs[a.GetRefAttrName()]
 	if given == nil {

@@ -22,7 +22,7 @@ type Saver struct {
 	// ExternalOver is the number of bytes above which a tensor is written to a file beside the model, see Save; 0: none is,
 	// unless the model would exceed the 2 GiB that a file can have.
 	ExternalOver int64
-	// Annotations says how annotations of nodes are stored.
+	// Annotations is the form in which annotations of nodes are stored; zero: AsStored.
 	Annotations AnnotationMode
 	// Warn is called for each entry of training_info that no longer fits the graph and is left out. nil: such a graph is not
 	// written, which is an error.
@@ -51,7 +51,7 @@ func (s Saver) Save(path string, g *nn.Graph) error {
 	return saveError(commit(path, m, over))
 }
 
-// maxFile is how large protobuf readers allow a file to be.
+// maxFile is the largest file that protobuf readers accept, in bytes.
 const maxFile = math.MaxInt32
 
 // Write writes g to w. External data require a path: see Save.
@@ -69,12 +69,12 @@ func (s Saver) Write(w io.Writer, g *nn.Graph) error {
 	return saveError(writeModel(w, m))
 }
 
-// encode makes the message of a graph, converted as s says.
+// encode encodes a graph, converted by the settings of s.
 func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	if g == nil {
 		return nil, errors.New("there is no graph")
 	}
-	g, _ = g.Fork() // edits do not reach it
+	g, _ = g.Fork() // not affected by later edits
 	if err := retype(g, s.Inputs); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	return w.model(g)
 }
 
-// initializersOf visits the initializers of a graph and of the subgraphs in its nodes.
+// initializersOf calls visit for the initializers of a graph and of the subgraphs in its nodes.
 func initializersOf(g *onnxpb.GraphProto, visit func(*onnxpb.TensorProto)) {
 	for _, t := range g.GetInitializer() {
 		visit(t)

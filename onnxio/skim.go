@@ -14,13 +14,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Skimming reads a model file but for the data of its large initializers, which then go from
-// the file to the memory where they stay: decoding the whole file would take two copies more.
+// Skimming decodes a model file without the data of its large initializers, which are then read from
+// the file directly into their final memory: decoding the whole file would take two more copies.
 
-// rawData of initializers below this size are decoded with the rest.
+// skimFrom is the size in bytes below which the data of initializers are decoded with the rest.
 const skimFrom = 1 << 12
 
-// section is a piece of a file: the elements of a tensor, in the bytes of raw_data, as float_data and double_data have them, too.
+// section is a range of a file with the elements of a tensor, in the layout of raw_data, which float_data and double_data share.
 type section struct {
 	file           io.ReaderAt
 	offset, length int64
@@ -30,8 +30,8 @@ type section struct {
 // sections are the raw data of initializers that are still in the file.
 type sections map[*onnxpb.TensorProto]section
 
-// errSkim says that a file is not as simple as skimming wants it; decoding the whole then finds out
-// what is wrong, if anything is.
+// errSkim reports that a file cannot be skimmed; decoding the whole file then reports what is wrong, if
+// anything.
 var errSkim = errors.New("cannot be skimmed")
 
 // Numbers of the fields on the way to an initializer's raw data.
@@ -64,7 +64,7 @@ func skimModel(f *os.File) (*onnxpb.ModelProto, sections, error) {
 		if !x.fits(t) {
 			return nil, nil, errSkim
 		}
-		t.RawData, raw[t] = []byte{}, x // there, not nil
+		t.RawData, raw[t] = []byte{}, x // present, thus not nil
 	}
 	return m, raw, nil
 }
@@ -99,7 +99,7 @@ func (x section) fits(t *onnxpb.TensorProto) bool {
 	return true
 }
 
-// restore puts the data back where they were.
+// restore reads the data into the field of t that they were skipped from.
 func (x section) restore(t *onnxpb.TensorProto) error {
 	b := make([]byte, x.length)
 	if _, err := x.file.ReadAt(b, x.offset); err != nil {
@@ -113,7 +113,7 @@ func (x section) restore(t *onnxpb.TensorProto) error {
 	return proto.UnmarshalOptions{Merge: true}.Unmarshal(protowire.AppendBytes(protowire.AppendTag(nil, x.field, protowire.BytesType), b), t)
 }
 
-// skimIn says which message is being read.
+// skimIn is the type of the message being read.
 type skimIn int
 
 const (
@@ -122,7 +122,7 @@ const (
 	skimInTensor
 )
 
-// innerOf is what a field of a message holds: a message on the way to raw data, or the message goes on.
+// innerOf returns the type of the message in a field if it may contain raw data, otherwise that of the current message.
 func innerOf(in skimIn, num protowire.Number, typ protowire.Type) skimIn {
 	switch {
 	case typ != protowire.BytesType:
@@ -138,7 +138,7 @@ type skimmer struct {
 	file     *os.File
 	buffered *bufio.Reader
 	at       int64
-	tensors  int             // initializers begun
+	tensors  int             // number of initializers so far
 	found    map[int]section // by initializer
 }
 
@@ -199,7 +199,7 @@ func (s *skimmer) message(in skimIn, end int64) (out []byte, err error) {
 	return out, nil
 }
 
-// field appends the content of a field of that many bytes.
+// field appends the content of a field of size bytes to out.
 func (s *skimmer) field(in skimIn, num protowire.Number, typ protowire.Type, size int64, out []byte) ([]byte, error) {
 	if inner := innerOf(in, num, typ); inner != in {
 		if inner == skimInTensor {
@@ -221,7 +221,7 @@ func (s *skimmer) field(in skimIn, num protowire.Number, typ protowire.Type, siz
 	return out, err
 }
 
-// varint reads a number that is spelled as short as it can be.
+// varint reads a number; it must have the shortest encoding.
 func (s *skimmer) varint() (uint64, error) {
 	from := s.at
 	v, err := binary.ReadUvarint(s)
@@ -240,7 +240,7 @@ func (s *skimmer) ReadByte() (byte, error) {
 	return b, err
 }
 
-// skip goes on n bytes later.
+// skip skips n bytes.
 func (s *skimmer) skip(n int64) error {
 	s.at += n
 	if n <= int64(s.buffered.Buffered()) {
@@ -254,7 +254,7 @@ func (s *skimmer) skip(n int64) error {
 	return nil
 }
 
-// tensor decodes an initializer, from the file if its data are still there.
+// tensor decodes an initializer; its data may still be in the file.
 func (r *reader) tensor(t *onnxpb.TensorProto) (dtype.Value, error) {
 	if _, stripped := parseStripped(t); !stripped {
 		if err := r.charge(dtype.DType(t.GetDataType()), t.Dims); err != nil {

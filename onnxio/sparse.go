@@ -10,14 +10,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A sparse tensor becomes a dense one, so a few bytes may ask for any amount of memory. What is
-// above sparseFree bytes must not be more than sparseRatio times what the file holds.
+// Sparse tensors are converted to dense ones, so that a few bytes may require any amount of memory. A tensor
+// of more than sparseFree bytes must not be larger than sparseRatio times its data in the file.
 const (
 	sparseFree  = 64 << 20
 	sparseRatio = 4096
 )
 
-// decodeSparse makes a dense tensor of p, zero where p has no value.
+// decodeSparse converts p to a dense tensor, which is zero where p has no value.
 func decodeSparse(p *onnxpb.SparseTensorProto, ext *externalFiles) (*tensor.Dense, error) {
 	if p == nil || p.Values == nil {
 		return nil, errors.New("the sparse tensor has no values")
@@ -58,7 +58,7 @@ func decodeSparse(p *onnxpb.SparseTensorProto, ext *externalFiles) (*tensor.Dens
 // sparseIndices returns the linear indices of the values, checked to be inside the shape.
 func sparseIndices(p *onnxpb.SparseTensorProto, shape []int, values int, ext *externalFiles) ([]int, error) {
 	if len(p.GetIndices().GetDims()) == 0 && values == 0 {
-		return nil, nil // ONNX's own writer leaves the indices out when there are none
+		return nil, nil // ONNX's own writer omits empty indices
 	}
 	value, err := decodeTensor(p.GetIndices(), ext)
 	if err != nil {

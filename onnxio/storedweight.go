@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// checkStored reports whether weights can be stored as s asks for in the operator set.
+// checkStored returns an error if weights cannot be stored in s.DType with the opset.
 func (s Saver) checkStored(opset int) error {
 	switch {
 	case s.DType == dtype.Undefined:
@@ -26,8 +26,9 @@ func (s Saver) checkStored(opset int) error {
 	return nil
 }
 
-// stored writes a weight with elements of another type and a Cast that brings it back to its own,
-// so that the model computes as before, on rounded weights. False: the value is none, or has the type.
+// stored writes a weight with elements of another type and a Cast back to its own, so that the model
+// computes in the same type as before, with rounded weights. It returns false if v is not a weight, or
+// already has the type.
 func (s *graphWriter) stored(v *nn.Value) (bool, error) {
 	p := v.Param()
 	if s.dtype == dtype.Undefined || p == nil || p.Data() == nil || p.Role() != nn.Weight || v.IsInput() {
@@ -70,7 +71,7 @@ func (s *graphWriter) free(base string) string {
 	}
 }
 
-// fits refuses numbers that became infinite.
+// fits returns an error if numbers became infinite by the conversion.
 func fits(narrow, d *tensor.Dense) error {
 	a, err := dtype.Float64s(narrow)
 	if err != nil {
@@ -88,15 +89,15 @@ func fits(narrow, d *tensor.Dense) error {
 	return nil
 }
 
-// withoutStored takes weights that Casts give now from the inputs that old files list them among.
+// withoutStored removes weights that are now outputs of Casts from the inputs, among which old files list them.
 func (s *graphWriter) withoutStored() {
 	s.p.Input = slices.DeleteFunc(s.p.Input, func(info *onnxpb.ValueInfoProto) bool {
 		return slices.ContainsFunc(s.first, func(n *onnxpb.NodeProto) bool { return n.Output[0] == info.GetName() })
 	})
 }
 
-// constantNode gives a tensor to the value of its name. Readers train floating-point initializers, but not what nodes
-// compute, except where all weights are in nodes: fixed ones say that they are not trained.
+// constantNode returns a Constant node with a tensor and its name. Readers train floating-point initializers but not outputs of
+// nodes, unless all weights are in nodes; with fixed the node is marked as not trained.
 func constantNode(t *onnxpb.TensorProto, fixed bool) *onnxpb.NodeProto {
 	name := t.GetName()
 	t = proto.Clone(t).(*onnxpb.TensorProto)

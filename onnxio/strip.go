@@ -55,15 +55,15 @@ func (u Unstripper) Unstrip(path, out string) (tensors int, err error) {
 	}.rewrite(path, out)
 }
 
-// rewriting goes through the tensors of files.
+// rewriting rewrites the tensors of files.
 type rewriting struct {
-	constants bool // attributes of nodes, too
+	constants bool // include attributes of nodes
 	each      func(*onnxpb.TensorProto) (changed bool, err error)
-	section   func(*onnxpb.TensorProto, section) (changed bool, err error) // of data that are still in the file; nil: they are read
-	flag      bool                                                         // what meta.json records from now on
+	section   func(*onnxpb.TensorProto, section) (changed bool, err error) // for data that are still in the file; nil: they are read
+	flag      bool                                                         // the flag to set in meta.json
 }
 
-// rewrite writes what each makes of path's tensors to out.
+// rewrite applies each to the tensors of path and writes the result to out.
 func (w rewriting) rewrite(path, out string) (int, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -88,8 +88,8 @@ func (w rewriting) rewrite(path, out string) (int, error) {
 	return n, WriteFile(out, b.write)
 }
 
-// folder rewrites the models, values and meta.json of test cases; other files are copied. All take
-// their places together, so that a failure leaves what was there.
+// folder rewrites the models, values and meta.json of test cases, and copies other files. All files are
+// replaced together, so that a failure changes nothing.
 func (w rewriting) folder(from, to string) (count int, err error) {
 	if err := disk.Settle(from); err != nil {
 		return 0, err
@@ -106,7 +106,7 @@ func (w rewriting) folder(from, to string) (count int, err error) {
 		}
 		if e.IsDir() {
 			if strings.HasPrefix(e.Name(), ".graft") && path != from {
-				return filepath.SkipDir // a change under way, this one perhaps
+				return filepath.SkipDir // a change in progress, possibly this one
 			}
 			return nil
 		}
@@ -133,7 +133,7 @@ func (w rewriting) folder(from, to string) (count int, err error) {
 	return count, change.Commit()
 }
 
-// named puts a file's name in front of an error that lacks it.
+// named prefixes an error with the name of a file, unless it has it.
 func named(path string, err error) error {
 	if strings.HasPrefix(err.Error(), path+": ") {
 		return err
@@ -141,7 +141,7 @@ func named(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// staged adds what becomes of a file of a test case to a change of the folder, if it changes or is to be copied.
+// staged adds the rewritten file of a test case to a change of the folder, if the file changes or is to be copied.
 func (w rewriting) staged(path, rel string, change *disk.Folder, always bool) (count int, err error) {
 	var b message
 	switch name := filepath.Base(path); {
@@ -190,7 +190,7 @@ func (w rewriting) file(path string) (b message, count int, err error) {
 	return message{proto: m}, count, err
 }
 
-// value rewrites a file with one value. One that is not a tensor has parts of unknown kinds and stays as it is.
+// value rewrites a file with one value. Values that are not tensors are not changed, since the kinds of their parts are not known.
 func (w rewriting) value(path string) (message, int, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -205,7 +205,7 @@ func (w rewriting) value(path string) (message, int, error) {
 	}
 	if t.GetDataLocation() != onnxpb.TensorProto_EXTERNAL {
 		if _, err := decodeTensor(t, nil); err != nil {
-			return message{bytes: text}, 0, nil // a sequence whose first field looks like a tensor's
+			return message{bytes: text}, 0, nil // a sequence that decodes as a tensor
 		}
 	}
 	changed, err := w.each(t)
@@ -215,7 +215,7 @@ func (w rewriting) value(path string) (message, int, error) {
 	return message{proto: t}, 1, nil
 }
 
-// model rewrites the tensors of a model. What each does not change of the sections is read from the file.
+// model rewrites the tensors of a model. Sections that are not changed are read from the file.
 func (w rewriting) model(m *onnxpb.ModelProto, raw sections) (count int, err error) {
 	add := func(t *onnxpb.TensorProto) error {
 		changed := false
@@ -260,7 +260,7 @@ func (w rewriting) graph(g *onnxpb.GraphProto, add func(*onnxpb.TensorProto) err
 	return w.nodes(g.GetNode(), add)
 }
 
-// nodes goes into subgraphs and, if attributes count, into tensors.
+// nodes visits the subgraphs of nodes and, with constants, the tensors in their attributes.
 func (w rewriting) nodes(nodes []*onnxpb.NodeProto, add func(*onnxpb.TensorProto) error) error {
 	for _, n := range nodes {
 		for _, a := range n.GetAttribute() {
@@ -285,7 +285,7 @@ func (w rewriting) nodes(nodes []*onnxpb.NodeProto, add func(*onnxpb.TensorProto
 	return nil
 }
 
-// stripSection is stripTensor for data that are still in the file, of which it holds a block at a time.
+// stripSection is stripTensor for data that are still in the file, which it reads block by block.
 func stripSection(t *onnxpb.TensorProto, x section, over int) (bool, error) {
 	dt, shape, err := tensorType(t)
 	if err != nil {
@@ -343,8 +343,8 @@ func sectionMoments(dt dtype.DType, n int, x section) (s Stripped, err error) {
 	return s, err
 }
 
-// setStripFlag sets the entry of a test case's meta.json that records whether its tensors are stripped; the rest of the
-// file stays as it is.
+// setStripFlag sets the entry of a test case's meta.json that records whether its tensors are stripped. The rest of the
+// file is unchanged.
 func setStripFlag(text []byte, stripped bool) ([]byte, error) {
 	const key = `"strip_large_tensor_data"`
 	at := strings.Index(string(text), key)

@@ -27,14 +27,14 @@ type StrippedError struct {
 	Stripped
 }
 
-// Error says what the tensor was, and how its data can be restored.
+// Error describes the tensor and how its data can be restored.
 func (e *StrippedError) Error() string {
 	return fmt.Sprintf("data of %v%v were stripped (average %g, variance %g): run graft unstrip on the file to fill them",
 		e.DType, e.Shape, e.Average, e.Variance)
 }
 
-// parseStripped reads the entry that stands in for stripped data: the location of an external
-// tensor is JSON of type "stripped". Python writes Infinity and NaN into it, which JSON lacks.
+// parseStripped reads the entry in place of stripped data: the location of an external tensor is
+// JSON of type "stripped". It may contain Python's Infinity and NaN, which are not valid JSON.
 func parseStripped(p *onnxpb.TensorProto) (Stripped, bool) {
 	if p.GetDataLocation() != onnxpb.TensorProto_EXTERNAL {
 		return Stripped{}, false
@@ -55,7 +55,7 @@ func parseStripped(p *onnxpb.TensorProto) (Stripped, bool) {
 	return Stripped{}, false
 }
 
-// pythonFloat is a JSON number or one of Python's additions as a string.
+// pythonFloat is a JSON number, or a string for a number that JSON lacks.
 type pythonFloat float64
 
 // UnmarshalJSON reads a number, "Inf", "-Inf" or "NaN".
@@ -65,8 +65,8 @@ func (f *pythonFloat) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// stripTensor takes the data out of p if it has more than threshold elements and they are numbers
-// stored in p itself. It reports whether it did.
+// stripTensor removes the data of p if it has more than threshold elements and they are numbers
+// stored in p itself. It reports whether it did so.
 func stripTensor(p *onnxpb.TensorProto, threshold int) (bool, error) {
 	if p.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
 		return false, nil
@@ -111,7 +111,7 @@ func float64s(v dtype.Value) ([]float64, error) {
 	return dtype.Float64s(d)
 }
 
-// setStripped puts an entry with what is left of the data, of that many bytes, in place of them.
+// setStripped replaces the data, of length bytes, by an entry with their moments.
 func setStripped(p *onnxpb.TensorProto, s Stripped, length int64) {
 	clearData(p)
 	p.DataLocation = onnxpb.TensorProto_EXTERNAL.Enum()
@@ -162,11 +162,11 @@ func pythonNumber(v float64) string {
 	return s
 }
 
-// unstripLimit bounds what unstripping allocates: a stripped file is small whatever it claims.
+// unstripLimit limits the memory that unstripping allocates, in bytes, since a small file may declare tensors of any size.
 const unstripLimit = 1 << 34
 
-// unstripTensor fills a stripped tensor with random numbers of the average and variance that were kept. It reports whether
-// p was stripped.
+// unstripTensor fills a stripped tensor with random numbers of the stored average and variance. It reports whether p was
+// stripped.
 func unstripTensor(p *onnxpb.TensorProto, r *rand.Rand) (bool, error) {
 	s, ok := parseStripped(p)
 	if !ok {
@@ -187,7 +187,7 @@ func unstripTensor(p *onnxpb.TensorProto, r *rand.Rand) (bool, error) {
 	if !dt.IsNumeric() && dt != dtype.Bool {
 		return false, tensorError(p, "cannot fill a tensor of %v", dt)
 	}
-	// A moment that overflowed the element type says nothing about the data.
+	// A moment that overflowed the element type carries no information.
 	if math.IsInf(s.Average, 0) || s.Average != s.Average {
 		s.Average = 0
 	}
@@ -224,10 +224,10 @@ func (s Stripped) normal(r *rand.Rand) float64 {
 	return s.Average + math.Sqrt(s.Variance)*r.NormFloat64()
 }
 
-// integer returns a source of integers, which may be indices and should stay within the range of the data. All integers of
-// a range have the moments of a uniform distribution, so that this gives them again. Where its range would go below zero,
-// and the data, being of a type that indices have, probably do not, two values do: 0 and the greatest that numbers from 0
-// with these moments must reach, the ratio of the mean square and the mean.
+// integer returns a source of integers, which may be indices and should stay within the range of the data. It draws from the
+// uniform distribution with the given moments, whose range is that of the data if they are all integers of a range. If that
+// range extends below zero, which is unlikely for data of an index type, it draws from two values: 0 and the ratio of the mean
+// square to the mean, which is the smallest possible maximum of non-negative numbers with these moments.
 func (s Stripped) integer(dt dtype.DType) func(*rand.Rand) float64 {
 	half := math.Sqrt(3 * s.Variance)
 	if s.Average > 0 && s.Average-half < -0.5 && (dt == dtype.Int64 || dt.IsUnsigned()) {
@@ -248,7 +248,7 @@ func (s Stripped) integer(dt dtype.DType) func(*rand.Rand) float64 {
 	}
 }
 
-// bit draws 1 with the probability of the average, else 0.
+// bit draws 1 with the average as its probability, otherwise 0.
 func (s Stripped) bit(r *rand.Rand) float64 {
 	if r.Float64() < s.Average {
 		return 1

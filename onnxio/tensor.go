@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// tensorType returns the element type and the shape that p claims, without its data: also a stripped
-// tensor has them.
+// tensorType returns the declared element type and shape of p, without reading its data, which may be
+// stripped.
 func tensorType(p *onnxpb.TensorProto) (dtype.DType, []int, error) {
 	dt := dtype.DType(p.GetDataType())
 	if !dt.Valid() {
@@ -23,7 +23,7 @@ func tensorType(p *onnxpb.TensorProto) (dtype.DType, []int, error) {
 	return dt, shape, nil
 }
 
-// intDims converts dimensions and refuses those whose product is not a tensor size.
+// intDims converts dimensions; it returns an error if their product is not a valid tensor size.
 func intDims(dims []int64) ([]int, error) {
 	shape := make([]int, len(dims))
 	for i, d := range dims {
@@ -40,9 +40,9 @@ func tensorError(p *onnxpb.TensorProto, format string, args ...any) error {
 	return fmt.Errorf("tensor %q: %w", p.GetName(), fmt.Errorf(format, args...))
 }
 
-// decodeTensor makes a *tensor.Dense or, of strings, a *dtype.Strings that shares no memory with
-// p. Data in other files come from ext, which may be nil: then such a tensor is refused. What p
-// claims is compared with the data that are there before memory is allocated.
+// decodeTensor returns a *tensor.Dense or, for strings, a *dtype.Strings that shares no memory with
+// p. Data in other files are read from ext; if it is nil, such a tensor is an error. The declared
+// shape is compared with the size of the data before memory is allocated.
 func decodeTensor(p *onnxpb.TensorProto, ext *externalFiles) (dtype.Value, error) {
 	dt, shape, err := tensorType(p)
 	if err != nil {
@@ -88,7 +88,7 @@ func decodeStrings(p *onnxpb.TensorProto, shape []int, n int) (dtype.Value, erro
 	return dtype.NewStrings(elems, shape...)
 }
 
-// encodeTensor returns the inverse of decodeTensor. Elements go to raw_data, strings to string_data.
+// encodeTensor is the inverse of decodeTensor. Elements are stored in raw_data, strings in string_data.
 func encodeTensor(name string, v dtype.Value) (*onnxpb.TensorProto, error) {
 	if v == nil {
 		return nil, fmt.Errorf("value %q is nil", name)

@@ -42,9 +42,9 @@ func copyRaw(d *tensor.Dense, dt dtype.DType, raw []byte) {
 	fixRaw(dst, dt)
 }
 
-// fixRaw turns the bytes of a file into those of memory, for types of eight bits and more.
+// fixRaw converts the bytes of a file to the representation in memory, for types of eight bits and more.
 func fixRaw(b []byte, dt dtype.DType) {
-	if dt == dtype.Bool { // a Go bool other than 0 and 1 breaks the program
+	if dt == dtype.Bool { // a Go bool must be 0 or 1
 		for i, v := range b {
 			b[i] = min(v, 1)
 		}
@@ -52,14 +52,14 @@ func fixRaw(b []byte, dt dtype.DType) {
 	swapBytes(b, dt)
 }
 
-// swapBytes reverses the bytes of each number on machines that do not store them as files do.
+// swapBytes reverses the bytes of each number on big-endian machines.
 func swapBytes(b []byte, dt dtype.DType) {
 	if !littleEndian() {
 		reverseEach(b, dt)
 	}
 }
 
-// reverseEach reverses the bytes of each number, of a complex one those of both parts.
+// reverseEach reverses the bytes of each number, for complex numbers those of each part.
 func reverseEach(b []byte, dt dtype.DType) {
 	width := dt.Size()
 	if dt.IsComplex() {
@@ -70,11 +70,11 @@ func reverseEach(b []byte, dt dtype.DType) {
 	}
 }
 
-// littleEndian reports whether the machine stores numbers as files do.
+// littleEndian reports whether the machine is little-endian, like files.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
-// unpack spreads elements of fewer than eight bits, the first one in the lowest bits, to one for
-// each byte of dst.
+// unpack unpacks elements of fewer than eight bits, the first one in the lowest bits, to one per byte
+// of dst.
 func unpack(dst, stored []byte, bits int, signed bool) {
 	per, shift := 8/bits, 8-bits
 	for i := range dst {
@@ -87,7 +87,7 @@ func unpack(dst, stored []byte, bits int, signed bool) {
 	}
 }
 
-// pack returns the inverse of unpack; unused bits of the last byte are zero.
+// pack is the inverse of unpack; unused bits of the last byte are zero.
 func pack(elems []byte, bits int) []byte {
 	per, mask := 8/bits, byte(1<<bits-1)
 	stored := make([]byte, (len(elems)+per-1)/per)
@@ -97,8 +97,8 @@ func pack(elems []byte, bits int) []byte {
 	return stored
 }
 
-// rawData returns the elements of d as a file stores them, the memory of d itself where that is the same:
-// it is not to be written to.
+// rawData returns the elements of d in the representation of files. The result may share the memory of d
+// and must not be written to.
 func rawData(d *tensor.Dense, dt dtype.DType) []byte {
 	if packed(dt) {
 		return pack(dtype.Bytes(d), dt.Bits())
@@ -111,7 +111,7 @@ func rawData(d *tensor.Dense, dt dtype.DType) []byte {
 	return b
 }
 
-// typedLen returns how many numbers p has in the field that is for dt.
+// typedLen returns how many numbers p has in the field for dt.
 func typedLen(p *onnxpb.TensorProto, dt dtype.DType) int {
 	switch dt {
 	case dtype.Float32, dtype.Complex64:
@@ -126,7 +126,7 @@ func typedLen(p *onnxpb.TensorProto, dt dtype.DType) int {
 	return len(p.Int32Data)
 }
 
-// typedWant returns how many numbers of that field n elements take.
+// typedWant returns how many numbers of that field n elements need.
 func typedWant(dt dtype.DType, n int) int {
 	switch {
 	case dt.IsComplex() && n <= math.MaxInt/2:
@@ -138,7 +138,7 @@ func typedWant(dt dtype.DType, n int) int {
 	return n
 }
 
-// copyTyped sets the elements of d from the field of p that is for dt; their number is checked.
+// copyTyped sets the elements of d from the field of p for dt; their number must have been checked.
 func copyTyped(d *tensor.Dense, dt dtype.DType, p *onnxpb.TensorProto) {
 	switch dt {
 	case dtype.Float32:
@@ -168,8 +168,8 @@ func copyTyped(d *tensor.Dense, dt dtype.DType, p *onnxpb.TensorProto) {
 	}
 }
 
-// copyInt32 handles the types that share int32_data: integers and the bits of small floats, one
-// for each number, or a byte of packed elements.
+// copyInt32 copies the types that share int32_data: integers, the bits of small floats, or bytes of
+// packed elements, one in each number.
 func copyInt32(d *tensor.Dense, dt dtype.DType, src []int32) {
 	dst := dtype.Bytes(d)
 	switch {

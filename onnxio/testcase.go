@@ -63,7 +63,7 @@ func DataSets(fsys fs.FS, dir string) ([]string, error) {
 	return names, nil
 }
 
-// A value's file: its list, its number and, for a sequence in several files, the item's.
+// valueName matches the name of a value's file: its list, its number and, for a sequence in several files, the number of the item.
 var valueName = regexp.MustCompile(`^(input|output|gradient_input|gradient)_(\d{1,6})(?:_(\d{1,6}))?\.pb$`)
 
 // ReadDataSet reads the data set in dir of fsys. inputs and outputs are the declared types of the model's inputs and
@@ -77,7 +77,7 @@ func ReadDataSet(fsys fs.FS, dir string, inputs, outputs []op.Type) (*DataSet, e
 		return nil, err
 	}
 	set := &DataSet{}
-	for _, e := range entries { // sorted by name, so the items of a sequence come in order
+	for _, e := range entries { // sorted by name, so that the items of a sequence are in order
 		m := valueName.FindStringSubmatch(e.Name())
 		if m == nil {
 			continue
@@ -86,7 +86,7 @@ func ReadDataSet(fsys fs.FS, dir string, inputs, outputs []op.Type) (*DataSet, e
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Name(), err)
 		}
-		if n >= len(entries)+1000 { // gaps are allowed, a list of a million of them is not
+		if n >= len(entries)+1000 { // gaps are allowed, but not a list of a million of them
 			return nil, fmt.Errorf("%s: %s is far beyond the number of files", dir, e.Name())
 		}
 		list := set.list(m[1])

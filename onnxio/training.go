@@ -22,7 +22,7 @@ type Training struct {
 	Update    []Binding // to outputs of Algorithm
 }
 
-// Binding says which output an initializer gets its value from.
+// Binding is an initializer and the output that is assigned to it.
 type Binding struct{ Initializer, Output string }
 
 // TrainingInfo returns the training_info that the graph was loaded with or given, adapted to later edits: it uses the
@@ -31,7 +31,7 @@ func TrainingInfo(g *nn.Graph) ([]Training, error) {
 	var list []Training
 	keys := map[string]bool{}
 	for i := 0; ; i++ {
-		m, err := Saver{}.encode(g) // anew for each: reading takes a message apart
+		m, err := Saver{}.encode(g) // again for each entry: reading consumes the message
 		if err != nil {
 			return nil, loadError(err)
 		}
@@ -74,7 +74,7 @@ func readTraining(g *nn.Graph, m *onnxpb.ModelProto, i int) (Training, error) {
 	return t, err
 }
 
-// readPart returns a graph of the operators and functions of a model.
+// readPart returns p as a graph, with the operators and functions of a model.
 func readPart(g *nn.Graph, m *onnxpb.ModelProto, p *onnxpb.GraphProto) (*nn.Graph, error) {
 	c := &onnxpb.ModelProto{}
 	copyFields(c, m)
@@ -82,7 +82,7 @@ func readPart(g *nn.Graph, m *onnxpb.ModelProto, p *onnxpb.GraphProto) (*nn.Grap
 	return newReader(g.Ops(), c, nil).model()
 }
 
-// trainingGraph returns one step: the lists of the model's graph and of the algorithm, one after the other.
+// trainingGraph returns the graph of one step: the lists of the model's graph followed by those of the algorithm.
 func trainingGraph(g, a *onnxpb.GraphProto) *onnxpb.GraphProto {
 	j := &onnxpb.GraphProto{}
 	copyFields(j, g)
@@ -99,7 +99,7 @@ func trainingGraph(g, a *onnxpb.GraphProto) *onnxpb.GraphProto {
 	return j
 }
 
-// bindingsOf are bindings to outputs of from.
+// bindingsOf returns bindings of initializers of to, to outputs of from.
 func bindingsOf(what string, list []*onnxpb.StringStringEntryProto, to, from *nn.Graph) ([]Binding, error) {
 	var out []Binding
 	for _, kv := range list {
@@ -178,7 +178,7 @@ func entries(list []Binding) []*onnxpb.StringStringEntryProto {
 	return out
 }
 
-// beyond returns what of p the graph g does not have.
+// beyond returns the parts of p that the graph g does not have.
 func beyond(g *nn.Graph, p *onnxpb.GraphProto) *onnxpb.GraphProto {
 	has := func(name string) bool { _, err := g.Value(name); return err == nil }
 	p.Node = slices.DeleteFunc(p.Node, func(n *onnxpb.NodeProto) bool {
@@ -191,7 +191,7 @@ func beyond(g *nn.Graph, p *onnxpb.GraphProto) *onnxpb.GraphProto {
 	return p
 }
 
-// convertGraph rewrites a graph and its entries for another operator set.
+// convertGraph converts a graph and its entries to another opset.
 func convertGraph(g *nn.Graph, opset int) error {
 	var list []Training
 	if o := originOf(g); o != nil && len(o.training) > 0 {

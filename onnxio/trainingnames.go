@@ -12,16 +12,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// trainingOrigin is an entry of training_info with the values of the model that it names.
+// trainingOrigin is an entry of training_info with the values of the model that it refers to.
 type trainingOrigin struct {
 	proto  *onnxpb.TrainingInfoProto // never changed
 	refs   map[string]*valueOrigin   // of the model, by the name in proto
-	types  map[string]string         // of the values then
-	opsets map[string]int            // that proto is written for
-	wrong  map[string]bool           // names that it defines though the model has them: reading it says so
+	types  map[string]string         // types of the values when it was read
+	opsets map[string]int            // opsets of proto
+	wrong  map[string]bool           // names that both the entry and the model define; reading the entry reports the error
 }
 
-// trainingOrigins finds the values of g that entries name.
+// trainingOrigins finds the values of g that entries refer to.
 func trainingOrigins(list []*onnxpb.TrainingInfoProto, g *nn.Graph) []*trainingOrigin {
 	var out []*trainingOrigin
 	for _, p := range list {
@@ -34,7 +34,7 @@ func trainingOrigins(list []*onnxpb.TrainingInfoProto, g *nn.Graph) []*trainingO
 		for name := range referred(p, g.Ops()) {
 			v, err := g.Value(name)
 			if err != nil {
-				continue // the file is wrong: reading the entry says so
+				continue // the file is invalid; reading the entry reports the error
 			}
 			o, ok := v.Origin().(*valueOrigin)
 			if !ok {
@@ -48,7 +48,7 @@ func trainingOrigins(list []*onnxpb.TrainingInfoProto, g *nn.Graph) []*trainingO
 	return out
 }
 
-// referred returns the names of an entry that its algorithm does not define: those of the model.
+// referred returns the names in an entry that its algorithm does not define, which refer to the model.
 func referred(t *onnxpb.TrainingInfoProto, ops op.Set) map[string]bool {
 	free := map[string]bool{}
 	note := func(name string) string { free[name] = true; return name }
@@ -105,8 +105,8 @@ func defined(p *onnxpb.GraphProto) map[string]bool {
 	return own
 }
 
-// rename gives the values that nodes of p read and give other names, in subgraphs those from outside; inner are the names
-// that subgraphs around define.
+// rename renames the inputs and outputs of the nodes of p, and in subgraphs the outer values that they read; inner are the
+// names that enclosing subgraphs define.
 func rename(p *onnxpb.GraphProto, ops op.Set, inner map[string]bool, to func(string) string) {
 	all := func(names []string) {
 		for i, name := range names {
@@ -151,7 +151,7 @@ func rename(p *onnxpb.GraphProto, ops op.Set, inner map[string]bool, to func(str
 	}
 }
 
-// training writes the entries of g, under the names that values have now.
+// training writes the entries of g, with the current names of values.
 func (w *writer) training(m *onnxpb.ModelProto, g *nn.Graph) error {
 	o := originOf(g)
 	if o == nil || len(o.training) == 0 {
@@ -181,7 +181,7 @@ func (w *writer) training(m *onnxpb.ModelProto, g *nn.Graph) error {
 	return nil
 }
 
-// importAll adds operator sets that entries use and the model does not.
+// importAll adds the operator sets of entries that the model does not import.
 func (w *writer) importAll(m *onnxpb.ModelProto, opsets map[string]int) {
 	for _, domain := range slices.Sorted(maps.Keys(opsets)) {
 		if !slices.ContainsFunc(m.OpsetImport, func(o *onnxpb.OperatorSetIdProto) bool { return keyOf(o.GetDomain(), "", "").domain == domain }) {
@@ -190,7 +190,7 @@ func (w *writer) importAll(m *onnxpb.ModelProto, opsets map[string]int) {
 	}
 }
 
-// follow returns the entry as the graph calls its values now.
+// follow returns the entry with the current names of the graph's values.
 func (t *trainingOrigin) follow(w *writer, m *onnxpb.ModelProto, g *nn.Graph, now map[*valueOrigin]*nn.Value) (*onnxpb.TrainingInfoProto, error) {
 	names := map[string]string{}
 	same := true

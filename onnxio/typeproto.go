@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// decodeType reads what a file declares of a value. No declaration gives the zero Type.
+// decodeType decodes the declared type of a value. It returns the zero Type if there is no declaration.
 func decodeType(p *onnxpb.TypeProto) (op.Type, error) { return decodeTypeAt(p, 0) }
 
 func decodeTypeAt(p *onnxpb.TypeProto, depth int) (op.Type, error) {
@@ -53,8 +53,8 @@ func decodeTensorType(kind op.Kind, elem int32, shape *onnxpb.TensorShapeProto) 
 	return t, nil
 }
 
-// decodeDim reads a dimension. Exporters write −1, "?" or "None" for one of which nothing is
-// known. A name that is not an expression of graft's is unknown as well; saving keeps it.
+// decodeDim decodes a dimension. Exporters write −1, "?" or "None" for an unknown one. A name that is
+// not one of graft's expressions is unknown, too; saving keeps it.
 func decodeDim(d *onnxpb.TensorShapeProto_Dimension) op.Dim {
 	switch v := d.GetValue().(type) {
 	case *onnxpb.TensorShapeProto_Dimension_DimValue:
@@ -73,7 +73,7 @@ func decodeDim(d *onnxpb.TensorShapeProto_Dimension) op.Dim {
 	return op.Unknown()
 }
 
-// encodeType returns the inverse of decodeType. It is nil when nothing is known.
+// encodeType is the inverse of decodeType. It returns nil for an unknown type.
 func encodeType(t op.Type) *onnxpb.TypeProto {
 	if !t.Present() {
 		return nil
@@ -115,7 +115,7 @@ func encodeShape(t op.Type) *onnxpb.TensorShapeProto {
 	return p
 }
 
-// encodeDim writes a symbol rather than the number that it has at the moment.
+// encodeDim encodes a symbol rather than its current size.
 func encodeDim(d op.Dim) *onnxpb.TensorShapeProto_Dimension {
 	switch {
 	case d.Sym != "":
@@ -126,8 +126,8 @@ func encodeDim(d op.Dim) *onnxpb.TensorShapeProto_Dimension {
 	return &onnxpb.TensorShapeProto_Dimension{}
 }
 
-// refineType returns the declaration p as far as t does not contradict it: a symbol or an open
-// dimension stays, a number that has changed is replaced. p itself is returned when it holds.
+// refineType returns the declaration p, corrected where t contradicts it: symbolic and open dimensions
+// are kept, sizes that have changed are replaced. It returns p itself if nothing is corrected.
 func refineType(p *onnxpb.TypeProto, t op.Type) *onnxpb.TypeProto {
 	old, err := decodeType(p)
 	if err != nil || !t.Present() {

@@ -10,10 +10,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// maxNesting bounds how deep sequences and optionals may hold one another.
+// maxNesting limits the nesting of sequences and optionals.
 const maxNesting = 64
 
-// decodeSequence makes a value of p. An empty sequence takes its element type from elem.
+// decodeSequence converts p to a value. An empty sequence gets the element type elem.
 func decodeSequence(p *onnxpb.SequenceProto, elem dtype.DType, ext *externalFiles, depth int) (*dtype.Sequence, error) {
 	fail := func(err error) (*dtype.Sequence, error) {
 		return nil, fmt.Errorf("sequence %q: %w", p.GetName(), err)
@@ -73,7 +73,7 @@ func decodeSequence(p *onnxpb.SequenceProto, elem dtype.DType, ext *externalFile
 	return s, nil
 }
 
-// decodeOptional makes a value of p. An empty optional takes its element type from elem.
+// decodeOptional converts p to a value. An empty optional gets the element type elem.
 func decodeOptional(p *onnxpb.OptionalProto, elem dtype.DType, ext *externalFiles, depth int) (*dtype.Optional, error) {
 	fail := func(err error) (*dtype.Optional, error) {
 		return nil, fmt.Errorf("optional %q: %w", p.GetName(), err)
@@ -106,8 +106,8 @@ func decodeOptional(p *onnxpb.OptionalProto, elem dtype.DType, ext *externalFile
 	return o, nil
 }
 
-// decodeValue makes a value of p, a message of one of the kinds; elem is the declared element
-// type, which an empty sequence or optional takes, or Undefined.
+// decodeValue converts p, a message of any kind of value. elem is the declared element type for
+// an empty sequence or optional, or Undefined.
 func decodeValue(p proto.Message, elem dtype.DType, ext *externalFiles) (dtype.Value, error) {
 	switch p := p.(type) {
 	case *onnxpb.TensorProto:
@@ -140,7 +140,7 @@ func decodeValue(p proto.Message, elem dtype.DType, ext *externalFiles) (dtype.V
 	return nil, fmt.Errorf("cannot read a value from a %T", p)
 }
 
-// encodeValue returns the inverse of decodeValue; the type of v says which message it becomes.
+// encodeValue is the inverse of decodeValue; the type of v selects the type of the message.
 func encodeValue(name string, v dtype.Value) (proto.Message, error) {
 	switch v := v.(type) {
 	case *dtype.Sequence:

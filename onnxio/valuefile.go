@@ -74,7 +74,7 @@ func WriteValue(w io.Writer, n NamedValue) error {
 	return writeMessage(w, p)
 }
 
-// writeMessage writes p, the same bytes each time.
+// writeMessage writes p deterministically.
 func writeMessage(w io.Writer, p proto.Message) error {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
 	if err == nil {
@@ -83,7 +83,7 @@ func writeMessage(w io.Writer, p proto.Message) error {
 	return err
 }
 
-// message is the content of a file: a message, or bytes as they are.
+// message is the content of a file: a message, or raw bytes.
 type message struct {
 	proto proto.Message
 	bytes []byte
@@ -100,7 +100,7 @@ func (m message) write(w io.Writer) error {
 	return err
 }
 
-// selfContained refuses a model that must stay in the folder of its external data.
+// selfContained returns an error for a model with external data, which must stay in their folder.
 func (m message) selfContained() error {
 	model, ok := m.proto.(*onnxpb.ModelProto)
 	if !ok {

@@ -15,11 +15,11 @@ type graphWriter struct {
 	g    *nn.Graph
 	o    *graphOrigin               // never nil
 	p    *onnxpb.GraphProto         // being written
-	at   map[*valueOrigin]*nn.Value // what became of the values of the file
+	at   map[*valueOrigin]*nn.Value // the graph's values by those of the file
 	done map[*nn.Value]bool         // initializers written
 	info map[*nn.Value]*valueOrigin // the inverse of at
 
-	// Casts of weights that are stored in another type, and constants that a reader would take for weights.
+	// Nodes to write first: Casts of weights that are stored in another type, and constants that a reader would take for weights.
 	first []*onnxpb.NodeProto
 }
 
@@ -36,7 +36,7 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 		s.p.Name = proto.String(g.Name())
 	}
 	if g.Origin() == nil && g.Name() == "" {
-		s.p.Name = proto.String("graph") // the format wants one
+		s.p.Name = proto.String("graph") // the format requires a name
 	}
 	if s.p.GetDocString() != g.Doc() {
 		s.p.DocString = proto.String(g.Doc())
@@ -49,7 +49,7 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 	weights := s.weightNodes()
 	for n := range g.Nodes() {
 		if _, ok := n.Origin().(*valueOrigin); ok {
-			continue // the stand-in of an initializer without data
+			continue // the placeholder of an initializer without data
 		}
 		var err error
 		if weights, err = s.before(n, weights); err != nil {
@@ -74,7 +74,7 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 	return s.p, nil
 }
 
-// trace finds the values of the file in the graph.
+// trace maps the values of the file to those of the graph.
 func (s *graphWriter) trace() {
 	note := func(v *nn.Value) {
 		if v == nil {
@@ -139,7 +139,7 @@ func (s *graphWriter) initializers() error {
 		if err := s.initializer(v, &valueOrigin{}); err != nil {
 			return err
 		}
-		if s.ir > 0 && s.ir < 4 && !s.inNodes { // then every initializer is an input
+		if s.ir > 0 && s.ir < 4 && !s.inNodes { // in these versions every initializer is an input
 			s.p.Input = append(s.p.Input, newInfo(v))
 		}
 	}
@@ -149,7 +149,7 @@ func (s *graphWriter) initializers() error {
 func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 	p := v.Param()
 	if p == nil {
-		return nil // an edit made it something else
+		return nil // an edit changed its kind
 	}
 	if done, err := s.stored(v); done || err != nil {
 		if err != nil {
@@ -169,7 +169,7 @@ func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 	return nil
 }
 
-// inputs writes the inputs, and between them the initializers that the file lists there.
+// inputs writes the inputs, together with the initializers that the file lists among them.
 func (s *graphWriter) inputs() {
 	added := s.p.Input
 	s.p.Input = nil
@@ -227,7 +227,7 @@ func (s *graphWriter) outputs() {
 	}
 }
 
-// declared returns the file's declaration as far as edits have not made it wrong.
+// declared returns the parts of the file's declaration that are still correct after edits.
 func (o *valueOrigin) declared(t *onnxpb.TypeProto, v *nn.Value) *onnxpb.TypeProto {
 	if v.Type().String() == o.loaded {
 		return t
@@ -235,8 +235,8 @@ func (o *valueOrigin) declared(t *onnxpb.TypeProto, v *nn.Value) *onnxpb.TypePro
 	return refineType(t, v.Type())
 }
 
-// outputOf returns the file's declaration of an output of that name: of a subgraph, an outer value may
-// be one, and an edit may have given the name to another value.
+// outputOf returns the file's declaration of the output with a name. It is looked up by name because outputs of a
+// subgraph may be outer values, and an edit may have given the name to another value.
 func (s *graphWriter) outputOf(name string) *onnxpb.ValueInfoProto {
 	for _, o := range s.o.outputs {
 		if o.name == name {
@@ -246,7 +246,7 @@ func (s *graphWriter) outputOf(name string) *onnxpb.ValueInfoProto {
 	return nil
 }
 
-// infos writes value_info as far as the values are still there.
+// infos writes the value_info of values that still exist.
 func (s *graphWriter) infos() {
 	for _, o := range s.o.infos {
 		v := s.at[o]
@@ -259,7 +259,7 @@ func (s *graphWriter) infos() {
 	}
 }
 
-// annotations lets the quantization annotations follow values that were renamed.
+// annotations writes the quantization annotations with the current names of their values.
 func (s *graphWriter) annotations() {
 	renamed := map[string]string{}
 	for o, v := range s.at {
@@ -288,7 +288,7 @@ func newInfo(v *nn.Value) *onnxpb.ValueInfoProto {
 	return &onnxpb.ValueInfoProto{Name: proto.String(v.Name()), Type: encodeType(v.Type())}
 }
 
-// withNameAndType is info, or a copy with another name and type.
+// withNameAndType returns info with the given name and type: info itself if they are equal, otherwise a copy.
 func withNameAndType(info *onnxpb.ValueInfoProto, name string, t *onnxpb.TypeProto) *onnxpb.ValueInfoProto {
 	if info.GetName() == name && info.Type == t {
 		return info

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// writeModel writes m as Marshal would, but for the raw data of large initializers, which go to w from
-// where they are: a model of any size takes the memory of its structure.
+// writeModel writes m like Marshal, except that the raw data of large initializers are written to w without
+// a copy: the memory needed is that of the model's structure, whatever its size.
 func writeModel(w io.Writer, m *onnxpb.ModelProto) error {
 	var raw [][]byte
 	if m.Graph != nil {
@@ -45,9 +45,9 @@ func writeModel(w io.Writer, m *onnxpb.ModelProto) error {
 	return nil
 }
 
-// splicer puts raw data back into a model that was marshalled without them.
+// splicer inserts raw data into a model that was marshalled without them.
 type splicer struct {
-	raw     [][]byte // by initializer, nil: it is there
+	raw     [][]byte // by initializer; nil: its data were marshalled
 	tensors int
 	parts   [][]byte // of the file
 }

@@ -14,15 +14,15 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// writer turns a graph into the message of a model.
+// writer encodes a graph as the message of a model.
 type writer struct {
 	ops    op.Set // of the graph
 	opsets map[string]int
-	dtype  op.DType             // of stored weights, undefined: their own
-	alias  map[*nn.Value]string // what the stand-ins of a subgraph are called outside of it
+	dtype  op.DType             // type in which weights are stored; Undefined: their own
+	alias  map[*nn.Value]string // outer names of the placeholders in subgraphs
 	ir     int64
 
-	inNodes bool // weights are written in nodes, see weightsInNodes
+	inNodes bool // whether weights are written in nodes, see weightsInNodes
 
 	annotationMode AnnotationMode
 	warn           func(error)
@@ -40,7 +40,7 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 		m.IrVersion = proto.Int64(max(m.GetIrVersion(), irVersion(w.opsets[""])))
 	}
 	if w.dtype != dtype.Undefined {
-		m.IrVersion = proto.Int64(max(m.GetIrVersion(), 4)) // before, initializers were inputs
+		m.IrVersion = proto.Int64(max(m.GetIrVersion(), 4)) // in earlier versions, initializers must be inputs
 	}
 	w.ir, w.inNodes = m.GetIrVersion(), w.weightsInNodes(g)
 	m.OpsetImport = w.opsetImport(m.OpsetImport)
@@ -51,7 +51,7 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 		err = w.training(m, g)
 	}
 	if w.ir > m.GetIrVersion() {
-		m.IrVersion = proto.Int64(w.ir) // what was written needs it
+		m.IrVersion = proto.Int64(w.ir) // required by the content
 	}
 	return m, err
 }
@@ -63,7 +63,7 @@ func (w *writer) converted(old []*onnxpb.OperatorSetIdProto) bool {
 	})
 }
 
-// irVersion returns the version of the file format that came with an operator set.
+// irVersion returns the version of the file format that was released with an operator set.
 func irVersion(opset int) int64 {
 	switch {
 	case opset <= 8:
@@ -88,11 +88,11 @@ func irVersion(opset int) int64 {
 	return 12
 }
 
-// copyFields lets to share the fields of from, unknown ones included.
+// copyFields sets the fields of to to those of from, including unknown ones, without copying their content.
 func copyFields(to, from proto.Message) {
 	f, t := from.ProtoReflect(), to.ProtoReflect()
 	f.Range(func(d protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		if d.IsList() { // a list of its own: both may grow
+		if d.IsList() { // a separate list, since both may grow
 			list := t.NewField(d).List()
 			for i := range v.List().Len() {
 				list.Append(v.List().Get(i))
@@ -105,7 +105,7 @@ func copyFields(to, from proto.Message) {
 	t.SetUnknown(f.GetUnknown())
 }
 
-// opsetImport keeps the file's entries as far as they hold and adds those that are missing.
+// opsetImport keeps the file's entries that are still correct and adds missing ones.
 func (w *writer) opsetImport(old []*onnxpb.OperatorSetIdProto) []*onnxpb.OperatorSetIdProto {
 	var list []*onnxpb.OperatorSetIdProto
 	done := map[string]bool{}
@@ -122,7 +122,7 @@ func (w *writer) opsetImport(old []*onnxpb.OperatorSetIdProto) []*onnxpb.Operato
 		list = append(list, o)
 	}
 	for _, domain := range slices.Sorted(maps.Keys(w.opsets)) {
-		if !done[domain] && !(len(old) == 0 && w.ir > 0 && w.ir < 3) { // files of IR 1 and 2 have no operator sets
+		if !done[domain] && !(len(old) == 0 && w.ir > 0 && w.ir < 3) { // files of IR versions 1 and 2 have no operator sets
 			list = append(list, &onnxpb.OperatorSetIdProto{Domain: proto.String(domain), Version: proto.Int64(int64(w.opsets[domain]))})
 		}
 	}
@@ -152,7 +152,7 @@ func metadata(old []*onnxpb.StringStringEntryProto, meta map[string]string) []*o
 	return list
 }
 
-// originOf returns what the file said about a graph, nil for one that no file did.
+// originOf returns the origin of a graph, nil if it was not loaded from a file.
 func originOf(g *nn.Graph) *graphOrigin {
 	switch o := g.Origin().(type) {
 	case *graphOrigin:
@@ -163,7 +163,7 @@ func originOf(g *nn.Graph) *graphOrigin {
 	return nil
 }
 
-// name is what a value is called in the file.
+// name returns the name of a value in the file.
 func (w *writer) name(v *nn.Value) string {
 	if v == nil {
 		return ""
@@ -218,8 +218,8 @@ func (w *writer) node(n *nn.Node) (*onnxpb.NodeProto, error) {
 	return p, nil
 }
 
-// attributes writes those of the file where they still hold, else those of the configuration and
-// what in the file was none of the operator's.
+// attributes writes the attributes of the file if they are still correct, otherwise those of the configuration
+// together with the file's attributes that are unknown to the operator.
 func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, left nn.Annotations) error {
 	config := n.Config()
 	w.bindOuter(n, o)
@@ -272,7 +272,7 @@ func (w *writer) attributes(p *onnxpb.NodeProto, n *nn.Node, o *nodeOrigin, left
 	return nil
 }
 
-// renamed reports whether a value that the node's attributes name is called otherwise now.
+// renamed reports whether a value that the node's attributes refer to has been renamed.
 func (w *writer) renamed(n *nn.Node) bool {
 	r, ok := n.Config().(std.Referrer)
 	return ok && !slices.Equal(r.Refers(), w.names(n.Captured()))
@@ -290,10 +290,10 @@ func (w *writer) version(o *op.Op) int {
 	return o.Since[0]
 }
 
-// bindOuter lets the stand-ins in the node's subgraphs be called as the values they stand for.
+// bindOuter gives the placeholders in the node's subgraphs the names of the outer values that they represent.
 func (w *writer) bindOuter(n *nn.Node, o *nodeOrigin) {
 	bodies := n.Bodies()
-	if n.Op() == nil && o != nil { // in the order in which the graph was assembled: by attribute name
+	if n.Op() == nil && o != nil { // in the order of assembly: by attribute name
 		byName := slices.SortedFunc(maps.Keys(o.bodies), func(i, j int) int {
 			if o.proto.Attribute[i].GetName() < o.proto.Attribute[j].GetName() {
 				return -1

@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// encodeParam writes a parameter's tensor in the way the file did: with its documentation, and in
-// the same field.
+// encodeParam encodes a parameter's tensor as in the file it was read from: with its documentation,
+// and in the same field.
 func encodeParam(name string, v dtype.Value, o *valueOrigin) (*onnxpb.TensorProto, error) {
 	t, err := encodeTensor(name, v)
 	if err != nil || o.header == nil {
@@ -33,7 +33,7 @@ func encodeParam(name string, v dtype.Value, o *valueOrigin) (*onnxpb.TensorProt
 	return h, nil
 }
 
-// setTyped puts elements into the field of p that is for their type: the inverse of copyTyped.
+// setTyped stores elements in the field of p for their type: the inverse of copyTyped.
 func setTyped(p *onnxpb.TensorProto, d *tensor.Dense, dt dtype.DType) {
 	switch dt {
 	case dtype.Float32:
@@ -89,7 +89,7 @@ func int32s(d *tensor.Dense, dt dtype.DType) []int32 {
 	return list
 }
 
-// encodeSparseAgain writes a parameter that was sparse: as the file had it while it is the same.
+// encodeSparseAgain encodes a parameter that was sparse in the file: unchanged if its elements are unchanged.
 func encodeSparseAgain(v *nn.Value, o *valueOrigin) (*onnxpb.SparseTensorProto, error) {
 	d := v.Param().Data()
 	if v.Name() == o.name {
