@@ -60,7 +60,7 @@ func isCase(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// tolerances are those of data.json.
+// tolerances are the tolerances in data.json.
 type tolerances struct {
 	dtype.Tolerance
 	outputs map[int]float64
@@ -99,7 +99,7 @@ func readTolerances(fsys fs.FS) (tolerances, error) {
 	if len(file.Outputs) == 0 {
 		return t, nil
 	}
-	var list []float64 // by number, or an object by number
+	var list []float64 // a list by output number, or an object with output numbers as keys
 	if json.Unmarshal(file.Outputs, &list) == nil {
 		for i, a := range list {
 			t.outputs[i] = a

@@ -25,7 +25,7 @@ type caseRun struct {
 	res     Result
 	tol     tolerances
 	sets    []string
-	model   *nn.Graph // what the file declares; graft need not be able to run it
+	model   *nn.Graph // the model of the file, which graft may not be able to run
 	session Session
 }
 
@@ -47,7 +47,7 @@ func (r *caseRun) run(ctx context.Context) {
 	}
 }
 
-// forward runs every data set; an error in one does not keep the others from being written.
+// forward runs every data set; after an error in one, the results of the others are still written.
 func (r *caseRun) forward(ctx context.Context) error {
 	var err error
 	if r.tol, err = readTolerances(r.fsys); err != nil {
@@ -110,7 +110,7 @@ func (r *caseRun) dataSet(ctx context.Context, name string) error {
 	var errs []error
 	for i, v := range r.model.Outputs() {
 		if want[i].Value == nil {
-			continue // the data set has no value for it
+			continue // the data set has no value for this input
 		}
 		if err := r.compare(i, v, got[v.Name()], want[i].Value, feed); err != nil {
 			errs = append(errs, fmt.Errorf("output %d (%s): %w", i, v.Name(), err))
@@ -119,8 +119,8 @@ func (r *caseRun) dataSet(ctx context.Context, name string) error {
 	return errors.Join(errs...)
 }
 
-// matchOutputs is MatchNames where a data set may leave outputs out, if it names those it has: pytorch-pfn-extras does
-// so with outputs that were added on the way.
+// matchOutputs is MatchNames for data sets that may lack outputs if their values are named, as pytorch-pfn-extras
+// writes them for outputs that were added later.
 func matchOutputs(names []string, values []onnxio.NamedValue) ([]onnxio.NamedValue, error) {
 	if len(values) == 0 || len(values) >= len(names) {
 		return onnxio.MatchNames(names, values)
@@ -129,7 +129,7 @@ func matchOutputs(names []string, values []onnxio.NamedValue) ([]onnxio.NamedVal
 	for _, v := range values {
 		i := slices.Index(names, v.Name)
 		if i < 0 || out[i].Value != nil {
-			return onnxio.MatchNames(names, values) // reports what is wrong
+			return onnxio.MatchNames(names, values) // returns the error
 		}
 		out[i] = v
 	}
@@ -145,7 +145,7 @@ func (r *caseRun) compare(i int, v *nn.Value, got, want dtype.Value, feed nn.Fee
 	return err
 }
 
-// dump writes the computed outputs below the folder for them.
+// dump writes the computed outputs to a folder below Dump.
 func (r *caseRun) dump(dir string, got nn.Feed) error {
 	if r.Dump == "" {
 		return nil
@@ -168,7 +168,7 @@ func writeNamed(name string, v onnxio.NamedValue) error {
 	return onnxio.WriteFile(name, func(w io.Writer) error { return onnxio.WriteValue(w, v) })
 }
 
-// feedOf gives the inputs of a data set to the inputs of the graph. Optional ones may be missing at the end.
+// feedOf assigns the inputs of a data set to the inputs of the graph. Optional ones may be missing at the end.
 func feedOf(g *nn.Graph, given []onnxio.NamedValue) (nn.Feed, error) {
 	inputs := g.Inputs()
 	for len(given) < len(inputs) && inputs[len(given)].Type().Kind == op.Optional {

@@ -26,12 +26,12 @@ type CaseWriter struct {
 	// Gradients adds the gradients of the trainable parameters (gradient_N.pb for parameter N in the order of Graph.Params)
 	// and those of the outputs (gradient_input_N.pb). There is no file for a parameter without a gradient.
 	Gradients bool
-	// OutGrad holds the gradients of the outputs, by name and with their shapes; ones for outputs it does not have. It
-	// implies Gradients.
+	// OutGrad holds the gradients of the outputs, by name and with the outputs' shapes; missing ones are ones. It implies
+	// Gradients.
 	OutGrad nn.Feed
 
 	// Train exports the model in training mode, as by nn.Edit.TrainingMode: normalization uses statistics of the batch, and
-	// dropout is on. Outputs and gradients are computed so too; with dropout they differ from run to run.
+	// dropout is on. Outputs and gradients are computed in training mode, too; with dropout they differ from run to run.
 	Train bool
 
 	// KeepModel does not change an existing model.onnx, and writes data sets with the first numbers that are not used.
@@ -52,8 +52,8 @@ type CaseWriter struct {
 }
 
 // Export writes a test case to dir with a data set for each feed, and returns the computed outputs in the same order.
-// Inputs that no node reads are left out, also of the model. Everything is computed before anything is written, and files
-// are written as a whole or not at all.
+// Inputs that no node reads are removed, also from the model. Everything is computed before anything is written, and files
+// are written atomically.
 func (x CaseWriter) Export(ctx context.Context, g *nn.Graph, dir string, feeds ...nn.Feed) ([]nn.Feed, error) {
 	if len(feeds) == 0 {
 		return nil, errors.New("test case: there are no inputs to compute outputs from")
@@ -115,7 +115,7 @@ func (x CaseWriter) compute(ctx context.Context, g *nn.Graph, in nn.Feed) (*onnx
 	return set, out, err
 }
 
-// gradients adds what flows into the outputs and out at the parameters.
+// gradients adds the gradients of the outputs and of the parameters to the data set.
 func (x CaseWriter) gradients(ctx context.Context, g *nn.Graph, feed nn.Feed, set *onnxio.DataSet) error {
 	weights := nn.Feed{}
 	for i, o := range set.Outputs {
@@ -231,7 +231,7 @@ func (x CaseWriter) writeSet(change *disk.Folder, name string, set *onnxio.DataS
 	return nil
 }
 
-// matches reports whether a name is of one of the patterns.
+// matches returns a function that reports whether a name matches one of the patterns.
 func matches(patterns ...string) func(name string) bool {
 	return func(name string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool { ok, err := filepath.Match(p, name); return ok && err == nil })

@@ -28,7 +28,7 @@ type goldenFile struct {
 	Inputs       map[string]goldenOne `json:"inputs"`
 }
 
-// goldenOne summarizes one gradient; Head are its first elements.
+// goldenOne summarizes one gradient; Head has its first elements.
 type goldenOne struct {
 	Shape  []int     `json:"shape"`
 	L1     float64   `json:"l1"`
@@ -38,14 +38,14 @@ type goldenOne struct {
 	Head   []float64 `json:"head"`
 }
 
-// What a gradient in float32 may be off, relative to its norms, and below which share of the
-// largest norm in the file it counts as zero.
+// The tolerance of a float32 gradient relative to its norms, and the fraction of the largest norm in the
+// file below which a gradient counts as zero.
 const (
 	gradientTolerance = 1e-4
 	gradientZero      = 1e-6
 )
 
-// gradients verifies whatever golden gradients the case has.
+// gradients verifies the golden gradients of the case. found reports whether it has any.
 func (r *caseRun) gradients(ctx context.Context) (found bool, err error) {
 	b, err := fs.ReadFile(r.fsys, "gradients.json")
 	if err == nil {
@@ -97,7 +97,7 @@ func (r *caseRun) golden(ctx context.Context, b []byte) error {
 	return errors.Join(errs...)
 }
 
-// judge compares a gradient with its summary. One whose norm is below zero is rounding noise.
+// judge compares a gradient with its summary. A gradient whose norm is below the threshold zero is rounding noise.
 func (w goldenOne) judge(got any, zero float64) error {
 	d, ok := got.(*tensor.Dense)
 	if !ok {
@@ -140,8 +140,8 @@ func (w goldenOne) judge(got any, zero float64) error {
 	return nil
 }
 
-// setGradients verifies the gradients in data sets: of the outputs, weighted by gradient_input_N
-// or by one, for the parameters that gradient_N are named after.
+// setGradients verifies the gradients in data sets: those of the outputs, weighted by gradient_input_N
+// or by one, with respect to the parameters that the values of gradient_N are named after.
 func (r *caseRun) setGradients(ctx context.Context) (found bool, err error) {
 	for _, name := range r.sets {
 		has, err := fs.Glob(r.fsys, name+"/gradient_[0-9]*.pb")
@@ -196,7 +196,7 @@ func (r *caseRun) setGradient(ctx context.Context, name string) error {
 	return nil
 }
 
-// upstream returns the gradients that the outputs get, by name: gradient_input_N, or ones where there is none.
+// upstream returns the gradients of the outputs, by name: gradient_input_N, or ones if there is none.
 func (r *caseRun) upstream(set *onnxio.DataSet) (nn.Feed, error) {
 	outputs, err := matchOutputs(namesOf(r.model.Outputs()), set.Outputs)
 	if err != nil {
@@ -249,7 +249,7 @@ func (r *caseRun) goldenGradients(ctx context.Context, labels []int, wrt []strin
 	return loss, got, err
 }
 
-// differentiate computes the gradients of the outputs' weighted sum and writes them out if they are wanted.
+// differentiate computes the gradients of the outputs' weighted sum, and writes them to Dump if it is set.
 func (r *caseRun) differentiate(ctx context.Context, feed, weights nn.Feed, wrt []string) (nn.Feed, error) {
 	got, err := r.session.(Differentiator).Grad(ctx, feed, weights, wrt)
 	if err != nil || r.Dump == "" {

@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// The operators that losses are built of; their meaning is the same in every operator-set version.
+// The operators of losses; they compute the same in every opset version.
 const (
 	add = op.Plain("Add")
 	mul = op.Plain("Mul")
@@ -33,7 +33,7 @@ func ones(d *tensor.Dense) (*tensor.Dense, error) {
 	return dtype.FromFloats(dtype.Of(d.Dtype()), x, d.Shape()...)
 }
 
-// isFloat reports whether a value is a tensor of floating-point numbers, which gradients are made for.
+// isFloat returns v as a tensor; ok is false unless it has floating-point elements, for which there are gradients.
 func isFloat(v dtype.Value) (*tensor.Dense, bool) {
 	d, ok := v.(*tensor.Dense)
 	return d, ok && d != nil && dtype.Of(d.Dtype()).IsFloat()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// caseMeta is meta.json, the facts of an export, as pytorch-pfn-extras writes them.
+// caseMeta is the content of meta.json, which describes an export, in the format of pytorch-pfn-extras.
 type caseMeta struct {
 	GeneratedAt     string         `json:"generated_at"` // local time, ISO 8601
 	OutputDirectory string         `json:"output_directory"`
@@ -46,7 +46,7 @@ func (x CaseWriter) meta(dir string) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// gitOf asks git about the working directory; nil where there is no git, or no repository with a commit.
+// gitOf returns git's state of the working directory; nil if there is no git, or no repository with a commit.
 func gitOf() *gitFacts {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

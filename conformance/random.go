@@ -4,7 +4,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// isRandom reports whether random numbers reach v, so that only its type and shape can be judged.
+// isRandom reports whether v depends on random numbers, so that only its type and shape can be compared.
 func isRandom(v *nn.Value, feed nn.Feed) bool {
 	seen := map[*nn.Node]bool{}
 	var reach func(v *nn.Value) bool

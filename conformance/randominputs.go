@@ -116,7 +116,7 @@ func randomTensor(t op.Type, dims map[string]int, r *rand.Rand) (dtype.Value, er
 	return dtype.FromFloats(t.DType, x, shape...)
 }
 
-// sizeOf returns the size of a dimension where dims gives that of symbols, which are 1 otherwise.
+// sizeOf returns the size of a dimension, with the sizes of symbols in dims; missing symbols are 1.
 func sizeOf(d op.Dim, dims map[string]int) (int, error) {
 	if d.Sym == "" {
 		if d.Known() {

@@ -11,8 +11,8 @@ import (
 )
 
 // Recorder returns a Keep function for nn.Recorder: each recording becomes a data set of the test case in dir, with the
-// results that the program got. For a failed run, the inputs are written, and the error as an entry of meta.json. An
-// existing model.onnx is kept, as with KeepModel.
+// results of the run. For a failed run, the inputs are written, and the error as an entry of meta.json. An existing
+// model.onnx is kept, as with KeepModel.
 func (x CaseWriter) Recorder(dir string) func(ctx context.Context, r nn.Recording) error {
 	x.KeepModel = true
 	return func(ctx context.Context, r nn.Recording) error {

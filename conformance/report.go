@@ -19,7 +19,7 @@ func WriteJSON(w io.Writer, results []Result) error {
 	return nil
 }
 
-// junit is a test suite as JUnit's XML has it, the form that build servers read.
+// junit is a test suite in JUnit's XML format, which build servers read.
 type junit struct {
 	XMLName  xml.Name    `xml:"testsuite"`
 	Name     string      `xml:"name,attr"`

@@ -135,7 +135,7 @@ func (v Runner) runCase(ctx context.Context, c Case) Result {
 	}
 }
 
-// panicPlace returns the function and line of graft's that panicked.
+// panicPlace returns the function and line in graft where the panic occurred.
 func panicPlace(stack []byte) string {
 	lines := strings.Split(string(stack), "\n")
 	i := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "panic(") })
@@ -151,7 +151,7 @@ func panicPlace(stack []byte) string {
 	return "?"
 }
 
-// fail notes the first error, on one line.
+// fail records the first error, on one line.
 func (r *caseRun) fail(err error) {
 	if r.res.Error == "" {
 		r.res.Error = strings.Join(strings.Fields(err.Error()), " ")

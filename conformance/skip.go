@@ -14,7 +14,7 @@ import (
 // "node/test_loop*". Such a case is still run, and it is an error if it passes.
 type Skips map[string]string
 
-// reason returns why the case is known to fail, "" if it is not.
+// reason returns the reason why a case is expected to fail, "" if it is not.
 func (s Skips) reason(name string) string {
 	if why, ok := s[name]; ok {
 		return why

@@ -57,7 +57,7 @@ func (s tapeSession) Run(_ context.Context, in nn.Feed) (nn.Feed, error) {
 	return out, nil
 }
 
-// plainValue turns Gorgonia's scalars into tensors of rank 0.
+// plainValue converts Gorgonia's scalars to tensors of rank 0.
 func plainValue(v gorgonia.Value) (dtype.Value, error) {
 	if d, ok := v.(tensor.Tensor); ok {
 		if d, ok := d.(*tensor.Dense); ok {
