@@ -2,17 +2,17 @@ package kernel
 
 import "sync"
 
-// BoundedCache remembers what follows from a key alone, say from a geometry: a program asks for it again at
-// every step. Any number of goroutines may use one. What it returns is shared and not to be changed.
+// BoundedCache caches results that depend only on a key, such as a geometry, and are needed again in every
+// step. It is safe for concurrent use. Results are shared and must not be changed.
 type BoundedCache[K comparable, V any] struct {
 	mu sync.RWMutex
 	of map[K]V
 }
 
-// mostRemembered is how many results a memo holds; then it begins anew.
+// mostRemembered is the maximum number of cached results; beyond it the cache is cleared.
 const mostRemembered = 1 << 7
 
-// Get returns what compute makes of key.
+// Get returns compute(key), from the cache if possible.
 func (m *BoundedCache[K, V]) Get(key K, compute func() V) V {
 	m.mu.RLock()
 	v, ok := m.of[key]

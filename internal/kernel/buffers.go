@@ -6,15 +6,15 @@ import (
 )
 
 // Packing buffers are kept between calls, because memory touched for the first
-// time costs more than packing does. They hold nothing that anybody can observe.
-// Those of each order of magnitude are kept apart: a large one that served a small
-// need would be missing where it is needed, and another be allocated.
+// time costs more than packing. Their contents are not observable. There is a pool
+// for each power of two: otherwise a large buffer might be used for a small request,
+// and another large one be allocated.
 var (
 	buffers32 [bits.UintSize + 1]sync.Pool // of *[]float32, by the number of bits of their length
 	buffers64 [bits.UintSize + 1]sync.Pool // of *[]float64
 )
 
-// smallestBuffer is how many elements a buffer has at least.
+// smallestBuffer is the minimum number of elements of a buffer.
 const smallestBuffer = 1 << 12
 
 // buffers returns the pool of buffers of n elements.
@@ -26,8 +26,8 @@ func buffers[T Float](n int) *sync.Pool {
 	return &buffers64[order]
 }
 
-// Borrow returns a buffer of at least n elements with arbitrary contents; give it back with GiveBack. A buffer on the stack that a
-// function value sees would be allocated anew each time.
+// Borrow returns a buffer of at least n elements with arbitrary contents, to be returned with GiveBack. In contrast, a local array
+// that is passed to a function value is allocated on the heap each time.
 func Borrow[T Float](n int) *[]T {
 	n = max(n, smallestBuffer)
 	if b, ok := buffers[T](n).Get().(*[]T); ok && len(*b) >= n {
@@ -37,5 +37,5 @@ func Borrow[T Float](n int) *[]T {
 	return &b
 }
 
-// GiveBack returns what Borrow gave.
+// GiveBack returns a buffer from Borrow to its pool.
 func GiveBack[T Float](b *[]T) { buffers[T](len(*b)).Put(b) }

@@ -5,11 +5,11 @@ import "unsafe"
 // Float is the set of element types that the arithmetic kernels accept.
 type Float interface{ ~float32 | ~float64 }
 
-// Scratch hands out n elements of uninitialised memory that stay valid until the
+// Scratch returns n elements of uninitialised memory that stay valid until the
 // kernel returns. A nil Scratch allocates.
 type Scratch[T Float] = func(n int) []T
 
-// Take gets n elements from scratch, or from the heap where there is none.
+// Take returns n elements from scratch, or from the heap if scratch is nil.
 func Take[T Float](scratch Scratch[T], n int) []T {
 	if scratch == nil {
 		return make([]T, n)
@@ -17,7 +17,7 @@ func Take[T Float](scratch Scratch[T], n int) []T {
 	return scratch(n)
 }
 
-// IsFloat32 tells float32 from float64; the compiler folds it per instantiation.
+// IsFloat32 reports whether T is float32; it is constant in each instantiation.
 func IsFloat32[T Float]() bool {
 	var z T
 	return unsafe.Sizeof(z) == 4

@@ -1,8 +1,8 @@
 package kernel
 
-// ElementGrain is how many cheap elements make a piece of work for a thread.
+// ElementGrain is the smallest number of elements of a cheap function per thread.
 const ElementGrain = 1 << 14
 
-// FunctionGrain is how many elements of a transcendental function make a piece of
-// work for a thread.
+// FunctionGrain is the smallest number of elements of a transcendental function
+// per thread.
 const FunctionGrain = 1 << 12

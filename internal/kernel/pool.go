@@ -13,16 +13,16 @@ import (
 const parkAfter = time.Millisecond
 
 const (
-	// yieldEvery is after how many spins (of about 0.1 µs) a waiting thread lets another
-	// goroutine run.
+	// yieldEvery is the number of spins (of about 0.1 µs) after which a waiting thread lets
+	// another goroutine run.
 	yieldEvery = 32
-	// yieldAfter is after how many it also lets threads run that the system has put after
-	// it. Those may be of other programs and stay for milliseconds, which is longer than
-	// most loops take.
+	// yieldAfter is the number of spins after which it also yields its processor to threads that
+	// the system has scheduled after it. These may belong to other programs and run for
+	// milliseconds, which is longer than most loops take.
 	yieldAfter = 1000
 )
 
-// relax passes the time between checks of what a thread waits for.
+// relax pauses between two checks of the condition that a thread waits for.
 func relax(spins int) {
 	pause()
 	if spins%yieldEvery == 0 {
@@ -36,33 +36,33 @@ func relax(spins int) {
 // Pool is a fixed set of worker goroutines for short parallel loops. The calling
 // goroutine is worker 0. A nil *Pool is valid and runs everything on the caller.
 //
-// Run and Range may be called from any number of goroutines: whoever finds the pool
-// busy, a call from inside a task included, runs its own loop serially, in the same
-// pieces, and so with the same result.
+// Run and Range may be called from any number of goroutines. A call that finds the
+// pool busy, including a call from inside a task, runs its loop serially, in the same
+// pieces and thus with the same result.
 //
 // A pool that [Pool.Stoppable] returned can be stopped, see [Pool.StopBy].
 type Pool struct {
-	*crew                  // nil: the caller alone
-	owner  *Pool           // whose workers they are, kept alive
+	*crew                  // nil: the caller only
+	owner  *Pool           // pool that owns the workers, to keep it alive
 	serial *Pool           // see Serial
 	done   <-chan struct{} // see StopBy
 	step   int             // see Cut
 }
 
-// Stopped is what Run, Range and Check panic with once their pool is stopped.
+// Stopped is the value with which Run, Range and Check panic once their pool is stopped.
 type Stopped struct{}
 
 func (Stopped) Error() string { return "kernel: stopped" }
 
-// crew is what the workers hold on to; it does not refer back to the Pool, so that
-// a Pool nobody uses any more can be collected and its workers stopped.
+// crew is the state that the workers refer to. It does not refer to the Pool, so that
+// an unused Pool can be garbage-collected and its workers stopped.
 type crew struct {
 	threads int
 	busy    sync.Mutex
-	seq     atomic.Uint32 // counts loops; a change tells the workers to look
-	gate    atomic.Uint32 // how many workers are at the current loop, and shut: nobody may begin any more
+	seq     atomic.Uint32 // number of loops; a change wakes the workers
+	gate    atomic.Uint32 // number of workers in the current loop, plus shut once none may enter any more
 	closed  atomic.Bool
-	spans   []span // of the tasks of the current loop, for each worker
+	spans   []span // by worker: tasks of the current loop
 	f       func(worker, i int)
 	done    <-chan struct{} // of the pool that runs the current loop
 	parked  []atomic.Bool
@@ -70,16 +70,16 @@ type crew struct {
 	panics  []any
 }
 
-// shut is what gate has besides the number of workers once there is nothing left to begin.
+// shut is added to gate once no task of the loop is left to start.
 const shut = 1 << 31
 
 var defaultPool = sync.OnceValue(func() *Pool { return NewPool(0) })
 
-// Default returns the pool shared by everything that did not ask for one of its own; it
-// is made on first use with GOMAXPROCS threads and never closed.
+// Default returns the shared pool. It is made on first use with GOMAXPROCS threads and
+// never closed.
 func Default() *Pool { return defaultPool() }
 
-// NewPool starts a pool of the given number of threads, the caller of Run counted;
+// NewPool starts a pool with the given number of threads, including the caller of Run;
 // 0 or less means GOMAXPROCS.
 func NewPool(threads int) *Pool {
 	if threads <= 0 {
@@ -102,7 +102,7 @@ func NewPool(threads int) *Pool {
 	return p
 }
 
-// Threads returns the number of threads that Run spreads over, at least 1.
+// Threads returns the number of threads that Run uses, at least 1.
 func (p *Pool) Threads() int {
 	if p == nil || p.crew == nil {
 		return 1
@@ -110,7 +110,8 @@ func (p *Pool) Threads() int {
 	return p.threads
 }
 
-// Stoppable returns a pool with the workers of p that can be stopped by itself; nil has none to share. It is for one user at a time.
+// Stoppable returns a pool that shares the workers of p, which may be nil, and can be stopped independently. It is for one user at a
+// time.
 func (p *Pool) Stoppable() *Pool {
 	s := &Pool{serial: &Pool{}}
 	if p != nil {
@@ -119,11 +120,11 @@ func (p *Pool) Stoppable() *Pool {
 	return s
 }
 
-// StopBy sets the channel that stops a pool which Stoppable returned, nil is none. Once it is closed, Run and Range begin no
-// task and panic with [Stopped] when those under way have ended. StopBy must not be called during a loop.
+// StopBy sets the channel that stops a pool from Stoppable; nil: none. Once it is closed, Run and Range start no more tasks, and
+// panic with [Stopped] when the running ones have ended. StopBy must not be called during a loop.
 func (p *Pool) StopBy(done <-chan struct{}) { p.done, p.serial.done = done, done }
 
-// Serial returns the calling goroutine alone, stopped as p is: for loops within tasks.
+// Serial returns a pool of the calling goroutine only, which is stopped together with p, for loops within tasks.
 func (p *Pool) Serial() *Pool {
 	if p == nil {
 		return nil
@@ -162,23 +163,23 @@ func (c *crew) end() {
 	}
 }
 
-// signal tells all workers that there is something to do.
+// signal wakes all workers.
 func (c *crew) signal() {
 	c.seq.Add(1)
 	for w := 1; w < c.threads; w++ {
 		if c.parked[w].Load() {
 			select {
 			case c.wake[w] <- struct{}{}:
-			default: // a token is there already
+			default: // there already is a token
 			}
 		}
 	}
 }
 
-// Run calls f(worker, i) for each i in [0, n); calls of equal worker never overlap. Worker
-// w begins with the w-th contiguous share of the range, but whoever is through takes from the
-// ends of the others' shares: what a task computes must not depend on its worker. If tasks
-// panic, Run panics with the value of the lowest worker once all have stopped.
+// Run calls f(worker, i) for each i in [0, n); calls with the same worker never overlap. Worker
+// w starts with the w-th contiguous part of the range, but workers that have finished steal from
+// the ends of other parts: the result of a task must not depend on its worker. If tasks panic,
+// Run panics with the value of the lowest worker once all have stopped.
 func (p *Pool) Run(n int, f func(worker, i int)) {
 	if n <= 1 || p.Threads() == 1 || !p.busy.TryLock() {
 		p.alone(n, f)
@@ -190,7 +191,7 @@ func (p *Pool) Run(n int, f func(worker, i int)) {
 		return
 	}
 	p.loop(n, p.done, f)
-	runtime.KeepAlive(p) // or the workers would be stopped under way
+	runtime.KeepAlive(p) // otherwise the workers might be stopped during the loop
 }
 
 // alone is Run on the calling goroutine.
@@ -201,7 +202,7 @@ func (p *Pool) alone(n int, f func(worker, i int)) {
 	}
 }
 
-// Each calls f once on each thread, on all of them at the same time.
+// Each calls f once on each thread, on all threads at the same time.
 func (p *Pool) Each(f func(worker int)) {
 	if p.Threads() == 1 {
 		f(0)
@@ -223,8 +224,8 @@ func (p *Pool) Each(f func(worker int)) {
 	})
 }
 
-// loop runs one parallel loop; the caller holds busy. It does not wait for workers that come so late that nothing is
-// left for them.
+// loop runs one parallel loop; the caller holds busy. It does not wait for workers that wake up after all tasks have been
+// started.
 func (c *crew) loop(n int, done <-chan struct{}, f func(worker, i int)) {
 	c.f, c.done = f, done
 	for w := range c.spans {
@@ -252,8 +253,8 @@ func (c *crew) loop(n int, done <-chan struct{}, f func(worker, i int)) {
 	}
 }
 
-// share runs the tasks of worker w, then those that the workers after it have not begun, and keeps
-// what one panics with.
+// share runs the tasks of worker w, then those that the workers after it have not started, and records
+// the value of a panic.
 func (c *crew) share(w int) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -277,7 +278,7 @@ func (c *crew) task(w, i int) {
 	c.f(w, i)
 }
 
-// work is the life of worker w.
+// work is the main loop of worker w.
 func (c *crew) work(w int) {
 	for seen := uint32(0); ; {
 		c.await(w, seen)
@@ -292,7 +293,7 @@ func (c *crew) work(w int) {
 	}
 }
 
-// enter reports whether there may still be something to do in the current loop.
+// enter enters the current loop; it returns false if no task is left.
 func (c *crew) enter() bool {
 	for {
 		v := c.gate.Load()
@@ -329,16 +330,15 @@ func (c *crew) await(w int, seen uint32) {
 	}
 }
 
-// A call of what Range is given computes at most so many grains, about a millisecond, or so many elements where one is as
-// much as a grain or more.
+// Limits of the part that one call of Range's function computes: grains, about a millisecond, or elements if an element is a grain
+// or more.
 const (
 	cutGrains = 64
 	cutLarge  = 8
 )
 
-// Range splits [0, n) into contiguous pieces of at least grain elements, no more than there are threads, and calls
-// f(lo, hi) for each, or for parts of it in turn where it is long. The parts depend on n, grain and the number of threads
-// alone.
+// Range splits [0, n) into contiguous pieces of at least grain elements, at most one per thread, and calls f(lo, hi) for each
+// piece, or for consecutive parts of a long one. The parts depend only on n, grain and the number of threads.
 func (p *Pool) Range(n, grain int, f func(lo, hi int)) {
 	grain = max(grain, 1)
 	pieces := min(p.Threads(), n/grain)
@@ -349,11 +349,11 @@ func (p *Pool) Range(n, grain int, f func(lo, hi int)) {
 	p.Run(pieces, func(_, i int) { p.inTurn(i*n/pieces, (i+1)*n/pieces, grain, f) })
 }
 
-// Cut returns a pool, the caller alone, that splits every range into parts of n elements and computes the last part first: for tests,
-// which see with a few elements what many would need.
+// Cut returns a pool of the caller only that splits every range into parts of n elements and computes the last part first. With it
+// tests with few elements cover splits that otherwise need many.
 func Cut(n int) *Pool { return &Pool{step: n} }
 
-// inTurn calls f for lo to hi, in parts.
+// inTurn calls f for consecutive parts of [lo, hi).
 func (p *Pool) inTurn(lo, hi, grain int, f func(lo, hi int)) {
 	if p != nil && p.step > 0 {
 		for ; lo < hi; hi = max(lo, hi-p.step) {

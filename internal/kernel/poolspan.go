@@ -2,11 +2,11 @@ package kernel
 
 import "sync/atomic"
 
-// span is the tasks lo to hi that nobody has begun, as lo<<32 | hi. Its worker takes them from the
-// front; workers that are through with theirs take from the back.
+// span is the range [lo, hi) of tasks that have not been started, as lo<<32 | hi. Its worker takes
+// tasks from the front; workers that have finished theirs take from the back.
 type span struct {
 	v atomic.Uint64
-	_ [56]byte // the spans of other workers are in other cache lines
+	_ [56]byte // keeps spans of different workers in different cache lines
 }
 
 func (s *span) set(lo, hi int) { s.v.Store(uint64(lo)<<32 | uint64(hi)) }

@@ -2,9 +2,9 @@ package kernel
 
 import "runtime"
 
-// Group is a part of the assembly. A processor has all kernels of a group or none; where it has
-// none, the callers take the portable loops. simd_amd64.go, simd_arm64.go and simd_portable.go
-// say what a build has.
+// Group is a group of assembly kernels. An architecture has all kernels of a group or none; without
+// them, callers run the portable loops. simd_amd64.go, simd_arm64.go and simd_portable.go define the
+// groups of a build.
 type Group uint8
 
 const (
@@ -16,14 +16,14 @@ const (
 	winogradGroup                   // transforms of convolutions
 )
 
-// Info tells which kernels run on this machine.
+// Info describes the kernels that run on this machine.
 type Info struct {
-	Kernels string `json:"kernels"` // the instruction set, or portable
-	Micro   string `json:"micro"`   // rows × columns of the largest block of the matrix product
-	Threads int    `json:"threads"` // how many run at once, unless told otherwise
+	Kernels string `json:"kernels"` // instruction set, or "portable"
+	Micro   string `json:"micro"`   // rows × columns of the largest micro-kernel of the matrix product
+	Threads int    `json:"threads"` // default number of threads
 }
 
-// About tells which kernels run on this machine.
+// About returns which kernels run on this machine.
 func About() Info {
 	i := Info{Kernels: "portable", Micro: "2×4", Threads: runtime.GOMAXPROCS(0)}
 	switch {

@@ -7,20 +7,20 @@ import "golang.org/x/sys/cpu"
 // SIMD reports whether the assembly can run on this machine: AVX2 and FMA.
 var SIMD = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// AVX512 reports whether registers of 16 floats can be used as well.
+// AVX512 reports whether AVX-512 (registers of 16 floats) can be used as well.
 var AVX512 = SIMD && cpu.X86.HasAVX512F
 
-// followers are the variables that FollowAVX512 was given.
+// followers are the variables registered by FollowAVX512.
 var followers []*bool
 
-// FollowAVX512 keeps wide equal to AVX512. The assembly of a package reads a variable of its own: it cannot name one of
-// another package whose path has a hyphen.
+// FollowAVX512 keeps wide equal to AVX512. The assembly of each package reads its own variable, because it cannot refer to one
+// in a package whose path has a hyphen.
 func FollowAVX512(wide *bool) {
 	*wide = AVX512
 	followers = append(followers, wide)
 }
 
-// Limit sets, for tests, what the kernels may use: no more than there is.
+// Limit sets the instruction sets that kernels may use, for tests. They must be available on this machine.
 func Limit(simd, avx512 bool) {
 	SIMD, AVX512 = simd, avx512
 	for _, wide := range followers {

@@ -6,34 +6,34 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// Bottleneck is a depthwise convolution of 3×3 or 5×5 with a pointwise one before it, after it, or both: the block that
-// MobileNets are made of. Run as one, the first computes a few channels at a time, which the second reads in the
-// nearest cache; what the third reads has not left the second cache level.
+// Bottleneck is a depthwise convolution of 3×3 or 5×5 fused with a pointwise one before it, after it, or both: the block of
+// MobileNets. The first convolution computes a few channels at a time, which the second reads from the L1 cache; the third
+// reads its input from the L2 cache.
 //
-// It works on groups of images, whose points are side by side, so that tiles are full. A thread takes whole
-// groups; what is left over is shared channel by channel.
+// It processes groups of images, whose points are concatenated so that tiles are full. A thread computes whole
+// groups; the channels of the remaining groups are divided among threads.
 type Bottleneck struct {
 	n, images int // in all, and in a group
 	expand    *pointwise
 	steps     *planeSteps
 	project   *pointwise
 	channels  int // of the depthwise convolution
-	in, out   int // points of a plane before and after it
+	in, out   int // points of a plane in its input and output
 	work      int // multiply-adds
 }
 
-// pointwise is a 1×1 convolution of the columns of a group; nil is none.
+// pointwise is a 1×1 convolution of the columns of a group; nil: none.
 type pointwise struct {
 	inputs, outputs int
-	from            int        // elements from channel to channel of what it reads
-	plan            directPlan // where the channels begin
-	inPlace         bool       // it reads them where they are; else the images of a group are copied side by side
+	from            int        // stride between channels of its input
+	plan            directPlan // tiles of a group
+	inPlace         bool       // it reads its input in place; otherwise the images of a group are concatenated in a copy
 }
 
-// bottleneckColumns is how many columns a group should have at least.
+// bottleneckColumns is the desired minimum number of columns of a group.
 const bottleneckColumns = 144
 
-// NewBottleneck returns the block of these convolutions, each of the one's result before; nil if they are none.
+// NewBottleneck fuses consecutive convolutions; it returns nil if they are not such a block.
 func NewBottleneck(layers ...*Shape) *Bottleneck {
 	var expand, project *geometry
 	all := make([]geometry, len(layers))
@@ -72,8 +72,8 @@ func NewBottleneck(layers ...*Shape) *Bottleneck {
 	return b
 }
 
-// pointwise reports whether every output is made of the inputs of its own place alone. One input is too few: such
-// weights are not packed.
+// pointwise reports whether every output depends only on the inputs at its own position. A single input channel is not
+// supported, since such weights are not packed.
 func (g *geometry) pointwise() bool {
 	return g.groups == 1 && !g.planar() && g.ker.Size() == 1 && g.stride.Size() == 1 && g.pad == Triple{} && g.in == g.out
 }
@@ -86,15 +86,15 @@ func newPointwise(g *geometry, from int, inPlace bool) *pointwise {
 	return &pointwise{inputs: g.c, outputs: g.oc, from: from, plan: directPlan{off: off}, inPlace: inPlace}
 }
 
-// room returns how many elements are from channel to channel of a group whose planes have so many points: there is space for
-// what the kernels write after the last, and channels do not meet in the same sets of the caches.
+// room returns the stride between channels of a group for the given number of points per plane. It has space for the elements
+// that kernels write after the last one, and avoids mapping channels to the same cache sets.
 func (b *Bottleneck) room(points int) int {
 	n := kernel.CeilDiv(b.images*points+15, 16)
 	return 16 * (n + 1 - n%2)
 }
 
-// Forward computes y. w and e belong to the convolutions in order; the epilogues have neither scale nor shift, and
-// only the last may add something.
+// Forward computes y. w and e have the weights and epilogues of the convolutions in order; the epilogues have neither scale
+// nor shift, and only the last may have Add.
 func (b *Bottleneck) Forward(p *kernel.Pool, x []float32, w []*Weights[float32], e []elementwise.Epilogue[float32], y []float32, scratch kernel.Scratch[float32]) {
 	r := bottleneckRun{Bottleneck: b, x: x, y: y}
 	if b.expand != nil {
@@ -132,7 +132,7 @@ func (b *Bottleneck) Forward(p *kernel.Pool, x []float32, w []*Weights[float32],
 	}
 }
 
-// between returns how many elements the results of the depthwise convolution take for a group.
+// between returns the number of elements of the depthwise convolution's results for a group.
 func (b *Bottleneck) between() int {
 	if b.project == nil {
 		return 0

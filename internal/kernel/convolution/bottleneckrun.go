@@ -5,27 +5,27 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// bottleneckRun is a Bottleneck at work.
+// bottleneckRun is a running Bottleneck.
 type bottleneckRun struct {
 	*Bottleneck
 	x, y    []float32
 	widen   *Weights[float32]      // of expand
-	clip    *[2]float32            // of its results
-	wide    elementwise.Activation // what else becomes of them
+	clip    *[2]float32            // limits of its results
+	wide    elementwise.Activation // activation of its results
 	depth   depthPlanes
-	deep    elementwise.Epilogue[float32] // and what becomes of those of depth
-	product direct[float32]               // project at work
+	deep    elementwise.Epilogue[float32] // epilogue of depth
+	product direct[float32]               // running project
 }
 
-// group returns the first image of a group and how many there are.
+// group returns the first image of a group and the number of its images.
 func (b *Bottleneck) group(i int) (first, images int) {
 	return i * b.images, min(b.images, b.n-i*b.images)
 }
 
-// deepen computes the panels p0 to p1 of the depthwise convolution of a group, to d or, if nothing follows, to y.
+// deepen computes the panels p0 to p1 of the depthwise convolution of a group, and writes them to d or, if no convolution follows, to y.
 func (r *bottleneckRun) deepen(group, p0, p1 int, d []float32) {
 	first, images := r.group(group)
-	xPlane, xImage := r.in, r.channels*r.in // of what the depthwise convolution reads
+	xPlane, xImage := r.in, r.channels*r.in // strides of the depthwise convolution's input
 	var source, e []float32
 	if l := r.expand; l != nil {
 		room, copied := r.room(r.in), 0
@@ -62,13 +62,13 @@ func (r *bottleneckRun) deepen(group, p0, p1 int, d []float32) {
 	}
 }
 
-// panel computes rows ≤ tileRows channels of expand for so many columns.
+// panel computes rows ≤ tileRows channels of expand for the given number of columns.
 func (r *bottleneckRun) panel(p, rows, columns int, x, e []float32) {
 	l, room, width, lanes := r.expand, r.room(r.in), 3*tileLanes(), tileLanes()
 	a, shift := r.widen.weights[p*tileRows*l.inputs:], r.widen.shift[p*tileRows:]
 	for j := 0; j < columns; j += width {
 		n, at := min(width, columns-j), j
-		if l.inPlace { // not beyond the last column
+		if l.inPlace { // must not read beyond the last column
 			at = j + n - kernel.CeilDiv(n, lanes)*lanes
 		}
 		tile(rows, n, a, tileRows, x[at:], l.plan.off, e[at:], room, shift, r.clip)
@@ -80,8 +80,8 @@ func (r *bottleneckRun) panel(p, rows, columns int, x, e []float32) {
 	}
 }
 
-// planes computes rows channels from c on of image q of a group that begins with image first; left counts those that
-// this thread has to compute from c on. from has the planes.
+// planes computes rows channels from c on, for image q of a group that starts at image first. left is the number of channels
+// from c on that this thread computes. from has the input planes.
 func (r *bottleneckRun) planes(first, q, c, rows, left int, from []float32, xPlane int, d []float32) {
 	if r.project != nil {
 		room := r.project.from
@@ -97,8 +97,8 @@ func (r *bottleneckRun) planes(first, q, c, rows, left int, from []float32, xPla
 	}
 }
 
-// narrow computes part number i of so many of project for a group: columns, or channels if there are more panels
-// of those than tiles.
+// narrow computes part i of the given number of parts of project for a group: a range of columns, or of channels if there are
+// more panels than tiles.
 func (r *bottleneckRun) narrow(group, i, parts int, d []float32) {
 	if r.project == nil {
 		return

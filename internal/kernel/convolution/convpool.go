@@ -8,36 +8,37 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// ConvPool is a convolution over planes with the maxima of windows of its result. It goes from band to band of rows of
-// maxima: the rows of the convolution that they come from, a panel of channels at a time, do not leave the second cache
-// level. What two bands have in common is computed twice.
+// ConvPool is a convolution over planes fused with max pooling of its result. It computes bands of rows of maxima: the rows
+// of the convolution for a band, for one panel of channels at a time, stay in the L2 cache. Rows that two bands share are
+// computed twice.
 type ConvPool struct {
 	g      geometry
 	window PoolWindows
-	layout planes  // of the input of a band
-	off    []int32 // where in it the taps read
-	rows   int     // of maxima in a band
+	layout planes  // layout of the input of a band
+	off    []int32 // offsets of the taps in it
+	rows   int     // rows of maxima in a band
 }
 
 const (
-	// bandElements is how large a panel's rows of the convolution may be: half of what is read and of what is between
-	// fit into the smaller second cache levels.
+	// bandElements is the maximum size of a panel's rows of the convolution, so that input and intermediate result fit
+	// into the smaller L2 caches.
 	bandElements = 1 << 15
-	// twice is how many rows in a hundred may be computed a second time.
+	// twice is the maximum percentage of rows that are computed a second time.
 	twice = 15
 )
 
-// PoolWindows are the windows of a pooling of planes [N, C, In], brought to three spatial dimensions.
+// PoolWindows are the windows of a pooling of planes [N, C, In], extended to three spatial dimensions.
 type PoolWindows struct {
 	N, C                                   int
 	In, Kernel, Out, Stride, Dilation, Pad Triple
 
-	// Max returns the function that computes the maxima y of the windows of planes x, which have so many rows and
-	// columns in place of In and Out, and such a border before them in place of Pad.
+	// Max returns the function that computes the maxima y of the windows of planes x, with the given numbers of rows and
+	// columns in place of In and Out, and the given leading padding in place of Pad.
 	Max func(in, out, pad [2]int) func(planes int, x, y []float32)
 }
 
-// NewConvPool returns the maxima of the result of c; nil if there is no kernel for both, or it would compute too much twice.
+// NewConvPool fuses the convolution c with a max pooling. It returns nil if there is no kernel for both, or too many rows would be
+// computed twice.
 func NewConvPool(c *Shape, pool PoolWindows) *ConvPool {
 	b := &ConvPool{g: c.geometry(), window: pool}
 	g, w := &b.g, &b.window
@@ -58,7 +59,7 @@ func NewConvPool(c *Shape, pool PoolWindows) *ConvPool {
 	return b
 }
 
-// fits lays out bands and reports whether they are small enough.
+// fits computes the layout of bands and reports whether they are small enough.
 func (b *ConvPool) fits() bool {
 	g, w, l := &b.g, &b.window, &b.layout
 	most := min((b.rows-1)*w.Stride[1]+(w.Kernel[1]-1)*w.Dilation[1]+1, g.out[1])
@@ -67,7 +68,7 @@ func (b *ConvPool) fits() bool {
 	return tileRows*most*l.row <= bandElements && g.c*l.channel <= pieceElements
 }
 
-// read returns which rows of the convolution the rows of maxima from first to less than end come from.
+// read returns the rows of the convolution that the rows of maxima in [first, end) depend on.
 func (b *ConvPool) read(first, end int) (from, to int) {
 	w := &b.window
 	from = first*w.Stride[1] - w.Pad[1]
@@ -76,7 +77,7 @@ func (b *ConvPool) read(first, end int) (from, to int) {
 	return from, max(from+1, min(to, b.g.out[1]))
 }
 
-// bands returns how many rows of the convolution all bands of a plane have, and the lowest of them.
+// bands returns the total number of rows of the convolution in all bands of a plane, and the smallest number in a band.
 func (b *ConvPool) bands() (computed, least int) {
 	least = b.g.out[1]
 	for first := 0; first < b.window.Out[1]; first += b.rows {
@@ -86,7 +87,7 @@ func (b *ConvPool) bands() (computed, least int) {
 	return computed, least
 }
 
-// columns returns how many columns there are from the first to the last of so many rows of the convolution.
+// columns returns the number of columns from the first to the last of the given number of rows of the convolution.
 func (b *ConvPool) columns(rows int) int { return (rows-1)*b.layout.row + b.g.out[2] }
 
 // Forward computes y. The epilogue has neither scale nor shift and adds nothing.
@@ -99,8 +100,8 @@ func (b *ConvPool) Forward(p *kernel.Pool, x []float32, w *Weights[float32], e e
 	p.Run(g.n*bands, func(_, i int) { b.band(i/bands, i%bands*b.rows, x, w, e, y) })
 }
 
-// band computes the rows of maxima of an image from first on. Rows of the convolution are as far apart as those of its
-// input in the band, so that tiles go on from row to row; what is between them counts as a border.
+// band computes the rows of maxima of an image from first on. Rows of the convolution have the stride of the rows of the
+// band's input, so that tiles extend over several rows; the elements between them are treated as a border.
 func (b *ConvPool) band(image, first int, x []float32, weights *Weights[float32], e elementwise.Epilogue[float32], y []float32) {
 	g, l, out := &b.g, &b.layout, b.window.Out
 	end := min(first+b.rows, out[1])
@@ -128,7 +129,7 @@ func (b *ConvPool) band(image, first int, x []float32, weights *Weights[float32]
 	}
 }
 
-// rowsOf computes so many columns of channels of the convolution, more than a tile has, each channel in one row.
+// rowsOf computes the given number of columns, more than a tile, for the channels of the convolution, each in one row.
 func (b *ConvPool) rowsOf(channels, columns int, a, input, y []float32, plane int, shift []float32, clip *[2]float32) {
 	width, lanes := 3*tileLanes(), tileLanes()
 	whole := columns / width
@@ -139,7 +140,7 @@ func (b *ConvPool) rowsOf(channels, columns int, a, input, y []float32, plane in
 	}
 }
 
-// border sets what is between rows to what is never a maximum, if windows look at it.
+// border sets the elements between rows to a value that is never a maximum, if windows read them.
 func (b *ConvPool) border(rows []float32) {
 	w, pitch := &b.window, b.layout.row
 	if reach := (w.Out[2]-1)*w.Stride[2] - w.Pad[2] + (w.Kernel[2]-1)*w.Dilation[2] + 1; reach <= w.In[2] {

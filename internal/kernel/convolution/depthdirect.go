@@ -6,23 +6,23 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// Depthwise convolution the direct way: the planes of one channel, those of several images side by
-// side, are between borders and are treated as one long row. What is computed between the rows is
-// dropped when the results move to their places.
+// Direct depthwise convolution: the planes of one channel, for several images stacked horizontally,
+// have borders and are processed as one long row. The results between the rows are dropped when the
+// others are copied to y.
 
 const (
-	// planeElements is how large a piece of a plane may be: half of a first cache level.
+	// planeElements is the maximum size of a piece of a plane: half of an L1 cache.
 	planeElements = 1 << 12
-	// batchElements is how many elements of channels that follow each other are loaded together, so that
-	// memory is read in long pieces.
+	// batchElements is the number of elements of consecutive channels that are loaded together, for long
+	// contiguous reads.
 	batchElements = 1 << 14
 )
 
-// batch returns how many channels are loaded together.
+// batch returns the number of channels that are loaded together.
 func (l *planes) batch() int { return max(1, min(64, batchElements/l.channel)) }
 
-// depthwise computes y[c] = Σ w[c][point]*x[c/multiple] for each output channel c, either all
-// points at once or, for the gradient of a convolution with strides, phase by phase.
+// depthwise computes y[c] = Σ w[c][point]*x[c/multiple] for each output channel c: for all points
+// together or, for the gradient of a strided convolution, phase by phase.
 type depthwise[T kernel.Float] struct {
 	n, outputs, multiple int
 	in, stride           Triple
@@ -35,12 +35,12 @@ type depthwise[T kernel.Float] struct {
 	e                    elementwise.Epilogue[T]
 }
 
-// depthPhase is a part of the outputs that the same kernel points reach.
+// depthPhase is a set of outputs that the same kernel points reach.
 type depthPhase struct {
 	grid        Triple
-	first       int    // where the first grid point is in a plane of y
-	step        Triple // how far the others are apart
-	point, taps []int  // which kernel points, and which of the taps go with them
+	first       int    // offset of the first grid point in a plane of y
+	step        Triple // strides between grid points
+	point, taps []int  // indices of the kernel points and of their taps
 }
 
 // run computes y.
@@ -167,10 +167,10 @@ func tapsOf[T kernel.Float](n int, x []T, off []int32, w, y []T, shift T, clip *
 	}
 }
 
-// depthDirect reports whether there are kernels for the direct way.
+// depthDirect reports whether there are kernels for direct depthwise convolution.
 func depthDirect[T kernel.Float]() bool { return kernel.SIMD && kernel.IsFloat32[T]() }
 
-// depthForward is a convolution in which every output channel sees one input channel.
+// depthForward is a convolution in which every output channel depends on one input channel.
 func depthForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) {
 	if rowsFit(g) {
 		scratch32 := func(n int) []float32 { return kernel.Float32s(kernel.Take(scratch, n)) }
@@ -193,7 +193,7 @@ func depthForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w []T, e eleme
 	d.run(p)
 }
 
-// depthBackwardData is the gradient with respect to the data where every input channel has one output channel.
+// depthBackwardData is the gradient with respect to the input if every input channel has one output channel.
 func depthBackwardData[T kernel.Float](p *kernel.Pool, g *geometry, phases []phase, dy, w, dx []T, scratch kernel.Scratch[T]) {
 	flipped := func() []T { return flippedPoints(g.oc, g.ker.Size(), w, scratch) }
 	if back := g.flipped(); g.stride.Size() == 1 && (windowsFit(&back) || rowsFit(&back)) {
@@ -225,10 +225,10 @@ func depthBackwardData[T kernel.Float](p *kernel.Pool, g *geometry, phases []pha
 	}
 }
 
-// depthTaps is how many sums tapSums forms at once.
+// depthTaps is the number of sums that tapSums computes at once.
 const depthTaps = 9
 
-// depthBackwardWeight is the gradient with respect to the weights where every output channel sees one input channel.
+// depthBackwardWeight is the gradient with respect to the weights if every output channel depends on one input channel.
 func depthBackwardWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy, dw []T) {
 	if planesFit(g) {
 		planeSums(p, g, kernel.Float32s(x), kernel.Float32s(dy), kernel.Float32s(dw))

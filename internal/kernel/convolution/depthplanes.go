@@ -7,8 +7,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// turned is the convolution with stride 1 that computes the gradient with respect to the data of one with a kernel for
-// each channel; its weights are those in reverse order.
+// turned is the convolution with stride 1 that computes the gradient of a depthwise convolution with respect to the
+// input, with its weights in reverse order.
 func (g *geometry) flipped() geometry {
 	t := *g
 	t.in, t.out = g.out, g.in
@@ -33,13 +33,13 @@ func flippedPoints[T kernel.Float](channels, points int, w []T, scratch kernel.S
 type depthPlanes struct {
 	*planeSteps
 	inputs, outputs int // all channels
-	first, planeX   int // the plane that x begins with, and elements from plane to plane of x
+	first, planeX   int // first plane of x, and stride between planes of x
 	x, w, shift, y  []float32
 	clip            []float32
 }
 
-// newDepthPlanes lacks x and y yet. It finishes what it computes as e says, which has no scale and whose shift is
-// given apart, but for what it returns, the same for all channels.
+// newDepthPlanes returns a convolution without x and y. It applies the epilogue e, which has no scale and a separate
+// shift, except for the activation that it returns, which is the same for all channels.
 func newDepthPlanes(s *planeSteps, inputs, outputs int, w, shift []float32, e elementwise.Epilogue[float32]) (depthPlanes, elementwise.Epilogue[float32]) {
 	clip, later := e.Bounds()
 	rest := elementwise.Epilogue[float32]{Add: e.Add, Act: later}
@@ -53,7 +53,7 @@ func newDepthPlanes(s *planeSteps, inputs, outputs int, w, shift []float32, e el
 	return depthPlanes{planeSteps: s, inputs: inputs, outputs: outputs, planeX: s.in.Size(), w: w, shift: shift, clip: clip[:]}, rest
 }
 
-// depthPlanesForward computes y = conv(x, w), finished as e says, for shapes that windowsFit.
+// depthPlanesForward computes y = conv(x, w) with the epilogue e, for shapes that windowsFit.
 func depthPlanesForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) {
 	out := g.out.Size()
 	w, shift := depthAffine(g, w, e, scratch)
@@ -65,7 +65,7 @@ func depthPlanesForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w []T, e
 			return
 		}
 		together := max(1, elementwise.EpilogueBlock/out)
-		for i := lo; i < hi; i += together { // what is left finds the planes in a cache
+		for i := lo; i < hi; i += together { // the rest of the epilogue reads planes from the cache
 			planes := min(together, hi-i)
 			d.run(i, i+planes, hi)
 			rest.Row(d.y[i*out:][:planes*out], i%g.oc, i*out)
@@ -73,7 +73,7 @@ func depthPlanesForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w []T, e
 	})
 }
 
-// depthAffine returns the weights of a depthwise convolution, multiplied by the scale of e, and its shift, or zeros.
+// depthAffine returns the weights of a depthwise convolution, multiplied by the scale of e, and the shift of e, or zeros.
 func depthAffine[T kernel.Float](g *geometry, w []T, e elementwise.Epilogue[T], scratch kernel.Scratch[T]) (weights, shift []T) {
 	if e.Scale != nil {
 		scaled := kernel.Take(scratch, g.ker.Size()*g.oc)
@@ -88,7 +88,7 @@ func depthAffine[T kernel.Float](g *geometry, w []T, e elementwise.Epilogue[T], 
 	return w, shift
 }
 
-// run computes the planes lo to hi of all images; those up to end are to come.
+// run computes the planes lo to hi of all images; those before end are computed later.
 func (d *depthPlanes) run(lo, hi, end int) {
 	multiple := d.outputs / d.inputs
 	out := d.out.Size()
@@ -111,8 +111,8 @@ func (d *depthPlanes) run(lo, hi, end int) {
 	})
 }
 
-// call computes the planes from channel c on, which follow one another: those of x are xPlane elements apart, those
-// of y yPlane. Behind each plane of y up to a vector less one element is overwritten.
+// call computes consecutive planes from channel c on, with strides xPlane in x and yPlane in y. After each plane of y
+// up to a vector less one element is overwritten.
 func (d *depthPlanes) call(planes, c int, x []float32, xPlane int, y []float32, yPlane int) {
 	taps := d.side * d.side
 	w, shift := d.w[taps*c:], d.shift[c:]

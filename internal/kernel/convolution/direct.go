@@ -6,11 +6,11 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// Direct convolution: the input is copied once, piece by piece, between borders of zeros (see
-// planes); the kernels then read it in place, every tap at its offset, and no matrix is formed. A
-// piece with all its channels stays in the second cache level while all panels of weights pass by,
-// so that each output is written once, finished, and in the order of memory: few channels at a time,
-// since writing here and there takes several times as long where the output is in no cache.
+// Direct convolution: the input is copied once, piece by piece, with borders of zeros (see planes).
+// The kernels then read it in place, every tap at its offset, without an im2col matrix. A piece with
+// all its channels stays in the L2 cache while all panels of weights are applied, so that each output
+// is written once, with its epilogue, in the order of memory. Few channels are written at a time,
+// since scattered writes take several times as long if the output is in no cache.
 
 // direct is a convolution, or a phase of the gradient of one.
 type direct[T kernel.Float] struct {
@@ -21,33 +21,33 @@ type direct[T kernel.Float] struct {
 	taps            []Triple
 	x               []T
 	y               []T
-	planeY, imageY  int    // elements of y from channel to channel and from image to image
-	first           int    // where the first grid point is in a plane of y
-	step            Triple // and how far the others are apart
+	planeY, imageY  int    // strides between channels and between images of y
+	first           int    // offset of the first grid point in a plane of y
+	step            Triple // strides between grid points
 	a               []T    // panels of weights: [kernel.Group][panel][channel, tap][tileRows]
-	lead            int    // if not 0, a is [kernel.Group][channel][output channel] instead, so far from channel to channel
+	lead            int    // if not 0, a is [kernel.Group][channel][output channel] instead, with this stride between channels
 	pack            func(group, panel int, dst []T)
-	shift           []T // per output channel, 0 for those that the last panel of a group lacks
+	shift           []T // per output channel, padded with 0 to whole panels in each group
 	add             []T
 	clip            *[2]T
 	act             elementwise.Activation // after everything else
 	pool            *kernel.Pool           // that it runs on
-	after           []T                    // what the caller goes through next
+	after           []T                    // memory that the caller reads next, to prefetch
 	lines           *lines                 // if set, it is a gradient of a convolution with strides: phases of the grid points make up the
 	rows            Triple                 // rows of a plane of this size
 }
 
 const (
-	// pieceElements is how large a piece may be: half of a second cache level of 512 KB.
+	// pieceElements is the maximum size of a piece: half of an L2 cache of 512 KB.
 	pieceElements = 1 << 16
-	// pieceColumns is how many columns make the last tile of a piece, which is not full, cheap.
+	// pieceColumns is the number of columns from which the cost of a partial last tile is negligible.
 	pieceColumns = 256
 )
 
-// panels returns how many panels of weights a group has.
+// panels returns the number of panels of weights of a group.
 func (d *direct[T]) panels() int { return kernel.CeilDiv(d.outputs, tileRows) }
 
-// k returns how many products make an output; in a panel of weights there are so many times tileRows for each phase.
+// k returns the number of products per output; a panel of weights has k·tileRows elements for each phase.
 func (d *direct[T]) k() int {
 	if d.lines != nil {
 		return d.inputs * d.lines.sums
@@ -55,8 +55,8 @@ func (d *direct[T]) k() int {
 	return d.inputs * len(d.taps)
 }
 
-// flatten makes a plane a row where the kernel is a single point that reads the output's own place, so that it is as good
-// as one.
+// flatten treats a plane as one row if the kernel is a single point that reads the position of its output, which is
+// equivalent.
 func (d *direct[T]) flatten() {
 	if d.lines != nil || len(d.taps) > 1 || d.taps[0] != (Triple{}) || d.stride != (Triple{1, 1, 1}) || d.in != d.grid ||
 		d.step != (Triple{d.grid[1] * d.grid[2], d.grid[2], 1}) {
@@ -66,8 +66,8 @@ func (d *direct[T]) flatten() {
 	d.in = d.grid
 }
 
-// dense reports whether every output point has one input point, inside of the input: then there are no borders, and
-// images one below the other need no room between them.
+// dense reports whether every output point has one input point, inside the input. If so, there are no borders, and
+// vertically stacked images need no padding between them.
 func (d *direct[T]) dense() bool {
 	inside := len(d.taps) == 1
 	for i, n := range d.grid {
@@ -77,7 +77,7 @@ func (d *direct[T]) dense() bool {
 	return inside
 }
 
-// panel returns a panel of weights and how far its rows are apart. It is packed to room if none are packed yet.
+// panel returns a panel of weights and its row stride. The panel is packed to room unless the weights are packed.
 func (d *direct[T]) panel(group, panel int, room []T) (a []T, step int) {
 	switch {
 	case d.a == nil:
@@ -89,8 +89,8 @@ func (d *direct[T]) panel(group, panel int, room []T) (a []T, step int) {
 	return d.a[(group*d.panels()+panel)*d.k()*tileRows:], tileRows
 }
 
-// run computes y. Weights that are not packed yet are packed now, or by each worker for itself if that
-// is not too often: then the panel needs no way to main memory and back.
+// run computes y. Weights that are not packed yet are packed first, or by each worker separately if that is
+// not too often: a panel packed by its user stays in the cache.
 func (d *direct[T]) run(p *kernel.Pool, scratch func(n int) []T) {
 	s := directPlans.Get().(*directPlan)
 	defer directPlans.Put(s)
@@ -104,7 +104,7 @@ func (d *direct[T]) run(p *kernel.Pool, scratch func(n int) []T) {
 	if d.a == nil && s.pieces >= 2*p.Threads() {
 		d.packAll(p, scratch)
 	}
-	// Each thread takes as many pieces, and what is left over is shared panel by panel.
+	// Each thread computes the same number of pieces; the panels of the remaining pieces are divided among threads.
 	t := p.Threads()
 	each, left := s.pieces*d.groups/t, s.pieces*d.groups%t
 	p.Run(t*(each+left), func(_, i int) {
@@ -132,7 +132,7 @@ func (d *direct[T]) packAll(p *kernel.Pool, scratch func(n int) []T) {
 	})
 }
 
-// piece computes the panels p0 to p1 of a piece; more says that the same thread computes the next piece, too.
+// piece computes the panels p0 to p1 of a piece. more states that the same thread computes the next piece, too.
 func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 int, more bool) {
 	at, l := s.part(piece, d.n, d.grid), &s.layout
 	size, space := l.size(d.inputs), d.in.Size()
@@ -174,7 +174,7 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	d.activate(at, group, p0, p1)
 }
 
-// base is where in y the first output of a part is.
+// base returns the offset in y of the first output of a part.
 func (d *direct[T]) base(at part, group int) int {
 	return at.image*d.imageY + group*d.outputs*d.planeY + d.first + at.z*d.step[0] + at.y*d.step[1] + at.x*d.step[2]
 }
@@ -192,8 +192,8 @@ func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1
 	}
 }
 
-// activate applies to the panels p0 to p1 of a part what is left of the activation: to as many elements at once as
-// are contiguous, for a plane may have one. Tiles that are spread have been through it.
+// activate applies the rest of the activation to the panels p0 to p1 of a part, to contiguous runs of elements at a time.
+// It is not needed for tiles stored by spread, which applies it.
 func (d *direct[T]) activate(at part, group, p0, p1 int) {
 	if d.act.Kind == elementwise.ActDefault || d.step[2] != 1 {
 		return
@@ -216,8 +216,8 @@ func (d *direct[T]) activate(at part, group, p0, p1 int) {
 	}
 }
 
-// tiles computes tile i of a piece, and as many of those up to end as are beside it in y, for panel p, of which a has the
-// weights, in rows lead apart. It returns how many it computed; room is for one.
+// tiles computes tile i of a piece, and the tiles before end that are adjacent to it in y, for panel p. a has the panel's
+// weights with the row stride lead. It returns the number of tiles computed; room is scratch for one tile.
 func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p, i, end int, a []T, lead int, b, room []T, base int, later *prefetch[T]) int {
 	t, runs := &w.tiles[i], w.of(i)
 	if len(runs) == 0 {

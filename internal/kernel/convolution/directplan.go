@@ -6,29 +6,29 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// directPlan is how a convolution is cut in pieces.
+// directPlan is the division of a convolution into pieces.
 type directPlan struct {
 	layout     planes
 	images     int
-	cuts       Triple // pieces in z, y and x
+	cuts       Triple // numbers of pieces in z, y and x
 	rows, cols int
 	pieces     int
 	off        []int32
 	inPlace    bool
 }
 
-// directWorker is what a worker needs besides the piece.
+// directWorker is the state of a worker besides the piece.
 type directWorker struct {
 	runs  []tileRun
-	tiles []directTile // and after them one of no columns
+	tiles []directTile // followed by an empty tile
 	off   []int32
 }
 
 // directTile is a tile of a part.
 type directTile struct {
-	at, n int // its first column, and how many it has
-	run   int // its first run: it ends where those of the next begin
-	side  int // how many tiles, from this one on, go to y side by side as they are
+	at, n int // first column and number of columns
+	run   int // index of its first run; its runs end where those of the next tile start
+	side  int // number of tiles, from this one on, that are stored directly and adjacently in y
 }
 
 var (
@@ -41,7 +41,7 @@ func planDirect[T kernel.Float](d *direct[T], s *directPlan, threads int) {
 	l.describe(d.in, d.stride, d.taps)
 	dense := d.dense()
 	if d.outputs > d.n*d.grid.Size() {
-		threads = 1 // there is more to do for the weights: they are shared rather than the images
+		threads = 1 // the weights dominate: divide the panels, not the images, among threads
 	}
 	s.cut(d.pool, d.n, d.inputs, d.grid, d.taps, threads, pieceElements, dense)
 	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols)                  // points of the smallest piece
@@ -62,7 +62,7 @@ func planDirect[T kernel.Float](d *direct[T], s *directPlan, threads int) {
 	s.off = append(s.off, make([]int32, tilePrefetch)...)[:n]
 }
 
-// tapOffsets appends to off where the taps of so many channels, channel elements apart, read.
+// tapOffsets appends to off the offsets that the taps read, for the given number of channels with stride channel.
 func tapOffsets(channels, channel int, taps []int, off []int32) []int32 {
 	for c := range channels {
 		for _, t := range taps {
@@ -72,8 +72,8 @@ func tapOffsets(channels, channel int, taps []int, off []int32) []int32 {
 	return off
 }
 
-// cut divides n images of a grid of outputs in pieces of up to so many elements of input; those of a piece are side by
-// side or one below the other.
+// cut divides n images of a grid of outputs into pieces of at most the given number of input elements. The images of a
+// piece are stacked horizontally or vertically.
 func (s *directPlan) cut(p *kernel.Pool, n, channels int, grid Triple, taps []Triple, threads, elements int, below bool) {
 	l := &s.layout
 	try := func(rows, cols, images int) (small bool) {
@@ -100,9 +100,9 @@ func (s *directPlan) cut(p *kernel.Pool, n, channels int, grid Triple, taps []Tr
 	s.pieces = kernel.CeilDiv(n, s.images) * s.cuts.Size()
 }
 
-// part is which outputs a piece has.
+// part is the range of outputs of a piece.
 type part struct {
-	image, z, y, x     int // of the first
+	image, z, y, x     int // position of the first output
 	images, rows, cols int
 }
 
@@ -113,8 +113,8 @@ func (s *directPlan) part(piece, n int, grid Triple) part {
 	return part{image, z, y, x, min(s.images, n-image), min(s.rows, grid[1]-y), min(s.cols, grid[2]-x)}
 }
 
-// plan finds the tiles of a part and their runs; width says how many columns the next tile has if so many are left. With
-// exact set no tile reaches beyond the last column: it starts earlier instead.
+// plan computes the tiles of a part and their runs. width returns the number of columns of the next tile for the number of
+// columns left. With exact no tile extends beyond the last column; it starts earlier instead.
 func (w *directWorker) plan(l *planes, p part, width func(left int) int, step Triple, imageY int, exact bool) {
 	w.runs, w.tiles = w.runs[:0], w.tiles[:0]
 	lanes := tileLanes()
@@ -134,15 +134,15 @@ func (w *directWorker) plan(l *planes, p part, width func(left int) int, step Tr
 				at += n
 				continue
 			}
-			at += l.segment - x // to where the next row of an image begins
+			at += l.segment - x // to the start of the next row of an image
 		}
 	}
 	w.tiles = append(w.tiles, directTile{at: extent, run: len(w.runs)})
 	w.findSides()
 }
 
-// tileWidth returns how many columns a tile of an 8-row kernel has if so many are left: three vectors, or with AVX-512
-// two where a single one would remain, which would take as long as two.
+// tileWidth returns the number of columns of the next tile of an 8-row kernel, given the number of columns left: three vectors,
+// or two with AVX-512 if a single one would remain, which would take as long as two.
 func tileWidth(left int) int {
 	lanes := tileLanes()
 	if kernel.AVX512 && left > 3*lanes && left <= 4*lanes {
@@ -168,7 +168,7 @@ func (w *directWorker) findSides() {
 	}
 }
 
-// add appends a run to the last tile, or to its last run if it goes on from there.
+// add appends a run to the last tile, or extends its last run if they are contiguous.
 func (w *directWorker) add(r tileRun, join bool) {
 	if n := len(w.runs); join && n > w.tiles[len(w.tiles)-1].run {
 		if q := &w.runs[n-1]; q.from+q.n == r.from && q.to+q.n == r.to {

@@ -7,11 +7,11 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// The gradient with respect to the data of a convolution with strides, which also is a transposed convolution, falls into phases (see
-// phase). They share one loaded piece of dy, and those that differ in the column alone make whole rows of dx together:
-// their tiles are computed one after the other, and interleaved when they are stored.
+// The gradient of a strided convolution with respect to the input, which is also a transposed convolution, decomposes into phases
+// (see phase). They share one loaded piece of dy. Phases that differ only in the column make up whole rows of dx: their tiles are
+// computed one after another, and interleaved when they are stored.
 
-// line is the phases of which the same rows of dx consist, in the order of their columns.
+// line is the set of phases that make up the same rows of dx, in the order of their columns.
 type line struct {
 	z, y   int // of the first such row
 	phases []linePhase
@@ -24,16 +24,16 @@ type linePhase struct {
 	taps   []int // and which of all taps go with them
 }
 
-// lines is all lines of a gradient, and the taps of all of them.
+// lines has all lines of a gradient, and their taps.
 type lines struct {
 	all  []line
 	taps []Triple
-	sums int // how many taps all phases have together
+	sums int // total number of taps of all phases
 }
 
 var knownLines kernel.BoundedCache[geometry, *lines]
 
-// lines returns those of a convolution whose gradient with respect to the data is wanted.
+// lines returns the lines for the gradient of a convolution with respect to the input.
 func (g *geometry) lines() *lines {
 	return knownLines.Get(*g, func() *lines {
 		l := &lines{}
@@ -58,12 +58,12 @@ func (g *geometry) lines() *lines {
 	})
 }
 
-// merges reports whether tiles have rows of several phases, the last channels alone being too few to fill one.
+// merges reports whether tiles combine rows of several phases, because the last channels are too few to fill one.
 func (l *line) merges(channels int) bool {
 	return l.alike && channels < tileRows && len(l.phases) > 1 && len(l.phases[0].taps) > 0
 }
 
-// newLines returns the gradient with respect to the data that lacks its weights and shift yet.
+// newLines returns the gradient with respect to the input, without weights and shift.
 func newLines[T kernel.Float](g *geometry, dy, dx []T) *direct[T] {
 	in, l := g.in.Size(), g.lines()
 	return &direct[T]{
@@ -114,8 +114,8 @@ func packLines[T kernel.Float](g *geometry, l *lines, group, panel int, w, scale
 	}
 }
 
-// packMerged packs the weights of a line with merged phases: row [phase][channel] goes to tile row/tileRows. It returns how
-// much room those of a line take, which may be more than these need.
+// packMerged packs the weights of a line with merged phases: row [phase][channel] is in tile row/tileRows. It returns the size
+// reserved for a line, which may be larger than its weights.
 func packMerged[T kernel.Float](g *geometry, ln *line, group, first, channels int, w, scale, dst []T) int {
 	ker, taps := g.ker.Size(), len(ln.phases[0].points)
 	tile := g.og * taps * tileRows
@@ -138,7 +138,7 @@ func packMerged[T kernel.Float](g *geometry, ln *line, group, first, channels in
 	return len(ln.phases) * tile
 }
 
-// offsets appends to off how far from an output's place the weights of all phases find what they multiply.
+// offsets appends to off the offsets, from the position of an output, of the inputs that the weights of all phases multiply.
 func (l *lines) offsets(inputs, channel int, taps []int, off []int32) []int32 {
 	for _, ln := range l.all {
 		for _, ph := range ln.phases {
@@ -152,7 +152,7 @@ func (l *lines) offsets(inputs, channel int, taps []int, off []int32) []int32 {
 	return off
 }
 
-// sweepLines computes the lines of a part for the panels p0 to p1; see sweep. t is room for a tile of each phase of a line.
+// sweepLines computes the lines of a part for the panels p0 to p1; see sweep. t is scratch for a tile of each phase of a line.
 func (d *direct[T]) sweepLines(s *directPlan, w *directWorker, at part, group, p0, p1 int, a, b, t []T) {
 	width := 3 * tileLanes()
 	for p := p0; p < p1; p++ {
@@ -221,12 +221,12 @@ func tileOrShift[T kernel.Float](rows, n int, a, b []T, off []int32, c []T, ldc 
 	}
 }
 
-// interleaveRuns stores the runs of the tiles of a line. to is where in y the first channel's first grid point is.
+// interleaveRuns stores the runs of the tiles of a line. to is the offset in y of the first channel's first grid point.
 func (d *direct[T]) interleaveRuns(ln *line, channels int, runs []tileRun, t []T, width, to int) {
 	phases, wide := len(ln.phases), d.rows[2]
 	for _, r := range runs {
 		at := to + r.to
-		if at/wide%d.rows[1]+ln.y >= d.rows[1] { // some phases have a row less than others
+		if at/wide%d.rows[1]+ln.y >= d.rows[1] { // some phases have one row less than others
 			continue
 		}
 		count := r.n // of a line of a single phase, which may be several rows

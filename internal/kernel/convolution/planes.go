@@ -6,35 +6,35 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// planes is the layout of a piece of the input of a convolution in which every tap reads a fixed
-// distance from the place of the output point: the rows of the input with zeros around them,
-// sorted by their remainder modulo the stride, and so are the columns. The kernels run over such a
-// piece as over one long row; the results between the rows mean nothing and are dropped.
+// planes is the layout of a piece of the input of a convolution in which every tap reads at a fixed
+// offset from the position of the output point: the rows and columns of the input, padded with zeros
+// and grouped by their index modulo the stride. The kernels process such a piece as one long row;
+// the results between the rows are meaningless and are dropped.
 //
-// The right border of a row is also the left border of the next. Several images are side by side
-// (the rows of the first, then of the second, and so on, make one long row), or one below the other.
+// The right border of a row is also the left border of the next. Several images are stacked
+// horizontally (the first rows of all images make one long row, and so on) or vertically.
 type planes struct {
-	in, stride, least  Triple       // of the whole input; least is the smallest tap
-	phases             []planePhase // the remainders that some tap reads
+	in, stride, least  Triple       // size and strides of the whole input, and the smallest tap
+	phases             []planePhase // phases (indices modulo the stride) that some tap reads
 	images, rows, cols int          // output points of the piece
-	whole, below       bool         // the columns are all there are; images are one below the other
+	whole, below       bool         // the piece has all columns; images are stacked vertically
 	segment            int          // elements of a row of one image
-	row, image         int          // elements from row to row and from image to image
-	phase, channel     int          // elements of a phase, and of all of them
-	taps               []int        // how far from the output point each tap reads
+	row, image         int          // strides between rows and between images
+	phase, channel     int          // elements of a phase, and of all phases
+	taps               []int        // offset of each tap from the output point
 }
 
 // planePhase is the input at every stride-th row and column.
 type planePhase struct {
-	z, y, x    int // of its first point, less the smallest tap
-	rows, cols int // how many the taps reach from the first output point on, less 1
+	z, y, x    int // position of its first point, less the smallest tap
+	rows, cols int // rows and columns that the taps reach from the first output point on, less 1
 }
 
-// slack is how many elements after a piece the kernels may read.
+// slack is the number of elements after a piece that the kernels may read.
 const slack = 64
 
-// describe makes l that of an input, its strides and taps as of an im2col matrix. It takes over the memory of what
-// l was before.
+// describe sets l to the layout for an input with the strides and taps of an im2col matrix. It reuses the memory of the
+// previous layout.
 func (l *planes) describe(in, stride Triple, taps []Triple) {
 	*l = planes{in: in, stride: stride, least: taps[0], phases: l.phases[:0], taps: slices.Grow(l.taps[:0], len(taps))}
 	for _, t := range taps {
@@ -52,8 +52,8 @@ func (l *planes) describe(in, stride Triple, taps []Triple) {
 	}
 }
 
-// find returns the phase that a tap reads, its extent as far as this tap needs it, and where it
-// is among the phases, if it is.
+// find returns the phase that a tap reads, with the extent that this tap needs, and its index among the
+// phases if it is one of them.
 func (l *planes) find(t Triple) (planePhase, *planePhase) {
 	y, x := t[1]-l.least[1], t[2]-l.least[2]
 	ph := planePhase{t[0] - l.least[0], y % l.stride[1], x % l.stride[2], y / l.stride[1], x / l.stride[2]}
@@ -65,8 +65,8 @@ func (l *planes) find(t Triple) (planePhase, *planePhase) {
 	return ph, nil
 }
 
-// cover says which points of the input the columns from x0 on of a phase hold, of which inside are
-// from to end: the others are 0.
+// cover returns which points of the input the columns of a phase from x0 on hold; the columns from to end
+// are inside the input, the others are 0.
 func (l *planes) cover(ph *planePhase, x0, cols int) (from, end int) {
 	first, s := x0*l.stride[2]+l.least[2]+ph.x, l.stride[2]
 	end = cols + ph.cols
@@ -76,8 +76,8 @@ func (l *planes) cover(ph *planePhase, x0, cols int) (from, end int) {
 	return from, max(from, min(end, kernel.CeilDiv(l.in[2]-first, s)))
 }
 
-// cut sets the size of the pieces: so many rows and columns of so many images, which stand side by
-// side or one below the other. Rows share their borders where they are whole.
+// cut sets the size of the pieces: rows and columns of a number of images, stacked horizontally or
+// vertically. Adjacent rows share their borders if they are whole.
 func (l *planes) cut(images, rows, cols int, whole, below bool, taps []Triple) {
 	l.images, l.rows, l.cols, l.whole, l.below = images, rows, cols, whole, below
 	most, high := 0, 0
@@ -103,7 +103,7 @@ func (l *planes) cut(images, rows, cols int, whole, below bool, taps []Triple) {
 	l.channel = l.phase * len(l.phases)
 	l.channel = kernel.CeilDiv(l.channel, 16) * 16
 	if l.channel/16%2 == 0 {
-		l.channel += 16 // or many channels would meet in the same sets of the caches
+		l.channel += 16 // otherwise many channels would map to the same cache sets
 	}
 	l.taps = l.taps[:0]
 	for _, t := range taps {
@@ -116,12 +116,12 @@ func (l *planes) cut(images, rows, cols int, whole, below bool, taps []Triple) {
 	}
 }
 
-// asItLies makes l the layout of pieces that are read in the input itself, which one tap without borders can be.
+// asItLies sets l to the layout of pieces that are read in place, which is possible for a single tap without borders.
 func (l *planes) asItLies() {
 	l.segment, l.row, l.image = l.in[2], l.in[2], l.in.Size()
 }
 
-// point returns which output point is at column at, if one does.
+// point returns the output point at column at, if there is one.
 func (l *planes) point(at int) (image, row, x int) {
 	if l.below {
 		return at / l.image, at % l.image / l.row, at % l.row
@@ -129,13 +129,13 @@ func (l *planes) point(at int) (image, row, x int) {
 	return at % l.row / l.image, at / l.row, at % l.row % l.image
 }
 
-// size returns how many elements a piece of so many channels takes.
+// size returns the number of elements of a piece with the given number of channels.
 func (l *planes) size(channels int) int { return channels*l.channel + l.extent() + l.segment + slack }
 
-// extent returns how many columns there are from the first to the last output point.
+// extent returns the number of columns from the first to the last output point.
 func (l *planes) extent() int { return (l.rows-1)*l.row + (l.images-1)*l.image + l.cols }
 
-// clean clears what load leaves alone of a piece of so many channels: borders, and the slack.
+// clean clears the parts of a piece that load does not write: borders and slack.
 func clean[T kernel.Float](l *planes, channels int, piece []T) {
 	for i := range l.phases {
 		ph := &l.phases[i]
@@ -147,15 +147,15 @@ func clean[T kernel.Float](l *planes, channels int, piece []T) {
 	clear(piece[channels*l.channel:])
 }
 
-// source is where the channels of a piece come from.
+// source describes the input from which the channels of a piece are loaded.
 type source struct {
 	images, channels int
-	image, channel   int // elements from image to image and from channel to channel
-	z, y, x          int // the first output point
+	image, channel   int // strides between images and between channels
+	z, y, x          int // first output point
 }
 
-// load copies channels of images to a piece. What is outside of the input is set to 0, except
-// for columns: they must be 0 already.
+// load copies channels of images to a piece. Rows outside the input are set to 0; columns outside it
+// must already be 0.
 func load[T kernel.Float](l *planes, src []T, from source, dst []T) {
 	for i := range l.phases {
 		ph := &l.phases[i]

@@ -2,16 +2,15 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// Windows of 3×3 and 5×5 over planes, in place: each plane is read where it is, and masks take the part of a
-// border. Vectors run over outputs that are contiguous; a plane as wide as its result is one long row of
-// them.
+// Windows of 3×3 and 5×5 over planes, in place: planes are read without a copy, and masks replace the border.
+// Vectors run over contiguous outputs; a plane as wide as its result is treated as one long row.
 
-// planeSteps is how kernels go through a plane.
+// planeSteps is the sequence of vectors in which kernels process a plane.
 type planeSteps struct {
 	in, out, pad, stride Triple // the first numbers are 1, 1, 0 and 1
-	side                 int    // of a window
-	down                 int    // rows from tap to tap
-	exact                bool   // masks leave out lanes that have no output, and one more says which have
+	side                 int    // side of a window
+	down                 int    // rows between taps
+	exact                bool   // masks exclude lanes without an output, and one more mask has the lanes with one
 	steps                []planeStep
 	masks                []uint8
 	sets                 []maskSet
@@ -19,22 +18,22 @@ type planeSteps struct {
 
 // planeStep is a vector of outputs.
 type planeStep struct {
-	from, to int32 // bytes from the beginning of the plane: of what the first tap reads, and of the result
-	masks    int64 // bytes from the beginning of all masks; < 0: every tap reads inside of the plane
+	from, to int32 // byte offsets in the plane: of the first tap's input, and of the result
+	masks    int64 // byte offset in all masks; < 0: every tap reads inside the plane
 }
 
-// maskSet tells sets of masks apart: by the column that the first lane's first tap reads, by its row where
-// the first or last rows of the plane are near, and by how many outputs there are.
+// maskSet identifies a set of masks: by the column that the first lane's first tap reads, by its row near the
+// first or last rows of the plane, and by the number of outputs.
 type maskSet struct {
 	column, above, below, outputs int
 	masks                         int64
 }
 
-// planeLimit is how many outputs a plane may have: larger ones take longer to plan than is worth it.
+// planeLimit is the maximum number of outputs of a plane: planning larger ones takes too long.
 const planeLimit = 1 << 16
 
-// planesFit reports whether a convolution has one kernel for each output channel, and windows of 3×3 that there
-// are steps for.
+// planesFit reports whether a convolution has one kernel for each output channel, and windows of 3×3 that planSteps
+// supports.
 func planesFit(g *geometry) bool { return g.ker[2] == 3 && windowsFit(g) }
 
 // windowsFit is planesFit for windows of 5×5, too.
@@ -44,7 +43,7 @@ func windowsFit(g *geometry) bool {
 		g.stride[2] <= 2 && max(in.Size(), out.Size()) <= planeLimit && min(in.Size(), out.Size()) > 0
 }
 
-// planeKey is what the steps through a plane depend on.
+// planeKey has the parameters that determine the steps.
 type planeKey struct {
 	in, out, pad, stride Triple
 	side, down, lanes    int
@@ -76,7 +75,7 @@ func (k planeKey) plan() *planeSteps {
 	return d
 }
 
-// step adds the outputs from (row, column) on. Where width is not 0, they go on in the next row.
+// step adds the outputs from (row, column) on. If width is not 0, they continue in the next row.
 func (d *planeSteps) step(row, column, width int) {
 	first := row*d.out[2] + column
 	s := planeStep{to: int32(4 * first)}
@@ -89,7 +88,7 @@ func (d *planeSteps) step(row, column, width int) {
 	}
 	row, column = row*d.stride[1]-d.pad[1], column*d.stride[2]-d.pad[2]
 	s.from = int32(4 * (row*d.in[2] + column))
-	// How many rows down the last lane's last tap is, at most.
+	// Upper bound of the row of the last lane's last tap.
 	reach := (d.side - 1) * d.down
 	if width > 0 {
 		reach += tileLanes()/width + 1
@@ -107,7 +106,7 @@ func (d *planeSteps) step(row, column, width int) {
 	d.sets, d.steps = append(d.sets, set), append(d.steps, s)
 }
 
-// mask adds masks for lanes whose first taps read from (row, column) on, for so many outputs.
+// mask adds masks for lanes whose first taps read from (row, column) on, for the given number of outputs.
 func (d *planeSteps) mask(row, column, width, outputs int) int64 {
 	lanes := tileLanes()
 	taps := d.side * d.side
@@ -152,9 +151,9 @@ func (d *planeSteps) mask(row, column, width, outputs int) int64 {
 	return at
 }
 
-// each calls f for the planes lo to hi, in pieces of as many as may follow one another. A step stores more
-// than belongs to its plane; what is too much the next ones overwrite. So results of the last planes of
-// those up to end must be computed apart and moved.
+// each calls f for the planes lo to hi, in runs of consecutive planes. A step stores beyond its plane; the
+// excess is overwritten by the next planes. Results of the last planes before end must therefore be computed
+// in a buffer and copied.
 func (d *planeSteps) each(lo, hi, end int, together func(i int) int, f func(i, planes int, apart bool)) {
 	safe := max(lo, min(hi, end-kernel.CeilDiv(tileLanes(), d.out.Size())))
 	for i := lo; i < hi; {

@@ -2,19 +2,19 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// ahead is memory that will be read when kernels have fetched so many lines of it, bit by bit while they compute: what
-// is not in a cache when its turn comes keeps a processor waiting, whereas arithmetic leaves memory idle.
+// ahead is memory to prefetch in small steps while kernels compute: data that are not cached when they are needed
+// stall the processor, whereas arithmetic leaves the memory bus idle.
 type prefetch[T kernel.Float] struct {
 	parts   [][]T
-	left    int // elements of all parts
+	left    int // number of elements left in all parts
 	fetches int
 }
 
-// newPrefetch is as much of the parts, one after the other, as the second cache level takes beside a piece.
+// newPrefetch returns the parts to prefetch, limited to the space that a piece leaves in the L2 cache.
 func newPrefetch[T kernel.Float](fetches int, parts ...[]T) prefetch[T] {
 	room := pieceElements
 	if kernel.AVX512 {
-		room *= 4 // such processors have more of it
+		room *= 4 // such processors have larger L2 caches
 	}
 	a := prefetch[T]{parts: parts, fetches: fetches}
 	for i, part := range parts {
@@ -24,8 +24,8 @@ func newPrefetch[T kernel.Float](fetches int, parts ...[]T) prefetch[T] {
 	return a
 }
 
-// share is where a kernel that fetches so many lines starts, and how many bytes are from each to the next; idle is a
-// place that costs nothing.
+// share returns the address at which a kernel that prefetches the given number of lines starts, and the stride between them
+// in bytes. idle is a cached address for when nothing is left.
 func (a *prefetch[T]) share(fetches int, idle *float32) (next *float32, pace int) {
 	for len(a.parts) > 0 && len(a.parts[0]) == 0 {
 		a.parts = a.parts[1:]
@@ -39,8 +39,8 @@ func (a *prefetch[T]) share(fetches int, idle *float32) (next *float32, pace int
 	return &kernel.Float32s(from)[0], kernel.CeilDiv(4*n, fetches)
 }
 
-// tileFetches returns how many lines the kernels fetch for so many tiles with an inner dimension k, which they go through
-// once for each half of the rows where the registers do not hold them together.
+// tileFetches returns the number of lines that kernels prefetch for the given number of tiles with inner dimension k. Kernels
+// loop over k once, or once for each half of the rows if the registers do not hold all.
 func tileFetches(tiles, k, rows, vecs int) int {
 	if rows*vecs > 3*tileLanes()/2 {
 		tiles *= 2
@@ -48,7 +48,7 @@ func tileFetches(tiles, k, rows, vecs int) int {
 	return max(1, tiles*(k/2))
 }
 
-// weightFetches returns how many lines a kernel of [weightTile] fetches for so many rows of n points.
+// weightFetches returns the number of lines that a kernel of [weightTile] prefetches for the given number of rows of n points.
 func weightFetches(rows, n int) int {
 	if kernel.AVX512 {
 		return rows * n

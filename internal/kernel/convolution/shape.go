@@ -8,30 +8,30 @@ import (
 
 // Shape is the shape of a convolution with one to three spatial dimensions:
 // x [N, C, In…], w [OC, C/Group, Kernel…], y [N, OC, Out…]. Point o of the output
-// reads x at o*Stride + k*Dilation - PadBegin for the kernel points k; what is
-// outside of x counts as 0. Out is taken as given, so PadEnd is for the caller's use.
+// reads x at o*Stride + k*Dilation - PadBegin for the kernel points k; points
+// outside of x are 0. Out is taken as given, so that PadEnd has no effect here.
 // Empty Stride and Dilation mean 1, empty PadBegin means 0, Group 0 means 1.
 type Shape struct {
 	N, C, OC, Group                                     int
 	In, Kernel, Out, Stride, Dilation, PadBegin, PadEnd []int
 
-	// ImageY, if not 0, is how many elements are from image to image of y, where it is a part of something
-	// larger: only for a forward pass that Apart allows.
+	// ImageY, if not 0, is the stride between images of y, in elements, for a y that is part of a larger
+	// tensor: only for a forward pass that Apart allows.
 	ImageY int
 
-	exact bool // every product as it is: not by winograd
+	exact bool // compute every product: no Winograd transform
 }
 
 type Triple [3]int
 
 func (v Triple) Size() int { return v[0] * v[1] * v[2] }
 
-// geometry is a Shape brought to three spatial dimensions.
+// geometry is a Shape extended to three spatial dimensions.
 type geometry struct {
 	n, c, oc, groups               int // all channels
 	cg, og                         int // channels per group
 	in, ker, out, stride, dil, pad Triple
-	imageY                         int // elements from image to image of y
+	imageY                         int // stride between images of y
 }
 
 func (s *Shape) geometry() geometry {
@@ -53,16 +53,16 @@ func (g *geometry) empty() bool {
 	return g.n*g.oc*g.out.Size() == 0 || g.c*g.in.Size()*g.ker.Size() == 0
 }
 
-// sizeY returns how many elements of y are from the first to the last.
+// sizeY returns the number of elements of y from the first to the last, including gaps.
 func (g *geometry) sizeY() int { return (g.n-1)*g.imageY + g.oc*g.out.Size() }
 
-// k returns how many products make an output.
+// k returns the number of products per output.
 func (g *geometry) k() int { return g.cg * g.ker.Size() }
 
-// panels returns how many panels of weights a group has.
+// panels returns the number of panels of weights of a group.
 func (g *geometry) panels() int { return kernel.CeilDiv(g.og, tileRows) }
 
-// Expand puts the spatial numbers v last of three.
+// Expand extends the spatial values v to three with leading values fill.
 func Expand(v []int, fill int) Triple {
 	t := Triple{fill, fill, fill}
 	copy(t[3-len(v):], v)
@@ -82,7 +82,7 @@ func (g *geometry) points() []Triple {
 	return p
 }
 
-// reach is what the taps of a convolution depend on.
+// reach has the parameters that determine the taps of a convolution.
 type reach struct{ ker, dil, pad Triple }
 
 var (
@@ -90,8 +90,8 @@ var (
 	knownPhases kernel.BoundedCache[geometry, []phase]
 )
 
-// taps lists, in kernel order, what to add to an output point times its stride to
-// get the input point that the kernel point multiplies.
+// taps returns, in kernel order, the offset of each kernel point's input point from
+// the output point times the stride.
 func (g *geometry) taps() []Triple {
 	return knownTaps.Get(reach{g.ker, g.dil, g.pad}, func() []Triple {
 		t := g.points()
@@ -105,12 +105,12 @@ func (g *geometry) taps() []Triple {
 }
 
 // phase is a class of input points, first + t*step for t in grid, that the same
-// kernel points reach. The gradient of a strided convolution falls into one
-// stride-1 convolution for each phase.
+// kernel points reach. The gradient of a strided convolution decomposes into one
+// stride-1 convolution per phase.
 type phase struct {
 	first, grid Triple
 	kernel      []int    // the kernel points that reach it, flat
-	taps        []Triple // the output point that each of them multiplies, less t
+	taps        []Triple // the offset from t of the output point that each multiplies
 }
 
 func (g *geometry) phases() []phase {

@@ -5,12 +5,11 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/layout"
 )
 
-// The gradient with respect to the weights is a sum over points. The kernel takes six rows of the left operand,
-// which it reads in place (the input between its borders, a row for each channel and tap), and
-// vectors over the channels of the right operand, which is transposed piece by piece: its channels
-// must be contiguous.
+// The gradient with respect to the weights is a sum over points. The kernel multiplies six rows of the left operand,
+// which it reads in place (the input with its borders, one row for each channel and tap), by vectors over the
+// channels of the right operand, which is transposed piece by piece to make its channels contiguous.
 
-// weightSums is such a sum: sum[row][column] = Σ x[row's channel, point+tap] * b[column, point].
+// weightSums computes such sums: sum[row][column] = Σ x[row's channel, point+tap] * b[column, point].
 type weightSums[T kernel.Float] struct {
 	pool            *kernel.Pool // that it runs on
 	n               int
@@ -19,12 +18,12 @@ type weightSums[T kernel.Float] struct {
 	stride          Triple
 	taps            []Triple
 	x, b            []T
-	imageX, imageB  int    // elements from image to image
-	groupX, groupB  int    // and from group to group
+	imageX, imageB  int    // strides between images
+	groupX, groupB  int    // strides between groups
 	stride2         Triple // if set, b is every other point of every other row of planes of this size
-	images, rows    int    // of a piece
+	images, rows    int    // images and rows of a piece
 	pieces          int
-	cuts            int // pieces of an image
+	cuts            int // number of pieces of an image
 	flat            bool
 	inPlace         bool
 	layout          planes
@@ -32,22 +31,22 @@ type weightSums[T kernel.Float] struct {
 
 const (
 	weightRows = 6
-	// weightPoints is how many points a kernel takes at a time: as many as keep a column panel of b for AVX2 in
-	// the first cache level. One for AVX-512, four times as wide, comes from the second as fast.
+	// weightPoints is the number of points that a kernel processes at a time, so that a column panel of b for AVX2 stays
+	// in the L1 cache. For AVX-512, whose panel is four times as wide, reading it from L2 is as fast.
 	weightPoints = 256
-	// weightLeast is from how many points in a plane on these are not worth copying together.
+	// weightLeast is the number of points of a plane from which concatenating planes does not pay off.
 	weightLeast = 64
 )
 
 // column panel is how many columns the kernel takes at most.
 func weightPanel() int { return tileLanes() * tileLanes() / 4 }
 
-// width returns how many columns a row of sum has, and height how many rows.
+// width returns the number of columns of sum, height the number of rows.
 func (s *weightSums[T]) width() int  { return kernel.CeilDiv(s.columns, tileLanes()) * tileLanes() }
 func (s *weightSums[T]) height() int { return s.inputs * len(s.taps) }
 
-// plan cuts the points in pieces, of which the input and the transposed right operand fit the
-// second cache level.
+// plan divides the points into pieces whose input and transposed right operand fit into the L2
+// cache.
 func (s *weightSums[T]) plan(threads int) {
 	s.flat = len(s.taps) == 1 && s.taps[0] == Triple{} && s.stride == Triple{1, 1, 1} && s.in == s.grid
 	if s.flat {
@@ -77,7 +76,7 @@ func (s *weightSums[T]) plan(threads int) {
 	s.pieces = kernel.CeilDiv(s.n, s.images) * s.cuts
 }
 
-// add sets sum, whose first row is that of c0, to the pieces p0 to p1 for channels c0 to c1 of a group of x.
+// add sets sum, whose first row is that of channel c0, to the sums over the pieces p0 to p1 for the channels c0 to c1 of a group of x.
 func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 	w := directWorkers.Get().(*directWorker)
 	defer directWorkers.Put(w)
@@ -105,7 +104,7 @@ func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 	clear((*buffer)[:size+points*width])
 	piece, room := cut(*buffer, size)
 	transposed, room := cut(room, points*width)
-	last, room := cut(room, weightRows*width) // the last rows of sum, and what is computed beside them
+	last, room := cut(room, weightRows*width) // buffer for the last rows of sum, filled up to whole kernels
 	if p0 == p1 {
 		clear(sum[:k*width])
 	}
@@ -141,7 +140,7 @@ func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 	}
 }
 
-// gather brings the points of so many halved images together: [column][image, point].
+// gather concatenates the points of the given number of images with stride 2: [column][image, point].
 func (s *weightSums[T]) gather(b []T, images int, dst []T) {
 	high, wide, space := kernel.CeilDiv(s.stride2[1], 2), kernel.CeilDiv(s.stride2[2], 2), s.grid.Size()
 	for i := range images {
@@ -149,8 +148,8 @@ func (s *weightSums[T]) gather(b []T, images int, dst []T) {
 	}
 }
 
-// turn transposes the channels of b, space elements apart, of so many images, image elements apart, and points: column panels
-// of [image, point][column].
+// turn transposes b, with strides space between channels and image between images, into column panels of
+// [image, point][column].
 func (s *weightSums[T]) transpose(b []T, space, image, images, points int, dst []T) {
 	for first := 0; first < s.columns; first += weightPanel() {
 		cols := min(weightPanel(), s.columns-first)
@@ -164,7 +163,7 @@ func (s *weightSums[T]) transpose(b []T, space, image, images, points int, dst [
 	}
 }
 
-// transposeRows makes up to 8 rows of n elements, ld apart, columns of a matrix with the given width.
+// transposeRows transposes up to 8 rows of n elements with stride ld into columns of a matrix with the given width.
 func transposeRows[T kernel.Float](rows, n int, src []T, ld int, dst []T, width int) {
 	_, _ = src[(rows-1)*ld+n-1], dst[(n-1)*width+rows-1]
 	done := 0
@@ -179,8 +178,8 @@ func transposeRows[T kernel.Float](rows, n int, src []T, ld int, dst []T, width 
 	}
 }
 
-// multiply adds the products of a piece to height rows of sum, or sets them. What does not fill the rows of a kernel goes to
-// last instead.
+// multiply adds the products of a piece to height rows of sum, or sets them. Rows that do not fill a kernel are written to last
+// instead.
 func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, transposed, sum, last []T, add bool, later *prefetch[T]) {
 	l, n, width := &s.layout, s.grid[2], s.width()
 	blockRows, blockImages, cols := rows, 1, n
@@ -218,8 +217,8 @@ func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, t
 	}
 }
 
-// weightTile computes six rows of w columns of c, ldc elements apart: see convWeightZ4. Meanwhile it fetches a part of what
-// later says, unless that is nil.
+// weightTile computes six rows of w columns of c with row stride ldc, see convWeightZ4. It prefetches a part of later unless that
+// is nil.
 func weightTile[T kernel.Float](images, rows, n int, x []T, off []int32, jump, imageJump int, b []T, w int, c []T, ldc int, add bool, later *prefetch[T]) {
 	_, _ = b[images*rows*n*w-1], c[(weightRows-1)*ldc+w-1]
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() {

@@ -11,7 +11,7 @@ import (
 type ActivationKind uint8
 
 const (
-	ActDefault         ActivationKind = iota // what the operator's specification says at this place
+	ActDefault         ActivationKind = iota // the default of the operator
 	ActTanh                                  // tanh(x)
 	ActSigmoid                               // 1/(1+exp(-x))
 	ActRelu                                  // max(0, x)
@@ -71,7 +71,7 @@ func ActivationByName(name string) (Activation, bool) {
 	return Activation{}, false
 }
 
-// Or returns a, or the given kind where a is the default.
+// Or returns a, or the given kind if a is ActDefault.
 func (a Activation) Or(kind ActivationKind) Activation {
 	if a.Kind == ActDefault {
 		a.Kind = kind

@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// The functions of this file change the element type as dtype.Convert does, to the bit.
+// The functions of this file convert element types with the same bits as dtype.Convert.
 
 // Float16ToFloat32 computes dst[i] = src[i], exactly.
 func Float16ToFloat32(p *kernel.Pool, dst []float32, src []dtype.F16) {
@@ -44,7 +44,7 @@ func Int64ToFloat32(p *kernel.Pool, dst []float32, src []int64) {
 	castAll(p, dst, src, int64ToFloat32, func(v int64) float32 { return float32(v) })
 }
 
-// Float32ToInt64 drops fractions; what is out of range becomes the end of the range, and NaN 0.
+// Float32ToInt64 truncates toward zero; values out of range saturate, and NaN becomes 0.
 func Float32ToInt64(p *kernel.Pool, dst []int64, src []float32) {
 	castAll(p, dst, src, float32ToInt64, func(v float32) int64 { return dtype.Truncate(float64(v)) })
 }
@@ -59,11 +59,11 @@ func Uint8ToInt64(p *kernel.Pool, dst []int64, src []uint8) {
 	castAll(p, dst, src, uint8ToInt64, func(v uint8) int64 { return int64(v) })
 }
 
-// castBlock is how many elements the assembly converts at a time.
+// castBlock is the number of elements that the assembly converts at a time.
 const castBlock = 16
 
-// castAll converts blocks with the assembly, and with one what that leaves: a block with a number that it
-// does not know, and the last elements.
+// castAll converts blocks with the assembly, and the rest with one: blocks with a number that the assembly
+// does not support, and the last elements.
 func castAll[D, S any](p *kernel.Pool, dst []D, src []S, assembly func(n int, dst *D, src *S) int, one func(S) D) {
 	src = src[:len(dst)]
 	p.Range(len(dst), kernel.ElementGrain, func(lo, hi int) {

@@ -7,33 +7,33 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// Epilogue is what becomes of an output of a convolution right after its products have been
-// added up, while it still is in a cache: with c its channel,
+// Epilogue is the elementwise function that is applied to an output y of a convolution or product
+// while it is in a cache. With c the channel of the output:
 //
 //	y = Act(y*Scale[c] + Shift[c] + Add) * Slope'(At)
 //
-// The zero value leaves y as it is; a bias is a Shift without Scale. Only matrix products take a Slope.
+// The zero value leaves y unchanged; a bias is a Shift without Scale. Only matrix products support Slope.
 type Epilogue[T kernel.Float] struct {
 	Scale, Shift []T        // one per output channel, nil for 1 and 0
-	Add          []T        // of y's shape and apart from y, nil for 0
-	Act          Activation // ActDefault is none
-	Slope        Activation // a function that has one, see [Activation.HasSlope]
-	At           []T        // of y's shape: where its slope is taken; nil for 1
+	Add          []T        // of y's shape, must not overlap y; nil for 0
+	Act          Activation // ActDefault: none
+	Slope        Activation // function whose derivative is a factor, see [Activation.HasSlope]
+	At           []T        // of y's shape: the values at which the derivative is taken; nil for a factor of 1
 }
 
-// IsPlain reports whether a matrix product can do it all by itself: a shift, and clipping below 0.
+// IsPlain reports whether micro-kernels can apply the whole epilogue: a shift, and clipping below 0.
 func (e *Epilogue[T]) IsPlain() bool {
 	return e.Scale == nil && e.Add == nil && e.At == nil && (e.Act.Kind == ActDefault || e.Act.Kind == ActRelu)
 }
 
-// IsNone reports whether there is nothing to do.
+// IsNone reports whether the epilogue leaves y unchanged.
 func (e *Epilogue[T]) IsNone() bool { return e.IsPlain() && e.Shift == nil && e.Act.Kind == ActDefault }
 
-// EpilogueBlock is how many elements go through all steps together: few enough for the first
-// cache level.
+// EpilogueBlock is the number of elements to which all steps are applied before the next block, so that
+// they stay in the L1 cache.
 const EpilogueBlock = 2048
 
-// Row finishes elements of y that are contiguous in channel c; at is where they start in the whole.
+// Row applies the epilogue to contiguous elements y of channel c; at is their offset in the whole tensor.
 func (e *Epilogue[T]) Row(y []T, c, at int) {
 	for lo := 0; lo < len(y); lo += EpilogueBlock {
 		part := y[lo:min(len(y), lo+EpilogueBlock)]
@@ -68,7 +68,7 @@ func TimesSlope[T kernel.Float](a Activation, dx, dy, x []T) {
 	geluGradInto(dx, dy, x)
 }
 
-// Planes finishes y, images of channels planes of space elements each.
+// Planes applies the epilogue to y, images of channels planes of space elements each.
 func (e *Epilogue[T]) Planes(p *kernel.Pool, channels, space int, y []T) {
 	if e.IsNone() || len(y) == 0 {
 		return
@@ -80,14 +80,14 @@ func (e *Epilogue[T]) Planes(p *kernel.Pool, channels, space int, y []T) {
 	})
 }
 
-// ActivateBlocks is activate for more elements than the first cache level holds.
+// ActivateBlocks is Activate in blocks that fit into the L1 cache.
 func ActivateBlocks[T kernel.Float](a Activation, x []T) {
 	for lo := 0; lo < len(x); lo += EpilogueBlock {
 		Activate(a, x[lo:min(len(x), lo+EpilogueBlock)])
 	}
 }
 
-// Activate replaces x by a(x); ActDefault leaves it.
+// Activate replaces x by a(x); ActDefault leaves x unchanged.
 func Activate[T kernel.Float](a Activation, x []T) {
 	switch alpha, beta := T(a.Alpha), T(a.Beta); a.Kind {
 	case ActDefault:
@@ -113,8 +113,8 @@ func Activate[T kernel.Float](a Activation, x []T) {
 	}
 }
 
-// Bounds returns the activation as bounds to clip to, nil for none, or as something to do afterwards.
-// Where something is added there are bounds.
+// Bounds splits the activation into bounds to clip to, nil for none, and an activation to apply later.
+// If Add is set, bounds are returned in any case.
 func (e *Epilogue[T]) Bounds() (clip *[2]T, later Activation) {
 	inf := T(math.Inf(1))
 	switch e.Act.Kind {
@@ -129,7 +129,7 @@ func (e *Epilogue[T]) Bounds() (clip *[2]T, later Activation) {
 	return clip, e.Act
 }
 
-// Limits returns the bounds that the activation cuts at; false if it does something else.
+// Limits returns the bounds to which the activation clips; false for other activations.
 func (e *Epilogue[T]) Limits() (lo, hi T, ok bool) {
 	inf := T(math.Inf(1))
 	switch e.Act.Kind {

@@ -6,8 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// The activations of this file follow a line where x is positive and something else elsewhere;
-// Softplus is the smooth one of them. Their gradients look at the result y, whose sign is that of x.
+// The activations of this file are linear for positive x and another function elsewhere; Softplus
+// is a smooth variant. Their gradients depend on the result y, which has the sign of x.
 
 // LeakyRelu computes dst[i] = x[i], or alpha*x[i] below 0. dst may be x.
 func LeakyRelu[T kernel.Float](p *kernel.Pool, alpha T, dst, x []T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// The activations of this file are made of several functions. Assembly computes them in one pass
-// over memory; elsewhere they are composed of the kernels of those functions, block by block.
+// The activations of this file are composed of several functions. Assembly computes them in one pass
+// over memory; without it the kernels of these functions are applied block by block.
 
 // Gelu computes dst[i] = x[i]*Φ(x[i]), Φ the normal distribution function, in float32 to 4e-7 of
 // the larger of 1 and |x|. dst may be x.
@@ -235,10 +235,10 @@ func hardSwishGradInto[T kernel.Float](dx, dy, x []T) {
 	}
 }
 
-// smoothBlock is the number of elements of a block: few enough to stay in the first cache level.
+// smoothBlock is the number of elements of a block, which stays in the L1 cache.
 const smoothBlock = 1024
 
-// inBlocks calls f with pieces of dst and x and a buffer as long.
+// inBlocks calls f with blocks of dst and x and a buffer of the same length.
 func inBlocks[T kernel.Float](dst, x []T, f func(dst, x, t []T)) {
 	b := kernel.Borrow[T](smoothBlock)
 	defer kernel.GiveBack(b)
@@ -249,7 +249,7 @@ func inBlocks[T kernel.Float](dst, x []T, f func(dst, x, t []T)) {
 	}
 }
 
-// gradInBlocks calls f with pieces of dx, dy and x and two buffers as long.
+// gradInBlocks calls f with blocks of dx, dy and x and two buffers of the same length.
 func gradInBlocks[T kernel.Float](dx, dy, x []T, f func(dx, dy, x, t, u []T)) {
 	b := kernel.Borrow[T](2 * smoothBlock)
 	defer kernel.GiveBack(b)

@@ -50,8 +50,8 @@ func Erf[T kernel.Float](p *kernel.Pool, dst, x []T) {
 	unary(p, dst, x, erfInto)
 }
 
-// Log computes dst[i] = ln(x[i]), to 2 units in the last place in float32: -Inf of
-// 0, NaN of what is below. dst may be x.
+// Log computes dst[i] = ln(x[i]), to 2 units in the last place in float32: -Inf for
+// 0, NaN for negative numbers. dst may be x.
 func Log[T kernel.Float](p *kernel.Pool, dst, x []T) {
 	if len(dst) <= kernel.FunctionGrain {
 		LogInto(dst, x[:len(dst)])
@@ -69,8 +69,8 @@ func Sqrt[T kernel.Float](p *kernel.Pool, dst, x []T) {
 	unary(p, dst, x, sqrtInto)
 }
 
-// unary runs f on the pool. Short slices do not come here: a closure is an allocation, and callers
-// loop over blocks.
+// unary runs f on the pool. It is not called for short slices: a closure is an allocation, and
+// callers loop over blocks.
 func unary[T kernel.Float](p *kernel.Pool, dst, x []T, f func(dst, x []T)) {
 	p.Range(len(dst), kernel.FunctionGrain, func(lo, hi int) { f(dst[lo:hi], x[lo:hi]) })
 }
@@ -87,7 +87,7 @@ func Map[T, U any](p *kernel.Pool, dst []U, x []T, f func(T) U) {
 
 // Fill sets every element of dst to v.
 func Fill[E any](p *kernel.Pool, dst []E, v E) {
-	if p == nil { // a function value for each of many small fills would be much garbage
+	if p == nil { // avoids allocating a closure for each of many small fills
 		for i := range dst {
 			dst[i] = v
 		}

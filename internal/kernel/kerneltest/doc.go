@@ -1,3 +1,3 @@
-// Package kerneltest holds what the tests of kernels share: input data, comparisons, the portable kernels as a reference,
-// and baselines for benchmarks.
+// Package kerneltest supports the tests of kernels: input data, comparisons, the portable kernels as a reference, and
+// baselines for benchmarks.
 package kerneltest

@@ -104,8 +104,8 @@ func Weighted(y, w []float64) (s float64) {
 	return s
 }
 
-// alike fails the test unless got and want are NaN at the same places and elsewhere equal up to
-// tol, relative to want: numbers below the normal ones must not vanish.
+// alike fails the test unless got and want are NaN at the same positions and otherwise equal up to
+// tol, relative to want: subnormal numbers must not be flushed to zero.
 func alike(t *testing.T, what string, got, want []float32, tol float64) {
 	t.Helper()
 	for i := range want {
@@ -171,7 +171,7 @@ func Signs(n, seed int, unit float32) []float32 {
 	return x
 }
 
-// Poison fills the buffers that kernels borrow with what must not show up in any result.
+// Poison fills the buffers that kernels borrow with values that must not appear in any result.
 func Poison[T kernel.Float]() {
 	var all []*[]T
 	for range 4 {

@@ -8,10 +8,10 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// Yardstick is something the machine can do at most: a piece of work, and how much it is.
+// Yardstick is a benchmark of the machine's peak performance: a function, and the amount of work that it does.
 type Yardstick struct {
-	Name string // of the share that benchmarks report
-	Unit string // of the rate
+	Name string // name of the fraction that benchmarks report
+	Unit string // unit of the rate
 	Work float64
 	Run  func(worker int)
 }
@@ -43,9 +43,9 @@ func FmaPeak() Yardstick {
 	return y
 }
 
-// Compare reports at which rate f does its work, and which share that is of what the same threads
-// reach on the yardstick. Both are run in turn, and the fastest of each counts: other processes
-// slow both down, but not for ever. It returns the time of the fastest.
+// Compare reports the rate of f, and its fraction of the yardstick's rate with the same threads. Both are
+// run alternately, and the fastest run of each counts, since other processes slow both down temporarily.
+// It returns the time of the fastest run of f.
 func (y Yardstick) Compare(b *testing.B, p *kernel.Pool, work float64, f func()) time.Duration {
 	const atLeast = 60 * time.Millisecond
 	best := func(so time.Duration, f func()) time.Duration {

@@ -35,7 +35,7 @@ func ExpandBytes(p *kernel.Pool, dst, src []byte, from, to []int, size int) {
 	walk(0, dst[:len(dst)/size*size], src)
 }
 
-// copyParts copies as copy does, in parts of about a millisecond, between which it looks whether p is stopped.
+// copyParts is copy in parts of about a millisecond, between which it checks whether p is stopped.
 func copyParts(p *kernel.Pool, dst, src []byte) {
 	const part = 4 << 20
 	for n := min(len(dst), len(src)); n > part; n -= part {

@@ -77,7 +77,7 @@ func copyRows[E any](p *kernel.Pool, dst, src []E, dims, strides []int) {
 	})
 }
 
-// offsetOf is where the flat index i over dims is.
+// offsetOf returns the offset of the flat index i over dims.
 func offsetOf(i int, dims, strides []int) int {
 	at := 0
 	for d := len(dims) - 1; d >= 0; d-- {
@@ -153,8 +153,8 @@ func transposeEdge[E any](dst, src []E, r0, r1, c, cols, ld, ls int) {
 	}
 }
 
-// TransposeRows8 makes 8 rows of 8*n8 elements of four bytes, srcStride bytes apart, columns of rows that are dstStride bytes
-// apart. It needs the kernels of turnGroup.
+// TransposeRows8 transposes 8 rows of 8*n8 four-byte elements, with the row strides srcStride and dstStride in bytes. It
+// requires the kernels of TurnGroup.
 func TransposeRows8(n8 int, src *float32, srcStride int, dst *float32, dstStride int) {
 	transposeRows8(n8, src, srcStride, dst, dstStride)
 }

@@ -9,11 +9,11 @@ type colPanel[T kernel.Float] struct {
 	cols  int
 	run   bool    // the columns are contiguous in C …
 	whole bool    // … and are nr
-	at    [NR]int // where the columns are in a row of C; of a run the first only
-	tile  []T     // in place of C where they are not
+	at    [NR]int // offsets of the columns in a row of C; of a run only the first
+	tile  []T     // buffer in place of C if the columns are not a whole run
 }
 
-// aim sets s to the columns from j on, of jc to je.
+// aim sets s to the columns from j on, within jc to je.
 func (w *worker[T]) aim(s *colPanel[T], j, jc, je int) {
 	s.cols = min(NR, je-j)
 	image, at := 0, j
@@ -58,7 +58,7 @@ func (w *worker[T]) target(s *colPanel[T], i, rows int) (c []T, ldc int) {
 	return s.tile, NR
 }
 
-// scatter copies a tile to where it belongs.
+// scatter copies a tile to C.
 func (w *worker[T]) scatter(s *colPanel[T], i, rows int) {
 	if s.whole {
 		return
@@ -75,7 +75,7 @@ func (w *worker[T]) scatter(s *colPanel[T], i, rows int) {
 	}
 }
 
-// locate finds where columns j to j+cols are in a row of C.
+// locate computes the offsets of the columns j to j+cols in a row of C.
 func (w *worker[T]) locate(at *[NR]int, j, cols int) {
 	if w.Where != nil {
 		w.Where(j, cols, at)

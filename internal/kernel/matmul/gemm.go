@@ -11,8 +11,8 @@ import (
 // van de Geijn 2015): a micro-kernel keeps a block of MR×NR results in registers;
 // it reads columns of the right operand from column panels of NR and rows of the left
 // operand in place or from panels of MR, both cut to kcMax of the inner dimension
-// so that a column panel stays in the first cache level and mcMax rows of panels in the
-// second. Each worker packs what it needs by itself: there is no barrier inside.
+// so that a column panel stays in the L1 cache and mcMax rows of panels in the L2
+// cache. Each worker packs its own operands, without barriers.
 const (
 	MR, NR = 6, 16
 	kcMax  = 384
@@ -27,7 +27,7 @@ func Gemm[T kernel.Float](p *kernel.Pool, transA, transB bool, m, n, k int, alph
 	GemmEpilogue(p, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, elementwise.Epilogue[T]{})
 }
 
-// GemmEpilogue is Gemm, and e finishes C, whose columns are its channels.
+// GemmEpilogue is Gemm with the epilogue e, whose channels are the columns of C.
 func GemmEpilogue[T kernel.Float](p *kernel.Pool, transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int, e elementwise.Epilogue[T]) {
 	if m <= 0 || n <= 0 {
 		return
@@ -85,17 +85,17 @@ func GemmBatch[T kernel.Float](p *kernel.Pool, batch int, transA, transB bool, m
 	})
 }
 
-// SmallProduct is the number of multiply-adds below which another thread does not pay.
+// SmallProduct is the number of multiply-adds below which another thread does not pay off.
 const SmallProduct = 100_000
 
-// operand is the right-hand side of a product, seen through the routine that packs it.
+// operand is the right operand of a product, given by the function that packs it.
 type operand[T kernel.Float] interface {
-	// pack writes rows l to l+kc of columns j to je, column panel by column panel: kc rows of nr
-	// elements each, 0 where the last column panel has no column.
+	// pack writes rows l to l+kc of columns j to je as column panels of kc rows of nr elements,
+	// the last one padded with 0.
 	Pack(l, kc, j, je int, dst []T)
 }
 
-// leftOperand is a left-hand side that is not a matrix in memory.
+// leftOperand is a left operand that is not stored as a matrix.
 type leftOperand[T kernel.Float] interface {
 	// fill writes columns l to l+kc of rows i to i+rows; ld elements from row to row,
 	// at least kc rounded up to 8.
@@ -121,8 +121,8 @@ type Product[T kernel.Float] struct {
 	Bias  []T // per row, or nil
 	shift []T // per column, or nil; whole column panels can be read
 	Relu  bool
-	end   *elementwise.Epilogue[T] // what follows, the columns being channels; or nil
-	rest  elementwise.Epilogue[T]  // where that is kept
+	end   *elementwise.Epilogue[T] // epilogue with the columns as channels; or nil
+	rest  elementwise.Epilogue[T]  // storage for end
 	Span  int                      // columns are cut in images of this many …
 	Image int                      // … which are this many elements of C apart
 	// where replaces span and image: it writes the positions of columns j to j+cols
@@ -131,7 +131,7 @@ type Product[T kernel.Float] struct {
 	pool  *kernel.Pool // that it runs on
 }
 
-// Run spreads the product over the pool as a grid of equal parts, or cuts the inner dimension.
+// Run computes the product on the pool, as a grid of equal parts of C or split along the inner dimension.
 func (x *Product[T]) Run(p *kernel.Pool) {
 	x.pool = p
 	panels, colPanels := kernel.CeilDiv(x.M, MR), kernel.CeilDiv(x.N, NR)
@@ -150,8 +150,8 @@ func (x *Product[T]) Run(p *kernel.Pool) {
 	})
 }
 
-// grid chooses into how many parts rows and columns are cut: the cheapest largest
-// part, packing counted. The cost is in multiply-adds for each column of A.
+// grid returns the numbers of parts of rows and columns that minimize the cost of the largest
+// part, including packing, in multiply-adds for each column of A.
 func (x *Product[T]) grid(threads, panels, colPanels int) (rows, cols, least int) {
 	if size := float64(x.M) * float64(x.N) * float64(x.K) / SmallProduct; size < float64(threads) {
 		threads = 1 + int(size)
@@ -165,7 +165,7 @@ func (x *Product[T]) grid(threads, panels, colPanels int) (rows, cols, least int
 	return rows, cols, least
 }
 
-// cost is that of a part of so many panels and column panels.
+// cost returns the cost of a part with the given numbers of panels and column panels.
 func (x *Product[T]) cost(panels, colPanels int) int {
 	return panels*colPanels*MR*NR + colPanels*NR*x.WeightB + panels*MR*30
 }

@@ -2,7 +2,7 @@ package matmul
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// block is some rows of the left operand.
+// block is a block of rows of the left operand.
 type block[T kernel.Float] struct {
 	i, rows  int
 	a, a2    []T // the rows, those from mr on in a2
@@ -10,7 +10,7 @@ type block[T kernel.Float] struct {
 	bias     []T
 }
 
-// fillLD returns how far apart the rows of a left operand are that is not in memory.
+// fillLD returns the row stride of a left operand that is filled into a buffer.
 func (w *worker[T]) fillLD() int { return (w.kc+7)&^7 + 8 }
 
 // prepare packs blocks q0 to q1 of the left operand, and lists them.
@@ -25,7 +25,7 @@ func (w *worker[T]) prepare(q0, q1 int) []block[T] {
 	}
 	for q, i := q0, i0; q < q1; q++ {
 		b := block[T]{i: i, rows: w.row(q+1) - i, rsA: w.RsA, csA: w.CsA}
-		second := MR * w.RsA // where the rows from mr on begin
+		second := MR * w.RsA // offset of the rows from mr on
 		switch {
 		case w.Left != nil:
 			b.rsA, b.csA = w.fillLD(), 1

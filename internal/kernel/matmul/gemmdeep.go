@@ -5,28 +5,28 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// A product whose inner dimension is long, as that of the gradient of weights by a batch, is cut there:
-// each thread multiplies some rows of both operands, often those that it has computed, and packs them
-// alone, where parts of C would have all threads read and pack one operand whole. The products are
-// added up at the end.
+// A product with a long inner dimension, such as the gradient with respect to the weights over a batch, is
+// split along it (split-K): each thread multiplies some rows of both operands, often those that it has
+// computed, and packs only these, whereas with parts of C all threads would read and pack a whole operand.
+// The products are summed at the end.
 const (
-	addedCost   = 30      // of an element of C from another thread, in multiply-adds
-	deepestSums = 1 << 16 // elements of C for which there is memory
+	addedCost   = 30      // cost of adding an element of C from another thread, in multiply-adds
+	deepestSums = 1 << 16 // maximum number of elements of C
 )
 
-// deep reports whether the inner dimension may be cut: nothing is done to C but to set it.
+// deep reports whether the inner dimension may be split: C is only set, without bias, epilogue or addition.
 func (x *Product[T]) deep() bool {
 	return x.Left == nil && x.Packed == nil && x.Where == nil && x.end == nil && x.Bias == nil && x.shift == nil && !x.Relu &&
 		x.Beta == 0 && x.Span == x.N && x.CsA != 1 && x.direct != nil && x.M*x.N <= deepestSums
 }
 
-// depthCost returns the cost of a thread, as grid counts it, where the inner dimension is cut in pieces.
+// depthCost returns the cost per thread, in the units of grid, if the inner dimension is split into pieces.
 func (x *Product[T]) depthCost(pieces, panels, colPanels int) int {
 	sums := x.M * x.N / pieces * (pieces - 1)
 	return x.cost(panels, colPanels)/pieces + sums*addedCost/x.K
 }
 
-// runDeep cuts the inner dimension.
+// runDeep computes the product split along the inner dimension.
 func (x *Product[T]) runDeep(p *kernel.Pool, pieces int) {
 	sums := kernel.Borrow[T]((pieces - 1) * x.M * x.N)
 	defer kernel.GiveBack(sums)

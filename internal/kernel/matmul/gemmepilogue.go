@@ -7,8 +7,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// finished runs the product m with an epilogue, whose channels are the columns: the micro-kernels take
-// up a shift and clipping below 0, what else there is follows when a part of C is complete.
+// finished runs the product m with an epilogue whose channels are the columns. Micro-kernels apply a shift
+// and clipping below 0; the rest is applied when a part of C is complete.
 func (m Product[T]) finished(p *kernel.Pool, e elementwise.Epilogue[T]) {
 	x := borrowProduct[T]()
 	defer giveBackProduct(x)
@@ -31,7 +31,7 @@ func (m Product[T]) finished(p *kernel.Pool, e elementwise.Epilogue[T]) {
 	x.Run(p)
 }
 
-// Products are kept between calls as workers are.
+// Products are kept between calls, like workers.
 var products32, products64 sync.Pool // of *product[T], all zero
 
 func products[T kernel.Float]() *sync.Pool {
@@ -53,8 +53,8 @@ func giveBackProduct[T kernel.Float](x *Product[T]) {
 	products[T]().Put(x)
 }
 
-// finishColumns finishes rows i0 to i1 and columns j0 to j1 of the matrix y, whose rows are ld apart and
-// whose columns are the channels.
+// finishColumns applies the epilogue to rows i0 to i1 and columns j0 to j1 of the matrix y with row stride
+// ld, whose columns are the channels.
 func finishColumns[T kernel.Float](e *elementwise.Epilogue[T], y []T, ld, i0, i1, j0, j1 int) {
 	if e.IsNone() || i0 == i1 {
 		return

@@ -24,7 +24,7 @@ func (s *columns[T]) Pack(l, kc, j, je int, dst []T) {
 	}
 }
 
-// packRows copies kc rows, ldb apart, to the given number of column panels of NR columns.
+// packRows copies kc rows with stride ldb to the given number of column panels of NR columns.
 func packRows[T kernel.Float](kc int, src []T, ldb, colPanels int, dst []T) {
 	_ = src[(kc-1)*ldb+colPanels*NR-1]
 	_ = dst[colPanels*kc*NR-1]
@@ -70,7 +70,7 @@ func (s *stackedT[T]) Pack(l, kc, j, je int, dst []T) {
 	}
 }
 
-// PackTransposed makes up to nr rows of src, kc long and ldb apart, the columns of a column panel.
+// PackTransposed transposes up to nr rows of src, of length kc and stride ldb, to the columns of a column panel.
 func PackTransposed[T kernel.Float](kc int, src []T, ldb, cols int, dst []T) {
 	_ = src[(cols-1)*ldb+kc-1]
 	dst = dst[:kc*NR]
@@ -99,12 +99,12 @@ func PackTransposed[T kernel.Float](kc int, src []T, ldb, cols int, dst []T) {
 	}
 }
 
-// packPanel copies rows i to i+rows of the current columns of A, times alpha, into
-// panel order: mr elements for each column, those beyond rows arbitrary.
+// packPanel packs rows i to i+rows of the current columns of A, times alpha, as a
+// panel: mr elements for each column, of which those beyond rows are arbitrary.
 func (w *worker[T]) packPanel(i, rows int, dst []T) {
 	a := w.A[i*w.RsA+w.l*w.CsA:]
 	if i+MR <= w.M {
-		rows = MR // there is a faster way for so many
+		rows = MR // there is a faster kernel for whole panels
 	}
 	packLeft(rows, w.kc, a, w.RsA, w.CsA, dst)
 	if w.Alpha != 1 {
@@ -114,8 +114,8 @@ func (w *worker[T]) packPanel(i, rows int, dst []T) {
 	}
 }
 
-// packTransposed packs blocks q0 to q1 of a transposed left operand, tall rows to a panel. They are
-// together in memory, so that all blocks have a turn for each column.
+// packTransposed packs blocks q0 to q1 of a transposed left operand, tall rows per panel. The rows are
+// contiguous, so that all blocks are packed column by column.
 func (w *worker[T]) packTransposed(q0, q1 int) {
 	var first [mcMax / MR]int
 	for q := q0; q < q1; q++ {
@@ -130,10 +130,10 @@ func (w *worker[T]) packTransposed(q0, q1 int) {
 	pack(w.kc, &a[0], w.CsA*4, &first[0], q1-q0, &dst[0], size*4)
 }
 
-// panelRow returns the first row in the panel of a block that begins with row i: tall rows are in each.
+// panelRow returns the first row of the panel of the block that starts at row i, with tall rows per panel.
 func (w *worker[T]) panelRow(i int) int { return min(i, w.M-w.tall) }
 
-// inPanel is where row i, the first of its block, is in panel q.
+// inPanel returns the offset in panel q of row i, the first of its block.
 func (w *worker[T]) inPanel(q, i int) []T {
 	size := w.tall * w.kc
 	return w.panels[q*size:][:size][i-w.panelRow(i):]

@@ -26,7 +26,7 @@ func (x *Product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	}
 	kc := depth(l1 - l0)
 	nc, blocks := min(ncMax, j1-j0), min(mcMax/w.tall, w.blocks)
-	if w.wide { // its second cache level has room for most of B, and a row of blocks for each piece
+	if w.wide { // the L2 cache of such a processor holds most of B, and a row of blocks for each piece
 		nc = min(nc, max(4*2*NR, cachedWide/kc/(2*NR)*2*NR))
 	}
 	nc = kernel.CeilDiv(kernel.CeilDiv(j1-j0, kernel.CeilDiv(j1-j0, nc)), w.unit) * w.unit // pieces of equal width
@@ -60,11 +60,11 @@ func (x *Product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	}
 }
 
-// crowded reports whether what a block of A has to read is so far apart that packed rows stay in the
-// first cache level better: many may share a few of its sets. Processors with wide registers suffer
-// less, unless all rows start in the same set.
+// crowded reports whether the row stride of A is so large that packed rows stay in the L1 cache better,
+// because many rows may map to a few of its sets. It matters less on processors with wide registers,
+// unless all rows start in the same set.
 func (x *Product[T]) crowded(wide bool) bool {
-	const near, samePlace = 512, 1024 // elements from row to row in memory
+	const near, samePlace = 512, 1024 // row strides in elements
 	switch {
 	case x.CsA != 1:
 		return !wide || x.CsA > near
@@ -74,7 +74,7 @@ func (x *Product[T]) crowded(wide bool) bool {
 	return x.RsA > near
 }
 
-// depth is into which pieces an inner dimension k is cut.
+// depth returns the length of the pieces into which an inner dimension k is split.
 func depth(k int) int {
 	kc := kernel.CeilDiv(k, kernel.CeilDiv(k, kcMax))
 	if kc < k {
@@ -83,7 +83,7 @@ func depth(k int) int {
 	return kc
 }
 
-// flags returns what the micro-kernel has to do for a piece of the inner dimension.
+// flags returns the micro-kernel's flags for a piece of the inner dimension.
 func (x *Product[T]) flags(add, last bool) (flags int) {
 	if add {
 		flags |= FlagAdd
@@ -100,13 +100,13 @@ func (x *Product[T]) flags(add, last bool) (flags int) {
 	return flags
 }
 
-// worker is the state of one part. Its rows are cut to blocks as equal as can be, of at most tall
-// rows, because a short last block would keep the registers half empty.
+// worker is the state of one part. Its rows are divided into blocks of nearly equal size, of at most
+// tall rows, because a short last block would leave registers unused.
 type worker[T kernel.Float] struct {
 	*Product[T]
 	i0, i1, tall, blocks int
 	wide                 bool // blocks of up to 2*mr rows and two column panels
-	packA, inTurn        bool // A is packed; blocks in turn, each to one panel
+	packA, inTurn        bool // A is packed; each block in turn is packed to one panel
 	inPlace              bool
 	onTheWay             bool // the first block packs B as it reads it, unit columns at a time
 	unit                 int
@@ -117,7 +117,7 @@ type worker[T kernel.Float] struct {
 	colPanel             [2]colPanel[T]
 }
 
-// Workers are kept between products, as buffers are: small products would make much garbage.
+// Workers are kept between products, like buffers, to avoid allocations in small products.
 var workers32, workers64 sync.Pool // of *worker[T], all zero
 
 func workers[T kernel.Float]() *sync.Pool {
@@ -160,16 +160,16 @@ func (w *worker[T]) packPanels(jc, je int) {
 	}
 }
 
-// multiply multiplies blocks q0 to q1 of rows with columns jc to je. Where the rows of B stay in the
-// second cache level, each block of rows meets all columns in turn: C is written in the order of its
-// memory. Else as many rows as the cache holds meet each column panel.
+// multiply multiplies blocks q0 to q1 of rows by columns jc to je. If the rows of B fit into the L2
+// cache, each block of rows is multiplied by all columns in turn, so that C is written in the order of
+// memory. Otherwise each column panel is multiplied by as many rows as the cache holds.
 func (w *worker[T]) multiply(q0, q1, jc, je int) {
 	list, packs := w.prepare(q0, q1), w.onTheWay && q0 == 0
 	limit := cachedColumns
 	if w.wide {
 		limit = cachedWide
 	}
-	few := (q1-q0)*w.tall*w.kc <= nearRows && !packs // then the column panels are what should be read once
+	few := (q1-q0)*w.tall*w.kc <= nearRows && !packs // if so, the column panels are read only once
 	if w.kc*(je-jc) <= limit && !few {
 		for i := range list {
 			for j := jc; j < je; {
@@ -191,8 +191,8 @@ func (w *worker[T]) multiply(q0, q1, jc, je int) {
 	w.finish(list, jc, je)
 }
 
-// finish ends what micro-kernels cannot: columns jc to je of the rows of list, which are complete
-// with the last piece of the inner dimension.
+// finish applies the parts of the epilogue that micro-kernels cannot: to columns jc to je of the rows of
+// list, which are complete after the last piece of the inner dimension.
 func (w *worker[T]) finish(list []block[T], jc, je int) {
 	if w.last && w.end != nil {
 		end := &list[len(list)-1]
@@ -200,17 +200,17 @@ func (w *worker[T]) finish(list []block[T], jc, je int) {
 	}
 }
 
-// How many elements of B stay in the second cache level: that of the processors which have wide
-// registers is twice as large.
+// Number of elements of B that fit into the L2 cache, which is twice as large on processors with wide
+// registers.
 const (
 	cachedColumns = 3 << 15
 	cachedWide    = 1 << 17
 )
 
-// nearRows is how many elements of A stay in the first cache level beside a column panel.
+// nearRows is the number of elements of A that fit into the L1 cache together with a column panel.
 const nearRows = 1 << 12
 
-// aimAt aims one column panel at the columns from j on, or two, and returns how many columns they span.
+// aimAt sets one or two column panels to the columns from j on, and returns the number of columns.
 func (w *worker[T]) aimAt(j, jc, je int) (width int) {
 	w.aim(&w.colPanel[0], j, jc, je)
 	if left := je - j; !w.wide || left <= NR || w.inPlace && left < 2*NR {
@@ -220,8 +220,8 @@ func (w *worker[T]) aimAt(j, jc, je int) (width int) {
 	return 2 * NR
 }
 
-// cross multiplies a block of rows with the column panels that are packed, which begin at column j; packs says that
-// it packs B.
+// cross multiplies a block of rows by the packed column panels from column j on. With packs it also packs
+// B.
 func (w *worker[T]) cross(r *block[T], width, j, jc, je int, packs bool) {
 	s, s2 := &w.colPanel[0], &w.colPanel[1]
 	b, b2, rsB := s.b, s2.b, s.rsB

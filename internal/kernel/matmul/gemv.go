@@ -7,8 +7,8 @@ import (
 )
 
 // gemv computes products with one or two rows of A, where packing B would cost more
-// than multiplying: B is read once, in the order in which it is in memory. It is
-// for float32 with assembly only.
+// than multiplying: B is read once, in memory order. They are for float32 with
+// assembly only.
 func gemv[T kernel.Float](p *kernel.Pool, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int, e elementwise.Epilogue[T]) {
 	grain := max(64, SmallProduct/(m*k))
 	a32, b32, c32 := kernel.Float32s(a), kernel.Float32s(b), kernel.Float32s(c)

@@ -2,16 +2,16 @@ package matmul
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// What the micro-kernel does with a block besides multiplying, in this order.
+// Operations of the micro-kernel after multiplication, in this order.
 const (
-	FlagAdd   = 1 << iota // add what C holds
+	FlagAdd   = 1 << iota // add C
 	flagBias              // add bias[row]
 	flagRelu              // clip below 0, which comes last
 	flagShift             // add bias[column]; not together with flagBias
 )
 
-// Micro computes a block of rows×nr results from kc columns of a and kc rows of b. Of more than
-// mr rows, which only processors with wide registers take, the others are in a2.
+// Micro computes a block of rows×nr results from kc columns of a and kc rows of b. Rows from mr on,
+// which only processors with wide registers support, are in a2.
 func Micro[T kernel.Float](rows, kc int, a, a2 []T, rsA, csA int, b []T, rsB int, c []T, ldc, flags int, bias []T) {
 	_ = a[(min(rows, MR)-1)*rsA+(kc-1)*csA]
 	_ = b[(kc-1)*rsB+NR-1]
@@ -47,7 +47,7 @@ func Micro[T kernel.Float](rows, kc int, a, a2 []T, rsA, csA int, b []T, rsB int
 	}
 }
 
-// biasLen returns how many elements of its bias a micro-kernel reads.
+// biasLen returns the number of elements of its bias that a micro-kernel reads.
 func biasLen(rows, cols, flags int) int {
 	if flags&flagShift != 0 {
 		return cols
@@ -55,7 +55,7 @@ func biasLen(rows, cols, flags int) int {
 	return rows
 }
 
-// packingRows are the kernels of AVX2 that copy the rows of B.
+// packingRows are the AVX2 kernels that also pack the rows of B.
 var packingRows = [...]func(kc int, a *float32, rsA, csA int, b *float32, rsB int, c *float32, ldc, flags int, bias, to *float32){
 	1: micro1x16p, micro2x16p, micro3x16p, micro4x16p, micro5x16p, micro6x16p,
 }

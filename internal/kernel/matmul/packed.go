@@ -5,14 +5,14 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// Packed is a right operand of Gemm in the order in which the kernels read it, for
-// weights that take part in many products.
+// Packed is a right operand of Gemm in the packed order of the kernels, for weights
+// that are used in many products.
 type Packed[T kernel.Float] struct {
 	K, N int // op(B) is K×N
 	Data []T
 }
 
-// PackedLen returns how many elements Pack needs.
+// PackedLen returns the number of elements that Pack needs.
 func PackedLen(k, n int) int { return kernel.CeilDiv(n, NR) * NR * k }
 
 // Pack prepares op(B), k×n, in dst, which holds PackedLen(k, n) elements.

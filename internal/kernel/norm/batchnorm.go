@@ -12,7 +12,7 @@ import (
 // perChannel runs f for each channel; space is the number of elements of one
 // channel of one image and n the number of images.
 func perChannel(p *kernel.Pool, n, c, space int, f func(c int)) {
-	const channel, plane = 256, 32 // elements that would take as long as what comes on top for each
+	const channel, plane = 256, 32 // overhead per channel and per plane, in elements
 	p.Range(c, kernel.CeilDiv(kernel.ElementGrain, n*(space+plane)+channel), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			f(i)
@@ -20,8 +20,8 @@ func perChannel(p *kernel.Pool, n, c, space int, f func(c int)) {
 	})
 }
 
-// ChannelSum sets out[c] to the sum over images and space of x [n, c, space]. Threads take planes as they are, as
-// those that computed x have done.
+// ChannelSum sets out[c] to the sum over images and space of x [n, c, space]. Threads process consecutive planes, usually the
+// ones that they computed.
 func ChannelSum[T kernel.Float](p *kernel.Pool, n, c, space int, x, out []T) {
 	if space == 1 {
 		reduce.Reduce(p, reduce.ReduceSum, 1, n, c, out, x)

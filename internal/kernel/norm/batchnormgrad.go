@@ -6,9 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// Gate is an activation between a normalization and what follows, as its gradient sees it: the
-// gradient passes where Y, the activation's output, is neither below Lo nor above Hi; without Y
-// everywhere.
+// Gate is the gradient of a clipping activation after a normalization: the gradient passes where Y,
+// the activation's output, is neither below Lo nor above Hi; if Y is nil, everywhere.
 type Gate[T kernel.Float] struct {
 	Y      []T
 	Lo, Hi T

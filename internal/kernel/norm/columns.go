@@ -8,8 +8,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// A batch of vectors [rows, cols] is normalized column panel by column panel: all rows of some columns, which stay
-// in a cache between the passes, with vectors along the columns.
+// A batch of vectors [rows, cols] is normalized by column panels: all rows of some columns, which stay in a cache
+// between the passes, with vector registers across columns.
 
 // columnPanel is the columns from lo to hi of a matrix [rows, cols].
 type columnPanel[T kernel.Float] struct {
@@ -33,10 +33,10 @@ func eachPanel[T kernel.Float](p *kernel.Pool, rows, cols int, f func(s columnPa
 	})
 }
 
-// row returns the column panel's part of row r of x.
+// row returns the columns of the panel in row r of x.
 func (s *columnPanel[T]) row(x []T, r int) []T { return x[r*s.cols:][s.lo:s.hi] }
 
-// vector is buffer i, as long as a row.
+// vector returns buffer i, of the length of a row.
 func (s *columnPanel[T]) vector(i int) []T { return s.buffer[i*panelColumns:][:s.hi-s.lo] }
 
 // moments is ChannelMoments: the mean first, then the squares of the differences from it.

@@ -6,11 +6,11 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// plane is one channel of n images that are [n, c, space]. Its methods pass over the channel once;
-// the assembly takes all images in one call, because their planes may be small.
+// plane is one channel of n images [n, c, space]. Its methods make one pass over the channel; the
+// assembly processes all images in one call, because their planes may be small.
 type plane[T kernel.Float] struct{ n, c, space, ch int }
 
-// at is where image i of the channel begins.
+// at returns the offset of image i of the channel.
 func (p plane[T]) at(i int) int { return (i*p.c + p.ch) * p.space }
 
 // fast reports whether the assembly applies.
@@ -39,10 +39,10 @@ func (p plane[T]) differences(x []T, pivot T) (s, square T) {
 	return s, square
 }
 
-// moments is mean and variance of the channel, divided by the number of elements. Differences from
-// a guess at the mean tell both in one pass, unless the guess was bad: then there is another.
+// moments returns the mean and variance of the channel, divided by the number of elements. It sums the
+// differences from an estimate of the mean in one pass, and makes another pass if the estimate was bad.
 func (p plane[T]) moments(x []T) (mean, variance T) {
-	const far = 0.25 // in variances: more would cost digits
+	const far = 0.25 // maximum squared error of the estimate, in variances: more would lose digits
 	count := T(p.n * p.space)
 	guess := x[p.at(0):][:min(p.space, 256)]
 	pivot := vector.BlockSum(guess) / T(len(guess))

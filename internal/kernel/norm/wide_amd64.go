@@ -4,7 +4,7 @@ package norm
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// avx512 tells the assembly of this package whether it can use registers of 16 floats.
+// avx512 reports to the assembly of this package whether it can use AVX-512.
 var avx512 bool
 
 func init() { kernel.FollowAVX512(&avx512) }

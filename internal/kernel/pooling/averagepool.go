@@ -86,7 +86,7 @@ func meanQuartersBack(p *kernel.Pool, s *Shape, w *window, dy, dx []float32) {
 	})
 }
 
-// divisors sets n to what Average divides each point of a plane by.
+// divisors sets n to the divisors of Average for the points of a plane.
 func divisors[T kernel.Float](p *kernel.Pool, s *Shape, w *window, n []T) {
 	clear(n)
 	padded := *w

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/convolution"
 )
 
-// Taps reports whether the points of a window can be told apart by one byte, as MaxTaps does.
+// Taps reports whether the points of a window can be numbered in one byte, as MaxTaps requires.
 func (s *Shape) Taps() bool {
 	w := s.window()
 	return w.ker.Size() < convolution.NoTap
@@ -57,7 +57,7 @@ func maxPlaneTaps[T kernel.Float](w *window, x, y []T, taps []uint8) {
 	}
 }
 
-// MaxTapsGrad sends dy back to where MaxTaps says and sets the rest of dx to 0.
+// MaxTapsGrad adds dy at the points that MaxTaps recorded and sets the rest of dx to 0.
 func MaxTapsGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy []T, taps []uint8, dx []T) {
 	w := s.window()
 	in, out := w.in.Size(), w.out.Size()

@@ -47,7 +47,7 @@ func (w *window) span(d, o int) (k0, k1, at int) {
 	return k0, max(k0, k1), at
 }
 
-// checkEvery is after how many points of windows each looks whether the pool is stopped.
+// checkEvery is the number of points of windows after which each checks whether the pool is stopped.
 const checkEvery = 1 << 18
 
 // each calls f for every output point o of a plane and row of its window: count

@@ -5,21 +5,21 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// stream is the batch elements from lo to hi of a recurrent operator, which go through time together,
-// step by step. Steps are shared out on p.
+// stream is a slice [lo, hi) of the batch of a recurrent operator, whose elements are processed together,
+// time step by time step. Each step runs on p.
 type stream struct {
 	*RNNShape
 	p      *kernel.Pool
 	lo, hi int
 }
 
-// streamRows is how many batch elements a thread takes at least: with fewer, the weights are read
-// for too few products.
+// streamRows is the minimum number of batch elements per thread: with fewer, the weights are read for
+// too few products.
 const streamRows = 4
 
-// eachStream calls f for all of the batch. Batch elements do not depend on each other, so each thread
-// takes some of them through the whole sequence, without meeting the others; where they are too few
-// for that, the threads meet in each step.
+// eachStream calls f for slices of the batch. Batch elements are independent, so that each thread
+// processes a slice through the whole sequence without synchronization. If there are too few elements,
+// the threads share each step instead.
 func eachStream(p *kernel.Pool, s *RNNShape, f func(b stream)) {
 	if s.Batch == 0 {
 		return

@@ -8,12 +8,12 @@ import (
 )
 
 // LSTMGrad computes the gradients of LSTM. d holds what LSTM was given and what it wrote to Reserve;
-// Y is not needed. Reserve is used up: where the gates were, their gradients are afterwards. scratch
-// may be nil.
+// Y is not needed. Reserve is overwritten: the gates are replaced by their gradients. scratch may be
+// nil.
 func LSTMGrad[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scratch func(n int) []T) {
 	x := newLSTM(s, d, d.Reserve)
 	hid, cols := s.Hidden, 4*s.Hidden
-	dg, hidden := x.gates, x.outputs // what the loop makes of them, from the last step to the first
+	dg, hidden := x.gates, x.outputs // overwritten by the loop, from the last step to the first
 	x.clearEnds()
 	dh := initial(g.DYH, kernel.Take(scratch, s.Batch*hid))
 	dc := initial(g.DYC, kernel.Take(scratch, s.Batch*hid))
@@ -63,7 +63,7 @@ func LSTMGrad[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], g *RNN
 	}
 }
 
-// clearEnds clears what no step of a sequence computed: the gates, and the activated cells, after its end.
+// clearEnds clears the gates and activated cells after the end of each sequence, which no step has computed.
 func (x *lstm[T]) clearEnds() {
 	hid := x.Hidden
 	for n, length := range x.Lens {

@@ -21,8 +21,8 @@ type RNNShape struct {
 	// hidden gate; RNN's only one.
 	Act [3]elementwise.Activation
 
-	// YStride is how many elements of Y are between time steps: 0 = Batch*Hidden;
-	// 2*Batch*Hidden where two directions share Y.
+	// YStride is the stride between time steps of Y, in elements. 0: Batch*Hidden;
+	// 2*Batch*Hidden if two directions share Y.
 	YStride int
 }
 
@@ -38,14 +38,14 @@ type RNNData[T kernel.Float] struct {
 	Y      []T // out: [Seq, Batch, Hidden] with YStride, or nil
 	YH, YC []T // out: [Batch, Hidden], or nil
 
-	// Reserve is what the gradient needs: LSTMReserve, GRUReserve or RNNReserve
-	// elements, written by the forward pass; nil where no gradient follows. LSTMGrad
-	// uses it up.
+	// Reserve holds the data for the gradient: LSTMReserve, GRUReserve or RNNReserve
+	// elements, written by the forward pass; nil if no gradient is needed. LSTMGrad
+	// overwrites it.
 	Reserve []T
 }
 
-// RNNGrads are gradients: those that come in (nil = 0) and those to compute (nil =
-// unwanted; overwritten otherwise), each shaped as what it is the gradient of.
+// RNNGrads are the incoming gradients (nil = 0) and those to compute (nil = not
+// computed; otherwise overwritten), each in the shape of its operand.
 type RNNGrads[T kernel.Float] struct {
 	DY, DYH, DYC                 []T
 	DX, DW, DR, DB, DP, DH0, DC0 []T

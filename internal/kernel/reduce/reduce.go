@@ -13,16 +13,16 @@ import (
 type ReduceOp uint8
 
 const (
-	ReduceSum   ReduceOp = iota // 0 of nothing
-	ReduceMean                  // NaN of nothing
-	ReduceMax                   // NaN if any is; -Inf of nothing
-	ReduceMin                   // NaN if any is; +Inf of nothing
-	ReduceProd                  // 1 of nothing
-	ReduceSumSq                 // of the squares
-	ReduceL1                    // of the absolute values
+	ReduceSum   ReduceOp = iota // sum; 0 if empty
+	ReduceMean                  // mean; NaN if empty
+	ReduceMax                   // maximum; NaN if any element is; -Inf if empty
+	ReduceMin                   // minimum; NaN if any element is; +Inf if empty
+	ReduceProd                  // product; 1 if empty
+	ReduceSumSq                 // sum of squares
+	ReduceL1                    // sum of absolute values
 )
 
-// start returns the result of reducing nothing.
+// start returns the result of an empty reduction.
 func start[T kernel.Float](op ReduceOp) T {
 	switch op {
 	case ReduceMax:
@@ -49,7 +49,7 @@ func Reduce[T kernel.Float](p *kernel.Pool, op ReduceOp, outer, axis, inner int,
 		return
 	}
 	if outer == 1 && inner > columnBlock && axis > 0 {
-		// Few, long rows: share the columns.
+		// Few, long rows: divide the columns among threads.
 		p.Range(kernel.CeilDiv(inner, columnBlock), max(1, kernel.ElementGrain/(columnBlock*axis)), func(lo, hi int) {
 			lo, hi = lo*columnBlock, min(inner, hi*columnBlock)
 			reduceRows(op, axis, dst[lo:hi], x[lo:], inner)
@@ -67,13 +67,13 @@ func Reduce[T kernel.Float](p *kernel.Pool, op ReduceOp, outer, axis, inner int,
 	})
 }
 
-// manyRows is for how many rows another sum of a piece of them costs nothing worth mentioning.
-// columnBlock is how many columns that are reduced together a thread takes at least.
+// manyRows is the number of rows from which the cost of another partial sum is negligible.
+// columnBlock is the minimum number of columns per thread in a reduction of rows.
 const columnBlock = 16
 
 const manyRows = 64
 
-// sumPieces adds up rows of x in pieces, and then the sums: a thread reads whole rows, which are often
+// sumPieces sums the rows of x in pieces, and then the partial sums. Each thread reads whole rows, often
 // those that it has computed.
 func sumPieces[T kernel.Float](p *kernel.Pool, pieces, rows, inner int, dst, x []T) {
 	sums := kernel.Borrow[T]((pieces - 1) * inner)
@@ -91,7 +91,7 @@ func sumPieces[T kernel.Float](p *kernel.Pool, pieces, rows, inner int, dst, x [
 	}
 }
 
-// longRow is how many elements are reduced between checks whether the pool is stopped.
+// longRow is the number of elements that are reduced between checks whether the pool is stopped.
 const longRow = 1 << 24
 
 // reduceLong is reduceRow in parts.
@@ -137,7 +137,7 @@ func reduceRow[T kernel.Float](op ReduceOp, x []T) T {
 	return vector.Product(x)
 }
 
-// reduceRows reduces rows of x, ld apart, to one.
+// reduceRows reduces rows of x with stride ld to one.
 func reduceRows[T kernel.Float](op ReduceOp, rows int, dst, x []T, ld int) {
 	for i := range dst {
 		dst[i] = start[T](op)

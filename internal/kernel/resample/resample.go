@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// Resampling makes an axis of New elements of one of Old elements: each new element is a weighted sum of old ones.
+// Resampling maps an axis of Old elements to New elements, each a weighted sum of old ones.
 type Resampling[T kernel.Float] struct {
 	Old, New int
 	start    []int // the taps of new element j are number start[j] to start[j+1]
@@ -15,10 +15,10 @@ type Resampling[T kernel.Float] struct {
 	rows     *rowResampling // for float32 where the elements of the axis are neighbours; nil: none
 }
 
-// Taps are the old elements that new element j is made of, with weights.
+// Taps returns the old elements that new element j is the weighted sum of, and their weights.
 type Taps func(j int) (index []int, weight []float64)
 
-// NewResampling reads the taps of all new elements. Those of weight 0 do not count.
+// NewResampling returns the resampling with the given taps of all new elements; taps of weight 0 are dropped.
 func NewResampling[T kernel.Float](old, new int, taps Taps) *Resampling[T] {
 	r := &Resampling[T]{Old: old, New: new, start: make([]int, 1, new+1)}
 	for j := range new {
@@ -36,7 +36,7 @@ func NewResampling[T kernel.Float](old, new int, taps Taps) *Resampling[T] {
 	return r
 }
 
-// Back returns the transposed resampling, from New to Old elements: what the gradient needs.
+// Back returns the transposed resampling, from New to Old elements, which computes the gradient.
 func (r *Resampling[T]) Back() *Resampling[T] {
 	index, weight := make([][]int, r.Old), make([][]float64, r.Old)
 	for j := range r.New {
@@ -48,7 +48,7 @@ func (r *Resampling[T]) Back() *Resampling[T] {
 	return NewResampling[T](r.New, r.Old, func(i int) ([]int, []float64) { return index[i], weight[i] })
 }
 
-// Run makes dst [outer, New, inner] of src [outer, Old, inner].
+// Run resamples src [outer, Old, inner] to dst [outer, New, inner].
 func (r *Resampling[T]) Run(p *kernel.Pool, outer, inner int, dst, src []T) {
 	if len(dst) == 0 {
 		return
@@ -114,7 +114,7 @@ type rowResampling struct {
 	weight   []float32
 }
 
-// newRowResampling is nil where the elements of a tap are too far apart.
+// newRowResampling returns nil if the elements of a tap are too far apart.
 func newRowResampling(r *Resampling[float32]) *rowResampling {
 	lanes := 8
 	if kernel.AVX512 {
@@ -155,7 +155,7 @@ func (rows *rowResampling) tap(r *Resampling[float32], t, lo, hi, lanes int) boo
 	return last-first < 2*lanes
 }
 
-// run makes n rows of those at src. Registers reach beyond the end of rows; where nothing is there, a copy is read.
+// run resamples n rows of src. Registers read beyond the end of rows; at the end of src a copy is read instead.
 func (rows *rowResampling) run(n int, dst, src []float32) {
 	inside := n
 	for inside > 0 && (inside-1)*rows.old+rows.reach > len(src) {

@@ -12,13 +12,13 @@ import (
 //	Y = softmax(Scale·Q·Kᵀ + mask)·V
 //
 // with Q [Rows, Depth], K [Keys, Depth], V [Keys, Width] and Y [Rows, Width]. The heads of a
-// tensor may be anywhere, as long as each row is in one piece.
+// tensor may have any strides, but the elements of a row must be contiguous.
 type Attention struct {
 	Batch, Heads, Rows, Keys int
 	Depth, Width             int
 	Scale                    float64
 	Q, K, V, Y               HeadStrides
-	Mask                     [4]int // elements of the mask from batch to batch, head to head, row to row and key to key
+	Mask                     [4]int // strides of the mask between batches, heads, rows and keys
 }
 
 // HeadStrides are the elements from batch to batch, head to head and row to row.
@@ -31,8 +31,8 @@ func (a *Attention) MultiplyAdds() int64 {
 	return int64(a.Batch) * int64(a.Heads) * int64(a.Rows) * int64(a.Keys) * int64(a.Depth+a.Width)
 }
 
-// attentionTile is how many scores are computed together: they stay in the second cache level
-// while softmax and the product with V go over them.
+// attentionTile is the number of scores that are computed together: they stay in the L2 cache for
+// the softmax and the product with V.
 const attentionTile = 48 << 10
 
 // tile returns the number of rows of a tile.
@@ -44,8 +44,8 @@ func (a *Attention) tile() int {
 	return min(rows, a.Rows)
 }
 
-// AttentionForward computes y. mask may be nil; prob [Batch, Heads, Rows, Keys] receives the
-// probabilities that AttentionBackward wants, nil throws them away.
+// AttentionForward computes y. mask may be nil. prob [Batch, Heads, Rows, Keys] receives the
+// probabilities for AttentionBackward; it may be nil.
 func AttentionForward[T kernel.Float](p *kernel.Pool, a *Attention, q, k, v, mask, y, prob []T) {
 	if a.Rows == 0 || a.Width == 0 {
 		return
@@ -75,7 +75,7 @@ func AttentionForward[T kernel.Float](p *kernel.Pool, a *Attention, q, k, v, mas
 	})
 }
 
-// attentionSoftmax turns the scores of rows r and following into probabilities.
+// attentionSoftmax replaces the scores of the rows from r on by probabilities.
 func attentionSoftmax[T kernel.Float](a *Attention, s, mask []T, b, h, r int) {
 	for at := 0; at < len(s); at, r = at+a.Keys, r+1 {
 		row := s[at:][:a.Keys]
@@ -92,7 +92,7 @@ func attentionSoftmax[T kernel.Float](a *Attention, s, mask []T, b, h, r int) {
 }
 
 // AttentionBackward computes the gradients dq, dk, dv and dmask [Batch, Heads, Rows, Keys] from
-// dy and the probabilities; each may be nil. dmask is what a mask of full size would get.
+// dy and the probabilities; each may be nil. dmask is the gradient of a mask of full size.
 func AttentionBackward[T kernel.Float](p *kernel.Pool, a *Attention, dy, q, k, v, prob, dq, dk, dv, dmask []T) {
 	rows := a.tile()
 	if rows == 0 || a.Keys == 0 {
@@ -144,7 +144,7 @@ func (x attentionHead[T]) scores(n, r int, dy, v, prob, d, dmask []T) {
 	}
 }
 
-// tile adds what n rows from row r on give to the gradients; d holds that of their products Q·Kᵀ.
+// tile adds the contribution of n rows from row r on to the gradients; d holds the gradient of their products Q·Kᵀ.
 func (x attentionHead[T]) tile(n, r int, dy, q, k, prob, d, dq, dk, dv []T) {
 	a, beta := x.Attention, T(1)
 	if r == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// sumBlock is how many elements are summed before the sum joins the others. Pieces
-// of this fixed length make sums independent of the number of threads.
+// sumBlock is the number of elements of a partial sum. The fixed length makes sums
+// independent of the number of threads.
 const sumBlock = 1 << 14
 
 // Axpy adds alpha*x to y.
@@ -16,7 +16,7 @@ func Axpy[T kernel.Float](p *kernel.Pool, alpha T, x, y []T) {
 	p.Range(len(y), kernel.ElementGrain, func(lo, hi int) { AddScaled(alpha, x[lo:hi], y[lo:hi]) })
 }
 
-// Sum adds up all elements, 0 of none.
+// Sum returns the sum of all elements; 0 if empty.
 func Sum[T kernel.Float](p *kernel.Pool, x []T) T {
 	if len(x) <= sumBlock { // without a closure: callers loop over blocks
 		return BlockSum(x)
@@ -24,7 +24,7 @@ func Sum[T kernel.Float](p *kernel.Pool, x []T) T {
 	return fold(p, x, func(lo, hi int) T { return BlockSum(x[lo:hi]) })
 }
 
-// SumSq adds up the squares of all elements.
+// SumSq returns the sum of the squares of all elements; 0 if empty.
 func SumSq[T kernel.Float](p *kernel.Pool, x []T) T {
 	if len(x) <= sumBlock { // without a closure: callers loop over blocks
 		return BlockSumSq(x)
@@ -32,13 +32,13 @@ func SumSq[T kernel.Float](p *kernel.Pool, x []T) T {
 	return fold(p, x, func(lo, hi int) T { return BlockSumSq(x[lo:hi]) })
 }
 
-// Dot returns the scalar product of x and y, which are equally long.
+// Dot returns the dot product of x and y, which have the same length.
 func Dot[T kernel.Float](p *kernel.Pool, x, y []T) T {
 	y = y[:len(x)]
 	return fold(p, x, func(lo, hi int) T { return BlockDot(x[lo:hi], y[lo:hi]) })
 }
 
-// Max returns the largest element, NaN if any is NaN, -Inf of none.
+// Max returns the largest element, NaN if any is NaN, -Inf if empty.
 func Max[T kernel.Float](p *kernel.Pool, x []T) T { return Largest(x) }
 
 // fold adds the sums of blocks in order.
@@ -189,7 +189,7 @@ func Smallest[T kernel.Float](x []T) T {
 	return m
 }
 
-// Product multiplies all elements, 1 of none.
+// Product returns the product of all elements; 1 if empty.
 func Product[T kernel.Float](x []T) T {
 	if kernel.SIMD && kernel.Vectorizable(x, x) {
 		return T(prodV(len(x), &kernel.Float32s(x)[0]))
