@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// round returns the shortest decimal number that is x in float32.
+// round returns the shortest decimal number that converts to x in float32.
 func round(x float32) float64 {
 	f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', -1, 32), 64)
 	return f
@@ -89,7 +89,7 @@ func prelu(r *reader, n *nn.Node) *layer {
 	return layerOf(layers.PReLU{}, "prelu", n, x, map[string]*tensor.Dense{"weight": w})
 }
 
-// axisOf returns an axis as layers have it: nil for the usual one. ok is false if it cannot be compared with that one.
+// axisOf returns an axis in the form of layers: nil for the usual one. ok is false if it cannot be compared with the usual one.
 func axisOf(x *nn.Value, axis, usual int) (of *int, ok bool) {
 	rank := x.Type().Rank()
 	if x.Type().Unranked || rank == 0 {
@@ -212,7 +212,7 @@ func concat(r *reader, n *nn.Node) *layer {
 	return &layer{Layer: layers.Concat{Axis: axis}, in: n.Inputs(), out: n.Outputs()}
 }
 
-// epsilon is what a normalization adds to a variance, 1e-5 where it does not say.
+// epsilon returns the epsilon of a normalization, by default 1e-5.
 func epsilon(x *float32) float32 {
 	if x == nil {
 		return 1e-5
@@ -220,7 +220,7 @@ func epsilon(x *float32) float32 {
 	return *x
 }
 
-// mean returns a mean over axes that are named.
+// mean returns a mean over explicit axes.
 func mean(r *reader, n *nn.Node) *layer {
 	c := attrs[std.ReduceMeanConfig](n)
 	axes, err := dtype.Ints(r.tensor(n.In(1)))

@@ -9,14 +9,14 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// attention is softmax(scale·Q·Kᵀ + masks)·V between linear layers, as nodes spell it.
+// attention is softmax(scale·Q·Kᵀ + masks)·V between linear layers, written in several nodes.
 type attention struct {
 	scale          float64
 	masks          []mask
 	q, k, v        factor
 	scores         *nn.Value // Q·Kᵀ
-	weights, mixed factor    // what V is multiplied by, and their product
-	joined         *nn.Value // the heads side by side, which the last layer reads
+	weights, mixed factor    // the attention weights, and their product with V
+	joined         *nn.Value // the concatenated heads, input of the last layer
 	output         *layer
 	dropout        float64    // of the weights, in training
 	shown          *nn.Value  // the weights, if others read them, too
@@ -44,7 +44,7 @@ func (f *factor) inOrder(keys bool) []int {
 	return axes
 }
 
-// mask is what keeps scores from counting.
+// mask is a mask of the scores.
 type mask struct {
 	value *nn.Value // a term; or a condition
 	low   float64   // of a condition: the number that takes the place of a score
@@ -53,7 +53,7 @@ type mask struct {
 	at    *nn.Value // the scores that it changes
 }
 
-// attentionOf is what a softmax is a part of; nil where that is less or more than attention between linear layers.
+// attentionOf returns the attention that a softmax belongs to; nil if it is not exactly an attention between linear layers.
 func (r *reader) attentionOf(n *nn.Node) *attention {
 	if c := attrs[std.SoftmaxConfig](n); !ofStandard(n, "Softmax") || c.Axis != nil && *c.Axis != -1 && *c.Axis != n.In(0).Type().Rank()-1 {
 		return nil
@@ -77,7 +77,7 @@ func (r *reader) attentionOf(n *nn.Node) *attention {
 	return a
 }
 
-// toScores goes back from what the softmax reads to the product of queries and keys.
+// toScores traces the input of the softmax back to the product of queries and keys.
 func (r *reader) toScores(a *attention, v *nn.Value, by *nn.Node) bool {
 	n := v.Producer()
 	if n == nil || len(readersOf(v)) != 1 {
@@ -95,7 +95,7 @@ func (r *reader) toScores(a *attention, v *nn.Value, by *nn.Node) bool {
 	switch t := n.Traits(); {
 	case t.Moves == trait.MovedInOrder && moves(n):
 		return r.toScores(a, n.In(0), n)
-	case a.scale != 1: // of the mask, too
+	case a.scale != 1: // it would also scale the mask
 		return false
 	case t.Arithmetic == trait.Adds && len(n.Inputs()) == 2:
 		for i := range 2 {
@@ -118,7 +118,7 @@ func (r *reader) toScores(a *attention, v *nn.Value, by *nn.Node) bool {
 	return false
 }
 
-// toOutput goes on from the softmax over the product with the values to the linear layer after it.
+// toOutput follows the softmax through the product with the values to the linear layer after it.
 func (r *reader) toOutput(a *attention, v *nn.Value) bool {
 	for mixed := false; ; {
 		n, others := r.toMix(v, mixed)
@@ -172,7 +172,7 @@ func (r *reader) toMix(v *nn.Value, mixed bool) (next *nn.Node, others bool) {
 	return next, true
 }
 
-// drops returns the probability of a Dropout of a value, whose mask nothing reads.
+// drops returns the probability of a Dropout of v whose mask is not used.
 func (r *reader) drops(n *nn.Node, v *nn.Value) (p float64, ok bool) {
 	if !ofStandard(n, "Dropout") || n.In(0) != v || n.In(2) != nil || !alone(n, r.g.Outputs()) {
 		return 0, false
@@ -191,10 +191,10 @@ func readersOf(v *nn.Value) []*nn.Node {
 	return slices.DeleteFunc(slices.Clone(v.Users()), measures)
 }
 
-// measures reports whether of what a node reads no element counts, but the shape.
+// measures reports whether a node reads only the shape of its input.
 func measures(n *nn.Node) bool { return ofStandard(n, "Shape") }
 
-// leaves reports whether anything else reads what is computed inside.
+// leaves reports whether nodes outside read intermediate values of the attention.
 func (r *reader) leaves(a *attention) bool {
 	inside := map[*nn.Node]bool{}
 	for _, n := range a.nodes {
@@ -208,7 +208,7 @@ func (r *reader) leaves(a *attention) bool {
 	}
 	for _, n := range a.nodes {
 		if a.shown != nil && n == a.shown.Producer() {
-			continue // the layer has an output for it
+			continue // it is an output of the layer
 		}
 		if n != a.last && slices.ContainsFunc(n.Outputs(), func(v *nn.Value) bool { return v != nil && !stays(v) }) {
 			return true

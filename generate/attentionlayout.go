@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// layout is where the matrices of an attention come from: found by the numbers of elements, which go through the operators between the
-// linear layers and the products.
+// layout describes which elements of the linear layers make up the matrices of an attention. It is found by running numbered elements
+// through the operators between the layers and the products.
 type layout struct {
 	batch, heads, kvHeads, depth int
 	queries, keys                int
@@ -21,13 +21,13 @@ type layout struct {
 	dims                         map[*nn.Value][]int
 }
 
-// order is how rows of a layer follow each other.
+// order is the order of the rows of a layer.
 type order int
 
 const (
 	noOrder   order = iota
-	batchRows       // of one element of the batch, then of the next
-	rowsBatch       // of all elements of the batch, then the next of each
+	batchRows       // [batch, rows]
+	rowsBatch       // [rows, batch]
 )
 
 // shapes returns those, on inputs, of the values that attentions are made of.
@@ -59,7 +59,7 @@ func (r *reader) shapes(list []*attention, feed nn.Feed) (map[*nn.Value][]int, e
 	return dims, nil
 }
 
-// layoutOf finds the layout of an attention; nil where rows or channels are mixed otherwise.
+// layoutOf finds the layout of an attention; it returns nil if rows or channels are mixed in another way.
 func (r *reader) layoutOf(a *attention, feed nn.Feed, dims map[*nn.Value][]int) *layout {
 	l := &layout{dims: dims}
 	numbers := nn.Feed{}
@@ -114,7 +114,7 @@ func names(list []*nn.Value) (s []string) {
 	return s
 }
 
-// numbered returns the numbers of the elements of a tensor; nil where there are more than its type tells apart.
+// numbered returns a tensor with consecutive numbers; nil if its type cannot represent all of them exactly.
 func numbered(t dtype.DType, dims []int) *tensor.Dense {
 	n, err := dtype.Count(dims)
 	if most := map[dtype.DType]int{dtype.Float32: 1 << 23, dtype.Float64: 1 << 24}[t]; err != nil || n == 0 || n > most {
@@ -131,7 +131,7 @@ func numbered(t dtype.DType, dims []int) *tensor.Dense {
 	return d
 }
 
-// places are where the elements of a stack of matrices are in a tensor, by matrix, row and column.
+// places returns the positions in a tensor of the elements of a stack of matrices, by matrix, row and column.
 func places(shape, axes, stack []int) (at []int, rows, columns int) {
 	rows, columns = shape[axes[len(axes)-2]], shape[axes[len(axes)-1]]
 	dims := append(slices.Clone(stack), rows, columns)
@@ -157,7 +157,7 @@ func places(shape, axes, stack []int) (at []int, rows, columns int) {
 	return at, rows, columns
 }
 
-// outputs tells the heads apart: the last layer reads them side by side.
+// outputs determines the heads from the last layer, which reads their concatenation.
 func (l *layout) outputs(a *attention, joined []float64) bool {
 	shape := l.dims[a.mixed.v]
 	stack := make([]int, len(shape)-2)
@@ -175,7 +175,7 @@ func (l *layout) outputs(a *attention, joined []float64) bool {
 	for i, x := range at {
 		from[x] = i
 	}
-	rowOf := make([]int, matrices*rows) // what the last layer reads of a row of a matrix
+	rowOf := make([]int, matrices*rows) // by row of a matrix: the row that the last layer reads
 	l.headOf, l.batchOf = make([]int, matrices), make([]int, matrices)
 	for i, x := range joined {
 		g, t, e := from[int(x)]/(rows*depth), from[int(x)]/depth%rows, from[int(x)]%depth
@@ -203,7 +203,7 @@ func (l *layout) outputs(a *attention, joined []float64) bool {
 	return true
 }
 
-// row returns the number of a row.
+// row returns the index of a row.
 func (o order) row(b, t, batch, rows int) int {
 	if o == rowsBatch {
 		return t*batch + b
@@ -249,7 +249,7 @@ func (l *layout) input(i int, f *factor, stack []int, found []float64) order {
 	return o
 }
 
-// sharing finds how many heads of queries share the keys and values of one.
+// sharing determines how many query heads share one head of keys and values.
 func (l *layout) sharing() bool {
 	same := func(i, a, b int) bool {
 		return slices.Equal(l.columns[i][a*l.depth:][:l.depth], l.columns[i][b*l.depth:][:l.depth])
@@ -277,7 +277,7 @@ func (l *layout) sharing() bool {
 	return true
 }
 
-// stacked reports whether the matrices of a stack are those of the heads of one element of the batch, then of the next.
+// stacked reports whether the matrices of a stack are ordered [batch, heads].
 func (l *layout) stacked() bool {
 	for g := range l.headOf {
 		if l.headOf[g] != g%l.heads || l.batchOf[g] != g/l.heads {
@@ -287,5 +287,5 @@ func (l *layout) stacked() bool {
 	return true
 }
 
-// fixed is a dimension that has one length.
+// fixed reports whether a dimension has a fixed length.
 func fixed(d op.Dim) bool { return d.Known() && !d.Symbolic() }

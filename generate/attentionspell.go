@@ -13,8 +13,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// attentions puts a layer in the place of every attention that nodes spell, with the layers' own order of axes, and returns the layers
-// by the node that they end in.
+// attentions replaces every attention written in several nodes by a layer, with the layer's order of axes, and returns the layers by
+// their last node.
 func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 	r := newReader(ctx, g)
 	if err := r.fold(ctx); err != nil {
@@ -35,12 +35,12 @@ func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 	}
 	dims, err := r.shapes(list, feed)
 	if err != nil {
-		return nil, nil // what cannot be looked at stays as it is
+		return nil, nil // the model cannot be run: no replacement
 	}
 	made := map[*nn.Node]*layer{}
 	var spellers []*speller
 	var layered []*layer
-	instead := map[*nn.Value]*nn.Value{} // of values that were put in the place of others
+	instead := map[*nn.Value]*nn.Value{} // replaced values and their replacements
 	for _, a := range list {
 		found := r.layoutOf(a, feed, dims)
 		if found == nil {
@@ -67,7 +67,7 @@ func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 			layered = append(layered, l)
 		}
 	}
-	for i, s := range spellers { // when the parameters that the layers do without are gone
+	for i, s := range spellers { // after unused parameters have been removed
 		layered[i].name = s.label()
 	}
 	err = g.Edit(func(e *nn.Edit) {
@@ -84,7 +84,7 @@ func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 	return made, err
 }
 
-// runs are inputs that the model runs on, as small as they can be.
+// runs returns inputs on which the model runs, as small as possible.
 func (r *reader) runs() nn.Feed {
 	for _, open := range slices.Concat([][2]int{{2, 3}, {2, 7}}, standIns[:3]) {
 		if feed, _, err := randomFeed(r.g.Inputs(), open); err == nil {
@@ -96,7 +96,7 @@ func (r *reader) runs() nn.Feed {
 	return nil
 }
 
-// longer returns inputs, and longer ones if open axes allow them, which the model runs on.
+// longer returns feed and, if open axes allow them, longer inputs on which the model runs.
 func (r *reader) longer(feed nn.Feed) []nn.Feed {
 	for _, open := range standIns {
 		if next, _, err := randomFeed(r.g.Inputs(), open); err == nil {
@@ -108,7 +108,7 @@ func (r *reader) longer(feed nn.Feed) []nn.Feed {
 	return []nn.Feed{feed}
 }
 
-// speller writes one attention as a layer.
+// speller replaces one attention by a layer.
 type speller struct {
 	*reader
 	*attention
@@ -117,12 +117,12 @@ type speller struct {
 	layer    layers.Attention
 	weights  map[string]*tensor.Dense
 	rotation *rotation // of queries and keys; nil: none
-	windows  int       // a mask tells so many parts of the batch apart; 0: none does
+	windows  int       // number of parts of the batch with different masks; 0: the mask does not depend on the batch
 	length   [2]op.Dim // of queries and keys
 	path     string    // of the names of nodes
 }
 
-// prepare fills the layer in, and reports whether it can be spelled.
+// prepare sets the fields of the layer, and reports whether the attention can be written as one.
 func (s *speller) prepare() bool {
 	t := s.scores.Type().Shape
 	s.length = [2]op.Dim{t[len(t)-2], t[len(t)-1]}
@@ -178,7 +178,7 @@ func (s *speller) prepare() bool {
 	return len(open(s.last.Out(0).Type())) <= 1 || s.plain(s.last.Out(0).Type())
 }
 
-// plain reports whether rows of a type need no other shape.
+// plain reports whether values of a type need no reshaping.
 func (s *speller) plain(t op.Type) bool { return t.Rank() == 3 && s.windows == 0 }
 
 // open returns the axes of open length.
@@ -191,7 +191,7 @@ func open(t op.Type) (list []int) {
 	return list
 }
 
-// lengths returns the dimensions of a type as a Reshape has them.
+// lengths returns the dimensions of a type in the form of Reshape.
 func lengths(t op.Type) []int {
 	dims := make([]int, t.Rank())
 	for i, d := range t.Shape {
@@ -205,7 +205,7 @@ func lengths(t op.Type) []int {
 // put adds the weights of a linear layer, or columns of them, and returns the number of biases.
 func (s *speller) put(what string, l *layer, columns []int) int {
 	w := l.weights["weight"]
-	if l.in[0].Type().Rank() == 2 { // as a Gemm has it
+	if l.in[0].Type().Rank() == 2 { // the layer is a Gemm
 		w = transposed(w)
 	}
 	b := l.weights["bias"]
@@ -222,7 +222,7 @@ func (s *speller) put(what string, l *layer, columns []int) int {
 	return 1
 }
 
-// spell writes the layer in the place of the nodes, and returns it and the value that took the place of what they give.
+// spell replaces the nodes by the layer, and returns it together with the value that replaced their output.
 func (s *speller) spell(e *nn.Edit) (*layer, *nn.Value) {
 	softmax := s.nodes[0].Name()
 	s.path = softmax[:strings.LastIndexByte(softmax, '/')+1]
@@ -259,7 +259,7 @@ func (s *speller) spell(e *nn.Edit) (*layer, *nn.Value) {
 	}
 	y := outputs[0]
 	out := y
-	e.RenameNode(y.Producer(), e.New(s.path+y.Producer().Type())) // the name that the layer makes up is not the model's
+	e.RenameNode(y.Producer(), e.New(s.path+y.Producer().Type())) // the layer's generated name does not follow the model's
 	if s.orders[3] == rowsBatch {
 		out = s.named(e, e.Node(std.TransposeConfig{Perm: []int{1, 0, 2}}, out))
 	}
@@ -282,8 +282,8 @@ func (s *speller) spell(e *nn.Edit) (*layer, *nn.Value) {
 	return l, out
 }
 
-// label returns what the model calls the attention: what its layers are called, but for the last part; and a word of its own where other
-// parameters are called that, too.
+// label returns the name of the attention: that of its output layer without the last part, with a suffix if other parameters have names
+// below it, too.
 func (s *speller) label() string {
 	name := parent(s.output.name)
 	for p := range s.g.Params() {
@@ -306,7 +306,7 @@ func (s *speller) named(e *nn.Edit, n *nn.Node) *nn.Value {
 	return n.Out(0)
 }
 
-// reshaped gives a value the shape of a type with one open axis at most.
+// reshaped reshapes a value to the shape of a type with at most one open axis.
 func (s *speller) reshaped(e *nn.Edit, v *nn.Value, t op.Type) *nn.Value {
 	return s.shaped(e, v, lengths(t))
 }
@@ -315,7 +315,7 @@ func (s *speller) shaped(e *nn.Edit, v *nn.Value, dims []int) *nn.Value {
 	return s.named(e, e.Node(op.Plain("Reshape"), v, e.Ints(e.New("shape"), dims...)))
 }
 
-// bring returns what queries, keys or values are made of, [batch, rows, channels].
+// bring returns the input of queries, keys or values as [batch, rows, channels].
 func (s *speller) bring(e *nn.Edit, i int) *nn.Value {
 	f, o := []*factor{&s.q, &s.k, &s.v}[i], s.orders[i]
 	v := f.layer.in[0]

@@ -10,14 +10,14 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// body is a subgraph of an operator: a function of its own in source.
+// body is a subgraph of an operator, which becomes a function in source.
 type body struct {
 	*reader
-	field   string   // the attribute
-	name    string   // of the function
-	types   []string // of its inputs
-	formal  []*value // its inputs and, after them, what it captures
-	from    int      // where what it captures begins among the inputs of the step
+	field   string   // attribute
+	name    string   // name of the function
+	types   []string // types of its inputs
+	formal  []*value // its inputs, followed by the values that it captures
+	from    int      // index of the first captured value among the inputs of the step
 	outputs []arg
 }
 
@@ -31,7 +31,7 @@ func (r *reader) bodies(n *nn.Node, d *draft) error {
 		}
 	}
 	for _, b := range n.Bodies() {
-		_ = b.Graph.Infer() // what cannot be inferred is not folded
+		_ = b.Graph.Infer() // nodes without inferred types are not folded
 		x := &body{reader: &reader{
 			ctx: r.ctx, g: b.Graph, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}, folded: r.folded, learned: r.learned,
 		}, from: len(d.in)}
@@ -81,7 +81,7 @@ func (r *reader) bodies(n *nn.Node, d *draft) error {
 	return nil
 }
 
-// input returns a value that the subgraph is given.
+// input returns the value for an input of the subgraph.
 func (b *body) input(v *nn.Value) *value {
 	x := &value{typ: v.Type(), input: v.Name()}
 	b.vals[v] = x
@@ -124,7 +124,7 @@ func (b *body) read(n *nn.Node) error {
 	return nil
 }
 
-// build does what the function of the source will do.
+// build builds the subgraph like the function in source.
 func (b *body) build(e *nn.Edit, captured []*nn.Value) *nn.Body {
 	return e.Body(b.g.Name(), b.types, captured, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		made := map[*value]*nn.Value{}
@@ -142,7 +142,7 @@ func (b *body) build(e *nn.Edit, captured []*nn.Value) *nn.Body {
 	})
 }
 
-// inputs counts the inputs of a step that are not captured values.
+// inputs returns the number of inputs of a step that are not captured values.
 func (s *step) inputs() int {
 	if len(s.bodies) > 0 {
 		return s.bodies[0].from

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// item is a statement of the model: a step, or calls one after the other.
+// item is a statement of the model: a step, or consecutive calls.
 type item struct {
 	step  *step
 	calls []*call
@@ -41,7 +41,7 @@ func (r *reader) items(fns []*function) []item {
 	return list
 }
 
-// follows reports whether a call goes on with what the calls before it give, so that a loop can do all of them.
+// follows reports whether a call continues from the results of the previous calls, so that a loop can make all of them.
 func follows(before []*call, c *call) bool {
 	if len(before) == 0 {
 		return false
@@ -77,7 +77,7 @@ func (c *call) reads() []*value {
 	return slices.DeleteFunc(slices.Clone(c.in), func(v *value) bool { return v == nil })
 }
 
-// arguments are what a call passes on besides values.
+// arguments returns the arguments of a call besides values.
 func (c *call) arguments(p *printer) (list []string) {
 	if c.fn.named {
 		list = append(list, strconv.Quote(c.fn.prefix[c.index]))
@@ -135,7 +135,7 @@ func (b *statements) calls(list []*call) {
 	b.f("%s%s%s(%s)%s\n", strings.Join(names, ", "), assign, f.name, strings.Join(append(args, first.arguments(b.printer)...), ", "), comment)
 }
 
-// loop writes a loop over calls, each of which goes on with what the one before gives.
+// loop writes a loop over calls, each of which continues from the results of the previous one.
 func (b *statements) loop(list []*call, args []string) {
 	first, last := list[0], list[len(list)-1]
 	carried := len(first.outs)
@@ -147,7 +147,7 @@ func (b *statements) loop(list []*call, args []string) {
 		}
 		return read
 	}()
-	defer b.read(rest) // every turn of the loop reads them
+	defer b.read(rest) // every iteration of the loop reads them
 	var names []string
 	for i, v := range first.in[:carried] {
 		if v != nil {
@@ -155,7 +155,7 @@ func (b *statements) loop(list []*call, args []string) {
 		}
 		out := last.outs[i]
 		if out == nil {
-			out = &value{} // a variable that the loop alone reads
+			out = &value{} // a variable that only the loop reads
 		}
 		b.left[out]++
 		name := ""
@@ -173,7 +173,7 @@ func (b *statements) loop(list []*call, args []string) {
 	b.turns(list, args, strings.Join(names, ", "))
 }
 
-// turns writes a loop that gives the variables of names new values.
+// turns writes a loop that assigns to the variables in names.
 func (b *statements) turns(list []*call, args []string, names string) {
 	f, comment := list[0].fn, b.comment(list[len(list)-2].outs[0])
 	if from, form, ok := f.counted(list); ok {
@@ -189,7 +189,7 @@ func (b *statements) turns(list []*call, args []string, names string) {
 	b.table(list, args, names)
 }
 
-// table writes a loop over the rows of a table, of what is not the same in all calls.
+// table writes a loop over the rows of a table with the arguments that differ between calls.
 func (b *statements) table(list []*call, args []string, name string) {
 	f := list[0].fn
 	var columns []*param
@@ -235,7 +235,7 @@ func (b *statements) table(list []*call, args []string, name string) {
 	b.f("} {\n%s = %s(%s)\n}\n", name, f.name, strings.Join(args, ", "))
 }
 
-// varies reports whether a parameter differs among calls.
+// varies reports whether a parameter differs between calls.
 func (p *param) varies(list []*call) bool {
 	for _, c := range list {
 		if !same(p.vals[c.index], p.vals[list[0].index]) {
@@ -245,7 +245,7 @@ func (p *param) varies(list []*call) bool {
 	return false
 }
 
-// parameters returns the declarations of the parameters, those of a type in a row together.
+// parameters returns the declarations of the parameters, with consecutive parameters of one type grouped.
 func parameters(list []*param, separator string) string {
 	var b strings.Builder
 	for i, p := range list {
@@ -259,7 +259,7 @@ func parameters(list []*param, separator string) string {
 	return b.String()
 }
 
-// counted reports whether calls differ in a number in their names alone, which counts from a first one.
+// counted reports whether calls differ only in a consecutive number in their names.
 func (f *function) counted(list []*call) (from int, form string, ok bool) {
 	if !f.named || slices.ContainsFunc(f.params, func(p *param) bool { return p.varies(list) }) {
 		return 0, "", false
@@ -309,7 +309,7 @@ func (f *function) print(p *printer) {
 			}
 		}
 		b.vars[v], b.declared[name], b.free[name] = name, true, v.step == nil || !v.step.alone
-		b.left[v]++ // so that the next one gets another name
+		b.left[v]++ // so that the next parameter gets another name
 		names = append(names, name)
 	}
 	params = append(params, strings.Join(names, ", ")+" "+typ)
@@ -346,7 +346,7 @@ func (f *function) print(p *printer) {
 	p.f("%s}\n\n", returning(text, b.vars[f.outs[0]]))
 }
 
-// returning ends a body by returning a variable, or what the last statement would give it.
+// returning ends a body by returning a variable, or directly the expression that the last statement assigns to it.
 func returning(body, name string) string {
 	lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
 	last := len(lines) - 1
@@ -366,7 +366,7 @@ func returning(body, name string) string {
 	return body + "return " + name + "\n"
 }
 
-// describe lists the places that the function stands for.
+// describe lists the parts of the model that the function represents.
 func (f *function) describe() string {
 	list := f.prefix
 	switch {

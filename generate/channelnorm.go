@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// channelNorm returns a layer normalization over the channels, axis 1, that a node ends: one over the last axis between
-// two transpositions.
+// channelNorm recognizes a layer normalization over the channels, axis 1, that ends in a node: one over the last axis
+// between two transpositions.
 func channelNorm(r *reader, n *nn.Node) *layer {
 	x := n.In(0)
 	if x == nil || x.Producer() == nil || !only(x, n) || x.Type().Unranked || x.Type().Rank() < 3 {
@@ -46,7 +46,7 @@ func channelsLast(rank int) []int {
 	return append(perm, 1)
 }
 
-// lastNormOf returns the layer normalization over the last axes that ends in a node; nil where none does.
+// lastNormOf returns the layer normalization over the last axes that ends in a node; nil if there is none.
 func (r *reader) lastNormOf(n *nn.Node) *layer {
 	if x := r.groups[n]; x != nil {
 		if c, ok := x.Config.(std.LayerNormalizationConfig); ok && len(x.In) == 3 && x.In[0] != nil && x.In[1] != nil && x.In[2] != nil {
@@ -63,8 +63,8 @@ func (r *reader) lastNormOf(n *nn.Node) *layer {
 	return nil
 }
 
-// spelledChannelNorm returns a layer normalization over the channels, axis 1, as elementary operators spell it: the node
-// is the last sum of w·(x−E)/√(Var+ε)+b, where the means keep axis 1.
+// spelledChannelNorm recognizes a layer normalization over the channels, axis 1, written in elementary operators: the
+// node is the last sum of w·(x−E)/√(Var+ε)+b, where the means keep axis 1.
 func spelledChannelNorm(r *reader, n *nn.Node) *layer {
 	scaled, bias := r.sides(n)
 	if scaled == nil || !only(scaled, n) || !ofStandard(scaled.Producer(), "Mul") {
@@ -115,7 +115,7 @@ func spelledChannelNorm(r *reader, n *nn.Node) *layer {
 	return l
 }
 
-// channelMean reports whether a node is the mean of x over axis 1, which it keeps.
+// channelMean reports whether a node is the mean of x over axis 1 with the axis kept.
 func (r *reader) channelMean(n *nn.Node, x *nn.Value) bool {
 	if n == nil || !ofStandard(n, "ReduceMean") || n.In(0) != x || x.Type().Unranked {
 		return false

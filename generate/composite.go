@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// attrs returns a node's attributes; those at their defaults where the node has none.
+// attrs returns a node's attributes; their defaults if the node has none.
 func attrs[T op.Config](n *nn.Node) T {
 	if c, ok := n.Config().(T); ok {
 		return c
@@ -24,7 +24,7 @@ func given(x *float32, def float32) float32 {
 	return *x
 }
 
-// composite makes one step of a group of nodes, if a layer computes the same.
+// composite makes one step of a group of nodes if there is an equivalent layer.
 func (r *reader) composite(x *nn.Composite) (draft, bool) {
 	last := x.Nodes[len(x.Nodes)-1]
 	if len(x.In) == 0 || x.In[0] == nil || r.tensor(x.In[0]) != nil {

@@ -8,21 +8,21 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// Edits writes changes of a model as Go source: one function that makes all of them or none.
+// Edits writes changes of a model as Go source: a function that makes all of them or none.
 type Edits struct {
 	p    *printer
 	node bool
 	err  error
 }
 
-// NewEdits returns a function without changes.
+// NewEdits returns an Edits without changes.
 func NewEdits() *Edits {
 	e := &Edits{}
 	e.begin()
 	return e
 }
 
-// begin makes what a zero Edits lacks.
+// begin initializes a zero Edits.
 func (e *Edits) begin() {
 	if e.p == nil {
 		e.p = &printer{imports: map[string]bool{}, helpers: map[string]bool{}}
@@ -30,7 +30,7 @@ func (e *Edits) begin() {
 }
 
 // Add adds a statement. Arguments replace the verbs %v: strings, numbers and slices as literals, layers as composite
-// literals, and Go as it is.
+// literals, and Go verbatim.
 func (e *Edits) Add(format string, args ...any) {
 	e.begin()
 	list := make([]any, len(args))
@@ -40,7 +40,7 @@ func (e *Edits) Add(format string, args ...any) {
 	e.p.f(format+"\n", list...)
 }
 
-// Go is source that Add inserts as it is.
+// Go is source that Add inserts verbatim.
 type Go string
 
 // Text returns a value as Go source.
@@ -87,7 +87,7 @@ func (e *Edits) Node(name string) Go {
 	return Go("node(e, " + strconv.Quote(name) + ")")
 }
 
-// Source returns the source of the file, in package pkg; from says what it was generated from.
+// Source returns the source of the file, in package pkg; from describes the origin in the documentation.
 func (e *Edits) Source(pkg, from string) ([]byte, error) {
 	if e.err != nil {
 		return nil, fmt.Errorf("generate: %w", e.err)

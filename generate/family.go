@@ -9,7 +9,7 @@ import (
 // family is a block and its instances. The template is the instance with the most steps; others may lack some.
 type family struct {
 	template  segment
-	outs      []*value // what others read
+	outs      []*value // values that steps outside read
 	inputs    []*value
 	instances []*instance
 	bypass    []int // by step of the template
@@ -20,10 +20,10 @@ type instance struct {
 	segment segment
 	steps   []*step // by step of the template; nil: missing
 	ext     map[*value]*value
-	outs    []*value // as the family has them; nil: nothing reads it
+	outs    []*value // by output of the family; nil: nothing reads it
 }
 
-// saves is about how many statements the function saves.
+// saves estimates the number of statements that the function saves.
 func (f *family) saves() int {
 	n := -2 - len(f.inputs) - 2*(len(f.outs)-1)
 	for _, x := range f.instances[1:] {
@@ -32,7 +32,7 @@ func (f *family) saves() int {
 	return n - f.differ()
 }
 
-// differ counts, by half, the literals that are not the same in all instances: parameters make a block harder to read.
+// differ returns half the number of literals that are not equal in all instances, since parameters make a block harder to read.
 func (f *family) differ() int {
 	n := 0
 	seen := map[string]bool{}
@@ -83,7 +83,7 @@ func (r *reader) match(list []segment) *family {
 	return best
 }
 
-// against matches a template with all segments; nil where fewer than two match.
+// against matches a template with all segments; it returns nil if fewer than two match.
 func (r *reader) against(t segment, list []segment) *family {
 	outs, ok := r.escapes(t)
 	if !ok {
@@ -135,7 +135,7 @@ func (r *reader) against(t segment, list []segment) *family {
 	return f
 }
 
-// carried puts the inputs that are what the instance before gives first, and the outputs in their order.
+// carried moves the inputs that are outputs of the previous instance to the front, and orders the outputs likewise.
 func (f *family) carried() {
 	var inputs, outs []*value
 	for _, v := range f.inputs {
@@ -167,7 +167,7 @@ func (f *family) carried() {
 	f.inputs, f.outs = inputs, outs
 }
 
-// instance matches a segment with the template, nil where it does not fit.
+// instance matches a segment with the template; it returns nil if it does not match.
 func (r *reader) instance(f *family, s segment) *instance {
 	outs, ok := r.escapes(s)
 	if !ok {
@@ -178,7 +178,7 @@ func (r *reader) instance(f *family, s segment) *instance {
 		return nil
 	}
 	x := &instance{segment: s, steps: steps}
-	var open []int // steps of the template that may pass on this or that input
+	var open []int // steps of the template whose bypass is not determined yet
 	for i, t := range f.template.steps {
 		if steps[i] != nil || f.bypass[i] >= 0 {
 			continue
@@ -210,7 +210,7 @@ func (r *reader) instance(f *family, s segment) *instance {
 	return x
 }
 
-// wired reports whether the steps of an instance read each other as those of the template do, and others read outs of them.
+// wired reports whether the steps of an instance are connected like those of the template, and steps outside read only outs.
 func (f *family) wired(x *instance, outs []*value) bool {
 	x.ext, x.outs = map[*value]*value{}, nil
 	made := map[*value]*value{}
@@ -237,7 +237,7 @@ func (f *family) wired(x *instance, outs []*value) bool {
 			}
 		}
 	}
-	var past func(v *value) *value // what stands for a value of the template: itself unless its step is missing
+	var past func(v *value) *value // the value itself or, if its step is missing, the input that replaces it
 	past = func(v *value) *value {
 		if !inner[v] || made[v] != nil {
 			return v
@@ -285,8 +285,8 @@ func (f *family) wired(x *instance, outs []*value) bool {
 	return !slices.ContainsFunc(outs, func(w *value) bool { return !slices.Contains(x.outs, w) })
 }
 
-// align assigns the steps of a segment to those of a template, in order, so that most literals agree; nil where a
-// step finds no place.
+// align assigns the steps of a segment to those of a template, in order, so that most literals agree; it returns nil if
+// that is not possible for all steps.
 func align(t, s []*step) []*step {
 	if len(s) > len(t) || 5*len(s) < 3*len(t) {
 		return nil
@@ -333,7 +333,7 @@ func align(t, s []*step) []*step {
 	return out
 }
 
-// alike returns the share of literals in which two steps agree.
+// alike returns the fraction of literals in which two steps agree.
 func alike(a, b *step) float64 {
 	var list []*lit
 	a.each(func(l *lit) { list = append(list, l) })
@@ -350,7 +350,7 @@ func alike(a, b *step) float64 {
 	return float64(equal) / float64(i)
 }
 
-// local returns the name of a step within its segment: what its scopes go on with, or what it is.
+// local returns the name of a step within its segment: the rest of its scopes, or its kind.
 func (s segment) local(x *step) string {
 	if s.scope > 0 && len(x.scope) > s.scope {
 		return strings.Join(x.scope[s.scope:], ".")

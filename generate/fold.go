@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// fold computes what depends on parameters alone: the weights that an exporter cuts, turns and puts together at every
-// run, constants of constants. Weights that are also read as they are stay as they are: their copies would be trained
-// apart.
+// fold evaluates the values that depend on parameters only: weights that an exported model slices, transposes and
+// concatenates in every run, and functions of constants. Weights that are also read directly are not folded, since the
+// copies would be trained separately.
 func (r *reader) fold(ctx context.Context) error {
 	r.folded, r.apartKnown = map[*nn.Value]*tensor.Dense{}, map[*nn.Value]bool{}
 	r.learned = map[*nn.Value]bool{}
@@ -54,7 +54,7 @@ func (r *reader) fold(ctx context.Context) error {
 	if len(want) == 0 {
 		return nil
 	}
-	feed := nn.Feed{} // any: nothing that is wanted depends on it
+	feed := nn.Feed{} // arbitrary inputs: no wanted value depends on them
 	if list := r.g.Inputs(); len(list) > 0 {
 		if feed, _, _ = randomFeed(list, standIns[0]); feed == nil {
 			if feed, _, _ = randomFeed(list[:1], standIns[0]); feed == nil {
@@ -64,7 +64,7 @@ func (r *reader) fold(ctx context.Context) error {
 	}
 	got, err := r.g.Eval(ctx, feed, want...)
 	if err != nil {
-		return nil // then the steps are written as they are
+		return nil // the steps are written unfolded
 	}
 	for name, x := range got {
 		if d, ok := x.(*tensor.Dense); ok {
@@ -78,8 +78,8 @@ func (r *reader) fold(ctx context.Context) error {
 	return nil
 }
 
-// foldable reports whether a node moves elements of parameters, or computes a constant of constants; trained, whether these
-// are learned.
+// foldable reports whether a node moves elements of parameters, or computes a constant from constants; trained reports
+// whether the parameters are trained.
 func (r *reader) foldable(n *nn.Node, made map[*nn.Value]bool) (ok, trained bool) {
 	if n.Op().Random || len(n.Bodies()) > 0 || len(n.Outputs()) != 1 || len(n.Inputs()) == 0 || n.Op().Domain != "" {
 		return false, false
@@ -111,7 +111,7 @@ func (r *reader) foldable(n *nn.Node, made map[*nn.Value]bool) (ok, trained bool
 	return true, trained
 }
 
-// private reports whether nothing but what is folded along with v reads the elements of weights that v is made of.
+// private reports whether the weights that v is computed from are read only by nodes that are folded together with v.
 func (r *reader) private(ctx context.Context, v *nn.Value, made map[*nn.Value]bool) bool {
 	for _, x := range v.Producer().Inputs() {
 		if x == nil {
@@ -131,7 +131,7 @@ func (r *reader) private(ctx context.Context, v *nn.Value, made map[*nn.Value]bo
 	return true
 }
 
-// apart reports whether no element of a parameter is in two of the values that are made of it, or twice in one.
+// apart reports whether each element of a parameter occurs at most once in all values that are computed from it.
 func (r *reader) apart(ctx context.Context, x *nn.Value, ends map[*nn.Value]bool) bool {
 	if !r.apartKnown[x] {
 		numbers := numbered(x.Type().DType, []int(x.Param().Data().Shape()))
@@ -167,7 +167,7 @@ func (r *reader) apart(ctx context.Context, x *nn.Value, ends map[*nn.Value]bool
 	return true
 }
 
-// leads finds the folded values that are read outside and that x becomes part of; false where x is read by anything else.
+// leads finds the folded values, read by other nodes, that x becomes part of; it returns false if x has another reader.
 func leads(x *nn.Value, made, ends map[*nn.Value]bool) bool {
 	for _, n := range x.Users() {
 		out := n.Out(0)

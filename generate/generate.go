@@ -103,7 +103,7 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 	return s, nil
 }
 
-// packageName refuses what cannot be the name of a package that programs import.
+// packageName returns an error if name is not a valid name of an importable package.
 func packageName(name string) error {
 	if !token.IsIdentifier(name) || name != strings.ToLower(name) || predeclared[name] || name == "main" {
 		return fmt.Errorf("generate: %q cannot be the name of a package that others import", name)
@@ -111,13 +111,13 @@ func packageName(name string) error {
 	return nil
 }
 
-// inference takes a graph out of training mode, and reports whether that was possible: all of its nodes that know the mode were in it.
+// inference converts a graph from training to inference mode. It reports whether all nodes that depend on the mode were in training mode.
 func inference(g *nn.Graph) bool {
 	know, in := modal(g), len(g.TrainingNodes())
 	return in > 0 && in == know && g.Edit(func(e *nn.Edit) { e.InferenceMode() }) == nil
 }
 
-// modal counts the nodes that behave differently in training mode, those of subgraphs included.
+// modal counts the nodes that behave differently in training mode, including those of subgraphs.
 func modal(g *nn.Graph) (count int) {
 	for n := range g.Nodes() {
 		if n.Op() != nil && n.Traits().Training != nil {
@@ -130,7 +130,7 @@ func modal(g *nn.Graph) (count int) {
 	return count
 }
 
-// check does what the source will do and compares what comes out with the model.
+// check builds the model like the source and compares its outputs with those of the original.
 func (r *reader) check(ctx context.Context, g *nn.Graph, s *Source) error {
 	built, err := r.build()
 	if err != nil {
@@ -249,10 +249,10 @@ func (p *printer) operators(r *reader) string {
 	return ""
 }
 
-// most is how long a model's metadata may be to stand in source.
+// most is the maximum length of metadata in source.
 const most = 4000
 
-// meta writes the model's metadata, labels of classes for one.
+// meta writes the model's metadata, such as class labels.
 func (p *printer) meta(r *reader) {
 	if len(r.g.Meta()) == 0 {
 		return
@@ -280,7 +280,7 @@ func Load(file string) (g *%s, fresh []string, err error) {
 `, p.q(symGraph), p.q(symLoad))
 }
 
-// help writes the functions that statements asked for.
+// help writes the helper functions that statements use.
 func (p *printer) help() {
 	if p.helpers["constant"] {
 		p.f(`// constant is a tensor that is not trained.
@@ -309,7 +309,7 @@ func blank(e *%s, name string, t %s, dims ...int) *%s {
 func values[T any](data []T, dims ...int) *%s {
 	t, err := %s(data, dims...)
 	if err != nil {
-		panic(err) // the numbers stand in this file
+		panic(err) // the constants are in this file
 	}
 	return t
 }

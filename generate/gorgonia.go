@@ -11,14 +11,14 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// form is how a layer is written for Gorgonia: a method of the source's builder and its arguments beside the input.
+// form is the call of a layer in source for Gorgonia: a method of the builder and its arguments besides the input.
 type form struct {
 	method string
 	args   func(b *statements, s *step) []string
 	fits   func(s *step) bool // nil: always
 }
 
-// square returns a list of one number, which stands for all axes.
+// square returns the number of a list of one element, which applies to all axes.
 func square(b *statements, s *step, name string) string {
 	text := b.lit(s.layer.field(name))
 	return strings.TrimSuffix(strings.TrimPrefix(text, "[]int{"), "}")
@@ -36,7 +36,7 @@ func even(s *step, names ...string) bool {
 	return true
 }
 
-// is reports whether a field has a value, or the layer no such field.
+// is reports whether a field has a value, or the layer has no such field.
 func is(s *step, name string, v any) bool {
 	l := s.layer.field(name)
 	return l == nil || same(l.v, v)
@@ -49,7 +49,7 @@ func plainForm(method string) form {
 	return form{method, func(*statements, *step) []string { return nil }, nil}
 }
 
-// gorgoniaLayers are the layers that Gorgonia has a form for, by the name of their type.
+// gorgoniaLayers are the forms of layers, by the name of their type.
 var gorgoniaLayers = map[string]form{
 	"Conv": {"conv", func(b *statements, s *step) []string {
 		return []string{b.lit(s.layer.field("Name")), b.lit(s.layer.field("Out")), square(b, s, "Kernel"), square(b, s, "Stride"), square(b, s, "Pad"), square(b, s, "Dilation"), fmt.Sprint(!s.layer.field("NoBias").v.(bool))}
@@ -82,7 +82,7 @@ var gorgoniaLayers = map[string]form{
 // gorgoniaOperators are the functions of Gorgonia that operators on values of one shape are.
 var gorgoniaOperators = map[string]string{"Add": "Add", "Sub": "Sub", "Mul": "HadamardProd", "Div": "HadamardDiv", "Exp": "Exp", "Log": "Log", "Sqrt": "Sqrt", "Neg": "Neg", "Abs": "Abs"}
 
-// gorgoniaForm returns how a step is written, false where Gorgonia has no form for it.
+// gorgoniaForm returns the form of a step; ok is false if there is none.
 func gorgoniaForm(s *step) (form, bool) {
 	if s.layer != nil {
 		f, ok := gorgoniaLayers[s.layer.typ.Name()]
@@ -101,7 +101,7 @@ func gorgoniaForm(s *step) (form, bool) {
 	return form{method: name}, true
 }
 
-// formless lists the operators that Gorgonia has no form for, each with a node.
+// formless returns an error that lists the operators without a form for Gorgonia, each with a node.
 func (r *reader) formless() error {
 	missing := map[string]string{}
 	for _, s := range r.steps {
@@ -125,7 +125,7 @@ func (r *reader) formless() error {
 	return &nn.Error{Stage: "generate", Kind: nn.ErrUnsupported, Err: fmt.Errorf("no form in Gorgonia for %s", strings.Join(list, ", "))}
 }
 
-// float32Inputs refuses inputs of other types.
+// float32Inputs returns an error for inputs of other types than float32.
 func (r *reader) float32Inputs() error {
 	for _, v := range r.g.Inputs() {
 		if v.Type().DType != dtype.Float32 {

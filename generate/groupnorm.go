@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// spelledGroupNorm returns a group normalization as PyTorch wrote it before operator set 18: an instance normalization of
+// spelledGroupNorm recognizes a group normalization as PyTorch exported it before opset 18: an instance normalization of
 // the groups between two reshapes, with a scale of ones and no shift, then a product and a sum for each channel. The
 // node is the sum.
 func spelledGroupNorm(r *reader, n *nn.Node) *layer {
@@ -49,7 +49,7 @@ func spelledGroupNorm(r *reader, n *nn.Node) *layer {
 	return l
 }
 
-// ofStandard reports whether a node is one of the standard's operator of that name.
+// ofStandard reports whether a node is the standard operator with a name.
 func ofStandard(n *nn.Node, name string) bool { return n.Type() == name && n.Domain() == "" }
 
 // sides returns the computed and the constant input of a sum or product.
@@ -65,7 +65,7 @@ func (r *reader) sides(n *nn.Node) (computed, constant *nn.Value) {
 	return nil, nil
 }
 
-// only reports whether no other node reads a value, and the model does not give it.
+// only reports whether by is the only reader of v, and v is not an output of the model.
 func only(v *nn.Value, by *nn.Node) bool {
 	return len(v.Users()) == 1 && v.Users()[0] == by && !slices.Contains(v.Graph().Outputs(), v)
 }

@@ -9,9 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// namer gives out names of layers and parameters. A name that another goes on from by a dot is not free, nor is
-// what values of
-// operators are called.
+// namer assigns unique names to layers and parameters. Names of operators' values, and names that are a prefix of
+// another before a dot, are not available.
 type namer struct{ taken map[string]bool }
 
 func (m *namer) free(name string) bool {
@@ -41,8 +40,8 @@ func (m *namer) give(name, kind string) string {
 	return name
 }
 
-// identify names the layers that have weights, and the parameters of operators, after the model's scopes: those in blocks as given, but for
-// parameters that have fitting names of their own.
+// identify names the layers with weights, and the parameters of operators, after the model's scopes; those in blocks get the given names,
+// except parameters whose own names fit.
 func (r *reader) identify(blocks map[*step]string, own map[*constant]bool) {
 	m := &namer{taken: map[string]bool{}}
 	for _, v := range slices.Concat(r.g.Inputs(), r.g.Outputs()) {
@@ -60,7 +59,7 @@ func (r *reader) identify(blocks map[*step]string, own map[*constant]bool) {
 			}
 		}
 	}
-	var layers []string // what begins with the name of one and a dot is the layer's own
+	var layers []string // names that start with one of these and a dot belong to the layer
 	for _, s := range r.steps {
 		name := strings.Join(s.scope, ".")
 		if n := blocks[s]; n != "" {
@@ -96,7 +95,7 @@ func (r *reader) identify(blocks map[*step]string, own map[*constant]bool) {
 	}
 }
 
-// tensors returns the weights by the names that the generated model gives them.
+// tensors returns the weights by their names in the generated model.
 func (r *reader) tensors() map[string]*tensor.Dense {
 	all := map[string]*tensor.Dense{}
 	for _, s := range r.steps {

@@ -11,13 +11,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// plainLayers are the layers without settings, by the operators that they are.
+// plainLayers are the layers without settings, by operator.
 var plainLayers = map[string]nn.Layer{
 	"Relu": layers.ReLU{}, "Sigmoid": layers.Sigmoid{}, "Tanh": layers.Tanh{}, "HardSwish": layers.HardSwish{},
 	"GlobalAveragePool": layers.GlobalAvgPool{}, "GlobalMaxPool": layers.GlobalMaxPool{},
 }
 
-// readers say which layer a node is, nil where it is none: attributes that the layer lacks, weights that are computed.
+// readers return the layer that is equivalent to a node, nil if there is none, for example because the layer lacks an attribute or a
+// weight is computed.
 var readers map[string]func(r *reader, n *nn.Node) *layer
 
 func init() {
@@ -35,7 +36,7 @@ func init() {
 	}
 }
 
-// either returns the first layer of several that a node is.
+// either returns a reader that tries several readers in turn.
 func either(list ...func(*reader, *nn.Node) *layer) func(*reader, *nn.Node) *layer {
 	return func(r *reader, n *nn.Node) *layer {
 		for _, f := range list {
@@ -47,7 +48,7 @@ func either(list ...func(*reader, *nn.Node) *layer) func(*reader, *nn.Node) *lay
 	}
 }
 
-// newest rewrites a graph for the operator set that source is written for.
+// newest converts a graph to the opset for which source is written.
 func newest(g *nn.Graph) error {
 	return g.Edit(func(e *nn.Edit) {
 		e.InlineBranches()
@@ -83,7 +84,7 @@ func functions(e *nn.Edit) (list []*nn.Node) {
 	return list
 }
 
-// data returns the only input of a layer that is computed; nil where the node has more.
+// data returns input i of a node if it is the only computed input; otherwise nil.
 func (r *reader) data(n *nn.Node, i int) *nn.Value {
 	for k, v := range n.Inputs() {
 		if v != nil && (k == i) == (r.tensor(v) != nil) {
@@ -93,7 +94,7 @@ func (r *reader) data(n *nn.Node, i int) *nn.Value {
 	return n.In(i)
 }
 
-// single reports whether only the first output of a node is read.
+// single reports whether only the first output of a node is used.
 func single(n *nn.Node) bool {
 	for _, v := range n.Outputs()[1:] {
 		if v != nil {
@@ -113,19 +114,19 @@ func alone(n *nn.Node, outputs []*nn.Value) bool {
 	return true
 }
 
-// copies reports whether a node is a copy: exporters store parameters whose values are equal once, and write copies.
+// copies reports whether a node is a copy: exporters store parameters with equal values once, and add copies.
 func copies(n *nn.Node) bool { return n.Config() == copied }
 
 // copied is the operator that copies.
 var copied = op.Name{Name: "Identity"}
 
-// weight returns a weight that no other node reads: one that a layer may call its own.
+// weight returns a weight that no other node reads, so that a layer can own it.
 func (r *reader) weight(v *nn.Value) *tensor.Dense {
 	if v == nil {
 		return nil
 	}
 	if r.lift != nil {
-		return nil // weights of a subgraph are those of the model around it
+		return nil // weights of a subgraph belong to the enclosing model
 	}
 	t := r.tensor(v)
 	if p := v.Param(); p == nil && !r.learned[v] || p != nil && p.Role() == nn.Constant {
@@ -138,7 +139,7 @@ func (r *reader) weight(v *nn.Value) *tensor.Dense {
 	return t
 }
 
-// layerOf puts a layer together; it is nil where a weight is missing or not of the input's type.
+// layerOf makes a layer; it returns nil if a weight is missing or not of the input's type.
 func layerOf(l nn.Layer, kind string, n *nn.Node, x *nn.Value, weights map[string]*tensor.Dense) *layer {
 	for _, w := range weights {
 		if w == nil || dtype.Of(w.Dtype()) != x.Type().DType {
@@ -161,7 +162,7 @@ func activation(l nn.Layer) func(*reader, *nn.Node) *layer {
 	}
 }
 
-// evenly returns a list as a layer has it: one number for all axes where they agree.
+// evenly returns a list in the form of layers: a single number if all axes agree.
 func evenly(list []int, def int) []int {
 	if len(list) == 0 {
 		return []int{def}
@@ -174,8 +175,8 @@ func evenly(list []int, def int) []int {
 	return list[:1]
 }
 
-// padding returns the padding of a layer: begins alone where they equal the ends. False where it depends on the size of the
-// input.
+// padding returns the padding of a layer: only the leading padding if the trailing one is equal. ok is false if it depends on
+// the size of the input.
 func padding(auto string, pads, kernel, strides, dilations []int) ([]int, bool) {
 	axes := len(kernel)
 	at := func(list []int, i int) int {
@@ -285,7 +286,7 @@ func convTranspose(r *reader, n *nn.Node) *layer {
 		OutPad: evenly(c.OutputPadding, 0), Group: group, NoBias: n.In(2) == nil}, "convtranspose", n, x, weights).with(window)
 }
 
-// linear returns a product with a matrix of shape [out, in], or [in, out] if turned is false, and a bias or nil.
+// linear returns the linear layer with a matrix of shape [out, in], or [in, out] if turned is false, and an optional bias.
 func (r *reader) linear(n *nn.Node, x, matrix, bias *nn.Value, turned bool) *layer {
 	w := r.weight(matrix)
 	if x == nil || w == nil || w.Dims() != 2 || x.Type().Unranked || x.Type().Rank() < 2 {
@@ -370,7 +371,7 @@ func batchNorm(r *reader, n *nn.Node) *layer {
 	}).with(norm)
 }
 
-// lastAxes returns a layer normalization over the axes that the scale has.
+// lastAxes returns a layer normalization over the axes of the scale.
 func (r *reader) lastAxes(n *nn.Node, x, scale, bias *nn.Value, eps float32) *layer {
 	w, b := r.weight(scale), r.weight(bias)
 	if x == nil || w == nil || b == nil || !slices.Equal(w.Shape(), b.Shape()) || !endsIn(x.Type(), w.Shape()) {
@@ -386,7 +387,7 @@ func (r *reader) lastAxes(n *nn.Node, x, scale, bias *nn.Value, eps float32) *la
 // lastNorm are the defaults of normalizations over the last axes.
 var lastNorm = map[string]any{"Axes": 1, "Eps": 1e-5}
 
-// rmsNorm returns a division by the root mean square over the axes that the scale has.
+// rmsNorm returns an RMS normalization over the axes of the scale.
 func (r *reader) rmsNorm(n *nn.Node, x, scale *nn.Value, eps float32) *layer {
 	w := r.weight(scale)
 	if x == nil || w == nil || !endsIn(x.Type(), w.Shape()) {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// often is how many uses make a variable of an operator with constants.
+// often is the number of uses from which an operator with constants becomes a variable.
 const often = 3
 
-// locals finds operators on one value and constants, a clamp to 0 … 6 say, that the model has in several places. The
-// source has one variable for each, a layer.
+// locals finds operators of one value and constants, such as a clamp to 0 … 6, that occur several times in the model. The
+// source has a variable for each, a layer.
 func (r *reader) locals(names map[string]bool) []*step {
 	by := map[string][]*step{}
 	var order []string
@@ -64,8 +64,8 @@ func (p *printer) printLocal(s *step) {
 	p.f("return e.Node(%s, %s).Outputs()\n})\n\n", b.config(s), b.args(s))
 }
 
-// hoist moves what depends on the model's inputs alone, and has no weights, out of the blocks that happen to compute
-// it first: masks, positions. It goes in front of the block.
+// hoist moves steps without weights that depend only on the model's inputs, such as masks and positions, out of the blocks
+// that compute them first, to the front of the block.
 func (r *reader) hoist() {
 	free := map[*step]bool{}
 	for _, s := range r.steps {

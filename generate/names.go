@@ -15,8 +15,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// symbol is a declaration that generated source refers to. The packages are those of the types that this package is
-// compiled with, so that only the names stand here.
+// symbol is a declaration that generated source refers to. Package paths are taken from the types that this package is
+// compiled with, so that only names are written here.
 type symbol struct{ pkg, name string }
 
 // of returns the symbol of a type.
@@ -27,8 +27,8 @@ func symbolOf(t reflect.Type) symbol { return symbol{t.PkgPath(), t.Name()} }
 // in returns a function of the package that a type belongs to.
 func in[T any](name string) symbol { return symbol{reflect.TypeFor[T]().PkgPath(), name} }
 
-// The declarations that generated source uses beside layers, attributes and initial values, which are asked for their
-// types.
+// The declarations that generated source uses besides layers, attributes and initial values, whose symbols are derived
+// from their types.
 var (
 	symGraph      = of[nn.Graph]()
 	symEdit       = of[nn.Edit]()
@@ -56,5 +56,5 @@ func symbolOfFunc(f any) symbol {
 	return symbol{name[:i], name[i+1:]}
 }
 
-// qualifier is what a package is called in generated source.
+// qualifier returns the name of a package in generated source.
 func qualifier(pkg string) string { return path.Base(pkg) }

@@ -22,15 +22,15 @@ import (
 // printer writes Go source.
 type printer struct {
 	bytes.Buffer
-	gorgonia bool              // the source is for Gorgonia alone
+	gorgonia bool              // the source uses Gorgonia only
 	alias    map[string]string // of imports
 	bodies   map[string]bool   // names of functions of subgraphs
-	pending  []*body           // subgraphs whose functions are to be written
+	pending  []*body           // subgraphs whose functions are not written yet
 	imports  map[string]bool
 	helpers  map[string]bool
 }
 
-// q returns a symbol as source names it.
+// q returns the qualified name of a symbol in source.
 func (p *printer) q(s symbol) string {
 	p.imports[s.pkg] = true
 	return qualifier(s.pkg) + "." + s.name
@@ -48,7 +48,7 @@ var types = map[dtype.DType]string{
 	dtype.Int4: "Int4", dtype.Uint4: "Uint4", dtype.Float4E2M1: "Float4E2M1", dtype.Float8E8M0: "Float8E8M0", dtype.Int2: "Int2", dtype.Uint2: "Uint2",
 }
 
-// lit returns a literal as source spells it.
+// lit returns the source of a literal.
 func (p *printer) lit(l *lit) string {
 	if l.ref != "" {
 		return l.ref
@@ -86,7 +86,7 @@ func (p *printer) text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// special returns a number that Go has no literal for.
+// special returns the source of a number without a Go literal.
 func (p *printer) special(x float64) string {
 	text := ""
 	switch {
@@ -105,7 +105,7 @@ func (p *printer) special(x float64) string {
 	return text
 }
 
-// elements returns the elements of a slice, separated by commas; long lists in several lines.
+// elements returns the elements of a slice, separated by commas; long lists are split into lines.
 func (p *printer) elements(v any) string {
 	var b strings.Builder
 	x := reflect.ValueOf(v)
@@ -169,7 +169,7 @@ func shapeOf(t op.Type) string {
 		return ""
 	}
 	s := t.String()
-	if strings.ContainsFunc(s, unicode.IsControl) { // a symbol of the file must not end the comment
+	if strings.ContainsFunc(s, unicode.IsControl) { // a symbol from the file must not end the comment
 		return ""
 	}
 	if i := strings.IndexByte(s, '['); i >= 0 && len(s) < 60 {
@@ -187,7 +187,7 @@ func reserved() map[string]bool {
 	return m
 }
 
-// variable returns a name for a variable made of an input's name.
+// variable derives a variable name from an input's name.
 func variable(name string) string {
 	var b strings.Builder
 	upper := false
@@ -214,10 +214,10 @@ func variable(name string) string {
 	return s
 }
 
-// predeclared are identifiers of the language that are better not hidden.
+// predeclared are predeclared identifiers that should not be shadowed.
 var predeclared = map[string]bool{"string": true, "int": true, "bool": true, "len": true, "new": true, "make": true, "max": true, "min": true, "true": true, "false": true, "nil": true, "any": true, "copy": true, "real": true, "error": true, "iota": true, "append": true, "cap": true, "close": true, "clear": true, "delete": true, "panic": true, "print": true, "byte": true, "rune": true}
 
-// origin is what a comment says of the file that a model came from.
+// origin returns the text of a comment about the file that a model came from.
 func (o Options) origin() string {
 	if o.From == "" {
 		return ""

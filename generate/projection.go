@@ -34,7 +34,7 @@ func (r *reader) projection(n *nn.Node) (*layer, []*nn.Node) {
 	return nil, nil
 }
 
-// projectionOf returns the linear layer that reads a value with a node, the node that it ends in, and its nodes.
+// projectionOf returns the linear layer whose first node n reads v, the node that it ends in, and its nodes.
 func (r *reader) projectionOf(v *nn.Value, n *nn.Node) (*layer, *nn.Node, []*nn.Node) {
 	end := n
 	for last, x := range r.groups {
@@ -49,7 +49,7 @@ func (r *reader) projectionOf(v *nn.Value, n *nn.Node) (*layer, *nn.Node, []*nn.
 	return l, end, nodes
 }
 
-// source goes back from v over operators that move elements, and products with numbers, to the value that a linear layer gives.
+// source traces v back through operators that move elements, and products with numbers, to the output of a linear layer.
 func (r *reader) source(f *factor, into *[]*nn.Node) bool {
 	f.scale = 1
 	for v := f.v; v != nil && v.Producer() != nil; {
@@ -82,7 +82,7 @@ func moves(n *nn.Node) bool {
 	return t.Picks != nil
 }
 
-// scaled returns the input and the number of a product with a number that is known, or of a quotient.
+// scaled returns the input and the factor of a product with, or quotient by, a known number.
 func (r *reader) scaled(n *nn.Node) (x *nn.Value, by float64, ok bool) {
 	kind := n.Traits().Arithmetic
 	if kind != trait.Multiplies && kind != trait.Divides || len(n.Inputs()) != 2 {
@@ -115,7 +115,7 @@ func (r *reader) number(v *nn.Value) (float64, bool) {
 	return f[0], true
 }
 
-// picked are columns of a weight, or elements of a bias.
+// picked returns columns of a weight, or elements of a bias.
 func picked(w *tensor.Dense, columns []int) *tensor.Dense {
 	shape := slices.Clone([]int(w.Shape()))
 	all := shape[len(shape)-1]

@@ -16,10 +16,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// small is the most elements of a constant that source spells out.
+// small is the maximum number of elements of a constant that is written as a literal.
 const small = 64
 
-// reader makes steps of the nodes of a graph.
+// reader converts the nodes of a graph to steps.
 type reader struct {
 	ctx        context.Context // of the call that reads
 	g          *nn.Graph
@@ -44,7 +44,7 @@ func refuse(n *nn.Node, format string, args ...any) error {
 	return &nn.Error{Stage: "generate", Op: n.Type(), Node: n.Label(), Err: fmt.Errorf(format, args...)}
 }
 
-// read makes the steps of all nodes that the outputs depend on.
+// read returns the steps of all nodes that the outputs depend on.
 func read(ctx context.Context, g *nn.Graph, style string) (*reader, error) {
 	if err := onnxio.CheckData(g); err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
@@ -88,7 +88,7 @@ func read(ctx context.Context, g *nn.Graph, style string) (*reader, error) {
 	return r, nil
 }
 
-// newReader returns a reader that has read nothing.
+// newReader returns an empty reader.
 func newReader(ctx context.Context, g *nn.Graph) *reader {
 	r := &reader{ctx: ctx, g: g, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}}
 	for _, x := range g.Composites() {
@@ -99,7 +99,7 @@ func newReader(ctx context.Context, g *nn.Graph) *reader {
 
 // readNodes makes the steps of nodes that the needed values depend on.
 func (r *reader) readNodes(nodes []*nn.Node, needed map[*nn.Value]bool) error {
-	// Backwards, so that only what is read is written, and a group stands where its last node does.
+	// Backwards, so that only needed nodes are written, and a group is at the position of its last node.
 	for _, n := range slices.Backward(nodes) {
 		if r.inside[n] || !slices.ContainsFunc(n.Outputs(), func(v *nn.Value) bool { return v != nil && needed[v] }) || r.constant(n) {
 			continue
@@ -142,7 +142,7 @@ func (r *reader) constantOutputs() error {
 	return nil
 }
 
-// sort puts the steps in an order in which they can be done, and leaves them as they are where they can.
+// sort sorts the steps topologically, keeping their order where possible.
 func (r *reader) sort() {
 	done := map[*step]bool{}
 	var list []*step
@@ -165,7 +165,7 @@ func (r *reader) sort() {
 	r.steps = list
 }
 
-// count counts who reads each value.
+// count counts the readers of each value.
 func (r *reader) count() {
 	for _, v := range r.vals {
 		v.users = 0
@@ -182,7 +182,7 @@ func (r *reader) count() {
 	}
 }
 
-// constant reports whether every output of a node takes no step to compute: it is folded.
+// constant reports whether every output of a node is folded, so that it needs no step.
 func (r *reader) constant(n *nn.Node) bool {
 	for _, v := range n.Outputs() {
 		if v != nil && r.tensor(v) == nil {
@@ -192,7 +192,7 @@ func (r *reader) constant(n *nn.Node) bool {
 	return true
 }
 
-// tensor returns the value of v, if v does not depend on the model's inputs.
+// tensor returns the value of v if it does not depend on the model's inputs, otherwise nil.
 func (r *reader) tensor(v *nn.Value) *tensor.Dense {
 	if v == nil {
 		return nil
@@ -228,7 +228,7 @@ type draft struct {
 	from []*nn.Value // the values that it reads
 }
 
-// step makes the step that ends in a node: of its group, or of the node alone.
+// step makes the step that ends in a node: for its group, or for the node only.
 func (r *reader) step(n *nn.Node) (draft, error) {
 	if l := r.spelled[n]; l != nil {
 		for _, m := range l.nodes {
@@ -311,7 +311,7 @@ func (r *reader) layered(l *layer, n *nn.Node) (draft, error) {
 	return draft{s, from}, nil
 }
 
-// alone reports whether one node reads the elements of a parameter; copies that count as parameters of their own are not readers.
+// alone reports whether a single node reads the elements of a parameter; copies that become separate parameters are not readers.
 func (r *reader) alone(v *nn.Value) bool {
 	n := 0
 	for _, u := range readersOf(v) {
@@ -322,11 +322,11 @@ func (r *reader) alone(v *nn.Value) bool {
 	return n < 2
 }
 
-// near is how many steps two readers of a parameter may be apart for it to be written in front of the first.
+// near is the maximum distance, in steps, between readers of a parameter that is written before the first of them.
 const near = 12
 
-// place puts the parameters that several steps read in front of the first of these, if they are all in one block; otherwise in front
-// of all steps.
+// place moves parameters that several steps read before the first of these, if they are all in one block; otherwise before all
+// steps.
 func (r *reader) place() {
 	var front []*step
 	for _, p := range r.shared {
@@ -363,13 +363,13 @@ func (r *reader) place() {
 	r.steps = append(front, r.steps...)
 }
 
-// lastPart returns a name without the scopes that it stands in.
+// lastPart returns a name without its scopes.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// short is the most elements of a constant that each of its readers spells out.
+// short is the maximum number of elements of a constant that is repeated as a literal for each of its readers.
 const short = 8
 
-// own returns a constant as an input of a step: the constant, or the value of a step of its own if several nodes read its elements.
+// own returns a constant as an input of a step: the constant, or the value of a separate step if several nodes read its elements.
 func (r *reader) own(v *nn.Value, c *constant) arg {
 	elements := c.data.Shape().TotalSize()
 	written := c.kind == conParam || c.kind == conBlank || c.kind == conSmall && elements > short
@@ -387,7 +387,7 @@ func (r *reader) own(v *nn.Value, c *constant) arg {
 	return arg{val: x}
 }
 
-// operator makes a step of a node as it is.
+// operator makes a step that calls the node's operator.
 func (r *reader) operator(n *nn.Node) (draft, error) {
 	c, err := configOf(n.Config())
 	if err != nil {
@@ -481,7 +481,7 @@ func (r *reader) origin(v *nn.Value) *nn.Param {
 	return v.Param()
 }
 
-// exact returns a number as source spells it: with the digits that its type needs.
+// exact returns a number with the digits that its type needs in source.
 func exact(f float64, t dtype.DType) float64 {
 	if t.Size() <= 4 {
 		return round(float32(f))
@@ -489,7 +489,7 @@ func exact(f float64, t dtype.DType) float64 {
 	return f
 }
 
-// spelled reports whether source can spell tensors of a type out.
+// spelled reports whether tensors of a type can be written as literals.
 func spelled(t dtype.DType) bool {
 	switch t {
 	case dtype.Float32, dtype.Float64, dtype.Int8, dtype.Int16, dtype.Int32, dtype.Int64, dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Uint64, dtype.Bool:

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// recurrent returns a recurrent node of which the last states alone are read.
+// recurrent recognizes a recurrent node of which only the last states are read.
 func recurrent(r *reader, n *nn.Node) *layer {
 	if y := n.Out(0); y == nil || len(y.Users()) == 0 && !slices.Contains(r.g.Outputs(), y) {
 		return r.cell(n, n, y)
@@ -19,7 +19,7 @@ func recurrent(r *reader, n *nn.Node) *layer {
 	return nil
 }
 
-// squeezed returns a recurrent node of one direction and the Squeeze that drops the axis of directions.
+// squeezed recognizes a recurrent node of one direction and the Squeeze that removes the axis of directions.
 func squeezed(r *reader, n *nn.Node) *layer {
 	axes := r.tensor(n.In(1))
 	if n.In(0) == nil || axes == nil {
@@ -32,7 +32,7 @@ func squeezed(r *reader, n *nn.Node) *layer {
 	return r.cell(cell, n, n.Out(0))
 }
 
-// joined returns a recurrent node of two directions, and the Transpose and Reshape that put them side by side.
+// joined recognizes a recurrent node of two directions, and the Transpose and Reshape that concatenate them.
 func joined(r *reader, n *nn.Node) *layer {
 	if n.In(0) == nil || n.In(0).Producer() == nil || !only(n.In(0), n) {
 		return nil
@@ -54,7 +54,7 @@ func joined(r *reader, n *nn.Node) *layer {
 	return l
 }
 
-// cell returns the layer of a recurrent node whose first output, as layers give it, is y.
+// cell returns the layer of a recurrent node; y is its first output in the layout of layers.
 func (r *reader) cell(n, last *nn.Node, y *nn.Value) *layer {
 	var l nn.Layer
 	hidden, direction, plain := 0, "", false
@@ -108,7 +108,7 @@ func (r *reader) cell(n, last *nn.Node, y *nn.Value) *layer {
 	return out
 }
 
-// zero reports whether a value, or its absence, is known to be zeros: a constant, or one of a shape that is computed.
+// zero reports whether a value is absent or known to be zeros: a constant, or zeros of a computed shape.
 func (r *reader) zero(v *nn.Value) bool {
 	if v == nil {
 		return true

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// relative reports whether a mask is a trained bias for each relative position in a window, which the layer then has.
+// relative reports whether a mask is a trained bias for each relative position in a window, and adds it to the layer.
 func (s *speller) relative(m *mask) bool {
 	if m.where || m.not || s.queries != s.keys || !s.stacked() {
 		return false

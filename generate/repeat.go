@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// segment is a row of steps that may be one instance of a block.
+// segment is a sequence of steps that may be one instance of a block.
 type segment struct {
-	prefix string // what the names in it begin with
-	scope  int    // how many scopes that is
+	prefix string // common prefix of the names in it
+	scope  int    // number of scopes in prefix
 	steps  []*step
 	at     int // where they begin among those of the model, if scope is positive
 }
 
 var digits = regexp.MustCompile(`\d+`)
 
-// repeats finds the blocks that the model repeats and makes functions of them. Blocks are what the model's scopes number:
-// layer1.0, layer1.1 and so on; where the scopes say nothing, rows of steps that are alike.
+// repeats finds the repeated blocks of the model and makes functions for them. Blocks are the numbered scopes of the model,
+// such as layer1.0 and layer1.1, or, without such scopes, equal sequences of steps.
 func (r *reader) repeats(style string) []*function {
 	used := map[*step]bool{}
 	names := reserved()
@@ -94,7 +94,7 @@ func (r *reader) candidates(used map[*step]bool) (lists [][]segment) {
 		list := by[p]
 		seen := map[string]bool{}
 		twice := false
-		for _, s := range list { // a scope that the model comes back to is not a block
+		for _, s := range list { // a scope that is not contiguous is not a block
 			twice = twice || seen[s.prefix]
 			seen[s.prefix] = true
 		}
@@ -108,8 +108,8 @@ func (r *reader) candidates(used map[*step]bool) (lists [][]segment) {
 	return append(lists, r.rows(used)...)
 }
 
-// cut takes off the ends of segments what is there only because nothing is known of where it stands, unless another
-// segment ends like that, too: the pool after the last block.
+// cut removes steps of unknown scope from the ends of segments, such as the pool after the last block, unless another
+// segment ends in the same way.
 func cut(list []segment) []segment {
 	tails := make([][]string, len(list))
 	for i, s := range list {
@@ -136,7 +136,7 @@ func cut(list []segment) []segment {
 	return out
 }
 
-// mostBetween is how many steps a segment may be extended by.
+// mostBetween is the maximum number of steps by which a segment may be extended.
 const mostBetween = 4
 
 // extended adds to segments the steps of the scope around that come between them, which combine what a block gives with what
@@ -173,12 +173,12 @@ func (r *reader) extended(list []segment, used map[*step]bool) []segment {
 	return out
 }
 
-// around reports whether a step without parameters stands in a scope around that of a segment.
+// around reports whether a step without parameters is in a scope that encloses that of a segment.
 func (r *reader) around(x *segment, s *step) bool {
 	return !s.named() && s.scope != nil && len(s.scope) < x.scope && strings.HasPrefix(x.prefix+".", strings.Join(append(slices.Clone(s.scope), ""), "."))
 }
 
-// scopes returns the scopes of all steps; a step of which nothing is known is where the one before it is.
+// scopes returns the scopes of all steps; a step of unknown scope is in the scope of the previous one.
 func (r *reader) scopes() [][]string {
 	list := make([][]string, len(r.steps))
 	for i, s := range r.steps {
@@ -189,7 +189,7 @@ func (r *reader) scopes() [][]string {
 	return list
 }
 
-// rows are segments of equal length that look alike, whatever their names are.
+// rows returns segments of equal length and form, regardless of their names.
 func (r *reader) rows(used map[*step]bool) (lists [][]segment) {
 	n := len(r.steps)
 	if n > 2000 {
@@ -240,11 +240,11 @@ func (r *reader) rows(used map[*step]bool) (lists [][]segment) {
 	return lists
 }
 
-// mostOutputs is how many values the function of a block may return.
+// mostOutputs is the maximum number of results of a block's function.
 const mostOutputs = 3
 
-// escapes returns the values of a segment that others read; false where there are more than one, or a few for a segment of
-// a scope, or none.
+// escapes returns the values of a segment that steps outside read; ok is false if there are none or too many: more than one,
+// or more than mostOutputs for a segment of a scope.
 func (r *reader) escapes(x segment) (outs []*value, ok bool) {
 	inside := map[*value]int{}
 	most := 1

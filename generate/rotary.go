@@ -12,18 +12,18 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// rotation is how an attention rotates pairs of channels, by angles that grow with the position.
+// rotation is the rotation of pairs of channels in an attention, by angles proportional to the position.
 type rotation struct {
 	base        float64
-	dim         int // the first channels, which are rotated
+	dim         int // number of leading channels that are rotated
 	interleaved bool
 }
 
-// mostRotating is how many nodes a rotation may have.
+// mostRotating is the maximum number of nodes of a rotation.
 const mostRotating = 64
 
-// rotated goes back from a factor over any operators to the one linear layer that it depends on. All else that they read
-// depends on constants and shapes alone, as the sines and cosines of a rotation do. Whether it is one shows in its numbers.
+// rotated traces a factor back through any operators to the only linear layer that it depends on. Their other inputs must
+// depend only on constants and shapes, like the sines and cosines of a rotation. rotation checks the numbers later.
 func (r *reader) rotated(f *factor, into *[]*nn.Node) bool {
 	f.layer, f.rows, f.nodes, f.scale, f.turned = nil, nil, nil, 1, true
 	var nodes []*nn.Node
@@ -56,7 +56,7 @@ func (r *reader) rotated(f *factor, into *[]*nn.Node) bool {
 	return true
 }
 
-// given reports whether a value depends on constants, parameters and shapes alone.
+// given reports whether a value depends only on constants, parameters and shapes.
 func (r *reader) given(v *nn.Value) bool {
 	if v == nil || r.tensor(v) != nil {
 		return true
@@ -65,8 +65,8 @@ func (r *reader) given(v *nn.Value) bool {
 	return n != nil && len(n.Bodies()) == 0 && !n.Op().Random && (measures(n) || !slices.ContainsFunc(n.Inputs(), func(x *nn.Value) bool { return !r.given(x) }))
 }
 
-// rotation finds how queries and keys are rotated: nil, true if they are not; false if they are otherwise than the layer
-// does. Feeds are those to try it on: the longest tell most.
+// rotation finds the rotation of queries and keys: nil, true if there is none; false if it is not one that the layer
+// supports. It is measured on feeds, of which the longest are the most informative.
 func (l *layout) rotation(r *reader, a *attention, feeds []nn.Feed) (*rotation, bool) {
 	if !a.q.turned && !a.k.turned {
 		return nil, true
@@ -94,8 +94,8 @@ func (l *layout) rotation(r *reader, a *attention, feeds []nn.Feed) (*rotation, 
 	return found, found != nil
 }
 
-// turning returns what the elements of the heads of a factor are before and after its rotation, on random numbers: by
-// matrix, position and channel.
+// turning returns the elements of the heads of a factor before and after its rotation, for random numbers, by matrix,
+// position and channel.
 func (l *layout) turning(r *reader, a *attention, i int, f *factor, feed nn.Feed) (before, after [][][]float64, ok bool) {
 	got, err := r.g.Eval(r.ctx, feed, f.rows.Name(), a.scores.Name())
 	if err != nil {
@@ -145,7 +145,7 @@ func (l *layout) turning(r *reader, a *attention, i int, f *factor, feed nn.Feed
 	return before, after, true
 }
 
-// rotationOf finds the rotation that makes y of x; nil where it is none with a base.
+// rotationOf finds the rotation from x to y; it returns nil if it is not one with angles of a common base.
 func rotationOf(x, y [][][]float64, depth int) *rotation {
 	if len(x) == 0 || len(x[0]) < 2 {
 		return nil
@@ -170,7 +170,7 @@ func rotationOf(x, y [][][]float64, depth int) *rotation {
 	return nil
 }
 
-// bases are the numbers, round or not, that the angle of the second pair at position 1 may be a power of.
+// bases returns candidates for the base of the angles, rounded or not, from the angle of the second pair at position 1.
 func bases(x, y []float64, dim int, interleaved bool) (list []float64) {
 	if dim < 4 {
 		return []float64{1e4}

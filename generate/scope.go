@@ -9,10 +9,10 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// roles are what the names of parameters end in, after the name of the layer that they belong to.
+// roles matches the name of a layer and the suffix for the role of its parameter.
 var roles = regexp.MustCompile(`^(.+)[._/](weights?|bias|W|B|w|b|kernel|gamma|beta|scale|w_0|b_0|weight_[ih]h\w*|bias_[ih]h\w*|running_mean|running_var|moving_mean|moving_variance|mean|var)(:0)?$`)
 
-// stem returns the name of the layer that parameters belong to, as their names say; "" where they do not.
+// stem returns the name of the layer that parameters belong to, according to their names; "" if it is not clear.
 func stem(params ...*nn.Value) string {
 	for _, v := range params {
 		for v != nil && v.Param() == nil && v.Producer() != nil { // of what was made of a parameter
@@ -28,21 +28,21 @@ func stem(params ...*nn.Value) string {
 	return ""
 }
 
-// scopeOf takes a name apart into the scopes that it stands in, outermost first.
+// scopeOf splits a name into its scopes, outermost first.
 func scopeOf(name string) []string {
 	list := strings.FieldsFunc(name, func(c rune) bool { return c == '.' || c == '/' || c == ':' || unicode.IsSpace(c) })
 	if len(list) > 0 && !strings.ContainsFunc(name, unicode.IsLetter) {
-		return nil // a number says nothing
+		return nil // a number is not a scope
 	}
 	return list
 }
 
-// scopeOfNode is where in the model a node stands. Exporters write the path of modules before the operator, each
-// module with its own path: /layer1/layer1.0/conv1/Conv. nil: nothing is known; none at all: in no module.
+// scopeOfNode returns the scopes of a node. Exporters write the path of modules before the operator, each module with its
+// own path: /layer1/layer1.0/conv1/Conv. nil: not known; empty: outside of all modules.
 func scopeOfNode(n *nn.Node) []string {
 	path := strings.Split(n.Name(), "/")
 	if len(path) == 1 {
-		return nil // a name without a path says what the node is, not where
+		return nil // a name without a path has no scope
 	}
 	list, last := []string{}, ""
 	for _, p := range path[:len(path)-1] {

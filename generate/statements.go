@@ -11,13 +11,13 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// statements is the state of a function body: which variable holds which value.
+// statements is the state of a function body: the variables and their current values.
 type statements struct {
 	*printer
 	vars     map[*value]string
 	declared map[string]bool
-	free     map[string]bool // variables that may take other values
-	left     map[*value]int  // how often a value is still read
+	free     map[string]bool // variables that can be reused
+	left     map[*value]int  // number of remaining reads of a value
 	shapes   bool
 	from     map[*value][]*value // of a value that is an argument in place of a variable: what it is made of
 }
@@ -26,10 +26,10 @@ func (p *printer) statements() *statements {
 	return &statements{printer: p, vars: map[*value]string{}, declared: reserved(), free: map[string]bool{}, left: map[*value]int{}, from: map[*value][]*value{}}
 }
 
-// variables are their names.
+// variables are the names of variables.
 var variables = []string{"x", "y", "z", "u", "v", "w", "s", "t", "a", "b", "c", "d", "h", "k", "m", "p", "q", "r"}
 
-// fresh returns a variable that holds nothing that is still read.
+// fresh returns a variable whose value is not needed any more.
 func (b *statements) fresh() string {
 	held := map[string]bool{}
 	for v, name := range b.vars {
@@ -47,7 +47,7 @@ func (b *statements) fresh() string {
 	}
 }
 
-// reuse returns the variable of a value that is read for the last time, or another.
+// reuse returns the variable of an input that is read for the last time, or another.
 func (b *statements) reuse(in []*value) string {
 	var list []*value
 	for _, v := range in {
@@ -66,7 +66,7 @@ func (b *statements) reuse(in []*value) string {
 	return b.fresh()
 }
 
-// assign is "x =" or "x :=" for a value.
+// assign returns "x =" or "x :=" for a value.
 func (b *statements) assign(v *value, name string) string {
 	b.vars[v] = name
 	if b.declared[name] {
@@ -82,10 +82,10 @@ func (b *statements) read(vs []*value) {
 	}
 }
 
-// chain is a row of layers, each on the output of the one before, or a single other step.
+// chain is a sequence of layers, each applied to the output of the previous one, or a single other step.
 type chain []*step
 
-// layered reports whether a step can be one of several layers in a row.
+// layered reports whether a step can be part of a sequence of layers.
 func (s *step) layered() bool {
 	if s.local != "" {
 		return true
@@ -93,7 +93,7 @@ func (s *step) layered() bool {
 	return len(s.bodies) == 0 && len(s.in) == 1 && s.in[0].val != nil && len(s.out) == 1 && s.out[0] != nil
 }
 
-// chains puts items together that can be written as one statement, where their last step stands.
+// chains combines items that can be written as one statement, at the position of their last step.
 func (b *statements) chains(items []item) (list []any) {
 	ends := map[*value]int{} // by what a chain gives: where it stands
 	for _, x := range items {
@@ -144,7 +144,7 @@ func (b *statements) write(items []item) {
 	}
 }
 
-// nests reports whether a statement was taken up by the next one, which alone reads what it gives, as an argument.
+// nests reports whether a statement was nested into the next one as an argument, because only that reads its result.
 func (b *statements) nests(c, next chain) bool {
 	s, to := c[0], next[0]
 	if b.gorgonia {
@@ -167,8 +167,8 @@ func (b *statements) nests(c, next chain) bool {
 
 func isChain(x any) bool { _, ok := x.(chain); return ok }
 
-// conditional writes steps that are there only where a parameter says so. What they give takes the variable of the
-// value that stands for it otherwise.
+// conditional writes steps that are executed only if a parameter is true. Their result is assigned to the variable of
+// the value that replaces it otherwise.
 func (b *statements) conditional(list []any) {
 	inside := map[*value]*step{}
 	for _, x := range list {
@@ -178,7 +178,7 @@ func (b *statements) conditional(list []any) {
 	}
 	last := list[len(list)-1].(chain)
 	out := last[len(last)-1].out[0]
-	past := out // what takes the place of out
+	past := out // the value that replaces out
 	for inside[past] != nil {
 		past = inside[past].in[inside[past].bypass].val
 	}
@@ -193,7 +193,7 @@ func (b *statements) conditional(list []any) {
 		}
 	}
 	name := b.vars[past]
-	if b.left[past] > reads { // it is still needed as it is
+	if b.left[past] > reads { // its value is still needed
 		name = b.fresh()
 		b.f("%s := %s\n", name, b.vars[past])
 		b.declared[name], b.free[name] = true, true
@@ -208,10 +208,10 @@ func (b *statements) conditional(list []any) {
 		b.statement(x.(chain), "")
 	}
 	b.f("}\n")
-	b.declared = outside // variables of the block end with it
+	b.declared = outside // leaves the scope of the block
 }
 
-// statement writes a chain. Into is the variable for its output, "" for any.
+// statement writes a chain. into is the variable for its output, "" for any.
 func (b *statements) statement(c chain, into string) {
 	first, last := c[0], c[len(c)-1]
 	if b.gorgonia {
@@ -252,7 +252,7 @@ func (b *statements) statement(c chain, into string) {
 	b.f("}, %s)%s\n", in, b.comment(last.out[0]))
 }
 
-// f writes a line; a comment after a long one is left out, or gofmt would move those around it as far out.
+// f writes a line. The comment of a long line is omitted, because gofmt would align the comments of adjacent lines with it.
 func (b *statements) f(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if at := strings.LastIndex(line, " // "); at > 110 && !strings.Contains(line[at:], "\"") {

@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// tidy takes out what another node undoes, transpositions there and back and a shape between two others, and what leaves its input as
-// it is. It returns the values that took the place of others.
+// tidy removes pairs of nodes that cancel out, such as inverse transpositions and a Reshape before another, and nodes that do not change
+// their input. It returns the values that replaced others.
 func tidy(e *nn.Edit) map[*nn.Value]*nn.Value {
 	instead := map[*nn.Value]*nn.Value{}
 	for changed := true; changed && e.Err() == nil; {
@@ -42,7 +42,7 @@ func tidy(e *nn.Edit) map[*nn.Value]*nn.Value {
 	return instead
 }
 
-// unchanged returns the value that a node's output equals; nil where it equals none.
+// unchanged returns the value that a node's output equals; nil if there is none.
 func unchanged(n *nn.Node, outputs []*nn.Value) *nn.Value {
 	if n.Domain() != "" || len(n.Inputs()) == 0 || n.In(0) == nil {
 		return nil
@@ -82,7 +82,7 @@ func unchanged(n *nn.Node, outputs []*nn.Value) *nn.Value {
 	return nil
 }
 
-// broadcast reports whether all that reads a value combines it with another one of the same type, element by element.
+// broadcast reports whether all readers of a value combine it elementwise with another value of the same type.
 func broadcast(v *nn.Value, outputs []*nn.Value) bool {
 	return len(v.Users()) > 0 && !slices.Contains(outputs, v) && !slices.ContainsFunc(v.Users(), func(n *nn.Node) bool {
 		return n.Traits().Arithmetic == trait.NoArithmetic || len(n.Inputs()) != 2 || !sameType(n.In(0), n.In(1)) || n.In(0) == n.In(1) || len(open(v.Type())) > 1
@@ -115,10 +115,10 @@ func inverse(a, b []int) bool {
 	return true
 }
 
-// sameType reports whether two values have one type.
+// sameType reports whether two values have the same type.
 func sameType(x, y *nn.Value) bool { return x.Type().String() == y.Type().String() }
 
-// sameShape reports whether two types have the same dimensions, one of which at most is open in each.
+// sameShape reports whether two types have the same dimensions, with at most one open dimension each.
 func sameShape(a, b op.Type) bool {
 	if a.Unranked || b.Unranked || a.Rank() != b.Rank() || a.DType != b.DType {
 		return false

@@ -12,11 +12,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// lit is a literal of generated source. Literals are what instances of a repeated block may differ in.
+// lit is a literal of generated source. Instances of a repeated block may differ in literals only.
 type lit struct {
-	v    any    // int, float64, float32, string, bool, dtype.DType, or a slice of one of the first four; what the source computes
-	ref  string // the Go expression to print in place of v, once the literal has become a parameter
-	hint string // what to call such a parameter
+	v    any    // int, float64, float32, string, bool, dtype.DType, or a slice of one of the first four; the value in the source
+	ref  string // Go expression to print in place of v, if the literal has become a parameter
+	hint string // suggested name of such a parameter
 }
 
 // comp is a composite literal: a layer, attributes.
@@ -31,13 +31,13 @@ type field struct {
 	index   int
 	lit     *lit
 	comp    *comp
-	def     any  // the value at which the field is left out
+	def     any  // value for which the field is omitted
 	pointer bool // the field points to the literal
-	absent  bool // a pointer that is nil
+	absent  bool // the pointer is nil
 }
 
-// compOf returns a struct value as a composite literal. Defaults names the values, other than zero, that mean the same as an
-// absent field. What generated source cannot spell is an error.
+// compOf returns a struct value as a composite literal. defaults has the values, other than zero, that are equivalent to an
+// absent field. Values without a representation in source are errors.
 func compOf(x any, defaults map[string]any) (*comp, error) {
 	v := reflect.ValueOf(x)
 	c := &comp{typ: v.Type()}
@@ -64,7 +64,7 @@ func compOf(x any, defaults map[string]any) (*comp, error) {
 		}
 		if f.Type == reflect.TypeFor[op.Subgraph]() {
 			if !fv.IsNil() {
-				x.lit = &lit{ref: "nil"} // in its place comes the function of the subgraph
+				x.lit = &lit{ref: "nil"} // replaced by the function of the subgraph
 				c.fields = append(c.fields, x)
 			}
 			continue
@@ -96,7 +96,7 @@ func compOf(x any, defaults map[string]any) (*comp, error) {
 	return c, nil
 }
 
-// configOf returns an operator with its attributes; nil and the operator's name where all of them are at their defaults.
+// configOf returns an operator with its attributes; nil and the operator's name if all attributes have their defaults.
 func configOf(c op.Config) (*comp, error) {
 	t := reflect.TypeOf(c)
 	if t.Kind() != reflect.Struct || t == reflect.TypeFor[op.Name]() {
@@ -123,10 +123,10 @@ func required(f reflect.StructField) bool {
 	return slices.Contains(strings.Split(options, ","), "required")
 }
 
-// hintOf returns a parameter's name made of a field's.
+// hintOf returns a parameter name derived from a field name.
 func hintOf(name string) string { return strings.ToLower(name[:1]) + name[1:] }
 
-// shown reports whether a field is to be printed.
+// shown reports whether a field is printed.
 func (f *field) shown() bool {
 	switch {
 	case f.comp != nil:
@@ -137,7 +137,7 @@ func (f *field) shown() bool {
 	return f.lit.ref != "" || !same(f.lit.v, f.def) && !usual(f.name, f.lit.v)
 }
 
-// usual reports whether an attribute of a sliding window is what the standard takes where it is absent.
+// usual reports whether an attribute of a sliding window has ONNX's default.
 func usual(name string, v any) bool {
 	list, ok := v.([]int)
 	one, known := map[string]int{"Strides": 1, "Dilations": 1, "Pads": 0}[name]
@@ -181,7 +181,7 @@ func (c *comp) value() reflect.Value {
 	return v
 }
 
-// each calls f for every literal of a composite, in order.
+// each calls f for every literal of a composite literal, in order.
 func (c *comp) each(f func(*lit)) {
 	if c == nil {
 		return
@@ -195,7 +195,7 @@ func (c *comp) each(f func(*lit)) {
 	}
 }
 
-// form describes a composite up to its literals: two with the same form differ in literals alone.
+// form describes a composite literal without its literals: two with the same form differ in literals only.
 func (c *comp) form() string {
 	if c == nil {
 		return ""
@@ -212,7 +212,7 @@ func (c *comp) form() string {
 	return b.String()
 }
 
-// field returns the literal of a field by name, nil where there is none.
+// field returns the literal of a field by name, nil if there is none.
 func (c *comp) field(name string) *lit {
 	if c != nil {
 		for _, f := range c.fields {

@@ -9,8 +9,8 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// partitioned returns the layer that cuts images into windows, or the one that puts windows together, which a Reshape ends:
-// it reads a transposition of a Reshape to six axes.
+// partitioned recognizes the layer that partitions images into windows, or the one that reverses it. It ends in a Reshape
+// that reads a transposition of a Reshape to six axes.
 func partitioned(r *reader, n *nn.Node) *layer {
 	if n.In(0) == nil || n.In(0).Producer() == nil || !only(n.In(0), n) {
 		return nil
@@ -49,14 +49,14 @@ func partitioned(r *reader, n *nn.Node) *layer {
 	}
 	l := partition
 	if square, back := s[1] == s[3], s[2] == s[3]; partition == nil || reverse != nil && (back && !square || back == square && r.spelled[x.Producer()] != nil) {
-		l = reverse // of two readings of the same numbers, the one with square windows, or after an attention
+		l = reverse // the sizes allow both layers: prefer the one with square windows, or the reverse one after an attention
 	}
 	made := layerOf(l, "", n, x, nil)
 	made.nodes = []*nn.Node{split, swap, n}
 	return made
 }
 
-// sizes returns the lengths of the axes from one on; false where one is not known.
+// sizes returns the lengths of the axes starting at from; ok is false if one is not known.
 func sizes(t op.Type, from int) (list []int, ok bool) {
 	if t.Unranked || t.Rank() <= from || from < 0 {
 		return nil, false

@@ -11,8 +11,8 @@ import (
 	"github.com/graft-ml/graft/internal/disk"
 )
 
-// WriteTo writes the files to a folder, which is created if necessary. Either all of them are written or none. Files with
-// other names are kept.
+// WriteTo writes the files to a folder, which is created if necessary. Either all of them are written or none. Other files
+// in the folder are kept.
 func (s *Source) WriteTo(dir string) (err error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return fmt.Errorf("generate: %s is a file, want a folder", dir)
