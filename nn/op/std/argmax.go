@@ -43,7 +43,7 @@ func argMin() *op.Op {
 	}
 }
 
-// argConfig brings both configurations to one type.
+// argConfig converts both configurations to one type.
 func argConfig(c *op.Call) (cfg ArgMaxConfig, least bool) {
 	switch k := c.Config.(type) {
 	case ArgMaxConfig:
@@ -93,7 +93,7 @@ func argKernel(c *op.Call) (op.Kernel, error) {
 		argOf[int64](l, least, cfg.SelectLastIndex), argOf[uint64](l, least, cfg.SelectLastIndex))
 }
 
-// shortRun is the number of elements in a row from which computing row by row pays.
+// shortRun is the row length from which computing row by row pays off.
 const shortRun = 16
 
 func argOf[T number](l lanes, least, last bool) op.Kernel {
@@ -128,7 +128,7 @@ func argOf[T number](l lanes, least, last bool) op.Kernel {
 	}
 }
 
-// wins reports whether an element that comes later takes the place of the best one before: NaN does, but of NaN.
+// wins reports whether a later element replaces the best one so far; NaN replaces anything except NaN.
 func wins[T number](v, best T, least, last bool) bool {
 	return v > best && !least || v < best && least || last && v == best || v != v && best == best
 }
@@ -147,7 +147,7 @@ func argRows[T number](p *kernel.Pool, dst []int64, best, src []T, least, last b
 	}
 }
 
-// largestAt is where the largest element of a row is, or the first NaN.
+// largestAt returns the index of the largest element of a row, or of the first NaN.
 func largestAt(row []float32) int {
 	best := vector.Max(nil, row)
 	for i, v := range row {

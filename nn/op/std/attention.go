@@ -64,7 +64,7 @@ func checkAttention(c *op.Call) error {
 // [B, HK, SK, DV], the cache included in Total.
 type heads struct {
 	B, HQ, SQ, D, HK, SK, DV, Past, Total op.Dim
-	packed                                bool // rank 3: heads are after one another in the last axis
+	packed                                bool // rank 3: heads are concatenated in the last axis
 }
 
 func headsOf(c *op.Call) (h heads, err error) {
@@ -152,7 +152,7 @@ func lowerAttention(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if cfg.Scale != nil {
 		scale = float64(*cfg.Scale)
 	}
-	// Queries that share a key head are rows of one product.
+	// Query heads that share a key head are computed as rows of one product.
 	rows, grouped := h.SQ, h.HQ.Size != h.HK.Size
 	if grouped {
 		rows = h.HQ.Div(h.HK).Mul(h.SQ)
@@ -188,7 +188,7 @@ func lowerAttention(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return b.results(in, out[:min(len(out), c.Outputs)]...)
 }
 
-// attentionSoftmax adds the masks and takes the softmax. A query that sees no key gets zeros.
+// attentionSoftmax adds the masks and computes the softmax. A query that attends to no key gets zeros.
 func attentionSoftmax(c *op.Call, b *compose, h heads, in gorgonia.Nodes, qk *gorgonia.Node, seen *[4]*gorgonia.Node) *gorgonia.Node {
 	cfg, t := c.Config.(AttentionConfig), c.In[0].DType
 	bias, blind := attentionBias(c, b, h, in)
@@ -209,7 +209,7 @@ func attentionSoftmax(c *op.Call, b *compose, h heads, in gorgonia.Nodes, qk *go
 	top := b.do(ReduceMaxConfig{}, bias, axes)
 	none := b.do(op.Plain("Equal"), top, b.number(t, math.Inf(-1)))
 	zero := b.number(t, 0)
-	// A softmax over nothing but −∞ is not a number, nor is its gradient.
+	// A softmax of −∞ only is NaN, and so is its gradient.
 	safe := b.do(op.Plain("Where"), none, zero, bias)
 	prob := attentionProbabilities(b, cfg, t, b.do(op.Plain("Add"), qk, safe))
 	seen[3] = b.do(op.Plain("Where"), none, zero, prob)
@@ -223,7 +223,7 @@ func attentionProbabilities(b *compose, cfg AttentionConfig, t op.DType, x *gorg
 	return b.cast(b.do(SoftmaxConfig{}, x), t)
 }
 
-// attentionBias returns what is added to the scores, nil for nothing. blind says that a query may see
+// attentionBias returns the bias of the scores, nil for none. blind reports whether a query may attend to
 // no key at all.
 func attentionBias(c *op.Call, b *compose, h heads, in gorgonia.Nodes) (bias *gorgonia.Node, blind bool) {
 	cfg, t := c.Config.(AttentionConfig), c.In[0].DType
@@ -261,7 +261,7 @@ func attentionBias(c *op.Call, b *compose, h heads, in gorgonia.Nodes) (bias *go
 	return bias, true
 }
 
-// causalMask is −∞ where the key comes after the query.
+// causalMask returns a mask that is −∞ where the key is after the query.
 func causalMask(b *compose, t op.DType, queries, keys, past int) *gorgonia.Node {
 	v := make([]float64, queries*keys)
 	for i := range queries {
@@ -272,7 +272,7 @@ func causalMask(b *compose, t op.DType, queries, keys, past int) *gorgonia.Node 
 	return b.constant(dtype.FromFloats(t, v, queries, keys))
 }
 
-// padMask appends −∞ to a mask that is about the first keys only.
+// padMask pads a mask for the first keys only with −∞.
 func padMask(c *op.Call, b *compose, m *gorgonia.Node, total int) *gorgonia.Node {
 	shape := c.In[3].Sizes()
 	if len(shape) == 0 || shape[len(shape)-1] >= total || c.Version < 24 && shape[len(shape)-1] == 1 {
@@ -299,7 +299,7 @@ func coupleAttention(c *op.Call) []coupling.Coupling {
 	return list
 }
 
-// attentionVersions: before version 24 all keys of the cache count.
+// attentionVersions: before version 24 all keys of the cache are used.
 func attentionVersions() []op.Version {
 	return []op.Version{{At: 24, Down: func(n *op.Spelling) error {
 		if n.Has(6) {

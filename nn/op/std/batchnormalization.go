@@ -94,8 +94,8 @@ func batchNormPatterns(c *op.Call) []op.Pattern {
 	return channelEpilogue(c, &epilogue.Step{Kind: epilogue.Normalize, Slots: []int{0}, Epsilon: m.eps})
 }
 
-// batchStatistics reports whether the call computes mean and variance from X: in training, and in models that say so, before
-// version 14 by naming all five outputs.
+// batchStatistics reports whether the call computes mean and variance from X: in training, and in models with training_mode or,
+// before version 14, with all five outputs.
 func batchStatistics(c *op.Call) bool {
 	cfg := c.Config.(BatchNormalizationConfig)
 	return c.Train || cfg.TrainingMode || c.Outputs == 5 && !cfg.IsTest
@@ -149,7 +149,7 @@ type batchNorm struct {
 	n, c, space int
 	eps         float64
 	batch       bool // statistics are those of the batch
-	train       bool // and this is training
+	train       bool // the lowering is for training
 	momentum    float64
 }
 
@@ -216,7 +216,7 @@ func batchNormTrain[T kernel.Float](m batchNorm, e epilogue.List) op.Kernel {
 		if variance == nil {
 			variance = scratch[T](x)(m.c)
 		}
-		if m.n*m.space == 0 { // a batch without elements has no statistics, and changes none
+		if m.n*m.space == 0 { // an empty batch has no statistics and leaves the running ones unchanged
 			copy(mean, dtype.Elems[T](in[3]))
 			copy(variance, dtype.Elems[T](in[4]))
 		} else if y := dtype.Elems[T](out[0]); y != nil {
@@ -235,7 +235,7 @@ func batchNormTrain[T kernel.Float](m batchNorm, e epilogue.List) op.Kernel {
 	}
 }
 
-// mix is dst = old·m + batch·(1−m), nothing where dst is nil.
+// mix computes dst = old·m + batch·(1−m), unless dst is nil.
 func mix[T kernel.Float](dst, old, batch []T, m T) {
 	for i := range dst {
 		dst[i] = old[i]*m + batch[i]*(1-m)
@@ -280,7 +280,7 @@ func batchNormBack[T kernel.Float](m batchNorm) op.Kernel {
 	}
 }
 
-// batchNormBackGated runs with the inputs of a gate in front of its own.
+// batchNormBackGated runs with the inputs of a gate before its own.
 func batchNormBackGated[T kernel.Float](m batchNorm, g gate) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		batchNormBackward(x, m, out, in[0], in[g.inputs:], gateOf[T](g, in))
@@ -345,7 +345,7 @@ func coupleBatchNorm(c *op.Call) []coupling.Coupling {
 	return list
 }
 
-// batchNormVersions: before version 7 an attribute says that it does not train; before 9 statistics may be those of elements.
+// batchNormVersions: before version 7 the attribute is_test selects inference; before 9 statistics may be per element.
 func batchNormVersions() []op.Version {
 	test := func(on bool) func(*op.Spelling) error {
 		return op.OnConfig(func(n *op.Spelling, c *BatchNormalizationConfig) error { c.IsTest = on; return oneOutput(n) })

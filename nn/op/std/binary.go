@@ -35,13 +35,13 @@ type binary struct {
 	// Results that are bool.
 	relation relation // what it compares
 
-	versions  []op.Version // but for that of broadcasting, which goes with attributes
+	versions  []op.Version // without the one for broadcasting, which follows from attrs
 	decompose func(*op.Spelling) error
 
 	noZero bool // integers must not be divided by zero
 	free   bool // the operands' types need not agree (Pow)
 
-	// grad gives the gradients of both operands in the shape of the output; nil: none.
+	// grad returns the gradients of both operands in the shape of the output; nil: none.
 	grad   func(c *op.Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error)
 	noGrad string
 	dims   func(a, b op.Dim) op.Dim // shape arithmetic
@@ -96,7 +96,7 @@ type legacy interface {
 	alignment() (axis *int, broadcast bool)
 }
 
-// operands returns the shapes of both operands as modern broadcasting aligns them.
+// operands returns the shapes of both operands, aligned for multidirectional broadcasting.
 func operands(c *op.Call) (a, b []op.Dim) {
 	a, b = c.In[0].Shape, c.In[1].Shape
 	l, ok := c.Config.(legacy)
@@ -142,7 +142,7 @@ func coupleBinary(c *op.Call) []coupling.Coupling {
 	return list
 }
 
-// known does shape arithmetic element by element.
+// known computes shape arithmetic elementwise.
 func (r binary) known(c *op.Call) []op.Known {
 	if t := c.In[0].DType; t != dtype.Int64 && t != dtype.Int32 || len(c.Out) > 0 && c.Out[0].Rank() > 1 {
 		return nil // narrow types wrap, dimensions do not
@@ -166,7 +166,7 @@ func (r binary) known(c *op.Call) []op.Known {
 			continue
 		}
 		if x.Sym == "" && x.Size < 0 || y.Sym == "" && y.Size < 0 {
-			return nil // a negative number reads as an unknown dimension
+			return nil // a negative number would be taken for an unknown dimension
 		}
 		out[i] = r.dims(x, y)
 	}
@@ -245,7 +245,7 @@ func (r binary) pairs32() pair[float32, float32] {
 	return pairOf(func(a, b float32) float32 { return float32(r.f(float64(a), float64(b))) })
 }
 
-// pairs64 returns those for float64 of what has none in package kernel.
+// pairs64 returns the row functions for float64 that package kernel lacks.
 func (r binary) pairs64() pair[float64, float64] {
 	if r.v64.vv != nil {
 		return r.v64
@@ -331,8 +331,8 @@ func pairOf[T, R any](f func(a, b T) R) pair[T, R] {
 	}
 }
 
-// fastKernel is o by the functions of package kernel. Where an operand has one number for each row of the other, as
-// gates of channels have, rows may be short: they are handled together.
+// fastKernel computes o by the functions of package kernel. If an operand has one number for each row of the other, such
+// as a gate per channel, rows may be short: they are computed together.
 func fastKernel[T kernel.Float](w *walk, o elementwise.BinaryOp) op.Kernel {
 	byRow := func(o elementwise.BinaryOp, matrix, column int) op.Kernel {
 		return func(x *op.Exec, out, in []*tensor.Dense) error {
@@ -349,7 +349,7 @@ func fastKernel[T kernel.Float](w *walk, o elementwise.BinaryOp) op.Kernel {
 	return pairKernel(w, 1, fastPair[T](o))
 }
 
-// mirrored is o with its operands exchanged.
+// mirrored returns o with its operands exchanged.
 func mirrored(o elementwise.BinaryOp) elementwise.BinaryOp {
 	switch o {
 	case elementwise.OpSub:
@@ -433,7 +433,7 @@ func withLoop(list []op.Pattern, l *loops.Loop) []op.Pattern {
 	return list
 }
 
-// loopable returns the number of elements of a result of float32, 0 of what is none.
+// loopable returns the number of elements of a float32 result, 0 for other types.
 func loopable(c *op.Call) int {
 	if c.In[0].DType != dtype.Float32 || c.Out[0].DType != dtype.Float32 || !c.Out[0].Static() {
 		return 0

@@ -11,16 +11,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// blocks says which blocks of a tensor an index tensor picks. GatherElements, GatherND and the
-// scatter operators are the same but for this.
+// blocks describes which blocks of a tensor an index tensor selects. GatherElements, GatherND and the
+// scatter operators differ only in this.
 type blocks struct {
 	size  int // elements of a block
-	count int // of blocks that are picked
-	// part sets at to where blocks number lo and following begin.
+	count int // number of selected blocks
+	// part sets at to the offsets of the blocks from number lo on.
 	part func(at []int, index *tensor.Dense, lo int) error
 }
 
-// elementBlocks picks single elements: the index replaces the coordinate of its own position
+// elementBlocks selects single elements: the index replaces the coordinate of its own position
 // along the axis.
 func elementBlocks(c *op.Call, data, index []int, axis int) blocks {
 	strides, length, last := rowStrides(data), data[axis], len(index)-1
@@ -74,7 +74,7 @@ func places[I int32 | int64](index []I) func(at []int, lo, length, base, step, a
 	}
 }
 
-// indexAt is index number i of t.
+// indexAt returns index number i of t.
 func indexAt(t *tensor.Dense, i int) int {
 	if dtype.Of(t.Dtype()) == dtype.Int32 {
 		return int(dtype.Slice[int32](t)[i])
@@ -107,13 +107,13 @@ func tupleBlocks(c *op.Call, data, index []int, batch int) blocks {
 	}}
 }
 
-// all says where all of the blocks begin, in scratch memory.
+// all returns the offsets of all blocks, in scratch memory.
 func (b blocks) all(x *op.Exec, index *tensor.Dense) ([]int, error) {
 	at := x.Int(b.count)
 	return at, b.part(at, index, 0)
 }
 
-// each calls f, on p, for pieces of the list of blocks with where they begin, number lo first.
+// each calls f, on p, for ranges of blocks, with the number lo of the first and the offsets of all.
 func (b blocks) each(p *kernel.Pool, index *tensor.Dense, f func(lo int, at []int)) error {
 	const piece = 512
 	var lock sync.Mutex
@@ -134,7 +134,7 @@ func (b blocks) each(p *kernel.Pool, index *tensor.Dense, f func(lo int, at []in
 	return failed
 }
 
-// gather copies the blocks, elements of width bytes, after one another.
+// gather copies the blocks, of elements of width bytes, contiguously.
 func (b blocks) gather(x *op.Exec, dst, src []byte, index *tensor.Dense, width int) error {
 	n := b.size * width
 	if b.size == 1 && width == 4 {
@@ -153,7 +153,7 @@ func (b blocks) gather(x *op.Exec, dst, src []byte, index *tensor.Dense, width i
 	})
 }
 
-// scatter is the inverse of gather; of blocks that are met twice the last one stays.
+// scatter is the inverse of gather; of repeated blocks the last one is kept.
 func (b blocks) scatter(p *kernel.Pool, dst, src []byte, index *tensor.Dense, width int) error {
 	n := b.size * width
 	if b.size == 1 && width == 4 {
@@ -172,7 +172,7 @@ func (b blocks) scatter(p *kernel.Pool, dst, src []byte, index *tensor.Dense, wi
 	})
 }
 
-// scatterWith combines what is there with what comes, in order.
+// scatterWith combines the existing blocks with the updates, in order.
 func scatterWith[T number](p *kernel.Pool, b blocks, dst, src []T, index *tensor.Dense, f func(a, b T) T) error {
 	return b.each(p, index, func(lo int, at []int) {
 		src := src[lo*b.size:]

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// asks reports whether the gradient by input i of the subgraph is of use: something that is asked for reaches it.
+// asks reports whether the gradient with respect to input i of the subgraph is needed: the input depends on a requested value.
 func (b *bodyGrad) asks(i int) bool {
 	if b.depends != nil {
 		return b.depends[i]
@@ -17,8 +17,8 @@ func (b *bodyGrad) asks(i int) bool {
 }
 
 // back runs the gradient of iteration t of a subgraph that carries n values, its inputs from first on, its outputs from
-// firstOut on. What an iteration carries may depend on what is asked for although the initial value does not, and the
-// other way round: where either matters, it is found out iteration by iteration.
+// firstOut on. Carried values may depend on requested values although the initial ones do not, and vice versa: if that
+// matters, it is determined for each iteration.
 func (b *bodyGrad) back(key [2]uint64, t int, tape [][]dtype.Value, seeds []dtype.Value, first, firstOut, n int) ([]dtype.Value, error) {
 	apart := slices.ContainsFunc(tape[t][first:first+n], func(v dtype.Value) bool { return op.Differentiable(op.TypeOf(v)) }) &&
 		slices.ContainsFunc(seq(first, n), b.flags.apart)
@@ -32,7 +32,7 @@ func (b *bodyGrad) back(key [2]uint64, t int, tape [][]dtype.Value, seeds []dtyp
 		if err == nil {
 			return d, nil
 		}
-		if b.follow(tape, first, firstOut, n) != nil { // the first error says more
+		if b.follow(tape, first, firstOut, n) != nil { // the first error is more informative
 			return nil, err
 		}
 	}
@@ -42,7 +42,7 @@ func (b *bodyGrad) back(key [2]uint64, t int, tape [][]dtype.Value, seeds []dtyp
 	return b.gradient(key, tape[t], seeds)
 }
 
-// seq are n numbers from first on.
+// seq returns n consecutive numbers from first on.
 func seq(first, n int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -51,7 +51,7 @@ func seq(first, n int) []int {
 	return list
 }
 
-// follow fills reached: for each iteration, which inputs depend on what is asked for.
+// follow fills reached: for each iteration, which inputs depend on requested values.
 func (b *bodyGrad) follow(tape [][]dtype.Value, first, firstOut, n int) error {
 	now := make([]bool, len(tape[0]))
 	for i, v := range tape[0] {
@@ -112,7 +112,7 @@ func (b *bodyGrad) lowered(in []dtype.Value, all bool) (nodes, out gorgonia.Node
 	return nodes, out, err
 }
 
-// knownOf returns the types of inputs, and what a lowering may take as known of them.
+// knownOf returns the types of inputs, and the values that a lowering may treat as known.
 func (b *bodyGrad) knownOf(in []dtype.Value, all bool) ([]op.Type, []op.Known) {
 	types, known := make([]op.Type, len(in)), make([]op.Known, len(in))
 	for i, v := range in {

@@ -21,15 +21,15 @@ type bodyGrad struct {
 	shapes  string
 	program *engine.Program
 	in      gorgonia.Nodes
-	seeds   gorgonia.Nodes // by output; nil where no gradient comes
-	grads   gorgonia.Nodes // by input; nil where none flows
+	seeds   gorgonia.Nodes // gradients by output; nil if there is none
+	grads   gorgonia.Nodes // gradients by input; nil if there is none
 	key     *gorgonia.Node // of random operators; nil: there are none
-	depends []bool         // inputs that depend on what is asked for; nil: those that are not apart
-	reached [][]bool       // depends by iteration, see back; nil: not found out
+	depends []bool         // by input: whether it depends on a requested value; nil: not distinguished
+	reached [][]bool       // depends by iteration, see back; nil: not determined
 }
 
-// gradient gives the gradient of every input from the inputs and those of the outputs; nil where there
-// is none.
+// gradient returns the gradient with respect to every input, from the inputs and the gradients of the outputs; nil if
+// there is none.
 func (b *bodyGrad) gradient(key [2]uint64, in, dout []dtype.Value) ([]dtype.Value, error) {
 	shapes := ""
 	for _, v := range append(slices.Clone(in), dout...) {
@@ -195,7 +195,7 @@ func addValues(s op.Set, a, b dtype.Value) (dtype.Value, error) {
 	return compute1(s, op.Plain("Add"), 0, a, b)
 }
 
-// orZeros is v, or zeros of type t in its place.
+// orZeros returns v, or zeros of type t if v is nil.
 func orZeros(v dtype.Value, t op.Type) dtype.Value {
 	if v != nil {
 		return v

@@ -77,9 +77,9 @@ func clipLoop(c *op.Call) *loops.Loop {
 	return l
 }
 
-// clipGrad gives dy to the elements between the bounds; the sum of the others goes to the bounds,
-// that of elements equal to a bound too, as in the gradient that PyTorch's relu6 has. It is all read off
-// the output, so that nobody need keep the input.
+// clipGrad passes dy to the elements between the bounds; the sum of the others is the gradient of the
+// bounds, including elements equal to a bound, as in PyTorch's relu6. It depends on the output only, so
+// that the input need not be kept.
 func clipGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if !c.In[0].DType.IsFloat() {
 		return nil, nil
@@ -178,7 +178,7 @@ func clipKernel(c *op.Call) (op.Kernel, error) {
 	}
 }
 
-// clipFloats: a minimum above the maximum gives the maximum, NaN stays.
+// clipFloats: if the minimum is above the maximum, the result is the maximum; NaN is preserved.
 func clipFloats[T kernel.Float](cfg ClipConfig) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		lo, hi := bounds[T](cfg, inputAt(in, 1), inputAt(in, 2))
@@ -217,7 +217,7 @@ func clipGradKernel[T kernel.Float](cfg ClipConfig) op.Kernel {
 		clear(below)
 		clear(above)
 		if len(below)+len(above) > 0 {
-			for i, v := range y { // before dx takes the place of dy
+			for i, v := range y { // before dx overwrites dy
 				if v > hi && len(above) > 0 {
 					above[0] += dy[i]
 				} else if v < lo && v <= hi && len(below) > 0 {
@@ -232,7 +232,7 @@ func clipGradKernel[T kernel.Float](cfg ClipConfig) op.Kernel {
 	}
 }
 
-// limits are where the bounds of the call are, given where its inputs are.
+// limits returns the intervals of the call's bounds, given those of its inputs.
 func limits(c *op.Call, in func(i int) trait.Interval) (lo, hi trait.Interval) {
 	l, h := bounds[float64](c.Config.(ClipConfig), nil, nil)
 	lo, hi = trait.Interval{Lo: l, Hi: l}, trait.Interval{Lo: h, Hi: h}
@@ -265,7 +265,7 @@ func clipKeeps(c *op.Call, r trait.Interval) bool {
 	return lo.Hi <= r.Lo && hi.Lo >= r.Hi
 }
 
-// clipZero: zeros stay where both bounds allow them.
+// clipZero: zeros are preserved if both bounds allow them.
 func clipZero(c *op.Call, in op.ZeroInputs) bool {
 	lo, hi := knownLimits(c)
 	return lo.Hi <= 0 && hi.Lo >= 0 && op.ZeroFirst(c, in)

@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// relation is what a comparison asks for.
+// relation is the relation that a comparison tests.
 type relation uint8
 
 const (
@@ -112,8 +112,8 @@ func comparisonOps() []*op.Op {
 	return list
 }
 
-// equalDims compares shape vectors where each pair is known to be equal or not: a length that goes by a
-// name is not a negative number. Exporters ask so which dimensions an Expand is to leave alone.
+// equalDims compares shape vectors if each pair is known to be equal or not; a symbolic length is not a
+// negative number. Exporters use it to find the dimensions that an Expand leaves unchanged.
 func equalDims(c *op.Call) []op.Known {
 	if !c.In[0].DType.IsInteger() || len(c.Out) > 0 && (c.Out[0].Unranked || c.Out[0].Rank() > 1) {
 		return nil

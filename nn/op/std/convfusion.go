@@ -12,13 +12,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// convStage is a convolution with the epilogues that it has taken up.
+// convStage is a convolution with its fused epilogues.
 type convStage struct {
 	dtype  op.DType
 	shape  convolution.Shape
 	end    epilogue.List
-	weight int // which input of the kernel; the bias is the next
-	at     int // the first element of the output
+	weight int // index of the kernel's input; the bias is the next one
+	at     int // offset of the first element of the output
 }
 
 func newConvStage(c *op.Call) (*convStage, error) {
@@ -62,7 +62,7 @@ func fuseConvEpilogue(first convStages, second *epilogue.Step, m op.Meeting) *op
 	return longer.fused()
 }
 
-// fused is nil if there is no kernel for these.
+// fused returns the kernel for the convolutions, nil if there is none.
 func (list convStages) fused() *op.Fused {
 	run := convChain(list)
 	if run == nil {

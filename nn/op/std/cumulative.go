@@ -119,7 +119,7 @@ func cumOf[T number](c *op.Call, cfg CumSumConfig, product bool) op.Kernel {
 	}
 }
 
-// cumRows goes through many lanes at once, row by row.
+// cumRows accumulates many lanes together, row by row.
 func cumRows(p *kernel.Pool, l lanes, reverse, product bool, dst, src []float32) {
 	op := elementwise.OpAdd
 	if product {

@@ -53,15 +53,15 @@ func einsum() *op.Op {
 	}
 }
 
-// equation is an equation taken apart. Labels are numbers; size is by label. An axis of length 1
-// whose label is longer is stretched: it has the label -1.
+// equation is a parsed equation. Labels are numbers; size is by label. An axis of length 1 whose
+// label has a larger size is broadcast: it has the label -1.
 type equation struct {
 	in   [][]int
 	out  []int
 	size []op.Dim
 }
 
-// labels turns letters and the axes of an ellipsis into numbers.
+// labels maps letters and the axes of an ellipsis to numbers.
 type labels map[int]int
 
 func (m labels) of(key int) int {
@@ -119,7 +119,7 @@ func parseEquation(c *op.Call) (equation, error) {
 	return e, nil
 }
 
-// einsumTerm gives the keys of one operand's axes; rest is how many axes the ellipsis stands for.
+// einsumTerm returns the keys of one operand's axes; rest is the number of axes of the ellipsis.
 func einsumTerm(c *op.Call, term string, rank int) (keys []int, rest int, err error) {
 	if strings.Count(term, "...") > 1 {
 		return nil, 0, c.Errorf("operand %q has two ellipses", term)
@@ -160,7 +160,7 @@ func implicitOutput(left string, dots bool) string {
 	return out
 }
 
-// sizes finds the size of every label and takes the label off stretched axes.
+// sizes determines the size of every label and removes the label of broadcast axes.
 func (e *equation) sizes(c *op.Call, n int) error {
 	e.size = make([]op.Dim, n)
 	for i := range e.size {

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// compare says how a node of a decision tree compares a feature with its value.
+// compare is the comparison of a feature with the value of a decision tree's node.
 type compare uint8
 
 // In the order of TreeEnsemble's numbers.
@@ -34,7 +34,7 @@ type treeNode struct {
 	feature int
 	value   float64
 	members []float64
-	missing bool // NaN goes to yes
+	missing bool // NaN takes the true branch
 	yes, no int
 }
 
@@ -66,7 +66,7 @@ func (n *treeNode) next(x float64) int {
 	return n.no
 }
 
-// vote is what a leaf says about a target or class.
+// vote is a leaf's contribution to a target or class.
 type vote struct {
 	target int
 	weight float64
@@ -122,7 +122,7 @@ func (f *forest) check(c *op.Call) error {
 	return nil
 }
 
-// score adds the votes for a row of features to out, which is zeros; has says which targets got any.
+// score adds the votes for a row of features to out, which must be zeros; has is set for targets with votes.
 func (f *forest) score(x, out []float64, has []bool) {
 	clear(has)
 	for _, k := range f.roots {
@@ -180,7 +180,7 @@ type treeNodes struct {
 	values                                       []float64
 }
 
-// floatsOr returns the elements of a tensor attribute, or of a list where there is none.
+// floatsOr returns the elements of a tensor attribute or, if it is absent, of a list.
 func floatsOr(v dtype.Value, list []float32) ([]float64, error) {
 	if d, ok := v.(*tensor.Dense); ok && d != nil {
 		return dtype.Float64s(d)

@@ -10,9 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// gate is the pattern of the gradient of an activation that passes a gradient on or stops it, and so can be applied
-// by the kernel that reads it: Relu's and Clip's. Its inputs are dY and the activation's output, and for Clip the
-// bounds.
+// gate is the pattern of the gradient of an activation that passes or blocks each element of a gradient, so that the
+// kernel that reads it can apply it: Relu's and Clip's. Its inputs are dY and the activation's output, and for Clip
+// the bounds.
 type gate struct {
 	dtype  op.DType
 	clip   bool
@@ -50,7 +50,7 @@ func gateOf[T kernel.Float](g gate, in []*tensor.Dense) norm.Gate[T] {
 	return r
 }
 
-// within narrows the bounds of a clip to what is between them: what was cut off equals a bound.
+// within narrows the bounds of a clip to the open interval, since clipped elements equal a bound.
 func within[T kernel.Float](lo, hi T) (T, T) {
 	if !math.IsInf(float64(lo), 0) {
 		lo = nextUp(lo)

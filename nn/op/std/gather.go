@@ -134,8 +134,8 @@ func gatherGradOp() *op.Op {
 	}
 }
 
-// gatherGradKernel gives each worker a range of the table's rows, so that every row is added up
-// in the order of the indices.
+// gatherGradKernel assigns each worker a range of the table's rows, so that every row is summed in
+// the order of the indices.
 func gatherGradKernel[T kernel.Float](c *op.Call) op.Kernel {
 	cfg := c.Config.(gatherGradConfig)
 	shape := op.Sizes(cfg.Shape)
@@ -250,7 +250,7 @@ func resizeGather(r *op.Resizing) error {
 		return err
 	}
 	to := map[int]int{}
-	var fresh []int // places of new indices
+	var fresh []int // positions of new indices
 	for i, k := range kept {
 		if k >= 0 {
 			to[k] = i

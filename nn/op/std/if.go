@@ -175,7 +175,7 @@ func withStates(c *op.Call, out, in []dtype.Value) []dtype.Value {
 	return out
 }
 
-// bodyFlags is what a gradient of a control-flow operator is told of its inputs.
+// bodyFlags are the flags of the inputs of a control-flow operator's gradient.
 type bodyFlags struct{ Frozen, Apart []bool }
 
 func flagsOf(c *op.Call) (f bodyFlags) {

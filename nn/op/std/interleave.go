@@ -18,7 +18,7 @@ func newInterleaved(rows int, parts []int) interleaved {
 	return s
 }
 
-// copyGrain is how many bytes are worth another thread.
+// copyGrain is the smallest number of bytes per thread.
 const copyGrain = 1 << 17
 
 // each calls move for pieces that make up the whole: n bytes of a part, and where they are in the part and

@@ -29,7 +29,7 @@ func loop() *op.Op {
 	}
 }
 
-// carried returns the number of values that go from one iteration to the next.
+// carried returns the number of loop-carried values.
 func (cfg LoopConfig) carried(c *op.Call) (int, error) {
 	n := cfg.Body.Inputs() - 2
 	if n < 0 || len(c.In) < 2+n+len(cfg.Body.Captured()) || c.Outputs < n {
@@ -167,7 +167,7 @@ func (cfg LoopConfig) iterate(c *op.Call, r op.SubgraphRun, in []dtype.Value, n 
 	return state, captured, nil
 }
 
-// carriedAs returns what the next iteration gets of v: an optional that holds it where the initial value is an optional.
+// carriedAs returns v for the next iteration, wrapped in an optional if the initial value is an optional.
 func carriedAs(initial, v dtype.Value) dtype.Value {
 	if _, optional := initial.(*dtype.Optional); !optional || v == nil {
 		return v
@@ -218,7 +218,7 @@ func runLoop(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	return withStates(c, out, slices.Concat(in[:2+n], captured)), nil
 }
 
-// collected stacks what iterations gave; nothing at all takes what is known of the type.
+// collected stacks the outputs of the iterations; without iterations, the result is empty, in the inferred type.
 func collected(c *op.Call, t op.Type, list []dtype.Value, axis int) (dtype.Value, error) {
 	if len(list) > 0 {
 		return stackValues(c.Set, list, axis)
@@ -314,7 +314,7 @@ func iterationKey(k [2]uint64, t int) [2]uint64 {
 	return [2]uint64{k[0] + uint64(t)*0x9e3779b97f4a7c15, k[1]}
 }
 
-// replaced returns the inputs with the next values of statistics in place of what they were.
+// replaced returns the inputs with statistics replaced by their next values.
 func replaced(in, next []dtype.Value, states []int) []dtype.Value {
 	in = slices.Clone(in)
 	for _, i := range states {

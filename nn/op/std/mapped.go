@@ -40,8 +40,8 @@ func (m mapped) rows(lo, hi int, f func(row, at int)) {
 	}
 }
 
-// inverse says of each element of the other tensor, of a given shape, where m shows it; ok is false
-// where it shows some more than once.
+// inverse returns, for each element of the other tensor, of a given shape, the position where m shows it;
+// ok is false if m shows an element more than once.
 func (m mapped) inverse(shape []int) (back mapped, ok bool) {
 	var to []int
 	for k, index := range m.sources {
@@ -79,7 +79,7 @@ func (m mapped) above(group int) int {
 	return at
 }
 
-// count returns how many rows the result has, and how long they are.
+// count returns the number of rows of the result, and their length.
 func (m mapped) count() (rows, row int) {
 	rows, row = 1, 1
 	for k, s := range m.sources {
@@ -92,7 +92,7 @@ func (m mapped) count() (rows, row int) {
 	return rows, row
 }
 
-// readMapped fills dst, in the shape that m describes, from src; what shows nothing becomes fill.
+// readMapped fills dst, in the shape that m describes, from src; elements without a source are set to fill.
 func readMapped[E any](p *kernel.Pool, m mapped, dst, src []E, fill E) {
 	if len(m.sources) == 0 {
 		copy(dst, src)
@@ -104,7 +104,7 @@ func readMapped[E any](p *kernel.Pool, m mapped, dst, src []E, fill E) {
 	inside := to-from < 8 && slices.Min(append([]int{0}, index...)) >= 0
 	framed := !slices.ContainsFunc(index[:from], picked) && !slices.ContainsFunc(index[to:], picked)
 	p.Range(rows, max(1, 8192/max(n, 1)), func(lo, hi int) {
-		last := 0 // where the row before came from
+		last := 0 // source of the previous row
 		m.rows(lo, hi, func(row, at int) {
 			d := dst[row*n : (row+1)*n]
 			switch {
@@ -171,7 +171,7 @@ func longestRun(index []int) (from, to int) {
 	return from, to
 }
 
-// addMapped adds src, in the shape of the result, to where its elements came from.
+// addMapped adds src, in the shape of the result, to the sources of its elements.
 func addMapped[T kernel.Float](m mapped, dst, src []T) {
 	if len(m.sources) == 0 {
 		dst[0] += src[0]

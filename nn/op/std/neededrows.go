@@ -43,7 +43,7 @@ func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return m.RewriteAll(roots)
 }
 
-// inOrder lists the nodes that roots depend on, each after its children, and who reads them.
+// inOrder lists the nodes that roots depend on, each after its children, and their readers.
 func inOrder(roots gorgonia.Nodes) (order gorgonia.Nodes, readers map[*gorgonia.Node]gorgonia.Nodes) {
 	readers = map[*gorgonia.Node]gorgonia.Nodes{}
 	seen := map[*gorgonia.Node]bool{}
@@ -69,12 +69,12 @@ func inOrder(roots gorgonia.Nodes) (order gorgonia.Nodes, readers map[*gorgonia.
 // length, any number], those at index of the middle axis are picked.
 type picking struct {
 	call          *op.Call          // the Gather
-	data, reader  *gorgonia.Node    // the tensor, and who reads it: the Gather or a Transpose in front of it
-	turns         []TransposeConfig // what is done with the elements that were picked, the last first
+	data, reader  *gorgonia.Node    // the tensor, and its reader: the Gather or a Transpose before it
+	turns         []TransposeConfig // transpositions of the picked elements, the last first
 	outer, length int
 	index         []int64
-	alone         map[*gorgonia.Node]bool           // the nodes that are computed for what is picked alone
-	made          map[*gorgonia.Node]*gorgonia.Node // what is picked of a node
+	alone         map[*gorgonia.Node]bool           // nodes that are computed for the picked elements only
+	made          map[*gorgonia.Node]*gorgonia.Node // the picked elements of a node
 }
 
 // pickingOf is nil if n is no Gather that leaves out at least half of what is known to be there. It
@@ -112,14 +112,14 @@ func pickingOf(n *gorgonia.Node, single func(n *gorgonia.Node) bool) *picking {
 			k += p.length
 		}
 		if k < 0 || k >= p.length {
-			return nil // an error when it runs
+			return nil // it fails when it runs
 		}
 		p.index = append(p.index, int64(k))
 	}
 	return p
 }
 
-// turnOf returns how n permutes the axes of x, nil if it is no Transpose.
+// turnOf returns the permutation of x's axes by n, nil if n is not a Transpose.
 func turnOf(n *gorgonia.Node) (perm []int, x *gorgonia.Node) {
 	call, in, _, ok := op.CallOf(n)
 	if !ok {
@@ -129,11 +129,11 @@ func turnOf(n *gorgonia.Node) (perm []int, x *gorgonia.Node) {
 	if !ok {
 		return nil, nil
 	}
-	perm, _ = cfg.perm(call) // an error would have been one before
+	perm, _ = cfg.perm(call) // an error would have been reported by inference
 	return perm, in[0]
 }
 
-// spread finds the nodes that are alone: all who read them want what is picked, and so do roots.
+// spread finds the nodes in alone: those whose readers all need only the picked elements.
 func (p *picking) spread(order gorgonia.Nodes, readers map[*gorgonia.Node]gorgonia.Nodes, roots gorgonia.Nodes) {
 	for _, n := range slices.Backward(order) {
 		if !slices.Contains(roots, n) && p.passes(n) && !slices.ContainsFunc(readers[n], func(r *gorgonia.Node) bool { return !p.reads(r, n) }) {
@@ -142,7 +142,7 @@ func (p *picking) spread(order gorgonia.Nodes, readers map[*gorgonia.Node]gorgon
 	}
 }
 
-// reads reports whether r, which reads n, wants what is picked of it alone.
+// reads reports whether r, which reads n, needs only the picked elements of n.
 func (p *picking) reads(r, n *gorgonia.Node) bool {
 	if r == p.reader {
 		return true
@@ -160,7 +160,7 @@ func (p *picking) reads(r, n *gorgonia.Node) bool {
 	return true
 }
 
-// rowsOfCall is what an operator says about its rows; a view has rows of any size.
+// rowsOfCall returns the operator's description of its rows; a view has rows of any size.
 func rowsOfCall(c *op.Call) *trait.Rows {
 	switch {
 	case c.Op.Scheduling.View:
@@ -173,7 +173,7 @@ func rowsOfCall(c *op.Call) *trait.Rows {
 	return c.Op.Scheduling.Rows(c)
 }
 
-// severalOutputs reports whether somebody wants another output than the first.
+// severalOutputs reports whether an output other than the first is used.
 func severalOutputs(c *op.Call) bool {
 	for i := 1; i < c.Outputs; i++ {
 		if c.Wants(i) {
@@ -183,7 +183,7 @@ func severalOutputs(c *op.Call) bool {
 	return false
 }
 
-// passes reports whether n can be computed for what is picked alone.
+// passes reports whether n can be computed for the picked elements only.
 func (p *picking) passes(n *gorgonia.Node) bool {
 	call, in, output, ok := op.CallOf(n)
 	if !ok || output != 0 || call.Random() || severalOutputs(call) {
@@ -208,15 +208,15 @@ func (p *picking) passes(n *gorgonia.Node) bool {
 	return true
 }
 
-// inner returns how many elements of a tensor are contiguous for each index that could be picked; false
-// where an axis of the tensor would have to be cut in an irregular way.
+// inner returns the number of contiguous elements of a tensor for each index that may be picked; ok is false if an axis
+// of the tensor would have to be split irregularly.
 func (p *picking) inner(t op.Type) (int, bool) {
 	n := dtype.Product(t.Sizes())
 	_, ok := p.shape(t)
 	return n / (p.outer * p.length), ok && n%(p.outer*p.length) == 0
 }
 
-// shape is that of what is picked of a tensor.
+// shape returns the shape of the picked elements of a tensor.
 func (p *picking) shape(t op.Type) ([]op.Dim, bool) {
 	shape, before := slices.Clone(t.Shape), 1
 	for i, d := range t.Sizes() {
@@ -229,7 +229,7 @@ func (p *picking) shape(t op.Type) ([]op.Dim, bool) {
 	return nil, false
 }
 
-// node returns what is picked of n.
+// node returns the picked elements of n.
 func (p *picking) node(n *gorgonia.Node) (*gorgonia.Node, error) {
 	if x := p.made[n]; x != nil {
 		return x, nil

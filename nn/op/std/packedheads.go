@@ -50,7 +50,7 @@ func PackedHeads(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return m.RewriteAll(roots)
 }
 
-// packedHeads finds the tensor that holds queries, keys and values; nil if there is none that they fill.
+// packedHeads finds the tensor that consists of queries, keys and values; it returns nil if there is none.
 func packedHeads(c *op.Call, in, roots gorgonia.Nodes) (*PackedAttentionConfig, *gorgonia.Node) {
 	a := headLayout(c)
 	if a.Rows != a.Keys || a.Depth != a.Width || c.Out[0].Rank() != 4 || c.Out[0].Elements() == 0 {

@@ -45,8 +45,8 @@ func checkPad(c *op.Call) error {
 	return nil
 }
 
-// padding is what happens to one axis: lo and hi elements are removed at its ends, then before
-// and after are added.
+// padding describes the padding of one axis: lo and hi elements are removed at its ends, then before
+// and after elements are added.
 type padding struct{ lo, hi, before, after op.Dim }
 
 // paddings resolves the pads of every axis.
@@ -97,7 +97,7 @@ func paddings(c *op.Call) ([]padding, error) {
 	return list, nil
 }
 
-// cutPad takes a pad apart into elements added and removed.
+// cutPad splits a pad into the numbers of added and removed elements.
 func cutPad(d op.Dim) (add, remove op.Dim) {
 	if d.Size < 0 && d.Sym == "" {
 		return op.D(0), op.D(-max(d.Size, -math.MaxInt))
@@ -135,7 +135,7 @@ func inferPad(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[0].With(shape...)}, nil
 }
 
-// padSources is, for each axis, which input index each output index shows, -1 for the constant.
+// padSources returns, for each axis, the input index of each output index, -1 for the constant.
 func padSources(c *op.Call, list []padding) [][]int {
 	mode := c.Config.(PadConfig).Mode
 	all := make([][]int, len(list))
@@ -155,7 +155,7 @@ func padSources(c *op.Call, list []padding) [][]int {
 	return all
 }
 
-// outside returns which of n elements stands at position k outside of [0, n).
+// outside returns the index of the element shown at position k outside of [0, n).
 func outside(mode string, k, n int) int {
 	if n <= 0 {
 		return -1
@@ -235,7 +235,7 @@ func padGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if grads[0], err = c.Apply1(padGradConfig{c.In[0].Shape, padSources(c, list)}, dout[0]); err != nil {
 		return nil, err
 	}
-	if c.Has(2) && op.Differentiable(c.In[2]) { // what is not the data's is the constant's
+	if c.Has(2) && op.Differentiable(c.In[2]) { // the gradient of the padding is that of the constant
 		all, err := c.SumTo(dout[0])
 		if err != nil {
 			return nil, err
@@ -317,7 +317,7 @@ func couplePad(c *op.Call) []coupling.Coupling {
 	return all
 }
 
-// padZero: what is added must be zero, too.
+// padZero: the padding value must be zero, too.
 func padZero(c *op.Call, in op.ZeroInputs) bool {
 	cfg := c.Config.(PadConfig)
 	added := float64(cfg.Value)
@@ -373,7 +373,7 @@ func padVersions() []op.Version {
 	}
 }
 
-// padAll gives the lengths of all axes in place of those that input 3 picks.
+// padAll replaces the pads of the axes in input 3 by pads of all axes.
 func padAll(n *op.Spelling) error {
 	axes, err := n.Ints(3)
 	if err != nil || axes == nil {
@@ -403,7 +403,7 @@ func padAll(n *op.Spelling) error {
 	return nil
 }
 
-// without refuses words that an attribute may have only from a version on.
+// without returns an error for values that an attribute may have only from a version on.
 func without(word string, words ...string) error {
 	if slices.Contains(words, word) {
 		return fmt.Errorf("that version does not have %q", word)

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// poolAttributes is what the attributes of all sliding pools come down to.
+// poolAttributes are the common attributes of all sliding pools.
 type poolAttributes struct {
 	autoPad                          string
 	kernel, strides, dilations, pads []int
@@ -78,7 +78,7 @@ type poolGrad struct {
 
 func (p poolGrad) Operator() op.Name { return op.Name{Domain: op.Internal, Name: p.Name} }
 
-// poolGrads returns the gradients of all pools, global ones included.
+// poolGrads returns the gradients of all pools, including global ones.
 func poolGrads() []*op.Op {
 	grad := func(name, in string, spell func(*op.Spelling) error, f32, f64 func(poolGrad) op.Kernel) *op.Op {
 		return &op.Op{
@@ -141,7 +141,7 @@ func lpPooled[T kernel.Float](s pooling.Shape, ord float64) op.Kernel {
 	}
 }
 
-// gradOfPool makes a Grad from the geometry; operands are what follows dY.
+// gradOfPool makes a Grad from the geometry; operands are the inputs after dY.
 func gradOfPool(name string, c *op.Call, s pooling.Shape, ord float64, dy *gorgonia.Node, operands ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	d, err := c.Apply1(poolGrad{name, s, ord, c.In[0].Shape}, append(gorgonia.Nodes{dy}, operands...)...)
 	return gorgonia.Nodes{d}, err

@@ -45,12 +45,12 @@ func quantizeLinear() *op.Op {
 	}
 }
 
-// scaled says which scale every element has: x as [outer, axis, inner] with a scale for each
-// block of elements along the axis (Whole 0), or one for everything.
+// scaled describes the scale of every element: x is viewed as [outer, axis, inner], with a scale for
+// each block of elements along the axis (Whole 0), or a single one.
 type scaled struct {
 	outer, axis, inner int
-	block              int // elements along the axis for a scale
-	blocks             int // scales along the axis
+	block              int // number of elements along the axis per scale
+	blocks             int // number of scales along the axis
 	inOuter            bool
 	single             bool
 }
@@ -214,7 +214,7 @@ func quantizeKernel(c *op.Call) (op.Kernel, error) {
 	}, nil
 }
 
-// inPrecision rounds a result to what a type can hold.
+// inPrecision rounds a result to the precision of a type.
 func inPrecision(t op.DType, v float64) float64 {
 	switch t {
 	case dtype.Float16:
@@ -296,7 +296,7 @@ func coupleQuantize(c *op.Call) []coupling.Coupling {
 	return withoutBlocks(c, list)
 }
 
-// withoutBlocks leaves out an axis whose elements share scales.
+// withoutBlocks excludes an axis whose elements share scales.
 func withoutBlocks(c *op.Call, list []coupling.Coupling) []coupling.Coupling {
 	kept := list[:0]
 	for _, k := range list {
@@ -309,7 +309,7 @@ func withoutBlocks(c *op.Call, list []coupling.Coupling) []coupling.Coupling {
 	return kept
 }
 
-// quantizeVersions: before version 13 there is one scale; before 21 the zero point says what the result's type is.
+// quantizeVersions: before version 13 there is one scale; before 21 the result has the type of the zero point.
 func quantizeVersions() []op.Version {
 	one := op.OnConfig(func(n *op.Spelling, c *QuantizeLinearConfig) error { c.Axis = nil; return oneScale(n) })
 	plain := op.OnConfig(func(n *op.Spelling, c *QuantizeLinearConfig) error {

@@ -30,8 +30,8 @@ func (r *cell) lengths(t *tensor.Dense) ([]int, error) {
 	return n, err
 }
 
-// order moves the batch axis: v, of the given shape, comes out with its axes permuted. Without
-// BatchFirst, and where v is nil, it is v.
+// order moves the batch axis: it returns v, of the given shape, with its axes permuted. Without
+// BatchFirst, and if v is nil, it returns v.
 func order[T kernel.Float](x *op.Exec, r *cell, v []T, shape, perm []int) []T {
 	if v == nil || !r.BatchFirst {
 		return v
@@ -50,7 +50,7 @@ func stateFirst[T kernel.Float](x *op.Exec, r *cell, v []T) []T {
 	return order(x, r, v, []int{r.Batch, r.Dirs, r.Hidden}, []int{1, 0, 2})
 }
 
-// draft is where a result goes that batchLast brings to its place: dst itself in layout 0.
+// draft returns the buffer for a result that batchLast transposes to dst; in layout 0, it is dst.
 func draft[T kernel.Float](x *op.Exec, r *cell, dst []T) []T {
 	if dst == nil || !r.BatchFirst {
 		return dst
@@ -64,7 +64,7 @@ func batchLast[T kernel.Float](x *op.Exec, r *cell, dst, draft []T, shape, perm 
 	}
 }
 
-// cutPart returns the d-th of n equal parts of v, nil where v is.
+// cutPart returns the d-th of n equal parts of v; nil if v is nil.
 func cutPart[T any](v []T, d, n int) []T {
 	if v == nil {
 		return nil
@@ -73,7 +73,7 @@ func cutPart[T any](v []T, d, n int) []T {
 	return v[d*m : (d+1)*m]
 }
 
-// steps is where direction d begins in a [seq, dirs, batch, hidden] tensor.
+// steps returns the offset of direction d in a [seq, dirs, batch, hidden] tensor.
 func (r *cell) steps(d int) int { return d * r.Batch * r.Hidden }
 
 // from is v from element at on, nil where v is; what no time step has begins at its end.
@@ -84,7 +84,7 @@ func from[T any](v []T, at int) []T {
 	return v[min(at, len(v)):]
 }
 
-// recurrentForward takes X, W, R, B, lens, h0 and (LSTM) c0, P; it gives Y, Y_h, (LSTM) Y_c and the reserve.
+// recurrentForward has the inputs X, W, R, B, lens, h0 and (LSTM) c0, P, and the outputs Y, Y_h, (LSTM) Y_c and the reserve.
 func recurrentForward[T kernel.Float](r cell) op.Kernel {
 	states := 1
 	if r.Kind == "LSTM" {

@@ -25,7 +25,7 @@ const (
 	gradSumSquare
 )
 
-// needs says which of the input x and the output y the derivative reads.
+// needs reports which of the input x and the output y the derivative depends on.
 func (k reduceGradKind) needs() (x, y bool) {
 	switch k {
 	case gradSum, gradMean:
@@ -142,7 +142,7 @@ func blocksBack[T kernel.Float](p *kernel.Pool, back strided, y, dy []T, f func(
 	})
 }
 
-// spreadBack gives every element the gradient of its sum or mean.
+// spreadBack broadcasts the gradient of a sum or mean to its elements.
 func spreadBack[T kernel.Float](p *kernel.Pool, back strided, dx, dy []T, mean bool, count T) {
 	step := back.strides[len(back.strides)-1]
 	factor := T(1)
@@ -208,11 +208,11 @@ func extremeBack[T kernel.Float](e *op.Exec, back strided, dx, x, y, dy []T) {
 	elementwise.Div(nil, share, dy, share)
 	blocksBack(pool(e), back, nil, share, func(at int, _, share, _ []T) {
 		ties := dx[at:][:len(share)]
-		elementwise.ReluGrad(nil, ties, share, ties) // 0 where there is no tie, though the share were infinite
+		elementwise.ReluGrad(nil, ties, share, ties) // 0 where there is no tie, even if the share is infinite
 	})
 }
 
-// productBack: the derivative of a product is that of the other elements, zeros among them counted apart.
+// productBack: the derivative of a product is the product of the other elements; zeros are counted separately.
 func productBack[T kernel.Float](e *op.Exec, back strided, dx, x, dy []T) {
 	if back.strides[len(back.strides)-1] == 0 && len(dy)*back.shape[len(back.shape)-1] == len(dx) {
 		productRowsBack(pool(e), back, dx, x, dy)
@@ -250,7 +250,7 @@ func productBack[T kernel.Float](e *op.Exec, back strided, dx, x, dy []T) {
 	})
 }
 
-// productRowsBack is productBack where each row is a product of its own.
+// productRowsBack is productBack for a product over each row.
 func productRowsBack[T kernel.Float](p *kernel.Pool, back strided, dx, x, dy []T) {
 	n := back.shape[len(back.shape)-1]
 	p.Range(len(dy), max(1, 8192/n), func(lo, hi int) {
@@ -263,7 +263,7 @@ func productRowsBack[T kernel.Float](p *kernel.Pool, back strided, dx, x, dy []T
 func productRowBack[T kernel.Float](d, x []T, dy T) {
 	if y := vector.Product(x); y != 0 { // otherwise a factor is 0, or all are tiny
 		elementwise.BinaryScalar(nil, elementwise.OpRDiv, d, x, y)
-		elementwise.BinaryScalar(nil, elementwise.OpMul, d, d, dy) // last: dy·y may leave what floats hold
+		elementwise.BinaryScalar(nil, elementwise.OpMul, d, d, dy) // last, since dy·y may overflow
 		return
 	}
 	zeros, product := 0, T(1)

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// resampling is what Resize and Upsample do: for every axis its scale and its new length.
+// resampling has the parameters of Resize and Upsample: for every axis its scale and its new length.
 type resampling struct {
 	ResizeConfig
 	in, out []op.Dim
@@ -61,7 +61,7 @@ func resampleOf(c *op.Call) (*resampling, error) {
 	return nil, c.Errorf("has neither scales nor sizes")
 }
 
-// hasElements tells an input from one that is there but empty, which also means absent.
+// hasElements reports whether an input is present and not empty; an empty input counts as absent.
 func hasElements(c *op.Call, i int) bool {
 	return c.Has(i) && !(c.In[i].Static() && c.In[i].Elements() == 0)
 }
@@ -130,7 +130,7 @@ func (r *resampling) setScales(c *op.Call, scales []float32, axes []int) error {
 	return nil
 }
 
-// scaledLength is ⌊x⌋. What no axis can be long stays too long.
+// scaledLength returns ⌊x⌋, limited to a number that is too large for an axis.
 func scaledLength(x float64) int { return int(math.Floor(min(x, 2*maxMapped))) }
 
 // scaleDim is ⌊d·s⌋; the expression of a symbolic length takes s as a fraction.
@@ -208,7 +208,7 @@ func (r *resampling) crop(c *op.Call, axes []int) error {
 	return nil
 }
 
-// same reports whether an axis stays as it is.
+// same reports whether an axis is unchanged.
 func (r *resampling) same(a int) bool {
 	return r.scale[a] == 1 && r.in[a].Same(r.out[a]) && r.roi[a] == [2]float64{0, 1}
 }
@@ -274,7 +274,7 @@ func excludeOutside(w []float64, first, length int) {
 	}
 }
 
-// position is where new index o is on the old axis.
+// position returns the position of new index o on the old axis.
 func (r *resampling) position(a, o int) float64 {
 	scale, old, x := r.scale[a], float64(r.in[a].Size), float64(o)
 	length := scale * old // before rounding

@@ -104,8 +104,8 @@ func resamplingOf[T kernel.Float](t axisTaps, old int) *resample.Resampling[T] {
 	})
 }
 
-// resampleAxes goes through the axes one after the other: first those that shrink most. Of axes that grow alike the
-// last one, whose elements are neighbours, goes first, when there is least to do, of those that shrink the first one.
+// resampleAxes resamples the axes one after another, those that shrink most first. Of axes that grow equally, the last
+// one, whose elements are adjacent, is first, while there are fewest elements; of those that shrink equally, the first.
 func resampleAxes[T kernel.Float](x *op.Exec, shape []int, passes []resamplePass[T], dst, src []T) {
 	if len(passes) == 0 {
 		copy(dst, src)
@@ -181,7 +181,7 @@ func resampleGradOp() *op.Op {
 	}
 }
 
-// resampleBack adds up what each old index gave.
+// resampleBack sums the gradients of the new elements that each old index contributes to.
 func resampleBack[T kernel.Float](from, to []int, taps []axisTaps) op.Kernel {
 	var passes []resamplePass[T]
 	for _, t := range taps {

@@ -70,7 +70,7 @@ func anyDims(rank int) []op.Dim {
 	return d
 }
 
-// reshapeDims resolves 0 and −1. Dimensions that are copied cancel out of what is left for −1.
+// reshapeDims resolves 0 and −1. Copied dimensions cancel out in the size for −1.
 func reshapeDims(c *op.Call, target []op.Dim, allowZero bool) ([]op.Dim, error) {
 	from := c.In[0].Shape
 	shape := append([]op.Dim(nil), target...)
@@ -145,7 +145,7 @@ func reshapeGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, erro
 	return gorgonia.Nodes{d}, err
 }
 
-// coupleResplit says that input and output, all axes together, hold the same elements in a row.
+// coupleResplit couples all axes of input and output, which hold the same elements in row-major order.
 func coupleResplit(c *op.Call) []coupling.Coupling {
 	if len(c.In[0].Shape) == 0 || len(c.Out) == 0 || len(c.Out[0].Shape) == 0 {
 		return nil
@@ -201,7 +201,7 @@ func openTarget(r *op.Resizing) error {
 	case j >= 0 && (j == rest || target[j] == 0 && j == axis):
 		return nil // it follows by itself
 	case j < 0 && rest >= 0:
-		return nil // inference reports whether −1 takes it up
+		return nil // inference reports whether −1 can adapt
 	case j < 0:
 		return c.Errorf("spells out the shape %v, in which dimension %d of its input (%v) cannot be found again", size, axis, was)
 	}

@@ -34,7 +34,7 @@ type ScatterNDConfig struct {
 // Operator makes ScatterNDConfig a Config.
 func (ScatterNDConfig) Operator() op.Name { return op.Name{Name: "ScatterND"} }
 
-// scattering is what the three operators have in common.
+// scattering has the common parameters of the three operators.
 type scattering struct {
 	axis      int // of elements
 	tuple     bool

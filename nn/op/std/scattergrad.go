@@ -92,7 +92,7 @@ func scatterGradKernel[T kernel.Float](b blocks, reduction string) op.Kernel {
 	}
 }
 
-// sumBack gives the data and each update the gradient of the sum that it is part of.
+// sumBack passes the gradient of each sum to the data and to the updates in it.
 func sumBack(x *op.Exec, b blocks, out, in []*tensor.Dense) error {
 	if out[0] != nil {
 		copy(out[0].Raw, in[4].Raw)
@@ -116,7 +116,7 @@ func takeBack[T kernel.Float](b blocks, at []int, dData, dUpdates []T, won func(
 	}
 }
 
-// scatterProduct differentiates products without dividing: what stands before and after each factor.
+// scatterProduct differentiates products without division, from the products of the factors before and after each factor.
 func scatterProduct[T kernel.Float](b blocks, at []int, data, updates, dy, dData, dUpdates []T, scratch func(int) []T) {
 	run := scratch(len(data))
 	copy(run, data)

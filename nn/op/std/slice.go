@@ -35,7 +35,7 @@ func sliceOp() *op.Op {
 	}
 }
 
-// cut is what is taken of one axis: count indices from start on. start is a number in a lowering.
+// cut is the range of one axis: count indices from start on. start is a number in a lowering.
 type cut struct {
 	start op.Dim
 	step  int
@@ -142,7 +142,7 @@ func cutNumbers(d, start, end, step int) (first, count int) {
 const farEnd = math.MaxInt32 - 1 // exporters write such numbers for "to the end"
 
 func cutSym(d, start, end op.Dim, step int) op.Dim {
-	symbolic := func(x op.Dim) op.Dim { // by its expression alone
+	symbolic := func(x op.Dim) op.Dim { // only its expression
 		if x.Sym != "" {
 			x.Size = -1
 		}
@@ -246,7 +246,7 @@ func sliceGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 	return gorgonia.Nodes{d}, err
 }
 
-// sliceGradConfig says where in a tensor of zeros the elements go.
+// sliceGradConfig describes the positions of the elements in a tensor of zeros.
 type sliceGradConfig struct {
 	Shape []op.Dim
 	Cuts  []cut

@@ -12,7 +12,7 @@ import (
 
 const times64 = dtype.Int64
 
-// part is part i of hidden columns.
+// part returns the i-th block of hidden columns.
 func (c *recurrence) part(n formula, x *op.Operand, i int) *op.Operand {
 	return n.cutLast(x, i*c.Hidden, (i+1)*c.Hidden)
 }
@@ -39,7 +39,7 @@ func (c *recurrence) act(k int) elementwise.Activation {
 	return a
 }
 
-// forward computes all steps: the last states, then outputs and what is kept, stacked.
+// forward computes all steps. It returns the last states, followed by the stacked outputs and kept values.
 func (c *recurrence) forward() (last, stacked []*op.Operand) {
 	n := c.n
 	all := n.do(op.Plain("MatMul"), c.x, n.transpose(c.w, 1, 0))

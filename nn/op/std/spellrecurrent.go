@@ -22,7 +22,7 @@ type recurrence struct {
 	mask   *op.Operand // [seq, batch, 1], whether the sequence lasts as long; nil: all do
 }
 
-// recurrent takes an operator apart; arguments are by their places among X, W, R, B, lens, h0, c0, P.
+// recurrent splits an operator into its operands; arguments are by index among X, W, R, B, lens, h0, c0, P.
 func (n formula) recurrent(r cell, in []*op.Operand) []*recurrence {
 	arg := make([]*op.Operand, 8)
 	copy(arg, in)
@@ -51,7 +51,7 @@ func (n formula) recurrent(r cell, in []*op.Operand) []*recurrence {
 	return list
 }
 
-// own returns the part of a tensor that belongs to the direction, nil of one that is absent.
+// own returns the part of a tensor for the direction, nil if the tensor is absent.
 func (c *recurrence) own(x *op.Operand) *op.Operand { return c.n.pick(x, 0, c.d) }
 
 // state is own of a first or last state, [dirs, batch, hidden], or with layout 1 [batch, dirs, hidden].
@@ -89,7 +89,7 @@ func (n formula) sequenceFirst(r cell, x *op.Operand) *op.Operand {
 	return n.transpose(x, 1, 0, 2)
 }
 
-// lasting is whether each sequence lasts to each time, nil where there are no lengths.
+// lasting returns whether each sequence is active at each time, nil if there are no lengths.
 func (n formula) lasting(lens *op.Operand, time int) *op.Operand {
 	if lens == nil {
 		return nil
@@ -111,7 +111,7 @@ func (n formula) cutLast(x *op.Operand, lo, hi int) *op.Operand {
 	return n.do(SliceConfig{}, x, n.Vector("starts", lo), n.Vector("ends", hi), n.Vector("axes", -1))
 }
 
-// stacked puts tensors along a new axis in front.
+// stacked stacks tensors along a new leading axis.
 func (n formula) stacked(list []*op.Operand) *op.Operand {
 	parts := make([]*op.Operand, len(list))
 	for i, x := range list {
@@ -148,7 +148,7 @@ func (c *recurrence) overTime(back bool, states, sequences, captured []*op.Opera
 	})
 }
 
-// exposeRecurrent computes the steps and keeps what the gradient wants of them.
+// exposeRecurrent computes the steps and keeps the values that the gradient needs.
 func exposeRecurrent(n formula) error {
 	r, err := sized(n.Call)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// The gradients of convolutions and pools, spelled in operators of files.
+// The gradients of convolutions and pools, written in standard operators.
 
 // windows are the pads and counts of a convolution that are written down as numbers.
 func (n formula) windows(of func(c *op.Call) [][]int) {
@@ -206,7 +206,7 @@ func spellAveragePoolGrad(n formula) error {
 	return nil
 }
 
-// fillCounts puts into a constant how many points of each window count.
+// fillCounts sets a constant to the number of points in each window that are counted.
 func fillCounts(n formula, x *op.Operand, padded bool, in, out, kern, stride, dilation, begin, end []int) {
 	d, err := n.constantOf(x)
 	if err != nil {

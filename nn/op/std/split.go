@@ -72,7 +72,7 @@ func splitSizes(c *op.Call) (axis int, sizes []op.Dim, err error) {
 	return axis, sizes, nil
 }
 
-// evenSplit gives every part the same length; from version 18 on the last one may be shorter.
+// evenSplit returns parts of equal length; from version 18 on the last one may be shorter.
 func evenSplit(c *op.Call, length op.Dim, n int) ([]op.Dim, error) {
 	if n == 0 {
 		n = c.Outputs
@@ -150,7 +150,7 @@ func around(shape []int, axis int) (outer, inner int) {
 	return outer, inner
 }
 
-// splitGrad puts the parts together again; parts that nobody used are zeros.
+// splitGrad concatenates the gradients of the parts; those of unused parts are zeros.
 func splitGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	axis, _, err := splitSizes(c)
 	if err != nil {

@@ -18,7 +18,7 @@ func stackedProduct(t op.DType, a, b []int, transA, transB bool) op.Kernel {
 	return stackEnding(t, s, epilogue.List{})
 }
 
-// stackPatterns: what shifts, adds to or maps one product of matrices ends it.
+// stackPatterns: a shift, sum or activation after a single matrix product becomes its epilogue.
 func stackPatterns(t op.DType, a, b []int, transA, transB bool) []op.Pattern {
 	s := newStack(a, b, transA, transB)
 	if s.batch != 1 {
@@ -36,8 +36,8 @@ func stackEnding(t op.DType, s stack, e epilogue.List) op.Kernel {
 type stack struct {
 	product
 	batch int
-	a, b  []int // which matrix; nil: see steps
-	stepA int   // matrices from product to product, where that is regular
+	a, b  []int // matrix numbers by product; nil: see stepA
+	stepA int   // difference of matrix numbers between products, if it is constant
 	stepB int
 }
 
@@ -85,7 +85,7 @@ func broadcastSizes(a, b []int) []int {
 	return to
 }
 
-// broadcastIndex gives, for every element of shape to, the element of from that it repeats.
+// broadcastIndex returns, for every element of shape to, the index of the element of from that it repeats.
 func broadcastIndex(from, to []int) []int {
 	list := make([]int, dtype.Product(to))
 	for i := range list {
@@ -105,7 +105,7 @@ func broadcastIndex(from, to []int) []int {
 	return list
 }
 
-// floatStack ends as e says; only a single product does.
+// floatStack applies the epilogue e, which is possible for a single product only.
 func floatStack[T kernel.Float](s stack, e epilogue.List) op.Kernel {
 	lda, ldb := s.leading()
 	sa, sb, sc := s.m*s.k, s.k*s.n, s.m*s.n

@@ -170,7 +170,7 @@ func rankInts[T int64 | uint64](ranks []int64, src []T, step int) {
 	}
 }
 
-// highest sets best to where the highest ranks stand, in falling order; of equal ones the first comes first.
+// highest sets best to the positions of the highest ranks, in descending order; equal ones are in ascending order of position.
 func highest(p *kernel.Pool, best []int, ranks []int64) {
 	switch k := len(best); {
 	case k == 1:
@@ -218,7 +218,7 @@ func highest(p *kernel.Pool, best []int, ranks []int64) {
 	}
 }
 
-// insertRank puts i where it belongs in best, whose last place is free.
+// insertRank inserts i into best, whose last place is free.
 func insertRank(best []int, ranks []int64, i int) {
 	at := len(best) - 1
 	for ; at > 0 && ranks[best[at-1]] < ranks[i]; at-- {
@@ -252,7 +252,7 @@ func topKGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) 
 		return nil, err
 	}
 	index := out[min(1, len(out)-1)]
-	if len(out) < 2 || index == nil { // nobody named the indices
+	if len(out) < 2 || index == nil { // the indices are not used
 		again, err := c.ApplyN(2, TopKConfig{Axis: &axis, K: c.Out[0].Shape[axis].Size, Largest: c.Config.(TopKConfig).Largest}, in[0])
 		if err != nil {
 			return nil, err

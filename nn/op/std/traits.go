@@ -23,7 +23,7 @@ func rangeSum(c *op.Call, in func(i int) trait.Interval) trait.Interval {
 // rangeNonNegative returns the rule of norms and the like.
 func rangeNonNegative(*op.Call, func(i int) trait.Interval) trait.Interval { return nonNegative }
 
-// rangePositive is that of max(0, x).
+// rangePositive returns the rule of max(0, x).
 func rangePositive(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return in(0).Clamped(trait.Interval{}, trait.Interval{Lo: math.Inf(1), Hi: math.Inf(1)})
 }
@@ -54,7 +54,7 @@ func rangeShrunk(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return trait.Anywhere()
 }
 
-// rangePadded returns the rule of operators whose windows may read zeros beside elements of input 0.
+// rangePadded returns the rule of operators whose windows may read zeros in addition to elements of input 0.
 func rangePadded(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return in(0).Hull(trait.Interval{})
 }
@@ -74,7 +74,7 @@ func oddBy(gain, scale float64) func(*op.Call) (float64, float64, bool) {
 // with its square.
 const small = 1.0 / 128
 
-// rectifier returns the traits of functions that leave positive numbers as they are and 0 at 0.
+// rectifier returns the traits of functions that are the identity on positive numbers and 0 at 0.
 func rectifier() op.Traits {
 	return op.Traits{Zero: op.ZeroFirst, Range: rangeRectified, Activation: trait.HiddenActivation, Keeps: keepsPositive}
 }
@@ -150,13 +150,13 @@ func resizeShape(i int, ones bool) func(r *op.Resizing) error {
 	}
 }
 
-// resizing returns the traits with how the operator follows a change of sizes, and the input that spells out its shape, if any.
+// resizing returns the traits with the operator's adaptation to a change of sizes, and the input that has its shape, if any.
 func resizing(t op.Traits, shape int, f func(r *op.Resizing) error) op.Traits {
 	t.ShapeInput, t.Resize = shape, f
 	return t
 }
 
-// opening returns the traits with how the call comes to take any length of an axis, and the indices that are picked, if any.
+// opening returns the traits with the way to make the call accept any length of an axis, and the indices that are picked, if any.
 func opening(t op.Traits, f func(r *op.Resizing) error, picks func(c *op.Call, axis int) []int) op.Traits {
 	t.Open, t.Picks = f, picks
 	return t
@@ -200,10 +200,10 @@ func trainsFactor(i int, from op.Sources) bool {
 // normalization of weights written out does.
 func trainsOwn(i int, from op.Sources) bool { return i == 0 && from.Leads(0, 1) }
 
-// trainsState also trains what a recurrent layer begins with, where it is repeated for the batch.
+// trainsState also trains the initial state of a recurrent layer if it is repeated for the batch.
 func trainsState(i int, from op.Sources) bool { return from.Role(i) == op.Weight || from.Repeated(i) }
 
-// trainsPicture also trains the picture that a generator begins with in place of data, repeated for the batch.
+// trainsPicture also trains the image that a generator starts from in place of data, repeated for the batch.
 func trainsPicture(i int, from op.Sources) bool {
 	return from.Role(i) == op.Weight || i == 0 && from.Repeated(0) && !from.Data(0)
 }
@@ -211,5 +211,5 @@ func trainsPicture(i int, from op.Sources) bool {
 // trainsAll trains parameters in every slot.
 func trainsAll(int, op.Sources) bool { return true }
 
-// zeroAlways is the rule of recurrent layers: what computes a state are parameters alone.
+// zeroAlways is the rule of recurrent layers: a state is computed from parameters only.
 func zeroAlways(*op.Call, op.ZeroInputs) bool { return true }

@@ -67,7 +67,7 @@ func uniqueCount(c *op.Call) op.Dim {
 	return c.Out[0].Shape[axis]
 }
 
-// uniqueGradient gives each gradient to the first of the equal elements, whose place is the hidden output.
+// uniqueGradient passes each gradient to the first of the equal elements, whose position is the hidden output.
 func uniqueGradient(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if dout[0] == nil {
 		return nil, nil

@@ -7,9 +7,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// valued prepares an operator that is written on whole values: what it does not need to know
-// again at every run is worked out once. Such operators serve tensors of strings as well.
-// What takes long looks at whether the pool is stopped.
+// valued prepares an operator that computes on whole values: results that do not depend on the run
+// are computed once. Such operators also support tensors of strings. Long loops check whether the
+// pool is stopped.
 type valued func(c *op.Call) (func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error), error)
 
 // kernel makes it a Kernel.
@@ -48,7 +48,7 @@ func (prepare valued) kernel(c *op.Call) (op.Kernel, error) {
 	}, nil
 }
 
-// workspace is about how many bytes working on whole values takes: their elements as float64 and complex numbers.
+// workspace estimates the memory for computing on whole values, in bytes: their elements as float64 and complex numbers.
 func workspace(list []*tensor.Dense) (n int64) {
 	for _, d := range list {
 		if d != nil {
@@ -58,7 +58,7 @@ func workspace(list []*tensor.Dense) (n int64) {
 	return n
 }
 
-// strings makes it what stands in for a Kernel on strings.
+// strings returns the replacement of a Kernel for strings.
 func (prepare valued) strings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	f, err := prepare(c)
 	if err != nil {
@@ -67,17 +67,17 @@ func (prepare valued) strings(c *op.Call, in []dtype.Value) ([]dtype.Value, erro
 	return f(nil, in)
 }
 
-// checkEvery is how many elements a loop goes through between checks whether the run is stopped.
+// checkEvery is the number of elements that a loop processes between checks whether the run is stopped.
 const checkEvery = 1 << 16
 
-// checkAt looks at whether the run is stopped, once in checkEvery steps.
+// checkAt checks whether the run is stopped, once in checkEvery steps.
 func checkAt(p *kernel.Pool, step int) {
 	if step%checkEvery == 0 {
 		p.Check()
 	}
 }
 
-// poolOf is for what a call computes while its types are found out: the calling goroutine, stopped by the call's context.
+// poolOf returns the pool for computations during type inference: the calling goroutine, stopped by the call's context.
 func poolOf(c *op.Call) *kernel.Pool {
 	p := (*kernel.Pool)(nil).Stoppable()
 	p.StopBy(c.Context().Done())

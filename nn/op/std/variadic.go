@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// variadic describes an operator that folds any number of operands with one of two.
+// variadic describes an operator that folds any number of operands with a binary operator.
 type variadic struct {
 	name, doc string
 	since     []int
@@ -68,7 +68,7 @@ func (v variadic) known(c *op.Call) []op.Known {
 	return []op.Known{{Dims: acc}}
 }
 
-// kernel adds one operand after the other to the output.
+// kernel combines the operands with the output one after another.
 func (v variadic) kernel(c *op.Call) (op.Kernel, error) {
 	if len(c.In) == 1 {
 		return op.CopyKernel(c)
@@ -136,7 +136,7 @@ func variadicOps() []*op.Op {
 	return append(list, extremeGradOp())
 }
 
-// sumsGrad is dy for every operand, divided by their number for a mean.
+// sumsGrad returns dy for every operand, divided by their number for a mean.
 func sumsGrad(mean bool) func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		dy := dout[0]
@@ -156,7 +156,7 @@ func sumsGrad(mean bool) func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgoni
 	}
 }
 
-// extremeGrad gives dy to the operand that is the extreme; operands that tie share it.
+// extremeGrad passes dy to the operand that is the extreme; it is divided equally among operands that tie.
 func extremeGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if !c.In[0].DType.IsFloat() {
 		return nil, nil
@@ -217,7 +217,7 @@ func extremeGradKernel[T kernel.Float](walks []*walk) op.Kernel {
 		elementwise.Div(pool(x), share, dy, share)
 		for k, o := range out {
 			if dx := dtype.Elems[T](o); dx != nil {
-				elementwise.ReluGrad(pool(x), dx, share, ties[k]) // 0 where there is no tie, though dy were infinite
+				elementwise.ReluGrad(pool(x), dx, share, ties[k]) // 0 where there is no tie, even if dy is infinite
 			}
 		}
 		return nil
