@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// Forward computes y = conv(x, w) and finishes it as e says. scratch may be nil.
+// Forward computes y = conv(x, w) and applies the epilogue e. scratch may be nil.
 func Forward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch func(n int) []T) {
 	if winogradForward(p, s, x, w, e, y, scratch) {
 		return

@@ -6,7 +6,7 @@ import "github.com/graft-ml/graft/internal/kernel"
 // points, as many as the registers hold. Weights are packed in panels of tileRows channels.
 const tileRows = 8
 
-// tilePrefetch is how many offsets after the last the kernels read, to fetch what comes into the cache.
+// tilePrefetch is the number of offsets after the last that the kernels read, for prefetching.
 const tilePrefetch = 12
 
 // maxTile is the largest tile.
@@ -141,7 +141,7 @@ func between[T kernel.Float](v T, clip *[2]T) T {
 	return v
 }
 
-// tileRun is a part of a tile that is contiguous in the output.
+// tileRun is a contiguous run of a tile in the output.
 type tileRun struct {
 	from, n int // columns of the tile
 	to      int // and where the first of them belongs

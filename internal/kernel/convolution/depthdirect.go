@@ -68,7 +68,7 @@ func (d *depthwise[T]) run(p *kernel.Pool) {
 	})
 }
 
-// piece computes a phase of a piece for the channels lo to hi.
+// piece computes a phase of a piece for the channels [lo, hi).
 func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthPhase, lo, hi int) {
 	at.rows, at.cols = min(at.rows, ph.grid[1]-at.y), min(at.cols, ph.grid[2]-at.x)
 	if len(ph.taps) == 0 || at.z >= ph.grid[0] || at.rows <= 0 || at.cols <= 0 {

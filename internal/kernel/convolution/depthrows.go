@@ -10,7 +10,7 @@ import (
 // Depthwise convolutions of large windows: planes are copied between borders of zeros, a few at a time,
 // with stride 2 the even columns of a row apart from the odd ones, and go through block by block of rows.
 
-// rowsBlock is how many rows of outputs a kernel computes at once.
+// rowsBlock is the number of rows of outputs that a kernel computes at once.
 const rowsBlock = 8
 
 // depthRowsKernel computes a plane; see depthRows7Z1.
@@ -36,7 +36,7 @@ func rowsKernel(g *geometry, broad bool) depthRowsKernel {
 	return nil
 }
 
-// rowsLimit is how many elements a plane may have: it is computed at once, from a copy.
+// rowsLimit is the maximum number of elements of a plane, which is computed at once, from a copy.
 const rowsLimit = 1 << 22
 
 // rowsFit reports whether a convolution has one kernel for each output channel, and windows that there is a kernel for. Small
@@ -78,7 +78,7 @@ func newDepthRows(g *geometry, w, shift []float32, clip *[2]float32) *depthRows 
 	return d
 }
 
-// depthRowsForward computes y = conv(x, w), finished as e says, for shapes that rowsFit.
+// depthRowsForward computes y = conv(x, w) with the epilogue e, for shapes that rowsFit.
 func depthRowsForward(p *kernel.Pool, g *geometry, x, w []float32, e elementwise.Epilogue[float32], y []float32, scratch kernel.Scratch[float32]) {
 	in, out := g.in.Size(), g.out.Size()
 	w, shift := depthAffine(g, w, e, scratch)

@@ -88,7 +88,7 @@ func borderLoad[T kernel.Float](b *bordered, plane, dst []T) {
 	}
 }
 
-// rowsAtOnce is how many rows of n points and so many taps take about a millisecond.
+// rowsAtOnce returns the number of rows of n points, with the given number of taps, that take about a millisecond.
 func rowsAtOnce(n, taps int) int { return max(1, (1<<20)/max(1, n*taps)) }
 
 // tapRows computes rows output rows of n points: y[i] = bias + Σ w[t]*x[offset[t]+i].

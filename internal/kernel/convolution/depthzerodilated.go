@@ -15,7 +15,7 @@ func (g *geometry) zeroDilated() (geometry, bool) {
 	return t, fits && planesFit(g) && planesFit(&t)
 }
 
-// zeroDilatedElements is how much of dy is worked on at once, zeros included: it stays in the first cache level.
+// zeroDilatedElements is the number of elements of dy, including zeros, that are processed together: they stay in the L1 cache.
 const zeroDilatedElements = 1 << 12
 
 // zeroDilatedBackward is the gradient with respect to the data of a convolution that is zero-dilated as t; w is its weights in

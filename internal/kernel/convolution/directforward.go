@@ -65,7 +65,7 @@ func newDense[T kernel.Float](g *geometry, dy, dx []T) *direct[T] {
 	}
 }
 
-// setDense gives it weights, which it packs when it needs them, and no shift.
+// setDense sets the weights, which are packed when they are needed, and no shift.
 func (d *direct[T]) setDense(g *geometry, w []T, scratch func(n int) []T) {
 	d.shift = packShift[T](g.groups, g.cg, nil, scratch)
 	d.pack = func(group, panel int, dst []T) { packData(g, g.phases()[0].kernel, group, panel, w, dst) }

@@ -60,7 +60,7 @@ func packData[T kernel.Float](g *geometry, points []int, group, panel int, w, ds
 	}
 }
 
-// packShift spreads what is added to output channels over the panels; nil is 0.
+// packShift distributes the shift of output channels over the panels; nil is 0.
 func packShift[T kernel.Float](groups, outputs int, shift []T, scratch func(n int) []T) []T {
 	panels := kernel.CeilDiv(outputs, tileRows)
 	dst := kernel.Take(scratch, groups*panels*tileRows)

@@ -58,7 +58,7 @@ func directWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy, dw []T, sc
 	})
 }
 
-// partialSums is up to how many elements each thread gets a sum of its own.
+// partialSums is the maximum number of elements for which each thread has a separate sum.
 const partialSums = 1 << 19
 
 // run computes the sum of a group with all threads.

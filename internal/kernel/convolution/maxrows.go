@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// NoTap stands for the maximum of an empty window.
+// NoTap is the tap of the maximum of an empty window.
 const NoTap = 255
 
 // MaxWindows computes the maxima of the windows of s, the shape of a depthwise convolution, by assembly of tapGroup: of

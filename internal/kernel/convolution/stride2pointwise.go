@@ -79,7 +79,7 @@ func stretch[T kernel.Float](planes, rows, n int, src, dst []T) {
 	stretchRows(planes*rows, n, &kernel.Float32s(src)[0], &kernel.Float32s(dst)[0])
 }
 
-// addStretch adds to dst what stretch sets it to.
+// addStretch is stretch, but adds to dst.
 func addStretch[T kernel.Float](planes, rows, n int, src, dst []T) {
 	_, _ = src[planes*rows*n-1], dst[4*planes*rows*n-1]
 	addStretched(planes*rows, n, &kernel.Float32s(src)[0], &kernel.Float32s(dst)[0])

@@ -16,7 +16,7 @@ type winogradPlanes[T kernel.Float] struct {
 // segment is rows of tiles of an image.
 type segment struct {
 	image, row, rows int
-	tile             int // the first, counted from the beginning of what was cut
+	tile             int // index of the first tile
 }
 
 // segments cuts the tile rows lo to hi of all images into pieces of one image each.

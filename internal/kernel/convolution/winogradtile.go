@@ -17,7 +17,7 @@ type winogradTile struct {
 	at          []float64 // m×side
 	g           []float64 // kinds×3
 
-	// Several points may multiply with the same weights: kind tells with which, of kinds different ones.
+	// Several points may be multiplied by the same weights: kind has the index of each point's weights, kinds their number.
 	kind        []int
 	kinds       int
 	weightPoint []int // the same for the products of both dimensions; newTile sets it

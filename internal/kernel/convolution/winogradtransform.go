@@ -175,7 +175,7 @@ func outputs[T kernel.Float](t *winogradTile, rows, cols int, src grid[T], b *ba
 	}
 }
 
-// eachTile calls f with the pixels and the points of each tile; tiles begin step pixels apart.
+// eachTile calls f with the pixels and the points of each tile; tiles start at intervals of step pixels.
 func eachTile[T kernel.Float](rows, cols, step int, b *band[T], g grid[T], f func(px, v []T)) {
 	for i := range rows {
 		for j := range cols {

@@ -16,8 +16,8 @@ type winogradGradient[T kernel.Float] struct {
 }
 
 const (
-	winogradTiles = 3 << 16 // elements of transformed tiles, of x and dy together, that are worked on at once
-	winogradKeep  = 4 << 15 // elements of x and of products, where there are few tiles
+	winogradTiles = 3 << 16 // maximum number of elements of transformed tiles of x and dy that are processed together
+	winogradKeep  = 4 << 15 // maximum number of elements of x and of products if there are few tiles
 	winogradSums  = 1 << 18 // elements of products up to which each thread has its own
 )
 

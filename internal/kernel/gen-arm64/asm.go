@@ -135,7 +135,7 @@ func (f *function) vecsOf(n int) []vec {
 	return list
 }
 
-// scope gives back the registers that body takes.
+// scope releases the registers that body allocates.
 func (f *function) scope(body func()) {
 	regs, vecs := f.regs, f.vecs
 	body()

@@ -201,7 +201,7 @@ func (f *function) eachRun(body func(s, d, n reg)) {
 	})
 }
 
-// storeRuns moves a tile to its place, run by run, as it is or with something added.
+// storeRuns stores a tile run by run, optionally adding other elements.
 func storeRuns(f *function, added bool) {
 	var apart reg // from y to add
 	lo, hi := f.vec(), f.vec()

@@ -45,7 +45,7 @@ func transpose4(f *function, v []vec) []vec {
 	return out
 }
 
-// rowPointers are pointers to n rows, stride bytes apart, the first of which is p itself.
+// rowPointers returns pointers to n rows with the given stride in bytes, the first of which is p itself.
 func (f *function) rowPointers(p, stride reg, n int) []reg {
 	list := []reg{p}
 	for i := 1; i < n; i++ {

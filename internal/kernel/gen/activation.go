@@ -95,7 +95,7 @@ func quotient(n, d vec) vec {
 	inverse := vector()
 	VRCP14PS(d, inverse)
 	VMULPS(n, inverse, r)
-	VFNMADD231PS(r, d, n) // what is left of n
+	VFNMADD231PS(r, d, n) // the remainder of n
 	VFMADD231PS(n, inverse, r)
 	return r
 }

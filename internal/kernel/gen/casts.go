@@ -85,7 +85,7 @@ func casts() {
 		{"float32ToInt64", singleElement, longElement, func(src, dst Mem) {
 			x, none := YMM(), YMM()
 			VCVTTPS2DQ(src, x)
-			VPCMPEQD(i8(signBit), x, none) // what does not fit becomes this
+			VPCMPEQD(i8(signBit), x, none) // the result for numbers out of range
 			VPTEST(none, none)
 			JNZ(LabelRef("stop"))
 			storeLong(x, dst)

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// storeRuns moves a tile to its place, run by run, as it is or with something added.
+// storeRuns stores a tile run by run, optionally adding other elements.
 func storeRuns(w width, added bool) {
 	name, extra := "storeRuns"+w.name, ""
 	doc := " copies rows of a tile, which are tileRow bytes apart, to y."

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// blockRows is how many rows of outputs depthRows computes at once.
+// blockRows is the number of rows of outputs that depthRows computes at once.
 const blockRows = 8
 
 // depthRows: the weights of a column of the window stay in registers while the rows that they meet pass by, so that a

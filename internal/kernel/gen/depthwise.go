@@ -146,7 +146,7 @@ func tapSums(w width) {
 		BZHIL(n.As32(), bits, bits)
 		KMOVW(bits, mask)
 		VMOVUPS_Z(Mem{Base: py}, mask, v)
-		for t := range acc { // not even 0 times what is outside
+		for t := range acc { // elements outside may be NaN, so that multiplying by 0 is not enough
 			VMOVUPS_Z(tap(t), mask, u)
 			VFMADD231PS(u, v, acc[t])
 		}

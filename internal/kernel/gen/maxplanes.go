@@ -8,10 +8,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// noTap stands for a window whose maximum is -Inf, or that is empty.
+// noTap is the tap of a window that is empty or whose maximum is -Inf.
 const noTap = 255
 
-// value loads what tap t reads, -Inf outside of the plane.
+// value loads the elements that tap t reads, -Inf outside of the plane.
 func (p *planeLoop) value(t int, masked bool, least reg.VecVirtual) reg.VecVirtual {
 	x := p.vec()
 	switch {

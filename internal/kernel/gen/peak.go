@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// peak makes loops of nothing but multiply-adds on registers: what the benchmarks are measured
+// peak makes loops of multiply-adds on registers only: the peak that benchmarks are measured
 // against. Each turn has 24 of them, in 12 chains, which hides their latency.
 func peak() {
 	for _, lanes := range []int{8, 16} {

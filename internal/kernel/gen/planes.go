@@ -19,7 +19,7 @@ type planeLoop struct {
 	side   int // of a window
 	stride int
 	y      reg.GPVirtual
-	from   reg.GPVirtual // what the first tap of a step reads
+	from   reg.GPVirtual // address that the first tap of a step reads
 	to     reg.GPVirtual // how many bytes after y the outputs of a step are
 	row    reg.GPVirtual // bytes from row to row of taps
 	rows3  reg.GPVirtual // three times as many, for windows of 5×5
@@ -27,7 +27,7 @@ type planeLoop struct {
 	evens  reg.VecVirtual
 }
 
-// planeArgs and planeDoc say what all such kernels take.
+// planeArgs and planeDoc are the arguments of all such kernels and their documentation.
 const planeArgs = "planes int, steps *int32, n int, masks *uint8, x *float32, xRow, xPlane int, y *float32, yPlane int"
 
 func (w width) planeDoc(side, stride int) string {
@@ -41,7 +41,7 @@ type planeCode struct {
 	step   func(p *planeLoop, masked bool)   // reads windows, masked or not
 	result func(p *planeLoop) reg.VecVirtual // to be stored; nil: nothing is
 	next   func(p *planeLoop)                // moves on to the next plane
-	end    func()                            // comes last
+	end    func()                            // emitted last
 }
 
 // walk writes the loops.

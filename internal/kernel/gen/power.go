@@ -171,7 +171,7 @@ func hornerD(x vec, c ...float64) vec {
 	return r
 }
 
-// blendD sets no to yes where x stands in a relation to y.
+// blendD sets no to yes where the relation of x to y holds.
 func blendD(x vec, relation uint8, y, yes, no vec) {
 	if broadly() {
 		m := K()

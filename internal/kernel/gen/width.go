@@ -38,7 +38,7 @@ func bothWidths(code, finish func()) {
 // broadly reports whether code for registers of 16 floats is being made.
 func broadly() bool { return current.lanes == broad.lanes }
 
-// pass tells the loops of a function apart, if it has several.
+// pass distinguishes the loops of a function, if it has several.
 var pass string
 
 // label makes a name differ between the sizes and the passes.

@@ -30,7 +30,7 @@ func (v *vectors) several(n int) []reg.VecVirtual {
 	return x
 }
 
-// newVectors are registers of so many lanes; where there are 32 of them, they keep constants.
+// newVectors returns registers of the given number of lanes; if there are 32 registers, they keep constants.
 func newVectors(lanes int, constants ...float64) *vectors {
 	v := &vectors{lanes, map[float64]reg.VecVirtual{}}
 	if lanes == 16 {
@@ -88,7 +88,7 @@ func (v *vectors) note(y, bad reg.VecVirtual) {
 	}
 }
 
-// plus is x + c*y in a register of its own.
+// plus returns x + c*y in a new register.
 func (v *vectors) plus(x reg.VecVirtual, c float64, y reg.VecVirtual) reg.VecVirtual {
 	s := v.copy(x)
 	VFMADD231PS(v.c(c), y, s)
