@@ -309,7 +309,7 @@ func blank(e *%s, name string, t %s, dims ...int) *%s {
 func values[T any](data []T, dims ...int) *%s {
 	t, err := %s(data, dims...)
 	if err != nil {
-		panic(err) // the constants are in this file
+		panic(err) // the numbers stand in this file
 	}
 	return t
 }
