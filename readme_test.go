@@ -42,7 +42,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// Load a model and run it on a picture.
+// Load a model and run it on an image.
 func Example_run() {
 	run := func(ctx context.Context) error {
 		g, err := onnxio.Load("squeezenet1.1.onnx")
@@ -115,7 +115,7 @@ func Example_prune() {
 	_ = shrink
 }
 
-// Fine-tune a model on a folder of pictures, FOLDER/CLASS/*.jpg.
+// Fine-tune a model on a folder of images, FOLDER/CLASS/*.jpg.
 func Example_train() {
 	finetune := func(ctx context.Context, g *nn.Graph) error {
 		pics, err := data.Folder("flowers")

@@ -80,7 +80,7 @@ func houses(t *testing.T, path string, rows int, seed uint64) {
 	write(t, path, b.String())
 }
 
-// flowers draws pictures of three kinds: a ring of white petals, one of red ones about a red middle, a yellow cup.
+// flowers draws images of three kinds: a ring of white petals, one of red ones about a red middle, a yellow cup.
 func flowers(t *testing.T, dir string, each int, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -94,7 +94,7 @@ func flowers(t *testing.T, dir string, each int, seed uint64) {
 func draw(t *testing.T, name, kind string, r *rand.Rand) {
 	t.Helper()
 	const size = 96
-	picture := image.NewRGBA(image.Rect(0, 0, size, size))
+	img := image.NewRGBA(image.Rect(0, 0, size, size))
 	cx, cy, radius, turn := 40+16*r.Float64(), 40+16*r.Float64(), 18+14*r.Float64(), r.Float64()
 	for y := range size {
 		for x := range size {
@@ -115,11 +115,11 @@ func draw(t *testing.T, name, kind string, r *rand.Rand) {
 			for k := range c {
 				c[k] = min(max(c[k]+20*r.NormFloat64(), 0), 255)
 			}
-			picture.Set(x, y, color.RGBA{uint8(c[0]), uint8(c[1]), uint8(c[2]), 255})
+			img.Set(x, y, color.RGBA{uint8(c[0]), uint8(c[1]), uint8(c[2]), 255})
 		}
 	}
 	var b strings.Builder
-	if err := jpeg.Encode(&b, picture, nil); err != nil {
+	if err := jpeg.Encode(&b, img, nil); err != nil {
 		t.Fatal(err)
 	}
 	write(t, name, b.String())

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// seeing returns a network of pictures with a mean taken off, a normalization and two convolutions on the input's channels; with last the
+// seeing returns a network of images with a mean taken off, a normalization and two convolutions on the input's channels; with last the
 // channels come last.
 func seeing(t *testing.T, channels int, last bool) *nn.Graph {
 	t.Helper()
@@ -23,7 +23,7 @@ func seeing(t *testing.T, channels int, last bool) *nn.Graph {
 	r := rand.New(rand.NewPCG(1, 2))
 	mean := make([]float32, channels)
 	for i := range mean {
-		mean[i] = 0.3 // one for all, so that gray pictures are the same to all channels
+		mean[i] = 0.3 // one for all, so that gray images are the same to all channels
 	}
 	if err := g.Edit(func(e *nn.Edit) {
 		d, err := dtype.FromSlice(mean, channels, 1, 1)
@@ -75,7 +75,7 @@ func answerTo(t *testing.T, g *nn.Graph, gray []float32, channels int, last bool
 	return dtype.Slice[float32](out[0])
 }
 
-// Gray pictures give the same with any number of channels that all hold them.
+// Gray images give the same with any number of channels that all hold them.
 func TestInputChannels(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	gray := make([]float32, 64)

@@ -144,7 +144,7 @@ var structures = []struct {
 		nodes: []string{"a", "cat"}, want: []int{2, 11}, same: true},
 	{name: "add an edge backwards", build: chain, edit: func(e *nn.Edit) { e.AddEdge(value("c")(e), node(e, "bn")) },
 		err: "the graph has a cycle"},
-	{name: "add an edge between different pictures", build: func(e *nn.Edit) {
+	{name: "add an edge between different images", build: func(e *nn.Edit) {
 		a := e.Apply(conv(4, 3, "a"), input(e))
 		e.Output("y", e.Apply(conv(2, 1, "b"), e.Apply(layers.MaxPool{Kernel: []int{2}, Name: "pool"}, a)))
 	}, edit: func(e *nn.Edit) { e.AddEdge(value("a")(e), node(e, "b")) }, err: "the value does not fit: input a: want float32[N,4,2,2], got float32[N,4,4,4]"},

@@ -84,7 +84,7 @@ func TestTrainableBehind(t *testing.T) {
 				e.Param("w", initial.Ones{}, 2, 4, 4), e.Param("r", initial.Ones{}, 2, 4, 4), nil, nil, h)
 			return r.Out(1)
 		},
-		"picture": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+		"image": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
 			start := node(e, op.Plain("Expand"), p, e.Const("spread", spread))
 			return node(e, op.Plain("Add"), x, node(e, std.ConvConfig{}, start, e.Param("w", initial.Ones{}, 4, 4, 1)))
 		},

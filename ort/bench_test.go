@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// BenchmarkStep is a step of AdamW on 32 pictures of 28×28 by a convolutional network, in the engine and in ONNX Runtime.
+// BenchmarkStep is a step of AdamW on 32 images of 28×28 by a convolutional network, in the engine and in ONNX Runtime.
 func BenchmarkStep(b *testing.B) {
 	layers := nn.Sequential{
 		layers.Conv{Out: 32, Kernel: []int{3}, Same: true}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},

@@ -33,7 +33,7 @@ func TestCharts(t *testing.T) {
 	}
 	img, err := png.Decode(&b)
 	if err != nil || img.Bounds().Dy() < 6*img.Bounds().Dx()*7/18-20 {
-		t.Errorf("the picture is %v, %v", img.Bounds(), err)
+		t.Errorf("the image is %v, %v", img.Bounds(), err)
 	}
 	for last, n := range map[int]int{1: 1, 2: 2, 10: 10, 40: 8, 1000: 10} {
 		if got := (wholeTicks{last}).Ticks(1, float64(last)); len(got) != n {

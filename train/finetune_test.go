@@ -166,7 +166,7 @@ func TestFindRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if img, err := png.Decode(&b); err != nil || img.Bounds().Dx() < 300 {
-		t.Errorf("the picture is %v", err)
+		t.Errorf("the image is %v", err)
 	}
 	if _, err := (train.RateFinder{Min: 1, Max: 0.1}).FindRate(ctx, g, shapes(30, 1)); err == nil || !strings.Contains(err.Error(), "want rising rates above 0") {
 		t.Errorf("falling rates: %v", err)

@@ -76,7 +76,7 @@ func isPNG(t *testing.T, write func(b *bytes.Buffer) error) {
 		t.Fatal(err)
 	}
 	if img, err := png.Decode(&b); err != nil || img.Bounds().Dx() < 100 {
-		t.Errorf("the picture: %v", err)
+		t.Errorf("the image: %v", err)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestPerClass(t *testing.T) {
 		return m.WritePNG(b, func(c int) string { return fmt.Sprint("class ", c) })
 	})
 	if err := (&train.Confusion{}).WritePNG(&bytes.Buffer{}, nil); err == nil {
-		t.Error("a picture of nothing")
+		t.Error("an image of nothing")
 	}
 }
 

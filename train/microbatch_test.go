@@ -20,7 +20,7 @@ import (
 // ragged ends included.
 func TestMicroBatchIsRanks(t *testing.T) {
 	rows, others := blobs(43, 1), blobs(30, 2)
-	pictures, more := shapes(43, 1), shapes(20, 2)
+	images, more := shapes(43, 1), shapes(20, 2)
 	for name, c := range map[string]train.Config{
 		"AdamW":     {},
 		"SGD":       {Rule: optim.SGD{LR: 0.1, Momentum: 0.9}},
@@ -44,9 +44,9 @@ func TestMicroBatchIsRanks(t *testing.T) {
 			fit, val data.Dataset[data.Sample]
 		}{
 			"plain": {plainNet, rows, others}, "dropout": {dropNet, rows, others}, "normalization": {small, rows, others},
-			"mixup": {plainNet, data.MixUp{Classes: 3}.Of(rows), others}, "pictures": {convNorm, pictures, more},
+			"mixup": {plainNet, data.MixUp{Classes: 3}.Of(rows), others}, "images": {convNorm, images, more},
 		} {
-			if what == "mixup" && c.Loss != nil && name != "smoothing" || what == "pictures" && name != "average" {
+			if what == "mixup" && c.Loss != nil && name != "smoothing" || what == "images" && name != "average" {
 				continue
 			}
 			c.Epochs, c.Seed, c.MicroBatch = 3, 7, 0

@@ -130,12 +130,12 @@ func TestPrepareUnmeasured(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	picture := []*tensor.Dense{dtype.New(dtype.Float32, 3, 8, 8)}
+	img := []*tensor.Dense{dtype.New(dtype.Float32, 3, 8, 8)}
 	for name, c := range map[string]struct {
-		g        *nn.Graph
-		pictures []*tensor.Dense
-	}{"no pictures": {g, nil}, "two inputs": {two, picture}, "nothing": {nn.New("none"), picture}} {
-		p, err := Prepare(context.Background(), c.g, base, c.pictures)
+		g      *nn.Graph
+		images []*tensor.Dense
+	}{"no images": {g, nil}, "two inputs": {two, img}, "nothing": {nn.New("none"), img}} {
+		p, err := Prepare(context.Background(), c.g, base, c.images)
 		if err != nil || p.Name != first || p.By != "shape" || !p.Guess || p.Size != 4 {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}

@@ -63,7 +63,7 @@ const (
 )
 
 // Prepare determines the preprocessing of images for g, a model with one input of rank 4. base has the geometry;
-// pictures are float32 [1 or 3, height, width] from 0 to 1, as data.Unit makes them: a few dozen of the kind that the
+// images are float32 [1 or 3, height, width] from 0 to 1, as data.Unit makes them: a few dozen of the kind that the
 // model is for. Every preset is tried on them.
 //
 // If g has normalizations with running statistics, the best preset is the one whose activations agree best with them:
@@ -73,20 +73,20 @@ const (
 // (Ji, Henriques and Vedaldi, 2019) is large if the scores are confident, diverse and stable; scores that differ by
 // more than is usual for a classifier count less. The preset of the tool that produced g is preferred there, and the
 // more common preset always if two fit equally well.
-func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, pictures []*tensor.Dense) (Preparation, error) {
+func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, images []*tensor.Dense) (Preparation, error) {
 	presets := data.Presets(base.Gray)
 	first := Preparation{Preprocess: presets[0].With(base), Name: presets[0].Name, By: "shape", Guess: true}
 	home := born(g, base.Gray)
 	if i := slices.IndexFunc(presets, func(p data.Preset) bool { return p.Name == home }); i >= 0 {
 		first = Preparation{Preprocess: presets[i].With(base), Name: home, By: "producer", Guess: true}
 	}
-	if len(g.Inputs()) != 1 || len(g.Outputs()) == 0 || len(pictures) == 0 {
+	if len(g.Inputs()) != 1 || len(g.Outputs()) == 0 || len(images) == 0 {
 		return first, nil
 	}
 	norms := normalizations(g)
 	tries := make([]attempt, len(presets))
 	for i, p := range presets {
-		a, err := try(ctx, g, p.With(base), norms, pictures)
+		a, err := try(ctx, g, p.With(base), norms, images)
 		if err != nil {
 			return first, err
 		}
@@ -173,8 +173,8 @@ type attempt struct {
 }
 
 // try runs the images through g with the preprocessing p.
-func try(ctx context.Context, g *nn.Graph, p data.Preprocess, norms []normalization, pictures []*tensor.Dense) (attempt, error) {
-	x, err := prepared(p, pictures)
+func try(ctx context.Context, g *nn.Graph, p data.Preprocess, norms []normalization, images []*tensor.Dense) (attempt, error) {
+	x, err := prepared(p, images)
 	if err != nil {
 		return attempt{}, err
 	}
@@ -192,7 +192,7 @@ func try(ctx context.Context, g *nn.Graph, p data.Preprocess, norms []normalizat
 		return attempt{fit: 1 / (d + 1e-3)}, err
 	}
 	var moved []*tensor.Dense
-	for _, t := range pictures {
+	for _, t := range images {
 		moved = append(moved, shifted(t))
 	}
 	y, err := prepared(p, moved)
@@ -206,7 +206,7 @@ func try(ctx context.Context, g *nn.Graph, p data.Preprocess, norms []normalizat
 		if err != nil {
 			return attempt{}, err
 		}
-		if views[i], err = probabilities(out[name], len(pictures)); err != nil {
+		if views[i], err = probabilities(out[name], len(images)); err != nil {
 			return attempt{}, nil // not a classifier
 		}
 	}
@@ -214,9 +214,9 @@ func try(ctx context.Context, g *nn.Graph, p data.Preprocess, norms []normalizat
 }
 
 // prepared returns a batch of the images, preprocessed by p.
-func prepared(p data.Preprocess, pictures []*tensor.Dense) (*tensor.Dense, error) {
+func prepared(p data.Preprocess, images []*tensor.Dense) (*tensor.Dense, error) {
 	var list []data.Sample
-	for _, t := range pictures {
+	for _, t := range images {
 		x, err := p.Tensor(t)
 		if err != nil {
 			return nil, err

@@ -17,7 +17,7 @@ import (
 
 // stripes are images [channels, 16, 16] of three kinds: stripes of a warm colour that run in one of three
 // directions, on a dark ground.
-func stripes(n, channels int, seed uint64) (pictures []*tensor.Dense, class []int64) {
+func stripes(n, channels int, seed uint64) (images []*tensor.Dense, class []int64) {
 	const size = 16
 	r := rand.New(rand.NewPCG(seed, 3))
 	ink := [3]float32{0.9, 0.55, 0.25}
@@ -35,9 +35,9 @@ func stripes(n, channels int, seed uint64) (pictures []*tensor.Dense, class []in
 				}
 			}
 		}
-		pictures, class = append(pictures, x), append(class, int64(kind))
+		images, class = append(images, x), append(class, int64(kind))
 	}
-	return pictures, class
+	return images, class
 }
 
 // trainedOn returns a small network that was trained on stripes, prepared in a certain way.
@@ -58,9 +58,9 @@ func trainedOn(t *testing.T, p data.Preprocess, channels int, norm bool) *nn.Gra
 	if err != nil {
 		t.Fatal(err)
 	}
-	pictures, class := stripes(320, channels, 1)
+	images, class := stripes(320, channels, 1)
 	var list []data.Sample
-	for i, x := range pictures {
+	for i, x := range images {
 		x, err := p.Tensor(x)
 		if err != nil {
 			t.Fatal(err)
@@ -78,13 +78,13 @@ func trainedOn(t *testing.T, p data.Preprocess, channels int, norm bool) *nn.Gra
 func TestPrepareByStatistics(t *testing.T) {
 	for channels, names := range map[int][]string{1: {"unit", "symmetric", "raw", "mnist"}, 3: {"imagenet", "caffe", "unit", "symmetric", "raw", "raw-bgr"}} {
 		base := data.Preprocess{Size: 16, Crop: 1, Gray: channels == 1}
-		pictures, _ := stripes(24, channels, 2)
+		images, _ := stripes(24, channels, 2)
 		for _, preset := range data.Presets(channels == 1) {
 			if !slices.Contains(names, preset.Name) {
 				continue
 			}
 			g := trainedOn(t, preset.With(base), channels, true)
-			got, err := train.Prepare(context.Background(), g, base, pictures)
+			got, err := train.Prepare(context.Background(), g, base, images)
 			if err != nil || got.Name != preset.Name || got.By != "statistics" || got.Preprocess.String() != preset.With(base).String() {
 				t.Errorf("trained on %s: %v, %v", preset.Name, got, err)
 			}
@@ -98,9 +98,9 @@ func TestPrepareByStatistics(t *testing.T) {
 // Without running statistics the finding is right, or says that it is a guess and what else it may be.
 func TestPrepareByScores(t *testing.T) {
 	base := data.Preprocess{Size: 16, Crop: 1}
-	pictures, _ := stripes(24, 3, 2)
+	images, _ := stripes(24, 3, 2)
 	for _, preset := range data.Presets(false)[:5] {
-		got, err := train.Prepare(context.Background(), trainedOn(t, preset.With(base), 3, false), base, pictures)
+		got, err := train.Prepare(context.Background(), trainedOn(t, preset.With(base), 3, false), base, images)
 		if err != nil || got.By != "scores" || got.Name != preset.Name && !got.Guess {
 			t.Errorf("trained on %s: %v, %v", preset.Name, got, err)
 		}

@@ -35,7 +35,7 @@ func TestSyncBatchNorm(t *testing.T) {
 	for name, x := range map[string]struct {
 		net      func(testing.TB) *nn.Graph
 		fit, val data.Dataset[data.Sample]
-	}{"rows": {small, blobs(41, 1), blobs(20, 2)}, "pictures": {convNorm, shapes(41, 1), shapes(20, 2)}} {
+	}{"rows": {small, blobs(41, 1), blobs(20, 2)}, "images": {convNorm, shapes(41, 1), shapes(20, 2)}} {
 		for what, c := range map[string]train.Config{
 			"plain":      {Batch: 10},
 			"weights":    {Batch: 10, Loss: train.CrossEntropy{ClassWeights: []float64{1, 3, 0.2}}},

@@ -56,7 +56,7 @@ func TestSameBits(t *testing.T) {
 // trainedWeights returns a sum of the weights of two networks after some steps.
 func trainedWeights(t *testing.T) []byte {
 	sum := sha256.New()
-	pictures := nn.Sequential{
+	images := nn.Sequential{
 		layers.Conv{Out: 24, Kernel: []int{3}, Same: true}, layers.BatchNorm{}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
 		layers.Conv{Out: 40, Kernel: []int{3}, Stride: []int{2}}, layers.ReLU{}, layers.GlobalAvgPool{}, layers.Flatten{}, layers.Dropout{P: 0.2}, layers.Linear{Out: 10},
 	}
@@ -68,7 +68,7 @@ func trainedWeights(t *testing.T) []byte {
 		net   nn.Layer
 		input string
 		shape []int
-	}{{pictures, "float32[N,3,20,20]", []int{9, 3, 20, 20}}, {texts, "float32[N,L,8]", []int{5, 37, 8}}} {
+	}{{images, "float32[N,3,20,20]", []int{9, 3, 20, 20}}, {texts, "float32[N,L,8]", []int{5, 37, 8}}} {
 		g := nn.New("net")
 		if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(c.net, e.Input("x", c.input))) }); err != nil {
 			t.Fatal(err)

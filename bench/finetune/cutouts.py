@@ -1,4 +1,4 @@
-"""Pictures of two or more kinds of things, cut out and pasted on crops of scikit-learn's two sample photographs.
+"""Images of two or more kinds of things, cut out and pasted on crops of scikit-learn's two sample photographs.
 
     apt-get download tuxpaint-stamps-default && dpkg -x tuxpaint-stamps-default_*.deb stamps
     S=stamps/usr/share/tuxpaint/stamps
@@ -24,7 +24,7 @@ def cutouts(folders):
     return [i for i in images if min(i.size) >= 60]
 
 
-def picture(stamp, r):
+def draw(stamp, r):
     photo = PHOTOS[r.integers(len(PHOTOS))]
     w = int(r.integers(160, 420))
     x, y = r.integers(0, photo.width - w), r.integers(0, photo.height - w)
@@ -44,8 +44,8 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("dir", type=Path)
     p.add_argument("kind", nargs="+", help="NAME=FOLDER,FOLDER…")
-    p.add_argument("--train", type=int, default=120, help="pictures of each kind")
-    p.add_argument("--test", type=int, default=75, help="pictures of each kind")
+    p.add_argument("--train", type=int, default=120, help="images of each kind")
+    p.add_argument("--test", type=int, default=75, help="images of each kind")
     p.add_argument("--seed", type=int, default=1)
     args = p.parse_args()
     r = np.random.default_rng(args.seed)
@@ -58,7 +58,7 @@ def main():
         for part, some, n in (("train", order[:cut], args.train), ("test", order[cut:], args.test)):
             (args.dir / part / name).mkdir(parents=True, exist_ok=True)
             for i in range(n):
-                picture(stamps[some[i % len(some)]], r).save(args.dir / part / name / f"{i:03}.jpg", quality=90)
+                draw(stamps[some[i % len(some)]], r).save(args.dir / part / name / f"{i:03}.jpg", quality=90)
 
 
 main()

@@ -242,9 +242,9 @@ func (t task) measure(ctx context.Context, name string, seeds seeding, w way) er
 	return nil
 }
 
-// photographs measures a model on two folders of pictures by class.
+// photographs measures a model on two folders of images by class.
 func photographs(ctx context.Context, model, fit, test string, seeds seeding, ways []string, parts, verbose bool) error {
-	pictures, err := data.Folder(fit)
+	folder, err := data.Folder(fit)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func photographs(ctx context.Context, model, fit, test string, seeds seeding, wa
 	plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
 	var some []*tensor.Dense
 	for i := range 24 {
-		s, err := plain.Eval(pictures.Items[i*len(pictures.Items)/24], nil)
+		s, err := plain.Eval(folder.Items[i*len(folder.Items)/24], nil)
 		if err != nil {
 			return err
 		}
@@ -277,12 +277,12 @@ func photographs(ctx context.Context, model, fit, test string, seeds seeding, wa
 	fmt.Println(found)
 	found.MinArea = 0.35
 	part := func(seed uint64) (fit, val data.Dataset[data.Sample]) {
-		p := *pictures
+		p := *folder
 		p.Seed, p.Cache = seed, 1<<30
 		return p.Split(0.1, found.Preprocess)
 	}
 	t := task{
-		parts: parts, verbose: verbose, model: load, head: &nn.Head{Labels: pictures.Classes},
+		parts: parts, verbose: verbose, model: load, head: &nn.Head{Labels: folder.Classes},
 		fit:  func(seed uint64) data.Dataset[data.Sample] { f, _ := part(seed); return f },
 		val:  func(seed uint64) data.Dataset[data.Sample] { _, v := part(seed); return v },
 		test: func(uint64) data.Dataset[data.Sample] { return held.All(found.Preprocess) },

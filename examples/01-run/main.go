@@ -1,6 +1,6 @@
-// Command 01-run loads a model and runs it on a picture.
+// Command 01-run loads a model and runs it on an image.
 //
-//	go run ./examples/01-run MODEL.onnx PICTURE
+//	go run ./examples/01-run MODEL.onnx IMAGE
 //
 // Without arguments it runs a small digit classifier on a rendered 7.
 package main
@@ -18,21 +18,21 @@ import (
 )
 
 func main() {
-	model, picture := "cmd/graft/demo/digits.onnx", ""
+	model, imageFile := "cmd/graft/demo/digits.onnx", ""
 	if len(os.Args) == 3 {
-		model, picture = os.Args[1], os.Args[2]
+		model, imageFile = os.Args[1], os.Args[2]
 	}
-	if err := run(context.Background(), model, picture); err != nil {
+	if err := run(context.Background(), model, imageFile); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, model, picture string) error {
+func run(ctx context.Context, model, imageFile string) error {
 	g, err := onnxio.Load(model)
 	if err != nil {
 		return err // one line: stage, operator, node, input, wanted, got
 	}
-	if picture == "" {
+	if imageFile == "" {
 		dir, err := os.MkdirTemp("", "graft-run-")
 		if err != nil {
 			return err
@@ -43,15 +43,15 @@ func run(ctx context.Context, model, picture string) error {
 		}
 		found, err := filepath.Glob(filepath.Join(dir, "*", "*.png"))
 		if err != nil || len(found) == 0 {
-			return fmt.Errorf("no picture was rendered: %v", err)
+			return fmt.Errorf("no image was rendered: %v", err)
 		}
-		picture = found[0]
+		imageFile = found[0]
 	}
 	p, err := data.Guess(g.Inputs()[0].Type().Sizes()) // or data.ImageNet, or what the file's metadata says
 	if err != nil {
 		return err
 	}
-	x, err := p.Open(picture) // 1×channels×height×width
+	x, err := p.Open(imageFile) // 1×channels×height×width
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Command 02-finetune gives a model a new head, freezes the rest and fine-tunes it on a folder of pictures.
+// Command 02-finetune gives a model a new head, freezes the rest and fine-tunes it on a folder of images.
 //
 //	go run ./examples/02-finetune MODEL.onnx FOLDER     # FOLDER/<class>/*.png
 //

@@ -77,7 +77,7 @@ func run(model, out string, steps int) (first, last float32, err error) {
 	return first, last, onnxio.Save(out, g)
 }
 
-// samples are rendered pictures [n,1,28,28] and their classes, one-hot [n,classes].
+// samples are rendered images [n,1,28,28] and their classes, one-hot [n,classes].
 func samples(n, classes int) (x, y *tensor.Dense, err error) {
 	images, labels, err := letters.Set("ABEG"[:classes], n, 1)
 	if err != nil {

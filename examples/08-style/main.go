@@ -1,8 +1,8 @@
-// Command 08-style is neural style transfer (Gatys, Ecker, Bethge 2015): it paints the content of one picture in the style of
-// another. The model is not changed; the picture is optimized, by gradients with respect to the model's input. Its activations
+// Command 08-style is neural style transfer (Gatys, Ecker, Bethge 2015): it paints the content of one image in the style of
+// another. The model is not changed; the image is optimized, by gradients with respect to the model's input. Its activations
 // shall match those of the content, and the correlations between their channels those of the style.
 //
-//	go run ./examples/08-style MODEL.onnx CONTENT.jpg STYLE.jpg     # a classifier of pictures, SqueezeNet say
+//	go run ./examples/08-style MODEL.onnx CONTENT.jpg STYLE.jpg     # a classifier of images, SqueezeNet say
 //
 // Without arguments a small network of random filters paints a disc in stripes.
 package main
@@ -58,7 +58,7 @@ type painter struct {
 	w     io.Writer
 }
 
-// files paints with the model and the pictures of files. It returns the loss before and after.
+// files paints with the model and the images of files. It returns the loss before and after.
 func (p painter) files(ctx context.Context, model, content, style string) (first, last float64, err error) {
 	g, err := onnxio.Load(model)
 	if err != nil {
@@ -67,7 +67,7 @@ func (p painter) files(ctx context.Context, model, content, style string) (first
 	in := g.Inputs()[0]
 	shape := in.Type().Sizes()
 	if len(shape) != 4 {
-		return 0, 0, fmt.Errorf("the model's input is %v: want pictures", in.Type())
+		return 0, 0, fmt.Errorf("the model's input is %v: want images", in.Type())
 	}
 	for i, n := range []int{1, 3, 224, 224} { // sizes that the model leaves open
 		if shape[i] < 0 || i == 0 {
@@ -103,7 +103,7 @@ func (p painter) drawn(ctx context.Context, dir string) (first, last float64, er
 			layers.Conv{Out: 16, Kernel: []int{5}, Same: true}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
 			layers.Conv{Out: 24, Kernel: []int{3}, Same: true}, layers.ReLU{}, layers.MaxPool{Kernel: []int{2}},
 			layers.Conv{Out: 32, Kernel: []int{3}, Same: true}, layers.ReLU{},
-		}, e.Input("picture", fmt.Sprintf("float32[1,3,%d,%d]", size, size))))
+		}, e.Input("image", fmt.Sprintf("float32[1,3,%d,%d]", size, size))))
 	})
 	if err != nil {
 		return 0, 0, err
@@ -122,7 +122,7 @@ func (p painter) drawn(ctx context.Context, dir string) (first, last float64, er
 		}
 		return color.RGBA{250, 210, 60, 255}
 	}
-	var pictures []*tensor.Dense
+	var images []*tensor.Dense
 	for name, at := range map[string]func(x, y int) color.Color{"content.png": disc, "style.png": stripes} {
 		m := image.NewRGBA(image.Rect(0, 0, size, size))
 		for i := range size * size {
@@ -137,9 +137,9 @@ func (p painter) drawn(ctx context.Context, dir string) (first, last float64, er
 		if err != nil {
 			return 0, 0, err
 		}
-		pictures = append(pictures, x)
+		images = append(images, x)
 	}
-	return p.paint(ctx, g, prepare, pictures[0], pictures[1])
+	return p.paint(ctx, g, prepare, images[0], images[1])
 }
 
 // paint changes x until its activations have the correlations of y's, and are still its own in the middle of the model.
@@ -147,7 +147,7 @@ func (p painter) paint(ctx context.Context, g *nn.Graph, prepare data.Preprocess
 	input := g.Inputs()[0].Name()
 	names := activations(g, 5)
 	if len(names) == 0 {
-		return 0, 0, errors.New("the model has no activation to compare pictures by")
+		return 0, 0, errors.New("the model has no activation to compare images by")
 	}
 	middle := names[len(names)/2]
 	of, err := g.Eval(ctx, nn.Feed{input: y}, names...)
@@ -199,7 +199,7 @@ func (p painter) paint(ctx context.Context, g *nn.Graph, prepare data.Preprocess
 			return 0, 0, err
 		}
 	}
-	return first, last, save(p.out, picture(prepare, x))
+	return first, last, save(p.out, rendered(prepare, x))
 }
 
 // activations returns the names of n values after activations, from all of the model's depth but its end.
@@ -282,8 +282,8 @@ func gram(x *G.Node) (*G.Node, error) {
 	return G.Div(product, G.NewConstant(float32(s[2]*s[3])))
 }
 
-// picture undoes what was done to the pixels.
-func picture(p data.Preprocess, x *tensor.Dense) image.Image {
+// image undoes what was done to the pixels.
+func rendered(p data.Preprocess, x *tensor.Dense) image.Image {
 	h, w := x.Shape()[2], x.Shape()[3]
 	white := p.Range
 	if white == 0 {
@@ -315,7 +315,7 @@ func picture(p data.Preprocess, x *tensor.Dense) image.Image {
 	return m
 }
 
-// save writes a picture.
+// save writes an image.
 func save(name string, m image.Image) error {
 	if filepath.Ext(name) != ".png" {
 		return fmt.Errorf("%s: want a name that ends in .png", name)

@@ -35,7 +35,7 @@ func TestSqueezeNet(t *testing.T) {
 	model := oracle.Shared(t, "models", "squeezenet1.1", "model.onnx")
 	dir := t.TempDir()
 	p := painter{rate: 0.05, style: 1, out: filepath.Join(dir, "out.png"), w: io.Discard}
-	if _, _, err := p.drawn(t.Context(), dir); err != nil { // two pictures
+	if _, _, err := p.drawn(t.Context(), dir); err != nil { // two images
 		t.Fatal(err)
 	}
 	p.steps = 3

@@ -2,7 +2,7 @@
 // the predicted class of each pixel of a new scene.
 //
 //	go run ./examples/09-segment                          # train, save, paint
-//	go run ./examples/09-segment MODEL.onnx PICTURE       # paint what a model finds, [N,classes,height,width], in a picture
+//	go run ./examples/09-segment MODEL.onnx IMAGE       # paint what a model finds, [N,classes,height,width], in an image
 package main
 
 import (
@@ -37,14 +37,14 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	model, picture := filepath.Join(dir, "segment.onnx"), filepath.Join(dir, "scene.png")
+	model, imageFile := filepath.Join(dir, "segment.onnx"), filepath.Join(dir, "scene.png")
 	if len(os.Args) == 3 {
-		model, picture = os.Args[1], os.Args[2]
-	} else if _, err := learn(ctx, os.Stdout, model, picture, 1000, 8); err != nil {
+		model, imageFile = os.Args[1], os.Args[2]
+	} else if _, err := learn(ctx, os.Stdout, model, imageFile, 1000, 8); err != nil {
 		log.Fatal(err)
 	}
 	painted := filepath.Join(dir, "painted.png")
-	if err := paint(ctx, os.Stdout, model, picture, painted); err != nil {
+	if err := paint(ctx, os.Stdout, model, imageFile, painted); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("painted:", painted)
@@ -52,7 +52,7 @@ func main() {
 
 // learn trains on n scenes, saves the model and a scene that it was not trained on, and returns how well the areas of the classes
 // and those that were found overlap on such scenes.
-func learn(ctx context.Context, w io.Writer, model, picture string, n, epochs int) ([]float64, error) {
+func learn(ctx context.Context, w io.Writer, model, imageFile string, n, epochs int) ([]float64, error) {
 	meta, err := data.Preprocess{Size: size, Crop: 1}.Meta()
 	if err != nil {
 		return nil, err
@@ -60,10 +60,10 @@ func learn(ctx context.Context, w io.Writer, model, picture string, n, epochs in
 	g := nn.New("segment")
 	err = g.Edit(func(e *nn.Edit) {
 		e.Seed(1)
-		for key, text := range meta { // how pictures are prepared goes with the file
+		for key, text := range meta { // how images are prepared goes with the file
 			e.SetMeta(key, text)
 		}
-		e.Output("scores", network(e, e.Input("picture", "float32[N,3,H,W]")))
+		e.Output("scores", network(e, e.Input("image", "float32[N,3,H,W]")))
 	})
 	if err != nil {
 		return nil, err
@@ -90,13 +90,13 @@ func learn(ctx context.Context, w io.Writer, model, picture string, n, epochs in
 		return nil, err
 	}
 	pixels, _ := scene(rand.New(rand.NewPCG(3, 1)))
-	if err := save(picture, drawing(pixels)); err != nil {
+	if err := save(imageFile, drawing(pixels)); err != nil {
 		return nil, err
 	}
 	return overlaps(ctx, w, g, val)
 }
 
-// network halves the picture twice and brings it back to its size; what is known of places comes over from the way down.
+// network halves the image twice and brings it back to its size; what is known of places comes over from the way down.
 func network(e *nn.Edit, x *nn.Value) *nn.Value {
 	block := func(out int) nn.Layer {
 		return nn.Sequential{layers.Conv{Out: out, Kernel: []int{3}, Same: true, NoBias: true}, layers.BatchNorm{}, layers.ReLU{}}
@@ -204,8 +204,8 @@ func best(d dtype.Value) ([]int, error) {
 	return out, nil
 }
 
-// paint runs a model on a picture and paints each place in the colour of its class.
-func paint(ctx context.Context, w io.Writer, model, picture, out string) error {
+// paint runs a model on an image and paints each place in the colour of its class.
+func paint(ctx context.Context, w io.Writer, model, imageFile, out string) error {
 	g, err := onnxio.Load(model)
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func paint(ctx context.Context, w io.Writer, model, picture, out string) error {
 	if err != nil {
 		return err
 	}
-	x, err := p.Open(picture)
+	x, err := p.Open(imageFile)
 	if err != nil {
 		return err
 	}
@@ -240,13 +240,13 @@ func paint(ctx context.Context, w io.Writer, model, picture, out string) error {
 	}
 	for c := range shape[1] {
 		if count[c] > 0 {
-			fmt.Fprintf(w, "class %d: %.1f %% of the picture\n", c, 100*float64(count[c])/float64(len(found)))
+			fmt.Fprintf(w, "class %d: %.1f %% of the image\n", c, 100*float64(count[c])/float64(len(found)))
 		}
 	}
 	return save(out, m)
 }
 
-// drawing returns a scene as a picture.
+// drawing returns a scene as an image.
 func drawing(pixels []float32) image.Image {
 	m := image.NewRGBA(image.Rect(0, 0, size, size))
 	for i := range size * size {

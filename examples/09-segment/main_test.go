@@ -12,8 +12,8 @@ import (
 
 func TestSegment(t *testing.T) {
 	dir := t.TempDir()
-	model, picture, painted := filepath.Join(dir, "m.onnx"), filepath.Join(dir, "scene.png"), filepath.Join(dir, "painted.png")
-	shares, err := learn(t.Context(), io.Discard, model, picture, 600, 6)
+	model, imageFile, painted := filepath.Join(dir, "m.onnx"), filepath.Join(dir, "scene.png"), filepath.Join(dir, "painted.png")
+	shares, err := learn(t.Context(), io.Discard, model, imageFile, 600, 6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestSegment(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := paint(t.Context(), &out, model, picture, painted); err != nil {
+	if err := paint(t.Context(), &out, model, imageFile, painted); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "class 0: ") {
@@ -37,7 +37,7 @@ func TestSegment(t *testing.T) {
 	if m, err := png.Decode(f); err != nil || m.Bounds().Dx() != size || m.Bounds().Dy() != size {
 		t.Errorf("%v", err)
 	}
-	if err := paint(t.Context(), io.Discard, "../../cmd/graft/demo/digits.onnx", picture, painted); err == nil || !strings.Contains(err.Error(), "want a score for each class and place") {
+	if err := paint(t.Context(), io.Discard, "../../cmd/graft/demo/digits.onnx", imageFile, painted); err == nil || !strings.Contains(err.Error(), "want a score for each class and place") {
 		t.Errorf("%v", err)
 	}
 }

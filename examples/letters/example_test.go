@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/examples/letters"
 )
 
-// Six pictures of three letters, by turns.
+// Six images of three letters, by turns.
 func Example() {
 	images, labels, err := letters.Set("ABC", 6, 1)
 	if err != nil {

@@ -27,15 +27,15 @@ type answerer struct {
 
 // answer is the result for one sample.
 type answer struct {
-	top     []choice
-	values  []float64
-	along   []choice          // of a sequence: the class of each position, or of each word
-	words   []string          // of along; nil where positions are not words
-	parts   map[string]answer // of several outputs, each by its name
-	whole   nn.Feed           // of arrays: all outputs, without the batch axis
-	picture *tensor.Dense
-	files   map[string]string // files that were drawn
-	err     error             // the sample cannot be read
+	top    []choice
+	values []float64
+	along  []choice          // of a sequence: the class of each position, or of each word
+	words  []string          // of along; nil where positions are not words
+	parts  map[string]answer // of several outputs, each by its name
+	whole  nn.Feed           // of arrays: all outputs, without the batch axis
+	image  *tensor.Dense
+	files  map[string]string // files that were drawn
+	err    error             // the sample cannot be read
 }
 
 // choice is a class and its probability.
@@ -62,11 +62,11 @@ func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 		return nil, fmt.Errorf("the model has no output")
 	}
 	switch as {
-	case "classes", "values", "mask", "picture", "arrays":
+	case "classes", "values", "mask", "image", "arrays":
 		return a, nil
 	case "":
 	default:
-		return nil, fmt.Errorf("--as %s: want classes, values, mask, picture or arrays", as)
+		return nil, fmt.Errorf("--as %s: want classes, values, mask, image or arrays", as)
 	}
 	t := g.Outputs()[0].Type()
 	n, sized := scores(g.Outputs())
@@ -84,7 +84,7 @@ func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 	case g.Meta()[metaTask] == "mask" && t.Rank() == 4:
 		a.kind = "mask"
 	case t.Rank() == 4 && !flat && sized && (n == 1 || n == 3) && len(a.labels) != n:
-		a.kind = "picture"
+		a.kind = "image"
 	case t.Rank() == 4 && !flat && sized && n > 1:
 		a.kind = "mask"
 	case !flat:
@@ -102,7 +102,7 @@ func newAnswerer(g *nn.Graph, as string) (*answerer, error) {
 }
 
 // drawn reports whether answers are images.
-func (a *answerer) drawn() bool { return a.kind == "mask" || a.kind == "picture" }
+func (a *answerer) drawn() bool { return a.kind == "mask" || a.kind == "image" }
 
 // of returns the answers for samples of s; the last sample is repeated if the model has a larger fixed batch. A sample
 // that cannot be read has an answer with an error.
@@ -209,7 +209,7 @@ func (a *answerer) readEach(out nn.Feed, names []string) (list []answer, err err
 // one returns the answer of a row of the first output.
 func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
 	if a.drawn() {
-		x.picture = row
+		x.image = row
 		return x, nil
 	}
 	if x.values, err = dtype.Float64s(row); err != nil {

@@ -53,9 +53,9 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 		return p.objectsOf(g, path, b)
 	}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && filepath.Ext(path) != "" && !data.IsImage(path) {
-		return nil, fmt.Errorf("%s: want a picture, a folder of pictures, a table (.csv, .tsv), arrays (.npz, .npy), JSON lines (.jsonl), or - for standard input", path)
+		return nil, fmt.Errorf("%s: want an image, a folder of images, a table (.csv, .tsv), arrays (.npz, .npy), JSON lines (.jsonl), or - for standard input", path)
 	}
-	return p.picturesOf(ctx, g, path, notes)
+	return p.imagesOf(ctx, g, path, notes)
 }
 
 // standardInput returns a table, JSON lines, an image or arrays, detected from the first bytes.
@@ -68,8 +68,8 @@ func (p *prediction) standardInput(ctx context.Context, g *nn.Graph, notes io.Wr
 		return p.objectsOf(g, "standard input", b)
 	}
 	ext := contents(b)
-	if ext == ".csv" && takesPictures(g) {
-		return nil, fmt.Errorf("standard input is text, the model takes pictures (input %v): want a picture, such as < rose.jpg", ports(g.Inputs())[0])
+	if ext == ".csv" && takesImages(g) {
+		return nil, fmt.Errorf("standard input is text, the model takes images (input %v): want an image, such as < rose.jpg", ports(g.Inputs())[0])
 	}
 	f, release, err := disk.Scratch("graft-*" + ext)
 	if err != nil {
@@ -123,8 +123,8 @@ func (p *prediction) tableOf(g *nn.Graph, path string, notes io.Writer) (*sample
 	if p.texts != nil {
 		return p.textsOf(path)
 	}
-	if takesPictures(g) {
-		return nil, fmt.Errorf("%s is a table, the model takes pictures (input %v): want a picture or a folder of pictures", path, ports(g.Inputs())[0])
+	if takesImages(g) {
+		return nil, fmt.Errorf("%s is a table, the model takes images (input %v): want an image or a folder of images", path, ports(g.Inputs())[0])
 	}
 	if p.answersByColumn(g, path) || g.Meta()[metaTargets] != "" {
 		t, schema, err := p.sideColumns(g, path, true)
@@ -266,7 +266,7 @@ func (p *prediction) objectsOf(g *nn.Graph, path string, b []byte) (*sampleSourc
 		return nil, fmt.Errorf("%s: empty: want JSON objects, one on each line", path)
 	}
 	s, err := rowSource(g, path, rows, p.texts)
-	if err != nil || takesPictures(g) {
+	if err != nil || takesImages(g) {
 		return s, err
 	}
 	return p.scaled(s, path, g)
@@ -336,25 +336,25 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*samp
 	return s, nil
 }
 
-// picturesOf returns an image, or all images below a folder.
-func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
-	files, err := pictureFiles(path)
+// imagesOf returns an image, or all images below a folder.
+func (p *prediction) imagesOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
+	files, err := imageFiles(path)
 	if err != nil {
 		return nil, err
 	}
-	if !takesPictures(g) {
-		return nil, fmt.Errorf("%s: the model does not take pictures: its inputs are %v", path, ports(g.Inputs()))
+	if !takesImages(g) {
+		return nil, fmt.Errorf("%s: the model does not take images: its inputs are %v", path, ports(g.Inputs()))
 	}
 	in := g.Inputs()[0]
 	if p.found == nil { // one preparation for the images of all paths
 		all := files
 		for _, other := range p.paths {
-			if more, err := pictureFiles(other); err == nil && other != path {
+			if more, err := imageFiles(other); err == nil && other != path {
 				all = append(all, slices.DeleteFunc(more, func(f string) bool { return !data.IsImage(f) })...)
 			}
 		}
 		found, err := p.settle(ctx, g, in.Type(), func(base data.Preprocess) ([]*tensor.Dense, error) {
-			return measuredPictures(base, all), nil
+			return measuredImages(base, all), nil
 		})
 		if err != nil {
 			return nil, err
@@ -383,8 +383,8 @@ func (p *prediction) picturesOf(ctx context.Context, g *nn.Graph, path string, n
 	}, nil
 }
 
-// measuredPictures returns some of the files that can be decoded, with values from 0 to 1 and the size of base.
-func measuredPictures(base data.Preprocess, files []string) (list []*tensor.Dense) {
+// measuredImages returns some of the files that can be decoded, with values from 0 to 1 and the size of base.
+func measuredImages(base data.Preprocess, files []string) (list []*tensor.Dense) {
 	plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}
 	n := min(len(files), measuredOn(plain))
 	for i := range n {
@@ -395,8 +395,8 @@ func measuredPictures(base data.Preprocess, files []string) (list []*tensor.Dens
 	return list
 }
 
-// pictureFiles lists the images below a folder, or the one that path names.
-func pictureFiles(path string) (files []string, err error) {
+// imageFiles lists the images below a folder, or the one that path names.
+func imageFiles(path string) (files []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -411,7 +411,7 @@ func pictureFiles(path string) (files []string, err error) {
 		return err
 	})
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: no pictures in this folder", path)
+		err = fmt.Errorf("%s: no images in this folder", path)
 	}
 	return files, err
 }

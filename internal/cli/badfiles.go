@@ -31,13 +31,13 @@ func (d *dataset) leaveBad(ctx context.Context, path string, s *samples) error {
 			}
 			fmt.Fprintf(&list, "\n  %s", strings.TrimPrefix(b.Err.Error(), "data: "))
 		}
-		return fmt.Errorf("%s: %d of %d pictures are corrupt, --skip-bad %.2g leaves them out:%s", path, len(bad), n, math.Ceil(100*share)/100, &list)
+		return fmt.Errorf("%s: %d of %d images are corrupt, --skip-bad %.2g leaves them out:%s", path, len(bad), n, math.Ceil(100*share)/100, &list)
 	}
 	for _, b := range bad {
 		d.notes = append(d.notes, "left out: "+strings.TrimPrefix(b.Err.Error(), "data: "))
 	}
 	if len(bad) == n {
-		return fmt.Errorf("%s: all %d pictures are corrupt", path, n)
+		return fmt.Errorf("%s: all %d images are corrupt", path, n)
 	}
 	if s.masks != nil {
 		s.masks.Drop(bad...)
@@ -55,7 +55,7 @@ func (d *dataset) leaveBad(ctx context.Context, path string, s *samples) error {
 	f.Drop(bad...)
 	for i, c := range f.Classes {
 		if !slices.ContainsFunc(f.Items, func(p data.ImageFile) bool { return p.Class == i }) {
-			return fmt.Errorf("%s: all pictures of the class %s are corrupt", path, c)
+			return fmt.Errorf("%s: all images of the class %s are corrupt", path, c)
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ import (
 
 const boxHelp = `For a detector, DATA is an annotation file in COCO's format (FILE.json), or a folder that contains one. The metrics are
 COCO's: mean average precision at IoU 0.5 to 0.95, at 0.5 and 0.75, by object size, and recall. --images is the folder of the
-pictures; by default they are looked for next to the file. The box format and the mapping from classes to categories are detected
+images; by default they are looked for next to the file. The box format and the mapping from classes to categories are detected
 and printed; --boxes and --first-class set them. -o FILE.json writes the detected boxes as a COCO results file;
 --detections evaluates such a file instead of a model.`
 
@@ -42,9 +42,9 @@ type boxFlags struct {
 
 func (b *boxFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&b.images, "images", "", "detection: folder of the pictures; default: next to the file of --data")
+	f.StringVar(&b.images, "images", "", "detection: folder of the images; default: next to the file of --data")
 	f.StringVar(&b.order, "boxes", "", "detection: box format: "+strings.Join(boxOrders, ", ")+"; default: detected")
-	f.StringVar(&b.resize, "resize", "", "detection: how pictures are fitted to the model's size, stretch or letterbox; default: letterbox for YOLO")
+	f.StringVar(&b.resize, "resize", "", "detection: how images are fitted to the model's size, stretch or letterbox; default: letterbox for YOLO")
 	f.Float64Var(&b.suppress, "suppress", 0.65, "detection: IoU threshold of non-maximum suppression, for models that output candidates")
 	f.IntVar(&b.first, "first-class", 0, "detection: class number of the first category in the model's output; default: detected")
 	f.StringVar(&b.detections, "detections", "", "evaluate the boxes of a COCO results file instead of those of MODEL")
@@ -121,9 +121,9 @@ func plainBoxes(err error) error {
 	return fmt.Errorf("%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "boxes: "), "data: "))
 }
 
-// detect runs the model over the pictures.
+// detect runs the model over the images.
 func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string, set *boxes.GroundTruth) ([][]boxes.Detection, error) {
-	dir, err := v.pictureFolder(file, set)
+	dir, err := v.imageFolder(file, set)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string
 	}
 	c := computer{runtime: v.rt, g: g}
 	defer c.close()
-	for _, p := range set.Pictures {
+	for _, p := range set.Images {
 		img, err := data.OpenImageOf(filepath.Join(dir, filepath.FromSlash(p.File)), p.Width, p.Height)
 		if err != nil {
 			return nil, err
@@ -201,7 +201,7 @@ type detectorInput struct {
 // detectorInput determines the preprocessing: measured if the input allows it.
 func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string, set *boxes.GroundTruth) (in detectorInput, err error) {
 	if len(g.Inputs()) != 1 {
-		return in, fmt.Errorf("want a detector with one input, for pictures: the model's inputs are %v", ports(g.Inputs()))
+		return in, fmt.Errorf("want a detector with one input, for images: the model's inputs are %v", ports(g.Inputs()))
 	}
 	in.t = g.Inputs()[0].Type()
 	t := in.t
@@ -210,7 +210,7 @@ func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string,
 	}
 	base, err := v.base(t)
 	if err != nil {
-		return in, fmt.Errorf("the model does not take pictures: its inputs are %v: %w", ports(g.Inputs()), err)
+		return in, fmt.Errorf("the model does not take images: its inputs are %v: %w", ports(g.Inputs()), err)
 	}
 	sizes := t.Sizes()
 	spatial := sizes[2:]
@@ -231,9 +231,9 @@ func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string,
 	}
 	found, err := v.settle(ctx, g, t, func(base data.Preprocess) (list []*tensor.Dense, err error) {
 		plain := data.Preprocess{Size: base.Size, Width: base.Width, Gray: base.Gray}
-		n := min(len(set.Pictures), measuredOn(plain))
+		n := min(len(set.Images), measuredOn(plain))
 		for i := range n {
-			img, err := data.OpenImage(filepath.Join(dir, filepath.FromSlash(set.Pictures[i*len(set.Pictures)/n].File)))
+			img, err := data.OpenImage(filepath.Join(dir, filepath.FromSlash(set.Images[i*len(set.Images)/n].File)))
 			if err != nil {
 				return nil, err
 			}
@@ -245,20 +245,20 @@ func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string,
 		}
 		return list, nil
 	})
-	in.Preprocess, v.pictures = found.Preprocess, &found
+	in.Preprocess, v.prepared = found.Preprocess, &found
 	return in, err
 }
 
 // how describes how images are preprocessed.
 func (v *evaluation) how(in detectorInput) string {
 	if in.own {
-		return fmt.Sprintf("pictures: %s, in their own sizes\n", v.pictures.Name)
+		return fmt.Sprintf("images: %s, in their own sizes\n", v.prepared.Name)
 	}
 	way := "stretched"
 	if in.letterbox {
 		way = "letterbox"
 	}
-	return v.preparation() + fmt.Sprintf("          whole pictures, %s\n", way)
+	return v.preparation() + fmt.Sprintf("          whole images, %s\n", way)
 }
 
 // tensor returns the input for an image.
@@ -282,8 +282,8 @@ func (in detectorInput) tensor(img image.Image) (*tensor.Dense, data.Placement, 
 	return x, at, err
 }
 
-// pictureFolder finds the folder of the images of a COCO file.
-func (v *evaluation) pictureFolder(file string, set *boxes.GroundTruth) (string, error) {
+// imageFolder finds the folder of the images of a COCO file.
+func (v *evaluation) imageFolder(file string, set *boxes.GroundTruth) (string, error) {
 	beside := filepath.Dir(file)
 	stem := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	_, part, _ := strings.Cut(stem, "_")
@@ -292,11 +292,11 @@ func (v *evaluation) pictureFolder(file string, set *boxes.GroundTruth) (string,
 		dirs = []string{v.box.images}
 	}
 	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(set.Pictures[0].File))); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(set.Images[0].File))); err == nil {
 			return filepath.Clean(dir), nil
 		}
 	}
-	return "", fmt.Errorf("%s is not in %s: --images names the folder of the pictures", set.Pictures[0].File, strings.Join(dirs[:min(2, len(dirs))], " nor in "))
+	return "", fmt.Errorf("%s is not in %s: --images names the folder of the images", set.Images[0].File, strings.Join(dirs[:min(2, len(dirs))], " nor in "))
 }
 
 // namesList is how Ultralytics stores names: {0: 'person', 1: 'bicycle'}.
@@ -322,7 +322,7 @@ func classNames(g *nn.Graph) ([]string, error) {
 func (v *evaluation) printBoxes(w io.Writer, set *boxes.GroundTruth, found [][]boxes.Detection, f boxes.Figures) error {
 	n, there := 0, 0
 	for i, list := range found {
-		n, there = n+len(list), there+len(set.Pictures[i].Truth)
+		n, there = n+len(list), there+len(set.Images[i].Truth)
 	}
 	rows := []struct {
 		name string
@@ -352,7 +352,7 @@ func (v *evaluation) printBoxes(w io.Writer, set *boxes.GroundTruth, found [][]b
 		}
 		return json.NewEncoder(w).Encode(all)
 	}
-	fmt.Fprintf(w, "%d pictures with %d boxes, %d detected\n", len(found), there, n)
+	fmt.Fprintf(w, "%d images with %d boxes, %d detected\n", len(found), there, n)
 	said := func(x float64) string {
 		if x < 0 {
 			return "-"
@@ -360,7 +360,7 @@ func (v *evaluation) printBoxes(w io.Writer, set *boxes.GroundTruth, found [][]b
 		return fmt.Sprintf("%.4f", x)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	notes := []string{"mean average precision, IoU 0.5 to 0.95", "at IoU 0.5", "at IoU 0.75", "of objects below 32×32 pixels", "of those below 96×96", "of larger ones", "recall, at most 1 box per picture and class", "at most 10", "at most 100", "of small objects", "of medium ones", "of large ones"}
+	notes := []string{"mean average precision, IoU 0.5 to 0.95", "at IoU 0.5", "at IoU 0.75", "of objects below 32×32 pixels", "of those below 96×96", "of larger ones", "recall, at most 1 box per image and class", "at most 10", "at most 100", "of small objects", "of medium ones", "of large ones"}
 	for i, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", r.name, said(r.x), notes[i])
 	}

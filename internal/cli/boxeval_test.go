@@ -92,7 +92,7 @@ func TestEvalBoxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"whole pictures, letterbox", "cxcywh in pixels of the input, the first category is class 0", "4 pictures with 4 boxes", "AP         1.0000", "AP50       1.0000", "\nblue   -       -"} {
+	for _, want := range []string{"whole images, letterbox", "cxcywh in pixels of the input, the first category is class 0", "4 images with 4 boxes", "AP         1.0000", "AP50       1.0000", "\nblue   -       -"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in:\n%s", want, out)
 		}
@@ -113,7 +113,7 @@ func TestEvalBoxes(t *testing.T) {
 	write("result.json", []object{{"image_id": 9, "category_id": 5, "bbox": []int{1, 2, 3, 4}, "score": 1}})
 	for line, want := range map[string]string{
 		"eval squares.onnx --data size.json --preset unit":        "images/0.png has 64×64 pixels, want 640×480",
-		"eval squares.onnx --data lost.json":                      "--images names the folder of the pictures",
+		"eval squares.onnx --data lost.json":                      "--images names the folder of the images",
 		"eval squares.onnx --data two.json --preset unit":         "the output output0 is [7 49]: want 4 or 5 numbers and a score for each of 1 categories",
 		"eval squares.onnx --data empty.json":                     "empty.json: no images: want a COCO file, an object with images, annotations and categories",
 		"eval squares.onnx --data none.json":                      "no such file or folder",

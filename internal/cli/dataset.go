@@ -23,10 +23,10 @@ import (
 // dataHelp describes the formats of --data; it is part of the help of every command that has the flag.
 const dataHelp = `DATA is one of:
 
-  FOLDER/CLASS/*.jpg            pictures by class; also FOLDER/train/CLASS and FOLDER/val/CLASS
-  FOLDER/images, FOLDER/masks   pictures, and PNG masks of the same names: palette indices or gray levels are the classes of pixels
-  FOLDER/images, FOLDER/targets pictures, and target pictures of the same names
-  tags.csv                      a table with the columns file and tags: picture files and their tags
+  FOLDER/CLASS/*.jpg            images by class; also FOLDER/train/CLASS and FOLDER/val/CLASS
+  FOLDER/images, FOLDER/masks   images, and PNG masks of the same names: palette indices or gray levels are the classes of pixels
+  FOLDER/images, FOLDER/targets images, and target images of the same names
+  tags.csv                      a table with the columns file and tags: image files and their tags
   FILE.csv, FILE.tsv            a table; the target is the last column, or --target
   FILE.npz                      NumPy arrays named after the model's inputs (or x), and y
   FILE.jsonl                    JSON lines: one object per sample, with a value for each input, and y
@@ -57,7 +57,7 @@ type dataset struct {
 	classes                 []string           // names; nil if the data have none
 	outputs                 outputTargets      // of several outputs; nil: there is one target
 	numeric                 *scaling           // preprocessing of numbers that are not images; nil: none
-	pictures                *train.Preparation // preprocessing of images; nil for other data
+	prepared                *train.Preparation // preprocessing of images; nil for other data
 	graph                   *nn.Graph          // the model that the data are for
 	notes                   []string           // changes to the data, to be printed
 	beside                  func() io.Writer   // where notes are printed if the output is machine-readable
@@ -90,15 +90,15 @@ func (d *dataset) divideFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&d.val, "val", "0.1", "validation data: a fraction of --data, or a folder or file")
 	d.badFlag(cmd)
-	f.BoolVar(&d.noFlip, "no-flip", false, "do not flip pictures horizontally (digits, signs, text); single-channel pictures are never flipped")
-	f.StringVar(&d.augment, "augment", "moderate", "how much pictures vary in training: "+strings.Join(augmentations, ", "))
+	f.BoolVar(&d.noFlip, "no-flip", false, "do not flip images horizontally (digits, signs, text); single-channel images are never flipped")
+	f.StringVar(&d.augment, "augment", "moderate", "how much images vary in training: "+strings.Join(augmentations, ", "))
 	f.Uint64Var(&d.seed, "seed", 0, "seed of all random numbers")
 }
 
 // badFlag adds the flag for the fraction of images that may be corrupt.
 func (d *dataset) badFlag(cmd *cobra.Command) {
 	d.beside = cmd.ErrOrStderr
-	cmd.Flags().Float64Var(&d.skipBad, "skip-bad", 0.01, "fraction of the pictures that may be corrupt; they are listed and skipped, more are an error")
+	cmd.Flags().Float64Var(&d.skipBad, "skip-bad", 0.01, "fraction of the images that may be corrupt; they are listed and skipped, more are an error")
 }
 
 // augmentations are the values of --augment.
@@ -108,7 +108,7 @@ var augmentations = []string{"none", "light", "moderate", "strong", "trivial"}
 type samples struct {
 	folders *data.Folders
 	masks   *data.Masks
-	pairs   *picturePairs
+	pairs   *imagePairs
 	tags    *data.Tagged
 	tensors data.Dataset[data.Sample]
 	pixels  bool // tensors are images, from 0 to 1
@@ -160,9 +160,9 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 	}
 	if info, err := os.Stat(spec); err == nil && !info.IsDir() {
 		if data.IsImage(spec) {
-			return s, fmt.Errorf("%s is one picture: want a folder with a folder of pictures for each class; graft predict takes a single picture", spec)
+			return s, fmt.Errorf("%s is one image: want a folder with a folder of images for each class; graft predict takes a single image", spec)
 		}
-		return s, fmt.Errorf("%s: want a folder of pictures, a table (.csv, .tsv), arrays (.npz), JSON lines (.jsonl), a CIFAR file (.bin), or IMAGES,LABELS", spec)
+		return s, fmt.Errorf("%s: want a folder of images, a table (.csv, .tsv), arrays (.npz), JSON lines (.jsonl), a CIFAR file (.bin), or IMAGES,LABELS", spec)
 	}
 	if images, targets, ok := findPairs(spec); ok {
 		s.pairs, err = readPairs(images, targets)
@@ -288,13 +288,13 @@ func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 		}
 	}
 	d.tagged = s.tags != nil
-	if s.folders == nil && s.masks == nil && s.tags == nil && s.pairs == nil && !(s.pixels && takesPictures(g)) {
+	if s.folders == nil && s.masks == nil && s.tags == nil && s.pairs == nil && !(s.pixels && takesImages(g)) {
 		var err error
 		s.tensors, err = d.numbers(g, d.data, s.tensors)
 		return err
 	}
-	if !takesPictures(g) {
-		return fmt.Errorf("%s holds pictures, which are for models with one input [N,C,H,W] or [N,H,W,C] of 1 or 3 channels; this one has %v", d.data, ports(g.Inputs()))
+	if !takesImages(g) {
+		return fmt.Errorf("%s holds images, which are for models with one input [N,C,H,W] or [N,H,W,C] of 1 or 3 channels; this one has %v", d.data, ports(g.Inputs()))
 	}
 	found, err := d.settle(ctx, g, g.Inputs()[0].Type(), s.some)
 	if err != nil {
@@ -313,12 +313,12 @@ func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 	if s := found.Shape(); s[1]*s[2] <= 64*64 {
 		found.MinArea = 0.6 // what is small has no room for details
 	}
-	d.pictures = &found
+	d.prepared = &found
 	return nil
 }
 
-// takesPictures reports whether g has one input of rank 4 with one channel or three.
-func takesPictures(g *nn.Graph) bool {
+// takesImages reports whether g has one input of rank 4 with one channel or three.
+func takesImages(g *nn.Graph) bool {
 	if len(g.Inputs()) != 1 {
 		return false
 	}
@@ -341,11 +341,11 @@ func (s samples) some(base data.Preprocess) ([]*tensor.Dense, error) {
 	if s.folders != nil {
 		all = s.folders.All(plain)
 	} else if s.masks != nil {
-		all = s.masks.Pictures(plain)
+		all = s.masks.Images(plain)
 	} else if s.pairs != nil {
-		all = s.pairs.pictures(plain)
+		all = s.pairs.images(plain)
 	} else if s.tags != nil {
-		all = s.tags.Pictures(plain)
+		all = s.tags.Images(plain)
 	} else {
 		all = plain.Prepare(s.tensors)
 	}
@@ -363,49 +363,49 @@ func (s samples) some(base data.Preprocess) ([]*tensor.Dense, error) {
 
 func (d *dataset) split(s samples, share float64) (fit, val data.Dataset[data.Sample]) {
 	if s.tags != nil {
-		return s.tags.Split(share, d.seed, d.pictures.Preprocess)
+		return s.tags.Split(share, d.seed, d.prepared.Preprocess)
 	}
 	if s.pairs != nil {
-		return s.pairs.split(share, d.seed, d.pictures.Preprocess)
+		return s.pairs.split(share, d.seed, d.prepared.Preprocess)
 	}
 	if s.masks != nil {
-		fit, val = s.masks.Split(share, d.seed, d.pictures.Preprocess, d.pixelRows, d.pixelColumns)
+		fit, val = s.masks.Split(share, d.seed, d.prepared.Preprocess, d.pixelRows, d.pixelColumns)
 		if d.blackWhite {
 			return oneScore(fit), oneScore(val)
 		}
 		return fit, val
 	}
 	if s.folders != nil {
-		return s.folders.Split(share, d.pictures.Preprocess)
+		return s.folders.Split(share, d.prepared.Preprocess)
 	}
 	fit, val = data.Split(s.tensors, share, d.seed)
-	if s.pixels && d.pictures != nil && s.still {
-		return d.pictures.Prepare(fit), d.pictures.Prepare(val)
+	if s.pixels && d.prepared != nil && s.still {
+		return d.prepared.Prepare(fit), d.prepared.Prepare(val)
 	}
-	if s.pixels && d.pictures != nil {
-		return d.pictures.Vary(fit), d.pictures.Prepare(val)
+	if s.pixels && d.prepared != nil {
+		return d.prepared.Vary(fit), d.prepared.Prepare(val)
 	}
 	return fit, val
 }
 
 func (d *dataset) all(s samples) data.Dataset[data.Sample] {
 	if s.tags != nil {
-		return s.tags.All(d.pictures.Preprocess)
+		return s.tags.All(d.prepared.Preprocess)
 	}
 	if s.pairs != nil {
-		return s.pairs.all(d.pictures.Preprocess)
+		return s.pairs.all(d.prepared.Preprocess)
 	}
 	if s.masks != nil && d.blackWhite {
-		return oneScore(s.masks.All(d.pictures.Preprocess, d.pixelRows, d.pixelColumns))
+		return oneScore(s.masks.All(d.prepared.Preprocess, d.pixelRows, d.pixelColumns))
 	}
 	if s.masks != nil {
-		return s.masks.All(d.pictures.Preprocess, d.pixelRows, d.pixelColumns)
+		return s.masks.All(d.prepared.Preprocess, d.pixelRows, d.pixelColumns)
 	}
 	if s.folders != nil {
-		return s.folders.All(d.pictures.Preprocess)
+		return s.folders.All(d.prepared.Preprocess)
 	}
-	if s.pixels && d.pictures != nil {
-		return d.pictures.Prepare(s.tensors)
+	if s.pixels && d.prepared != nil {
+		return d.prepared.Prepare(s.tensors)
 	}
 	return s.tensors
 }

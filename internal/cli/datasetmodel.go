@@ -58,15 +58,15 @@ func brief(names []string) string {
 // describe stores the preprocessing of images and, if the model has a score for each class, the class names in the
 // model's metadata, where run and eval read them.
 func (d *dataset) describe(e *nn.Edit) {
-	if d.pictures != nil {
-		meta, err := d.pictures.Meta()
+	if d.prepared != nil {
+		meta, err := d.prepared.Meta()
 		if err != nil {
 			e.Failf("%v", err)
 		}
 		for k, v := range meta {
 			e.SetMeta(k, v)
 		}
-		key, how, err := d.pictures.Finding()
+		key, how, err := d.prepared.Finding()
 		if err != nil {
 			e.Failf("%v", err)
 		}

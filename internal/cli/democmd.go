@@ -19,7 +19,7 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Load, edit, fine-tune and save an embedded network: a demonstration",
 		Long: `demo loads a small convolutional network that PyTorch trained on digits, replaces its classifier by
-one for eight letters, inserts a layer, fine-tunes it on rendered pictures, saves it and loads it
+one for eight letters, inserts a layer, fine-tunes it on rendered images, saves it and loads it
 again. Nothing is downloaded; all files are written to one folder.`,
 		Example: "  graft demo\n  graft demo --json --dir out",
 		Args:    noArguments,
@@ -49,6 +49,6 @@ again. Nothing is downloaded; all files are written to one folder.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON instead of text")
 	c.Flags().StringVar(&o.Dir, "dir", "", "output folder (default: a new temporary folder)")
 	c.Flags().IntVar(&o.Epochs, "epochs", 0, "training epochs (default 12)")
-	c.Flags().Uint64Var(&o.Seed, "seed", 0, "seed of pictures, weights and sample order")
+	c.Flags().Uint64Var(&o.Seed, "seed", 0, "seed of images, weights and sample order")
 	return c
 }

@@ -33,24 +33,24 @@ type evaluation struct {
 	perClass               bool
 	confusion, calibration string // PNG
 
-	last    bool               // scores are on the last axis, for each position of a sequence
-	odd     []string           // what is odd about a table
-	names   func(i int) string // of samples; nil: numbers
-	picture func(i int) (image.Image, error)
+	last  bool               // scores are on the last axis, for each position of a sequence
+	odd   []string           // what is odd about a table
+	names func(i int) string // of samples; nil: numbers
+	image func(i int) (image.Image, error)
 }
 
 func newEval(p *process) *cobra.Command {
 	v := evaluation{runtime: runtimeFlags{process: p}}
 	cmd := &cobra.Command{
 		Use:   "eval MODEL",
-		Short: "Evaluate a model on pictures, tables, texts or arrays",
+		Short: "Evaluate a model on images, tables, texts or arrays",
 		Long: `eval runs a model on data and prints metrics: accuracy for classes, mae, rmse and r2 for numbers, others by --metric. The
 metric confusion prints precision, recall, F1 and intersection over union, averaged over the classes, and the confusion matrix.
 If a folder is divided into train and val (or test), the part that is not for training is evaluated. The data may lack some of
 the model's classes.
 
 --per-class prints precision, recall and F1 of each class. --confusion draws the confusion matrix and --calibration a reliability
-diagram. --worst N lists the samples with the largest losses. -o writes all of it, with the pictures of those samples, as an HTML
+diagram. --worst N lists the samples with the largest losses. -o writes all of it, with the images of those samples, as an HTML
 page.
 
 ` + boxHelp + "\n\n" + dataHelp + "\n\n" + preparingHelp,
@@ -145,8 +145,8 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 			n, figures, list, err = v.samples(ctx, g, given)
 		}
 		v.tellNotes()
-		if v.pictures != nil {
-			tellFound(v.beside(), *v.pictures)
+		if v.prepared != nil {
+			tellFound(v.beside(), *v.prepared)
 		}
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func (v *evaluation) samples(ctx context.Context, g *nn.Graph, list []train.Metr
 	if err := v.agree(g); err != nil {
 		return 0, nil, nil, err
 	}
-	v.pictured(v.opened)
+	v.showImages(v.opened)
 	if (v.tagged || v.blackWhite) && list == nil {
 		list = []train.Metric{&train.BinaryAccuracy{}}
 	}

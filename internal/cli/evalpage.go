@@ -91,8 +91,8 @@ func (v evaluation) html(w io.Writer, r *findings) error {
 	}
 	for _, m := range r.worst {
 		x := pageWorst{mistake: m, LossText: cell(m.Loss)}
-		if v.picture != nil {
-			if img, err := v.picture(m.Index); err == nil { // without the image the report is still useful
+		if v.image != nil {
+			if img, err := v.image(m.Index); err == nil { // without the image the report is still useful
 				if x.Source, err = thumbnail(img); err != nil {
 					return err
 				}
@@ -124,33 +124,33 @@ func thumbnail(img image.Image) (template.URL, error) {
 	return inline(out.Bytes()), nil
 }
 
-// pictured finds the names and images of the samples of s.
-func (v *evaluation) pictured(s samples) {
+// showImages finds the names and images of the samples of s.
+func (v *evaluation) showImages(s samples) {
 	if f := s.folders; f != nil {
 		items := append(f.Items[:len(f.Items):len(f.Items)], f.Val...)
 		v.names = func(i int) string { return items[i].Path }
-		v.picture = func(i int) (image.Image, error) { return data.OpenImage(items[i].Path) }
+		v.image = func(i int) (image.Image, error) { return data.OpenImage(items[i].Path) }
 		return
 	}
 	if m := s.tags; m != nil {
 		v.names = func(i int) string { return m.Items[i].Path }
-		v.picture = func(i int) (image.Image, error) { return data.OpenImage(m.Items[i].Path) }
+		v.image = func(i int) (image.Image, error) { return data.OpenImage(m.Items[i].Path) }
 		return
 	}
 	if m := s.masks; m != nil {
 		v.names = func(i int) string { return m.Items[i].Image }
-		v.picture = func(i int) (image.Image, error) { return data.OpenImage(m.Items[i].Image) }
+		v.image = func(i int) (image.Image, error) { return data.OpenImage(m.Items[i].Image) }
 		return
 	}
 	if p := s.pairs; p != nil {
 		v.names = func(i int) string { return p.of[i][0] }
-		v.picture = func(i int) (image.Image, error) { return data.OpenImage(p.of[i][0]) }
+		v.image = func(i int) (image.Image, error) { return data.OpenImage(p.of[i][0]) }
 		return
 	}
 	if !s.pixels {
 		return
 	}
-	v.picture = func(i int) (image.Image, error) {
+	v.image = func(i int) (image.Image, error) {
 		x, err := s.tensors.At(i, nil)
 		if err != nil {
 			return nil, err

@@ -124,7 +124,7 @@ func (v evaluation) found(n int, figures map[string]float64, list []train.Metric
 		} else if v.segmented > 0 {
 			m.Is, m.Said, m.Sure = "mask", "", nil
 		} else if v.opened.pairs != nil {
-			m.Is, m.Said, m.Sure = "picture", "", nil
+			m.Is, m.Said, m.Sure = "image", "", nil
 		} else {
 			m.Is, m.Said, m.Sure = fmt.Sprintf("%.6g", r.losses.Want[i]), fmt.Sprintf("%.6g", r.losses.Sure[i]), nil
 		}

@@ -40,7 +40,7 @@ func TestEvalReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(html), "data:image/png;base64,"); n != 5 || !strings.Contains(string(html), "Largest losses") || !strings.Contains(string(html), "<th>precision</th>") {
-		t.Errorf("the page has %d pictures, want 5: %.400s", n, html)
+		t.Errorf("the page has %d images, want 5: %.400s", n, html)
 	}
 	out, err := in(dir, "eval abe.onnx --data two/ --worst 2 --per-class --json")
 	if err != nil {

@@ -50,7 +50,7 @@ func (t *training) settlePolicy(f *pflag.FlagSet) error {
 		return nil
 	}
 	if t.columnar() && (t.full || f.Changed("policy") && t.policy != "manual") {
-		return fmt.Errorf("--policy %s is for pictures and arrays: networks on tables are trained whole", t.policy)
+		return fmt.Errorf("--policy %s is for images and arrays: networks on tables are trained whole", t.policy)
 	}
 	if by >= 0 && (f.Changed("policy") && t.policy != "manual" || t.full) {
 		return fmt.Errorf("--%s is chosen by --policy %s: --policy manual takes all settings by hand", byHandFlags[by], t.policy)

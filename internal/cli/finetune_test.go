@@ -28,7 +28,7 @@ func TestTrainUntuned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"135 samples to train on, 15 to validate; classes: A, B, E", "pictures: ", "policy: AdamW at ", "validation: accuracy "} {
+	for _, want := range []string{"135 samples to train on, 15 to validate; classes: A, B, E", "images: ", "policy: AdamW at ", "validation: accuracy "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("printed %q, want %q", out, want)
 		}
@@ -47,7 +47,7 @@ func TestTrainUntuned(t *testing.T) {
 		t.Errorf("lr-find says %s, %v", out, err)
 	}
 	if info, err := os.Stat(in("lr.png")); err != nil || info.Size() < 1000 {
-		t.Errorf("the picture: %v, %v", info, err)
+		t.Errorf("the image: %v, %v", info, err)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestTrainMistakes(t *testing.T) {
 		good + "--reduce-in float16":                   "--reduce-in is for several processes that train together, as mpirun starts them with graft-mpi: this is a single process",
 		good + "--shard-state":                         "--shard-state is for several processes",
 		good + "--sync-batchnorm":                      "--sync-batchnorm is for several processes",
-		good + "--policy full":                         "--policy full is for pictures and arrays: networks on tables are trained whole",
+		good + "--policy full":                         "--policy full is for images and arrays: networks on tables are trained whole",
 		"two.onnx --data none/ --policy full --lr 0.1": "--lr is chosen by --policy full: --policy manual takes all settings by hand",
 		good + "--full --head-only":                    "exclude each other",
 		good + "--full --policy manual":                "--full and --policy manual exclude each other",
@@ -79,7 +79,7 @@ func TestTrainMistakes(t *testing.T) {
 		good + "--metric good":                         "--metric good: want one of accuracy, auroc",
 		good + "--epoch 3":                             "unknown flag: --epoch; did you mean --epochs?",
 		good + "--val 2":                               "--val 2: want a fraction",
-		good + "--preset caffe":                        "--preset is for pictures",
+		good + "--preset caffe":                        "--preset is for images",
 		"two.onnx":                                     "missing --data, the samples to read",
 		"two.onnx --data none/":                        "none",
 		"two.onnx two.onnx --data all.csv":             "want one MODEL, got 2 arguments",

@@ -20,7 +20,7 @@ func (t *training) fitFlags(cmd *cobra.Command) {
 	f.StringVar(&t.weights, "class-weights", "", "class weights in the loss: auto, one number per class, or CLASS=NUMBER,…")
 	f.BoolVar(&t.balanced, "balanced", false, "sample all classes equally often")
 	f.Float64Var(&t.mixup, "mixup", 0, "mixup: blend pairs of samples, weights drawn from Beta(x, x); 0.2 is usual, 0: off")
-	f.Float64Var(&t.cutmix, "cutmix", 0, "CutMix: paste a part of another picture, its size drawn from Beta(x, x); 1 is usual, 0: off")
+	f.Float64Var(&t.cutmix, "cutmix", 0, "CutMix: paste a part of another image, its size drawn from Beta(x, x); 1 is usual, 0: off")
 	f.StringArrayVar(&t.lrGroups, "lr-group", nil, "PATTERN=RATE, learning rate of the matching parameters or nodes; repeatable")
 	f.StringVar(&t.teacher, "teacher", "", "model to distill from: its outputs are learned besides the targets")
 	f.Float64Var(&t.alpha, "teacher-share", 0.5, "with --teacher: weight of the distillation loss, from 0 to 1")

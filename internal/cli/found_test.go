@@ -15,14 +15,14 @@ func TestFound(t *testing.T) {
 		{"predict digits.onnx letters/A/*.png --csv", "A", ""},
 		{"predict digits.onnx letters/C/*.png", "", "no file matches "},
 		{"predict digits.onnx letters/[.png", "", "not a pattern of file names"},
-		{"predict digits.onnx rare.csv", "", "rare.csv is a table, the model takes pictures (input image float32[N,1,28,28])"},
+		{"predict digits.onnx rare.csv", "", "rare.csv is a table, the model takes images (input image float32[N,1,28,28])"},
 		{"predict digits.onnx blind.npz --json", `"sample":"0"`, ""},
 		{"run digits.onnx --input blind.npz", "float32[4,10]", ""},
-		{"run digits.onnx --input letters/", "", "is a folder, want a file; graft predict answers for all pictures of a folder"},
+		{"run digits.onnx --input letters/", "", "is a folder, want a file; graft predict answers for all images of a folder"},
 		{"eval digits.onnx --data bad/ --skip-bad 2", "", "--skip-bad 2: want a fraction from 0 to 1"},
-		{"eval digits.onnx --data bad/ --skip-bad 0.3", "", "2 of 2 pictures are corrupt, --skip-bad 1 leaves them out"},
+		{"eval digits.onnx --data bad/ --skip-bad 0.3", "", "2 of 2 images are corrupt, --skip-bad 1 leaves them out"},
 		{"serve cnn.onnx --data missing/", "", "no such file or folder: "},
-		{"serve two.onnx --data letters/", "", "the model does not take pictures: its inputs are ["},
+		{"serve two.onnx --data letters/", "", "the model does not take images: its inputs are ["},
 	})
 	if err := os.WriteFile(filepath.Join(dir, "letters/A/odd.png"), []byte("nothing"), 0o644); err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestFound(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	expect(t, dir, [][3]string{
-		{"eval ab.onnx --data letters/", "", "1 of 11 pictures are corrupt, --skip-bad 0.1 leaves them out"},
+		{"eval ab.onnx --data letters/", "", "1 of 11 images are corrupt, --skip-bad 0.1 leaves them out"},
 		{"eval ab.onnx --data letters/ --skip-bad 0.1", "10 samples", ""},
 	})
 }
@@ -84,7 +84,7 @@ func TestServeMeasured(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	picture, err := os.ReadFile(files[0])
+	img, err := os.ReadFile(files[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,9 +92,9 @@ func TestServeMeasured(t *testing.T) {
 	measured.data = filepath.Join(dir, "letters")
 	for code, q := range map[int]service{http.StatusOK: measured, http.StatusBadRequest: quick} {
 		s := serving(t, filepath.Join(dir, "cnn.onnx"), q)
-		got, answer := post(t, s.URL+"/predict", "application/octet-stream", picture) // its bytes say that it is an image
+		got, answer := post(t, s.URL+"/predict", "application/octet-stream", img) // its bytes say that it is an image
 		text, _ := answer["error"].(string)
-		if got != code || code != http.StatusOK && !strings.Contains(text, "give --preset, or --data with pictures to estimate it from") {
+		if got != code || code != http.StatusOK && !strings.Contains(text, "give --preset, or --data with images to estimate it from") {
 			t.Errorf("%d %v, want %d", got, answer, code)
 		}
 	}

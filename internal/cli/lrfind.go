@@ -18,8 +18,8 @@ import (
 // rateFinding holds the flags of the lr-find command.
 type rateFinding struct {
 	training
-	picture string
-	finder  train.RateFinder
+	plot   string
+	finder train.RateFinder
 }
 
 func newLRFind(p *process) *cobra.Command {
@@ -58,7 +58,7 @@ of the data are not the model's, it gets a new classifier first, as in train. -o
 	f.Float64Var(&r.finder.Max, "max", 10, "highest learning rate")
 	f.IntVar(&r.finder.Steps, "steps", 100, "number of steps")
 	f.BoolVar(&r.asJSON, "json", false, "one JSON object: rates, losses, suggestion")
-	f.StringVarP(&r.picture, "output", "o", "", "draw the loss over the learning rate into this file (.png)")
+	f.StringVarP(&r.plot, "output", "o", "", "draw the loss over the learning rate into this file (.png)")
 	return cmd
 }
 
@@ -66,11 +66,11 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 	if r.data == "" {
 		return errNoData
 	}
-	if r.picture != "" {
-		if err := checkOutput(r.picture); err != nil {
+	if r.plot != "" {
+		if err := checkOutput(r.plot); err != nil {
 			return err
 		}
-		if err := checkEnding("-o", r.picture, ".png"); err != nil {
+		if err := checkEnding("-o", r.plot, ".png"); err != nil {
 			return err
 		}
 	}
@@ -111,8 +111,8 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 	if err != nil {
 		return err
 	}
-	if r.picture != "" {
-		if err := onnxio.WriteFile(r.picture, curve.WritePNG); err != nil {
+	if r.plot != "" {
+		if err := onnxio.WriteFile(r.plot, curve.WritePNG); err != nil {
 			return err
 		}
 	}

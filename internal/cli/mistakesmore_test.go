@@ -36,7 +36,7 @@ func TestOtherMistakes(t *testing.T) {
 		{"serve two.onnx --max-body 0", "", "--max-body 0: want 1 or more bytes"},
 		{"serve two.onnx --timeout 0s", "", "--timeout 0s: want a length of time, such as 30s"},
 		{"serve two.onnx --wait -1s", "", "--wait -1s: want 0 or a length of time, such as 5ms"},
-		{"serve two.onnx --as tree", "", "--as tree: want classes, values, mask, picture or arrays"},
+		{"serve two.onnx --as tree", "", "--as tree: want classes, values, mask, image or arrays"},
 		{"serve two.onnx --port 80", "", "unknown flag: --port"},
 
 		{"generate", "", "want one MODEL, got 0 arguments []; graft generate --help says more"},

@@ -16,7 +16,7 @@ import (
 // pixelArray returns the array of an archive that holds images for the model's only input, under the input's name or x: bytes
 // [N, height, width], or with an axis of one or three channels before or after the spatial ones. It returns nil if there is none.
 func pixelArray(g *nn.Graph, all map[string]*tensor.Dense) *tensor.Dense {
-	if !takesPictures(g) || !g.Inputs()[0].Type().DType.IsFloat() {
+	if !takesImages(g) || !g.Inputs()[0].Type().DType.IsFloat() {
 		return nil
 	}
 	x := all[g.Inputs()[0].Name()]
@@ -60,18 +60,18 @@ func (a answered) At(i int, r *rand.Rand) (data.Sample, error) {
 
 // pixelSamples returns the images x with the targets y. If the targets refer to positions in the images, augmentation moves no image.
 func pixelSamples(path string, x *tensor.Dense, y []*tensor.Dense) (s samples, err error) {
-	pictures, err := pixels(x)
+	images, err := pixels(x)
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
-	if y[0].Dims() == 0 || y[0].Shape()[0] != pictures.Len() {
-		return s, fmt.Errorf("%s: %d pictures, targets of shape %v: want one for each", path, pictures.Len(), []int(y[0].Shape()))
+	if y[0].Dims() == 0 || y[0].Shape()[0] != images.Len() {
+		return s, fmt.Errorf("%s: %d images, targets of shape %v: want one for each", path, images.Len(), []int(y[0].Shape()))
 	}
 	targets, err := data.Stacked(y, nil)
 	if err != nil {
 		return s, fmt.Errorf("%s: the targets: %w", path, err)
 	}
-	s.tensors, s.pixels = answered{pictures, targets}, true
+	s.tensors, s.pixels = answered{images, targets}, true
 	s.still = slices.ContainsFunc(y, func(t *tensor.Dense) bool { return t.Dims() > 2 })
 	return s, nil
 }

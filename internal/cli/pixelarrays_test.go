@@ -64,6 +64,6 @@ func TestPixelArrays(t *testing.T) {
 	}
 	expect(t, dir, [][3]string{
 		{"eval out.onnx --data last.npz", "accuracy   1\n", ""},
-		{"train cnn.onnx --data short.npz" + train, "", "short.npz: 8 pictures, targets of shape [7]: want one for each"},
+		{"train cnn.onnx --data short.npz" + train, "", "short.npz: 8 images, targets of shape [7]: want one for each"},
 	})
 }

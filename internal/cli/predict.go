@@ -35,16 +35,16 @@ func newPredict(process *process) *cobra.Command {
 	p := prediction{runtime: runtimeFlags{process: process}}
 	cmd := &cobra.Command{
 		Use:   "predict MODEL DATA…",
-		Short: "Predict labels, probabilities, numbers or masks for pictures, tables, texts or arrays",
+		Short: "Predict labels, probabilities, numbers or masks for images, tables, texts or arrays",
 		Long: `predict runs a model on data without targets and prints a prediction for each sample.
 
-DATA is a picture, a folder of pictures (searched recursively), a table (.csv, .tsv), a NumPy archive with arrays named after the
+DATA is an image, a folder of images (searched recursively), a table (.csv, .tsv), a NumPy archive with arrays named after the
 model's inputs (.npz), one array (.npy), JSON lines (.jsonl; keys are the names of inputs or columns), a file with a word on each
-line (.conll, .conllu, .bio, .iob), or - for a table, JSON lines, a picture or arrays on standard input. Pictures, also those in
+line (.conll, .conllu, .bio, .iob), or - for a table, JSON lines, an image or arrays on standard input. Images, also those in
 arrays of bytes, columns and texts are preprocessed as the model's metadata say, which train wrote.
 
 Class scores become labels with probabilities, per word for models of words; the single score of a binary classifier becomes a
-probability; numbers are in the unit of the target. Masks and pictures that a model outputs are written as PNG files to the
+probability; numbers are in the unit of the target. Masks and images that a model outputs are written as PNG files to the
 folder of --output. --explain writes saliency maps there: gradients (of the score with respect to the pixels) or cam
 (Grad-CAM over the last convolution).
 
@@ -77,9 +77,9 @@ Tables begin with the columns of the data; --csv prints comma-separated values; 
 	f.IntVar(&p.top, "top", 3, "number of classes to list for each sample")
 	f.BoolVar(&p.asJSON, "json", false, "print one JSON object for each sample")
 	f.BoolVar(&p.asCSV, "csv", false, "print comma-separated values: the input columns, then the predictions")
-	f.StringVarP(&p.output, "output", "o", "", "folder for masks, pictures and maps")
+	f.StringVarP(&p.output, "output", "o", "", "folder for masks, images and maps")
 	f.StringVar(&p.explain, "explain", "", "write saliency maps: gradients or cam (Grad-CAM)")
-	f.StringVar(&p.as, "as", "", "kind of the outputs: classes, values, mask, picture or arrays; default: detected")
+	f.StringVar(&p.as, "as", "", "kind of the outputs: classes, values, mask, image or arrays; default: detected")
 	f.IntVar(&p.batchSize, "batch", 32, "batch size, if the model leaves it open")
 	return cmd
 }
@@ -109,13 +109,13 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 	defer a.close()
 	if a.drawn() || p.explain != "" {
 		if p.output == "" {
-			return errors.New("missing -o FOLDER, the folder to write pictures to")
+			return errors.New("missing -o FOLDER, the folder to write images to")
 		}
 		if err := disk.MkdirAll(p.output); err != nil {
 			return err
 		}
 	} else if p.output != "" {
-		return fmt.Errorf("-o %s is a folder for masks, pictures and maps, and this model's predictions are printed: --csv > FILE stores them", p.output)
+		return fmt.Errorf("-o %s is a folder for masks, images and maps, and this model's predictions are printed: --csv > FILE stores them", p.output)
 	}
 	size := p.batchSize
 	if b, fixed := fixedBatch(g); fixed {

@@ -101,8 +101,8 @@ func TestNewTabular(t *testing.T) {
 	}
 }
 
-// Pictures in folders of any depth; corrupt ones are named and passed over; maps are drawn.
-func TestPredictPictures(t *testing.T) {
+// Images in folders of any depth; corrupt ones are named and passed over; maps are drawn.
+func TestPredictImages(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(in("digits.onnx"), demo.Model(), 0o644); err != nil {
@@ -111,7 +111,7 @@ func TestPredictPictures(t *testing.T) {
 	if _, err := glyph.WriteFolder(in("digits"), "07", 6, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(in("digits/0/bad.png"), []byte("no picture"), 0o644); err != nil {
+	if err := os.WriteFile(in("digits/0/bad.png"), []byte("no image"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, how := range []string{"gradients", "cam"} {
@@ -161,7 +161,7 @@ func TestPredictMistakes(t *testing.T) {
 	classifier(t, in("two.onnx"), 2, 2)
 	houses(t, in("houses.csv"), 60, 1)
 	for name, text := range map[string]string{"three.csv": "a,b,c\n1,2,3\n4,5,6\n", "bad.jsonl": "{\"x\":\n", "other.jsonl": "{\"z\":[1,2]}\n", "uneven.jsonl": "{\"x\":[[1],[2,3]]}\n",
-		"word.jsonl": "{\"x\":[1,\"two\"]}\n", "empty.csv": "", "bad.png": "no picture"} {
+		"word.jsonl": "{\"x\":[1,\"two\"]}\n", "empty.csv": "", "bad.png": "no image"} {
 		if err := os.WriteFile(in(name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -182,18 +182,18 @@ func TestPredictMistakes(t *testing.T) {
 		"predict two.onnx":                                                     "want MODEL and DATA, got 1 arguments",
 		"predict two.onnx three.csv --top 0":                                   "--top 0: want 1 or more",
 		"predict two.onnx three.csv --json --csv":                              "--json and --csv exclude each other",
-		"predict two.onnx three.csv --as labels":                               "--as labels: want classes, values, mask, picture or arrays",
+		"predict two.onnx three.csv --as labels":                               "--as labels: want classes, values, mask, image or arrays",
 		"predict two.onnx houses.csv":                                          "the table has 5 columns besides the target",
 		"predict two.onnx empty.csv":                                           "empty.csv: empty",
 		"predict two.onnx bad.jsonl":                                           "bad.jsonl: object 1: the text is truncated",
 		"predict two.onnx other.jsonl":                                         "no value for input x; the model has the inputs [x float32[N,2]]",
 		"predict two.onnx uneven.jsonl":                                        "input x: a list of lists of unequal length, [1] and [2]",
 		"predict two.onnx word.jsonl":                                          `input x: "two" is a text, want a number`,
-		"predict two.onnx bad.png":                                             "the model does not take pictures: its inputs are [",
-		"predict digits.onnx none":                                             "none: no pictures in this folder",
+		"predict two.onnx bad.png":                                             "the model does not take images: its inputs are [",
+		"predict digits.onnx none":                                             "none: no images in this folder",
 		"predict digits.onnx bad.png":                                          "bad.png: image: unknown format",
 		"predict digits.onnx bad.png --explain heat":                           "--explain heat: want gradients or cam",
-		"predict digits.onnx bad.png --explain cam":                            "missing -o FOLDER, the folder to write pictures to",
+		"predict digits.onnx bad.png --explain cam":                            "missing -o FOLDER, the folder to write images to",
 		"predict column.onnx three.csv":                                        "the table has 2 columns besides the target (a, b), the model takes 1",
 		"train two.onnx --new tabular --data three.csv -o o.onnx":              "--new tabular creates the network: leave out MODEL, ",
 		"train --new tabular --data none -o o.onnx":                            "--new tabular is for tables (.csv, .tsv)",

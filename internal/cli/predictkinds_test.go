@@ -127,9 +127,9 @@ func TestPredictStandardInput(t *testing.T) {
 	for _, c := range []struct{ model, file, want, err string }{
 		{"digits.onnx", "digits/3/0000.png", "standard input,3,", ""},
 		{"two.onnx", "x.npz", "sample,label,", ""},
-		{"digits.onnx", "t.csv", "", "standard input is text, the model takes pictures (input image float32["},
+		{"digits.onnx", "t.csv", "", "standard input is text, the model takes images (input image float32["},
 		{"digits.onnx", "cut.png", "", "standard input: "},
-		{"two.onnx", "digits/3/0000.png", "", "standard input: the model does not take pictures: its inputs are [x float32["},
+		{"two.onnx", "digits/3/0000.png", "", "standard input: the model does not take images: its inputs are [x float32["},
 		{"two.onnx", "x.npy", "", "standard input: "},
 	} {
 		f, err := os.Open(in(c.file))
@@ -144,7 +144,7 @@ func TestPredictStandardInput(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"two.onnx x.npz -o answers.csv": "is a folder for masks, pictures and maps, and this model's predictions are printed: --csv > FILE stores them",
+		"two.onnx x.npz -o answers.csv": "is a folder for masks, images and maps, and this model's predictions are printed: --csv > FILE stores them",
 		"digits.onnx cut.png":           "cut.png: ",
 	} {
 		args := []string{"predict"}

@@ -19,10 +19,10 @@ import (
 )
 
 // preparingHelp describes the preprocessing of images, in the help of every command that has the flags.
-const preparingHelp = `The preprocessing of pictures is read from the model's metadata. If they have none, common presets are tried on some of the
-pictures; the best one is used and printed, and train stores it in the model. --preset chooses one; --mean, --std, --range,
+const preparingHelp = `The preprocessing of images is read from the model's metadata. If they have none, common presets are tried on some of the
+images; the best one is used and printed, and train stores it in the model. --preset chooses one; --mean, --std, --range,
 --bgr, --size and --crop change single settings: input = (range·p − mean)/std, where p is the pixel from 0 (black) to 1
-(white). --mean and --std take one number, or three for red, green and blue. For arrays and tables that are not pictures,
+(white). --mean and --std take one number, or three for red, green and blue. For arrays and tables that are not images,
 --mean, --std and --range apply to the numbers as they are.`
 
 // preparing holds the flags for the preprocessing of images, or of other numeric inputs.
@@ -40,12 +40,12 @@ type preparing struct {
 func (p *preparing) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	p.given = f
-	f.StringVar(&p.preset, "preset", "", "preprocessing of pictures: "+strings.Join(presetNames(), ", ")+"; default: the model's metadata, or estimated")
+	f.StringVar(&p.preset, "preset", "", "preprocessing of images: "+strings.Join(presetNames(), ", ")+"; default: the model's metadata, or estimated")
 	f.Float64SliceVar(&p.mean, "mean", nil, "mean to subtract from pixels scaled to --range: one number, or three for red, green and blue")
 	f.Float64SliceVar(&p.std, "std", nil, "standard deviation to divide by: one number, or three for red, green and blue")
 	f.Float64Var(&p.white, "range", 1, "value of a white pixel: 1 or 255")
 	f.BoolVar(&p.bgr, "bgr", false, "channel order is blue, green, red; --bgr=false: red, green, blue")
-	f.StringVar(&p.size, "size", "", "picture size if the model leaves it open: 224, or HEIGHTxWIDTH")
+	f.StringVar(&p.size, "size", "", "image size if the model leaves it open: 224, or HEIGHTxWIDTH")
 	f.Float64Var(&p.crop, "crop", 0.875, "fraction of the shorter side that the center crop keeps")
 }
 
@@ -120,7 +120,7 @@ func (p preparing) settle(ctx context.Context, g *nn.Graph, t op.Type, sample fu
 	case p.preset != "":
 		i := slices.IndexFunc(data.Presets(base.Gray), func(x data.Preset) bool { return x.Name == strings.ToLower(p.preset) })
 		if i < 0 {
-			return found, fmt.Errorf("--preset %s: want one of %s for pictures of %s", p.preset, strings.Join(namesOf(base.Gray), ", "), channelsOf(base.Gray))
+			return found, fmt.Errorf("--preset %s: want one of %s for images of %s", p.preset, strings.Join(namesOf(base.Gray), ", "), channelsOf(base.Gray))
 		}
 		x := data.Presets(base.Gray)[i]
 		found = train.Preparation{Preprocess: x.With(base), Name: x.Name, By: "--preset"}
@@ -133,9 +133,9 @@ func (p preparing) settle(ctx context.Context, g *nn.Graph, t op.Type, sample fu
 		found = train.Preparation{Preprocess: data.Presets(base.Gray)[0].With(base), By: "flags"}
 		found.Mean, found.Std, found.Range = nil, nil, 0
 	default:
-		var pictures []*tensor.Dense
-		if pictures, err = sample(base); err == nil {
-			found, err = train.Prepare(ctx, g, base, pictures)
+		var images []*tensor.Dense
+		if images, err = sample(base); err == nil {
+			found, err = train.Prepare(ctx, g, base, images)
 		}
 	}
 	if err != nil {
@@ -159,7 +159,7 @@ func (p preparing) single(found train.Preparation) (train.Preparation, error) {
 		}
 	}
 	if found.Gray && found.BGR {
-		return found, fmt.Errorf("--bgr: the model takes gray pictures")
+		return found, fmt.Errorf("--bgr: the model takes gray images")
 	}
 	return found, found.Check()
 }
@@ -178,23 +178,23 @@ func channelsOf(gray bool) string {
 	return "three channels"
 }
 
-// forPictures are the flags that apply to images only.
-var forPictures = []string{"preset", "bgr", "size", "crop"}
+// forImages are the flags that apply to images only.
+var forImages = []string{"preset", "bgr", "size", "crop"}
 
-func notPictures(flag, what string) error {
-	return fmt.Errorf("--%s is for pictures, which %s does not hold; --mean, --std and --range prepare numbers", flag, what)
+func notImages(flag, what string) error {
+	return fmt.Errorf("--%s is for images, which %s does not hold; --mean, --std and --range prepare numbers", flag, what)
 }
 
 // preparation describes the preprocessing of images, line by line, with the flag that replaces a guess.
 func (d *dataset) preparation() string {
-	if d.pictures == nil {
+	if d.prepared == nil {
 		return ""
 	}
-	return prepared(*d.pictures)
+	return prepared(*d.prepared)
 }
 
 func prepared(p train.Preparation) string {
-	text := fmt.Sprintf("pictures: %v\n          %v\n", p, p.Preprocess)
+	text := fmt.Sprintf("images: %v\n          %v\n", p, p.Preprocess)
 	if p.Guess {
 		text += fmt.Sprintf("          --preset %s confirms it, --preset %s is the next best\n", p.Name, cmp.Or(p.RunnerUp, "unit"))
 	}

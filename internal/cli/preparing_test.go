@@ -20,21 +20,21 @@ func TestPreparingRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	csv := "eval two.onnx --data all.csv --target kind "
-	picture := "run digits.onnx --input pic.png "
+	run := "run digits.onnx --input pic.png "
 	for args, want := range map[string]string{
-		csv + "--preset caffe": "--preset is for pictures, which " + in("all.csv") + " does not hold; --mean, --std and --range prepare numbers",
-		csv + "--bgr":          "--bgr is for pictures",
-		csv + "--size 32":      "--size is for pictures",
-		csv + "--crop 1":       "--crop is for pictures",
+		csv + "--preset caffe": "--preset is for images, which " + in("all.csv") + " does not hold; --mean, --std and --range prepare numbers",
+		csv + "--bgr":          "--bgr is for images",
+		csv + "--size 32":      "--size is for images",
+		csv + "--crop 1":       "--crop is for images",
 		csv + "--std 0":        "--std [0]: want numbers that can be divided by",
 		csv + "--mean 1,2":     "2 means or deviations for a sample of shape (3), want 1 or 3",
-		picture + "--preset x": "--preset x: want one of unit, symmetric, raw, mnist, imagenet for pictures of one channel",
-		picture + "--bgr":      "--bgr: the model takes gray pictures",
-		picture + "--size 32":  "--size 32: the model's input is float32[",
-		picture + "--size big": "--size big: want a number such as 224, or HEIGHTxWIDTH",
-		picture + "--crop 2":   "--crop 2: want a fraction above 0, up to 1",
-		picture + "--std 0":    "std is [0]",
-		picture + "--mean 1,2": "mean has 2 values, want 1 or 1",
+		run + "--preset x":     "--preset x: want one of unit, symmetric, raw, mnist, imagenet for images of one channel",
+		run + "--bgr":          "--bgr: the model takes gray images",
+		run + "--size 32":      "--size 32: the model's input is float32[",
+		run + "--size big":     "--size big: want a number such as 224, or HEIGHTxWIDTH",
+		run + "--crop 2":       "--crop 2: want a fraction above 0, up to 1",
+		run + "--std 0":        "std is [0]",
+		run + "--mean 1,2":     "mean has 2 values, want 1 or 1",
 	} {
 		var list []string
 		for _, a := range strings.Fields(args) {
@@ -70,7 +70,7 @@ func TestEvalSaysPreparation(t *testing.T) {
 	if _, err := glyph.WriteFolder(filepath.Join(dir, "letters"), "AB", 8, 1); err != nil {
 		t.Fatal(err)
 	}
-	for flags, want := range map[string]string{"": "pictures: ", "--preset unit": ""} {
+	for flags, want := range map[string]string{"": "images: ", "--preset unit": ""} {
 		var out, beside bytes.Buffer
 		root := newRoot()
 		root.SetOut(&out)

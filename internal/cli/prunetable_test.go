@@ -16,7 +16,7 @@ func TestPruneTable(t *testing.T) {
 		{"prune cnn.onnx --target macs=0.5 --round-to 4 --dry-run", "b      Conv  N×16×4×4 → N×8×4×4   2 320 → 872  36 864 → 13 824", ""},
 		{"prune cnn.onnx --target macs=0.5 --round-to 4 --dry-run", "total: parameters 3 251 → ", ""},
 		{"prune cnn.onnx --target macs=0.5 --dry-run --details", "axis 0 of ", ""},
-		{"prune two.onnx --target macs=0.5 --data rare.csv --preset none -o s.onnx", "", "--preset is for pictures"},
+		{"prune two.onnx --target macs=0.5 --data rare.csv --preset none -o s.onnx", "", "--preset is for images"},
 		{"prune two.onnx --target macs=0.5 --data rare.csv --iterations 2 --finetune-epochs 1 --optimizer sgd --lr 0.1 --class-weights auto -o s.onnx", "validation loss", ""},
 		{"prune cnn.onnx --optimizer fast --dry-run", "", "--optimizer fast: want one of adadelta"},
 		{"prune cnn.onnx --lr -1 --dry-run", "", "--lr -1: want 0 or more"},

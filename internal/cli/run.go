@@ -41,7 +41,7 @@ func newRun(p *process) *cobra.Command {
 		Use:   "run MODEL",
 		Short: "Run a model on input files and print or store its outputs",
 		Long: `Each --input is NAME=FILE: an array (.npy), an archive with an array named after the input (.npz), a serialized tensor (.pb), or
-a picture (.png, .jpg, .gif, …) if the input has the shape of one, [N, channels, height, width] or [N, height, width, channels].
+an image (.png, .jpg, .gif, …) if the input has the shape of one, [N, channels, height, width] or [N, height, width, channels].
 With a single input the name may be omitted.
 
 ` + preparingHelp + `
@@ -210,13 +210,13 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 		return x.Value, err
 	}
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a folder, want a file; graft predict answers for all pictures of a folder", file)
+		return nil, fmt.Errorf("%s is a folder, want a file; graft predict answers for all images of a folder", file)
 	}
 	if filepath.Ext(file) != "" && !data.IsImage(file) {
 		if _, err := os.Stat(file); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%s: want an array (.npy, .npz), a tensor (.pb) or a picture", file)
+		return nil, fmt.Errorf("%s: want an array (.npy, .npz), a tensor (.pb) or an image", file)
 	}
 	p, err := r.settle(ctx, g, v.Type(), func(base data.Preprocess) ([]*tensor.Dense, error) {
 		plain := data.Preprocess{Size: base.Size, Width: base.Width, Crop: base.Crop, Gray: base.Gray}

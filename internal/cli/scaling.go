@@ -52,9 +52,9 @@ func (p preparing) scaling(g *nn.Graph) (s scaling, ok bool, err error) {
 
 // numbers scales samples that are not images; describe stores the scaling later. Flags that apply to images only are errors.
 func (d *dataset) numbers(g *nn.Graph, what string, s data.Dataset[data.Sample]) (data.Dataset[data.Sample], error) {
-	for _, f := range forPictures {
+	for _, f := range forImages {
 		if d.changed(f) {
-			return nil, notPictures(f, what)
+			return nil, notImages(f, what)
 		}
 	}
 	scale, ok, err := d.scaling(g)
@@ -86,9 +86,9 @@ func (s scaling) of(set data.Dataset[data.Sample]) data.Dataset[data.Sample] {
 
 // scaled scales the numbers of a source for the only input of g as in training.
 func (p preparing) scaled(from *sampleSource, path string, g *nn.Graph) (*sampleSource, error) {
-	for _, f := range forPictures {
+	for _, f := range forImages {
 		if p.changed(f) {
-			return nil, notPictures(f, path)
+			return nil, notImages(f, path)
 		}
 	}
 	scale, ok, err := p.scaling(g)
@@ -138,9 +138,9 @@ func (s scaling) batch(x *tensor.Dense) (*tensor.Dense, error) {
 
 // numbersOf scales the array of a file by --mean, --std and --range; without them it returns the array unchanged.
 func (p preparing) numbersOf(file string, x value) (value, error) {
-	for _, f := range forPictures {
+	for _, f := range forImages {
 		if p.changed(f) {
-			return nil, notPictures(f, file)
+			return nil, notImages(f, file)
 		}
 	}
 	scale, ok, err := p.scaling(nil)

@@ -84,11 +84,11 @@ func TestNumbersStayPrepared(t *testing.T) {
 		}
 	}
 	expect(t, dir, [][3]string{
-		{"predict kept.onnx a.npz --preset caffe", "", "--preset is for pictures, which "},
-		{"predict kept.onnx a.npz --crop 1", "", "--crop is for pictures"},
-		{"predict kept.onnx a.csv --size 8", "", "--size is for pictures"},
-		{"predict kept.onnx a.jsonl --bgr", "", "--bgr is for pictures"},
-		{"eval kept.onnx --data a.npz --bgr", "", "--bgr is for pictures"},
+		{"predict kept.onnx a.npz --preset caffe", "", "--preset is for images, which "},
+		{"predict kept.onnx a.npz --crop 1", "", "--crop is for images"},
+		{"predict kept.onnx a.csv --size 8", "", "--size is for images"},
+		{"predict kept.onnx a.jsonl --bgr", "", "--bgr is for images"},
+		{"eval kept.onnx --data a.npz --bgr", "", "--bgr is for images"},
 		{"predict kept.onnx a.npz --std 0", "", "--std [0]: want numbers that can be divided by"},
 		{"predict kept.onnx a.npz --range NaN", "", "--range NaN: want a finite number"},
 		{"train kept.onnx --data a.csv -o again.onnx", "", `the model was trained on numbers prepared by --mean, --std and --range ({"range":1,"mean":[100,101,100],"std":[2]}): give the same flags again`},
@@ -98,7 +98,7 @@ func TestNumbersStayPrepared(t *testing.T) {
 			t.Error(args, out, err)
 		}
 	}
-	expect(t, dir, [][3]string{{"run kept.onnx --input a.npz --preset caffe", "", "--preset is for pictures, which "}})
+	expect(t, dir, [][3]string{{"run kept.onnx --input a.npz --preset caffe", "", "--preset is for images, which "}})
 	s := service{batchSize: 1, queue: 1, top: 1, body: 1000, timeout: 1e9}
 	h, err := s.handler(t.Context(), at("kept.onnx"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // segments finds the size of the masks for a model that gives scores for each pixel.
 func (d *dataset) segments(g *nn.Graph, m *data.Masks) error {
 	d.segmented = m.Classes
-	if len(g.Outputs()) == 0 || !takesPictures(g) {
+	if len(g.Outputs()) == 0 || !takesImages(g) {
 		return nil // reported later
 	}
 	t := g.Outputs()[0].Type()

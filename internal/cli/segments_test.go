@@ -63,7 +63,7 @@ func TestMasks(t *testing.T) {
 		{"eval out.onnx --data seg/ --metric accuracy --metric confusion", "iou        ", ""},
 		{"eval out.onnx --data seg/ --worst 2 --per-class -o page.html", "images/0", ""},
 		{"predict out.onnx seg/images/ -o drawn/", ".mask.png", ""},
-		{"train two.onnx --data seg/ -o no.onnx", "", "holds pictures, which are for models with one input [N,C,H,W]"},
+		{"train two.onnx --data seg/ -o no.onnx", "", "holds images, which are for models with one input [N,C,H,W]"},
 		{"train cnn.onnx --data seg/ -o no.onnx", "", "holds masks, the model gives y float32[N,3]: want scores for each pixel, [N, classes, height, width]"},
 	})
 	for _, name := range []string{"images/003.png", "masks/007.png"} {
@@ -72,9 +72,9 @@ func TestMasks(t *testing.T) {
 		}
 	}
 	expect(t, dir, [][3]string{
-		{"train seg.onnx --data seg/ -o no.onnx", "", "2 of 40 pictures are corrupt, --skip-bad 0.05 leaves them out:\n  "},
+		{"train seg.onnx --data seg/ -o no.onnx", "", "2 of 40 images are corrupt, --skip-bad 0.05 leaves them out:\n  "},
 		{"train seg.onnx --data seg/ --preset unit --skip-bad 0.05 --lr 0.02 --epochs 1 -o skipped.onnx", "34 samples to train on, 4 to validate", ""},
-		{"eval out.onnx --data seg/", "", "2 of 40 pictures are corrupt"},
+		{"eval out.onnx --data seg/", "", "2 of 40 images are corrupt"},
 		{"eval out.onnx --data seg/ --skip-bad 0.05", "38 samples", ""},
 	})
 }

@@ -40,13 +40,13 @@ func newServe() *cobra.Command {
 	var s service
 	cmd := &cobra.Command{
 		Use:   "serve MODEL",
-		Short: "Serve a model over HTTP: JSON, pictures, and the KServe v2 protocol",
+		Short: "Serve a model over HTTP: JSON, images, and the KServe v2 protocol",
 		Long: `serve answers HTTP requests until it is interrupted; requests in progress are finished first.
 
-POST /predict takes a picture (Content-Type: image/…), a JSON object, a list of objects, or {"samples":[…]}; keys are the names
+POST /predict takes an image (Content-Type: image/…), a JSON object, a list of objects, or {"samples":[…]}; keys are the names
 of columns or inputs. The answer and the preprocessing are those of predict --json. POST /v2/models/NAME/infer, GET
 /v2/models/NAME, /v2/health/live and /v2/health/ready are the open inference protocol, version 2 (KServe), on the inputs of the
-file. POST /predict?png answers masks and pictures as PNG files in base64. GET /metrics has counters for Prometheus. Requests that arrive within --wait run as one batch.`,
+file. POST /predict?png answers masks and images as PNG files in base64. GET /metrics has counters for Prometheus. Requests that arrive within --wait run as one batch.`,
 		Example: `  graft serve flowers.onnx --listen localhost:8080
   curl --data-binary @rose.jpg -H 'Content-Type: image/jpeg' localhost:8080/predict
   curl -d '{"area":120,"city":"Rome"}' localhost:8080/predict`,
@@ -67,7 +67,7 @@ file. POST /predict?png answers masks and pictures as PNG files in base64. GET /
 	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "time limit of a request")
 	f.IntVar(&s.queue, "queue", 256, "requests that may wait; further ones get status 503")
 	f.Int64Var(&s.body, "max-body", 32<<20, "largest request body, in bytes")
-	f.StringVar(&s.data, "data", "", "folder or file of pictures to estimate the preprocessing from, if the model's metadata have none")
+	f.StringVar(&s.data, "data", "", "folder or file of images to estimate the preprocessing from, if the model's metadata have none")
 	f.Lookup("preset").Usage = strings.Replace(f.Lookup("preset").Usage, "or estimated", "or estimated from --data", 1)
 	f.StringVar(&s.as, "as", "", "kind of the outputs: classes, values or arrays; default: detected")
 	return cmd
@@ -86,7 +86,7 @@ func (s service) run(ctx context.Context, w io.Writer, model string) error {
 		return fmt.Errorf("--listen %s: %w; want HOST:PORT, such as localhost:8080", s.address, err)
 	}
 	if h.unprepared != nil {
-		fmt.Fprintf(w, "pictures are refused: %v\n", h.unprepared)
+		fmt.Fprintf(w, "images are refused: %v\n", h.unprepared)
 	} else {
 		tellFound(w, h.prep)
 	}
@@ -156,13 +156,13 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 		h.drawn = &drawn
 		h.a.kind = "arrays"
 	}
-	if takesPictures(g) {
+	if takesImages(g) {
 		h.prep, h.unprepared = s.settle(ctx, g, g.Inputs()[0].Type(), s.some)
 		if h.unprepared != nil && !errors.Is(h.unprepared, errUnprepared) {
 			return nil, h.unprepared
 		}
 	} else if s.data != "" {
-		return nil, fmt.Errorf("--data %s: the model does not take pictures: its inputs are %v", s.data, ports(g.Inputs()))
+		return nil, fmt.Errorf("--data %s: the model does not take images: its inputs are %v", s.data, ports(g.Inputs()))
 	}
 	if b, fixed := fixedBatch(g); fixed {
 		h.fixed, h.batchSize = b, 1
@@ -175,18 +175,18 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 	return h, nil
 }
 
-var errUnprepared = errors.New("the model's metadata do not say how pictures are preprocessed: give --preset, or --data with pictures to estimate it from")
+var errUnprepared = errors.New("the model's metadata do not say how images are preprocessed: give --preset, or --data with images to estimate it from")
 
 // some returns the images of --data.
 func (s service) some(base data.Preprocess) ([]*tensor.Dense, error) {
 	if s.data == "" {
 		return nil, errUnprepared
 	}
-	files, err := pictureFiles(s.data)
+	files, err := imageFiles(s.data)
 	if err != nil {
 		return nil, err
 	}
-	return measuredPictures(base, files), nil
+	return measuredImages(base, files), nil
 }
 
 // ServeHTTP implements http.Handler, with limits, timing and counting for all requests.

@@ -169,7 +169,7 @@ func together(t *testing.T, url, row string, want float64) {
 }
 
 // An image is prepared as predict prepares the file.
-func TestServePicture(t *testing.T) {
+func TestServeImage(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(in("digits.onnx"), demo.Model(), 0o644); err != nil {
@@ -198,7 +198,7 @@ func TestServePicture(t *testing.T) {
 	if code != 200 || got["label"] != want["label"] || got["probability"] != want["probability"] {
 		t.Errorf("%d %v, predict says %v", code, got, want)
 	}
-	if code, got = post(t, s.URL+"/predict", "image/png", []byte("no picture")); code != 400 || strings.Contains(fmt.Sprint(got["error"]), "graft-picture") {
+	if code, got = post(t, s.URL+"/predict", "image/png", []byte("no image")); code != 400 || strings.Contains(fmt.Sprint(got["error"]), "graft-image") {
 		t.Errorf("%d %v", code, got)
 	}
 }

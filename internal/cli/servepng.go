@@ -11,7 +11,7 @@ import (
 )
 
 // png encodes the mask or image of an answer, an array [C, H, W], as the PNG file that predict writes, in base64. It returns
-// {"mask": "…"} or {"picture": "…"}.
+// {"mask": "…"} or {"image": "…"}.
 func (a *answerer) png(x answer) (map[string]any, error) {
 	d, ok := x.whole[a.names()[0]].(*tensor.Dense)
 	if !ok || d.Dims() != 3 {

@@ -18,7 +18,7 @@ import (
 func TestServePNG(t *testing.T) {
 	t.Chdir(t.TempDir())
 	squares(t, "seg", 1)
-	for name, out := range map[string]int{"mask": 4, "picture": 3} {
+	for name, out := range map[string]int{"mask": 4, "image": 3} {
 		g := nn.New(name)
 		if err := g.Edit(func(e *nn.Edit) {
 			e.Seed(1)
@@ -57,7 +57,7 @@ func TestServePNG(t *testing.T) {
 		}
 	}
 	classifier(t, "c.onnx", 3, 2)
-	if code, answer := post(t, serving(t, "c.onnx", quick).URL+"/predict?png", "application/json", []byte(`{"x":[1,2,3]}`)); code != 400 || !strings.Contains(fmt.Sprint(answer["error"]), "png: the model's output is not a mask or a picture") {
+	if code, answer := post(t, serving(t, "c.onnx", quick).URL+"/predict?png", "application/json", []byte(`{"x":[1,2,3]}`)); code != 400 || !strings.Contains(fmt.Sprint(answer["error"]), "png: the model's output is not a mask or an image") {
 		t.Errorf("%d %v", code, answer)
 	}
 }

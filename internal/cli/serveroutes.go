@@ -81,7 +81,7 @@ func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	asPNG := r.URL.Query().Has("png")
 	if err == nil && asPNG && h.drawn == nil {
-		err = errors.New("png: the model's output is not a mask or a picture")
+		err = errors.New("png: the model's output is not a mask or an image")
 	}
 	if err != nil {
 		reply(w, nil, err)
@@ -94,7 +94,7 @@ func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 		return x.fields(h.top), nil
 	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "image/") || data.IsImage(contents(body)) {
-		list, err := h.picture(r.Context(), body)
+		list, err := h.image(r.Context(), body)
 		if err != nil {
 			reply(w, nil, err)
 			return
@@ -137,7 +137,7 @@ func samplesIn(body []byte) (rows []map[string]any, many bool, err error) {
 	}
 	text := strings.TrimSpace(string(body))
 	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
-		return nil, false, errors.New("want a JSON object with a value for each input or column, a list of them, or a picture with Content-Type: image/…")
+		return nil, false, errors.New("want a JSON object with a value for each input or column, a list of them, or an image with Content-Type: image/…")
 	}
 	rows, err = objects([]byte(text))
 	if err == nil && len(rows) == 0 {
@@ -151,7 +151,7 @@ func (h *endpoint) objects(ctx context.Context, rows []map[string]any) ([]answer
 	if err != nil {
 		return nil, err
 	}
-	if !takesPictures(h.b.g) {
+	if !takesImages(h.b.g) {
 		if s, err = h.scaled(s, "request", h.b.g); err != nil {
 			return nil, err
 		}
@@ -173,15 +173,15 @@ func (h *endpoint) objects(ctx context.Context, rows []map[string]any) ([]answer
 	return texts, nil
 }
 
-// picture answers for an encoded image, preprocessed like a file.
-func (h *endpoint) picture(ctx context.Context, b []byte) ([]answer, error) {
-	if !takesPictures(h.b.g) {
-		return nil, fmt.Errorf("the model does not take pictures: its inputs are %v", ports(h.b.g.Inputs()))
+// image answers for an encoded image, preprocessed like a file.
+func (h *endpoint) image(ctx context.Context, b []byte) ([]answer, error) {
+	if !takesImages(h.b.g) {
+		return nil, fmt.Errorf("the model does not take images: its inputs are %v", ports(h.b.g.Inputs()))
 	}
 	if h.unprepared != nil {
 		return nil, h.unprepared
 	}
-	f, release, err := disk.Scratch("graft-picture-*")
+	f, release, err := disk.Scratch("graft-image-*")
 	if err != nil {
 		return nil, err
 	}

@@ -46,10 +46,10 @@ func (t *training) tagging(g *nn.Graph) error {
 		t.config.Loss = train.BCEWithLogits{}
 	}
 	if _, ok := t.config.Loss.(train.BCEWithLogits); !ok {
-		return fmt.Errorf("--loss %s: a picture may have several tags, which needs the loss bce", t.loss)
+		return fmt.Errorf("--loss %s: an image may have several tags, which needs the loss bce", t.loss)
 	}
 	if train.EndsInOne(g.Outputs()[0]) {
-		return fmt.Errorf("pictures have several tags, the model's output %s is probabilities of classes that exclude each other: graft extract --to VALUE makes the scores before them the output", g.Outputs()[0].Name())
+		return fmt.Errorf("images have several tags, the model's output %s is probabilities of classes that exclude each other: graft extract --to VALUE makes the scores before them the output", g.Outputs()[0].Name())
 	}
 	return nil
 }

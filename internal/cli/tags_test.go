@@ -16,7 +16,7 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// Pictures with any number of tags: a model learns each by itself, is judged and answers; with one each they are classes.
+// Images with any number of tags: a model learns each by itself, is judged and answers; with one each they are classes.
 func TestTags(t *testing.T) {
 	dir := t.TempDir()
 	var several, single strings.Builder
@@ -73,7 +73,7 @@ func TestTags(t *testing.T) {
 		{"eval tags.onnx --data several.csv --worst 60", "left right  left right", ""},
 		{"predict tags.onnx p03.png --csv", "p03.png", ""},
 		{"train plain.onnx --data single.csv -o single.onnx" + how, "classes: n0, n1, n2", ""},
-		{"train plain.onnx --data several.csv --loss mse -o no.onnx" + how, "", "--loss mse: a picture may have several tags, which needs the loss bce"},
+		{"train plain.onnx --data several.csv --loss mse -o no.onnx" + how, "", "--loss mse: an image may have several tags, which needs the loss bce"},
 		{"train soft.onnx --data several.csv -o no.onnx" + how, "", "is probabilities of classes that exclude each other: graft extract --to VALUE makes the scores before them the output"},
 	})
 	out, err := command("predict", filepath.Join(dir, "tags.onnx"), filepath.Join(dir, "p03.png"), "--json")
@@ -84,7 +84,7 @@ func TestTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, dir, [][3]string{
-		{"train plain.onnx --data several.csv -o no.onnx" + how, "", "1 of 60 pictures are corrupt, --skip-bad 0.02 leaves them out:\n  "},
+		{"train plain.onnx --data several.csv -o no.onnx" + how, "", "1 of 60 images are corrupt, --skip-bad 0.02 leaves them out:\n  "},
 		{"train plain.onnx --data several.csv --skip-bad 0.02 -o skipped.onnx" + how, "53 samples to train on, 6 to validate", ""},
 		{"eval tags.onnx --data several.csv --skip-bad 0.02", "59 samples", ""},
 	})

@@ -57,10 +57,10 @@ func (t *training) taught(g *nn.Graph, fit, val data.Dataset[data.Sample]) (data
 
 // eyes converts preprocessed images to the preprocessing of the teacher; nil if they are equal.
 func (t *training) eyes(teacher *nn.Graph) (func([]*tensor.Dense) ([]*tensor.Dense, error), error) {
-	if t.pictures == nil {
+	if t.prepared == nil {
 		return nil, nil
 	}
-	mine := t.pictures.Preprocess
+	mine := t.prepared.Preprocess
 	its, ok, err := data.ReadMeta(teacher.Meta())
 	if err != nil || !ok {
 		return nil, err
@@ -69,7 +69,7 @@ func (t *training) eyes(teacher *nn.Graph) (func([]*tensor.Dense) ([]*tensor.Den
 		return nil, err
 	}
 	if !slices.Equal(its.Shape(), mine.Shape()) || its.BGR != mine.BGR {
-		return nil, fmt.Errorf("takes pictures of %v, the model of %v: want the same size, channels and their order", its, mine)
+		return nil, fmt.Errorf("takes images of %v, the model of %v: want the same size, channels and their order", its, mine)
 	}
 	convert, err := data.Converted(mine, its)
 	if err != nil {

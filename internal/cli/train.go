@@ -63,7 +63,7 @@ func newTrain(p *process) *cobra.Command {
 	var named string // the recipe's model
 	cmd := &cobra.Command{
 		Use:   "train MODEL",
-		Short: "Train or fine-tune a model on pictures, tables, texts or arrays",
+		Short: "Train or fine-tune a model on images, tables, texts or arrays",
 		Long: `train fits a model to data and writes it, with the parameters of the best epoch, to the file of -o.
 
 ` + dataHelp + "\n\n" + preparingHelp + `
@@ -396,7 +396,7 @@ func (t training) announce(w io.Writer, fit, val data.Dataset[data.Sample]) {
 	if s := t.unevenness(fit, t.balanced || t.weights != ""); s != "" {
 		fmt.Fprintln(w, s)
 	}
-	if t.pictures != nil {
+	if t.prepared != nil {
 		fmt.Fprint(w, t.preparation())
 	}
 }

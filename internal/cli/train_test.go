@@ -67,8 +67,8 @@ func last(t *testing.T, out string, v any) {
 	}
 }
 
-// Pictures in folders: a new head is trained, and the model knows its classes afterwards.
-func TestTrainOnPictures(t *testing.T) {
+// Images in folders: a new head is trained, and the model knows its classes afterwards.
+func TestTrainOnImages(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(in("digits.onnx"), demo.Model(), 0o644); err != nil {
@@ -354,7 +354,7 @@ func TestTrainOnArrays(t *testing.T) {
 }
 
 // Corrupt images are found before training: few are listed and left out, more are an error that says how to go on.
-func TestCorruptPictures(t *testing.T) {
+func TestCorruptImages(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(in("digits.onnx"), demo.Model(), 0o644); err != nil {
@@ -363,12 +363,12 @@ func TestCorruptPictures(t *testing.T) {
 	if _, err := glyph.WriteFolder(in("fit"), "AB", 30, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(in("fit/A/bad.png"), []byte("no picture"), 0o644); err != nil {
+	if err := os.WriteFile(in("fit/A/bad.png"), []byte("no image"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"train", in("digits.onnx"), "--data", in("fit"), "--head", "--epochs", "1", "-o", in("out.onnx")}
-	if _, err := command(args...); err == nil || !strings.Contains(err.Error(), "1 of 31 pictures are corrupt, --skip-bad 0.04 leaves them out:\n  "+in("fit/A/bad.png")+": ") {
-		t.Errorf("corrupt pictures: %v", err)
+	if _, err := command(args...); err == nil || !strings.Contains(err.Error(), "1 of 31 images are corrupt, --skip-bad 0.04 leaves them out:\n  "+in("fit/A/bad.png")+": ") {
+		t.Errorf("corrupt images: %v", err)
 	}
 	out, err := command(append(args, "--skip-bad", "0.04")...)
 	if err != nil || !strings.Contains(out, "left out: "+in("fit/A/bad.png")) || !strings.Contains(out, "26 samples to train on, 4 to validate") {
@@ -400,7 +400,7 @@ func TestCorruptPictures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for share, want := range map[string]string{"0.01": fmt.Sprintf("%d of 31 pictures are corrupt, --skip-bad 0.52 leaves them out:", len(pics)+1), "1": "all pictures of the class B are corrupt"} {
+	for share, want := range map[string]string{"0.01": fmt.Sprintf("%d of 31 images are corrupt, --skip-bad 0.52 leaves them out:", len(pics)+1), "1": "all images of the class B are corrupt"} {
 		_, err := command(append(args, "--skip-bad", share, "-o", in("other.onnx"))...)
 		if err == nil || !strings.Contains(err.Error(), want) || share != "1" && !strings.Contains(err.Error(), pics[len(pics)-1]) {
 			t.Errorf("--skip-bad %s: %v, want %s", share, err, want)

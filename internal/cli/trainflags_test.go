@@ -171,8 +171,8 @@ func TestTrainRecipe(t *testing.T) {
 	}
 }
 
-// Policies of augmentation, cutmix and a teacher on pictures.
-func TestTrainPictureFlags(t *testing.T) {
+// Policies of augmentation, cutmix and a teacher on images.
+func TestTrainImageFlags(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "digits.onnx"), demo.Model(), 0o644); err != nil {
 		t.Fatal(err)

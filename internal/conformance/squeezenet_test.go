@@ -17,8 +17,8 @@ import (
 )
 
 // TestSqueezeNetLearnsDigits takes a zoo model whose batch is fixed at 1 and whose classifier is
-// a convolution under pooling and softmax: it gets a free batch, another picture size, a head
-// for ten classes, and learns MNIST from enlarged pictures.
+// a convolution under pooling and softmax: it gets a free batch, another image size, a head
+// for ten classes, and learns MNIST from enlarged images.
 func TestSqueezeNetLearnsDigits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for a minute")
@@ -78,7 +78,7 @@ func span(lo, hi int) []int {
 	return s
 }
 
-// enlarged is MNIST as colour pictures of the given size, in the range that ImageNet models expect.
+// enlarged is MNIST as colour images of the given size, in the range that ImageNet models expect.
 func enlarged(t *testing.T, size int) data.Dataset[data.Sample] {
 	t.Helper()
 	dir := oracle.Shared(t, "data", "mnist")

@@ -19,7 +19,7 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// drawn returns the picture of a graph, and the texts in it.
+// drawn returns the drawing of a graph, and the texts in it.
 func drawn(t *testing.T, o Options, g *nn.Graph) (svg, text string) {
 	t.Helper()
 	var b, again strings.Builder

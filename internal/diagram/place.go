@@ -15,7 +15,7 @@ const (
 var spacing = layered.Spacing{Nodes: 26, Wires: 12, Layers: 36}
 
 // place sets the sizes of the elements and computes the drawing.
-func (p *picture) place() error {
+func (p *drawing) place() error {
 	if len(p.elements) == 0 {
 		p.elements = append(p.elements, pill("nothing", ""))
 	}
@@ -102,7 +102,7 @@ func (s strip) height() float64 {
 }
 
 // size is that of a body or block with its title.
-func (p *picture) size() (width, height float64) {
+func (p *drawing) size() (width, height float64) {
 	width, height = p.drawing.Width, p.drawing.Height
 	if p.title != "" {
 		width = max(width, textWidth(p.title, textSize))

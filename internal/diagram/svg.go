@@ -28,7 +28,7 @@ func (o Options) SVG(w io.Writer, g *nn.Graph) error {
 	d.write(`<svg xmlns="http://www.w3.org/2000/svg" width="%v" height="%v" viewBox="0 0 %v %v">`+"\n", width, height, width, height)
 	d.WriteString(style)
 	d.write("<title>%v</title>\n", g.Name())
-	d.picture(p, edge, edge)
+	d.drawing(p, edge, edge)
 	d.WriteString("</svg>\n")
 	_, err = io.WriteString(w, d.String())
 	return err
@@ -68,8 +68,8 @@ func (d *document) write(format string, args ...any) {
 	fmt.Fprintf(d, format, args...)
 }
 
-// picture draws elements and wires with their upper left corner at x, y.
-func (d *document) picture(p *picture, x, y float64) {
+// drawing draws elements and wires with their upper left corner at x, y.
+func (d *document) drawing(p *drawing, x, y float64) {
 	d.write("<g transform=\"translate(%v,%v)\">\n", x, y)
 	for i, e := range p.elements {
 		n := p.drawing.Nodes[i]
@@ -92,7 +92,7 @@ func (d *document) element(e *element, x, y float64) {
 		return
 	case e.times > 0:
 		d.write("<g><rect class=\"block\" x=\"%v\" y=\"%v\" width=\"%v\" height=\"%v\" rx=\"6\"/>\n", x, y, e.width, e.height)
-		d.picture(e.inner[0], x+e.insideX(), y)
+		d.drawing(e.inner[0], x+e.insideX(), y)
 		d.write("<text class=\"count\" x=\"%v\" y=\"%v\">%v</text></g>\n", x+e.width-padding, y+titleSize+padding, e.strips[0].title)
 		return
 	}
@@ -122,14 +122,14 @@ func (d *document) element(e *element, x, y float64) {
 		width, height := p.size()
 		d.write("<rect class=\"body\" x=\"%v\" y=\"%v\" width=\"%v\" height=\"%v\"/>\n", left-around/3, at, width+2*around/3, height+around/2)
 		d.write("<text x=\"%v\" y=\"%v\">%v</text>\n", left, at+textSize+2, p.title)
-		d.picture(p, left, at+lineHigh+4)
+		d.drawing(p, left, at+lineHigh+4)
 		left += width + around
 	}
 	d.WriteString("</g>\n")
 }
 
 // wire draws the line of a value, and a curve with an arrow to each that reads it.
-func (d *document) wire(p *picture, w *wire, segments []layered.Segment) {
+func (d *document) wire(p *drawing, w *wire, segments []layered.Segment) {
 	var line strings.Builder
 	for _, s := range segments {
 		path := &document{}

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// WriteFolder writes the n pictures of Set(classes, n, seed) as PNG files, one folder per class: dir/A/0003.png.
+// WriteFolder writes the n images of Set(classes, n, seed) as PNG files, one folder per class: dir/A/0003.png.
 // A lower-case letter's folder is named "lower-a", so that file systems that ignore case keep it apart from "A".
 // It returns the folder names in the order of classes. Folders are made as needed; files of the same name are replaced.
 func WriteFolder(dir, classes string, n int, seed uint64) ([]string, error) {
@@ -44,7 +44,7 @@ func folderName(r rune) (string, error) {
 }
 
 func (p *pen) writePNG(path string, i int, seed uint64) (err error) {
-	pic, err := p.picture(i, seed)
+	pic, err := p.render(i, seed)
 	if err != nil {
 		return err
 	}

@@ -19,10 +19,10 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// Size is the width and height of a picture in pixels.
+// Size is the width and height of an image in pixels.
 const Size = 28
 
-// Set renders n pictures of the characters of classes, in turn: picture i shows character i modulo their number.
+// Set renders n images of the characters of classes, in turn: image i shows character i modulo their number.
 // images is [n,1,Size,Size], row-major, values 0 (ground) to 1 (ink); labels[i] is the index into the characters of
 // classes. It is an error when classes is empty or holds a character twice or one that the faces lack.
 func Set(classes string, n int, seed uint64) (images []float32, labels []int64, err error) {
@@ -31,13 +31,13 @@ func Set(classes string, n int, seed uint64) (images []float32, labels []int64, 
 		return nil, nil, err
 	}
 	if n < 0 {
-		return nil, nil, fmt.Errorf("glyph: %d pictures asked for", n)
+		return nil, nil, fmt.Errorf("glyph: %d images asked for", n)
 	}
 	images = make([]float32, n*Size*Size)
 	labels = make([]int64, n)
 	for i := range n {
 		labels[i] = int64(i % len(p.runes))
-		pic, err := p.picture(i, seed)
+		pic, err := p.render(i, seed)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -48,7 +48,7 @@ func Set(classes string, n int, seed uint64) (images []float32, labels []int64, 
 	return images, labels, nil
 }
 
-// pen holds the parsed faces and what is reused between pictures.
+// pen holds the parsed faces and what is reused between images.
 type pen struct {
 	runes []rune
 	faces []*sfnt.Font
@@ -83,8 +83,8 @@ func newPen(classes string) (*pen, error) {
 	return p, nil
 }
 
-// picture renders picture i of a seed: every random choice comes from a generator of its own.
-func (p *pen) picture(i int, seed uint64) (*image.Gray, error) {
+// render renders image i of a seed: every random choice comes from a generator of its own.
+func (p *pen) render(i int, seed uint64) (*image.Gray, error) {
 	rng := rand.New(rand.NewPCG(seed, uint64(i)))
 	if err := p.trace(p.runes[i%len(p.runes)], rng); err != nil {
 		return nil, err

@@ -31,12 +31,12 @@ func TestSetIsDeterministic(t *testing.T) {
 		t.Fatal(err)
 	}
 	if slices.Equal(short, other) {
-		t.Error("two seeds gave the same pictures")
+		t.Error("two seeds gave the same images")
 	}
 }
 
-// Every picture must hold a character: ink, ground, and different from the next one of its class.
-func TestSetPictures(t *testing.T) {
+// Every image must hold a character: ink, ground, and different from the next one of its class.
+func TestSetImages(t *testing.T) {
 	const classes = "ABEGKRSW"
 	images, labels, err := glyph.Set(classes, 160, 3)
 	if err != nil {
@@ -53,17 +53,17 @@ func TestSetPictures(t *testing.T) {
 		bright := 0
 		for _, v := range pic {
 			if v < 0 || v > 1 {
-				t.Fatalf("picture %d holds %g", i, v)
+				t.Fatalf("image %d holds %g", i, v)
 			}
 			if v > 0.5 {
 				bright++
 			}
 		}
 		if bright < 30 || bright > pixels/2 {
-			t.Errorf("picture %d has %d bright pixels", i, bright)
+			t.Errorf("image %d has %d bright pixels", i, bright)
 		}
 		if next := i + len(classes); next < len(labels) && slices.Equal(pic, images[next*pixels:(next+1)*pixels]) {
-			t.Errorf("pictures %d and %d are the same", i, next)
+			t.Errorf("images %d and %d are the same", i, next)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestSetRefuses(t *testing.T) {
 		{"", 1, "no classes"},
 		{"ABA", 1, "'A' is listed twice"},
 		{"A\u4e16", 1, "no outline for '世'"},
-		{"A", -1, "-1 pictures asked for"},
+		{"A", -1, "-1 images asked for"},
 	} {
 		if _, _, err := glyph.Set(c.classes, c.n, 1); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Set(%q, %d): %v, want %q", c.classes, c.n, err, c.want)
@@ -112,7 +112,7 @@ func TestWriteFolder(t *testing.T) {
 		for j := range pixels {
 			r, _, _, _ := pic.At(j%glyph.Size, j/glyph.Size).RGBA()
 			if got := float32(r/257) / 255; got != images[i*pixels+j] {
-				t.Fatalf("picture %d, pixel %d: %g in the file, %g in the set", i, j, got, images[i*pixels+j])
+				t.Fatalf("image %d, pixel %d: %g in the file, %g in the set", i, j, got, images[i*pixels+j])
 			}
 		}
 	}

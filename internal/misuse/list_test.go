@@ -882,7 +882,7 @@ var types = map[string]reflect.Type{
 	"boxes.Figures":                                  reflect.TypeFor[boxes.Figures](),
 	"boxes.GroundTruth":                              reflect.TypeFor[boxes.GroundTruth](),
 	"boxes.Output":                                   reflect.TypeFor[boxes.Output](),
-	"boxes.Picture":                                  reflect.TypeFor[boxes.Picture](),
+	"boxes.Image":                                    reflect.TypeFor[boxes.Image](),
 	"boxes.Truth":                                    reflect.TypeFor[boxes.Truth](),
 	"data.Augmentation":                              reflect.TypeFor[data.Augmentation](),
 	"data.BadItem":                                   reflect.TypeFor[data.BadItem](),

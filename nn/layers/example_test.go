@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/layers"
 )
 
-// A residual network for pictures of any number.
+// A residual network for images of any number.
 func Example() {
 	g := nn.New("net")
 	err := g.Edit(func(e *nn.Edit) {

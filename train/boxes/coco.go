@@ -39,8 +39,8 @@ type Truth struct {
 	Crowd    bool    // a group of objects: detections in it are ignored
 }
 
-// Picture is a file with its true boxes.
-type Picture struct {
+// Image is a file with its true boxes.
+type Image struct {
 	ID            int64   // as in the annotations
 	File          string  // its name
 	Width, Height int     // 0: not in the file
@@ -55,7 +55,7 @@ type Category struct {
 
 // GroundTruth is a set of annotated images.
 type GroundTruth struct {
-	Pictures   []Picture  // by ID
+	Images     []Image    // by ID
 	Categories []Category // by ID
 }
 
@@ -140,22 +140,22 @@ func Read(r io.Reader) (*GroundTruth, error) {
 		}
 		places[c.ID] = i
 	}
-	pictures := map[int64]int{}
+	images := map[int64]int{}
 	for i, p := range f.Images {
 		if p.ID == nil || p.File == "" {
 			return nil, fmt.Errorf("image %d has no id or no file_name", i)
 		}
-		s.Pictures = append(s.Pictures, Picture{ID: *p.ID, File: p.File, Width: p.Width, Height: p.Height})
+		s.Images = append(s.Images, Image{ID: *p.ID, File: p.File, Width: p.Width, Height: p.Height})
 	}
-	slices.SortStableFunc(s.Pictures, func(a, b Picture) int { return cmp.Compare(a.ID, b.ID) })
-	for i, p := range s.Pictures {
-		if _, twice := pictures[p.ID]; twice {
+	slices.SortStableFunc(s.Images, func(a, b Image) int { return cmp.Compare(a.ID, b.ID) })
+	for i, p := range s.Images {
+		if _, twice := images[p.ID]; twice {
 			return nil, fmt.Errorf("two images have the id %d", p.ID)
 		}
-		pictures[p.ID] = i
+		images[p.ID] = i
 	}
 	for i, a := range f.Annotations {
-		p, ok := pictures[a.Image]
+		p, ok := images[a.Image]
 		if !ok {
 			return nil, fmt.Errorf("annotation %d is of image %d, which is not among the images", i, a.Image)
 		}
@@ -170,7 +170,7 @@ func Read(r io.Reader) (*GroundTruth, error) {
 		if t.Area = t.Box.Area(); a.Area != nil {
 			t.Area = *a.Area
 		}
-		s.Pictures[p].Truth = append(s.Pictures[p].Truth, t)
+		s.Images[p].Truth = append(s.Images[p].Truth, t)
 	}
 	return s, nil
 }

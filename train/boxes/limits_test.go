@@ -74,14 +74,14 @@ func TestMatches(t *testing.T) {
 	if p, r := judged([][]Truth{nil}, [][]Detection{{found(0.9, 5, 6)}}, 0.5, all, 1); p != -1 || r != -1 {
 		t.Errorf("without objects: precision %v, recall %v", p, r)
 	}
-	set := &GroundTruth{Categories: make([]Category, 2), Pictures: []Picture{{File: "a.png"}}}
+	set := &GroundTruth{Categories: make([]Category, 2), Images: []Image{{File: "a.png"}}}
 	for d, want := range map[Detection]string{{Category: 2}: "a detection of category 2", {Category: -1}: "a detection of category -1", {Category: 1, Score: math.NaN()}: "with the score NaN", {Category: 1}: "", {}: ""} {
 		if _, err := set.Judge([][]Detection{{d}}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", d, err, want)
 		}
 	}
 	if _, err := set.Judge(nil); err == nil {
-		t.Error("no picture for one")
+		t.Error("no image for one")
 	}
 }
 
@@ -293,8 +293,8 @@ func TestRowsOfOneOutput(t *testing.T) {
 	}
 }
 
-// How many boxes count, and where they are on the picture.
-func TestPlacesOnPictures(t *testing.T) {
+// How many boxes count, and where they are on the image.
+func TestPlacesOnImages(t *testing.T) {
 	for n, want := range map[float64]int{-1: 0, 0: 0, 1: 1, 3: 3, 7: 3} {
 		r := Decoder{Categories: []Category{{ID: 1}}}
 		out := []Output{{Name: "boxes", Shape: []int{3, 4}, Values: []float64{0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1}}, {Name: "classes", Shape: []int{3}, Values: []float64{1, 1, 1}}, {Name: "scores", Shape: []int{3}, Values: []float64{0.5, 0.5, 0.5}}, {Name: "num_detections", Shape: []int{1}, Values: []float64{n}}}

@@ -49,21 +49,21 @@ var counts = [3]int{1, 10, 100}
 
 // Judge evaluates detections, one list for each image of the set.
 func (s *GroundTruth) Judge(found [][]Detection) (Figures, error) {
-	if len(found) != len(s.Pictures) {
-		return Figures{}, fmt.Errorf("boxes: detections of %d pictures for a set of %d", len(found), len(s.Pictures))
+	if len(found) != len(s.Images) {
+		return Figures{}, fmt.Errorf("boxes: detections of %d images for a set of %d", len(found), len(s.Images))
 	}
 	k := len(s.Categories)
 	truth, guess := make([][][]Truth, k), make([][][]Detection, k) // by category and image
 	for c := range k {
 		truth[c], guess[c] = make([][]Truth, len(found)), make([][]Detection, len(found))
 	}
-	for i, p := range s.Pictures {
+	for i, p := range s.Images {
 		for _, t := range p.Truth {
 			truth[t.Category][i] = append(truth[t.Category][i], t)
 		}
 		for _, d := range found[i] {
 			if d.Category < 0 || d.Category >= k || math.IsNaN(d.Score) {
-				return Figures{}, fmt.Errorf("boxes: picture %s: a detection of category %d with the score %v, there are %d categories", p.File, d.Category, d.Score, k)
+				return Figures{}, fmt.Errorf("boxes: image %s: a detection of category %d with the score %v, there are %d categories", p.File, d.Category, d.Score, k)
 			}
 			guess[d.Category][i] = append(guess[d.Category][i], d)
 		}

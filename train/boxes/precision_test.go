@@ -59,7 +59,7 @@ func TestJudgeKnown(t *testing.T) {
 	got := func(c int, score float64, v ...float64) Detection {
 		return Detection{Box: Box{v[0], v[1], v[2], v[3]}, Category: c, Score: score}
 	}
-	s := &GroundTruth{Categories: make([]Category, 6), Pictures: []Picture{
+	s := &GroundTruth{Categories: make([]Category, 6), Images: []Image{
 		{Truth: []Truth{box(4, 214.15, 41.29, 562.41, 285.07)}},
 		{Truth: []Truth{box(2, 13, 22.75, 548.98, 632.42), box(2, 1.66, 3.32, 270.26, 275.23)}},
 		{Truth: []Truth{box(4, 61.87, 276.25, 358.29, 379.43), box(1, 2.75, 3.66, 162.15, 316.06), box(0, 295.55, 93.96, 313.97, 152.79), box(0, 326.94, 97.05, 340.49, 122.98),

@@ -34,7 +34,7 @@ type Decoder struct {
 	First      *int       // class number of the first category in the model; nil: detected
 	Suppress   float64    // IoU threshold of non-maximum suppression; 0: 0.65
 
-	pictures []raw
+	images   []raw
 	classes  int  // number of scores of a candidate; 0: an output has the class indices
 	logits   bool // according to the name of the scores
 	farthest float64
@@ -58,7 +58,7 @@ const (
 
 // Add decodes the outputs for the next image.
 func (r *Decoder) Add(out []Output, at data.Placement) error {
-	if r.pictures == nil {
+	if r.images == nil {
 		r.unknown = -1
 	}
 	for i := range out {
@@ -74,7 +74,7 @@ func (r *Decoder) Add(out []Output, at data.Placement) error {
 	for _, d := range list {
 		r.farthest = max(r.farthest, d.X0, d.Y0, d.X1, d.Y1)
 	}
-	r.pictures = append(r.pictures, raw{at, list})
+	r.images = append(r.images, raw{at, list})
 	return nil
 }
 
@@ -358,7 +358,7 @@ func (r *Decoder) Detections() (found [][]Detection, how string, err error) {
 	if relative {
 		unit = "fractions of the input"
 	}
-	for _, p := range r.pictures {
+	for _, p := range r.images {
 		f := p.at
 		if relative {
 			width, height = f.Width, f.Height

@@ -27,16 +27,16 @@ func (s *GroundTruth) LoadDetections(path string) ([][]Detection, error) {
 	if err := json.Unmarshal(b, &list); err != nil {
 		return nil, fmt.Errorf("boxes: %s: not COCO's list of results, objects with image_id, category_id, bbox and score: %w", path, err)
 	}
-	pictures, categories := map[int64]int{}, map[int64]int{}
-	for i, p := range s.Pictures {
-		pictures[p.ID] = i
+	images, categories := map[int64]int{}, map[int64]int{}
+	for i, p := range s.Images {
+		images[p.ID] = i
 	}
 	for i, c := range s.Categories {
 		categories[c.ID] = i
 	}
-	found := make([][]Detection, len(s.Pictures))
+	found := make([][]Detection, len(s.Images))
 	for k, d := range list {
-		i, ok := pictures[d.Image]
+		i, ok := images[d.Image]
 		c, known := categories[d.Category]
 		switch {
 		case !ok:
@@ -61,7 +61,7 @@ func (s *GroundTruth) WriteDetections(w io.Writer, found [][]Detection) error {
 	list := []result{}
 	for i, all := range found {
 		for _, d := range all {
-			list = append(list, result{s.Pictures[i].ID, s.Categories[d.Category].ID, []float64{d.X0, d.Y0, d.X1 - d.X0, d.Y1 - d.Y0}, d.Score})
+			list = append(list, result{s.Images[i].ID, s.Categories[d.Category].ID, []float64{d.X0, d.Y0, d.X1 - d.X0, d.Y1 - d.Y0}, d.Score})
 		}
 	}
 	return json.NewEncoder(w).Encode(list)

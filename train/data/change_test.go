@@ -407,7 +407,7 @@ func TestForInputs(t *testing.T) {
 }
 
 // Small images: what is moved, sharpened, and repainted.
-func TestSmallPictures(t *testing.T) {
+func TestSmallImages(t *testing.T) {
 	for size, want := range map[int]float64{30: 10, 96: 32, 97: 32, 400: 32, 3: 1} {
 		if got := far(size); got != want {
 			t.Errorf("%d pixels are moved by %v", size, got)

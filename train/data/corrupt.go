@@ -77,12 +77,12 @@ func badItems(ctx context.Context, all []ImageFile, check func(ImageFile) error)
 	return bad, ctx.Err()
 }
 
-// Drop removes pictures.
+// Drop removes images.
 func (f *Folders) Drop(bad ...BadItem) {
 	f.Items, f.Val = without(f.Items, bad, ImageFile.file), without(f.Val, bad, ImageFile.file)
 }
 
-// Drop removes pictures.
+// Drop removes images.
 func (t *Tagged) Drop(bad ...BadItem) { t.Items = without(t.Items, bad, TaggedItem.file) }
 
 // Drop removes images and their masks.

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// Pictures with masks or tags that cannot be read are listed with their reason and left out.
+// Images with masks or tags that cannot be read are listed with their reason and left out.
 func TestCorruptPairs(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -27,11 +27,11 @@ func TestCorruptPairs(t *testing.T) {
 		drawn(t, in("images/"+name+".png"), img)
 		drawn(t, in("masks/"+name+".png"), mask)
 	}
-	write("images/b.png", "no picture")
-	write("masks/c.png", "no picture")
+	write("images/b.png", "no image")
+	write("masks/c.png", "no image")
 	drawn(t, in("images/d.png"), image.NewGray(image.Rect(0, 0, 5, 5)))
 	if _, err := data.MaskFolder(dir); err == nil || !strings.Contains(err.Error(), "c.png: image: unknown format") {
-		t.Errorf("a mask that is no picture: %v", err)
+		t.Errorf("a mask that is no image: %v", err)
 	}
 	m, bad, err := data.ReadableMasks(dir)
 	if err != nil || len(bad) != 1 || bad[0].Path != in("images/c.png") || len(m.Items) != 3 {

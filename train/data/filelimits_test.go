@@ -134,7 +134,7 @@ func TestOrientationChunks(t *testing.T) {
 		"jpeg":                          {slices.Concat(jpeg, segment(0xe0, []byte("JFIF\x00")), segment(0xe1, exif(7)), []byte{0xff, 0xda, 0, 4}), 7},
 		"jpeg, another kind of APP1":    {slices.Concat(jpeg, segment(0xe1, []byte("http://ns.adobe.com/xap")), segment(0xe1, exif(4))), 4},
 		"jpeg, Exif in another segment": {slices.Concat(jpeg, segment(0xe2, exif(4)), segment(0xe1, exif(2))), 2},
-		"jpeg, behind the picture":      {slices.Concat(jpeg, []byte{0xff, 0xda, 0, 2}, segment(0xe1, exif(4))), 1},
+		"jpeg, behind the image":        {slices.Concat(jpeg, []byte{0xff, 0xda, 0, 2}, segment(0xe1, exif(4))), 1},
 		"tiff":                          {append(tiff(6), make([]byte, 8)...), 6},
 		"tiff, 0":                       {tiff(0), 1},
 		"tiff, 8":                       {tiff(8), 8},
@@ -170,7 +170,7 @@ func TestMaskFiles(t *testing.T) {
 		mask.Pix[i] = uint8(i % 2)
 	}
 	painted(t, filepath.Join(dir, "masks", "a.png"), mask)
-	if err := os.WriteFile(filepath.Join(dir, "masks", "a.txt"), []byte("no picture"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "masks", "a.txt"), []byte("no image"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "masks", "b.png"), 0o755); err != nil {
@@ -191,8 +191,8 @@ func TestMaskFiles(t *testing.T) {
 // Class folders that are links, and an empty class beside a folder for validation.
 func TestFolderLinks(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
-	painted(t, filepath.Join(other, "x", "1.png"), picture(3, 3))
-	painted(t, filepath.Join(dir, "a", "1.png"), picture(3, 3))
+	painted(t, filepath.Join(other, "x", "1.png"), testImage(3, 3))
+	painted(t, filepath.Join(dir, "a", "1.png"), testImage(3, 3))
 	if err := os.Symlink(filepath.Join(other, "x"), filepath.Join(dir, "b")); err != nil {
 		t.Skip("no symbolic links here: ", err)
 	}
@@ -200,7 +200,7 @@ func TestFolderLinks(t *testing.T) {
 		t.Error(f, err)
 	}
 	split := t.TempDir()
-	painted(t, filepath.Join(split, "val", "a", "1.png"), picture(3, 3))
+	painted(t, filepath.Join(split, "val", "a", "1.png"), testImage(3, 3))
 	if err := os.MkdirAll(filepath.Join(split, "train", "a"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -304,18 +304,18 @@ func TestPreprocessLimits(t *testing.T) {
 			}
 		}
 	}
-	// Another range, mean and deviation for the same picture.
+	// Another range, mean and deviation for the same image.
 	a := Preprocess{Size: 2, Mean: []float64{0.4, 0.5, 0.6}, Std: []float64{0.2, 0.25, 0.5}, Crop: 1}
 	b := Preprocess{Size: 2, Range: 255, Mean: []float64{100, 110, 120}, Std: []float64{2, 3, 4}, Crop: 1}
 	convert, err := Converted(a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, err := a.Image(picture(2, 2))
+	from, err := a.Image(testImage(2, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := b.Image(picture(2, 2))
+	want, err := b.Image(testImage(2, 2))
 	if err != nil {
 		t.Fatal(err)
 	}

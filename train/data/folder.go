@@ -44,7 +44,7 @@ func Folder(dir string) (*Folders, error) {
 		return nil, err
 	}
 	if len(f.Classes) == 0 {
-		return nil, fmt.Errorf("data: %s: no class folders in it: want a folder for each class, with its pictures", fit)
+		return nil, fmt.Errorf("data: %s: no class folders in it: want a folder for each class, with its images", fit)
 	}
 	if f.Items, err = items(fit, f.Classes, f.Classes); err != nil || val == "" {
 		return f, err

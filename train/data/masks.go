@@ -190,8 +190,8 @@ func levels(img image.Image) (func(x, y int) byte, error) {
 	return func(x, y int) byte { return color.GrayModel.Convert(img.At(x, y)).(color.Gray).Y }, nil
 }
 
-// Pictures returns the images only, prepared by p.
-func (m *Masks) Pictures(p Preprocess) Dataset[Sample] {
+// Images returns the images only, prepared by p.
+func (m *Masks) Images(p Preprocess) Dataset[Sample] {
 	return Map(Of(m.Items...), func(i MaskItem, _ *rand.Rand) (Sample, error) {
 		return p.Eval(ImageFile{Path: i.Image, Class: -1}, nil)
 	})

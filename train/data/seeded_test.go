@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/seeded.json again, after a change of what a seed draws that is meant")
 
-// picture has another colour in each pixel, and begins at (7, 9).
-func picture(w, h int) *image.RGBA {
+// image has another colour in each pixel, and begins at (7, 9).
+func testImage(w, h int) *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, w+9, h+12))
 	for y := range h + 12 {
 		for x := range w + 9 {
@@ -42,7 +42,7 @@ func TestSeeded(t *testing.T) {
 	unit := Preprocess{Size: 4, Width: 6}
 	for name, p := range map[string]Preprocess{"part": unit, "part light": {Size: 4, Policy: Light}, "part of half": {Size: 4, MinArea: 0.5}} {
 		for i := range uint64(3) {
-			add(name, p.numbers(p.part(picture(31, 23), r(i)), i == 2).Float32s())
+			add(name, p.numbers(p.part(testImage(31, 23), r(i)), i == 2).Float32s())
 		}
 	}
 	pixels := func(img *image.RGBA) (list []float32) {
@@ -56,14 +56,14 @@ func TestSeeded(t *testing.T) {
 	for _, a := range []Augmentation{Strong, Trivial} {
 		for i := range uint64(24) {
 			img := image.NewRGBA(image.Rect(0, 0, 15, 9))
-			copy(img.Pix, cloned(picture(6, 24)))
+			copy(img.Pix, cloned(testImage(6, 24)))
 			a.repaint(img, r(i))
 			add(fmt.Sprint("repaint ", a), pixels(img))
 		}
 	}
 	for i := range uint64(8) {
 		img := image.NewRGBA(image.Rect(0, 0, 12, 5))
-		copy(img.Pix, cloned(picture(12, 5)))
+		copy(img.Pix, cloned(testImage(12, 5)))
 		erase(img, r(i))
 		add("erase", pixels(img))
 	}
@@ -84,7 +84,7 @@ func TestSeeded(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	painted(t, filepath.Join(dir, "images", "a.png"), picture(16, 12))
+	painted(t, filepath.Join(dir, "images", "a.png"), testImage(16, 12))
 	mask := image.NewGray(image.Rect(0, 0, 16, 12))
 	for i := range 16 * 12 {
 		mask.Pix[i] = uint8(i % 16 / 3)
@@ -188,7 +188,7 @@ func TestHeldOut(t *testing.T) {
 	}
 	f := &Folders{Classes: []string{"a"}}
 	if fit, held := f.Split(0.5, Preprocess{}); fit.Len()+held.Len() != 0 {
-		t.Error("a class without pictures")
+		t.Error("a class without images")
 	}
 	mirrors := func(p Preprocess) bool {
 		_, ok := Unmirrored(mirrored(p, func(Preprocess) Dataset[Sample] { return Of[Sample]() }))
@@ -276,11 +276,11 @@ func TestMiddles(t *testing.T) {
 			t.Fatalf("%v, transposed %v", a[:16], b[:16])
 		}
 	}
-	// Pictures of one pixel, row or column have parts too.
+	// Images of one pixel, row or column have parts too.
 	g := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
 		if got := p.part(row(1, 1, func(int) uint8 { return 200 }), g).Pix[0]; got != 200 {
-			t.Fatalf("a picture of one pixel, 200, has a part of %d", got)
+			t.Fatalf("an image of one pixel, 200, has a part of %d", got)
 		}
 	}
 	for _, size := range [][2]int{{3, 1}, {1, 3}, {2, 2}} {
@@ -319,7 +319,7 @@ func TestGrayLevels(t *testing.T) {
 }
 
 // Changes that leave some images as they are.
-func TestUnchangedPictures(t *testing.T) {
+func TestUnchangedImages(t *testing.T) {
 	for name, c := range map[string]struct {
 		w, h int
 		f    func(*image.RGBA)

@@ -25,7 +25,7 @@ type TaggedItem struct {
 }
 
 // tagHeads are the possible names of the two columns of a table of tags.
-var tagHeads = [2][]string{{"file", "files", "filename", "file_name", "image", "image_name", "path", "picture"}, {"tags", "labels", "tag", "label", "classes", "class"}}
+var tagHeads = [2][]string{{"file", "files", "filename", "file_name", "image", "image_name", "path", "image"}, {"tags", "labels", "tag", "label", "classes", "class"}}
 
 // IsTagFile reports whether a CSV file has the two columns of ReadTags, by its header.
 func IsTagFile(path string) bool {
@@ -99,8 +99,8 @@ func ReadTags(path string) (*Tagged, error) {
 	return t, nil
 }
 
-// Pictures returns the images only, prepared by p.
-func (t *Tagged) Pictures(p Preprocess) Dataset[Sample] {
+// Images returns the images only, prepared by p.
+func (t *Tagged) Images(p Preprocess) Dataset[Sample] {
 	return Map(Of(t.Items...), func(i TaggedItem, _ *rand.Rand) (Sample, error) {
 		return p.Eval(ImageFile{Path: i.Path, Class: -1}, nil)
 	})

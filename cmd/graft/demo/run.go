@@ -26,8 +26,8 @@ import (
 type Options struct {
 	Dir    string            // where the results go; "": a new temporary directory
 	Epochs int               // 0: 12
-	Images int               // pictures to train on; 0: 640
-	Seed   uint64            // of pictures, weights and order
+	Images int               // images to train on; 0: 640
+	Seed   uint64            // of images, weights and order
 	Out    io.Writer         // what happens, in words; nil: nowhere
 	Log    func(train.Event) // progress of training; nil: the trainer's default
 }
@@ -138,7 +138,7 @@ func channels(v *nn.Value) int {
 	return 0
 }
 
-// letters renders pictures to train on, and others to judge by.
+// letters renders images to train on, and others to judge by.
 func letters(o Options) (fit, val data.Dataset[data.Sample], err error) {
 	make := func(n int, seed uint64) (data.Dataset[data.Sample], error) {
 		images, labels, err := glyph.Set(New, n, seed)
@@ -167,7 +167,7 @@ func accuracy(ctx context.Context, g *nn.Graph, set data.Dataset[data.Sample]) (
 	return m["accuracy"], err
 }
 
-// compare runs the model and the file it was saved to on the same pictures.
+// compare runs the model and the file it was saved to on the same images.
 func compare(ctx context.Context, g *nn.Graph, path string, set data.Dataset[data.Sample]) (float64, error) {
 	again, err := onnxio.Load(path)
 	if err != nil {

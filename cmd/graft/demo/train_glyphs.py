@@ -5,7 +5,7 @@
     go run ./internal/glyph/dump -out /tmp/val   -n 4000  -seed 2
     python3 cmd/graft/demo/train_glyphs.py --train /tmp/train --val /tmp/val --out cmd/graft/demo/digits.onnx
 
-The pictures come from the Go generator, so both sides see the same data. Written with PyTorch 1.13; a run takes about
+The images come from the Go generator, so both sides see the same data. Written with PyTorch 1.13; a run takes about
 a minute on one core. The file keeps what fine-tuning needs: batch normalization as a node of its own, an initializer
 for each parameter under the parameter's name, and a free batch dimension N.
 """
@@ -18,7 +18,7 @@ from torch import nn
 
 
 class Net(nn.Module):
-    """Three times convolution, batch normalization, ReLU; then the mean over the picture and a linear classifier."""
+    """Three times convolution, batch normalization, ReLU; then the mean over the image and a linear classifier."""
 
     def __init__(self, classes):
         super().__init__()

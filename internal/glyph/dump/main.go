@@ -18,7 +18,7 @@ import (
 func main() {
 	out := flag.String("out", "glyphs", "path and beginning of the two file names")
 	classes := flag.String("classes", "0123456789", "characters to render")
-	n := flag.Int("n", 1000, "number of pictures")
+	n := flag.Int("n", 1000, "number of images")
 	seed := flag.Uint64("seed", 1, "seed")
 	flag.Parse()
 	if err := dump(*out, *classes, *n, *seed); err != nil {

@@ -54,7 +54,7 @@ func alone(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// folder has two networks, pictures of digits as rows of numbers in three files, the second with other pictures and the third
+// folder has two networks, images of digits as rows of numbers in three files, the second with other images and the third
 // with a NaN, and gives paths in it.
 func folder(t *testing.T) func(string) string {
 	t.Helper()

@@ -140,7 +140,7 @@ func (e *expression) convOf(in []value) FusedConvConfig {
 }
 
 // unblocked brings weights [O, I, kernel…] into the standard's order. They are stored as [O/b, I/b, kernel…, b of I, b of O],
-// or where the input is not a picture in blocks, and where each channel is convolved by itself, [O/b, I, kernel…, b of O].
+// or where the input is not an image in blocks, and where each channel is convolved by itself, [O/b, I, kernel…, b of O].
 func (e *expression) unblocked(w value) value {
 	if !w.typ.Static() || len(w.typ.Shape) < 3 {
 		e.failf("the shape of the weights %v is not known", w.typ)
@@ -177,8 +177,8 @@ func blockedUpsample(e *expression, in []value) []value {
 	return []value{e.resize(std.ResizeConfig{Mode: c.Mode, Coordinates: c.Coordinates, Nearest: "floor"}, in[0], scales)}
 }
 
-// picture refuses what has no batch, channels and places.
-func (e *expression) picture(x value) bool {
+// image refuses what has no batch, channels and places.
+func (e *expression) isImage(x value) bool {
 	if len(x.typ.Shape) < 3 {
 		e.failf("X is %v, want [batch, channels, …]", x.typ)
 	}
@@ -190,7 +190,7 @@ func reorderInput(e *expression, in []value) []value {
 	if e.c.Config.(ReorderInputConfig).ChannelsLast {
 		x = e.channelsFirst(x)
 	}
-	if !e.picture(x) {
+	if !e.isImage(x) {
 		return []value{{}}
 	}
 	b := 8
@@ -207,7 +207,7 @@ func reorderInput(e *expression, in []value) []value {
 
 func reorderOutput(e *expression, in []value) []value {
 	c, x := e.c.Config.(ReorderOutputConfig), in[0]
-	if !e.picture(x) {
+	if !e.isImage(x) {
 		return []value{{}}
 	}
 	switch n := x.dim(1); {

@@ -153,7 +153,7 @@ func TestBlockedInRuntime(t *testing.T) {
 					continue
 				}
 				x := e.Input(name, op.TypeOf(v).String())
-				if d.Shape()[1]%c.Block == 0 { // a picture in blocks
+				if d.Shape()[1]%c.Block == 0 { // an image in blocks
 					x = e.Node(contrib.ReorderInputConfig{}, x).Out(0)
 				}
 				values = append(values, x)

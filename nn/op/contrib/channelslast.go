@@ -37,14 +37,14 @@ func (QLinearConvConfig) Operator() op.Name { return op.Name{Domain: Domain, Nam
 func channelsLast() []*op.Op {
 	bytes := []op.DType{dtype.Int8, dtype.Uint8}
 	return []*op.Op{
-		composed(op.Op{Name: "NhwcMaxPool", Doc: "MaxPool of pictures whose channels are the last axis.",
+		composed(op.Op{Name: "NhwcMaxPool", Doc: "MaxPool of images whose channels are the last axis.",
 			In: "x T", Out: "y T", Where: op.Where{"T": bytes}, Attrs: NhwcMaxPoolConfig{}, Pinned: "channels are the last axis", NoGrad: "no output is a float"},
 			func(e *expression, in []value) []value {
 				c := e.c.Config.(NhwcMaxPoolConfig)
 				pool := std.MaxPoolConfig{AutoPad: unpadded(c.AutoPad), CeilMode: c.CeilMode, Dilations: c.Dilations, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
 				return []value{e.channelsBehind(e.do(pool, e.channelsFirst(in[0])))}
 			}),
-		composed(op.Op{Name: "QLinearConv", Cost: counted, Doc: "QLinearConv, of pictures whose channels are the last axis on request.",
+		composed(op.Op{Name: "QLinearConv", Cost: counted, Doc: "QLinearConv, of images whose channels are the last axis on request.",
 			In:  "x T1, x_scale float32, x_zero_point T1, w T2, w_scale float32, w_zero_point T2, y_scale float32, y_zero_point T3, B? int32",
 			Out: "y T3", Where: op.Where{"T1": bytes, "T2": bytes, "T3": bytes}, Attrs: QLinearConvConfig{}, Pinned: "weights are integers with scales"},
 			func(e *expression, in []value) []value {

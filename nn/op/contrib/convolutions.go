@@ -39,7 +39,7 @@ func convolutions() []*op.Op {
 			func(e *expression, in []value) []value {
 				return []value{e.fusedConv(e.c.Config.(FusedConvConfig), in)}
 			}),
-		composed(op.Op{Name: "NhwcFusedConv", Cost: counted, Doc: "FusedConv of pictures whose channels are the last axis.",
+		composed(op.Op{Name: "NhwcFusedConv", Cost: counted, Doc: "FusedConv of images whose channels are the last axis.",
 			In: "X T, W T weight, B? T weight, Z? T", Out: "Y T", Where: floats, Attrs: NhwcFusedConvConfig{}, Pinned: "channels are the last axis"},
 			func(e *expression, in []value) []value {
 				in[0], in[3] = e.channelsFirst(in[0]), e.channelsFirst(in[3])

@@ -100,8 +100,8 @@ func (d dice) windows(axes int) (w windows) {
 	return w
 }
 
-// picture is [batch, channels, …], or with the channels last.
-func (d dice) picture(channels, axes int, last bool) []int {
+// image is [batch, channels, …], or with the channels last.
+func (d dice) imageShape(channels, axes int, last bool) []int {
 	s := []int{1 + d.IntN(2)}
 	if !last {
 		s = append(s, channels)
@@ -118,19 +118,19 @@ func (d dice) picture(channels, axes int, last bool) []int {
 func drawQuantizedPool(d dice) trial {
 	t, w := d.byteType(), d.windows(2)
 	c := contrib.QLinearAveragePoolConfig{AutoPad: w.auto, CeilMode: d.yes(), ChannelsLast: d.yes(), Pad: d.yes(), Kernel: w.kernel, Pads: w.pads, Strides: w.strides}
-	return use1(c, d.bytes(t, d.picture(1+d.IntN(3), 2, c.ChannelsLast)...), d.scale(), d.zero(t), d.scale(), d.zero(t))
+	return use1(c, d.bytes(t, d.imageShape(1+d.IntN(3), 2, c.ChannelsLast)...), d.scale(), d.zero(t), d.scale(), d.zero(t))
 }
 
 func drawQuantizedGlobal(d dice) trial {
 	t, last := d.byteType(), d.yes()
-	return use1(contrib.QLinearGlobalAveragePoolConfig{ChannelsLast: last}, d.bytes(t, d.picture(1+d.IntN(3), 1+d.IntN(2), last)...), d.scale(), d.zero(t), d.scale(), d.zero(t))
+	return use1(contrib.QLinearGlobalAveragePoolConfig{ChannelsLast: last}, d.bytes(t, d.imageShape(1+d.IntN(3), 1+d.IntN(2), last)...), d.scale(), d.zero(t), d.scale(), d.zero(t))
 }
 
 func drawNhwcMaxPool(d dice) trial {
 	axes := 1 + d.IntN(3)
 	w := d.windows(axes)
 	c := contrib.NhwcMaxPoolConfig{AutoPad: w.auto, CeilMode: d.yes(), Dilations: w.dilations, Kernel: w.kernel, Pads: w.pads, Strides: w.strides}
-	return use1(c, d.bytes(d.byteType(), d.picture(1+d.IntN(3), axes, true)...))
+	return use1(c, d.bytes(d.byteType(), d.imageShape(1+d.IntN(3), axes, true)...))
 }
 
 func drawQuantizedConv(d dice) trial {
@@ -144,7 +144,7 @@ func drawQuantizedConv(d dice) trial {
 	if d.yes() {
 		scale, zero = d.scales(out), typed(wt, make([]int, out), out)
 	}
-	u := use1(c, d.bytes(xt, d.picture(2*group, axes, c.ChannelsLast)...), d.scale(), d.zero(xt),
+	u := use1(c, d.bytes(xt, d.imageShape(2*group, axes, c.ChannelsLast)...), d.scale(), d.zero(xt),
 		d.bytes(wt, append([]int{out, 2}, w.kernel...)...), scale, zero, f32(0.2+d.Float32()), d.zero(xt), d.or(d.bytes(dtype.Int32, out)))
 	u.params = []int{3, 4, 5}
 	return u

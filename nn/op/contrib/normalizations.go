@@ -110,7 +110,7 @@ func normalizations() []*op.Op {
 				}
 				return out
 			}),
-		composed(op.Op{Name: "GroupNorm", Doc: "GroupNormalization of pictures, channels last or second, and SiLU on request.",
+		composed(op.Op{Name: "GroupNorm", Doc: "GroupNormalization of images, channels last or second, and SiLU on request.",
 			In: "X T, gamma M weight, beta M weight", Out: "Y T", Where: floats, Attrs: GroupNormConfig{}, Pinned: "channels fall into groups"},
 			func(e *expression, in []value) []value {
 				return []value{e.groupNorm(e.c.Config.(GroupNormConfig), in[0], in[1], in[2])}

@@ -35,7 +35,7 @@ func qlinearPools() []*op.Op {
 	where := op.Where{"T": bytes()}
 	const pinned = "the integers around it have scales"
 	return []*op.Op{
-		composed(op.Op{Name: "QLinearAveragePool", Doc: "AveragePool of quantized pictures, whose channels are the last axis on request.",
+		composed(op.Op{Name: "QLinearAveragePool", Doc: "AveragePool of quantized images, whose channels are the last axis on request.",
 			In: "X T, x_scale float32, x_zero_point? T, y_scale float32, y_zero_point? T", Out: "Y T", Where: where,
 			Attrs: QLinearAveragePoolConfig{}, NoGrad: noFloats, Pinned: pinned},
 			func(e *expression, in []value) []value {
@@ -43,7 +43,7 @@ func qlinearPools() []*op.Op {
 				pool := std.AveragePoolConfig{AutoPad: unpadded(c.AutoPad), CeilMode: c.CeilMode, CountIncludePad: c.Pad, Kernel: c.Kernel, Pads: c.Pads, Strides: c.Strides}
 				return []value{e.qlinearPool(pool, c.ChannelsLast, in, e.shifted)}
 			}),
-		composed(op.Op{Name: "QLinearGlobalAveragePool", Doc: "GlobalAveragePool of quantized pictures, whose channels are the last axis on request.",
+		composed(op.Op{Name: "QLinearGlobalAveragePool", Doc: "GlobalAveragePool of quantized images, whose channels are the last axis on request.",
 			In: "X T, x_scale float32, x_zero_point T, y_scale float32, y_zero_point T", Out: "Y T", Where: where,
 			Attrs: QLinearGlobalAveragePoolConfig{}, NoGrad: noFloats, Pinned: pinned},
 			func(e *expression, in []value) []value {

@@ -15,6 +15,6 @@ func With(s op.Set) (op.Set, error) { return s.With(ops()...) }
 
 // ops returns the operators of this package, which belong to the standard's domain and have no versions.
 func ops() []*op.Op {
-	list := append(elementwise(), pictures()...)
+	list := append(elementwise(), images()...)
 	return append(append(list, fills()...), aten())
 }

@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// drawnUse returns a random use of an operator that ONNX Runtime still has, on a picture.
+// drawnUse returns a random use of an operator that ONNX Runtime still has, on an image.
 func drawnUse(seed uint64) (op.Config, *tensor.Dense) {
 	r := rand.New(rand.NewPCG(seed, 5))
 	number := func() float32 { return float32(r.NormFloat64()) }

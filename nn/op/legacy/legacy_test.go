@@ -36,17 +36,17 @@ func pointer(x float32) *float32 { return &x }
 // inRuntime are uses of operators that ONNX Runtime still has.
 func inRuntime() []optest.Case {
 	in := func(v ...dtype.Value) []dtype.Value { return v }
-	x, pictures := optest.Rand(1, 2, 3, 5), optest.Rand(2, 2, 3, 5, 6)
+	x, images := optest.Rand(1, 2, 3, 5), optest.Rand(2, 2, 3, 5, 6)
 	return []optest.Case{
 		{Name: "Affine", Config: legacy.AffineConfig{Alpha: pointer(0.5), Beta: 2}, In: in(x)},
 		{Name: "Affine plain", Config: legacy.AffineConfig{}, In: in(x)},
 		{Name: "Affine zero", Config: legacy.AffineConfig{Alpha: pointer(0), Beta: 1}, In: in(x)},
 		{Name: "ScaledTanh", Config: legacy.ScaledTanhConfig{Alpha: pointer(1.7), Beta: pointer(0.6)}, In: in(x)},
 		{Name: "ParametricSoftplus", Config: legacy.ParametricSoftplusConfig{Alpha: pointer(1.7), Beta: pointer(0.6)}, In: in(x)},
-		{Name: "ImageScaler", Config: legacy.ImageScalerConfig{Bias: []float32{-1, 0.5, 2}, Scale: pointer(0.3)}, In: in(pictures)},
-		{Name: "ImageScaler bias", Config: legacy.ImageScalerConfig{Bias: []float32{-1, 0.5, 2}}, In: in(pictures)},
-		{Name: "Crop", Config: legacy.CropConfig{Border: []int{1, 2, 3, 0}}, In: in(pictures)},
-		{Name: "Crop scale", Config: legacy.CropConfig{Border: []int{1, 2, 0, 0}, Scale: []int{3, 4}}, In: in(pictures)},
+		{Name: "ImageScaler", Config: legacy.ImageScalerConfig{Bias: []float32{-1, 0.5, 2}, Scale: pointer(0.3)}, In: in(images)},
+		{Name: "ImageScaler bias", Config: legacy.ImageScalerConfig{Bias: []float32{-1, 0.5, 2}}, In: in(images)},
+		{Name: "Crop", Config: legacy.CropConfig{Border: []int{1, 2, 3, 0}}, In: in(images)},
+		{Name: "Crop scale", Config: legacy.CropConfig{Border: []int{1, 2, 0, 0}, Scale: []int{3, 4}}, In: in(images)},
 	}
 }
 

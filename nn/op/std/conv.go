@@ -215,7 +215,7 @@ func bytesMoved(c *op.Call) (n int64) {
 // convTraits returns those of convolutions whose weight is summed over one axis and computes channels along another.
 func convTraits(in, out int, groups func(c *op.Call) int, resize func(r *op.Resizing) error) op.Traits {
 	return op.Traits{
-		Zero: op.ZeroLayer, Trains: trainsPicture, Layout: trait.ChannelsFirst, Starts: []trait.Start{trait.StartRandom, trait.StartRandom, trait.StartZero},
+		Zero: op.ZeroLayer, Trains: trainsImage, Layout: trait.ChannelsFirst, Starts: []trait.Start{trait.StartRandom, trait.StartRandom, trait.StartZero},
 		WeightedSums: func(c *op.Call) []trait.WeightedSum {
 			return []trait.WeightedSum{{Weight: 1, Bias: 2, In: in, Out: out, Groups: groups(c)}}
 		},

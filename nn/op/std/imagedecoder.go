@@ -1,7 +1,7 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/internal/picture"
+	"github.com/graft-ml/graft/internal/imagefile"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -39,7 +39,7 @@ func imageDecoder() *op.Op {
 			if !ok {
 				return nil, c.Mismatch(0, "the bytes of a file", op.TypeOf(v))
 			}
-			width, height, err := picture.Size(dtype.Bytes(d))
+			width, height, err := imagefile.Size(dtype.Bytes(d))
 			if err != nil {
 				return nil, c.Errorf("image: %w", err)
 			}
@@ -54,7 +54,7 @@ func decodeImage(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if !ok {
 		return nil, c.Mismatch(0, "the bytes of a file", op.TypeOf(in[0]))
 	}
-	p, err := picture.Decode(dtype.Bytes(d))
+	p, err := imagefile.Decode(dtype.Bytes(d))
 	if err != nil {
 		return nil, c.Errorf("image: %w", err)
 	}

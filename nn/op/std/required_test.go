@@ -25,7 +25,7 @@ var noGolden = map[string]string{
 	"If": inBody, "Loop": inBody, "Scan": inBody, "SequenceMap": inBody, "ai.onnx.preview.FlexAttention": inBody,
 	"ai.onnx.preview.Gradient": inBody, "ai.onnx.preview.training.Gradient": inBody,
 	"Bernoulli": drawn, "Multinomial": drawn, "RandomNormal": drawn, "RandomNormalLike": drawn, "RandomUniform": drawn, "RandomUniformLike": drawn,
-	"ImageDecoder": "decodes files: package picture compares them with other decoders",
+	"ImageDecoder": "decodes files: package imagefile compares them with other decoders",
 }
 
 // unneeded are attributes and element types that no case needs, and why.

@@ -131,7 +131,7 @@ func coupleResize(c *op.Call) []coupling.Coupling {
 	return list
 }
 
-// resizeSizes sets sizes on axes that indices leave or join; the others are sizes of pictures.
+// resizeSizes sets sizes on axes that indices leave or join; the others are sizes of images.
 func resizeSizes(r *op.Resizing) error {
 	now, ok := r.Ints(3)
 	want := r.Out[0].New

@@ -203,8 +203,8 @@ func trainsOwn(i int, from op.Sources) bool { return i == 0 && from.Leads(0, 1) 
 // trainsState also trains the initial state of a recurrent layer if it is repeated for the batch.
 func trainsState(i int, from op.Sources) bool { return from.Role(i) == op.Weight || from.Repeated(i) }
 
-// trainsPicture also trains the image that a generator starts from in place of data, repeated for the batch.
-func trainsPicture(i int, from op.Sources) bool {
+// trainsImage also trains the image that a generator starts from in place of data, repeated for the batch.
+func trainsImage(i int, from op.Sources) bool {
 	return from.Role(i) == op.Weight || i == 0 && from.Repeated(0) && !from.Data(0)
 }
 

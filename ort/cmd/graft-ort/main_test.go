@@ -52,7 +52,7 @@ func graft(t *testing.T, dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// data returns a model of digits and pictures of letters.
+// data returns a model of digits and images of letters.
 func data(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,6 +1,6 @@
-"""A set of pictures with boxes, detections, and COCO's figures for them, computed from their definition: python3 coco.py, beside the files.
+"""A set of images with boxes, detections, and COCO's figures for them, computed from their definition: python3 coco.py, beside the files.
 
-Written for clarity, apart from graft: for each category, threshold and range of sizes every detection of every picture gets, in the order of
+Written for clarity, apart from graft: for each category, threshold and range of sizes every detection of every image gets, in the order of
 its score, the free object that it overlaps most; precision is read at 101 recalls.
 """
 import json
@@ -73,12 +73,12 @@ def figures(coco, results):
     }
 
 
-def made(seed, pictures, categories):
+def made(seed, images, categories):
     """Objects of all sizes, crowds among them, and detections that are near them, doubled, or of nothing."""
     r = np.random.default_rng(seed)
     coco = {"images": [], "annotations": [], "categories": [{"id": 3 * c + 1, "name": f"c{c}"} for c in range(categories)]}
     results = []
-    for i in range(pictures):
+    for i in range(images):
         coco["images"].append({"id": 10 + i, "file_name": f"{i}.png", "width": 400, "height": 300})
         for _ in range(r.integers(0, 9)):
             w, h = np.exp(r.uniform(2, 5.3, 2))

@@ -1,4 +1,4 @@
-"""Writes augment.json: what torchvision makes of a small picture by each of TrivialAugment's changes.
+"""Writes augment.json: what torchvision makes of a small image by each of TrivialAugment's changes.
 Run with torchvision 0.14 or later:
 
     /usr/bin/python3 augment.py

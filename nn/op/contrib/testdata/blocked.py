@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Expected values of the operators on channels in blocks, computed by NumPy from their definition: blocked.py > blocked.json
 
-A case has the operator, its attributes, the block, its inputs and its output. Pictures are as their shape tells. Weights are in
+A case has the operator, its attributes, the block, its inputs and its output. Images are as their shape tells. Weights are in
 the order in which an optimized file stores them: [O/b, I/b, kernel, b of I, b of O], or [O/b, I, kernel, b of O] where the
 input does not come in blocks or each channel is convolved by itself. Numbers are small and whole, but for averages.
 """
@@ -79,7 +79,7 @@ def addend(shape):
 for b in (8, 16):
     conv_case('Conv', b, whole(1, b, 4, 3), whole(b, b, 2, 2), whole(b), activation='Relu')
     conv_case('Conv of two blocks', b, whole(1, 2 * b, 2, 2), whole(b, 2 * b, 1, 1))
-    conv_case('Conv of a plain picture', b, whole(1, 3, 5, 4), whole(b, 3, 3, 2), whole(b), blocks=False, pads=(1, 0, 1, 1), strides=(2, 1))
+    conv_case('Conv of a plain image', b, whole(1, 3, 5, 4), whole(b, 3, 3, 2), whole(b), blocks=False, pads=(1, 0, 1, 1), strides=(2, 1))
     conv_case('Conv of single channels', b, whole(1, b, 5, 5), whole(b, 1, 2, 2), None, addend, blocks=False, group=b, dilations=(2, 1), activation='LeakyRelu', params=(0.5,))
     x = whole(1, b, 5, 4)
     v = windows(padded(x, (1, 0, 0, 1), -np.inf), (2, 3), (2, 1), (1, 1))

@@ -1,4 +1,4 @@
-"""Pictures of 5 by 3 pixels with each Exif orientation, and as Pillow shows them: python3 make.py, beside the files."""
+"""Images of 5 by 3 pixels with each Exif orientation, and as Pillow shows them: python3 make.py, beside the files."""
 from pathlib import Path
 
 import numpy as np

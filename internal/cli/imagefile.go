@@ -25,8 +25,8 @@ import (
 
 // draw writes the PNG files of an answer: the mask or image itself, and the map of --explain.
 func (p *prediction) draw(ctx context.Context, a *answerer, s *sampleSource, i int, x *answer) error {
-	if x.files = map[string]string{}; x.picture != nil {
-		img, err := a.image(x.picture)
+	if x.files = map[string]string{}; x.image != nil {
+		img, err := a.image(x.image)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (p *prediction) file(sample, what string, img image.Image) (string, error) 
 // in the range 0 to 1, or 0 to 255 if some are above 1.5.
 func (a *answerer) image(row *tensor.Dense) (image.Image, error) {
 	if row.Dims() != 4 {
-		return nil, fmt.Errorf("the output %v is no picture: want [N, channels, height, width]", row.Shape())
+		return nil, fmt.Errorf("the output %v is no image: want [N, channels, height, width]", row.Shape())
 	}
 	c, h, w := row.Shape()[1], row.Shape()[2], row.Shape()[3]
 	v, err := dtype.Float64s(row)
@@ -146,8 +146,8 @@ func palette(n int) color.Palette {
 // explained returns a saliency map of the largest score, dark to bright: the gradient with respect to the pixels, or Grad-CAM. If the
 // model ends in probabilities, the score is the logit before them.
 func (a *answerer) explained(ctx context.Context, feed nn.Feed, x answer, how string) (image.Image, error) {
-	if !takesPictures(a.g) {
-		return nil, fmt.Errorf("the model does not take pictures: its inputs are %v", ports(a.g.Inputs()))
+	if !takesImages(a.g) {
+		return nil, fmt.Errorf("the model does not take images: its inputs are %v", ports(a.g.Inputs()))
 	}
 	g := a.g.Clone()
 	var score string

@@ -25,10 +25,10 @@ type CropConfig struct {
 // Operator names the operator.
 func (CropConfig) Operator() op.Name { return op.Name{Name: "Crop"} }
 
-func pictures() []*op.Op {
+func images() []*op.Op {
 	floats := op.Where{"T": op.Floats()}
 	return []*op.Op{
-		{Name: "ImageScaler", Since: []int{1}, Doc: "scale·x + bias, of pictures with a bias for each channel.",
+		{Name: "ImageScaler", Since: []int{1}, Doc: "scale·x + bias, of images with a bias for each channel.",
 			In: "input T", Out: "output T", Where: floats, Attrs: ImageScalerConfig{}, Infer: inferImageScaler, Lower: lowerImageScaler,
 			Couple: func(c *op.Call) (list []coupling.Coupling) {
 				for _, k := range op.CoupleAll(c, 0) {
@@ -38,7 +38,7 @@ func pictures() []*op.Op {
 				}
 				return list
 			}},
-		{Name: "Crop", Since: []int{1}, Doc: "Leaves out the borders of pictures.",
+		{Name: "Crop", Since: []int{1}, Doc: "Leaves out the borders of images.",
 			In: "input T", Out: "output T", Where: floats, Attrs: CropConfig{}, Infer: inferCrop, Lower: lowerCrop,
 			Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0)[:2] }},
 	}

@@ -49,7 +49,7 @@ func words(list []text) map[string]int {
 }
 
 // The image of a confusion: counts in the squares, white on dark ones, the first class uppermost.
-func TestConfusionPicture(t *testing.T) {
+func TestConfusionImage(t *testing.T) {
 	name := func(c int) string { return fmt.Sprint("class ", c) }
 	m := &Confusion{Count: [][]int{{30, 10, 0}, {0, 51, 49}, {7, 0, 7}}}
 	p, side, err := m.plot(name)
@@ -129,7 +129,7 @@ func TestConfusionPicture(t *testing.T) {
 }
 
 // The image of a calibration has points for the bins that have samples.
-func TestCalibrationPicture(t *testing.T) {
+func TestCalibrationImage(t *testing.T) {
 	m := &Calibration{Count: []int{0, 2, 0, 3}, Sure: []float64{0, 0.4, 0, 0.9}, Right: []float64{0, 0.5, 0, 0.75}}
 	p, err := m.plot()
 	if err != nil {

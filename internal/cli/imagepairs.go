@@ -14,8 +14,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// picturePairs are pairs of an input image and a target image.
-type picturePairs struct {
+// imagePairs are pairs of an input image and a target image.
+type imagePairs struct {
 	of     [][2]string // sorted
 	target data.Preprocess
 }
@@ -38,7 +38,7 @@ func findPairs(dir string) (images, targets string, ok bool) {
 }
 
 // readPairs pairs the images of two folders by their names without extensions.
-func readPairs(images, targets string) (*picturePairs, error) {
+func readPairs(images, targets string) (*imagePairs, error) {
 	named := func(dir string) (map[string]string, []string, error) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -61,23 +61,23 @@ func readPairs(images, targets string) (*picturePairs, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &picturePairs{}
+	p := &imagePairs{}
 	for _, name := range list {
 		if y[name] == "" {
-			return nil, fmt.Errorf("%s has no picture with the same name in %s", x[name], targets)
+			return nil, fmt.Errorf("%s has no image with the same name in %s", x[name], targets)
 		}
 		p.of = append(p.of, [2]string{x[name], y[name]})
 	}
 	if len(p.of) == 0 {
-		return nil, fmt.Errorf("%s: no pictures in it", images)
+		return nil, fmt.Errorf("%s: no images in it", images)
 	}
 	return p, nil
 }
 
 // suit sets the preprocessing of the targets: values from 0 to 1, in the size and with the channels of the model's output.
-func (p *picturePairs) suit(g *nn.Graph, in data.Preprocess) error {
+func (p *imagePairs) suit(g *nn.Graph, in data.Preprocess) error {
 	if len(g.Outputs()) != 1 || g.Outputs()[0].Type().Rank() != 4 || !g.Outputs()[0].Type().DType.IsFloat() {
-		return fmt.Errorf("the targets are pictures, the model gives %v: want one picture [N, channels, height, width]", ports(g.Outputs()))
+		return fmt.Errorf("the targets are images, the model gives %v: want one image [N, channels, height, width]", ports(g.Outputs()))
 	}
 	sizes := g.Outputs()[0].Type().Sizes()
 	shape := in.Shape()
@@ -89,14 +89,14 @@ func (p *picturePairs) suit(g *nn.Graph, in data.Preprocess) error {
 		h, w = sizes[2], sizes[3]
 	}
 	if c := sizes[1]; c != 1 && c != 3 {
-		return fmt.Errorf("the targets are pictures, the model gives %v: want 1 or 3 channels", ports(g.Outputs())[0])
+		return fmt.Errorf("the targets are images, the model gives %v: want 1 or 3 channels", ports(g.Outputs())[0])
 	}
 	p.target = data.Preprocess{Size: h, Width: w, Crop: in.Crop, Gray: sizes[1] == 1}
 	return p.target.Check()
 }
 
 // set returns the pairs at the given indices, without augmentation.
-func (p *picturePairs) set(in data.Preprocess, at []int) data.Dataset[data.Sample] {
+func (p *imagePairs) set(in data.Preprocess, at []int) data.Dataset[data.Sample] {
 	return data.Map(data.Subset(data.Of(p.of...), at), func(pair [2]string, _ *rand.Rand) (data.Sample, error) {
 		x, err := in.Eval(data.ImageFile{Path: pair[0], Class: -1}, nil)
 		if err != nil {
@@ -107,24 +107,24 @@ func (p *picturePairs) set(in data.Preprocess, at []int) data.Dataset[data.Sampl
 	})
 }
 
-func (p *picturePairs) all(in data.Preprocess) data.Dataset[data.Sample] {
+func (p *imagePairs) all(in data.Preprocess) data.Dataset[data.Sample] {
 	return p.set(in, upTo(len(p.of)))
 }
 
 // split holds out the fraction share of the pairs at random.
-func (p *picturePairs) split(share float64, seed uint64, in data.Preprocess) (fit, val data.Dataset[data.Sample]) {
+func (p *imagePairs) split(share float64, seed uint64, in data.Preprocess) (fit, val data.Dataset[data.Sample]) {
 	return data.Split(p.all(in), share, seed)
 }
 
-// pictures returns the input images, without targets.
-func (p *picturePairs) pictures(in data.Preprocess) data.Dataset[data.Sample] {
+// images returns the input images, without targets.
+func (p *imagePairs) images(in data.Preprocess) data.Dataset[data.Sample] {
 	return data.Map(data.Of(p.of...), func(pair [2]string, _ *rand.Rand) (data.Sample, error) {
 		return in.Eval(data.ImageFile{Path: pair[0], Class: -1}, nil)
 	})
 }
 
 // corrupt lists the pairs with an image that cannot be decoded.
-func (p *picturePairs) corrupt(ctx context.Context) (bad []data.BadItem, err error) {
+func (p *imagePairs) corrupt(ctx context.Context) (bad []data.BadItem, err error) {
 	for k := range 2 {
 		f := data.Folders{}
 		for _, pair := range p.of {
@@ -145,7 +145,7 @@ func (p *picturePairs) corrupt(ctx context.Context) (bad []data.BadItem, err err
 }
 
 // drop removes pairs.
-func (p *picturePairs) drop(bad []data.BadItem) {
+func (p *imagePairs) drop(bad []data.BadItem) {
 	p.of = slices.DeleteFunc(p.of, func(pair [2]string) bool {
 		return slices.ContainsFunc(bad, func(b data.BadItem) bool { return b.Path == pair[0] })
 	})

@@ -1,4 +1,4 @@
-package picture
+package imagefile
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ func decodeJPEG(data []byte) (*RGB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("JPEG: %w", err)
 	}
-	return d.picture(), nil
+	return d.imagefile(), nil
 }
 
 var (

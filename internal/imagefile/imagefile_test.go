@@ -1,4 +1,4 @@
-package picture_test
+package imagefile_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-ml/graft/internal/picture"
+	"github.com/graft-ml/graft/internal/imagefile"
 )
 
 // TestDecode compares with what Pillow (libjpeg-turbo, libwebp) made of each file, stored beside it.
@@ -37,13 +37,13 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, name string) *picture.RGB {
+func read(t *testing.T, name string) *imagefile.RGB {
 	t.Helper()
 	b, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := picture.Decode(b)
+	p, err := imagefile.Decode(b)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -51,17 +51,17 @@ func read(t *testing.T, name string) *picture.RGB {
 }
 
 func TestText(t *testing.T) {
-	p, err := picture.Decode([]byte("P3 # colors\n2 1\n15\n15 0 3  0 15 0\n"))
+	p, err := imagefile.Decode([]byte("P3 # colors\n2 1\n15\n15 0 3  0 15 0\n"))
 	if err != nil || p.Width != 2 || p.Pix[0] != 255 || p.Pix[2] != 51 {
 		t.Error(p, err)
 	}
-	p, err = picture.Decode([]byte("P5\n1 2\n255\nab"))
+	p, err = imagefile.Decode([]byte("P5\n1 2\n255\nab"))
 	if err != nil || string(p.Pix) != "aaabbb" || string(p.Gray()) != "ab" {
 		t.Error(p, err)
 	}
 	for _, bad := range []string{"", "P6", "P6 3 3 255\nab", "P6 0 3 255\n", "P3 1 1 255\nx", "BM", "\xff\xd8", "\xff\xd8\xff\xc0\x00\x04", "RIFF0000WEBP"} {
-		if _, err := picture.Decode([]byte(bad)); err == nil {
-			t.Errorf("%q is no picture", bad)
+		if _, err := imagefile.Decode([]byte(bad)); err == nil {
+			t.Errorf("%q is no image", bad)
 		}
 	}
 }
@@ -77,8 +77,8 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte("P3 2 1 15 15 0 3 0 15 0"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if w, h, err := picture.Size(data); err == nil && w*h < 1<<16 {
-			picture.Decode(data)
+		if w, h, err := imagefile.Size(data); err == nil && w*h < 1<<16 {
+			imagefile.Decode(data)
 		}
 	})
 }
@@ -87,8 +87,8 @@ func FuzzDecode(f *testing.F) {
 func TestJPEG2000(t *testing.T) {
 	const want = "the image is JPEG 2000, which is not supported: want JPEG, PNG, BMP, TIFF, WebP or PNM"
 	for _, begin := range []string{"\x00\x00\x00\x0cjP  \r\n\x87\n\x00\x00\x00\x14ftypjp2 ", "\xff\x4f\xff\x51\x00\x2f"} {
-		_, _, err := picture.Size([]byte(begin))
-		_, also := picture.Decode([]byte(begin))
+		_, _, err := imagefile.Size([]byte(begin))
+		_, also := imagefile.Decode([]byte(begin))
 		if err == nil || err.Error() != want || also == nil || also.Error() != want {
 			t.Errorf("got %v and %v, want %q", err, also, want)
 		}

@@ -1,10 +1,10 @@
-"""Pictures of two kinds of insects, drawn on crops of scikit-learn's two sample photographs: a stand-in for photographs by class.
+"""Images of two kinds of insects, drawn on crops of scikit-learn's two sample photographs: a stand-in for photographs by class.
 
-    python3 bench/finetune/pictures.py DIR [--task small|large|grain] [--test 150] [--seed 7]
+    python3 bench/finetune/insects.py DIR [--task small|large|grain] [--test 150] [--seed 7]
     go run ./bench/finetune --model squeezenet1.1.onnx --train DIR/train --test DIR/test
 
-240 pictures to train on, 150 to test on; they differ in size, place, angle and color within a kind, and share no crop. The insects
-are small in their pictures, or large; grain is nothing that pictures show usually: the direction of a faint pattern of lines.
+240 images to train on, 150 to test on; they differ in size, place, angle and color within a kind, and share no crop. The insects
+are small in their images, or large; grain is nothing that images show usually: the direction of a faint pattern of lines.
 """
 import argparse
 from pathlib import Path
@@ -61,7 +61,7 @@ TASKS = {
 }
 
 
-def picture(task, kind, r):
+def draw(task, kind, r):
     photo = PHOTOS[r.integers(2)]
     w = int(r.integers(160, 420))
     x, y = r.integers(0, photo.width - w), r.integers(0, photo.height - w)
@@ -85,7 +85,7 @@ def main():
             kind = ("ants", "bees")[i % 2]
             path = args.dir / part / kind
             path.mkdir(parents=True, exist_ok=True)
-            picture(args.task, kind, r).save(path / f"{i:03}.jpg", quality=90)
+            draw(args.task, kind, r).save(path / f"{i:03}.jpg", quality=90)
 
 
 main()

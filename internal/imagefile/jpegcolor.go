@@ -1,7 +1,7 @@
-package picture
+package imagefile
 
-// picture puts the components together.
-func (d *jpegFile) picture() *RGB {
+// image puts the components together.
+func (d *jpegFile) imagefile() *RGB {
 	out := &RGB{d.width, d.height, make([]uint8, 3*d.width*d.height)}
 	var planes [3][]uint8
 	for i := range planes {

@@ -1,4 +1,4 @@
-package picture
+package imagefile
 
 // Numbers with 13 bits after the point, as the transform of Loeffler, Ligtenberg and Moschytz
 // needs them.

@@ -1,4 +1,4 @@
-package picture
+package imagefile
 
 import (
 	"bytes"
@@ -131,10 +131,10 @@ func TestJPEGCutOff(t *testing.T) {
 		for n := range len(b) {
 			p, err := Decode(b[:n])
 			if n < at+8 && err == nil {
-				t.Errorf("%s: %d bytes, without a scan, are a picture", name, n)
+				t.Errorf("%s: %d bytes, without a scan, are an image", name, n)
 			}
 			if err == nil && (len(p.Pix) != len(whole.Pix) || n >= len(b)-2 && !bytes.Equal(p.Pix, whole.Pix)) {
-				t.Errorf("%s: %d of %d bytes are another picture", name, n, len(b))
+				t.Errorf("%s: %d of %d bytes are another image", name, n, len(b))
 			}
 		}
 	}

@@ -65,8 +65,8 @@ func opened(t *testing.T, path string) image.Image {
 	return img
 }
 
-// Pictures of what is to be made of others are paired with these by name; the model's answers are images again.
-func TestPicturePairs(t *testing.T) {
+// Images of what is to be made of others are paired with these by name; the model's answers are images again.
+func TestImagePairs(t *testing.T) {
 	dir := t.TempDir()
 	pixelwise(t, filepath.Join(dir, "m.onnx"), 3)
 	for i := range 12 {
@@ -91,26 +91,26 @@ func TestPicturePairs(t *testing.T) {
 	if out, err = in(dir, "predict out.onnx d/images/ --json -o answers/"); err != nil {
 		t.Fatal(out, err)
 	}
-	files, _ := filepath.Glob(filepath.Join(dir, "answers", "*d_images_4.picture.png"))
+	files, _ := filepath.Glob(filepath.Join(dir, "answers", "*d_images_4.image.png"))
 	if len(files) != 1 {
 		t.Fatal(out)
 	}
 	if r, g, b, _ := opened(t, files[0]).At(2, 3).RGBA(); r>>8 < 255-86-20 || r>>8 > 255-86+20 || g>>8 < 180 || g>>8 > 220 || b>>8 > 50 {
 		t.Error(r>>8, g>>8, b>>8)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "d/targets/7.png"), []byte("no picture"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "d/targets/7.png"), []byte("no image"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	pixelwise(t, filepath.Join(dir, "two.onnx"), 2)
 	expect(t, dir, [][3]string{
-		{"train m.onnx --data d/" + how, "", "1 of 12 pictures are corrupt, --skip-bad 0.09 leaves them out:"},
+		{"train m.onnx --data d/" + how, "", "1 of 12 images are corrupt, --skip-bad 0.09 leaves them out:"},
 		{"train m.onnx --data d/ --skip-bad 0.1" + how, "8 samples to train on, 3 to validate", ""},
 		{"train two.onnx --data d/ --skip-bad 0.1" + how, "", "want 1 or 3 channels"},
 	})
 	if err := os.Remove(filepath.Join(dir, "d/targets/7.png")); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, dir, [][3]string{{"train m.onnx --data d/" + how, "", "7.png has no picture with the same name in "}})
+	expect(t, dir, [][3]string{{"train m.onnx --data d/" + how, "", "7.png has no image with the same name in "}})
 }
 
 // A model with one score for each pixel learns masks in black and white, and answers with masks.

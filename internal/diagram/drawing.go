@@ -10,8 +10,8 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// picture is a graph, the body of a node or a block, with its elements placed.
-type picture struct {
+// drawing is a graph, the body of a node or a block, with its elements placed.
+type drawing struct {
 	title    string
 	elements []*element
 	wires    []*wire
@@ -24,7 +24,7 @@ type element struct {
 	about  string
 	round  bool // an input, an output or a value of the graph around
 	port   bool // where a wire enters or leaves a block
-	inner  []*picture
+	inner  []*drawing
 	times  int // of a block
 
 	width, height float64 // of the box; its place in the drawing may be wider
@@ -60,14 +60,14 @@ type wire struct {
 // farthest is how many elements a wire may pass; those that read it beyond show its name instead.
 const farthest = 150
 
-// builder makes the pictures of one graph.
+// builder makes the drawings of one graph.
 type builder struct {
 	folding
 	all bool
 }
 
-// graph returns the picture of a whole graph, or of a body with the stand-ins for values around it.
-func (o Options) graph(g *nn.Graph, outer []*nn.Value, opsets map[string]int) (*picture, error) {
+// graph returns the drawing of a whole graph, or of a body with the stand-ins for values around it.
+func (o Options) graph(g *nn.Graph, outer []*nn.Value, opsets map[string]int) (*drawing, error) {
 	b := &builder{all: o.All, folding: folding{
 		visible: map[*nn.Node]bool{}, outputs: map[*nn.Value]bool{}, same: map[*nn.Value]*nn.Value{}, opsets: opsets,
 	}}
@@ -91,7 +91,7 @@ func (o Options) graph(g *nn.Graph, outer []*nn.Value, opsets map[string]int) (*
 	} else {
 		parts = b.parts(inLayers(nodes))
 	}
-	p := &picture{}
+	p := &drawing{}
 	made := map[*nn.Value]int{}
 	for _, v := range g.Inputs() {
 		if v.Param() == nil {
@@ -123,13 +123,13 @@ func pill(name, shape string) *element {
 	return &element{strips: []strip{{title: shorten(name), lines: []string{shape}}}, round: true, about: name}
 }
 
-func (p *picture) add(e *element) int {
+func (p *drawing) add(e *element) int {
 	p.elements = append(p.elements, e)
 	return len(p.elements) - 1
 }
 
 // fill adds elements for parts. made are the elements that values come from.
-func (b *builder) fill(p *picture, parts []part, made map[*nn.Value]int) error {
+func (b *builder) fill(p *drawing, parts []part, made map[*nn.Value]int) error {
 	for _, x := range parts {
 		if x.node == nil {
 			if err := b.block(p, x, made); err != nil {
@@ -145,7 +145,7 @@ func (b *builder) fill(p *picture, parts []part, made map[*nn.Value]int) error {
 }
 
 // node adds a node, to the element of the one before it where it is an activation that alone reads its result.
-func (b *builder) node(p *picture, n *nn.Node, made map[*nn.Value]int) error {
+func (b *builder) node(p *drawing, n *nn.Node, made map[*nn.Value]int) error {
 	s := strip{title: operator(n), kind: kindOf(n)}
 	for i, v := range n.Inputs() {
 		if v != nil && !b.drawn(v) {
@@ -187,7 +187,7 @@ func (b *builder) node(p *picture, n *nn.Node, made map[*nn.Value]int) error {
 }
 
 // block adds a block with its first instance inside.
-func (b *builder) block(p *picture, x part, made map[*nn.Value]int) error {
+func (b *builder) block(p *drawing, x part, made map[*nn.Value]int) error {
 	inside := map[*nn.Value]bool{}
 	var order []*nn.Value
 	members := map[*nn.Node]bool{} // of all instances
@@ -202,7 +202,7 @@ func (b *builder) block(p *picture, x part, made map[*nn.Value]int) error {
 			}
 		}
 	})
-	inner := &picture{}
+	inner := &drawing{}
 	madeInside := map[*nn.Value]int{}
 	var entering []*nn.Value
 	x.nodes(func(n *nn.Node) {
@@ -217,7 +217,7 @@ func (b *builder) block(p *picture, x part, made map[*nn.Value]int) error {
 	if err := b.fill(inner, x.block, madeInside); err != nil {
 		return err
 	}
-	e := &element{strips: []strip{{title: fmt.Sprintf("× %d", x.times), kind: controlKind}}, inner: []*picture{inner}, times: x.times, ports: map[*nn.Value]int{}}
+	e := &element{strips: []strip{{title: fmt.Sprintf("× %d", x.times), kind: controlKind}}, inner: []*drawing{inner}, times: x.times, ports: map[*nn.Value]int{}}
 	at := p.add(e)
 	for _, v := range entering {
 		b.join(p, made, v, at)
@@ -256,7 +256,7 @@ func (b *builder) shown(v *nn.Value) *nn.Value {
 }
 
 // join draws the wire of a value to an element.
-func (b *builder) join(p *picture, made map[*nn.Value]int, v *nn.Value, to int) {
+func (b *builder) join(p *drawing, made map[*nn.Value]int, v *nn.Value, to int) {
 	v = b.shown(v)
 	from, ok := made[v]
 	if !ok || !b.drawn(v) {

@@ -1,4 +1,4 @@
-package picture
+package imagefile
 
 // jpegCodes is a table of Huffman codes: those of n bits are first[n] … last[n], and the first of
 // them stands for values[from[n]].

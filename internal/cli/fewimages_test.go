@@ -9,7 +9,7 @@ import (
 )
 
 // One image of each class is trained on, too, where none is left to judge by.
-func TestOnePictureEach(t *testing.T) {
+func TestOneImageEach(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := in(dir, "new cnn --input 3,16,16 --classes 2 --width 4 --depth 1 -o cnn.onnx"); err != nil {
 		t.Fatal(out, err)
