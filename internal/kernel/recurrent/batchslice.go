@@ -19,12 +19,12 @@ const streamRows = 4
 
 // eachStream calls f for slices of the batch. Batch elements are independent, so that each thread
 // processes a slice through the whole sequence without synchronization. If there are too few elements,
-// the threads share each step instead.
+// the threads share each step instead; they also do if states are rounded, since the scale depends on the whole batch.
 func eachStream(p *kernel.Pool, s *RNNShape, f func(b stream)) {
 	if s.Batch == 0 {
 		return
 	}
-	if s.Batch < streamRows*p.Threads() {
+	if s.Rounded || s.Batch < streamRows*p.Threads() {
 		f(stream{s, p, 0, s.Batch})
 		return
 	}

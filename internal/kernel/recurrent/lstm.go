@@ -42,7 +42,7 @@ func LSTM[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], scratch fu
 	}
 	reserve := d.Reserve
 	if reserve == nil {
-		if s.Lens == nil && d.P == nil && !s.InputForget && s.Input > 0 && hid > 0 {
+		if s.Lens == nil && d.P == nil && !s.InputForget && !s.Rounded && s.Input > 0 && hid > 0 {
 			lstmStream(p, s, d, bias, scratch)
 			return
 		}
@@ -56,6 +56,12 @@ func LSTM[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], scratch fu
 	r := matmul.Pack(p, true, hid, 4*hid, d.R, hid, kernel.Take(scratch, matmul.PackedLen(hid, 4*hid)))
 	h := initial(d.H0, kernel.Take(scratch, s.Batch*hid))
 	c := initial(d.C0, kernel.Take(scratch, s.Batch*hid))
+	factor := h // of R
+	if s.Rounded {
+		factor = kernel.Take(scratch, s.Batch*hid)
+		copy(factor, h)
+		rounded(s, -1, factor)
+	}
 	var sums []T
 	if s.Lens != nil {
 		sums = kernel.Take(scratch, s.Batch*4*hid)
@@ -72,11 +78,15 @@ func LSTM[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], scratch fu
 		for step := range s.Seq {
 			if s.Lens == nil {
 				t, _ := s.time(0, step)
-				streamProduct(&b, h, hid, r, 1, x.gates[t*s.Batch*4*hid:], 4*hid)
+				streamProduct(&b, factor, hid, r, 1, x.gates[t*s.Batch*4*hid:], 4*hid)
 			} else {
-				streamProduct(&b, h, hid, r, 0, sums, 4*hid)
+				streamProduct(&b, factor, hid, r, 0, sums, 4*hid)
 			}
 			advance(step)
+			if s.Rounded {
+				copy(factor, h)
+				rounded(s, step, factor)
+			}
 		}
 	})
 	d.clearY(s)

@@ -59,7 +59,11 @@ func LSTMGrad[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], g *RNN
 		x.peepholeGrad(c0, dg, g.DP[:3*hid])
 	}
 	if g.DR != nil {
-		x.recurrentWeightGrad(p, dg, hidden, picked, g.DR)
+		h0 := d.H0
+		if s.Rounded {
+			h0 = x.roundAll(h0, hidden, h)
+		}
+		x.recurrentWeightGrad(p, dg, h0, hidden, picked, g.DR)
 	}
 }
 
@@ -84,10 +88,10 @@ func stateBefore[T kernel.Float](s *RNNShape, n, step int, initial, after []T) [
 	return initial[n*s.Hidden:][:s.Hidden]
 }
 
-// recurrentWeightGrad computes dr from the gradients of the gates and the hidden states after each
-// step: those of a time step meet the hidden states of the one before. Where sequences have lengths,
+// recurrentWeightGrad computes dr from the gradients of the gates, the initial hidden states and those after each
+// step: the gradients of a time step meet the hidden states of the one before. Where sequences have lengths,
 // first holds the gradients of their first steps.
-func (x *lstm[T]) recurrentWeightGrad(p *kernel.Pool, dg, hidden, first, dr []T) {
+func (x *lstm[T]) recurrentWeightGrad(p *kernel.Pool, dg, h0, hidden, first, dr []T) {
 	s, hid, cols := x.RNNShape, x.Hidden, 4*x.Hidden
 	if s.Seq == 0 {
 		clear(dr)
@@ -98,14 +102,14 @@ func (x *lstm[T]) recurrentWeightGrad(p *kernel.Pool, dg, hidden, first, dr []T)
 		later, earlier = dg, hidden[s.Batch*hid:]
 	}
 	matmul.Gemm(p, true, false, cols, hid, (s.Seq-1)*s.Batch, 1, later, cols, earlier, hid, 0, dr, hid)
-	if x.d.H0 == nil {
+	if h0 == nil {
 		return
 	}
 	if s.Lens == nil {
 		t, _ := s.time(0, 0)
 		first = dg[t*s.Batch*cols:]
 	}
-	matmul.Gemm(p, true, false, cols, hid, s.Batch, 1, first, cols, x.d.H0, hid, 1, dr, hid)
+	matmul.Gemm(p, true, false, cols, hid, s.Batch, 1, first, cols, h0, hid, 1, dr, hid)
 }
 
 // backThrough sets dh to the gradient of the hidden state before a step, from those

@@ -16,6 +16,7 @@ type RNNShape struct {
 	Clip              float64 // gates are clipped to ±Clip before their activation; 0 = not
 	InputForget       bool    // LSTM: the forget gate is 1 - input gate
 	LinearBeforeReset bool    // GRU
+	Rounded           bool    // LSTM: the hidden states are rounded before R multiplies them, see rounded
 
 	// Act is ONNX's f, g, h: LSTM's gates, cell input and output; GRU's gates and
 	// hidden gate; RNN's only one.

@@ -58,6 +58,7 @@ var draws = map[string]func(d dice) trial{
 	"QGemm":                    drawQGemm,
 	"MatMulIntegerToFloat":     drawIntegerToFloat,
 	"DynamicQuantizeMatMul":    drawDynamic,
+	"DynamicQuantizeLSTM":      drawDynamicLSTM,
 	"QAttention":               drawQAttention,
 	"QuantizeLinear":           drawQuantize,
 	"DequantizeLinear":         drawDequantize,

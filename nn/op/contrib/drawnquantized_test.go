@@ -6,6 +6,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/contrib"
+	"gorgonia.org/tensor"
 )
 
 func (d dice) byteType() op.DType { return one(d, dtype.Int8, dtype.Uint8) }
@@ -29,6 +30,15 @@ func (d dice) vector(low, high float32, n int) dtype.Value {
 }
 
 func (d dice) zero(t op.DType) dtype.Value { return integers(t, d.Uint64()) }
+
+// columns are scales of each column of several matrices.
+func (d dice) columns(matrices, n int) dtype.Value {
+	v := d.vector(0.004, 0.012, matrices*n)
+	if err := v.(*tensor.Dense).Reshape(matrices, n); err != nil {
+		panic(err)
+	}
+	return v
+}
 
 func drawBinary(name string) func(d dice) trial {
 	return func(d dice) trial {
@@ -195,6 +205,50 @@ func drawDynamic(d dice) trial {
 	k := op.TypeOf(b).Sizes()[0]
 	u := use1(plain("DynamicQuantizeMatMul"), d.floats(append(d.shape(1, 2), k)...), b, scale, d.or(zero), d.or(d.floats(n)))
 	u.NoLow, u.NoGrad = "rounds", "rounds: passes straight through, see TestDynamicGradient"
+	return u
+}
+
+func drawDynamicLSTM(d dice) trial {
+	c := contrib.DynamicQuantizeLSTMConfig{Direction: one(d, "forward", "reverse", "bidirectional"), InputForget: d.yes()}
+	seq, batch, width := 1+d.IntN(5), 1+d.IntN(3), 1+d.IntN(5)
+	c.HiddenSize = 1 + d.IntN(6)
+	dirs := 1
+	if c.Direction == "bidirectional" {
+		dirs = 2
+	}
+	if d.yes() {
+		c.Clip = 0.3 + d.Float32()
+	}
+	if d.yes() {
+		for range dirs {
+			c.Activations = append(c.Activations, one(d, "Sigmoid", "HardSigmoid", "Relu"), one(d, "Tanh", "Softsign"), one(d, "Tanh", "Elu"))
+		}
+		c.ActivationAlpha, c.ActivationBeta = []float32{0.3, 0.7, 0.4, 0.6}, []float32{0.4, 0.5}
+	}
+	rows, t := 4*c.HiddenSize, d.byteType()
+	weights := func(k int) (w, scale, zero dtype.Value) {
+		w, scale, zero = d.bytes(t, dirs, k, rows), d.vector(0.004, 0.012, dirs), d.bytes(t, dirs)
+		if d.yes() {
+			scale, zero = d.columns(dirs, rows), typed(t, make([]int, dirs*rows), dirs, rows)
+			if t == dtype.Uint8 { // the runtime takes signed columns without zero points, and unsigned ones with the same
+				zero = typed(t, slices.Repeat([]int{d.IntN(256)}, dirs*rows), dirs, rows)
+			}
+		}
+		return w, scale, zero
+	}
+	in := make([]dtype.Value, 12)
+	in[0] = d.floats(seq, batch, width)
+	in[1], in[8], in[9] = weights(width)
+	in[2], in[10], in[11] = weights(c.HiddenSize)
+	in[3] = d.or(d.floats(dirs, 2*rows))
+	if d.yes() {
+		in[4] = d.integers(dtype.Int32, seq+1, batch)
+	}
+	in[5], in[6] = d.or(d.floats(dirs, batch, c.HiddenSize)), d.or(d.floats(dirs, batch, c.HiddenSize))
+	in[7] = d.or(d.floats(dirs, 3*c.HiddenSize))
+	u := use1(c, in...)
+	u.Outputs, u.NoLow, u.NoGrad = 3, "rounds", "rounds: passes straight through, see TestDynamicLSTMGradient"
+	u.params = one(d, nil, []int{1, 2, 8, 9, 10, 11})
 	return u
 }
 

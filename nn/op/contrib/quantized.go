@@ -50,7 +50,7 @@ func bytes() []op.DType { return []op.DType{dtype.Int8, dtype.Uint8} }
 
 // quantized returns the operators of this file and its neighbours.
 func quantized() []*op.Op {
-	return slices.Concat(qlinear(), qlinearPools(), qlinearProducts(), quantizers(), []*op.Op{qAttention()})
+	return slices.Concat(qlinear(), qlinearPools(), qlinearProducts(), quantizers(), []*op.Op{qAttention(), dynamicQuantizeLSTM()})
 }
 
 func qlinear() []*op.Op {

@@ -46,6 +46,7 @@ func all() []*op.Op {
 		detGrad(),
 		dropout(),
 		dropoutGrad(),
+		dynamicLSTM(),
 		dynamicProduct(),
 		dynamicQuantizeLinear(),
 		einsum(),

@@ -39,8 +39,10 @@ func lstm() *op.Op {
 func cellOf(c *op.Call) (cell, error) {
 	switch a := c.Config.(type) {
 	case LSTMConfig:
-		r, err := newCell(c, "LSTM", 4, 3, recurrentAttrs{a.ActivationAlpha, a.ActivationBeta, a.Activations, a.Clip, a.Direction, a.Layout})
-		r.InputForget = a.InputForget
+		return a.cell(c)
+	case DynamicLSTMConfig:
+		r, err := LSTMConfig(a).cell(c)
+		r.Rounded = true
 		return r, err
 	case GRUConfig:
 		r, err := newCell(c, "GRU", 3, 2, recurrentAttrs{a.ActivationAlpha, a.ActivationBeta, a.Activations, a.Clip, a.Direction, a.Layout})
@@ -51,10 +53,18 @@ func cellOf(c *op.Call) (cell, error) {
 	return newCell(c, "RNN", 1, 1, recurrentAttrs{a.ActivationAlpha, a.ActivationBeta, a.Activations, a.Clip, a.Direction, a.Layout})
 }
 
+func (a LSTMConfig) cell(c *op.Call) (cell, error) {
+	r, err := newCell(c, "LSTM", 4, 3, recurrentAttrs{a.ActivationAlpha, a.ActivationBeta, a.Activations, a.Clip, a.Direction, a.Layout})
+	r.InputForget = a.InputForget
+	return r, err
+}
+
 // hiddenAttr returns the attribute hidden_size, 0 where absent: R has it too.
 func hiddenAttr(c *op.Call) int {
 	switch a := c.Config.(type) {
 	case LSTMConfig:
+		return a.HiddenSize
+	case DynamicLSTMConfig:
 		return a.HiddenSize
 	case GRUConfig:
 		return a.HiddenSize

@@ -20,6 +20,7 @@ type cell struct {
 	Reverse                        [2]bool
 	Clip                           float64
 	InputForget, LinearBeforeReset bool
+	Rounded                        bool // hidden states are rounded to 8 bits before R multiplies them
 	Act                            [2][3]elementwise.Activation
 }
 
@@ -157,7 +158,7 @@ func sized(c *op.Call) (cell, error) {
 func (r *cell) direction(d int, lens []int) recurrent.RNNShape {
 	return recurrent.RNNShape{
 		Seq: r.Seq, Batch: r.Batch, Input: r.Input, Hidden: r.Hidden, Reverse: r.Reverse[d], Lens: lens, Clip: r.Clip,
-		InputForget: r.InputForget, LinearBeforeReset: r.LinearBeforeReset, Act: r.Act[d], YStride: r.Dirs * r.Batch * r.Hidden,
+		InputForget: r.InputForget, LinearBeforeReset: r.LinearBeforeReset, Rounded: r.Rounded, Act: r.Act[d], YStride: r.Dirs * r.Batch * r.Hidden,
 	}
 }
 

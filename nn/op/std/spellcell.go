@@ -62,6 +62,9 @@ func (c *recurrence) forward() (last, stacked []*op.Operand) {
 			}
 		}
 		states, captured = append(states, c.c0), append(captured, peeps[:]...)
+		if c.Rounded && c.mask != nil {
+			states = append(states, c.h0) // 0 after the ends, where the states keep what they were
+		}
 		f = c.lstm(turned, peeps)
 	case inner:
 		captured = append(captured, c.br)
@@ -84,6 +87,9 @@ func (c *recurrence) forward() (last, stacked []*op.Operand) {
 			for i := range next {
 				next[i] = n.where(mask, next[i], states[i])
 			}
+			if len(states) > len(next) {
+				next = append(next, n.do(op.Plain("Identity"), y))
+			}
 		} else {
 			y = n.do(op.Plain("Identity"), y)
 		}
@@ -95,6 +101,13 @@ func (c *recurrence) forward() (last, stacked []*op.Operand) {
 func (c *recurrence) lstm(turned *op.Operand, peeps [3]*op.Operand) func(formula, *op.Operand, []*op.Operand, func(*op.Operand) *op.Operand) (next, kept []*op.Operand) {
 	return func(n formula, x *op.Operand, states []*op.Operand, at func(*op.Operand) *op.Operand) (next, kept []*op.Operand) {
 		h, last := states[0], states[1]
+		if len(states) > 2 {
+			h = states[2]
+		}
+		if c.Rounded {
+			q := n.BeforeN("", 3, op.Plain("DynamicQuantizeLinear"), h)
+			h = n.do(DequantizeLinearConfig{}, q...)
+		}
 		a := n.add(x, n.do(op.Plain("MatMul"), h, at(turned)))
 		in := func(i, peep int, state *op.Operand) *op.Operand {
 			v := c.part(n, a, i)
