@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -270,26 +269,6 @@ func (p *prediction) objectsOf(g *nn.Graph, path string, b []byte) (*sampleSourc
 		return s, err
 	}
 	return p.scaled(s, path, g)
-}
-
-func objects(b []byte) (rows []map[string]any, err error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	if t := bytes.TrimSpace(b); len(t) > 0 && t[0] == '[' {
-		if err := d.Decode(&rows); err != nil {
-			return nil, fmt.Errorf("want a list of objects: %w", plainError(err))
-		}
-		return rows, nil
-	}
-	for {
-		var row map[string]any
-		if err := d.Decode(&row); err == io.EOF {
-			return rows, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("object %d: %w", len(rows)+1, err)
-		}
-		rows = append(rows, row)
-	}
 }
 
 // rowSource is a source of samples from objects; t tokenizes texts, nil if the model does not read any.

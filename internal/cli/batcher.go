@@ -32,8 +32,11 @@ type job struct {
 	done chan struct{}
 }
 
-// errBusy is returned if the queue is full.
+// errBusy is returned if the queue is full, or too many bodies are in memory.
 var errBusy = errors.New("too many requests are waiting; try again later")
+
+// errInternal is returned for a panic.
+var errInternal = errors.New("an internal error, which the server has printed")
 
 // run processes jobs until the context ends.
 func (b *batcher) run(ctx context.Context) {
@@ -65,7 +68,7 @@ func (b *batcher) collect(ctx context.Context, first *job) []*job {
 	return jobs
 }
 
-// serve runs jobs together, or one by one if their shapes differ.
+// serve runs jobs together, or one by one if their shapes differ or one of them fails.
 func (b *batcher) serve(jobs []*job) {
 	jobs = slices.DeleteFunc(jobs, func(j *job) bool {
 		if j.err = j.ctx.Err(); j.err != nil {
@@ -76,30 +79,7 @@ func (b *batcher) serve(jobs []*job) {
 	if len(jobs) == 0 {
 		return
 	}
-	var feeds []nn.Feed
-	for _, j := range jobs {
-		feeds = append(feeds, j.feed)
-	}
-	feed, err := joinFeeds(feeds)
-	if err != nil || len(jobs) == 1 {
-		for _, j := range jobs {
-			b.alone(j)
-		}
-		return
-	}
-	n := 0
-	for _, j := range jobs {
-		n += j.n
-	}
-	ctx, stop := whileAny(jobs)
-	defer stop()
-	start := time.Now()
-	out, err := b.g.Eval(ctx, feed, b.names...)
-	b.ran(n, time.Since(start))
-	if err == nil {
-		err = deal(out, jobs, n)
-	}
-	if err != nil { // one of the jobs may be the cause
+	if len(jobs) == 1 || protected(func() error { return b.together(jobs) }) != nil { // one of the jobs may be the cause
 		for _, j := range jobs {
 			b.alone(j)
 		}
@@ -108,6 +88,28 @@ func (b *batcher) serve(jobs []*job) {
 	for _, j := range jobs {
 		close(j.done)
 	}
+}
+
+// together runs jobs as one batch.
+func (b *batcher) together(jobs []*job) error {
+	var feeds []nn.Feed
+	n := 0
+	for _, j := range jobs {
+		feeds, n = append(feeds, j.feed), n+j.n
+	}
+	feed, err := joinFeeds(feeds)
+	if err != nil {
+		return err
+	}
+	ctx, stop := whileAny(jobs)
+	defer stop()
+	start := time.Now()
+	out, err := b.g.Eval(ctx, feed, b.names...)
+	b.ran(n, time.Since(start))
+	if err != nil {
+		return err
+	}
+	return deal(out, jobs, n)
 }
 
 // whileAny returns a context that ends when those of all jobs have: a request that is canceled must not end the others.
@@ -133,7 +135,10 @@ func whileAny(jobs []*job) (ctx context.Context, stop func()) {
 
 func (b *batcher) alone(j *job) {
 	start := time.Now()
-	j.out, j.err = b.g.Eval(j.ctx, j.feed, b.names...)
+	j.err = protected(func() (err error) {
+		j.out, err = b.g.Eval(j.ctx, j.feed, b.names...)
+		return err
+	})
 	b.ran(j.n, time.Since(start))
 	close(j.done)
 }

@@ -23,12 +23,18 @@ type kserveTensor struct {
 	Data     any    `json:"data,omitempty"`
 }
 
+// kserveInput is an input of a request.
+type kserveInput struct {
+	kserveTensor
+	Data json.RawMessage `json:"data"`
+}
+
 // modelVersion is the only version of a model.
 const modelVersion = "1"
 
 type kserveRequest struct {
 	ID      string         `json:"id"`
-	Inputs  []kserveTensor `json:"inputs"`
+	Inputs  []kserveInput  `json:"inputs"`
 	Outputs []kserveTensor `json:"outputs"`
 }
 
@@ -100,18 +106,18 @@ func (h *endpoint) infer(w http.ResponseWriter, r *http.Request) {
 const mostEmpty = 1 << 16
 
 // inputs makes a feed of a request's tensors. n is the number of samples.
-func (h *endpoint) inputs(list []kserveTensor) (feed nn.Feed, n int, err error) {
+func (h *endpoint) inputs(list []kserveInput) (feed nn.Feed, n int, err error) {
 	feed = nn.Feed{}
 	for k, t := range list {
 		if !slices.ContainsFunc(h.b.g.Inputs(), func(v *nn.Value) bool { return v.Name() == t.Name }) {
 			return nil, 0, fmt.Errorf("input %q: the model has the inputs %v", t.Name, ports(h.b.g.Inputs()))
 		}
-		if slices.ContainsFunc(list[:k], func(before kserveTensor) bool { return before.Name == t.Name }) {
+		if slices.ContainsFunc(list[:k], func(before kserveInput) bool { return before.Name == t.Name }) {
 			return nil, 0, fmt.Errorf("input %q comes twice", t.Name)
 		}
 	}
 	for _, v := range h.b.g.Inputs() {
-		i := slices.IndexFunc(list, func(t kserveTensor) bool { return t.Name == v.Name() })
+		i := slices.IndexFunc(list, func(t kserveInput) bool { return t.Name == v.Name() })
 		if i < 0 {
 			return nil, 0, fmt.Errorf("the request lacks input %s; the model has the inputs %v", v.Name(), ports(h.b.g.Inputs()))
 		}
@@ -119,17 +125,22 @@ func (h *endpoint) inputs(list []kserveTensor) (feed nn.Feed, n int, err error) 
 		if want := datatypes[v.Type().DType]; t.Datatype != want {
 			return nil, 0, fmt.Errorf("input %s: datatype %q, want %s", t.Name, t.Datatype, want)
 		}
-		flat, _, err := flatten(nil, t.Data)
-		if err != nil && !strings.Contains(err.Error(), "unequal") {
+		flat := filler{of: v.Type().DType}
+		data, err := jsonValue(t.Data)
+		if err == nil && len(t.Data) > 0 {
+			flat.reserve(data)
+			_, err = eachElement(data, flat.add)
+		}
+		if err != nil {
 			return nil, 0, fmt.Errorf("input %s: %w", t.Name, err)
 		}
-		x, err := tensorOf(v.Type().DType, flat, t.Shape)
+		x, err := flat.tensor(t.Shape...)
 		if err != nil {
 			return nil, 0, fmt.Errorf("input %s: %w", t.Name, err)
 		}
 		feed[t.Name] = x
 		if len(t.Shape) > 0 {
-			if len(flat) == 0 && t.Shape[0] > mostEmpty {
+			if flat.len() == 0 && t.Shape[0] > mostEmpty {
 				return nil, 0, fmt.Errorf("input %s: the shape %v has %d samples without elements, want at most %d", t.Name, t.Shape, t.Shape[0], mostEmpty)
 			}
 			n = max(n, t.Shape[0])

@@ -39,7 +39,7 @@ func (d *dataset) lineTargets(rows []map[string]any, s *samples) (y lineTargets,
 	each, shapes := make([][]any, len(rows)), make([][]int, len(rows))
 	words, whole, n := 0, d.task != "regression", 0
 	for i, row := range rows {
-		if each[i], shapes[i], err = flatten(nil, row[y.name]); err != nil {
+		if each[i], shapes[i], err = flatten(row[y.name]); err != nil {
 			return y, fmt.Errorf("object %d: the target %s: %w", i+1, y.name, err)
 		}
 		if len(shapes[i]) != len(shapes[0]) || len(shapes[i]) > 0 && !slices.Equal(shapes[i][1:], shapes[0][1:]) {

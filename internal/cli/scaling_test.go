@@ -99,13 +99,14 @@ func TestNumbersStayPrepared(t *testing.T) {
 		}
 	}
 	expect(t, dir, [][3]string{{"run kept.onnx --input a.npz --preset caffe", "", "--preset is for images, which "}})
-	s := service{batchSize: 1, queue: 1, top: 1, body: 1000, timeout: 1e9}
+	s := service{batchSize: 1, queue: 1, top: 1, body: 1000, bodies: 1000, connections: 1, timeout: 1e9}
 	h, err := s.handler(t.Context(), at("kept.onnx"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := h.objects(t.Context(), []map[string]any{{"x": []any{json.Number("101"), json.Number("102"), json.Number("103")}}})
-	if err != nil || len(list) != 1 || math.Abs(list[0].values[0]-2.5) > 1e-5 {
-		t.Error(list, err)
+	for x, err := range h.objects(t.Context(), []map[string]any{{"x": []any{json.Number("101"), json.Number("102"), json.Number("103")}}}) {
+		if err != nil || len(x.values) != 1 || math.Abs(x.values[0]-2.5) > 1e-5 {
+			t.Error(x, err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/graft-ml/graft/nn"
@@ -31,7 +32,8 @@ type service struct {
 	batchSize     int
 	wait, timeout time.Duration
 	queue         int
-	body          int64
+	body, bodies  int64
+	connections   int
 	as            string
 	data          string // images on which the preprocessing is measured
 }
@@ -67,6 +69,8 @@ file. POST /predict?png answers masks and images as PNG files in base64. GET /me
 	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "time limit of a request")
 	f.IntVar(&s.queue, "queue", 256, "requests that may wait; further ones get status 503")
 	f.Int64Var(&s.body, "max-body", 32<<20, "largest request body, in bytes")
+	f.Int64Var(&s.bodies, "max-bodies", 64<<20, "largest sum of the request bodies in memory, in bytes; further requests get status 503")
+	f.IntVar(&s.connections, "connections", 1024, "open connections; further ones wait")
 	f.StringVar(&s.data, "data", "", "folder or file of images to estimate the preprocessing from, if the model's metadata have none")
 	f.Lookup("preset").Usage = strings.Replace(f.Lookup("preset").Usage, "or estimated", "or estimated from --data", 1)
 	f.StringVar(&s.as, "as", "", "kind of the outputs: classes, values or arrays; default: detected")
@@ -91,7 +95,8 @@ func (s service) run(ctx context.Context, w io.Writer, model string) error {
 		tellFound(w, h.prep)
 	}
 	fmt.Fprintf(w, "serving %s at http://%s; POST /predict or %s/infer\n", model, l.Addr(), h.path())
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: max(s.timeout, 10*time.Second), IdleTimeout: 2 * time.Minute}
+	read := max(s.timeout, 10*time.Second)
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: read, WriteTimeout: 2*read + s.timeout, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		end, cancel := context.WithTimeout(context.Background(), s.timeout)
@@ -99,7 +104,7 @@ func (s service) run(ctx context.Context, w io.Writer, model string) error {
 		stopped <- server.Shutdown(end)
 	})
 	defer stop()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(limitConnections(l, s.connections)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return <-stopped
@@ -118,6 +123,7 @@ type endpoint struct {
 	texts      *texts            // tokenization of a model that reads texts; nil for others
 	mux        *http.ServeMux
 	figures    figures
+	inMemory   atomic.Int64 // bytes of request bodies
 }
 
 // handler loads the model and returns its endpoint, which works until the context ends.
@@ -125,7 +131,7 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 	for _, n := range []struct {
 		flag, of string
 		value    int64
-	}{{"top", "classes", int64(s.top)}, {"batch", "samples", int64(s.batchSize)}, {"queue", "requests that may wait", int64(s.queue)}, {"max-body", "bytes", s.body}} {
+	}{{"top", "classes", int64(s.top)}, {"batch", "samples", int64(s.batchSize)}, {"queue", "requests that may wait", int64(s.queue)}, {"max-body", "bytes", s.body}, {"max-bodies", "bytes", s.bodies}, {"connections", "connections", int64(s.connections)}} {
 		if n.value < 1 {
 			return nil, fmt.Errorf("--%s %d: want 1 or more %s", n.flag, n.value, n.of)
 		}
@@ -193,9 +199,17 @@ func (s service) some(base data.Preprocess) ([]*tensor.Dense, error) {
 func (h *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), h.timeout)
 	defer cancel()
-	r.Body = http.MaxBytesReader(w, r.Body, h.body)
+	body := &meteredBody{ReadCloser: http.MaxBytesReader(w, r.Body, h.body), total: &h.inMemory, most: h.bodies}
+	defer body.release()
+	r.Body = body
 	c := &counted{ResponseWriter: w, code: http.StatusOK}
-	h.mux.ServeHTTP(c, r.WithContext(ctx))
+	err := protected(func() error {
+		h.mux.ServeHTTP(c, r.WithContext(ctx))
+		return nil
+	})
+	if err != nil {
+		reply(c, nil, err)
+	}
 	h.figures.request(c.code)
 }
 
@@ -247,6 +261,8 @@ func reply(w http.ResponseWriter, v any, err error) {
 		var large *http.MaxBytesError
 		code := http.StatusBadRequest
 		switch {
+		case errors.Is(err, errInternal):
+			code = http.StatusInternalServerError
 		case errors.Is(err, errBusy):
 			w.Header().Set("Retry-After", "1")
 			code = http.StatusServiceUnavailable

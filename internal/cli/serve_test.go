@@ -32,7 +32,7 @@ func serving(t *testing.T, model string, s service) *httptest.Server {
 	return server
 }
 
-var quick = service{top: 3, batchSize: 8, wait: 2 * time.Millisecond, timeout: 20 * time.Second, queue: 64, body: 1 << 16}
+var quick = service{top: 3, batchSize: 8, wait: 2 * time.Millisecond, timeout: 20 * time.Second, queue: 64, body: 1 << 16, bodies: 1 << 18, connections: 16}
 
 // post sends a body and returns the status and the answer.
 func post(t *testing.T, url, kind string, body []byte) (int, map[string]any) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -108,14 +109,12 @@ func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, err)
 		return
 	}
-	list, err := h.objects(r.Context(), rows)
-	if err != nil {
-		reply(w, nil, err)
-		return
-	}
-	all := make([]map[string]any, len(list))
-	for i, x := range list {
-		if all[i], err = fields(x); err != nil {
+	var all []json.RawMessage
+	for x, err := range h.objects(r.Context(), rows) {
+		if err == nil {
+			all, err = appendAnswer(all, x, fields)
+		}
+		if err != nil {
 			reply(w, nil, err)
 			return
 		}
@@ -125,6 +124,18 @@ func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, map[string]any{"predictions": all}, nil)
+}
+
+// mostAnswered bounds the samples of a request that are computed together; answers take more memory than their JSON.
+const mostAnswered = 1024
+
+func appendAnswer(all []json.RawMessage, x answer, fields func(answer) (map[string]any, error)) ([]json.RawMessage, error) {
+	f, err := fields(x)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(f)
+	return append(all, text), err
 }
 
 // samplesIn reads an object, a list of them, or {"samples": […]}. many reports whether it is a list.
@@ -146,31 +157,39 @@ func samplesIn(body []byte) (rows []map[string]any, many bool, err error) {
 	return rows, many || strings.HasPrefix(text, "["), err
 }
 
-func (h *endpoint) objects(ctx context.Context, rows []map[string]any) ([]answer, error) {
-	s, err := rowSource(h.b.g, "request", rows, h.texts)
-	if err != nil {
-		return nil, err
-	}
-	if !takesImages(h.b.g) {
-		if s, err = h.scaled(s, "request", h.b.g); err != nil {
-			return nil, err
+// objects answers for JSON objects, mostAnswered at a time.
+func (h *endpoint) objects(ctx context.Context, rows []map[string]any) iter.Seq2[answer, error] {
+	return func(yield func(answer, error) bool) {
+		s, err := rowSource(h.b.g, "request", rows, h.texts)
+		if err == nil && !takesImages(h.b.g) {
+			s, err = h.scaled(s, "request", h.b.g)
+		}
+		if err != nil {
+			yield(answer{}, err)
+			return
+		}
+		parts := textParts{source: s}
+		for index := range slices.Chunk(upTo(s.n), mostAnswered) {
+			feed, err := s.feed(ctx, index)
+			var list []answer
+			if err == nil {
+				list, err = h.answers(ctx, feed, len(index))
+			}
+			if err != nil {
+				yield(answer{}, err)
+				return
+			}
+			for k, x := range list {
+				whole := true
+				if s.words != nil {
+					x, whole = parts.add(index[k], x)
+				}
+				if whole && !yield(x, nil) {
+					return
+				}
+			}
 		}
 	}
-	feed, err := s.feed(ctx, upTo(s.n))
-	if err != nil {
-		return nil, err
-	}
-	list, err := h.answers(ctx, feed, s.n)
-	if err != nil || s.words == nil {
-		return list, err
-	}
-	parts, texts := textParts{source: s}, list[:0]
-	for i, x := range list {
-		if x, whole := parts.add(i, x); whole {
-			texts = append(texts, x)
-		}
-	}
-	return texts, nil
 }
 
 // image answers for an encoded image, preprocessed like a file.

@@ -133,14 +133,15 @@ func TestTargetsByOutput(t *testing.T) {
 		{"train apart.onnx --data one.jsonl -o out.onnx", "", "the only target, load, is for another output than the first, kind: want targets for all outputs"},
 		{"train packed.onnx --data one.npz -o out.onnx", "", "or a model that ends there: graft extract MODEL --to load"},
 	})
-	s := service{batchSize: 1, queue: 1, top: 1, body: 1000, timeout: 1e9}
+	s := service{batchSize: 1, queue: 1, top: 1, body: 1000, bodies: 1000, connections: 1, timeout: 1e9}
 	h, err := s.handler(t.Context(), at("out.onnx"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := h.objects(t.Context(), []map[string]any{{"w": json.Number("1"), "h": json.Number("0")}})
-	if err != nil || len(list) != 1 || len(list[0].parts["kind"].top) != 3 || len(list[0].parts["load"].values) != 1 {
-		t.Error(list, err)
+	for x, err := range h.objects(t.Context(), []map[string]any{{"w": json.Number("1"), "h": json.Number("0")}}) {
+		if err != nil || len(x.parts["kind"].top) != 3 || len(x.parts["load"].values) != 1 {
+			t.Error(x, err)
+		}
 	}
 }
 

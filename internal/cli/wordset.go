@@ -79,7 +79,7 @@ func (d *dataset) conllSamples(path string) (s samples, err error) {
 	y := lineTargets{name: key}
 	each, shapes := make([][]any, len(rows)), make([][]int, len(rows))
 	for i, row := range rows {
-		if each[i], shapes[i], err = flatten(nil, row[key]); err != nil {
+		if each[i], shapes[i], err = flatten(row[key]); err != nil {
 			return s, err
 		}
 	}
@@ -159,13 +159,17 @@ func (x *texts) wordLists(rows []map[string]any) (list [][]string, err error) {
 		switch v := row[x.Column].(type) {
 		case string:
 			words = strings.Fields(v)
-		case []any:
-			for _, w := range v {
+		case []any, jsonList:
+			_, err := eachElement(v, func(w any) error {
 				s, ok := w.(string)
 				if !ok {
-					return nil, fmt.Errorf("object %d: %q has the element %v, want a text", i+1, x.Column, w)
+					return fmt.Errorf("has the element %v, want a text", w)
 				}
 				words = append(words, s)
+				return nil
+			})
+			if err != nil {
+				return nil, fmt.Errorf("object %d: %q %w", i+1, x.Column, err)
 			}
 		default:
 			if _, there := row[x.Column]; there {

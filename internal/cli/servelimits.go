@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// limitedListener limits the number of open connections. Further ones wait in the system's queue.
+type limitedListener struct {
+	net.Listener
+	open chan struct{} // has as many elements as connections are open
+	end  chan struct{} // closed with the listener
+	once sync.Once
+}
+
+func limitConnections(l net.Listener, n int) *limitedListener {
+	return &limitedListener{Listener: l, open: make(chan struct{}, n), end: make(chan struct{})}
+}
+
+// Accept implements net.Listener.
+func (l *limitedListener) Accept() (net.Conn, error) {
+	select {
+	case l.open <- struct{}{}:
+	case <-l.end:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.open
+		return nil, err
+	}
+	return &limitedConn{Conn: c, release: sync.OnceFunc(func() { <-l.open })}, nil
+}
+
+// Close implements net.Listener.
+func (l *limitedListener) Close() error {
+	l.once.Do(func() { close(l.end) })
+	return l.Listener.Close()
+}
+
+// limitedConn is a connection that counts as open until it is closed.
+type limitedConn struct {
+	net.Conn
+	release func()
+}
+
+// Close implements net.Conn.
+func (c *limitedConn) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
+
+// meteredBody counts the bytes of all request bodies that are in memory, and fails with errBusy beyond a limit.
+type meteredBody struct {
+	io.ReadCloser
+	total *atomic.Int64
+	most  int64
+	read  int64
+}
+
+// Read implements io.Reader.
+func (b *meteredBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	if b.total.Add(int64(n)) > b.most {
+		return 0, errBusy
+	}
+	return n, err
+}
+
+// release subtracts the body's bytes, once the request has been answered.
+func (b *meteredBody) release() { b.total.Add(-b.read) }
+
+// protected calls f. A panic becomes an error, so that a fault that one request hits does not end the server for all; its stack is
+// printed.
+func protected(f func() error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil && fault != http.ErrAbortHandler {
+			fmt.Fprintf(os.Stderr, "panic: %v\n%s", fault, debug.Stack())
+			err = errInternal
+		}
+	}()
+	return f()
+}
