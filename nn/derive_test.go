@@ -344,7 +344,7 @@ func TestDeriveEach(t *testing.T) {
 		}
 	}
 	for _, o := range std.Operators().List() {
-		if strings.HasPrefix(o.Name, "FakeQuantize") { // in a graph inside of other operators only: TestDynamicQuantization of train/step
+		if strings.HasPrefix(o.Name, "FakeQuantize") || o.Name == "DynamicLSTM" { // in a graph inside of other operators only: TestDynamicQuantization… of train/step
 			continue
 		}
 		if (o.Domain == op.Internal && o.Decompose != nil || o.Expose != nil) && !met[o.Name] {
