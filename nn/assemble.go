@@ -92,6 +92,15 @@ func (a *Assembler) Param(name string, t dtype.Value, origin any) {
 	p.value = a.add(&Value{name: name, typ: op.TypeOf(t), param: p, origin: origin})
 }
 
+// Trained makes a parameter a weight, whatever its use suggests.
+func (a *Assembler) Trained(name string) {
+	a.made()
+	if v := a.g.values[name]; v != nil && v.param != nil {
+		role := Weight
+		v.param.role = &role
+	}
+}
+
 // Node adds a node.
 func (a *Assembler) Node(s NodeSpec) { a.specs = append(a.specs, s) }
 

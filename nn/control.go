@@ -16,7 +16,7 @@ type Predicate func(x ...*gorgonia.Node) (*gorgonia.Node, error)
 
 // While applies body to state as long as cond holds for the state, and returns the last state. The values of the state
 // keep their element types and shapes. body and cond are called once. They may read nodes that are defined outside of
-// them, weights included, and create weights, which are trained like others.
+// them, weights included, and create weights, which are trained like others; so are weights that the state begins with.
 //
 // The results are ordinary nodes: Gorgonia's machines run and differentiate them, and Trace makes a Loop of them. If
 // gradients are asked for, the inputs of every iteration are kept in memory.
@@ -34,7 +34,7 @@ func For(times int, body Expr, state ...*gorgonia.Node) (gorgonia.Nodes, error) 
 // ForEach applies body to the slices of the values in over along their first axis, which must have the same length. body
 // gets the state, followed by one slice of each value, without that axis; it returns the next state, followed by the
 // values to collect. ForEach returns the last state, and the collected values stacked along a new first axis. Trace makes
-// a Scan of it. See While for the rest.
+// a Scan of it, which runs no iteration if the values have no slices; ONNX Runtime refuses that. See While for the rest.
 func ForEach(body Expr, state, over gorgonia.Nodes) (final, collected gorgonia.Nodes, err error) {
 	return Tracer{}.ForEach(body, state, over)
 }

@@ -55,7 +55,7 @@ func (g *Graph) Derive(o DeriveOptions, finish func(e *Edit, d *Derivation)) (*G
 	out := NewGraph(g.name, g.ops, opsets)
 	tr := Tracer{Ops: g.ops, Names: runs[0].names}
 	return out, tr.fill(out, func(t *tracer) {
-		t.points, t.samples, t.step = points, len(runs), true
+		t.points, t.samples, t.step, t.modeled = points, len(runs), true, true
 		t.e.bodies = g.allBodies() // they stay as they are
 		t.wanted = wantedOutputs(runs[0].roots())
 		d := t.derivation(g, o, runs)

@@ -196,16 +196,36 @@ func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 		}
 		return role
 	}
+	for _, o := range n.inBodies(v, (*Node).handsOn) {
+		role = role.or(o.paramRole(seen))
+	}
+	return role
+}
+
+// inBodies returns what stands for v in the subgraphs of the node: placeholders for what they capture, and their inputs for
+// those inputs of the node for which handsOn reports true. A subgraph's inputs are those of the node, or the last of them.
+func (n *Node) inBodies(v *Value, handsOn func(n *Node, i int) bool) (list []*Value) {
 	for _, b := range n.bodies() {
 		for k, o := range b.outer {
 			if n.capturedBy(b, k) == v {
-				if r := o.paramRole(seen); r != Constant {
-					role = r
-				}
+				list = append(list, o)
+			}
+		}
+		first := max(0, len(n.in)-len(b.Graph.inputs))
+		for i, x := range n.in {
+			if k := i - first; x == v && k >= 0 && k < len(b.Graph.inputs) && handsOn(n, i) {
+				list = append(list, b.Graph.inputs[k])
 			}
 		}
 	}
-	return role
+	return list
+}
+
+// handsOn reports whether a subgraph makes a weight of a parameter in input i of the node if one of its operators does: in
+// calls of functions, in slices, and as initial state if the parameter was repeated for the batch, as for recurrent layers.
+func (n *Node) handsOn(i int) bool {
+	t := n.traits()
+	return t.Call || t.Slices != nil && t.Slices(n.config, i, len(n.in)) || n.In(i).isRepeated()
 }
 
 // passesOn reports whether the output of a node is still the parameter v: its elements moved, or each kept in

@@ -207,7 +207,7 @@ func (e *Edit) freeze(frozen bool, sel []Selector) {
 }
 
 // SetRole sets the role of a parameter, overriding the one inferred from the operators that read it. In files a weight
-// that is made a Constant is written as a Constant node.
+// that is made a Constant is written as a Constant node, and a constant that is made a Weight is marked as trained.
 func (e *Edit) SetRole(v *Value, r Role) {
 	if !e.mine(v) {
 		return

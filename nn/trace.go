@@ -136,7 +136,7 @@ func (l *Lowered) Trace() (*Graph, error) {
 	g := NewGraph(from.name, tr.ops(), opsets)
 	g.doc, g.meta = from.doc, maps.Clone(from.meta)
 	return g, tr.fill(g, func(t *tracer) {
-		t.points, t.samples = samplePoints(slices.Sorted(maps.Keys(from.symbols())), 1), 1
+		t.points, t.samples, t.modeled = samplePoints(slices.Sorted(maps.Keys(from.symbols())), 1), 1, true
 		t.e.bodies = from.allBodies() // they stay as they are
 		for i, v := range from.inputs {
 			if n := l.Inputs[i]; n != nil {

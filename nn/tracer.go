@@ -29,6 +29,7 @@ type tracer struct {
 	sources []measured
 	missing map[string]bool
 	free    []*Value // parameters that are not constants
+	modeled bool     // the parameters are those of a graph and have their roles
 	consts  int
 	bodies  *int      // how many subgraphs were made from closures, for their names
 	inner   []*tracer // of those subgraphs
@@ -226,7 +227,7 @@ func (s *Site) leaf() *Value {
 		name = "param"
 	}
 	x := s.t.param(name, v)
-	if x != nil {
+	if x != nil && !s.t.modeled {
 		s.t.free = append(s.t.free, x)
 	}
 	return x
@@ -265,15 +266,9 @@ func (v *Value) readByGorgonia(ours map[*Node]bool) bool {
 		if !ours[n] {
 			continue
 		}
-		if slices.Contains(n.in, v) {
+		inside := n.inBodies(v, func(*Node, int) bool { return true })
+		if len(inside) == 0 || slices.ContainsFunc(inside, func(x *Value) bool { return !x.readByGorgonia(ours) }) {
 			return false
-		}
-		for _, b := range n.bodies() {
-			for k, x := range b.outer {
-				if n.capturedBy(b, k) == v && !x.readByGorgonia(ours) {
-					return false
-				}
-			}
 		}
 	}
 	return true

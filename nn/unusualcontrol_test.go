@@ -182,6 +182,26 @@ var unusualControls = []control{
 		}
 		return G.Nodes{stacked(all...)}, nil
 	}},
+	{"layers whose weights are stacked", []string{"x %s[N,3]"}, "Scan", func(x ...*G.Node) (G.Nodes, error) {
+		final, _, err := nn.ForEach(func(s ...*G.Node) (G.Nodes, error) { return G.Nodes{grow(s[0], s[1])}, nil }, G.Nodes{x[0]}, G.Nodes{weight(x[0], "w", 4, 3, 3)})
+		return final, err
+	}, func(x ...*G.Node) (G.Nodes, error) {
+		h := x[0]
+		for _, w := range rows(weight(x[0], "w", 4, 3, 3), 4) {
+			h = grow(h, w)
+		}
+		return G.Nodes{h}, nil
+	}},
+	{"a weight to begin with", []string{"x %s[4,3,3]"}, "Scan", func(x ...*G.Node) (G.Nodes, error) {
+		final, _, err := nn.ForEach(func(s ...*G.Node) (G.Nodes, error) { return one(G.Tanh(G.Must(G.Add(s[0], s[1])))) }, G.Nodes{weight(x[0], "h", 3, 3)}, G.Nodes{x[0]})
+		return final, err
+	}, func(x ...*G.Node) (G.Nodes, error) {
+		h := weight(x[0], "h", 3, 3)
+		for _, s := range rows(x[0], 4) {
+			h = G.Must(G.Tanh(G.Must(G.Add(h, s))))
+		}
+		return G.Nodes{h}, nil
+	}},
 	{"branches with several results", []string{"x %s[N,3]"}, "If", func(x ...*G.Node) (G.Nodes, error) {
 		w := weight(x[0], "w", 3, 3)
 		return nn.Cond(G.Must(G.Gt(energy(x[0]), number(x[0], 0), false)),

@@ -65,8 +65,12 @@ func (w *writer) weightsInNodes(g *nn.Graph) bool {
 	return found && w.dtype == dtype.Undefined
 }
 
-// notTrained is the documentation of a node with a tensor that is not trained, although its use suggests it.
-const notTrained = "not trained"
+const (
+	// notTrained is the documentation of a node with a tensor that is not trained, although its use suggests it.
+	notTrained = "not trained"
+	// trained is the documentation of a tensor that is trained, although its use does not suggest it.
+	trained = "trained"
+)
 
 // heldInNode reports whether a weight was stored in a node in the file, and is written in a node again.
 func (s *graphWriter) heldInNode(v *nn.Value) bool {

@@ -161,6 +161,12 @@ func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 	if err != nil {
 		return &nn.Error{Input: v.Name(), Err: err}
 	}
+	switch {
+	case p.Role() == nn.Weight && p.Inferred() == nn.Constant:
+		t.DocString = proto.String(trained)
+	case t.GetDocString() == trained:
+		t.DocString = nil
+	}
 	if fixed := fixedByHand(p); s.inNodes && (fixed || p.Role() != nn.Constant) || fixed && s.ir >= 4 && o.input == nil {
 		s.first = append(s.first, constantNode(t, fixed))
 		return nil

@@ -95,6 +95,8 @@ type Traits struct {
 	Probabilities func(c *Call) *trait.Probabilities
 	// Call: the operator computes its only subgraph, whose inputs are those of the node: a function of the model.
 	Call bool
+	// Slices reports whether the subgraph reads slices of input i, of that many inputs, one in each iteration. nil: of none.
+	Slices func(c Config, i, inputs int) bool
 	// Training says how a file can ask for the operator's behaviour in training. nil: it is the same as elsewhere, or no
 	// file can.
 	Training *TrainingMode

@@ -31,6 +31,7 @@ func scan() *op.Op {
 		// In version 8 the first input is the lengths of the sequences of a batch, the first axis of all others.
 		In: "initial_state_and_scan_inputs* any", Out: "final_state_and_scan_outputs* any", Attrs: ScanConfig{},
 		Infer: inferScan, Func: runScan, Grad: scanGrad, Hidden: hiddenStates, State: bodyUpdates, Pinned: "subgraphs read their inputs as they are",
+		Traits: op.Traits{Slices: func(c op.Config, i, inputs int) bool { return i >= inputs-c.(ScanConfig).NumScanInputs }},
 	}
 }
 
