@@ -10,6 +10,11 @@ import (
 // [N, OC, Out…] and w, overwriting dx. It is also the forward pass of ConvTranspose,
 // with dy as its input and dx as its output.
 func BackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scratch func(n int) []T) {
+	if u, taps, ok := s.trim(); ok {
+		g := s.geometry()
+		BackwardData(p, &u, dy, gather(p, taps, g.ker, w[:g.oc*g.k()], scratch), dx, scratch)
+		return
+	}
 	if winogradBackwardData(p, s, dy, w, dx, scratch) {
 		return
 	}
@@ -158,6 +163,13 @@ func (g *geometry) place(ph *phase, j, cols int, at *[matmul.NR]int) {
 // BackwardWeight computes the gradient dw [OC, C/Group, Kernel…] of a
 // convolution from x and dy, overwriting dw.
 func BackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scratch func(n int) []T) {
+	if u, taps, ok := s.trim(); ok {
+		g := s.geometry()
+		live := kernel.Take(scratch, g.oc*g.cg*len(taps.of(g.ker)))
+		BackwardWeight(p, &u, x, dy, live, scratch)
+		scatter(p, taps, g.ker, live, dw[:g.oc*g.k()])
+		return
+	}
 	if winogradBackwardWeight(p, s, x, dy, dw, scratch) {
 		return
 	}

@@ -8,6 +8,11 @@ import (
 
 // Forward computes y = conv(x, w) and applies the epilogue e. scratch may be nil.
 func Forward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch func(n int) []T) {
+	if u, taps, ok := s.trim(); ok {
+		g := s.geometry()
+		Forward(p, &u, x, gather(p, taps, g.ker, w[:g.oc*g.k()], scratch), e, y, scratch)
+		return
+	}
 	if winogradForward(p, s, x, w, e, y, scratch) {
 		return
 	}

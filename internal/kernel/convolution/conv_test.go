@@ -114,6 +114,17 @@ var convShapes = []*Shape{
 	convolution(2, 9, 5, 1, []int{7, 6, 10}, []int{3, 2, 2}, []int{3, 1, 1}, []int{1, 1, 1}, []int{1, 0, 1}),
 	convolution(3, 1, 4, 1, []int{1, 9}, []int{1, 3}, []int{2, 1}, []int{1, 1}, []int{0, 1}), // and so do images
 	{N: 1, C: 2, OC: 3, In: []int{6, 6}, Kernel: []int{3, 3}, Out: []int{8, 5}, PadBegin: []int{3, 0}, PadEnd: []int{1, 1}},
+
+	// Taps that read nothing but padding.
+	convolution(2, 24, 40, 1, []int{8, 8}, []int{3, 3}, []int{1, 1}, []int{12, 12}, []int{12, 12}),
+	convolution(5, 32, 32, 1, []int{1, 1}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}),
+	convolution(2, 16, 16, 1, []int{2, 3}, []int{5, 7}, []int{1, 1}, []int{1, 2}, []int{3, 5}),
+	convolution(2, 4, 6, 2, []int{3, 20}, []int{3, 3}, []int{1, 1}, []int{9, 3}, []int{9, 3}),
+	convolution(2, 3, 5, 1, []int{2}, []int{9}, []int{1}, []int{1}, []int{4}),
+	convolution(1, 3, 5, 1, []int{2, 1, 4}, []int{3, 3, 3}, []int{1, 1, 2}, []int{2, 1, 1}, []int{2, 1, 1}),
+	convolution(2, 4, 4, 1, []int{4, 4}, []int{3, 3}, []int{1, 1}, []int{7, 7}, []int{8, 8}), // the first tap that reads begins inside
+	convolution(2, 4, 4, 1, []int{2, 2}, []int{2, 2}, []int{9, 9}, []int{4, 4}, []int{3, 3}), // none reads
+	convolution(2, 6, 6, 6, []int{1, 2}, []int{3, 3}, []int{1, 1}, []int{1, 4}, []int{1, 4}),
 }
 
 func testConv[T kernel.Float](t *testing.T, tol float64) {
@@ -134,6 +145,11 @@ func testConv[T kernel.Float](t *testing.T, tol float64) {
 			got := kerneltest.Random[T](len(dy), 5)
 			Forward(p, s, x, w, elementwise.Epilogue[T]{}, got, nil)
 			kerneltest.Near(t, what+" y", kerneltest.Wide(got), y, tol)
+			if Packs[T](s) {
+				got = kerneltest.Random[T](len(dy), 5)
+				ForwardPacked(p, s, x, Pack(p, s, w, elementwise.Epilogue[T]{}, nil), elementwise.Epilogue[T]{}, got, nil)
+				kerneltest.Near(t, what+" packed", kerneltest.Wide(got), y, tol)
+			}
 
 			space := kerneltest.Product1(s.Out)
 			for q := range y {

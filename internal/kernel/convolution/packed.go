@@ -6,13 +6,16 @@ import (
 )
 
 // Weights is weights of a convolution in the order in which Forward reads them, multiplied by
-// the scale of an epilogue, and the epilogue's shift. It serves batches of any size.
+// the scale of an epilogue, and the epilogue's shift. It serves batches of any size, and images of any size with the same LiveTaps.
 type Weights[T kernel.Float] struct {
 	weights, shift []T
 }
 
 // Packs reports whether Pack has something to do for a convolution.
 func Packs[T kernel.Float](s *Shape) bool {
+	if u, _, ok := s.trim(); ok {
+		s = &u
+	}
 	g := s.geometry()
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() || g.empty() || winogradFor[T](s, &g, winogradY) != nil {
 		return false
@@ -23,6 +26,9 @@ func Packs[T kernel.Float](s *Shape) bool {
 // Pack prepares weights, and scale and shift of e, in memory of scratch if that is not nil.
 func Pack[T kernel.Float](p *kernel.Pool, s *Shape, w []T, e elementwise.Epilogue[T], scratch kernel.Scratch[T]) *Weights[T] {
 	g := s.geometry()
+	if u, taps, ok := s.trim(); ok {
+		return Pack(p, &u, gather(p, taps, g.ker, w[:g.oc*g.k()], scratch), e, scratch)
+	}
 	if g.planar() {
 		c := &Weights[T]{kernel.Take(scratch, g.ker.Size()*g.oc), kernel.Take(scratch, g.oc)}
 		scaleChannels(g.ker.Size(), w, e.Scale, c.weights)
@@ -41,6 +47,9 @@ func Pack[T kernel.Float](p *kernel.Pool, s *Shape, w []T, e elementwise.Epilogu
 
 // ForwardPacked is Forward with packed weights; e has neither scale nor shift.
 func ForwardPacked[T kernel.Float](p *kernel.Pool, s *Shape, x []T, w *Weights[T], e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) {
+	if u, _, ok := s.trim(); ok {
+		s = &u
+	}
 	g := s.geometry()
 	if g.planar() {
 		e.Shift = w.shift

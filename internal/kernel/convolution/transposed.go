@@ -23,6 +23,9 @@ func Transposed[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwis
 // computed from packed weights.
 func TransposedPacks[T kernel.Float](s *Shape) bool {
 	g := s.geometry()
+	if _, _, trimmed := s.trim(); trimmed {
+		return false
+	}
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() || g.empty() || winogradFor[T](s, &g, winogradDX) != nil || stretches[T](&g) || g.cg == 1 && g.groups > 1 {
 		return false
 	}

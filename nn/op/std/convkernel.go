@@ -46,10 +46,12 @@ func convEpilogue[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) 
 	return epilogue.Steps(x, l.end, l.shape.OC, dtype.ElemsAt[T](in, l.weight+1), in)
 }
 
-// convKey tells apart the forms in which a convolution keeps its weights. They fit all sizes of images.
+// convKey tells apart the forms in which a convolution keeps its weights. They fit all sizes of images of which
+// the same taps of the kernel read something.
 type convKey struct {
 	group  int
 	affine string
+	taps   convolution.Taps
 }
 
 // keptConv returns the weights of l, packed with what scales and shifts the result, as they were kept; nil: they may not be,
@@ -57,7 +59,7 @@ type convKey struct {
 func keptConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) *convolution.Weights[T] {
 	pack := func() any { return packConv[T](x, l, in, nil) }
 	of := l.end.AffineInputs(in, l.weight, l.weight+1)
-	w, _ := x.Packed(convKey{l.shape.Group, l.end.AffineKey()}, pack, of...).(*convolution.Weights[T])
+	w, _ := x.Packed(convKey{l.shape.Group, l.end.AffineKey(), convolution.LiveTaps(&l.shape)}, pack, of...).(*convolution.Weights[T])
 	return w
 }
 
