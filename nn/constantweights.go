@@ -9,29 +9,57 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ConstantsAsParams turns nodes of the finished graph that hold a floating-point tensor into parameters if other nodes read
-// them as weights or statistics. Some exporters (Paddle2ONNX) store all weights in such nodes instead of initializers. A
-// graph that has a parameter of these roles is left unchanged: there, what a node holds is a constant of the program. Only
-// nodes for which may is true are turned; they are removed from the graph and returned under the values that they held.
-func (a *Assembler) ConstantsAsParams(may func(*Node) bool) (map[*Value]*Node, error) {
+// Weights completes the parameters of the finished graph. Weights and statistics that are initializers of subgraphs become
+// parameters of the graph that the subgraphs capture; the placeholder shares the origin with the parameter.
+//
+// Then nodes, of the graph and of its subgraphs, that hold a floating-point tensor become such parameters if other nodes read them
+// as weights or statistics. Some exporters (Paddle2ONNX) store all weights in such nodes instead of initializers. A graph that
+// has a parameter of these roles is left unchanged: there, what a node holds is a constant of the program. Only nodes for which
+// may is true are turned; they are removed and returned under the values that they held.
+func (a *Assembler) Weights(may func(*Node) bool) (map[*Value]*Node, error) {
 	a.made()
-	g, held := a.g, map[*Value]*Node{}
-	if slices.ContainsFunc(g.params(), (*Param).learned) {
+	g := a.g
+	lifted := g.liftWeights()
+	var held map[*Value]*Node
+	if !slices.ContainsFunc(g.params(), (*Param).learned) {
+		held = g.heldWeights(may)
+		lifted = g.liftWeights() || lifted
+	}
+	if len(held) == 0 && !lifted {
 		return nil, nil
 	}
-	for _, n := range g.nodes {
-		if d := n.floats(); d != nil && len(n.annotations) == 0 && !slices.Contains(g.outputs, n.out[0]) && may(n) {
-			held[n.out[0]] = n
+	return held, g.infer()
+}
+
+// heldWeights turns nodes with weights into parameters of the graph or subgraph that they are in.
+func (g *Graph) heldWeights(may func(*Node) bool) map[*Value]*Node {
+	held, graphs := map[*Value]*Node{}, []*Graph{g}
+	for _, b := range g.ownBodies() {
+		graphs = append(graphs, b.Graph)
+	}
+	for _, g := range graphs {
+		for _, n := range g.nodes {
+			if len(n.in) > 0 || len(n.out) != 1 || len(n.annotations) > 0 || slices.Contains(g.outputs, n.out[0]) || !may(n) {
+				continue
+			}
+			if g.body != nil && g.inferNode(n) != nil {
+				continue
+			}
+			if n.floats() != nil {
+				held[n.out[0]] = n
+			}
 		}
 	}
-	if len(held) == 0 {
-		return nil, nil
+	forget := func() {
+		for _, g := range graphs {
+			g.data.forget()
+		}
 	}
-	g.data.forget()
 	for v, n := range held { // all of them first: roles depend on what else is a parameter
 		d := n.floats()
 		v.param, v.producer = &Param{data: d, mask: isMask(d), value: v, kept: new(engine.WeightCache)}, nil
 	}
+	forget()
 	var constants []*Value
 	for v := range held {
 		if !v.param.learned() {
@@ -42,12 +70,14 @@ func (a *Assembler) ConstantsAsParams(may func(*Node) bool) (map[*Value]*Node, e
 		v.param, v.producer = nil, held[v]
 		delete(held, v)
 	}
-	g.data.forget()
+	forget()
 	for v := range held {
 		v.typ, v.known = op.TypeOf(v.param.data), op.Known{}
 	}
-	g.nodes = slices.DeleteFunc(g.nodes, func(n *Node) bool { return len(n.out) == 1 && held[n.out[0]] == n })
-	return held, g.infer()
+	for _, g := range graphs {
+		g.nodes = slices.DeleteFunc(g.nodes, func(n *Node) bool { return len(n.out) == 1 && held[n.out[0]] == n })
+	}
+	return held
 }
 
 // learned reports whether training changes the parameter, by gradients or as a statistic.

@@ -12,9 +12,9 @@ import (
 // Some exporters store weights in Constant nodes instead of initializers. They become parameters, and are written as nodes
 // again, at the same position, if all weights of the model are stored in this way.
 
-// weightsOfConstants converts Constant nodes with weights to parameters.
-func weightsOfConstants(a *nn.Assembler) error {
-	held, err := a.ConstantsAsParams(func(n *nn.Node) bool {
+// weights completes the parameters: those of subgraphs, and those of Constant nodes with weights.
+func weights(a *nn.Assembler) error {
+	held, err := a.Weights(func(n *nn.Node) bool {
 		o, ok := n.Origin().(*nodeOrigin)
 		return ok && o.tensor() != nil && n.Doc() != notTrained
 	})
@@ -22,6 +22,7 @@ func weightsOfConstants(a *nn.Assembler) error {
 		o := n.Origin().(*nodeOrigin)
 		t := o.tensor()
 		w := v.Origin().(*valueOrigin)
+		w.home = originOf(v.Graph())
 		w.header, w.typed, w.constant = headerOfTensor(t), t.RawData == nil, &nodeOrigin{proto: withTensor(o.proto, nil), index: o.index}
 	}
 	return err
@@ -75,7 +76,7 @@ const (
 // heldInNode reports whether a weight was stored in a node in the file, and is written in a node again.
 func (s *graphWriter) heldInNode(v *nn.Value) bool {
 	o := s.info[v]
-	return s.inNodes && o != nil && o.constant != nil && v.Param() != nil && v.Graph() == s.g
+	return s.inNodes && o != nil && o.constant != nil && s.param(v) != nil && v.Graph() == s.g
 }
 
 // weightNodes returns the weights that were stored in nodes, in the order of the file.
@@ -116,13 +117,13 @@ func (s *graphWriter) weightNode(v *nn.Value) error {
 	}
 	s.done[v] = true
 	o := s.info[v]
-	t, err := encodeParam(o.header.GetName(), v.Param().Tensor(), o)
+	t, err := encodeParam(o.header.GetName(), s.param(v).Tensor(), o)
 	if err != nil {
 		return &nn.Error{Input: v.Name(), Err: err}
 	}
 	n := withTensor(o.constant.proto, t)
-	n.Output = []string{v.Name()}
-	if fixedByHand(v.Param()) {
+	n.Output = []string{s.name(v)}
+	if fixedByHand(s.param(v)) {
 		n.DocString = proto.String(notTrained)
 	}
 	s.p.Node = append(s.p.Node, n)

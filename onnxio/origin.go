@@ -31,6 +31,8 @@ type valueOrigin struct {
 	stripped  *onnxpb.TensorProto // an initializer whose elements were stripped
 	constant  *nodeOrigin         // the node that stored a weight instead of an initializer, without the elements
 	loaded    string              // type of the value when it was loaded
+	home      *graphOrigin        // the graph or subgraph whose initializer or Constant node it was
+	lifted    string              // name of the parameter that an initializer or Constant node of a subgraph became
 	undefined bool                // value_info of a name that the graph does not define
 }
 

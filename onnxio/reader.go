@@ -52,9 +52,10 @@ func (r *reader) model() (*nn.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := weightsOfConstants(a); err != nil {
+	if err := weights(a); err != nil {
 		return nil, err
 	}
+	noteLifted(g)
 	o.model = r.proto
 	o.model.Graph = nil
 	o.training = trainingOrigins(o.model.TrainingInfo, g)
@@ -157,6 +158,7 @@ func (s *assembly) describe(p *onnxpb.GraphProto) error {
 func (s *assembly) params(p *onnxpb.GraphProto) error {
 	for _, t := range p.Initializer {
 		v := s.value(t.GetName())
+		v.home = s.origin
 		s.origin.initializers = append(s.origin.initializers, v)
 		if err := s.param(v, t); err != nil {
 			return err
@@ -173,7 +175,7 @@ func (s *assembly) params(p *onnxpb.GraphProto) error {
 			return &nn.Error{Input: name, Err: err}
 		}
 		v := s.value(name)
-		v.sparse = t
+		v.sparse, v.home = t, s.origin
 		s.origin.sparse = append(s.origin.sparse, v)
 		s.a.Param(name, d, v)
 	}

@@ -30,7 +30,7 @@ func (s Saver) checkStored(opset int) error {
 // computes in the same type as before, with rounded weights. It returns false if v is not a weight, or
 // already has the type.
 func (s *graphWriter) stored(v *nn.Value) (bool, error) {
-	p := v.Param()
+	p := s.param(v)
 	if s.dtype == dtype.Undefined || p == nil || p.Data() == nil || p.Role() != nn.Weight || v.IsInput() {
 		return false, nil
 	}
@@ -45,7 +45,7 @@ func (s *graphWriter) stored(v *nn.Value) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	name := s.free(v.Name() + "/" + s.dtype.String())
+	name := s.free(s.name(v) + "/" + s.dtype.String())
 	t, err := encodeTensor(name, d)
 	if err != nil {
 		return false, err
@@ -54,7 +54,7 @@ func (s *graphWriter) stored(v *nn.Value) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	back := &onnxpb.NodeProto{Name: proto.String(name + "/Cast"), OpType: proto.String("Cast"), Input: []string{name}, Output: []string{v.Name()}, Attribute: []*onnxpb.AttributeProto{to}}
+	back := &onnxpb.NodeProto{Name: proto.String(name + "/Cast"), OpType: proto.String("Cast"), Input: []string{name}, Output: []string{s.name(v)}, Attribute: []*onnxpb.AttributeProto{to}}
 	s.p.Initializer = append(s.p.Initializer, t)
 	s.first = append(s.first, back)
 	return true, nil

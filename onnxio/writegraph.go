@@ -88,7 +88,14 @@ func (s *graphWriter) trace() {
 		note(v)
 	}
 	for p := range s.g.Params() {
-		note(p.Value())
+		if !s.away[p.Value()] {
+			note(p.Value())
+		}
+	}
+	for v := range s.homes {
+		if v.Graph() == s.g {
+			note(v)
+		}
 	}
 	for n := range s.g.Nodes() {
 		for _, v := range n.Outputs() {
@@ -105,7 +112,7 @@ func (s *graphWriter) initializers() error {
 			continue
 		}
 		s.done[v] = true
-		if o.stripped != nil && v.Param() == nil {
+		if o.stripped != nil && s.param(v) == nil {
 			t := o.stripped
 			if t.GetName() != v.Name() {
 				t = proto.Clone(t).(*onnxpb.TensorProto)
@@ -120,10 +127,10 @@ func (s *graphWriter) initializers() error {
 	}
 	for _, o := range s.o.sparse {
 		v := s.at[o]
-		if v == nil || v.Param() == nil {
+		if v == nil || s.param(v) == nil {
 			continue
 		}
-		t, err := encodeSparseAgain(v, o)
+		t, err := encodeSparseAgain(s.name(v), s.param(v).Data(), o)
 		if err != nil {
 			return &nn.Error{Input: v.Name(), Err: err}
 		}
@@ -132,7 +139,7 @@ func (s *graphWriter) initializers() error {
 	}
 	for p := range s.g.Params() {
 		v := p.Value()
-		if s.done[v] || v.Graph() != s.g || s.heldInNode(v) {
+		if s.done[v] || v.Graph() != s.g || s.away[v] || s.heldInNode(v) {
 			continue
 		}
 		s.done[v] = true
@@ -147,7 +154,7 @@ func (s *graphWriter) initializers() error {
 }
 
 func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
-	p := v.Param()
+	p := s.param(v)
 	if p == nil {
 		return nil // an edit changed its kind
 	}
@@ -157,7 +164,7 @@ func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 		}
 		return err
 	}
-	t, err := encodeParam(v.Name(), p.Tensor(), o)
+	t, err := encodeParam(s.name(v), p.Tensor(), o)
 	if err != nil {
 		return &nn.Error{Input: v.Name(), Err: err}
 	}
@@ -258,7 +265,7 @@ func (s *graphWriter) infos() {
 		v := s.at[o]
 		switch {
 		case v != nil:
-			s.p.ValueInfo = append(s.p.ValueInfo, withNameAndType(o.info, v.Name(), o.declared(o.info.Type, v)))
+			s.p.ValueInfo = append(s.p.ValueInfo, withNameAndType(o.info, s.name(v), o.declared(o.info.Type, v)))
 		case o.undefined:
 			s.p.ValueInfo = append(s.p.ValueInfo, o.info)
 		}
@@ -269,8 +276,8 @@ func (s *graphWriter) infos() {
 func (s *graphWriter) annotations() {
 	renamed := map[string]string{}
 	for o, v := range s.at {
-		if o.name != v.Name() {
-			renamed[o.name] = v.Name()
+		if o.name != s.name(v) {
+			renamed[o.name] = s.name(v)
 		}
 	}
 	if len(renamed) == 0 {

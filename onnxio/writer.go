@@ -22,6 +22,9 @@ type writer struct {
 	alias  map[*nn.Value]string // outer names of the placeholders in subgraphs
 	ir     int64
 
+	homes map[*nn.Value]*nn.Value // placeholders in subgraphs that hold a parameter in the file, to the parameter
+	away  map[*nn.Value]bool      // the parameters that they hold
+
 	inNodes bool // whether weights are written in nodes, see weightsInNodes
 
 	annotationMode AnnotationMode
@@ -43,6 +46,7 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 		m.IrVersion = proto.Int64(max(m.GetIrVersion(), 4)) // in earlier versions, initializers must be inputs
 	}
 	w.ir, w.inNodes = m.GetIrVersion(), w.weightsInNodes(g)
+	w.settle(g)
 	m.OpsetImport = w.opsetImport(m.OpsetImport)
 	m.MetadataProps = metadata(m.MetadataProps, g.Meta())
 	var err error
@@ -310,7 +314,9 @@ func (w *writer) bindOuter(n *nn.Node, o *nodeOrigin) {
 			if len(captured) == 0 {
 				return
 			}
-			w.alias[v] = w.name(captured[0])
+			if w.homes[v] == nil {
+				w.alias[v] = w.name(captured[0])
+			}
 			captured = captured[1:]
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/onnxpb"
-	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
@@ -90,13 +89,12 @@ func int32s(d *tensor.Dense, dt dtype.DType) []int32 {
 }
 
 // encodeSparseAgain encodes a parameter that was sparse in the file: unchanged if its elements are unchanged.
-func encodeSparseAgain(v *nn.Value, o *valueOrigin) (*onnxpb.SparseTensorProto, error) {
-	d := v.Param().Data()
-	if v.Name() == o.name {
+func encodeSparseAgain(name string, d *tensor.Dense, o *valueOrigin) (*onnxpb.SparseTensorProto, error) {
+	if name == o.name {
 		old, err := decodeSparse(o.sparse, nil)
 		if err == nil && d.Dtype() == old.Dtype() && slices.Equal(d.Shape(), old.Shape()) && bytes.Equal(dtype.Bytes(d), dtype.Bytes(old)) {
 			return o.sparse, nil
 		}
 	}
-	return encodeSparse(v.Name(), d)
+	return encodeSparse(name, d)
 }
