@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/internal/onnxpb"
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op/optest"
@@ -28,7 +29,7 @@ const recurrentFile = `ir_version: 8 opset_import { version: 17 } graph { name: 
 		output { name: "still" type { tensor_type { elem_type: 9 shape { } } } } output { name: "h" type { tensor_type { elem_type: 1 } } } } } } }`
 
 // A trainer with the state of its rule changes weights of a subgraph as it changes the same weights outside of it, and so does
-// the exported step.
+// the exported step. A snapshot restores them.
 func TestTrainBodyWeights(t *testing.T) {
 	read := func(change func(m *onnxpb.ModelProto)) *nn.Graph {
 		m := &onnxpb.ModelProto{}
@@ -57,6 +58,14 @@ func TestTrainBodyWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	written := func() []byte {
+		var b bytes.Buffer
+		if err := onnxio.Write(&b, inside); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	file, before := written(), snapshot.Of(inside)
 	state, err := exported.Start.Eval(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -90,5 +99,10 @@ func TestTrainBodyWeights(t *testing.T) {
 		for _, v := range exported.Variables {
 			state[v.Name] = out[v.Next]
 		}
+	}
+	changed := written()
+	before.Restore()
+	if bytes.Equal(changed, file) || !bytes.Equal(written(), file) {
+		t.Error("training does not change the file, or the snapshot does not restore it")
 	}
 }
