@@ -52,8 +52,38 @@ func (g *Graph) Summary() *Summary { return g.SummaryAt(nil) }
 func (g *Graph) SummaryAt(sizes map[string]int) *Summary {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
+	return g.summary(g.at(sizes))
+}
+
+// SummaryFor is Summary for a run on the given inputs: with their shapes, and with the sizes that follow for symbols of other inputs.
+func (g *Graph) SummaryFor(in Feed) *Summary {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	sizes, types := map[string]int{}, map[*Value]op.Type{}
+	for _, v := range g.inputs {
+		x, ok := in[v.name]
+		if !ok {
+			continue
+		}
+		t := op.TypeOf(x)
+		types[v] = t
+		for axis, d := range v.typ.Shape {
+			if d.Sym != "" && axis < len(t.Shape) {
+				sizes[d.Sym] = t.Shape[axis].Size
+			}
+		}
+	}
+	return g.summary(g.walkOf(func(v *Value) op.Type {
+		if t, ok := types[v]; ok {
+			return t
+		}
+		return withSizes(v.typ, sizes)
+	}))
+}
+
+// summary returns the table of a walk.
+func (g *Graph) summary(w *walker) *Summary {
 	s := &Summary{Model: g.name, Inputs: describe(g.inputs)}
-	w := g.at(sizes)
 	macs, live := costsOf(w), g.lifetimes(w)
 	seen := map[*Param]bool{}
 	for _, n := range g.nodes {
@@ -123,9 +153,14 @@ func (g *Graph) atOne() map[*Node]*op.Call { return g.at(nil).called }
 
 // at returns a walk with the given sizes of symbols, 1 for the others.
 func (g *Graph) at(sizes map[string]int) *walker {
+	return g.walkOf(func(v *Value) op.Type { return withSizes(v.typ, sizes) })
+}
+
+// walkOf returns a walk with the given types of the inputs.
+func (g *Graph) walkOf(input func(*Value) op.Type) *walker {
 	w := lowering{g: g, mode: walkInfer, calls: true}.walker()
 	for _, v := range g.inputs {
-		w.env[v] = &binding{typ: withSizes(v.typ, sizes)}
+		w.env[v] = &binding{typ: input(v)}
 	}
 	nodes := g.nodes
 	if order, err := topological(nodes); err == nil { // in an edit, nodes may come after those that read them

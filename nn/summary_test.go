@@ -6,6 +6,8 @@ import (
 
 	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -80,6 +82,33 @@ func TestSummaryPeak(t *testing.T) {
 		})
 		if got := g.Summary().Total.Peak; got != c.want {
 			t.Errorf("kept %v: %d bytes, want %d", c.kept, got, c.want)
+		}
+	}
+}
+
+// The costs of a run are those at the sizes of its inputs, whether their dimensions have names or not.
+func TestSummaryFor(t *testing.T) {
+	for _, typ := range []string{"float32[N,3,H,W]", "float32[?,3,?,?]", "float32[2,3,?,6]"} {
+		g := nn.New("open")
+		nntest.Edit(t, g, func(e *nn.Edit) {
+			x, other := e.Input("x", typ), e.Input("other", "float32[N,4]")
+			e.Output("y", e.Apply(layers.Conv{Out: 5, Kernel: []int{3}, Same: true}, x))
+			e.Output("z", e.Apply(layers.Linear{Out: 7}, other))
+		})
+		x := dtype.New(dtype.Float32, 2, 3, 5, 6)
+		want := int64(2 * 5 * 6 * 5 * 3 * 9) // of the convolution
+		linear := int64(4 * 7)
+		if typ == "float32[N,3,H,W]" {
+			linear *= 2
+		}
+		if got := g.SummaryFor(nn.Feed{"x": x}).Total.MACs; got != want+linear {
+			t.Errorf("%s: %d multiply-adds, want %d + %d", typ, got, want, linear)
+		}
+		if got := g.SummaryFor(nn.Feed{"x": x, "other": dtype.New(dtype.Float32, 9, 4)}).Total.MACs; got != want+9*4*7 {
+			t.Errorf("%s: %d multiply-adds with both inputs, want %d", typ, got, want+9*4*7)
+		}
+		if a, b := g.SummaryFor(nil).Total, g.Summary().Total; a != b {
+			t.Errorf("%s: without inputs %+v, want %+v", typ, a, b)
 		}
 	}
 }

@@ -23,7 +23,7 @@ const metaPreparation = "graft.preparation"
 type Preparation struct {
 	data.Preprocess `json:"-"`
 	Name            string  `json:"name"`                // of the preset
-	By              string  `json:"by"`                  // how it was determined: "statistics" of normalizations, "scores" of classes, "producer" or "shape" if nothing could be measured, or another source
+	By              string  `json:"by"`                  // how it was determined: "statistics" of normalizations, "scores" of classes, "producer", "shape" or "untrained" if nothing could be measured, or another source
 	Margin          float64 `json:"margin"`              // ratio of the fits of the runner-up and of this preset
 	RunnerUp        string  `json:"runner_up,omitempty"` // second best preset
 	Guess           bool    `json:"guess,omitempty"`     // not reliable: the margin is small, or only scores were measured
@@ -36,6 +36,7 @@ func (p Preparation) String() string {
 		"scores":     "measured by the model's scores",
 		"producer":   "as is usual for the tool that made the model",
 		"shape":      "by the shape of the input alone",
+		"untrained":  "the usual one: the model was never trained, so nothing can be measured",
 	}[p.By]
 	if !measured {
 		how = "by " + p.By
@@ -69,6 +70,9 @@ const (
 // If g has normalizations with running statistics, the best preset is the one whose activations agree best with them:
 // the divergence between the normal distributions of each channel, ½((μ−μ')²/σ'² + σ²/σ'² − 1 − ln(σ²/σ'²)), damped by
 // ln(1+x), averaged over the channels and then over the layers, each with 0.6 times the weight of the one before.
+// Normalizations whose statistics are still the initial ones, mean 0 and variance 1, are passed over; if there are no others, and their
+// scales and biases are initial values, too, the model was never trained, and nothing is measured.
+//
 // Otherwise the class scores of two views of each image, one of them shifted, are compared: their mutual information
 // (Ji, Henriques and Vedaldi, 2019) is large if the scores are confident, diverse and stable; scores that differ by
 // more than is usual for a classifier count less. The preset of the tool that produced g is preferred there, and the
@@ -83,7 +87,11 @@ func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, images []*t
 	if len(g.Inputs()) != 1 || len(g.Outputs()) == 0 || len(images) == 0 {
 		return first, nil
 	}
-	norms := normalizations(g)
+	norms, untrained := normalizations(g)
+	if untrained {
+		first.By = "untrained"
+		return first, nil
+	}
 	tries := make([]attempt, len(presets))
 	for i, p := range presets {
 		a, err := try(ctx, g, p.With(base), norms, images)
@@ -147,23 +155,45 @@ type normalization struct {
 	mean, variance []float64
 }
 
-// normalizations returns the first normalizations of the graph with running statistics.
-func normalizations(g *nn.Graph) []normalization {
-	var list []normalization
+// normalizations returns the first normalizations of the graph whose running statistics were updated in training. untrained reports
+// that there are normalizations, but none that was trained: each has its initial statistics, one scale for all channels, and no bias.
+func normalizations(g *nn.Graph) (list []normalization, untrained bool) {
+	initial, trained := 0, 0
 	for n := range g.Nodes() {
-		var stats [][]float64
+		var stats, others [][]float64
 		for _, v := range n.Inputs() {
-			if p := v.Param(); p != nil && p.Role() == nn.Statistic {
-				if x, err := dtype.Float64s(p.Data()); err == nil {
-					stats = append(stats, x)
-				}
+			p := v.Param()
+			if p == nil {
+				continue
+			}
+			x, err := dtype.Float64s(p.Data())
+			switch {
+			case err != nil:
+			case p.Role() == nn.Statistic:
+				stats = append(stats, x)
+			default:
+				others = append(others, x)
 			}
 		}
-		if len(stats) == 2 && len(stats[0]) == len(stats[1]) && len(list) < measuredNorms && n.In(0).Name() != "" {
-			list = append(list, normalization{n.In(0).Name(), stats[0], stats[1]})
+		switch {
+		case len(stats) != 2 || len(stats[0]) != len(stats[1]) || n.In(0).Name() == "":
+		case !constant(stats[0], 0) || !constant(stats[1], 1):
+			trained++
+			if len(list) < measuredNorms {
+				list = append(list, normalization{n.In(0).Name(), stats[0], stats[1]})
+			}
+		case len(others) == 2 && len(others[0]) > 0 && constant(others[0], others[0][0]) && constant(others[1], 0):
+			initial++
+		default:
+			trained++
 		}
 	}
-	return list
+	return list, initial > 0 && trained == 0
+}
+
+// constant reports whether all elements of x are c.
+func constant(x []float64, c float64) bool {
+	return !slices.ContainsFunc(x, func(v float64) bool { return v != c })
 }
 
 // attempt is a preset and its fit; larger is better.

@@ -40,8 +40,8 @@ func stripes(n, channels int, seed uint64) (images []*tensor.Dense, class []int6
 	return images, class
 }
 
-// trainedOn returns a small network that was trained on stripes, prepared in a certain way.
-func trainedOn(t *testing.T, p data.Preprocess, channels int, norm bool) *nn.Graph {
+// untrainedOn returns a small network for stripes, with or without normalizations.
+func untrainedOn(t *testing.T, channels int, norm bool) *nn.Graph {
 	t.Helper()
 	g := nn.New("stripes")
 	block := func(out int) nn.Sequential {
@@ -58,6 +58,13 @@ func trainedOn(t *testing.T, p data.Preprocess, channels int, norm bool) *nn.Gra
 	if err != nil {
 		t.Fatal(err)
 	}
+	return g
+}
+
+// trainedOn returns a small network that was trained on stripes, prepared in a certain way.
+func trainedOn(t *testing.T, p data.Preprocess, channels int, norm bool) *nn.Graph {
+	t.Helper()
+	g := untrainedOn(t, channels, norm)
 	images, class := stripes(320, channels, 1)
 	var list []data.Sample
 	for i, x := range images {
@@ -107,5 +114,33 @@ func TestPrepareByScores(t *testing.T) {
 		if got.Guess && !strings.HasSuffix(got.String(), "; a guess") {
 			t.Errorf("a guess is told as %q", got)
 		}
+	}
+}
+
+// Statistics that training never changed are not measured: alone they are no finding, and beside others they do not count.
+func TestPrepareUntrained(t *testing.T) {
+	base := data.Preprocess{Size: 16, Crop: 1}
+	images, _ := stripes(24, 3, 2)
+	got, err := train.Prepare(context.Background(), untrainedOn(t, 3, true), base, images)
+	if err != nil || got.By != "untrained" || !got.Guess || got.Name != "imagenet" || !strings.Contains(got.String(), "was never trained, so nothing can be measured; a guess") {
+		t.Errorf("never trained: %v, %v", got, err)
+	}
+	raw := data.Preset{Preprocess: data.Raw}.With(base)
+	g := trainedOn(t, raw, 3, true)
+	if err := g.Edit(func(e *nn.Edit) { e.Insert(e.Inputs()[0], layers.BatchNorm{}) }); err != nil {
+		t.Fatal(err)
+	}
+	got, err = train.Prepare(context.Background(), g, base, images)
+	if err != nil || got.Name != "raw" || got.By != "statistics" || got.Guess {
+		t.Errorf("with a new normalization: %v, %v", got, err)
+	}
+	g = untrainedOn(t, 3, true)
+	for p := range g.Params() {
+		if strings.Contains(p.Name(), "bias") {
+			dtype.Slice[float32](p.Data())[0] = 0.5
+		}
+	}
+	if got, err = train.Prepare(context.Background(), g, base, images); err != nil || got.By != "scores" || !got.Guess {
+		t.Errorf("trained with frozen statistics: %v, %v", got, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
 )
 
@@ -28,7 +29,11 @@ const (
 // choose chooses the plan for all layers.
 func (t *tuning) choose(ctx context.Context) error {
 	n := t.fit.Len()
-	cost := 3 * float64(t.g.Summary().Total.MACs) * float64(n)
+	macs, err := t.macs()
+	if err != nil {
+		return err
+	}
+	cost := 3 * float64(macs) * float64(n)
 	t.plan = t.draft(n, cost)
 	t.plan.Smoothing = t.smoothing()
 	found, err := t.rate(ctx, cost/float64(n))
@@ -36,6 +41,24 @@ func (t *tuning) choose(ctx context.Context) error {
 		return err
 	}
 	return t.race(ctx, found, cost)
+}
+
+// macs returns the multiply-adds of a forward pass for one sample, at the sizes that the data have where the model leaves them open.
+func (t *tuning) macs() (int64, error) {
+	s, err := t.fit.At(0, nil)
+	if err == nil {
+		s, err = data.Collate([]data.Sample{s})
+	}
+	if err != nil {
+		return 0, err
+	}
+	in := nn.Feed{}
+	for i, v := range t.g.Inputs() {
+		if i < len(s.X) {
+			in[v.Name()] = s.X[i]
+		}
+	}
+	return t.g.SummaryFor(in).Total.MACs, nil
 }
 
 // draft returns a plan without a rate, for n samples and the multiply-adds of an epoch.

@@ -3,6 +3,7 @@
 //
 //	go run ./bench/finetune --mnist DIR --images 100,1000,8000 --seeds 3 --grid
 //	go run ./bench/finetune --model squeezenet1.1.onnx --train insects/ --test insects-test/ --seeds 3
+//	go run ./bench/finetune --preparations DIR
 //
 // A line is a way to train: the mean of the accuracies on the test part, their standard deviation, and the processor's and
 // the clock's seconds of a run. The grid is SGD with momentum 0.9 at five rates and AdamW at five, each with a constant rate and
@@ -37,6 +38,7 @@ func main() {
 	mnist := flag.String("mnist", "", "folder of MNIST's IDX files")
 	images := flag.String("images", "100,1000,8000", "how many of the first images are trained on")
 	model := flag.String("model", "", "a model for photographs; with -mnist, a model for digits in place of an untrained one")
+	prepared := flag.String("preparations", "", "folder of preparations.py: print which preprocessing is found for each of its models")
 	fit := flag.String("train", "", "folder of photographs by class")
 	test := flag.String("test", "", "another one to test on")
 	seeds := flag.Int("seeds", 3, "runs of each way")
@@ -49,7 +51,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
-	if *mnist != "" {
+	if *prepared != "" {
+		err = preparations(ctx, *prepared)
+	} else if *mnist != "" {
 		err = digits(ctx, *mnist, *images, *model, seeding{*first, *seeds}, *grid)
 	} else {
 		err = photographs(ctx, *model, *fit, *test, seeding{*first, *seeds}, strings.Split(*ways, ","), *parts, *verbose)

@@ -41,7 +41,7 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 	case isConll(path):
 		return p.conllOf(g, path)
 	case isTable(path):
-		return p.tableOf(g, path, notes)
+		return p.tableOf(ctx, g, path, notes)
 	case ext == ".npz" || ext == ".npy":
 		return p.arraysOf(ctx, g, path, notes)
 	case ext == ".jsonl" || ext == ".ndjson" || ext == ".json":
@@ -118,9 +118,20 @@ func contents(b []byte) string {
 	return ".csv"
 }
 
-func (p *prediction) tableOf(g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
+func (p *prediction) tableOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
 	if p.texts != nil {
 		return p.textsOf(path)
+	}
+	if p.imageRows(g, path) {
+		rows, err := p.imagesOfRows(g, path)
+		if err != nil {
+			return nil, err
+		}
+		s, err := p.preparedSource(ctx, g, rows.tensors, notes)
+		if err == nil {
+			s.name = func(i int) string { return fmt.Sprint(i + 1) }
+		}
+		return s, err
 	}
 	if takesImages(g) {
 		return nil, fmt.Errorf("%s is a table, the model takes images (input %v): want an image or a folder of images", path, ports(g.Inputs())[0])
@@ -157,12 +168,16 @@ func (p *prediction) arraysOf(ctx context.Context, g *nn.Graph, path string, not
 	if err != nil {
 		return nil, err
 	}
-	if x := pixelArray(g, read); x != nil {
+	x, err := p.pixelArray(path, g, read)
+	if err != nil {
+		return nil, err
+	}
+	if x != nil {
 		return p.pixelsOf(ctx, g, x, notes)
 	}
 	all := nn.Feed{}
 	for _, v := range g.Inputs() {
-		d, note, err := suited(v, read[v.Name()])
+		d, note, err := suited(v, withChannel(v, read[v.Name()]))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}

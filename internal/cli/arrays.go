@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// arrays opens a NumPy archive: arrays of uint8 with the shape of images are pixels; otherwise arrays have the names of
+// arrays opens a NumPy archive: bytes with the shape of images are pixels; otherwise arrays have the names of
 // the model's inputs, or one is x. The targets are y, or have the name of the first output. Element types are converted
 // to those of the model.
 func (d *dataset) arrays(path string) (s samples, err error) {
@@ -21,15 +21,20 @@ func (d *dataset) arrays(path string) (s samples, err error) {
 	if err != nil {
 		return s, err
 	}
-	if x := pixelArray(d.graph, all); x != nil {
+	pixels, err := d.pixelArray(path, d.graph, all)
+	if err != nil {
+		return s, err
+	}
+	if pixels != nil {
 		y, err := d.answers(path, all, &s)
 		if err != nil {
 			return s, err
 		}
-		p, err := pixelSamples(path, x, y)
+		p, err := pixelSamples(path, pixels, y)
 		p.classes = s.classes
 		return p, err
 	}
+	d.noteLevels(path, all)
 	var x []*tensor.Dense
 	for _, v := range d.graph.Inputs() {
 		a, err := d.arrayFor(path, v, all)
@@ -103,7 +108,7 @@ func (d *dataset) arrayFor(path string, v *nn.Value, all map[string]*tensor.Dens
 	if err := d.whole(path, name, all[name]); err != nil {
 		return nil, err
 	}
-	a, note, err := suited(v, all[name])
+	a, note, err := suited(v, withChannel(v, all[name]))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

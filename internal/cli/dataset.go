@@ -62,6 +62,7 @@ type dataset struct {
 	notes                   []string           // changes to the data, to be printed
 	beside                  func() io.Writer   // where notes are printed if the output is machine-readable
 	blackWhite              bool               // masks: the model has one score per pixel
+	rowImages               bool               // each row of the table is an image
 	segmented               int                // classes of masks; 0: there are none
 	pixelRows, pixelColumns int                // of the masks
 
@@ -132,6 +133,9 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 		return s, err
 	}
 	if isTable(spec) {
+		if d.rowImages {
+			return d.imagesOfRows(d.graph, spec)
+		}
 		if d.answersByColumn(d.graph, spec) {
 			return d.severalColumns(spec)
 		}
@@ -299,6 +303,11 @@ func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 	found, err := d.settle(ctx, g, g.Inputs()[0].Type(), s.some)
 	if err != nil {
 		return err
+	}
+	if s.pixels {
+		if err := d.crops(s.tensors, found.Preprocess); err != nil {
+			return err
+		}
 	}
 	if s.pairs != nil {
 		if err := s.pairs.suit(g, found.Preprocess); err != nil {

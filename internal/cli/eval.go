@@ -134,6 +134,7 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 	if err := v.settleTexts(g); err != nil {
 		return err
 	}
+	v.rowImages = v.imageRows(g, v.data)
 	n, figures := 0, map[string]float64(nil)
 	if _, scaled := g.Meta()[metaScaling]; v.columnar() && !scaled && !v.answersByColumn(g, v.data) {
 		n, figures, list, err = v.table(ctx, g, list)

@@ -125,6 +125,7 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 
 // samples opens the training data. It also returns the graph to train, which for tables is the part after column preprocessing.
 func (r *rateFinding) samples(ctx context.Context, g *nn.Graph, model string) (*nn.Graph, data.Dataset[data.Sample], error) {
+	r.rowImages = r.imageRows(g, r.data)
 	if r.columnar() {
 		several, err := r.severalAnswers(model)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -13,24 +14,111 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// pixelArray returns the array of an archive that holds images for the model's only input, under the input's name or x: bytes
-// [N, height, width], or with an axis of one or three channels before or after the spatial ones. It returns nil if there is none.
-func pixelArray(g *nn.Graph, all map[string]*tensor.Dense) *tensor.Dense {
+// pixelArray returns the array of an archive that holds images for the model's only input, under the input's name or x: whole numbers
+// from 0 to 255, [N, height, width] or with an axis of one or three channels before or after the spatial ones. If a flag says how
+// images are preprocessed, floating-point numbers are images, too, of the range 0 to 1 or 0 to 255. The result is uint8 or, from 0 to 1,
+// float32; nil if there are no images.
+func (p preparing) pixelArray(path string, g *nn.Graph, all map[string]*tensor.Dense) (*tensor.Dense, error) {
 	if !takesImages(g) || !g.Inputs()[0].Type().DType.IsFloat() {
-		return nil
+		return nil, nil
 	}
 	x := all[g.Inputs()[0].Name()]
 	if x == nil {
 		x = all["x"]
 	}
-	if x == nil || x.Dtype() != tensor.Uint8 {
-		return nil
-	}
 	few := func(c int) bool { return c == 1 || c == 3 }
-	if s := x.Shape(); len(s) != 3 && (len(s) != 4 || !few(s[1]) && !few(s[3])) {
-		return nil
+	if x == nil || x.Dims() != 3 && (x.Dims() != 4 || !few(x.Shape()[1]) && !few(x.Shape()[3])) {
+		return nil, nil
+	}
+	from := dtype.Of(x.Dtype())
+	if from == dtype.Uint8 {
+		return x, nil
+	}
+	asked := p.changed(forImages...)
+	if !from.IsInteger() && !(from.IsFloat() && asked) {
+		return nil, nil
+	}
+	v, err := dtype.Float64s(x)
+	if err != nil {
+		return nil, err
+	}
+	least, most, whole := spread(v)
+	switch {
+	case whole && least >= 0 && most > 1 && most <= 255:
+		return dtype.ConvertTo(dtype.Uint8, x)
+	case least >= 0 && most <= 1 && from.IsFloat():
+		return dtype.ConvertTo(dtype.Float32, x)
+	case asked:
+		return nil, fmt.Errorf("%s: the numbers are from %.3g to %.3g: want images from 0 to 1, or of whole numbers from 0 to 255; --mean, --std and --range prepare other numbers", path, least, most)
+	}
+	return nil, nil
+}
+
+// withChannel returns gray images [N, height, width] as [N, 1, height, width] or [N, height, width, 1] if v takes such; other arrays
+// unchanged.
+func withChannel(v *nn.Value, x *tensor.Dense) *tensor.Dense {
+	t := v.Type()
+	if x.Dims() != 3 || t.Rank() != 4 {
+		return x
+	}
+	for _, axis := range []int{1, 3} {
+		shape := slices.Insert(slices.Clone([]int(x.Shape())), axis, 1)
+		fits := func(k int) bool { return !t.Shape[k].Known() || t.Shape[k].Size == shape[k] }
+		if t.Shape[axis].Size == 1 && fits(1) && fits(2) && fits(3) {
+			if y, err := dtype.View(x, shape...); err == nil {
+				return y
+			}
+		}
 	}
 	return x
+}
+
+// noteLevels notes that floating-point numbers which look like the bytes of images are not preprocessed.
+func (d *dataset) noteLevels(path string, all map[string]*tensor.Dense) {
+	g := d.graph
+	if d.changed("mean", "std", "range") || !takesImages(g) || g.Meta()[metaScaling] != "" {
+		return
+	}
+	x := all[g.Inputs()[0].Name()]
+	if x == nil {
+		x = all["x"]
+	}
+	if x == nil || !dtype.Of(x.Dtype()).IsFloat() {
+		return
+	}
+	if v, err := dtype.Float64s(x); err == nil {
+		if least, most, whole := spread(v); whole && least == 0 && most > 1 && most <= 255 {
+			d.note(path, fmt.Sprintf("whole numbers from 0 to %v go into the model as they are; --preset preprocesses them as images", most))
+		}
+	}
+}
+
+// crops refuses --crop for images in memory that have the model's size already, and so are not cropped.
+func (p preparing) crops(images data.Dataset[data.Sample], by data.Preprocess) error {
+	if !p.changed("crop") || p.crop == 1 || images.Len() == 0 {
+		return nil
+	}
+	first, err := images.At(0, nil)
+	if err != nil {
+		return err
+	}
+	s, want := first.X[0].Shape(), by.Shape()
+	if by.NHWC {
+		want = []int{want[2], want[0], want[1]}
+	}
+	if len(s) == 3 && s[1] == want[1] && s[2] == want[2] {
+		return fmt.Errorf("--crop %v: the images are %d×%d, as the model takes them, so nothing is cropped", p.crop, s[1], s[2])
+	}
+	return nil
+}
+
+// spread returns the least and the largest of some numbers, and whether all are whole.
+func spread(v []float64) (least, most float64, whole bool) {
+	least, most, whole = math.Inf(1), math.Inf(-1), true
+	for _, x := range v {
+		least, most, whole = min(least, x), max(most, x), whole && x == math.Trunc(x)
+	}
+	return least, most, whole
 }
 
 // pixels returns the images of an array as samples without targets, scaled to the range 0 to 1.
@@ -78,11 +166,16 @@ func pixelSamples(path string, x *tensor.Dense, y []*tensor.Dense) (s samples, e
 
 // pixelsOf returns the images of an array, preprocessed like those in files.
 func (p *prediction) pixelsOf(ctx context.Context, g *nn.Graph, x *tensor.Dense, notes io.Writer) (*sampleSource, error) {
-	in := g.Inputs()[0]
 	list, err := pixels(x)
 	if err != nil {
 		return nil, err
 	}
+	return p.preparedSource(ctx, g, list, notes)
+}
+
+// preparedSource returns images from 0 to 1, preprocessed like those in files.
+func (p *prediction) preparedSource(ctx context.Context, g *nn.Graph, list data.Dataset[data.Sample], notes io.Writer) (*sampleSource, error) {
+	in := g.Inputs()[0]
 	if p.found == nil {
 		found, err := p.settle(ctx, g, in.Type(), samples{tensors: list}.some)
 		if err != nil {
@@ -90,6 +183,9 @@ func (p *prediction) pixelsOf(ctx context.Context, g *nn.Graph, x *tensor.Dense,
 		}
 		tellFound(notes, found)
 		p.found = &found
+	}
+	if err := p.crops(list, p.found.Preprocess); err != nil {
+		return nil, err
 	}
 	prepared := p.found.Prepare(list)
 	return &sampleSource{

@@ -67,3 +67,42 @@ func TestPixelArrays(t *testing.T) {
 		{"train cnn.onnx --data short.npz" + train, "", "short.npz: 8 images, targets of shape [7]: want one for each"},
 	})
 }
+
+// Whole numbers of any integer type are images as bytes are; floating-point numbers are, too, where a flag about images is given.
+func TestImagesOfOtherTypes(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := in(dir, "new cnn --input 3,8,8 --classes 2 --width 4 --depth 1 -o cnn.onnx"); err != nil {
+		t.Fatal(out, err)
+	}
+	const n = 4 * 8 * 8 * 3
+	bytes, ints, floats, units, doubles, signed := make([]uint8, n), make([]int32, n), make([]float32, n), make([]float32, n), make([]float64, n), make([]float32, n)
+	for i := range n {
+		bytes[i] = uint8(i * 7)
+		v := float32(bytes[i])
+		ints[i], floats[i], units[i], doubles[i], signed[i] = int32(v), v, v/255, float64(v), v/255-0.5
+	}
+	want := ""
+	for _, c := range []struct {
+		name  string
+		x     any
+		flags string
+	}{
+		{"bytes", bytes, "--preset imagenet"}, {"ints", ints, "--preset imagenet"}, {"floats", floats, "--preset imagenet"}, {"units", units, "--preset imagenet"}, {"doubles", doubles, "--preset imagenet"},
+	} {
+		archive(t, filepath.Join(dir, c.name+".npz"), map[string]*tensor.Dense{"x": tensor.New(tensor.WithShape(4, 8, 8, 3), tensor.WithBacking(c.x))})
+		out, err := in(dir, "predict cnn.onnx "+c.name+".npz --csv "+c.flags)
+		if want == "" {
+			want = out
+		}
+		if err != nil || out != want || strings.Count(out, "\n") != 5 {
+			t.Errorf("%s: %q, %v; want %q", c.name, out, err, want)
+		}
+	}
+	archive(t, filepath.Join(dir, "signed.npz"), map[string]*tensor.Dense{"x": tensor.New(tensor.WithShape(4, 3, 8, 8), tensor.WithBacking(signed)), "y": tensor.New(tensor.WithShape(4), tensor.WithBacking([]int64{0, 1, 1, 0}))})
+	archive(t, filepath.Join(dir, "levels.npz"), map[string]*tensor.Dense{"x": tensor.New(tensor.WithShape(4, 3, 8, 8), tensor.WithBacking(floats)), "y": tensor.New(tensor.WithShape(4), tensor.WithBacking([]int64{0, 1, 1, 0}))})
+	expect(t, dir, [][3]string{
+		{"predict cnn.onnx signed.npz --preset unit", "", "the numbers are from -0.5 to 0.5: want images from 0 to 1, or of whole numbers from 0 to 255"},
+		{"eval cnn.onnx --data signed.npz", "4 samples", ""},
+		{"train cnn.onnx --data levels.npz --val 0 --epochs 1 --lr 1e-3 -o out.onnx", "whole numbers from 0 to 255 go into the model as they are; --preset preprocesses them as images", ""},
+	})
+}

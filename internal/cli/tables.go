@@ -44,9 +44,9 @@ func isTable(path string) bool {
 }
 
 // columnar reports whether the data are a table whose columns are inputs. With a flag for preprocessing arrays of
-// numbers they are one array.
+// numbers, or if each row is an image, they are one array.
 func (d *dataset) columnar() bool {
-	return isTable(d.data) && d.text == "" && d.texts == nil && !data.IsTagFile(d.data) && !d.changed("preset", "mean", "std", "range", "bgr", "size", "crop")
+	return isTable(d.data) && !d.rowImages && d.text == "" && d.texts == nil && !data.IsTagFile(d.data) && !d.changed("preset", "mean", "std", "range", "bgr", "size", "crop")
 }
 
 // reader returns a table reader for the flags.

@@ -142,6 +142,9 @@ initialization first.`,
 			if err := t.off(cmd); err != nil {
 				return err
 			}
+			if err := t.lookAtRows(append(args, named)); err != nil {
+				return err
+			}
 			if err := t.settlePolicy(cmd.Flags()); err != nil {
 				return err
 			}

@@ -246,7 +246,7 @@ func TestImagesInMemory(t *testing.T) {
 	}{
 		"no classes":     {x, nil, "tensor"},
 		"no images":      {nil, y, "tensor"},
-		"floats":         {of(make([]float32, 36), 2, 2, 3, 3), y, "images are float32, want uint8"},
+		"floats":         {of(make([]float64, 36), 2, 2, 3, 3), y, "images are float64, want uint8 or float32"},
 		"float classes":  {x, of([]float32{1, 2}, 2), "want an integer for each image"},
 		"class matrix":   {x, of([]int64{1, 2}, 2, 1), "want an integer for each image"},
 		"three classes":  {x, of([]int64{1, 2, 3}, 3), "want an integer for each image"},

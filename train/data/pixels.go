@@ -85,8 +85,8 @@ func (p Preprocess) Prepare(s Dataset[Sample]) Dataset[Sample] {
 	})
 }
 
-// Images returns a set of images in memory: uint8 [N, height, width], [N, channels, height, width] or [N, height, width,
-// channels] with one or three channels, and classes, integers [N]. Samples are like those of IDX.
+// Images returns a set of images in memory: [N, height, width], [N, channels, height, width] or [N, height, width, channels] with one or
+// three channels, uint8 or, from 0 to 1, float32; and classes, integers [N]. Samples are like those of IDX.
 func Images(x, y *tensor.Dense) (Dataset[Sample], error) {
 	if x == nil || y == nil {
 		return nil, errNoTensor
@@ -96,26 +96,45 @@ func Images(x, y *tensor.Dense) (Dataset[Sample], error) {
 	if !ok || y.Dims() != 1 || len(s) == 0 || len(class) != s[0] {
 		return nil, fmt.Errorf("data: images of shape %v with labels %v of shape %v, want an integer for each image", s, y.Dtype(), y.Shape())
 	}
-	if x.Dtype() != tensor.Uint8 || !contiguous(x) {
-		return nil, fmt.Errorf("data: images are %v, want uint8", x.Dtype())
+	if x.Dtype() != tensor.Uint8 && x.Dtype() != tensor.Float32 || !contiguous(x) {
+		return nil, fmt.Errorf("data: images are %v, want uint8 or float32", x.Dtype())
 	}
 	few := func(c int) bool { return c == 1 || c == 3 }
+	shape, last := []int(nil), false
 	switch {
 	case len(s) == 3:
-		return images8{x.Uint8s(), []int{1, s[1], s[2]}, class}, nil
+		shape = []int{1, s[1], s[2]}
 	case len(s) == 4 && few(s[1]):
-		return images8{x.Uint8s(), []int{s[1], s[2], s[3]}, class}, nil
+		shape = []int{s[1], s[2], s[3]}
 	case len(s) == 4 && few(s[3]):
-		from, n, c := x.Uint8s(), s[1]*s[2], s[3]
-		to := make([]byte, len(from))
-		for i := range s[0] {
-			for k := range n * c {
-				to[i*n*c+k%c*n+k/c] = from[i*n*c+k]
-			}
-		}
-		return images8{to, []int{c, s[1], s[2]}, class}, nil
+		shape, last = []int{s[3], s[1], s[2]}, true
+	default:
+		return nil, fmt.Errorf("data: shape %v, want images: [N, height, width], [N, channels, height, width] or [N, height, width, channels]", s)
 	}
-	return nil, fmt.Errorf("data: shape %v, want images: [N, height, width], [N, channels, height, width] or [N, height, width, channels]", s)
+	if x.Dtype() == tensor.Uint8 {
+		from := x.Uint8s()
+		if last {
+			from = channelsFirst(from, shape)
+		}
+		return images8{from, shape, class}, nil
+	}
+	from := x.Float32s()
+	if last {
+		from = channelsFirst(from, shape)
+	}
+	return Tensors(tensor.New(tensor.WithShape(append([]int{s[0]}, shape...)...), tensor.WithBacking(from)),
+		tensor.New(tensor.WithShape(s[0]), tensor.WithBacking(class)))
+}
+
+// channelsFirst transposes images [height, width, channels] to the shape [channels, height, width].
+func channelsFirst[T any](from []T, shape []int) []T {
+	c, n := shape[0], shape[1]*shape[2]
+	to := make([]T, len(from))
+	for i := range from {
+		image, k := i/(n*c)*n*c, i%(n*c)
+		to[image+k%c*n+k/c] = from[i]
+	}
+	return to
 }
 
 // Scale returns s with (white·x − mean)/std for each number x of its one input, which is float32 or float64. mean and
