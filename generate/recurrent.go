@@ -2,6 +2,7 @@ package generate
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -61,16 +62,17 @@ func (r *reader) cell(n, last *nn.Node, y *nn.Value) *layer {
 	switch c := n.Config().(type) {
 	case std.LSTMConfig:
 		hidden, direction = c.HiddenSize, c.Direction
-		plain = c.Activations == nil && c.Clip == 0 && c.Layout == 0 && !c.InputForget && n.In(7) == nil
+		plain = activated(c.Activations, "Sigmoid", "Tanh", "Tanh") && c.Clip == 0 && c.Layout == 0 && !c.InputForget && n.In(7) == nil
 		l = layers.LSTM{Hidden: hidden, Bidirectional: direction == "bidirectional"}
 	case std.GRUConfig:
 		hidden, direction = c.HiddenSize, c.Direction
-		plain = c.Activations == nil && c.Clip == 0 && c.Layout == 0 && c.LinearBeforeReset
+		plain = activated(c.Activations, "Sigmoid", "Tanh") && c.Clip == 0 && c.Layout == 0 && c.LinearBeforeReset
 		l = layers.GRU{Hidden: hidden, Bidirectional: direction == "bidirectional"}
 	case std.RNNConfig:
 		hidden, direction = c.HiddenSize, c.Direction
-		plain = c.Activations == nil && c.Clip == 0 && c.Layout == 0
-		l = layers.RNN{Hidden: hidden, Bidirectional: direction == "bidirectional"}
+		relu := len(c.Activations) > 0 && activated(c.Activations, "Relu")
+		plain = (relu || activated(c.Activations, "Tanh")) && c.Clip == 0 && c.Layout == 0
+		l = layers.RNN{Hidden: hidden, ReLU: relu, Bidirectional: direction == "bidirectional"}
 	default:
 		return nil
 	}
@@ -106,6 +108,16 @@ func (r *reader) cell(n, last *nn.Node, y *nn.Value) *layer {
 		out.name = ""
 	}
 	return out
+}
+
+// activated reports whether the activations of a recurrent node are those given, in each direction, or are not mentioned.
+func activated(list []string, each ...string) bool {
+	for part := range slices.Chunk(list, len(each)) {
+		if !slices.EqualFunc(part, each, strings.EqualFold) {
+			return false
+		}
+	}
+	return true
 }
 
 // zero reports whether a value is absent or known to be zeros: a constant, or zeros of a computed shape.

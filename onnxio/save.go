@@ -83,11 +83,13 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 			return nil, err
 		}
 	}
+	unfit := convertTraining(g)
 	w := &writer{ops: g.Ops(), opsets: g.Opsets(), alias: map[*nn.Value]string{}}
 	if err := s.checkStored(w.opsets[""]); err != nil {
 		return nil, err
 	}
 	w.dtype, w.annotationMode, w.warn = s.DType, s.Annotations, s.Warn
+	w.unfit = unfit
 	return w.model(g)
 }
 

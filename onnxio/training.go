@@ -200,18 +200,56 @@ func convertGraph(g *nn.Graph, opset int) error {
 			return err
 		}
 	}
-	to := func(g *nn.Graph) error {
-		if g == nil {
-			return nil
-		}
-		return g.Edit(func(e *nn.Edit) { e.SetOpset(opset) })
+	if err := convertEntries(list, opset); err != nil {
+		return err
 	}
+	if err := setOpset(g, opset); err != nil || len(list) == 0 {
+		return err
+	}
+	return SetTrainingInfo(g, list)
+}
+
+func setOpset(g *nn.Graph, opset int) error {
+	return g.Edit(func(e *nn.Edit) { e.SetOpset(opset) })
+}
+
+func convertEntries(list []Training, opset int) error {
 	for i, t := range list {
-		if err := errors.Join(to(t.Algorithm), to(t.Initialization)); err != nil {
-			return fmt.Errorf("training_info, entry %d: %w", i, err)
+		for _, g := range []*nn.Graph{t.Algorithm, t.Initialization} {
+			if g == nil {
+				continue
+			}
+			if err := setOpset(g, opset); err != nil {
+				return fmt.Errorf("training_info, entry %d: %w", i, err)
+			}
 		}
 	}
-	if err := to(g); err != nil || len(list) == 0 {
+	return nil
+}
+
+// convertTraining converts the entries to the graph's operator set after an edit that changed that (Edit.SetOpset): they are
+// read beside the graph in the operator set of before.
+func convertTraining(g *nn.Graph) error {
+	o, now := originOf(g), g.Opsets()[""]
+	if o == nil {
+		return nil
+	}
+	i := slices.IndexFunc(o.training, func(t *trainingOrigin) bool {
+		was, ok := t.opsets[""]
+		return ok && was != now
+	})
+	if i < 0 {
+		return nil
+	}
+	before, _ := g.Fork()
+	if err := setOpset(before, o.training[i].opsets[""]); err != nil {
+		return err
+	}
+	list, err := TrainingInfo(before)
+	if err != nil {
+		return err
+	}
+	if err := convertEntries(list, now); err != nil {
 		return err
 	}
 	return SetTrainingInfo(g, list)

@@ -136,6 +136,19 @@ func TestTrainingInfoFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	oneStep(t, again, "in", "loss_1")
+	for _, opset := range []int{21, 13} { // an edit changes the operator set
+		if err := g.Edit(func(e *nn.Edit) { e.SetOpset(opset) }); err != nil {
+			t.Fatal(err)
+		}
+		var edited bytes.Buffer
+		if err := Write(&edited, g); err != nil {
+			t.Fatal(err)
+		}
+		if again, err = Read(&edited); err != nil || again.Opsets()[""] != opset {
+			t.Fatal(err)
+		}
+		oneStep(t, again, "in", "loss_1")
+	}
 }
 
 // TestTrainingInfoGone: what an edit takes away is said, or the entry left out.

@@ -216,7 +216,11 @@ func (t *trainingOrigin) follow(w *writer, m *onnxpb.ModelProto, g *nn.Graph, no
 	}
 	for domain, v := range t.opsets {
 		if is, ok := w.opsets[domain]; ok && is != v {
-			return nil, fmt.Errorf("it is written for version %d of the operator set %q, the graph for version %d: convert with Saver.Opset", v, domain, is)
+			err := fmt.Errorf("it is written for version %d of the operator set %q, the graph for version %d", v, domain, is)
+			if w.unfit != nil {
+				err = fmt.Errorf("%w, and cannot be converted: %w", err, w.unfit)
+			}
+			return nil, err
 		}
 	}
 	if same {

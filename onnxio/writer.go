@@ -29,6 +29,7 @@ type writer struct {
 
 	annotationMode AnnotationMode
 	warn           func(error)
+	unfit          error // why entries of training_info could not be converted to the graph's operator set
 }
 
 func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {

@@ -44,10 +44,11 @@ func (l GRU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		attrs{"linear_before_reset": 1}}.build(e, in)
 }
 
-// RNN is an Elman network with tanh over [seq, batch, in]. Its outputs are those of GRU.
+// RNN is an Elman network over [seq, batch, in]. Its outputs are those of GRU.
 type RNN struct {
 	Hidden        int            // size of the hidden state
 	Layers        int            // 0: 1
+	ReLU          bool           // the activation is relu; false: tanh
 	Bidirectional bool           // also run from the end; the outputs of both directions are concatenated
 	BatchFirst    bool           // the input and the first output have shape [batch, seq, …]
 	Dropout       float64        // probability, between layers; 0: none
@@ -57,7 +58,11 @@ type RNN struct {
 
 // Build adds the layer. in[0] is its input; in[1], if given, is the initial hidden state of a single layer.
 func (l RNN) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
-	return recurrent{"RNN", "rnn", 1, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
+	a := attrs{}
+	if l.ReLU {
+		a["activations"] = []string{"Relu", "Relu"}[:directions(l.Bidirectional)]
+	}
+	return recurrent{"RNN", "rnn", 1, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, a}.build(e, in)
 }
 
 // recurrent is what the three have in common.
@@ -123,10 +128,9 @@ func (r recurrent) build(e *nn.Edit, in []*nn.Value) []*nn.Value {
 
 // layer adds one layer; its first output has the directions side by side.
 func (r recurrent) layer(e *nn.Edit, name string, in []*nn.Value) []*nn.Value {
-	x, dirs := in[0], 1
+	x, dirs := in[0], directions(r.bidirectional)
 	a := attrs{"hidden_size": r.hidden}
 	if r.bidirectional {
-		dirs = 2
 		a["direction"] = "bidirectional"
 	}
 	for k, v := range r.attrs {
@@ -157,6 +161,13 @@ func (r recurrent) layer(e *nn.Edit, name string, in []*nn.Value) []*nn.Value {
 		y = reshape(e, name+".joined", y, 0, 0, dirs*r.hidden)
 	}
 	return append([]*nn.Value{y}, out[1:]...)
+}
+
+func directions(bidirectional bool) int {
+	if bidirectional {
+		return 2
+	}
+	return 1
 }
 
 // squeeze removes an axis of length 1.
