@@ -18,7 +18,7 @@ import (
 // cacheSize bounds the lowerings a graph keeps, least recently used first to go.
 const cacheSize = 16
 
-// cache keeps compiled stages. The key spells out everything a lowering depends on but the values
+// cache keeps compiled stages, except those that depend on large values. The key spells out everything a lowering depends on but the values
 // it was specialized for; those are compared byte by byte.
 type cache struct {
 	mu      sync.Mutex
@@ -40,7 +40,9 @@ func (g *Graph) stageFor(ctx context.Context, have map[*Value]dtype.Value, types
 	if err != nil {
 		return nil, err
 	}
-	g.cache.add(key, st)
+	if !st.once {
+		g.cache.add(key, st)
+	}
 	return st, nil
 }
 

@@ -105,3 +105,35 @@ func TestLoweringsByValue(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeValuesAreNotKept: a lowering that depends on a large value, or on a sequence, is used once; otherwise the graph would keep sixteen copies of
+// such values.
+func TestLargeValuesAreNotKept(t *testing.T) {
+	ones := nn.New("ones")
+	nntest.Edit(t, ones, func(e *nn.Edit) {
+		e.Output("y", e.Node(op.Plain("NonZero"), e.Input("x", "float32[N]")).Out(0))
+	})
+	sequences := nn.New("sequences")
+	nntest.Edit(t, sequences, func(e *nn.Edit) {
+		s := e.Node(op.Plain("SequenceConstruct"), e.Input("x", "float32[N]")).Out(0)
+		e.Output("y", e.Node(op.Plain("SequenceAt"), s, e.Input("at", "int64[]")).Out(0))
+	})
+	for _, c := range []struct {
+		name string
+		g    *nn.Graph
+		n    int
+		at   []*tensor.Dense
+		kept int
+	}{{"small", ones, 10, nil, 1}, {"large", ones, 1 << 19, nil, 0}, {"sequence", sequences, 10, []*tensor.Dense{dtype.Scalar(int64(0))}, 1}} {
+		c.g.Trim()
+		for range 2 {
+			out := nntest.Run(t, c.g, append([]*tensor.Dense{nntest.Ramp(c.n)}, c.at...)...)
+			if len(out) < c.n*9/10 { // some are zero
+				t.Errorf("%s: %d elements of %d", c.name, len(out), c.n)
+			}
+		}
+		if got := len(c.g.Lowerings()); got != c.kept {
+			t.Errorf("%s: %d lowerings are kept, want %d", c.name, got, c.kept)
+		}
+	}
+}

@@ -2,9 +2,12 @@ package nn
 
 import (
 	"errors"
+	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"gorgonia.org/tensor"
 )
 
 // demand returns the value of v when it can be told before anything runs: because it is available, or
@@ -53,9 +56,31 @@ func (w *walker) leaf(v *Value, b *binding) (dtype.Value, bool) {
 	if !ok {
 		return nil, false
 	}
-	x = cloneValue(x) // the caller or training may change it
-	w.spec[v] = x
-	return x, true
+	c, ok := specCopy(x)
+	if !ok {
+		w.once = true
+		return x, true
+	}
+	w.spec[v] = c
+	return c, true
+}
+
+// largestSpec is the size in bytes up to which values that a lowering depends on are kept with it.
+const largestSpec = 1 << 20
+
+// specCopy returns a copy of x with which later runs compare their values, to take a lowering that depends on it; the caller or training may
+// change x. It returns false for large values, which rarely come again, and for sequences, optionals and maps, which are not compared.
+func specCopy(x dtype.Value) (dtype.Value, bool) {
+	if engine.Footprint(x) > largestSpec {
+		return nil, false
+	}
+	switch x := x.(type) {
+	case *tensor.Dense:
+		return dtype.Clone(x), true
+	case *dtype.Strings:
+		return &dtype.Strings{Dims: slices.Clone(x.Dims), Elems: slices.Clone(x.Elems)}, true
+	}
+	return nil, false
 }
 
 // derivable reports whether v follows from available values of at most budget elements in total.

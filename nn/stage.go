@@ -19,6 +19,7 @@ type stage struct {
 	nodes   map[*Value]*gorgonia.Node
 	values  map[*Value]dtype.Value // known without running
 	spec    map[*Value]dtype.Value // values the lowering depends on
+	once    bool                   // it depends on values that are not in spec: no other run takes it
 	baked   map[*Param]uint64      // constants the lowering depends on, with their versions
 	wrt     []*Value
 	grads   gorgonia.Nodes // by wrt; nil: none
@@ -47,14 +48,17 @@ func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, typ
 	if r.loss != nil {
 		ask.of, ask.loss = []*Value{r.loss}, true
 	}
-	spec := map[*Value]dtype.Value{}
+	spec, once := map[*Value]dtype.Value{}, false
 	for v, x := range have {
 		t := types[v]
 		ask.bound[v] = &binding{typ: t, known: op.Known{Frozen: r.frozen[v]}}
 		if t.Kind != op.Tensor || t.DType == dtype.String {
-			x = cloneValue(x)
+			if c, ok := specCopy(x); ok {
+				x, spec[v] = c, c
+			} else {
+				once = true
+			}
 			ask.bound[v].known.Value = x
-			spec[v] = x
 		}
 	}
 	w, err := ask.lower()
@@ -62,7 +66,7 @@ func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, typ
 		return nil, err
 	}
 	maps.Copy(w.spec, spec)
-	st := &stage{final: len(w.deferred) == 0, spec: w.spec, outs: w.outs}
+	st := &stage{final: len(w.deferred) == 0, spec: w.spec, once: once || w.once, outs: w.outs}
 	if !st.final {
 		st.stuck = w.deferredError()
 	}

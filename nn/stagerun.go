@@ -80,7 +80,10 @@ const (
 // value returns what the stage computed for v.
 func (st *stage) value(ctx context.Context, p *engine.Program, v *Value, f fate) (dtype.Value, error) {
 	if x := st.values[v]; x != nil {
-		return cloneValue(x), nil
+		if f == borrowed {
+			f = given
+		}
+		return own(ctx, x, f, v)
 	}
 	n := st.nodes[v]
 	if n == nil || p == nil {
@@ -90,30 +93,34 @@ func (st *stage) value(ctx context.Context, p *engine.Program, v *Value, f fate)
 	if x == nil {
 		return nil, &Error{Stage: "run", Input: v.name, Err: errors.New("has no value")}
 	}
+	return own(ctx, x, f, v)
+}
+
+// own returns what f says of x, the value of v, or the error of ctx if it ends first.
+func own[T dtype.Value](ctx context.Context, x T, f fate, v *Value) (T, error) {
+	c, err := owned(ctx, x, f)
+	if err != nil {
+		if ctx.Err() == nil {
+			err = &Error{Stage: "run", Input: v.name, Err: err}
+		}
+		return x, err
+	}
+	return c.(T), nil
+}
+
+func owned(ctx context.Context, x dtype.Value, f fate) (dtype.Value, error) {
 	if f == borrowed {
 		return x, nil
 	}
-	if d, ok := x.(*tensor.Dense); ok {
-		c, err := cloned(ctx, d, f)
-		if err != nil && ctx.Err() == nil {
-			err = &Error{Stage: "run", Input: v.name, Err: err}
-		}
-		return c, err
-	}
-	return cloneValue(x), nil
-}
-
-// cloned returns a copy of d, or the error of ctx if it ends first.
-func cloned(ctx context.Context, d *tensor.Dense, f fate) (*tensor.Dense, error) {
 	if f == stepped {
-		return copyOf(ctx, d)
+		return copyOf(ctx, x)
 	}
 	var room engine.Tally
-	if err := room.Add(int64(len(d.Raw))); err != nil {
+	if err := room.Add(engine.Footprint(x)); err != nil {
 		return nil, err
 	}
 	defer room.Free()
-	c, err := copyOf(ctx, d)
+	c, err := copyOf(ctx, x)
 	if err != nil || f != kept {
 		return c, err
 	}
@@ -121,9 +128,48 @@ func cloned(ctx context.Context, d *tensor.Dense, f fate) (*tensor.Dense, error)
 	return c, engine.Hold(c)
 }
 
-// copyOf returns a copy of d, or the error of ctx if it ends first.
-func copyOf(ctx context.Context, d *tensor.Dense) (*tensor.Dense, error) {
-	const block = 1 << 26 // bytes copied between checks of ctx
+// copyOf returns a copy of x, or the error of ctx if it ends first.
+func copyOf(ctx context.Context, x dtype.Value) (dtype.Value, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	switch x := x.(type) {
+	case *tensor.Dense:
+		return copyOfDense(ctx, x)
+	case *dtype.Strings:
+		return &dtype.Strings{Dims: slices.Clone(x.Dims), Elems: slices.Clone(x.Elems)}, nil
+	case *dtype.Sequence:
+		c := *x
+		c.Items = make([]dtype.Value, len(x.Items))
+		for i, item := range x.Items {
+			var err error
+			if c.Items[i], err = copyOf(ctx, item); err != nil {
+				return nil, err
+			}
+		}
+		return &c, nil
+	case *dtype.Optional:
+		c := *x
+		if x.Item == nil {
+			return &c, nil
+		}
+		var err error
+		c.Item, err = copyOf(ctx, x.Item)
+		return &c, err
+	case *dtype.Map:
+		keys, err := copyOf(ctx, x.Keys)
+		if err != nil {
+			return nil, err
+		}
+		values, err := copyOf(ctx, x.Values)
+		return &dtype.Map{Keys: keys, Values: values}, err
+	}
+	return x, nil
+}
+
+// copyOfDense is copyOf for a tensor.
+func copyOfDense(ctx context.Context, d *tensor.Dense) (dtype.Value, error) {
+	const block = 1 << 24 // bytes copied between checks of ctx
 	if len(d.Raw) <= block {
 		return dtype.Clone(d), nil
 	}
@@ -135,31 +181,6 @@ func copyOf(ctx context.Context, d *tensor.Dense) (*tensor.Dense, error) {
 		copy(to, from[:min(block, len(from))])
 	}
 	return c, nil
-}
-
-func cloneValue(x dtype.Value) dtype.Value {
-	switch x := x.(type) {
-	case *tensor.Dense:
-		return dtype.Clone(x)
-	case *dtype.Strings:
-		return &dtype.Strings{Dims: slices.Clone(x.Dims), Elems: slices.Clone(x.Elems)}
-	case *dtype.Sequence:
-		c := *x
-		c.Items = make([]dtype.Value, len(x.Items))
-		for i, item := range x.Items {
-			c.Items[i] = cloneValue(item)
-		}
-		return &c
-	case *dtype.Optional:
-		c := *x
-		if c.Item != nil {
-			c.Item = cloneValue(x.Item)
-		}
-		return &c
-	case *dtype.Map:
-		return &dtype.Map{Keys: cloneValue(x.Keys), Values: cloneValue(x.Values)}
-	}
-	return x
 }
 
 // forward runs a stage that is not the last, and returns the values for later stages.
@@ -209,7 +230,7 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 		res.done = func() {}
 		return res, nil
 	}
-	if res.grads, err = st.gradValues(p, r.borrow); err != nil {
+	if res.grads, err = st.gradValues(ctx, p, f); err != nil {
 		return nil, err
 	}
 	for _, u := range st.updates {
@@ -217,8 +238,8 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 		if !ok {
 			return nil, &Error{Stage: "run", Input: u.value.name, Err: fmt.Errorf("has no updated value")}
 		}
-		if !r.borrow {
-			d = dtype.Clone(d)
+		if d, err = own(ctx, d, f, u.value); err != nil {
+			return nil, err
 		}
 		if res.next[u.value] = d; u.param != nil {
 			res.updates[u.param] = d
@@ -231,7 +252,7 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	return res, nil
 }
 
-func (st *stage) gradValues(p *engine.Program, borrow bool) ([]*tensor.Dense, error) {
+func (st *stage) gradValues(ctx context.Context, p *engine.Program, f fate) ([]*tensor.Dense, error) {
 	if st.grads == nil {
 		return nil, nil
 	}
@@ -244,10 +265,10 @@ func (st *stage) gradValues(p *engine.Program, borrow bool) ([]*tensor.Dense, er
 		if !ok {
 			return nil, &Error{Stage: "gradient", Input: st.wrt[i].name, Err: errors.New("has no value")}
 		}
-		if !borrow {
-			d = dtype.Clone(d)
+		var err error
+		if grads[i], err = own(ctx, d, f, st.wrt[i]); err != nil {
+			return nil, err
 		}
-		grads[i] = d
 	}
 	runtime.KeepAlive(p) // d is its memory
 	return grads, nil

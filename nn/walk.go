@@ -43,6 +43,7 @@ type walker struct {
 	key      *gorgonia.Node // of random operators
 	updates  []stateUpdate
 	spec     map[*Value]dtype.Value // available values that the lowering depends on
+	once     bool                   // it also depends on values that are not kept
 	baked    map[*Param]uint64      // constants that were folded, with their versions
 	deferred []*Node
 	waiting  map[*Node]bool

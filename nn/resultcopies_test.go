@@ -1,0 +1,64 @@
+package nn_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/graft-ml/graft/internal/nntest"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+)
+
+// endsAfter is a context that ends when it was asked so many times.
+type endsAfter struct {
+	context.Context
+	left *int
+}
+
+func (c endsAfter) Err() error {
+	if *c.left--; *c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCopiesOfResultsEnd: while results, gradients and the items of sequences are copied for the caller, the context is checked for each part of
+// them.
+func TestCopiesOfResultsEnd(t *testing.T) {
+	const n = 3 << 24 / 4 // three parts
+	g := nn.New("m")
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		x := e.Input("x", "float32[N]")
+		e.Output("y", e.Node(op.Plain("Neg"), x).Out(0))
+		no := false
+		e.Output("loss", e.Node(std.ReduceSumConfig{KeepDims: &no}, e.Node(op.Plain("Abs"), x).Out(0)).Out(0))
+		e.Output("items", e.Node(op.Plain("SequenceConstruct"), x, x, x).Out(0))
+	})
+	for name, f := range map[string]func(ctx context.Context, in nn.Feed) error{
+		"result":   func(ctx context.Context, in nn.Feed) error { _, err := g.Eval(ctx, in, "y"); return err },
+		"gradient": func(ctx context.Context, in nn.Feed) error { _, err := g.Grad(ctx, in, "loss", "x"); return err },
+		"sequence": func(ctx context.Context, in nn.Feed) error { _, err := g.Eval(ctx, in, "items"); return err },
+	} {
+		asked := func(n int) int {
+			left := 0
+			for range 2 { // the second time it is lowered
+				left = 1 << 30
+				if err := f(endsAfter{t.Context(), &left}, nn.Feed{"x": dtype.New(dtype.Float32, n)}); err != nil {
+					t.Fatal(name, err)
+				}
+			}
+			return 1<<30 - left
+		}
+		small, large := asked(n/1000), asked(n)
+		if large < small+2 {
+			t.Errorf("%s: the context is checked %d times, and %d times when three parts are copied", name, small, large)
+		}
+		left := large - 1
+		if err := f(endsAfter{t.Context(), &left}, nn.Feed{"x": dtype.New(dtype.Float32, n)}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: the context ended with the last part: %v", name, err)
+		}
+	}
+}
