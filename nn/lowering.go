@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
@@ -67,17 +68,32 @@ type lowering struct {
 }
 
 // lower runs the passes. The walker it returns holds the results, up to the error if there is one.
-func (l lowering) lower() (*walker, error) {
-	w := l.walker()
+func (l lowering) lower() (w *walker, err error) {
+	w = l.walker()
+	defer func() { // the context ended while a kernel was prepared
+		if p := recover(); p == (kernel.Stopped{}) {
+			err = w.stopped()
+		} else if p != nil {
+			panic(p)
+		}
+	}()
 	for _, p := range passes() {
 		if err := p.run(w); err != nil {
 			if w.late() && errors.Is(err, w.ctx.Err()) {
-				err = &Error{Stage: "lower", Err: errFolding}
+				err = w.stopped()
 			}
 			return w, err
 		}
 	}
 	return w, nil
+}
+
+// stopped returns the error of a lowering whose context has ended.
+func (w *walker) stopped() error {
+	if w.late() {
+		return &Error{Stage: "lower", Err: errFolding}
+	}
+	return w.ctx.Err()
 }
 
 // walker returns the state before the first pass.

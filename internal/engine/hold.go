@@ -86,6 +86,17 @@ func hold[T any](p *T, n int64) error {
 	return nil
 }
 
+// MakeHeld returns what create returns, charged as n bytes before it is made and for as long as it is reachable.
+func MakeHeld[T any](n int64, create func() *T) (*T, error) {
+	t := Tally{}
+	if err := t.Add(n); err != nil {
+		return nil, err
+	}
+	p := create()
+	t.Free()
+	return p, hold(p, n)
+}
+
 // copyHeld returns a copy of d that is charged before it is made.
 func copyHeld(d *tensor.Dense) (*tensor.Dense, error) {
 	t := Tally{}

@@ -349,6 +349,24 @@ func (p *Pool) Range(n, grain int, f func(lo, hi int)) {
 	p.Run(pieces, func(_, i int) { p.inTurn(i*n/pieces, (i+1)*n/pieces, grain, f) })
 }
 
+// LongRow is the number of elements of a row that kernels compute between two checks whether the pool is stopped.
+const LongRow = 1 << 22
+
+// InParts calls f for consecutive parts of [0, n), of LongRow elements except for the last one, on the calling goroutine. Before each part but the first
+// it checks whether p is stopped.
+func (p *Pool) InParts(n int, f func(lo, hi int)) {
+	if n <= LongRow {
+		f(0, n)
+		return
+	}
+	for lo := 0; lo < n; lo += LongRow {
+		if lo > 0 {
+			p.Check()
+		}
+		f(lo, min(n, lo+LongRow))
+	}
+}
+
 // Cut returns a pool of the caller only that splits every range into parts of n elements and computes the last part first. With it
 // tests with few elements cover splits that otherwise need many.
 func Cut(n int) *Pool { return &Pool{step: n} }

@@ -209,7 +209,7 @@ func Fill(c Config) Config {
 	return v.Interface().(Config)
 }
 
-// key spells out a configuration, for structural equality. "" when it holds tensors or subgraphs.
+// key spells out a configuration, for structural equality. "" when it holds tensors, subgraphs or long lists.
 func key(c Config) string {
 	if n, ok := c.(Name); ok {
 		return n.String()
@@ -232,9 +232,34 @@ func key(c Config) string {
 			}
 			fv = fv.Elem()
 		}
+		if long(fv) {
+			return ""
+		}
 		fmt.Fprintf(&b, "|%#v", fv)
 	}
 	return b.String()
+}
+
+// long reports whether v is or holds a list too long to be spelled out.
+func long(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice:
+		if v.Len() > 1<<12 {
+			return true
+		}
+		for i := range v.Len() {
+			if v.Type().Elem().Kind() == reflect.Slice && long(v.Index(i)) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if long(v.Field(i)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Available returns an error if an attribute that c sets does not exist in the given version of the operator. The error

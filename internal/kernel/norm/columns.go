@@ -13,6 +13,7 @@ import (
 
 // columnPanel is the columns from lo to hi of a matrix [rows, cols].
 type columnPanel[T kernel.Float] struct {
+	pool               *kernel.Pool
 	rows, cols, lo, hi int
 	buffer             []T // panelBuffers times as long as a row of the column panel
 }
@@ -28,9 +29,16 @@ func eachPanel[T kernel.Float](p *kernel.Pool, rows, cols int, f func(s columnPa
 		buffer := kernel.Borrow[T](panelBuffers * panelColumns)
 		defer kernel.GiveBack(buffer)
 		for i := lo; i < hi; i++ {
-			f(columnPanel[T]{rows, cols, i * panelColumns, min(cols, (i+1)*panelColumns), *buffer})
+			f(columnPanel[T]{p, rows, cols, i * panelColumns, min(cols, (i+1)*panelColumns), *buffer})
 		}
 	})
+}
+
+// check checks whether the pool is stopped, for each of many rows now and then.
+func (s *columnPanel[T]) check(r int) {
+	if r%(kernel.LongRow/panelColumns) == kernel.LongRow/panelColumns-1 {
+		s.pool.Check()
+	}
 }
 
 // row returns the columns of the panel in row r of x.
@@ -44,6 +52,7 @@ func (s *columnPanel[T]) moments(x, mean, variance []T) {
 	mean, variance = mean[s.lo:s.hi], variance[s.lo:s.hi]
 	clear(mean)
 	for r := range s.rows {
+		s.check(r)
 		elementwise.BinaryInto(elementwise.OpAdd, mean, mean, s.row(x, r))
 	}
 	for i := range mean {
@@ -52,6 +61,7 @@ func (s *columnPanel[T]) moments(x, mean, variance []T) {
 	clear(variance)
 	d := s.vector(0)
 	for r := range s.rows {
+		s.check(r)
 		elementwise.BinaryInto(elementwise.OpSub, d, s.row(x, r), mean)
 		vector.AddProduct(variance, d, d)
 	}
@@ -67,6 +77,7 @@ func (s *columnPanel[T]) normalize(e *elementwise.Epilogue[T], eps T, x, scale, 
 		a[i], b[i] = normAffine(s.lo+i, eps, scale, bias, mean, variance)
 	}
 	for r := range s.rows {
+		s.check(r)
 		row := s.row(y, r)
 		elementwise.BinaryInto(elementwise.OpMul, row, s.row(x, r), a)
 		elementwise.BinaryInto(elementwise.OpAdd, row, row, b)
@@ -83,6 +94,7 @@ func (s *columnPanel[T]) gradient(eps T, train bool, x, dy []T, gate *Gate[T], s
 	clear(sumDY)
 	clear(sumDYX)
 	for r := range s.rows {
+		s.check(r)
 		g := s.through(gate, dy, r, t)
 		elementwise.BinaryInto(elementwise.OpAdd, sumDY, sumDY, g)
 		elementwise.BinaryInto(elementwise.OpSub, a, s.row(x, r), mean[s.lo:s.hi])
@@ -110,6 +122,7 @@ func (s *columnPanel[T]) gradient(eps T, train bool, x, dy []T, gate *Gate[T], s
 		return
 	}
 	for r := range s.rows {
+		s.check(r)
 		d := s.row(dx, r)
 		elementwise.BinaryInto(elementwise.OpMul, d, s.through(gate, dy, r, t), a)
 		if train {

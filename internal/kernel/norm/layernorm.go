@@ -12,14 +12,16 @@ import (
 func RowMoments[T kernel.Float](p *kernel.Pool, rows, cols int, x, mean, variance []T) {
 	p.Range(rows, kernel.CeilDiv(kernel.ElementGrain, max(cols, 1)), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
-			mean[r], variance[r] = moments(x[r*cols:][:cols])
+			mean[r], variance[r] = moments(p, x[r*cols:][:cols])
 		}
 	})
 }
 
-func moments[T kernel.Float](x []T) (mean, variance T) {
-	mean = vector.BlockSum(x) / T(len(x))
-	return mean, vector.BlockSumSqDiff(x, mean) / T(len(x))
+func moments[T kernel.Float](p *kernel.Pool, x []T) (mean, variance T) {
+	p.InParts(len(x), func(lo, hi int) { mean += vector.BlockSum(x[lo:hi]) })
+	mean /= T(len(x))
+	p.InParts(len(x), func(lo, hi int) { variance += vector.BlockSumSqDiff(x[lo:hi], mean) })
+	return mean, variance / T(len(x))
 }
 
 // LayerNorm computes y = (x-mean)*invstd*scale + bias for each row of x [rows, cols],
@@ -29,7 +31,7 @@ func LayerNorm[T kernel.Float](p *kernel.Pool, rows, cols int, eps T, x, scale, 
 	p.Range(rows, kernel.CeilDiv(kernel.ElementGrain, max(cols, 1)), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
 			row := y[r*cols:][:cols]
-			m, v := moments(x[r*cols:][:cols])
+			m, v := moments(p, x[r*cols:][:cols])
 			s := T(1 / math.Sqrt(float64(v+eps)))
 			if mean != nil {
 				mean[r] = m
@@ -37,21 +39,36 @@ func LayerNorm[T kernel.Float](p *kernel.Pool, rows, cols int, eps T, x, scale, 
 			if invstd != nil {
 				invstd[r] = s
 			}
-			if scale != nil && bias != nil && kernel.SIMD && kernel.IsFloat32[T]() && cols > 0 {
-				v := [2]float32{float32(m), float32(s)}
-				layerNormV(cols, &kernel.Float32s(row)[0], &kernel.Float32s(x)[r*cols], &kernel.Float32s(scale[:cols])[0], &kernel.Float32s(bias[:cols])[0], &v[0])
-				continue
-			}
-			elementwise.BinaryScalarInto(elementwise.OpSub, row, x[r*cols:][:cols], m)
-			elementwise.BinaryScalarInto(elementwise.OpMul, row, row, s)
-			if scale != nil {
-				elementwise.BinaryInto(elementwise.OpMul, row, row, scale[:cols])
-			}
-			if bias != nil {
-				elementwise.BinaryInto(elementwise.OpAdd, row, row, bias[:cols])
-			}
+			p.InParts(cols, func(lo, hi int) {
+				normalizePart(x[r*cols:][lo:hi], m, s, part(scale, lo, hi), part(bias, lo, hi), row[lo:hi])
+			})
 		}
 	})
+}
+
+// part returns x[lo:hi], nil of nil.
+func part[T any](x []T, lo, hi int) []T {
+	if x == nil {
+		return nil
+	}
+	return x[lo:hi]
+}
+
+// normalizePart is LayerNorm for a part of a row; scale and bias are as long as it is, or nil.
+func normalizePart[T kernel.Float](x []T, mean, invstd T, scale, bias, y []T) {
+	if scale != nil && bias != nil && kernel.SIMD && kernel.IsFloat32[T]() && len(y) > 0 {
+		v := [2]float32{float32(mean), float32(invstd)}
+		layerNormV(len(y), &kernel.Float32s(y)[0], &kernel.Float32s(x)[0], &kernel.Float32s(scale)[0], &kernel.Float32s(bias)[0], &v[0])
+		return
+	}
+	elementwise.BinaryScalarInto(elementwise.OpSub, y, x, mean)
+	elementwise.BinaryScalarInto(elementwise.OpMul, y, y, invstd)
+	if scale != nil {
+		elementwise.BinaryInto(elementwise.OpMul, y, y, scale)
+	}
+	if bias != nil {
+		elementwise.BinaryInto(elementwise.OpAdd, y, y, bias)
+	}
 }
 
 // LayerNormGrad computes the gradients dx [rows, cols], dscale and dbias [cols] from
@@ -67,7 +84,7 @@ func LayerNormGrad[T kernel.Float](p *kernel.Pool, rows, cols int, x, scale, mea
 			for r := i * rows / pieces; r < (i+1)*rows/pieces; r++ {
 				p.Check()
 				at := r * cols
-				layerNormRowGrad(kernel.Float32s(x[at:][:cols]), kernel.Float32s(dy[at:][:cols]), kernel.Float32s(scale[:cols]), float32(mean[r]), float32(invstd[r]), kernel.Float32s(dx[at:][:cols]), kernel.Float32s(ds), kernel.Float32s(db))
+				layerNormRowGrad(p, kernel.Float32s(x[at:][:cols]), kernel.Float32s(dy[at:][:cols]), kernel.Float32s(scale[:cols]), float32(mean[r]), float32(invstd[r]), kernel.Float32s(dx[at:][:cols]), kernel.Float32s(ds), kernel.Float32s(db))
 				if add != nil {
 					elementwise.BinaryInto(elementwise.OpAdd, dx[at:][:cols], dx[at:][:cols], add[at:][:cols])
 				}
@@ -79,33 +96,42 @@ func LayerNormGrad[T kernel.Float](p *kernel.Pool, rows, cols int, x, scale, mea
 		xhat, g := (*buffer)[:cols], (*buffer)[cols:][:cols]
 		for r := i * rows / pieces; r < (i+1)*rows/pieces; r++ {
 			p.Check()
-			d := dy[r*cols:][:cols]
-			elementwise.BinaryScalarInto(elementwise.OpSub, xhat, x[r*cols:][:cols], mean[r])
-			elementwise.BinaryScalarInto(elementwise.OpMul, xhat, xhat, invstd[r])
-			if dscale != nil {
-				elementwise.BinaryInto(elementwise.OpMul, g, d, xhat)
-				elementwise.BinaryInto(elementwise.OpAdd, ds, ds, g)
-			}
-			if dbias != nil {
-				elementwise.BinaryInto(elementwise.OpAdd, db, db, d)
-			}
+			var a, b T
+			p.InParts(cols, func(lo, hi int) {
+				d, xhat, g := dy[r*cols:][lo:hi], xhat[lo:hi], g[lo:hi]
+				elementwise.BinaryScalarInto(elementwise.OpSub, xhat, x[r*cols:][lo:hi], mean[r])
+				elementwise.BinaryScalarInto(elementwise.OpMul, xhat, xhat, invstd[r])
+				if dscale != nil {
+					elementwise.BinaryInto(elementwise.OpMul, g, d, xhat)
+					elementwise.BinaryInto(elementwise.OpAdd, ds[lo:hi], ds[lo:hi], g)
+				}
+				if dbias != nil {
+					elementwise.BinaryInto(elementwise.OpAdd, db[lo:hi], db[lo:hi], d)
+				}
+				if dx == nil {
+					return
+				}
+				if scale != nil {
+					elementwise.BinaryInto(elementwise.OpMul, g, d, scale[lo:hi])
+				} else {
+					copy(g, d)
+				}
+				a, b = a+vector.BlockSum(g), b+vector.BlockDot(g, xhat)
+			})
 			if dx == nil {
 				continue
 			}
-			if scale != nil {
-				elementwise.BinaryInto(elementwise.OpMul, g, d, scale[:cols])
-			} else {
-				copy(g, d)
-			}
 			// dx = invstd * (g - mean(g) - xhat*mean(g*xhat))
-			a, b := vector.BlockSum(g)/T(cols), vector.BlockDot(g, xhat)/T(cols)
-			out := dx[r*cols:][:cols]
-			elementwise.BinaryScalarInto(elementwise.OpSub, g, g, a)
-			vector.AddScaled(-b, xhat, g)
-			elementwise.BinaryScalarInto(elementwise.OpMul, out, g, invstd[r])
-			if add != nil {
-				elementwise.BinaryInto(elementwise.OpAdd, out, out, add[r*cols:][:cols])
-			}
+			a, b = a/T(cols), b/T(cols)
+			p.InParts(cols, func(lo, hi int) {
+				out, xhat, g := dx[r*cols:][lo:hi], xhat[lo:hi], g[lo:hi]
+				elementwise.BinaryScalarInto(elementwise.OpSub, g, g, a)
+				vector.AddScaled(-b, xhat, g)
+				elementwise.BinaryScalarInto(elementwise.OpMul, out, g, invstd[r])
+				if add != nil {
+					elementwise.BinaryInto(elementwise.OpAdd, out, out, add[r*cols:][lo:hi])
+				}
+			})
 		}
 	})
 	collect := func(dst []T, first int) {
@@ -122,10 +148,14 @@ func LayerNormGrad[T kernel.Float](p *kernel.Pool, rows, cols int, x, scale, mea
 }
 
 // layerNormRowGrad is LayerNormGrad for one row; it adds to dscale and dbias.
-func layerNormRowGrad(x, dy, scale []float32, mean, invstd float32, dx, dscale, dbias []float32) {
+func layerNormRowGrad(p *kernel.Pool, x, dy, scale []float32, mean, invstd float32, dx, dscale, dbias []float32) {
 	n := len(x)
 	s, sums := [4]float32{mean, invstd}, [2]float32{}
-	layerNormDots(n, &dy[0], &x[0], &scale[0], &s[0], &dscale[0], &dbias[0], &sums[0])
+	p.InParts(n, func(lo, hi int) {
+		var part [2]float32
+		layerNormDots(hi-lo, &dy[lo], &x[lo], &scale[lo], &s[0], &dscale[lo], &dbias[lo], &part[0])
+		sums[0], sums[1] = sums[0]+part[0], sums[1]+part[1]
+	})
 	s[2], s[3] = sums[0]/float32(n), sums[1]/float32(n)
-	layerNormMixV(n, &dx[0], &dy[0], &scale[0], &x[0], &s[0])
+	p.InParts(n, func(lo, hi int) { layerNormMixV(hi-lo, &dx[lo], &dy[lo], &scale[lo], &x[lo], &s[0]) })
 }

@@ -52,7 +52,7 @@ func Reduce[T kernel.Float](p *kernel.Pool, op ReduceOp, outer, axis, inner int,
 		// Few, long rows: divide the columns among threads.
 		p.Range(kernel.CeilDiv(inner, columnBlock), max(1, kernel.ElementGrain/(columnBlock*axis)), func(lo, hi int) {
 			lo, hi = lo*columnBlock, min(inner, hi*columnBlock)
-			reduceRows(op, axis, dst[lo:hi], x[lo:], inner)
+			reduceRows(p, op, axis, dst[lo:hi], x[lo:], inner)
 		})
 		return
 	}
@@ -61,7 +61,7 @@ func Reduce[T kernel.Float](p *kernel.Pool, op ReduceOp, outer, axis, inner int,
 			if inner == 1 {
 				dst[o] = reduceLong(p, op, x[o*axis:][:axis])
 			} else {
-				reduceRows(op, axis, dst[o*inner:][:inner], x[o*axis*inner:], inner)
+				reduceRows(p, op, axis, dst[o*inner:][:inner], x[o*axis*inner:], inner)
 			}
 		}
 	})
@@ -84,7 +84,7 @@ func sumPieces[T kernel.Float](p *kernel.Pool, pieces, rows, inner int, dst, x [
 			to = (*sums)[(i-1)*inner:][:inner]
 		}
 		lo, hi := i*rows/pieces, (i+1)*rows/pieces
-		reduceRows(ReduceSum, hi-lo, to, x[lo*inner:], inner)
+		reduceRows(p, ReduceSum, hi-lo, to, x[lo*inner:], inner)
 	})
 	for i := range pieces - 1 {
 		elementwise.BinaryInto(elementwise.OpAdd, dst, dst, (*sums)[i*inner:][:inner])
@@ -92,7 +92,7 @@ func sumPieces[T kernel.Float](p *kernel.Pool, pieces, rows, inner int, dst, x [
 }
 
 // longRow is the number of elements that are reduced between checks whether the pool is stopped.
-const longRow = 1 << 24
+const longRow = kernel.LongRow
 
 // reduceLong is reduceRow in parts.
 func reduceLong[T kernel.Float](p *kernel.Pool, op ReduceOp, x []T) T {
@@ -138,11 +138,15 @@ func reduceRow[T kernel.Float](op ReduceOp, x []T) T {
 }
 
 // reduceRows reduces rows of x with stride ld to one.
-func reduceRows[T kernel.Float](op ReduceOp, rows int, dst, x []T, ld int) {
+func reduceRows[T kernel.Float](p *kernel.Pool, op ReduceOp, rows int, dst, x []T, ld int) {
 	for i := range dst {
 		dst[i] = start[T](op)
 	}
+	often := max(1, kernel.LongRow/max(len(dst), 16)) // rows between checks
 	for r := range rows {
+		if r%often == often-1 {
+			p.Check()
+		}
 		row := x[r*ld:][:len(dst)]
 		switch op {
 		case ReduceSum, ReduceMean:

@@ -1,6 +1,9 @@
 package resample
 
 import (
+	"slices"
+	"unsafe"
+
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/internal/kernel/vector"
@@ -18,10 +21,26 @@ type Resampling[T kernel.Float] struct {
 // Taps returns the old elements that new element j is the weighted sum of, and their weights.
 type Taps func(j int) (index []int, weight []float64)
 
+// Bytes returns at most how many bytes the resampling takes that has so many new elements and taps in total.
+func Bytes[T kernel.Float](new, taps int) int64 {
+	each := int64(8 + unsafe.Sizeof(T(0)))
+	if kernel.SIMD && kernel.IsFloat32[T]() {
+		each += 12 // rowResampling
+	}
+	return 8*int64(new+1) + each*int64(taps)
+}
+
+// checkEvery is the number of taps that are prepared between checks whether the pool is stopped.
+const checkEvery = 1 << 16
+
 // NewResampling returns the resampling with the given taps of all new elements; taps of weight 0 are dropped.
-func NewResampling[T kernel.Float](old, new int, taps Taps) *Resampling[T] {
+func NewResampling[T kernel.Float](p *kernel.Pool, old, new int, taps Taps) *Resampling[T] {
 	r := &Resampling[T]{Old: old, New: new, start: make([]int, 1, new+1)}
-	for j := range new {
+	for j, checked := 0, 0; j < new; j++ {
+		if len(r.index) >= checked {
+			checked = len(r.index) + checkEvery
+			p.Check()
+		}
 		index, weight := taps(j)
 		for k, w := range weight {
 			if T(w) != 0 {
@@ -31,21 +50,38 @@ func NewResampling[T kernel.Float](old, new int, taps Taps) *Resampling[T] {
 		r.start = append(r.start, len(r.index))
 	}
 	if kernel.SIMD && kernel.IsFloat32[T]() {
-		r.rows = newRowResampling(any(r).(*Resampling[float32]))
+		r.rows = newRowResampling(p, any(r).(*Resampling[float32]))
 	}
 	return r
 }
 
 // Back returns the transposed resampling, from New to Old elements, which computes the gradient.
-func (r *Resampling[T]) Back() *Resampling[T] {
-	index, weight := make([][]int, r.Old), make([][]float64, r.Old)
+func (r *Resampling[T]) Back(p *kernel.Pool) *Resampling[T] {
+	begin := make([]int, r.Old+1) // of the taps of each old element
+	for k, i := range r.index {
+		if k%checkEvery == 0 {
+			p.Check()
+		}
+		begin[i+1]++
+	}
+	for i := range r.Old {
+		begin[i+1] += begin[i]
+	}
+	at := slices.Clone(begin[:r.Old])
+	index, weight := make([]int, len(r.index)), make([]float64, len(r.index))
 	for j := range r.New {
+		if j%checkEvery == 0 {
+			p.Check()
+		}
 		for k := r.start[j]; k < r.start[j+1]; k++ {
 			i := r.index[k]
-			index[i], weight[i] = append(index[i], j), append(weight[i], float64(r.weight[k]))
+			index[at[i]], weight[at[i]] = j, float64(r.weight[k])
+			at[i]++
 		}
 	}
-	return NewResampling[T](r.New, r.Old, func(i int) ([]int, []float64) { return index[i], weight[i] })
+	return NewResampling[T](p, r.New, r.Old, func(i int) ([]int, []float64) {
+		return index[begin[i]:begin[i+1]], weight[begin[i]:begin[i+1]]
+	})
 }
 
 // Run resamples src [outer, Old, inner] to dst [outer, New, inner].
@@ -66,11 +102,11 @@ func (r *Resampling[T]) Run(p *kernel.Pool, outer, inner int, dst, src []T) {
 	p.Range(outer, max(1, kernel.ElementGrain/(r.New+len(r.index))), func(lo, hi int) {
 		d, s := dst[lo*r.New:hi*r.New], src[lo*r.Old:]
 		if r.rows != nil {
-			r.rows.run(hi-lo, kernel.Float32s(d), kernel.Float32s(s))
+			r.rows.run(p, hi-lo, kernel.Float32s(d), kernel.Float32s(s))
 			return
 		}
 		for o := range hi - lo {
-			r.row(d[o*r.New:][:r.New], s[o*r.Old:][:r.Old])
+			r.row(p, d[o*r.New:][:r.New], s[o*r.Old:][:r.Old])
 		}
 	})
 }
@@ -94,8 +130,13 @@ func (r *Resampling[T]) element(j int, dst, src []T) {
 }
 
 // row makes all new elements of a row.
-func (r *Resampling[T]) row(dst, src []T) {
+func (r *Resampling[T]) row(p *kernel.Pool, dst, src []T) {
+	checked := r.start[0]
 	for j := range dst {
+		if r.start[j] >= checked {
+			checked = r.start[j] + kernel.LongRow
+			p.Check()
+		}
 		var sum T
 		for k := r.start[j]; k < r.start[j+1]; k++ {
 			sum += r.weight[k] * src[r.index[k]]
@@ -115,13 +156,16 @@ type rowResampling struct {
 }
 
 // newRowResampling returns nil if the elements of a tap are too far apart.
-func newRowResampling(r *Resampling[float32]) *rowResampling {
+func newRowResampling(p *kernel.Pool, r *Resampling[float32]) *rowResampling {
 	lanes := 8
 	if kernel.AVX512 {
 		lanes = 16
 	}
 	rows := &rowResampling{old: r.Old, new: r.New}
 	for lo := 0; lo < r.New; lo += lanes {
+		if lo%checkEvery == 0 {
+			p.Check()
+		}
 		hi, most := min(r.New, lo+lanes), 0
 		for j := lo; j < hi; j++ {
 			most = max(most, r.start[j+1]-r.start[j])
@@ -144,38 +188,56 @@ func (rows *rowResampling) tap(r *Resampling[float32], t, lo, hi, lanes int) boo
 			first, last = min(first, r.index[k]), max(last, r.index[k])
 		}
 	}
-	index, weight := make([]int32, lanes), make([]float32, lanes)
+	at := len(rows.index)
+	rows.index = append(rows.index, make([]int32, lanes)...)
+	rows.weight = append(rows.weight, make([]float32, lanes)...)
+	index, weight := rows.index[at:], rows.weight[at:]
 	for j := lo; j < hi; j++ {
 		if k := r.start[j] + t; k < r.start[j+1] {
 			index[j-lo], weight[j-lo] = int32(r.index[k]-first), r.weight[k]
 		}
 	}
 	rows.base, rows.reach = append(rows.base, int64(first)), max(rows.reach, first+2*lanes)
-	rows.index, rows.weight = append(rows.index, index...), append(rows.weight, weight...)
 	return last-first < 2*lanes
 }
 
 // run resamples n rows of src. Registers read beyond the end of rows; at the end of src a copy is read instead.
-func (rows *rowResampling) run(n int, dst, src []float32) {
+func (rows *rowResampling) run(p *kernel.Pool, n int, dst, src []float32) {
 	inside := n
 	for inside > 0 && (inside-1)*rows.old+rows.reach > len(src) {
 		inside--
 	}
-	rows.some(inside, dst, src)
+	rows.some(p, inside, dst, src)
 	if inside == n {
 		return
 	}
 	copied := make([]float32, (n-inside-1)*rows.old+rows.reach)
 	copy(copied, src[inside*rows.old:][:(n-inside)*rows.old])
-	rows.some(n-inside, dst[inside*rows.new:], copied)
+	rows.some(p, n-inside, dst[inside*rows.new:], copied)
 }
 
-func (rows *rowResampling) some(n int, dst, src []float32) {
+func (rows *rowResampling) some(p *kernel.Pool, n int, dst, src []float32) {
 	switch {
 	case n == 0:
 	case len(rows.base) == 0: // no new element has a tap
 		clear(dst[:n*rows.new])
-	default:
+	case rows.new <= kernel.LongRow:
 		resampleRows(n, rows.new, rows.old, &rows.taps[0], &rows.base[0], &rows.index[0], &rows.weight[0], &src[0], &dst[0])
+	default:
+		lanes := len(rows.index) / len(rows.base)
+		for r := range n {
+			tap := 0
+			p.InParts(rows.new, func(lo, hi int) {
+				taps := rows.taps[lo/lanes : kernel.CeilDiv(hi, lanes)]
+				if tap < len(rows.base) {
+					resampleRows(1, hi-lo, rows.old, &taps[0], &rows.base[tap], &rows.index[tap*lanes], &rows.weight[tap*lanes], &src[r*rows.old], &dst[r*rows.new+lo])
+				} else {
+					clear(dst[r*rows.new+lo:][:hi-lo])
+				}
+				for _, n := range taps {
+					tap += int(n)
+				}
+			})
+		}
 	}
 }

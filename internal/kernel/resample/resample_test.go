@@ -49,9 +49,9 @@ func testResampling[T kernel.Float](t *testing.T) {
 							}
 						}
 					}
-					r := NewResampling[T](old, new, taps)
+					r := NewResampling[T](p, old, new, taps)
 					r.Run(p, outer, inner, got, x)
-					r.Back().Run(p, outer, inner, gotBack, back)
+					r.Back(p).Run(p, outer, inner, gotBack, back)
 					what := fmt.Sprint(name, size, inner, anywhere)
 					kerneltest.Near(t, what, got, want, 1e-6)
 					kerneltest.Near(t, what+" back", gotBack, wantBack, 1e-5)

@@ -15,7 +15,11 @@ func Softmax[T kernel.Float](p *kernel.Pool, outer, axis, inner int, dst, x []T)
 		softmaxColumns(p, outer, axis, inner, dst, x, false)
 		return
 	}
-	softmax(p, outer, axis, inner, dst, x, softmaxRow[T])
+	row := softmaxRow[T]
+	if axis > kernel.LongRow {
+		row = func(dst, x []T) { softmaxLongRow(p, dst, x) }
+	}
+	softmax(p, outer, axis, inner, dst, x, row)
 }
 
 // LogSoftmax computes x - max - log Σ exp(x - max) over the middle dimension of
@@ -25,7 +29,11 @@ func LogSoftmax[T kernel.Float](p *kernel.Pool, outer, axis, inner int, dst, x [
 		softmaxColumns(p, outer, axis, inner, dst, x, true)
 		return
 	}
-	softmax(p, outer, axis, inner, dst, x, logSoftmaxRow[T])
+	row := logSoftmaxRow[T]
+	if axis > kernel.LongRow {
+		row = func(dst, x []T) { logSoftmaxLongRow(p, dst, x) }
+	}
+	softmax(p, outer, axis, inner, dst, x, row)
 }
 
 // SoftmaxGrad computes dx = y*(dy - Σ dy*y) from Softmax's output y; dx may be dy.
@@ -34,7 +42,11 @@ func SoftmaxGrad[T kernel.Float](p *kernel.Pool, outer, axis, inner int, dx, dy,
 		softmaxColumnsGrad(p, outer, axis, inner, dx, dy, y, false)
 		return
 	}
-	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) { softmaxRowGrad(dx, dy, y, 1) })
+	row := func(dx, dy, y []T) { softmaxRowGrad(dx, dy, y, 1) }
+	if axis > kernel.LongRow {
+		row = func(dx, dy, y []T) { softmaxLongRowGrad(p, dx, dy, y) }
+	}
+	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, row)
 }
 
 // LogSoftmaxGrad computes dx = dy - exp(y)*Σ dy from LogSoftmax's output y; dx may be dy.
@@ -44,6 +56,10 @@ func LogSoftmaxGrad[T kernel.Float](p *kernel.Pool, outer, axis, inner int, dx, 
 		return
 	}
 	lanes(p, outer, axis, inner, dx, [2][]T{dy, y}, func(dx, dy, y []T) {
+		if axis > kernel.LongRow {
+			logSoftmaxLongRowGrad(p, dx, dy, y)
+			return
+		}
 		if kernel.SIMD && kernel.Vectorizable(dx, y) {
 			logSoftmaxRowGradV(len(dx), &kernel.Float32s(dx)[0], &kernel.Float32s(dy)[0], &kernel.Float32s(y)[0])
 			return
@@ -153,18 +169,22 @@ func lanes[T kernel.Float](p *kernel.Pool, outer, axis, inner int, dst []T, src 
 		a, b := (*buffer)[:axis], (*buffer)[axis:][:axis]
 		for i := lo; i < hi; i++ {
 			at := i/inner*axis*inner + i%inner
-			for q := range axis {
-				a[q] = src[0][at+q*inner]
-			}
-			if src[1] != nil {
-				for q := range axis {
-					b[q] = src[1][at+q*inner]
+			p.InParts(axis, func(lo, hi int) {
+				for q := lo; q < hi; q++ {
+					a[q] = src[0][at+q*inner]
 				}
-			}
+				if src[1] != nil {
+					for q := lo; q < hi; q++ {
+						b[q] = src[1][at+q*inner]
+					}
+				}
+			})
 			f(a, a, b)
-			for q, v := range a {
-				dst[at+q*inner] = v
-			}
+			p.InParts(axis, func(lo, hi int) {
+				for q, v := range a[lo:hi] {
+					dst[at+(lo+q)*inner] = v
+				}
+			})
 		}
 	})
 }

@@ -185,11 +185,16 @@ func (r binary) convertingKernel(c *op.Call, w *walk) (op.Kernel, error) {
 		return nil, err
 	}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		a, err := dtype.ConvertTo(t, in[0])
+		release, err := x.Reserve(int64(t.Size()) * int64(in[0].Shape().TotalSize()+in[1].Shape().TotalSize()+out[0].Shape().TotalSize()))
 		if err != nil {
 			return err
 		}
-		b, err := dtype.ConvertTo(t, in[1])
+		defer release()
+		a, err := convertTo(pool(x), t, in[0])
+		if err != nil {
+			return err
+		}
+		b, err := convertTo(pool(x), t, in[1])
 		if err != nil {
 			return err
 		}
@@ -200,7 +205,7 @@ func (r binary) convertingKernel(c *op.Call, w *walk) (op.Kernel, error) {
 		if err := k(x, []*tensor.Dense{dst}, []*tensor.Dense{a, b}); err != nil || dst == out[0] {
 			return err
 		}
-		return dtype.Convert(out[0], dst)
+		return convert(pool(x), dtype.Cast{}, out[0], dst)
 	}, nil
 }
 

@@ -3,7 +3,9 @@ package std
 import (
 	"maps"
 	"slices"
+	"unsafe"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -64,7 +66,7 @@ func contractor[T number](k contraction) op.Kernel {
 			b := arrange(x, k, factor[T]{k.In[i], dtype.Elems[T](in[i])}, keptLabels(k.In[i], keep))
 			acc = multiply(x, k, acc, b, need)
 		}
-		place(k, dst, k.Out, acc.data, acc.labels)
+		place(pool(x), k, dst, k.Out, acc.data, acc.labels)
 		return nil
 	}
 }
@@ -87,7 +89,7 @@ func arrange[T number](x *op.Exec, k contraction, f factor[T], to []int) factor[
 	}
 	dst := room[T](x, dtype.Product(k.shape(to)))
 	clear(dst)
-	place(k, dst, to, f.data, f.labels)
+	place(pool(x), k, dst, to, f.data, f.labels)
 	return factor[T]{to, dst}
 }
 
@@ -139,7 +141,7 @@ func products[T number](x *op.Exec, batch, m, n, k int, a, b, c []T) {
 }
 
 // place adds src, with labels from, to dst, with labels to.
-func place[T number](k contraction, dst []T, to []int, src []T, from []int) {
+func place[T number](p *kernel.Pool, k contraction, dst []T, to []int, src []T, from []int) {
 	all := slices.Concat(to, from)
 	slices.Sort(all)
 	all = slices.DeleteFunc(slices.Compact(all), func(l int) bool { return l < 0 })
@@ -155,6 +157,7 @@ func place[T number](k contraction, dst []T, to []int, src []T, from []int) {
 		return s
 	}
 	d, s := strides(to), strides(from)
+	done := 0 // elements since the last check
 	var walk func(i, at, read int)
 	walk = func(i, at, read int) {
 		if i == len(all) {
@@ -163,7 +166,12 @@ func place[T number](k contraction, dst []T, to []int, src []T, from []int) {
 		}
 		n := k.Size[all[i]]
 		if i == len(all)-1 {
+			if done += n; done >= checkEvery {
+				done = 0
+				p.Check()
+			}
 			for j := range n {
+				checkAt(p, j+1)
 				dst[at+j*d[i]] += src[read+j*s[i]]
 			}
 			return
@@ -177,14 +185,5 @@ func place[T number](k contraction, dst []T, to []int, src []T, from []int) {
 
 // room is scratch memory for any number.
 func room[T number](x *op.Exec, n int) []T {
-	var v any
-	switch any(T(0)).(type) {
-	case float32:
-		v = x.Float32(n)
-	case float64:
-		v = x.Float64(n)
-	default:
-		return make([]T, n)
-	}
-	return v.([]T)
+	return words[T](x.Bytes(n * int(unsafe.Sizeof(T(0)))))
 }

@@ -11,13 +11,19 @@ import (
 // convert is how.Convert of as many elements as there are, by a kernel where there is one for the two types.
 func convert(p *kernel.Pool, how dtype.Cast, dst, src *tensor.Dense) error {
 	f := conversions[[2]op.DType{dtype.Of(src.Dtype()), dtype.Of(dst.Dtype())}]
-	n := src.Shape().TotalSize()
 	if f != nil {
 		f(p, dst, src)
 		return nil
 	}
-	if n < checkEvery {
-		return how.Convert(dst, src)
+	return inSegments(p, dst, src, func(_ int, dst, src *tensor.Dense) error { return how.Convert(dst, src) })
+}
+
+// inSegments calls f for consecutive segments of dst and src, which have equally many elements, with the position of the first one, and checks before
+// each whether the run is stopped.
+func inSegments(p *kernel.Pool, dst, src *tensor.Dense, f func(lo int, dst, src *tensor.Dense) error) error {
+	n := src.Shape().TotalSize()
+	if n <= checkEvery {
+		return f(0, dst, src)
 	}
 	to, err := dtype.View(dst, n)
 	if err != nil {
@@ -29,7 +35,7 @@ func convert(p *kernel.Pool, how dtype.Cast, dst, src *tensor.Dense) error {
 	}
 	for lo := 0; lo < n; lo += checkEvery {
 		p.Check()
-		if err := how.Convert(segment(to, lo), segment(from, lo)); err != nil {
+		if err := f(lo, segment(to, lo), segment(from, lo)); err != nil {
 			return err
 		}
 	}
@@ -52,6 +58,32 @@ func convertTo(p *kernel.Pool, t op.DType, src *tensor.Dense) (*tensor.Dense, er
 	}
 	dst := dtype.New(t, src.Shape()...)
 	return dst, convert(p, dtype.Cast{}, dst, src)
+}
+
+// float64s returns a copy of the elements of d, any numbers.
+func float64s(p *kernel.Pool, d *tensor.Dense) ([]float64, error) {
+	if n := d.Shape().TotalSize(); n > checkEvery {
+		v := make([]float64, n)
+		to, err := dtype.FromSlice(v, n)
+		if err != nil {
+			return nil, err
+		}
+		return v, convert(p, dtype.Cast{}, to, d)
+	}
+	return dtype.Float64s(d)
+}
+
+// int64s returns a copy of the elements of d, any integers or bools.
+func int64s(p *kernel.Pool, d *tensor.Dense) ([]int64, error) {
+	if n := d.Shape().TotalSize(); n > checkEvery {
+		v := make([]int64, n)
+		to, err := dtype.FromSlice(v, n)
+		if err != nil {
+			return nil, err
+		}
+		return v, convert(p, dtype.Cast{}, to, d)
+	}
+	return dtype.Int64s(d)
 }
 
 // conversions are the kernels, by source and target type.

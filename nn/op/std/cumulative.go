@@ -191,13 +191,15 @@ func cumProdGradOf[T kernel.Float](c *op.Call) op.Kernel {
 				at, step = at+(l.n-1)*step, -step
 			}
 			run := T(1)
-			for range l.n {
+			for i := range l.n {
+				checkAt(pool(e), i+1)
 				dx[at] = run
 				run *= x[at]
 				at += step
 			}
 			var d T
-			for range l.n {
+			for i := range l.n {
+				checkAt(pool(e), i+1)
 				at -= step
 				if !cfg.Exclusive {
 					d += dy[at]

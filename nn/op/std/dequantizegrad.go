@@ -54,7 +54,7 @@ func sumIntoScales(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value
 				continue
 			}
 			var err error
-			if v[i], err = numbersOf(c, i, in[i]); err != nil {
+			if v[i], err = numbersOf(p, c, i, in[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -62,6 +62,7 @@ func sumIntoScales(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value
 		shape := c.In[2].Sizes()
 		sum := make([]float64, dtype.Product(shape))
 		for i, d := range x {
+			checkAt(p, i)
 			k := s.at(i)
 			switch {
 			case len(zero) == 1:
@@ -71,7 +72,7 @@ func sumIntoScales(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value
 			}
 			sum[k] += d * dy[i]
 		}
-		d, err := tensorOf(c.In[2].DType, sum, shape...)
+		d, err := tensorOf(p, c.In[2].DType, sum, shape...)
 		return []dtype.Value{d}, err
 	}, nil
 }

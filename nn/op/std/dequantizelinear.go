@@ -60,27 +60,29 @@ func dequantizeKernel(c *op.Call) (op.Kernel, error) {
 			return dequantizeFast[int32](s), nil
 		}
 	}
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
-		x, err := dtype.Float64s(in[0])
-		if err != nil {
-			return err
-		}
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		scale, zero, err := scaleAndZero(in)
 		if err != nil {
 			return err
 		}
-		for i := range x {
-			k := s.at(i)
-			if zero != nil {
-				x[i] -= zero[k]
+		return inSegments(pool(x), out[0], in[0], func(lo int, dst, src *tensor.Dense) error {
+			v, err := dtype.Float64s(src)
+			if err != nil {
+				return err
 			}
-			x[i] *= scale[k]
-		}
-		d, err := dtype.FromFloats(dtype.Float64, x, out[0].Shape()...)
-		if err != nil {
-			return err
-		}
-		return dtype.Convert(out[0], d)
+			for i := range v {
+				k := s.at(lo + i)
+				if zero != nil {
+					v[i] -= zero[k]
+				}
+				v[i] *= scale[k]
+			}
+			d, err := dtype.FromFloats(dtype.Float64, v, dst.Shape()...)
+			if err != nil {
+				return err
+			}
+			return dtype.Convert(dst, d)
+		})
 	}, nil
 }
 

@@ -130,7 +130,7 @@ func transformFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 	parts, results := from[rank-1], to[rank-1]
 	outer, inner := around(from[:rank-1], axis)
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		x, err := numbersOf(c, 0, in[0])
+		x, err := numbersOf(p, c, 0, in[0])
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +157,7 @@ func transformFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 				}
 			}
 		}
-		d, err := tensorOf(c.In[0].DType, y, to...)
+		d, err := tensorOf(p, c.In[0].DType, y, to...)
 		return []dtype.Value{d}, err
 	}, nil
 }
@@ -278,13 +278,13 @@ func shortFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 		parts = from[2]
 	}
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		x, err := numbersOf(c, 0, in[0])
+		x, err := numbersOf(p, c, 0, in[0])
 		if err != nil {
 			return nil, err
 		}
 		window := slices.Repeat([]float64{1}, length)
 		if c.Has(2) {
-			if window, err = numbersOf(c, 2, in[2]); err != nil {
+			if window, err = numbersOf(p, c, 2, in[2]); err != nil {
 				return nil, err
 			}
 		}
@@ -302,7 +302,7 @@ func shortFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 				}
 			}
 		}
-		d, err := tensorOf(c.In[0].DType, y, to...)
+		d, err := tensorOf(p, c.In[0].DType, y, to...)
 		return []dtype.Value{d}, err
 	}, nil
 }

@@ -80,7 +80,7 @@ func fourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, 
 	results, parts := from[rank-1], to[rank-1]
 	outer, inner := around(to[:rank-1], cfg.Axis)
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		dy, err := numbersOf(c, 0, in[0])
+		dy, err := numbersOf(p, c, 0, in[0])
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func fourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, 
 				}
 			}
 		}
-		d, err := tensorOf(c.In[0].DType, dx, to...)
+		d, err := tensorOf(p, c.In[0].DType, dx, to...)
 		return []dtype.Value{d}, err
 	}, nil
 }
@@ -139,7 +139,7 @@ func shortFourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 		var v [3][]float64 // gradient, signal, window
 		for i := range in {
 			var err error
-			if v[i], err = numbersOf(c, i, in[i]); err != nil {
+			if v[i], err = numbersOf(p, c, i, in[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -164,11 +164,11 @@ func shortFourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 				}
 			}
 		}
-		d, err := tensorOf(c.In[1].DType, dx, to...)
+		d, err := tensorOf(p, c.In[1].DType, dx, to...)
 		if err != nil || len(in) < 3 {
 			return []dtype.Value{d}, err
 		}
-		w, err := tensorOf(c.In[2].DType, dw, cfg.Length)
+		w, err := tensorOf(p, c.In[2].DType, dw, cfg.Length)
 		return []dtype.Value{d, w}, err
 	}, nil
 }

@@ -159,7 +159,7 @@ func (f *forest) each(p *kernel.Pool, c *op.Call, in dtype.Value, do func(row in
 	if cols.Size < f.features {
 		return c.Mismatch(0, "at least as many columns as the trees look at", c.In[0])
 	}
-	x, err := numbersOf(c, 0, in)
+	x, err := numbersOf(p, c, 0, in)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package std
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -195,17 +197,22 @@ func spread[T any](x *op.Exec, y, c []T, from []int, m, n int) {
 func integerGemm(p product) op.Kernel {
 	lda, ldb := p.leading()
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		a, err := dtype.Int64s(in[0])
+		release, err := x.Reserve(integerCopies(out, in))
 		if err != nil {
 			return err
 		}
-		b, err := dtype.Int64s(in[1])
+		defer release()
+		a, err := int64s(pool(x), in[0])
+		if err != nil {
+			return err
+		}
+		b, err := int64s(pool(x), in[1])
 		if err != nil {
 			return err
 		}
 		add := make([]int64, p.m*p.n)
 		if len(in) > 2 && in[2] != nil {
-			c, err := dtype.Int64s(in[2])
+			c, err := int64s(pool(x), in[2])
 			if err != nil {
 				return err
 			}
@@ -214,21 +221,34 @@ func integerGemm(p product) op.Kernel {
 		y := make([]int64, p.m*p.n)
 		integerProduct(pool(x), p, a, lda, b, ldb, y)
 		for i := range y {
+			checkAt(pool(x), i)
 			if p.alpha == 1 && p.beta == 1 {
 				y[i] += add[i]
 			} else {
 				y[i] = int64(p.alpha*float64(y[i]) + p.beta*float64(add[i]))
 			}
 		}
-		return storeInts(out[0], y)
+		return storeInts(pool(x), out[0], y)
 	}
+}
+
+// integerCopies returns how many bytes the copies take that an integer product reads and writes.
+func integerCopies(out, in []*tensor.Dense) (n int64) {
+	for _, d := range slices.Concat(out, in) {
+		if d != nil {
+			n += 8 * int64(d.Shape().TotalSize())
+		}
+	}
+	return n
 }
 
 // integerProduct adds op(A)·op(B) to y; it wraps around as Go's integers do.
 func integerProduct(workers *kernel.Pool, p product, a []int64, lda int, b []int64, ldb int, y []int64) {
 	for i := range p.m {
-		workers.Check()
 		for l := range p.k {
+			if l*p.n/checkEvery != (l-1)*p.n/checkEvery || l == 0 {
+				workers.Check()
+			}
 			v := a[i*lda+l : i*lda+l+1 : i*lda+l+1]
 			if p.transA {
 				v = a[l*lda+i:]
@@ -244,12 +264,12 @@ func integerProduct(workers *kernel.Pool, p product, a []int64, lda int, b []int
 	}
 }
 
-func storeInts(dst *tensor.Dense, v []int64) error {
+func storeInts(p *kernel.Pool, dst *tensor.Dense, v []int64) error {
 	d, err := dtype.FromSlice(v, dst.Shape()...)
 	if err != nil {
 		return err
 	}
-	return dtype.Convert(dst, d)
+	return convert(p, dtype.Cast{}, dst, d)
 }
 
 func gemmGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {

@@ -85,7 +85,7 @@ func inDouble(k op.Kernel) op.Kernel {
 				continue
 			}
 			var err error
-			if args[i], err = dtype.ConvertTo(dtype.Float64, d); err != nil {
+			if args[i], err = convertTo(pool(x), dtype.Float64, d); err != nil {
 				return err
 			}
 		}
@@ -99,7 +99,7 @@ func inDouble(k op.Kernel) op.Kernel {
 		}
 		for i, d := range out {
 			if d != nil {
-				if err := dtype.Convert(d, res[i]); err != nil {
+				if err := convert(pool(x), dtype.Cast{}, d, res[i]); err != nil {
 					return err
 				}
 			}

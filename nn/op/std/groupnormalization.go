@@ -163,9 +163,11 @@ func groupNormBack[T kernel.Float](m groupNorm) op.Kernel {
 		if ds := dtype.ElemsAt[T](out, 1); ds != nil {
 			pool(x).Range(m.Rows, 1+4096/max(m.Cols, 1), func(lo, hi int) {
 				for r := lo; r < hi; r++ {
-					for i := r * m.Cols; i < (r+1)*m.Cols; i++ {
-						tmp[i] = dy[i] * (a[i] - mean[r]) * inv[r]
-					}
+					pool(x).InParts(m.Cols, func(lo, hi int) {
+						for i := r*m.Cols + lo; i < r*m.Cols+hi; i++ {
+							tmp[i] = dy[i] * (a[i] - mean[r]) * inv[r]
+						}
+					})
 				}
 			})
 			norm.ChannelSum(pool(x), m.Images, m.Affine, m.Inner, tmp, ds)

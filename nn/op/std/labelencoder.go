@@ -201,7 +201,7 @@ func encodeLabels(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 		if k.to == dtype.String {
 			y, err = dtype.NewStrings(s, in[0].Shape()...)
 		} else {
-			y, err = tensorOf(k.to, n, in[0].Shape()...)
+			y, err = tensorOf(p, k.to, n, in[0].Shape()...)
 		}
 		return []dtype.Value{y}, err
 	}, nil

@@ -42,7 +42,7 @@ func (m mapped) rows(lo, hi int, f func(row, at int)) {
 
 // inverse returns, for each element of the other tensor, of a given shape, the position where m shows it;
 // ok is false if m shows an element more than once.
-func (m mapped) inverse(shape []int) (back mapped, ok bool) {
+func (m mapped) inverse(p *kernel.Pool, shape []int) (back mapped, ok bool) {
 	var to []int
 	for k, index := range m.sources {
 		shown := make([]int, shape[k])
@@ -50,6 +50,7 @@ func (m mapped) inverse(shape []int) (back mapped, ok bool) {
 			shown[i] = -1
 		}
 		for o, i := range index {
+			checkAt(p, o)
 			if i < 0 {
 				continue
 			}
@@ -101,13 +102,22 @@ func readMapped[E any](p *kernel.Pool, m mapped, dst, src []E, fill E) {
 	rows, n := m.count()
 	index := m.sources[len(m.sources)-1]
 	from, to := longestRun(index)
-	inside := to-from < 8 && slices.Min(append([]int{0}, index...)) >= 0
+	inside := to-from < 8 && !slices.ContainsFunc(index, func(k int) bool { return k < 0 })
 	framed := !slices.ContainsFunc(index[:from], picked) && !slices.ContainsFunc(index[to:], picked)
 	p.Range(rows, max(1, 8192/max(n, 1)), func(lo, hi int) {
 		last := 0 // source of the previous row
 		m.rows(lo, hi, func(row, at int) {
 			d := dst[row*n : (row+1)*n]
 			switch {
+			case n > kernel.LongRow:
+				p.InParts(n, func(lo, hi int) {
+					for i, k := range index[lo:hi] {
+						if at < 0 {
+							k = -1
+						}
+						d[lo+i] = pick(src, max(at, 0), k, fill)
+					}
+				})
 			case row > lo && at == last:
 				copy(d, dst[(row-1)*n:])
 			case at >= 0 && framed:
@@ -172,7 +182,7 @@ func longestRun(index []int) (from, to int) {
 }
 
 // addMapped adds src, in the shape of the result, to the sources of its elements.
-func addMapped[T kernel.Float](m mapped, dst, src []T) {
+func addMapped[T kernel.Float](p *kernel.Pool, m mapped, dst, src []T) {
 	if len(m.sources) == 0 {
 		dst[0] += src[0]
 		return
@@ -186,7 +196,9 @@ func addMapped[T kernel.Float](m mapped, dst, src []T) {
 		}
 		s := src[row*n : (row+1)*n]
 		add := func(lo, hi int) {
+			checkAt(p, row*min(n, checkEvery))
 			for i, k := range index[lo:hi] {
+				checkAt(p, i+1)
 				if k >= 0 {
 					dst[at+k] += s[lo+i]
 				}

@@ -21,7 +21,7 @@ func TestLongestRun(t *testing.T) {
 // What is read by the inverse is what adding up gives, and there is no inverse where an element shows twice.
 func TestMappedInverse(t *testing.T) {
 	m := mapped{from: rowStrides([]int{2, 3, 4}), sources: [][]int{{1, 0}, {-1, 1, 2}, {-1, -1, 0, 1, 2, 3, -1}}}
-	back, ok := m.inverse([]int{2, 3, 4})
+	back, ok := m.inverse(nil, []int{2, 3, 4})
 	if !ok {
 		t.Fatal("no inverse")
 	}
@@ -29,14 +29,14 @@ func TestMappedInverse(t *testing.T) {
 	for i := range dy {
 		dy[i] = float32(i + 1)
 	}
-	addMapped(m, want, dy)
+	addMapped(nil, m, want, dy)
 	readMapped(nil, back, got, dy, 0)
 	for i, w := range want {
 		if got[i] != w {
 			t.Errorf("element %d is %g, not %g", i, got[i], w)
 		}
 	}
-	if _, ok := (mapped{from: []int{1}, sources: [][]int{{0, 0, 1}}}).inverse([]int{2}); ok {
+	if _, ok := (mapped{from: []int{1}, sources: [][]int{{0, 0, 1}}}).inverse(nil, []int{2}); ok {
 		t.Error("an inverse of what shows an element twice")
 	}
 }

@@ -148,7 +148,7 @@ func castMap(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		row, err = dtype.NewStrings(r, 1, n)
 	} else {
 		var x []float64
-		if x, err = numbersOf(c, 0, values); err != nil {
+		if x, err = numbersOf(poolOf(c), c, 0, values); err != nil {
 			return nil, err
 		}
 		r := make([]float64, n)

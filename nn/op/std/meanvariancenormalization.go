@@ -94,7 +94,7 @@ func mvnOf(c *op.Call) (mvn, error) {
 }
 
 // mvnKernel runs row on rows of the inputs, which it may overwrite except for the first.
-func mvnKernel[T kernel.Float](m mvn, row func(dst []T, src [2][]T)) op.Kernel {
+func mvnKernel[T kernel.Float](m mvn, row func(p *kernel.Pool, dst []T, src [2][]T)) op.Kernel {
 	back := make([]int, len(m.Perm))
 	moved := make([]int, len(m.Perm))
 	for i, p := range m.Perm {
@@ -117,7 +117,7 @@ func mvnKernel[T kernel.Float](m mvn, row func(dst []T, src [2][]T)) op.Kernel {
 						part[i] = s[r*m.Cols : (r+1)*m.Cols]
 					}
 				}
-				row(dst[r*m.Cols:(r+1)*m.Cols], part)
+				row(pool(x), dst[r*m.Cols:(r+1)*m.Cols], part)
 			}
 		})
 		layout.Transpose(pool(x), dtype.Elems[T](out[0]), dst, moved, back)
@@ -125,41 +125,52 @@ func mvnKernel[T kernel.Float](m mvn, row func(dst []T, src [2][]T)) op.Kernel {
 	}
 }
 
-func meanDeviation[T kernel.Float](x []T) (mean, dev float64) {
-	for _, v := range x {
-		mean += float64(v)
-	}
+func meanDeviation[T kernel.Float](p *kernel.Pool, x []T) (mean, dev float64) {
+	p.InParts(len(x), func(lo, hi int) {
+		for _, v := range x[lo:hi] {
+			mean += float64(v)
+		}
+	})
 	mean /= float64(len(x))
-	for _, v := range x {
-		dev += (float64(v) - mean) * (float64(v) - mean)
-	}
+	p.InParts(len(x), func(lo, hi int) {
+		for _, v := range x[lo:hi] {
+			dev += (float64(v) - mean) * (float64(v) - mean)
+		}
+	})
 	return mean, math.Sqrt(dev / float64(len(x)))
 }
 
-func mvnRow[T kernel.Float](y []T, src [2][]T) {
-	mean, dev := meanDeviation(src[0])
-	for i, v := range src[0] {
-		y[i] = T((float64(v) - mean) / (dev + mvnEpsilon))
-	}
+func mvnRow[T kernel.Float](p *kernel.Pool, y []T, src [2][]T) {
+	x := src[0]
+	mean, dev := meanDeviation(p, x)
+	p.InParts(len(x), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			y[i] = T((float64(x[i]) - mean) / (dev + mvnEpsilon))
+		}
+	})
 }
 
 // mvnBack: with d = dev + ε, dx = (dy − mean(dy))/d − (x − mean)·Σ dy·(x − mean)/(n·dev·d²).
-func mvnBack[T kernel.Float](dx []T, src [2][]T) {
+func mvnBack[T kernel.Float](p *kernel.Pool, dx []T, src [2][]T) {
 	x, dy := src[0], src[1]
-	mean, dev := meanDeviation(x)
+	mean, dev := meanDeviation(p, x)
 	n, d := float64(len(x)), dev+mvnEpsilon
 	sum, dot := 0.0, 0.0
-	for i, g := range dy {
-		sum += float64(g)
-		dot += float64(g) * (float64(x[i]) - mean)
-	}
+	p.InParts(len(x), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sum += float64(dy[i])
+			dot += float64(dy[i]) * (float64(x[i]) - mean)
+		}
+	})
 	k := 0.0
 	if dev > 0 {
 		k = dot / (n * dev * d * d)
 	}
-	for i, g := range dy {
-		dx[i] = T((float64(g)-sum/n)/d - (float64(x[i])-mean)*k)
-	}
+	p.InParts(len(x), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			dx[i] = T((float64(dy[i])-sum/n)/d - (float64(x[i])-mean)*k)
+		}
+	})
 }
 
 func meanVarianceNormalizationGrad() *op.Op {

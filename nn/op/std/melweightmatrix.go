@@ -49,23 +49,23 @@ func weighMel(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, err
 		return nil, err
 	}
 	rows, bands := c.Out[0].Shape[0].Size, c.Out[0].Shape[1].Size
-	return func(_ *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		var p [3]float64 // sample rate, lower and upper edge
-		for i := range p {
-			v, err := numbersOf(c, i+2, in[i+2])
+	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
+		var given [3]float64 // sample rate, lower and upper edge
+		for i := range given {
+			v, err := numbersOf(p, c, i+2, in[i+2])
 			if err != nil || len(v) != 1 {
 				return nil, c.Mismatch(i+2, "one number", op.TypeOf(in[i+2]))
 			}
-			p[i] = v[0]
+			given[i] = v[0]
 		}
 		mel := func(f float64) float64 { return 2595 * math.Log10(1+f/700) }
-		lo, hi := mel(p[1]), mel(p[2])
+		lo, hi := mel(given[1]), mel(given[2])
 		edges := make([]int, bands+2)
 		for i := range edges {
 			f := 700 * (math.Pow(10, (lo+float64(i)*(hi-lo)/float64(bands+2))/2595) - 1)
-			e := math.Floor(float64(n+1) * f / p[0])
+			e := math.Floor(float64(n+1) * f / given[0])
 			if !(e >= 0 && e <= float64(rows)) || i > 0 && int(e) < edges[i-1] {
-				return nil, c.Errorf("band edges from %v to %v Hz do not fit a sample rate of %v", p[1], p[2], p[0])
+				return nil, c.Errorf("band edges from %v to %v Hz do not fit a sample rate of %v", given[1], given[2], given[0])
 			}
 			edges[i] = int(e)
 		}
@@ -80,6 +80,7 @@ func weighMel(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, err
 			if from == mid {
 				set(mid, b, 1)
 			}
+			p.Check()
 			for k := from; k <= mid && from < mid; k++ {
 				set(k, b, float64(k-from)/float64(mid-from))
 			}
@@ -87,7 +88,7 @@ func weighMel(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, err
 				set(k, b, float64(to-k)/float64(to-mid))
 			}
 		}
-		d, err := tensorOf(c.Out[0].DType, y, rows, bands)
+		d, err := tensorOf(p, c.Out[0].DType, y, rows, bands)
 		return []dtype.Value{d}, err
 	}, nil
 }

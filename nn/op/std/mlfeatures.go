@@ -95,7 +95,7 @@ func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *o
 			return nil, err
 		}
 		return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-			x, err := numbersOf(c, 0, in[0])
+			x, err := numbersOf(p, c, 0, in[0])
 			if err != nil {
 				return nil, err
 			}
@@ -103,7 +103,7 @@ func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *o
 				p.Check()
 				f(x[at : at+cols])
 			}
-			y, err := tensorOf(c.Out[0].DType, x, s...)
+			y, err := tensorOf(p, c.Out[0].DType, x, s...)
 			return []dtype.Value{y}, err
 		}, nil
 	}
@@ -221,7 +221,7 @@ func prepareNormalizer(c *op.Call, _ int) (func([]float64), error) {
 }
 
 // linear computes scores of rows: x·coefficientsᵀ + intercepts.
-func linear(c *op.Call, coefficients, intercepts []float32, targets int) (func(in dtype.Value) ([]float64, int, error), error) {
+func linear(c *op.Call, coefficients, intercepts []float32, targets int) (func(p *kernel.Pool, in dtype.Value) ([]float64, int, error), error) {
 	rows, cols, err := rowsOf(c)
 	if err != nil {
 		return nil, err
@@ -229,10 +229,11 @@ func linear(c *op.Call, coefficients, intercepts []float32, targets int) (func(i
 	if targets < 1 || len(coefficients) != targets*cols.Size || len(intercepts) != 0 && len(intercepts) != targets {
 		return nil, c.Errorf("has %d coefficients and %d intercepts for %d targets of %v features", len(coefficients), len(intercepts), targets, cols)
 	}
-	return func(in dtype.Value) ([]float64, int, error) {
-		x, err := numbersOf(c, 0, in)
+	return func(p *kernel.Pool, in dtype.Value) ([]float64, int, error) {
+		x, err := numbersOf(p, c, 0, in)
 		y := make([]float64, rows.Size*targets)
 		for i := range y {
+			checkAt(p, i)
 			r, t := i/targets, i%targets
 			if len(intercepts) > 0 {
 				y[i] = float64(intercepts[t])
@@ -253,14 +254,15 @@ func linearModels() []*op.Op {
 			return nil, err
 		}
 		return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-			y, rows, err := f(in[0])
+			y, rows, err := f(p, in[0])
 			if err != nil {
 				return nil, err
 			}
 			for r := range rows {
+				checkAt(p, r)
 				transform(cfg.Transform, y[r*cfg.Targets:(r+1)*cfg.Targets])
 			}
-			d, err := tensorOf(dtype.Float32, y, rows, cfg.Targets)
+			d, err := tensorOf(p, dtype.Float32, y, rows, cfg.Targets)
 			return []dtype.Value{d}, err
 		}, nil
 	}
@@ -325,12 +327,13 @@ func linearClassify(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Valu
 		return nil, c.Errorf("has coefficients for %d classes, labels for %d", targets, n)
 	}
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		s, rows, err := f(in[0])
+		s, rows, err := f(p, in[0])
 		if err != nil {
 			return nil, err
 		}
 		z, best := make([]float64, rows*n), make([]int, rows)
 		for r := range rows {
+			checkAt(p, r)
 			row := z[r*n : (r+1)*n]
 			if copy(row, s[r*targets:(r+1)*targets]); targets < n {
 				best[r] = secondScore(cfg.Transform, row)
@@ -343,7 +346,7 @@ func linearClassify(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Valu
 		if err != nil {
 			return nil, err
 		}
-		d, err := tensorOf(dtype.Float32, z, rows, n)
+		d, err := tensorOf(p, dtype.Float32, z, rows, n)
 		return []dtype.Value{y, d}, err
 	}, nil
 }
@@ -368,17 +371,18 @@ func vectorize(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, er
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		y, at := make([]float64, rows*cols), 0
 		for i, v := range in {
-			x, err := numbersOf(c, i, v)
+			x, err := numbersOf(p, c, i, v)
 			if err != nil {
 				return nil, err
 			}
 			k := len(x) / max(rows, 1)
 			for r := range rows {
+				checkAt(p, r)
 				copy(y[r*cols+at:], x[r*k:(r+1)*k])
 			}
 			at += k
 		}
-		d, err := tensorOf(dtype.Float32, y, rows, cols)
+		d, err := tensorOf(p, dtype.Float32, y, rows, cols)
 		return []dtype.Value{d}, err
 	}, nil
 }

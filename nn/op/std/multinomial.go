@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"math"
 	"sort"
 
@@ -55,14 +56,19 @@ func multinomialKernel(c *op.Call) (op.Kernel, error) {
 		bits = &b
 	}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		logits, err := dtype.Float64s(in[0])
+		release, err := x.Reserve(8 * int64(in[0].Shape().TotalSize()))
+		if err != nil {
+			return err
+		}
+		defer release()
+		logits, err := float64s(pool(x), in[0])
 		if err != nil {
 			return err
 		}
 		key := streamKey(c, inputAt(in, 1), bits)
 		drawn := x.Int(out[0].Shape().TotalSize())
 		for r := 0; r*classes < len(logits); r++ {
-			sums := cumulate(logits[r*classes : (r+1)*classes])
+			sums := cumulate(pool(x), logits[r*classes:(r+1)*classes])
 			for s := range cfg.SampleSize {
 				checkAt(pool(x), s)
 				at := r*cfg.SampleSize + s
@@ -84,13 +90,15 @@ func multinomialKernel(c *op.Call) (op.Kernel, error) {
 }
 
 // cumulate turns log-probabilities into running sums of probabilities, in place.
-func cumulate(logits []float64) []float64 {
+func cumulate(p *kernel.Pool, logits []float64) []float64 {
 	top := math.Inf(-1)
-	for _, v := range logits {
+	for i, v := range logits {
+		checkAt(p, i)
 		top = max(top, v)
 	}
 	sum := 0.0
 	for i, v := range logits {
+		checkAt(p, i)
 		sum += math.Exp(v - top)
 		logits[i] = sum
 	}

@@ -110,7 +110,12 @@ func oneHotKernel(c *op.Call) (op.Kernel, error) {
 	size := c.In[2].DType.Size()
 	l := lanesOf(c.Out[0].Sizes(), axis)
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		index, err := dtype.Int64s(in[0])
+		release, err := x.Reserve(8 * int64(in[0].Shape().TotalSize()))
+		if err != nil {
+			return err
+		}
+		defer release()
+		index, err := int64s(pool(x), in[0])
 		if err != nil {
 			return err
 		}

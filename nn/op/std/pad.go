@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -136,13 +137,27 @@ func inferPad(c *op.Call) ([]op.Type, error) {
 }
 
 // padSources returns, for each axis, the input index of each output index, -1 for the constant.
-func padSources(c *op.Call, list []padding) [][]int {
-	mode := c.Config.(PadConfig).Mode
+// They are charged to the memory limit.
+func padSources(c *op.Call, list []padding) (*mapped, error) {
+	bytes := int64(0)
+	for _, d := range c.Out[0].Shape {
+		bytes += 8 * int64(d.Size)
+	}
+	m, err := engine.MakeHeld(bytes, func() *mapped { return &mapped{rowStrides(c.In[0].Sizes()), padIndices(c, list)} })
+	if err != nil {
+		return nil, c.Errorf("%w", err)
+	}
+	return m, nil
+}
+
+func padIndices(c *op.Call, list []padding) [][]int {
+	mode, workers := c.Config.(PadConfig).Mode, poolOf(c)
 	all := make([][]int, len(list))
 	for i, p := range list {
 		lo, n := p.lo.Size, c.In[0].Shape[i].Size-p.lo.Size-p.hi.Size
 		all[i] = make([]int, c.Out[0].Shape[i].Size)
 		for o := range all[i] {
+			checkAt(workers, o)
 			k := o - p.before.Size
 			if k < 0 || k >= n {
 				k = outside(mode, k, n)
@@ -182,7 +197,10 @@ func padKernel(c *op.Call) (op.Kernel, error) {
 		return nil, err
 	}
 	size := c.In[0].DType.Size()
-	sources := padSources(c, list)
+	m, err := padSources(c, list)
+	if err != nil {
+		return nil, err
+	}
 	fill, err := padValue(c)
 	if err != nil {
 		return nil, err
@@ -193,20 +211,19 @@ func padKernel(c *op.Call) (op.Kernel, error) {
 		}
 		return fill
 	}
-	m := mapped{from: rowStrides(c.In[0].Sizes()), sources: sources}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		v := constant(in)
 		switch p, dst, src := pool(x), out[0].Raw, in[0].Raw; size {
 		case 1:
-			readMapped(p, m, dst, src, v[0])
+			readMapped(p, *m, dst, src, v[0])
 		case 2:
-			readMapped(p, m, words[uint16](dst), words[uint16](src), words[uint16](v)[0])
+			readMapped(p, *m, words[uint16](dst), words[uint16](src), words[uint16](v)[0])
 		case 4:
-			readMapped(p, m, words[uint32](dst), words[uint32](src), words[uint32](v)[0])
+			readMapped(p, *m, words[uint32](dst), words[uint32](src), words[uint32](v)[0])
 		case 8:
-			readMapped(p, m, words[uint64](dst), words[uint64](src), words[uint64](v)[0])
+			readMapped(p, *m, words[uint64](dst), words[uint64](src), words[uint64](v)[0])
 		default:
-			readMapped(p, m, words[[2]uint64](dst), words[[2]uint64](src), words[[2]uint64](v)[0])
+			readMapped(p, *m, words[[2]uint64](dst), words[[2]uint64](src), words[[2]uint64](v)[0])
 		}
 		return nil
 	}, nil
@@ -232,7 +249,11 @@ func padGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return nil, err
 	}
 	grads := make(gorgonia.Nodes, len(in))
-	if grads[0], err = c.Apply1(padGradConfig{c.In[0].Shape, padSources(c, list)}, dout[0]); err != nil {
+	m, err := padSources(c, list)
+	if err != nil {
+		return nil, err
+	}
+	if grads[0], err = c.Apply1(padGradConfig{c.In[0].Shape, m}, dout[0]); err != nil {
 		return nil, err
 	}
 	if c.Has(2) && op.Differentiable(c.In[2]) { // the gradient of the padding is that of the constant
@@ -258,8 +279,8 @@ func padGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 }
 
 type padGradConfig struct {
-	Shape   []op.Dim
-	Sources [][]int
+	Shape []op.Dim
+	From  *mapped // what Pad shows where
 }
 
 func (padGradConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "PadGrad"} }
@@ -274,27 +295,38 @@ func padGradOp() *op.Op {
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			cfg := c.Config.(padGradConfig)
 			if c.In[0].DType == dtype.Float64 {
-				return padGradKernel[float64](op.Sizes(cfg.Shape), cfg.Sources), nil
+				return padGradKernel[float64](c, op.Sizes(cfg.Shape), cfg.From)
 			}
-			return padGradKernel[float32](op.Sizes(cfg.Shape), cfg.Sources), nil
+			return padGradKernel[float32](c, op.Sizes(cfg.Shape), cfg.From)
 		},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 	}
 }
 
-func padGradKernel[T kernel.Float](shape []int, sources [][]int) op.Kernel {
-	m := mapped{rowStrides(shape), sources}
-	if back, ok := m.inverse(shape); ok {
+func padGradKernel[T kernel.Float](c *op.Call, shape []int, m *mapped) (op.Kernel, error) {
+	bytes, ok := int64(0), false
+	for _, n := range shape {
+		bytes += 8 * int64(n)
+	}
+	back, err := engine.MakeHeld(bytes, func() *mapped {
+		var back mapped
+		back, ok = m.inverse(poolOf(c), shape)
+		return &back
+	})
+	if err != nil {
+		return nil, c.Errorf("%w", err)
+	}
+	if ok {
 		return func(x *op.Exec, out, in []*tensor.Dense) error {
-			readMapped(pool(x), back, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), 0)
+			readMapped(pool(x), *back, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), 0)
 			return nil
-		}
+		}, nil
 	}
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		clear(out[0].Raw)
-		addMapped(m, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]))
+		addMapped(pool(x).Serial(), *m, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]))
 		return nil
-	}
+	}, nil
 }
 
 func couplePad(c *op.Call) []coupling.Coupling {

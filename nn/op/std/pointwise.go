@@ -189,18 +189,16 @@ func mapKernel[T kernel.Float](f func(float64) float64, fast func(p *kernel.Pool
 // viaInt64 maps elements of any integer type through int64; results wrap.
 func viaInt64(f func(int64) int64) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		v, err := dtype.Int64s(in[0])
-		if err != nil {
-			return err
-		}
-		for i := range v {
-			v[i] = f(v[i])
-		}
-		d, err := dtype.FromSlice(v, out[0].Shape()...)
-		if err != nil {
-			return err
-		}
-		return dtype.Convert(out[0], d)
+		return inSegments(pool(x), out[0], in[0], func(_ int, dst, src *tensor.Dense) error {
+			v, err := dtype.Int64s(src)
+			if err != nil {
+				return err
+			}
+			for i := range v {
+				v[i] = f(v[i])
+			}
+			return storeInts(nil, dst, v)
+		})
 	}
 }
 

@@ -101,7 +101,7 @@ func throughFloat64(k op.Kernel) op.Kernel {
 			return err
 		}
 		defer release()
-		src, err := dtype.ConvertTo(dtype.Float64, in[0])
+		src, err := convertTo(pool(x), dtype.Float64, in[0])
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func throughFloat64(k op.Kernel) op.Kernel {
 		if err := k(x, []*tensor.Dense{dst}, []*tensor.Dense{src}); err != nil {
 			return err
 		}
-		return dtype.Convert(out[0], dst)
+		return convert(pool(x), dtype.Cast{}, out[0], dst)
 	}
 }
 

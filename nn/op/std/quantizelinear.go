@@ -179,38 +179,37 @@ func quantizeKernel(c *op.Call) (op.Kernel, error) {
 	}
 	how := dtype.Cast{NoSaturate: cfg.Saturate != nil && !*cfg.Saturate}
 	lo, hi := integerRange(to)
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
-		x, err := dtype.Float64s(in[0])
-		if err != nil {
-			return err
-		}
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		scale, zero, err := scaleAndZero(in)
 		if err != nil {
 			return err
 		}
-		for i := range x {
-			k := s.at(i)
-			x[i] = inPrecision(precision, x[i]/scale[k])
-		}
-		for i := range x {
-			z := 0.0
-			if zero != nil {
-				z = zero[s.at(i)]
+		return inSegments(pool(x), out[0], in[0], func(first int, dst, src *tensor.Dense) error {
+			v, err := dtype.Float64s(src)
+			if err != nil {
+				return err
 			}
-			if to.IsInteger() {
-				x[i] = min(max(math.RoundToEven(x[i])+z, lo), hi)
-				if x[i] != x[i] {
-					x[i] = 0
+			for i := range v {
+				k, z := s.at(first+i), 0.0
+				v[i] = inPrecision(precision, v[i]/scale[k])
+				if zero != nil {
+					z = zero[k]
 				}
-			} else {
-				x[i] += z
+				if to.IsInteger() {
+					v[i] = min(max(math.RoundToEven(v[i])+z, lo), hi)
+					if v[i] != v[i] {
+						v[i] = 0
+					}
+				} else {
+					v[i] += z
+				}
 			}
-		}
-		d, err := dtype.FromFloats(dtype.Float64, x, out[0].Shape()...)
-		if err != nil {
-			return err
-		}
-		return how.Convert(out[0], d)
+			d, err := dtype.FromFloats(dtype.Float64, v, dst.Shape()...)
+			if err != nil {
+				return err
+			}
+			return how.Convert(dst, d)
+		})
 	}, nil
 }
 

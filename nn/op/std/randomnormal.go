@@ -149,7 +149,7 @@ func randomKernel(c *op.Call, seed *float32, f func(key uint64, i int, in []floa
 		var v []float64
 		if len(c.In) > 0 && c.Op.Name == "Bernoulli" {
 			var err error
-			if v, err = dtype.Float64s(in[0]); err != nil {
+			if v, err = float64s(pool(x), in[0]); err != nil {
 				return err
 			}
 		}
@@ -163,13 +163,14 @@ func fillFloats(x *op.Exec, d *tensor.Dense, f func(i int) float64) error {
 	if t.Bits() < 8 { // elements share bytes
 		v := x.Float64(n)
 		for i := range v {
+			checkAt(pool(x), i)
 			v[i] = f(i)
 		}
 		from, err := dtype.FromSlice(v, d.Shape()...)
 		if err != nil {
 			return err
 		}
-		return dtype.Convert(d, from)
+		return convert(pool(x), dtype.Cast{}, d, from)
 	}
 	switch t {
 	case dtype.Float32:

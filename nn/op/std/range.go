@@ -138,10 +138,12 @@ func rangeKernel(c *op.Call) (op.Kernel, error) {
 	return rangeOf[int64], nil
 }
 
-func rangeOf[T number](_ *op.Exec, out, in []*tensor.Dense) error {
-	start, delta := dtype.Slice[T](in[0])[0], dtype.Slice[T](in[2])[0]
-	for i, d := 0, dtype.Slice[T](out[0]); i < len(d); i++ {
-		d[i] = start + T(i)*delta
-	}
+func rangeOf[T number](x *op.Exec, out, in []*tensor.Dense) error {
+	start, delta, d := dtype.Slice[T](in[0])[0], dtype.Slice[T](in[2])[0], dtype.Slice[T](out[0])
+	pool(x).Range(len(d), 4096, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			d[i] = start + T(i)*delta
+		}
+	})
 	return nil
 }

@@ -244,8 +244,13 @@ func (r reduction) integers(c *op.Call, marks []bool) op.Kernel {
 	back := backTo(shape, marked(marks))
 	step := back.strides[len(back.strides)-1]
 	unsigned := t == dtype.Uint64 && (r.name == "ReduceMax" || r.name == "ReduceMin")
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
-		src, err := dtype.Int64s(in[0])
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		release, err := x.Reserve(integerCopies(out, in))
+		if err != nil {
+			return err
+		}
+		defer release()
+		src, err := int64s(pool(x), in[0])
 		if err != nil {
 			return err
 		}
@@ -257,8 +262,9 @@ func (r reduction) integers(c *op.Call, marks []bool) op.Kernel {
 		for i := range dst {
 			dst[i] = r.start(t) ^ flip
 		}
-		back.runs(nil, func(from, n, at int) {
-			for _, v := range src[from : from+n] {
+		back.runs(pool(x).Serial(), func(from, n, at int) {
+			for i, v := range src[from : from+n] {
+				checkAt(pool(x), i)
 				dst[at] = r.add(dst[at]^flip, v^flip) ^ flip
 				at += step
 			}
@@ -268,11 +274,7 @@ func (r reduction) integers(c *op.Call, marks []bool) op.Kernel {
 				dst[i] = r.last(v, int64(len(src)/len(dst)))
 			}
 		}
-		d, err := dtype.FromSlice(dst, out[0].Shape()...)
-		if err != nil {
-			return err
-		}
-		return dtype.Convert(out[0], d)
+		return storeInts(pool(x), out[0], dst)
 	}
 }
 

@@ -3,6 +3,8 @@ package std
 import (
 	"math"
 
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -223,36 +225,43 @@ type axisTaps struct {
 	Outside []bool // new indices that are outside of the old axis and take the extrapolation value
 }
 
-// taps returns those of every axis that changes.
-func (r *resampling) taps() []axisTaps {
-	var list []axisTaps
+// taps returns those of every axis that changes. They are charged to the memory limit.
+func (r *resampling) taps(p *kernel.Pool) ([]*axisTaps, error) {
+	var list []*axisTaps
 	for a := range r.in {
-		if !r.same(a) {
-			list = append(list, r.axisTaps(a))
+		if r.same(a) {
+			continue
 		}
+		_, w := r.weights(a, 0, nil)
+		t, err := engine.MakeHeld(int64(r.out[a].Size)*int64(1+16*len(w)), func() *axisTaps { return r.axisTaps(p, a, len(w)) })
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
 	}
-	return list
+	return list, nil
 }
 
-func (r *resampling) axisTaps(a int) axisTaps {
+// axisTaps returns the taps of an axis, n of each index.
+func (r *resampling) axisTaps(p *kernel.Pool, a, n int) *axisTaps {
 	length, count := r.in[a].Size, r.out[a].Size
-	t := axisTaps{Axis: a}
+	t := &axisTaps{Axis: a, N: n, Index: make([]int, 0, count*n), Weight: make([]float64, 0, count*n)}
 	if r.Coordinates == "tf_crop_and_resize" {
 		t.Outside = make([]bool, count)
 	}
 	for o := range count {
+		checkAt(p, o*n/64)
 		at := r.position(a, o)
 		if t.Outside != nil {
 			t.Outside[o] = at < 0 || at > float64(length-1)
 		}
-		first, weights := r.weights(a, at)
-		t.N = len(weights)
+		var first int
+		first, t.Weight = r.weights(a, at, t.Weight)
 		if r.ExcludeOutside {
-			excludeOutside(weights, first, length)
+			excludeOutside(t.Weight[o*n:], first, length)
 		}
-		for i, w := range weights {
+		for i := range n {
 			t.Index = append(t.Index, min(max(first+i, 0), length-1))
-			t.Weight = append(t.Weight, w)
 		}
 	}
 	return t
@@ -314,21 +323,21 @@ func (r *resampling) position(a, o int) float64 {
 	return center
 }
 
-// weights returns those of the old elements from first on, for position at.
-func (r *resampling) weights(a int, at float64) (first int, w []float64) {
+// weights appends to w those of the old elements from first on, for position at. There are equally many for all positions.
+func (r *resampling) weights(a int, at float64, w []float64) (first int, _ []float64) {
 	low := math.Floor(at)
 	frac := at - low
 	switch r.Mode {
 	case "nearest":
-		return r.nearest(a, at, frac), []float64{1}
+		return r.nearest(a, at, frac), append(w, 1)
 	case "linear":
-		return filter(int(low), frac, r.width(a), 1, func(x float64) float64 { return max(0, 1-math.Abs(x)) })
+		return filter(w, int(low), frac, r.width(a), 1, func(x float64) float64 { return max(0, 1-math.Abs(x)) })
 	}
 	k := -0.75
 	if r.CubicA != nil {
 		k = float64(*r.CubicA)
 	}
-	return filter(int(low), frac, r.width(a), 2, func(x float64) float64 { return cubic(k, math.Abs(x)) })
+	return filter(w, int(low), frac, r.width(a), 2, func(x float64) float64 { return cubic(k, math.Abs(x)) })
 }
 
 // width returns the scale of the filter: below 1 it spreads over more elements.
@@ -357,9 +366,9 @@ func (r *resampling) nearest(a int, at, frac float64) int {
 	return low + 1
 }
 
-// filter evaluates a filter that reaches as far as radius, widened by 1/scale, and norms it.
-func filter(low int, frac, scale, radius float64, f func(x float64) float64) (first int, w []float64) {
-	from := int(math.Floor(-radius/scale)) + 1
+// filter evaluates a filter that reaches as far as radius, widened by 1/scale, norms it, and appends it to w.
+func filter(w []float64, low int, frac, scale, radius float64, f func(x float64) float64) (first int, _ []float64) {
+	from, begin := int(math.Floor(-radius/scale))+1, len(w)
 	sum := 0.0
 	for i := from; i < 2-from; i++ {
 		v := f((float64(i) - frac) * scale)
@@ -367,7 +376,7 @@ func filter(low int, frac, scale, radius float64, f func(x float64) float64) (fi
 		sum += v
 	}
 	if scale != 1 {
-		for i := range w {
+		for i := begin; i < len(w); i++ {
 			w[i] /= sum
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/resample"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -16,35 +17,57 @@ func resampleKernel(c *op.Call) (op.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	taps := r.taps()
+	p := poolOf(c)
+	taps, err := r.taps(p)
+	if err != nil {
+		return nil, c.Errorf("%w", err)
+	}
 	if outsideAny(taps) == nil && (r.Mode == "nearest" || len(taps) == 0) {
-		return resampleNearest(c, taps)
+		return resampleNearest(p, c, taps)
 	}
 	shape := c.In[0].Sizes()
 	switch t := c.In[0].DType; {
 	case t == dtype.Float32:
-		return resampleFloats[float32](shape, taps, r.Extrapolation), nil
+		return resampleFloats[float32](p, shape, taps, r.Extrapolation)
 	case t == dtype.Float64:
-		return resampleFloats[float64](shape, taps, float64(r.Extrapolation)), nil
+		return resampleFloats[float64](p, shape, taps, float64(r.Extrapolation))
 	case !t.IsNumeric():
 		return nil, c.Errorf("cannot interpolate %v", t)
 	}
-	return throughFloat64(resampleFloats[float64](shape, taps, float64(r.Extrapolation))), nil
+	f, err := resampleFloats[float64](p, shape, taps, float64(r.Extrapolation))
+	if err != nil {
+		return nil, err
+	}
+	return throughFloat64(f), nil
 }
 
 // resampleNearest moves elements of any type.
-func resampleNearest(c *op.Call, taps []axisTaps) (op.Kernel, error) {
-	m := mapped{from: rowStrides(c.In[0].Sizes())}
-	for _, d := range c.In[0].Shape {
-		same := make([]int, d.Size)
-		for i := range same {
-			same[i] = i
+func resampleNearest(p *kernel.Pool, c *op.Call, taps []*axisTaps) (op.Kernel, error) {
+	sizes, bytes := c.In[0].Sizes(), int64(0)
+	for _, n := range sizes {
+		bytes += 8 * int64(n)
+	}
+	held, err := engine.MakeHeld(bytes, func() *mapped {
+		m := &mapped{from: rowStrides(sizes), sources: make([][]int, len(sizes))}
+		for _, t := range taps {
+			m.sources[t.Axis] = t.Index
 		}
-		m.sources = append(m.sources, same)
+		for a, n := range sizes {
+			if m.sources[a] != nil {
+				continue
+			}
+			m.sources[a] = make([]int, n)
+			for i := range n {
+				checkAt(p, i)
+				m.sources[a][i] = i
+			}
+		}
+		return m
+	})
+	if err != nil {
+		return nil, c.Errorf("%w", err)
 	}
-	for _, t := range taps {
-		m.sources[t.Axis] = t.Index
-	}
+	m := *held
 	size := c.In[0].DType.Size()
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		switch p, dst, src := pool(x), out[0].Raw, in[0].Raw; size {
@@ -64,7 +87,7 @@ func resampleNearest(c *op.Call, taps []axisTaps) (op.Kernel, error) {
 }
 
 // outsideAny is nil when no index of any axis is outside.
-func outsideAny(taps []axisTaps) []axisTaps {
+func outsideAny(taps []*axisTaps) []*axisTaps {
 	for _, t := range taps {
 		if slices.Contains(t.Outside, true) {
 			return taps
@@ -73,10 +96,14 @@ func outsideAny(taps []axisTaps) []axisTaps {
 	return nil
 }
 
-func resampleFloats[T kernel.Float](shape []int, taps []axisTaps, value T) op.Kernel {
+func resampleFloats[T kernel.Float](p *kernel.Pool, shape []int, taps []*axisTaps, value T) (op.Kernel, error) {
 	var passes []resamplePass[T]
 	for _, t := range taps {
-		passes = append(passes, resamplePass[T]{t.Axis, resamplingOf[T](t, shape[t.Axis])})
+		r, err := resamplingOf[T](p, t, shape[t.Axis])
+		if err != nil {
+			return nil, err
+		}
+		passes = append(passes, resamplePass[T]{t.Axis, r})
 	}
 	fill := outsideAny(taps)
 	result := slices.Clone(shape)
@@ -86,9 +113,9 @@ func resampleFloats[T kernel.Float](shape []int, taps []axisTaps, value T) op.Ke
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dst := dtype.Slice[T](out[0])
 		resampleAxes(x, shape, passes, dst, dtype.Slice[T](in[0]))
-		fillOutside(dst, result, fill, value)
+		fillOutside(pool(x), dst, result, fill, value)
 		return nil
-	}
+	}, nil
 }
 
 // resamplePass resamples one axis.
@@ -97,10 +124,13 @@ type resamplePass[T kernel.Float] struct {
 	*resample.Resampling[T]
 }
 
-// resamplingOf returns the resampling of an axis of old elements.
-func resamplingOf[T kernel.Float](t axisTaps, old int) *resample.Resampling[T] {
-	return resample.NewResampling[T](old, len(t.Index)/max(t.N, 1), func(j int) ([]int, []float64) {
-		return t.Index[j*t.N:][:t.N], t.Weight[j*t.N:][:t.N]
+// resamplingOf returns the resampling of an axis of old elements. It is charged to the memory limit.
+func resamplingOf[T kernel.Float](p *kernel.Pool, t *axisTaps, old int) (*resample.Resampling[T], error) {
+	count := len(t.Index) / max(t.N, 1)
+	return engine.MakeHeld(resample.Bytes[T](count, len(t.Index)), func() *resample.Resampling[T] {
+		return resample.NewResampling[T](p, old, count, func(j int) ([]int, []float64) {
+			return t.Index[j*t.N:][:t.N], t.Weight[j*t.N:][:t.N]
+		})
 	})
 }
 
@@ -135,14 +165,16 @@ func resampleAxes[T kernel.Float](x *op.Exec, shape []int, passes []resamplePass
 }
 
 // fillOutside sets every element that is outside in any axis.
-func fillOutside[T kernel.Float](dst []T, shape []int, taps []axisTaps, value T) {
+func fillOutside[T kernel.Float](p *kernel.Pool, dst []T, shape []int, taps []*axisTaps, value T) {
 	for _, t := range taps {
 		if t.Outside == nil {
 			continue
 		}
 		outer, inner := around(shape, t.Axis)
 		for o := range outer {
+			p.Check()
 			for j, is := range t.Outside {
+				checkAt(p, j+1)
 				if is {
 					d := dst[(o*len(t.Outside)+j)*inner:][:inner]
 					for i := range d {
@@ -156,7 +188,7 @@ func fillOutside[T kernel.Float](dst []T, shape []int, taps []axisTaps, value T)
 
 type resampleGradConfig struct {
 	Shape []op.Dim
-	Taps  []axisTaps
+	Of    *resampling
 }
 
 func (resampleGradConfig) Operator() op.Name {
@@ -172,30 +204,42 @@ func resampleGradOp() *op.Op {
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			cfg := c.Config.(resampleGradConfig)
-			if c.In[0].DType == dtype.Float64 {
-				return resampleBack[float64](c.In[0].Sizes(), op.Sizes(cfg.Shape), cfg.Taps), nil
+			taps, err := cfg.Of.taps(poolOf(c))
+			if err != nil {
+				return nil, c.Errorf("%w", err)
 			}
-			return resampleBack[float32](c.In[0].Sizes(), op.Sizes(cfg.Shape), cfg.Taps), nil
+			if c.In[0].DType == dtype.Float64 {
+				return resampleBack[float64](poolOf(c), c.In[0].Sizes(), op.Sizes(cfg.Shape), taps)
+			}
+			return resampleBack[float32](poolOf(c), c.In[0].Sizes(), op.Sizes(cfg.Shape), taps)
 		},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 	}
 }
 
 // resampleBack sums the gradients of the new elements that each old index contributes to.
-func resampleBack[T kernel.Float](from, to []int, taps []axisTaps) op.Kernel {
+func resampleBack[T kernel.Float](p *kernel.Pool, from, to []int, taps []*axisTaps) (op.Kernel, error) {
 	var passes []resamplePass[T]
 	for _, t := range taps {
-		passes = append(passes, resamplePass[T]{t.Axis, resamplingOf[T](t, to[t.Axis]).Back()})
+		r, err := resamplingOf[T](p, t, to[t.Axis])
+		if err != nil {
+			return nil, err
+		}
+		back, err := engine.MakeHeld(resample.Bytes[T](r.Old, len(t.Index)), func() *resample.Resampling[T] { return r.Back(p) })
+		if err != nil {
+			return nil, err
+		}
+		passes = append(passes, resamplePass[T]{t.Axis, back})
 	}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		src := dtype.Slice[T](in[0])
 		if fill := outsideAny(taps); fill != nil {
 			kept := scratch[T](x)(len(src))
 			copy(kept, src)
-			fillOutside(kept, from, fill, 0)
+			fillOutside(pool(x), kept, from, fill, 0)
 			src = kept
 		}
 		resampleAxes(x, from, passes, dtype.Slice[T](out[0]), src)
 		return nil
-	}
+	}, nil
 }

@@ -112,7 +112,7 @@ func resampleGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, err
 	if err != nil {
 		return nil, err
 	}
-	d, err := c.Apply1(resampleGradConfig{c.In[0].Shape, r.taps()}, dout[0])
+	d, err := c.Apply1(resampleGradConfig{c.In[0].Shape, r}, dout[0])
 	return gorgonia.Nodes{d}, err
 }
 

@@ -70,16 +70,18 @@ func rmsNormed[T kernel.Float](l layer) op.Kernel {
 		pool(x).Range(l.Rows, 1+4096/max(l.Cols, 1), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				row := a[r*l.Cols : (r+1)*l.Cols]
-				inv := T(1 / math.Sqrt(float64(vector.SumSq(nil, row))/float64(l.Cols)+l.Eps))
+				inv := T(1 / math.Sqrt(float64(vector.SumSq(pool(x).Serial(), row))/float64(l.Cols)+l.Eps))
 				if keep != nil {
 					keep[r] = inv
 				}
 				if y == nil {
 					continue
 				}
-				for i, v := range row {
-					y[r*l.Cols+i] = v * inv * scale[i]
-				}
+				pool(x).InParts(l.Cols, func(lo, hi int) {
+					for i := lo; i < hi; i++ {
+						y[r*l.Cols+i] = row[i] * inv * scale[i]
+					}
+				})
 			}
 		})
 		return nil
@@ -115,13 +117,17 @@ func rmsBack[T kernel.Float](l layer) op.Kernel {
 			pool(x).Range(l.Rows, 1+4096/max(l.Cols, 1), func(lo, hi int) {
 				for r := lo; r < hi; r++ {
 					at, dot := r*l.Cols, T(0)
-					for i, s := range scale {
-						dot += dy[at+i] * s * a[at+i]
-					}
+					pool(x).InParts(l.Cols, func(lo, hi int) {
+						for i := lo; i < hi; i++ {
+							dot += dy[at+i] * scale[i] * a[at+i]
+						}
+					})
 					k := dot * inv[r] * inv[r] / T(l.Cols)
-					for i, s := range scale {
-						dx[at+i] = inv[r] * (dy[at+i]*s - a[at+i]*k)
-					}
+					pool(x).InParts(l.Cols, func(lo, hi int) {
+						for i := lo; i < hi; i++ {
+							dx[at+i] = inv[r] * (dy[at+i]*scale[i] - a[at+i]*k)
+						}
+					})
 				}
 			})
 		}

@@ -161,12 +161,12 @@ func (n formula) placed(x *op.Operand, begins func(c *op.Call) []int) *op.Operan
 // spellPadGrad cuts off what was added, or adds it to the elements that it repeats.
 func spellPadGrad(n formula) error {
 	cfg, y := n.Config.(padGradConfig), n.In[0]
-	for a, source := range cfg.Sources {
+	for a, source := range cfg.From.sources {
 		old := n.Out[0].Type.Shape[a]
 		begin := n.Fixed("the padding", func(c *op.Call) []int {
 			k := c.Config.(padGradConfig)
-			at := slices.Index(k.Sources[a], 0)
-			return []int{at, len(k.Sources[a]) - k.Shape[a].Size - at}
+			at := slices.Index(k.From.sources[a], 0)
+			return []int{at, len(k.From.sources[a]) - k.Shape[a].Size - at}
 		})[0]
 		run := begin >= 0 && begin+old.Size <= len(source)
 		for i, k := range source {
@@ -189,7 +189,7 @@ func spellPadGrad(n formula) error {
 		case old.Symbolic():
 			return fmt.Errorf("the size of axis %d is a symbol: fix it in the type of the model's input", a)
 		default:
-			y = n.along(y, a, len(cfg.Sources), len(source), old.Size, func(set func(now, old int, w float64)) {
+			y = n.along(y, a, len(cfg.From.sources), len(source), old.Size, func(set func(now, old int, w float64)) {
 				for i, k := range source {
 					if k >= 0 {
 						set(i, k, 1)
@@ -242,7 +242,11 @@ func (n formula) along(x *op.Operand, axis, rank, now, old int, weights func(set
 func spellResampleGrad(n formula) error {
 	cfg, y := n.Config.(resampleGradConfig), n.In[0]
 	rank := len(cfg.Shape)
-	for _, t := range cfg.Taps {
+	taps, err := cfg.Of.taps(nil)
+	if err != nil {
+		return err
+	}
+	for _, t := range taps {
 		if t.N == 0 {
 			continue
 		}

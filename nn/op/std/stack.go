@@ -130,11 +130,16 @@ func integerStack(s stack) op.Kernel {
 	lda, ldb := s.leading()
 	sa, sb, sc := s.m*s.k, s.k*s.n, s.m*s.n
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		a, err := dtype.Int64s(in[0])
+		release, err := x.Reserve(integerCopies(out, in))
 		if err != nil {
 			return err
 		}
-		b, err := dtype.Int64s(in[1])
+		defer release()
+		a, err := int64s(pool(x), in[0])
+		if err != nil {
+			return err
+		}
+		b, err := int64s(pool(x), in[1])
 		if err != nil {
 			return err
 		}
@@ -146,6 +151,6 @@ func integerStack(s stack) op.Kernel {
 			}
 			integerProduct(pool(x), s.product, a[ia*sa:], lda, b[ib*sb:], ldb, y[i*sc:])
 		}
-		return storeInts(out[0], y)
+		return storeInts(pool(x), out[0], y)
 	}
 }

@@ -113,7 +113,7 @@ func svmRegress(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, e
 		return nil, c.Errorf("has %d coefficients, %d numbers in support vectors and %d rho for %d features", len(cfg.Coefficients), len(cfg.Vectors), len(cfg.Rho), n)
 	}
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		x, err := numbersOf(c, 0, in[0])
+		x, err := numbersOf(p, c, 0, in[0])
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func svmRegress(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, e
 				transform(cfg.Transform, y[r:r+1])
 			}
 		}
-		d, err := tensorOf(dtype.Float32, y, rows.Size, 1)
+		d, err := tensorOf(p, dtype.Float32, y, rows.Size, 1)
 		return []dtype.Value{d}, err
 	}, nil
 }

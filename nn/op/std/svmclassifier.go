@@ -58,7 +58,7 @@ func svmClassify(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, 
 	}
 	n, each := cols.Size, max(cfg.scores(), 2)
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		x, err := numbersOf(c, 0, in[0])
+		x, err := numbersOf(p, c, 0, in[0])
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func svmClassify(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, 
 		if err != nil {
 			return nil, err
 		}
-		d, err := tensorOf(dtype.Float32, z, rows.Size, each)
+		d, err := tensorOf(p, dtype.Float32, z, rows.Size, each)
 		return []dtype.Value{y, d}, err
 	}, nil
 }

@@ -106,7 +106,7 @@ func classifyTrees(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value
 		if err != nil {
 			return nil, err
 		}
-		d, err := tensorOf(dtype.Float32, z, n, f.targets)
+		d, err := tensorOf(p, dtype.Float32, z, n, f.targets)
 		return []dtype.Value{y, d}, err
 	}, nil
 }

@@ -121,7 +121,7 @@ func (f *forest) regression(c *op.Call, base []float64, post string, t op.DType)
 		if err != nil {
 			return nil, err
 		}
-		d, err := tensorOf(t, y, n, f.targets)
+		d, err := tensorOf(p, t, y, n, f.targets)
 		return []dtype.Value{d}, err
 	}
 }

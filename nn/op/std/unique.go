@@ -121,7 +121,7 @@ func uniqueValues(p *kernel.Pool, c *op.Call, v dtype.Value) ([]dtype.Value, err
 			return nil, err
 		}
 	}
-	compare, err := elementOrder(v)
+	compare, err := elementOrder(p, v)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +130,7 @@ func uniqueValues(p *kernel.Pool, c *op.Call, v dtype.Value) ([]dtype.Value, err
 	order := func(a, b int) int {
 		for o := range outer {
 			for i := range inner {
+				checkAt(p, i+1)
 				if d := compare((o*n+a)*inner+i, (o*n+b)*inner+i); d != 0 {
 					return d
 				}
@@ -159,7 +160,7 @@ func uniqueValues(p *kernel.Pool, c *op.Call, v dtype.Value) ([]dtype.Value, err
 }
 
 // elementOrder compares elements of a tensor by position.
-func elementOrder(v dtype.Value) (func(a, b int) int, error) {
+func elementOrder(p *kernel.Pool, v dtype.Value) (func(a, b int) int, error) {
 	if s, ok := v.(*dtype.Strings); ok {
 		return func(a, b int) int { return cmp.Compare(s.Elems[a], s.Elems[b]) }, nil
 	}
@@ -168,10 +169,10 @@ func elementOrder(v dtype.Value) (func(a, b int) int, error) {
 		return nil, &op.Error{Op: "Unique", Want: "a tensor", Got: op.TypeOf(v)}
 	}
 	if dtype.DTypeOf(d).IsFloat() {
-		f, err := dtype.Float64s(d)
+		f, err := float64s(p, d)
 		return func(a, b int) int { return cmp.Compare(f[a], f[b]) }, err
 	}
-	n, err := dtype.Int64s(d)
+	n, err := int64s(p, d)
 	if dtype.DTypeOf(d) == dtype.Uint64 {
 		return func(a, b int) int { return cmp.Compare(uint64(n[a]), uint64(n[b])) }, err
 	}

@@ -92,7 +92,7 @@ func updateRules() []*op.Op {
 				if err != nil {
 					return nil, err
 				}
-				return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) { return updated(c, in, n, states, f) }, nil
+				return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) { return updated(p, c, in, n, states, f) }, nil
 			}).kernel,
 		}
 	}
@@ -144,11 +144,11 @@ func updateRules() []*op.Op {
 
 // updated runs a rule over every element of n weights; f gets weight, gradient and states of one
 // element and rewrites them.
-func updated(c *op.Call, in []dtype.Value, n, states int, f func(r, t float64, v []float64)) ([]dtype.Value, error) {
+func updated(p *kernel.Pool, c *op.Call, in []dtype.Value, n, states int, f func(r, t float64, v []float64)) ([]dtype.Value, error) {
 	lists := make([][]float64, len(in))
 	for i, v := range in {
 		var err error
-		if lists[i], err = numbersOf(c, i, v); err != nil {
+		if lists[i], err = numbersOf(p, c, i, v); err != nil {
 			return nil, err
 		}
 	}
@@ -158,6 +158,7 @@ func updated(c *op.Call, in []dtype.Value, n, states int, f func(r, t float64, v
 	v := make([]float64, 2+states)
 	for w := range n {
 		for e := range lists[2+w] {
+			checkAt(p, e)
 			for k := range v {
 				v[k] = lists[2+k*n+w][e]
 			}
@@ -172,7 +173,7 @@ func updated(c *op.Call, in []dtype.Value, n, states int, f func(r, t float64, v
 		if k := i / n; k == 1 { // gradients
 			continue
 		}
-		d, err := tensorOf(c.In[2+i].DType, list, in[2+i].Shape()...)
+		d, err := tensorOf(p, c.In[2+i].DType, list, in[2+i].Shape()...)
 		if err != nil {
 			return nil, err
 		}

@@ -84,20 +84,20 @@ func poolOf(c *op.Call) *kernel.Pool {
 	return p
 }
 
-// numbersOf returns the elements of a tensor of numbers.
-func numbersOf(c *op.Call, i int, v dtype.Value) ([]float64, error) {
+// numbersOf returns a copy of the elements of a tensor of numbers.
+func numbersOf(p *kernel.Pool, c *op.Call, i int, v dtype.Value) ([]float64, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok {
 		return nil, c.Mismatch(i, "a tensor of numbers", op.TypeOf(v))
 	}
-	return dtype.Float64s(d)
+	return float64s(p, d)
 }
 
 // tensorOf returns a tensor of type t with the given numbers.
-func tensorOf(t op.DType, v []float64, shape ...int) (*tensor.Dense, error) {
+func tensorOf(p *kernel.Pool, t op.DType, v []float64, shape ...int) (*tensor.Dense, error) {
 	d, err := dtype.FromFloats(dtype.Float64, v, shape...)
 	if err != nil {
 		return nil, err
 	}
-	return dtype.ConvertTo(t, d)
+	return convertTo(p, t, d)
 }

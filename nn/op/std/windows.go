@@ -82,7 +82,7 @@ func cosineWindows() []*op.Op {
 							v[i] += a * math.Cos(2*math.Pi*float64(k)*float64(i)/math.Max(length, 1))
 						}
 					}
-					d, err := tensorOf(t, v, n)
+					d, err := tensorOf(p, t, v, n)
 					return []dtype.Value{d}, err
 				}, nil
 			}).kernel,
