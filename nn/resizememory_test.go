@@ -65,4 +65,3 @@ func (c endsWhenResizing) Done() <-chan struct{} {
 	c.cancel()
 	return c.Context.Done()
 }
-

@@ -176,4 +176,3 @@ func canceled(f func(ctx context.Context) error, after time.Duration) (time.Dura
 	}
 	return returned - end, nil
 }
-
