@@ -17,6 +17,7 @@ import (
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/graft-ml/graft/train/table"
 	"gorgonia.org/tensor"
@@ -222,13 +223,21 @@ func readArrays(g *nn.Graph, path string, notes io.Writer) (map[string]*tensor.D
 	return all, nil
 }
 
-// suited converts an array to the element type of an input.
+// suited converts an array of samples to the element type of an input, and compares its other axes with the input's.
 func suited(v *nn.Value, x value) (d *tensor.Dense, note string, err error) {
 	d, ok := x.(*tensor.Dense)
 	if !ok {
 		return nil, "", fmt.Errorf("input %s: got %s, want an array of numbers", v.Name(), dtype.Describe(x))
 	}
-	from, to := dtype.Of(d.Dtype()), v.Type().DType
+	t := v.Type()
+	fits := t.Unranked || d.Dims() == len(t.Shape)
+	for i, dim := range t.Shape {
+		fits = fits && (i == 0 || !dim.Known() || dim.Size == d.Shape()[i])
+	}
+	if !fits {
+		return nil, "", fmt.Errorf("array for input %s is %v, want %v", v.Name(), op.TypeOf(d), t)
+	}
+	from, to := dtype.Of(d.Dtype()), t.DType
 	if from == to {
 		return d, "", nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/graft-ml/graft/train/table"
@@ -262,13 +263,13 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, end(), t.takeBack(err)) }()
-	anew := t.anew(trunk.Rest)
+	anew := t.anew(trunk.Rest, fit, val)
 	history, err := t.fit(ctx, w, trunk.Rest, fit, val)
 	if err != nil {
 		return err
 	}
 	if t.blends(val) {
-		b := table.Blend{Classes: len(t.classes), Unit: p.unit, Loss: t.config.Loss, Refit: p.other == p.table, Seed: t.seed, Anew: anew(history.Best())}
+		b := table.Blend{Classes: len(t.classes), Unit: p.unit, Loss: t.config.Loss, Refit: p.other == p.table, Seed: t.seed, Anew: anew(history.Best()), Ways: 2}
 		mixed, err := b.Apply(ctx, trunk, fit, val)
 		if err != nil {
 			return err
@@ -284,18 +285,31 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 	return t.conclude(w, history)
 }
 
-// anew returns what trains g once more from its weights of now, with the same settings but for what a validation decides, and
-// silently: for twice as many epochs as were best before, since their rate falls to 0, which it had not by then.
-func (t *training) anew(g *nn.Graph) func(best train.Epoch) func(ctx context.Context, fit data.Dataset[data.Sample]) error {
+// anew returns a function that trains g again from its present weights, silently and without validation, for twice as many epochs as
+// were best with one, since the rate had not fallen to 0 by then. Way 0 has the settings of the training, whose best epoch is given,
+// way 1 those for more rows.
+func (t *training) anew(g *nn.Graph, fit, val data.Dataset[data.Sample]) func(best train.Epoch) func(context.Context, data.Dataset[data.Sample], int) error {
 	first := snapshot.Of(g)
-	return func(best train.Epoch) func(ctx context.Context, fit data.Dataset[data.Sample]) error {
-		return func(ctx context.Context, fit data.Dataset[data.Sample]) error {
+	return func(best train.Epoch) func(context.Context, data.Dataset[data.Sample], int) error {
+		epochs := [2]int{2 * best.Epoch}
+		return func(ctx context.Context, rows data.Dataset[data.Sample], way int) error {
 			first.Restore()
 			c := t.config
 			c.Dir, c.Resume, c.Keep, c.Log, c.Observe, c.OnStep, c.OnGradient = "", false, 0, train.Quiet, nil, nil, nil
+			if way == 1 {
+				c.Rule = t.tableRule(2e-3, 0.1)
+			}
+			if epochs[way] == 0 {
+				history, err := train.Fit(ctx, g, c, fit, val)
+				if err != nil {
+					return err
+				}
+				epochs[way] = max(1, 2*history.Best().Epoch)
+				first.Restore()
+			}
 			c.Patience, c.RestoreBest, c.Monitor, c.Plateau = 0, false, "", nil
-			c.Epochs = min(c.Epochs, 2*best.Epoch)
-			_, err := train.Fit(ctx, g, c, fit, nil)
+			c.Epochs = min(c.Epochs, epochs[way])
+			_, err := train.Fit(ctx, g, c, rows, nil)
 			return err
 		}
 	}
@@ -392,24 +406,27 @@ func (t *training) untuned(rows int) {
 	if !t.changed("schedule") && !t.changed("warmup") {
 		c.Schedule = schedules["cosine"]
 	}
-	small := rows < 1000
 	if !t.changed("ema") {
 		c.EMA = 0.98
 	}
 	if !t.changed("optimizer") {
-		s := t.settings
-		if !t.changed("lr") {
-			if s.rate = 2e-3; small {
-				s.rate = 1e-3
-			}
+		c.Rule = t.tableRule(2e-3, 0.1)
+		if rows < 1000 {
+			c.Rule = t.tableRule(1e-3, 1) // close to the linear model
 		}
-		if !t.changed("weight-decay") {
-			if s.decay = 0.1; small {
-				s.decay = 1 // close to the linear model
-			}
-		}
-		c.Rule = rules["adamw"](s)
 	}
+}
+
+// tableRule returns AdamW with the rate and the weight decay of the flags, or else the given ones.
+func (t *training) tableRule(rate, decay float64) optim.Rule {
+	s := t.settings
+	if !t.changed("lr") {
+		s.rate = rate
+	}
+	if !t.changed("weight-decay") {
+		s.decay = decay
+	}
+	return rules["adamw"](s)
 }
 
 // prepareTable adds the head for the target, freezes parameters and stores the metadata; loss and metrics are those of

@@ -24,10 +24,12 @@ type Blend struct {
 	Loss    train.Loss // loss for Blended's metrics; nil: chosen by the targets
 	Refit   bool       // fit the linear model once more, to training and validation rows, after its weight is chosen
 	Seed    uint64     // seed of the folds
-	// Anew trains the network again from its initial weights, on the given rows and without validation. If Anew and Refit are set
-	// and there are few rows, at most 400 with at most 20,000 features in all, the weight of the linear model is chosen by
-	// cross-validation, and the network is finally trained on all rows. nil: the network is not trained again.
-	Anew func(ctx context.Context, fit data.Dataset[data.Sample]) error
+	// Anew trains the network again from its initial weights, on the given rows and without validation, in one of several ways
+	// (settings); way 0 is that of the given network. If Anew and Refit are set and there are few rows, at most 1000 with at most
+	// 50,000 features in all, the way and the weight of the linear model are chosen by cross-validation, and the network is finally
+	// trained on all rows. nil: the network is not trained again.
+	Anew func(ctx context.Context, fit data.Dataset[data.Sample], way int) error
+	Ways int // ways of training; 0: one
 }
 
 // Blended is the result of a Blend.
@@ -35,7 +37,8 @@ type Blended struct {
 	Linear float64            `json:"linear"`          // weight of the linear model, 0 … 1
 	Decay  float64            `json:"decay,omitempty"` // weight decay of the linear model
 	Val    map[string]float64 `json:"val"`             // validation metrics of the blend, before Refit
-	Folds  int                `json:"folds,omitempty"` // folds of the cross-validation that chose Linear; 0: chosen on the validation rows
+	Folds  int                `json:"folds,omitempty"` // folds of the cross-validation that chose Linear and Way; 0: chosen on the validation rows
+	Way    int                `json:"way,omitempty"`   // way in which the network was trained
 }
 
 // String returns a sentence that describes the result.
@@ -81,7 +84,7 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Dataset[data.S
 	if n := fit.Len() + val.Len(); b.Anew != nil && b.Refit && n <= fewRows && n*last.features <= fewCells {
 		return b.crossed(ctx, t, judge, fit, val)
 	}
-	got, err := b.try(ctx, t, last, fit, val)
+	got, err := b.try(ctx, t, fit, val)
 	if err != nil {
 		return out, err
 	}

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"math"
 
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/train"
@@ -9,74 +10,86 @@ import (
 )
 
 // fewRows and fewCells limit the rows of a table, and rows times features, for which Blend cross-validates the network, since a single
-// validation set would be too small.
-const fewRows, fewCells = 400, 20_000
+// validation set would be too small, and would be missing from the training.
+const fewRows, fewCells = 1000, 50_000
 
-// folds is the number of folds of the cross-validation.
-const folds = 5
+// foldsFor returns the number of folds of the cross-validation: each costs a training of the network, and more rows need fewer.
+func foldsFor(rows int) int {
+	if rows <= 400 {
+		return 5
+	}
+	return 3
+}
 
-// crossed is Apply for few rows: it chooses the weight of the linear model by cross-validation on all rows, and then fits both models
-// to all of them. The metrics are those of the original network, blended with that weight.
+// crossed is Apply for few rows: it chooses the way of training and the weight of the linear model by cross-validation on all rows, and
+// then fits both models to all of them. The metrics are those of both models fitted to the training rows.
 func (b Blend) crossed(ctx context.Context, t *Trunk, judge *train.Trainer, fit, val data.Dataset[data.Sample]) (out Blended, err error) {
 	before := snapshot.Of(t.Rest)
 	all := data.Concat(fit, val)
 	order := data.Order(all.Len(), b.Seed, 0)
-	each := make([][]float64, len(shares)) // losses of all rows
-	var constant []float64
-	var last lastLayers
-	for f := range folds {
+	ways := make([]trial, max(1, b.Ways)) // with the losses of all rows
+	out.Folds = foldsFor(all.Len())
+	for f := range out.Folds {
 		var in, held []int
 		for at, i := range order {
-			if at%folds == f {
+			if at%out.Folds == f {
 				held = append(held, i)
 			} else {
 				in = append(in, i)
 			}
 		}
 		rest, judges := data.Subset(all, in), data.Subset(all, held)
-		if err := b.Anew(ctx, rest); err != nil {
-			return out, err
+		for way := range ways {
+			if err := b.Anew(ctx, rest, way); err != nil {
+				return out, err
+			}
+			got, err := b.try(ctx, t, rest, judges)
+			if err != nil {
+				return out, err
+			}
+			ways[way].append(got)
 		}
-		if last, err = findLastLayers(t.Rest); err != nil {
-			return out, err
-		}
-		got, err := b.try(ctx, t, last, rest, judges)
-		if err != nil {
-			return out, err
-		}
-		for i := range each {
-			each[i] = append(each[i], got.each[i]...)
-		}
-		constant = append(constant, got.constant...)
 	}
-	out.Linear, out.Folds = shares[choose(each, constant, 0)], folds
+	least := math.Inf(1)
+	for way, w := range ways {
+		at := choose(w.each, w.constant, 0)
+		if loss := mean(w.each[at]); way == 0 || loss < least {
+			least, out.Way, out.Linear = loss, way, shares[at]
+		}
+	}
 
-	before.Restore()
-	l, _, err := b.linear(ctx, t, fit)
-	if err != nil {
+	if out.Way == 0 {
+		before.Restore()
+	} else if err := b.Anew(ctx, fit, out.Way); err != nil {
 		return out, err
 	}
-	if last, err = findLastLayers(t.Rest); err != nil {
+	if _, err := b.mix(ctx, t, fit, out.Linear); err != nil {
 		return out, err
 	}
-	last.set(l, out.Linear)
 	if out.Val, err = judge.Evaluate(ctx, val); err != nil {
 		return out, err
 	}
-	if err := b.Anew(ctx, all); err != nil {
+	if err := b.Anew(ctx, all, out.Way); err != nil {
 		return out, err
 	}
-	if l, _, err = b.linear(ctx, t, all); err != nil {
-		return out, err
-	}
-	if last, err = findLastLayers(t.Rest); err != nil {
-		return out, err
-	}
-	last.set(l, out.Linear)
+	l, err := b.mix(ctx, t, all, out.Linear)
 	if out.Linear > 0 {
 		out.Decay = l.Decay
 	}
-	return out, nil
+	return out, err
+}
+
+// mix fits the linear model to a set and gives it the weight share in the network.
+func (b Blend) mix(ctx context.Context, t *Trunk, s data.Dataset[data.Sample], share float64) (train.LinearFit, error) {
+	l, _, err := b.linear(ctx, t, s)
+	if err != nil {
+		return l, err
+	}
+	last, err := findLastLayers(t.Rest)
+	if err == nil {
+		last.set(l, share)
+	}
+	return l, err
 }
 
 // trial holds the results from which Blend chooses: the linear model, and the losses of the held-out rows for each share of it and for
@@ -87,8 +100,23 @@ type trial struct {
 	constant []float64
 }
 
+// append adds the rows of another fold.
+func (a *trial) append(b trial) {
+	if a.each == nil {
+		a.each = make([][]float64, len(b.each))
+	}
+	for i := range b.each {
+		a.each[i] = append(a.each[i], b.each[i]...)
+	}
+	a.constant = append(a.constant, b.constant...)
+}
+
 // try fits the linear model to fit, and evaluates its blends with the network on val.
-func (b Blend) try(ctx context.Context, t *Trunk, last lastLayers, fit, val data.Dataset[data.Sample]) (got trial, err error) {
+func (b Blend) try(ctx context.Context, t *Trunk, fit, val data.Dataset[data.Sample]) (got trial, err error) {
+	last, err := findLastLayers(t.Rest)
+	if err != nil {
+		return got, err
+	}
 	var shareOf []float64
 	if got.linear, shareOf, err = b.linear(ctx, t, fit); err != nil {
 		return got, err

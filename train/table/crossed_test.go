@@ -62,18 +62,23 @@ func TestBlendFolds(t *testing.T) {
 			}
 			var trained []int
 			first, loss := snapshot.Of(trunk.Rest), unit.Loss(train.MSE{})
-			anew := func(ctx context.Context, s data.Dataset[data.Sample]) error {
+			anew := func(ctx context.Context, s data.Dataset[data.Sample], way int) error {
 				trained = append(trained, s.Len())
 				first.Restore()
-				_, err := train.Fit(ctx, trunk.Rest, train.Config{Rule: optim.AdamW{LR: 3e-3}, Loss: loss, Epochs: 60, Batch: 16, Log: train.Quiet}, s, nil)
+				rate := []float64{1e-9, 3e-3}[way] // only the second way learns
+				_, err := train.Fit(ctx, trunk.Rest, train.Config{Rule: optim.AdamW{LR: rate}, Loss: loss, Epochs: 60, Batch: 16, Log: train.Quiet}, s, nil)
 				return err
 			}
-			got, err := table.Blend{Unit: unit, Loss: loss, Refit: true, Anew: anew}.Apply(ctx, trunk, fit, val)
+			got, err := table.Blend{Unit: unit, Loss: loss, Refit: true, Anew: anew, Ways: 2}.Apply(ctx, trunk, fit, val)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(trained, []int{48, 48, 48, 48, 48, 60}) || got.Folds != 5 {
+			want := append(slices.Repeat([]int{48}, 2*5+got.Way), 60)
+			if !slices.Equal(trained, want) || got.Folds != 5 {
 				t.Errorf("trained on %v rows, %+v", trained, got)
+			}
+			if name == "square" && got.Way != 1 {
+				t.Errorf("way %d is chosen", got.Way)
 			}
 			if name == "square" && got.Linear > 0.25 || name == "line" && got.Linear < 0.5 {
 				t.Errorf("the linear model's share is %v", got.Linear)
