@@ -24,11 +24,12 @@ type Blend struct {
 	Loss    train.Loss // loss for Blended's metrics; nil: chosen by the targets
 	Refit   bool       // fit the linear model once more, to training and validation rows, after its weight is chosen
 	Seed    uint64     // seed of the folds
-	// Anew trains the network again from its initial weights, on the given rows and without validation, in one of several ways
-	// (settings); way 0 is that of the given network. If Anew and Refit are set and there are few rows, at most 1000 with at most
-	// 50,000 features in all, the way and the weight of the linear model are chosen by cross-validation, and the network is finally
-	// trained on all rows. nil: the network is not trained again.
-	Anew func(ctx context.Context, fit data.Dataset[data.Sample], way int) error
+	// Anew trains the network again on the given rows and without validation, in one of several ways (settings; way 0 is that of the
+	// given network), as one of several members: member 0 from its initial weights, others from other ones. If Anew and Refit are set
+	// and there are few rows, at most 1000 with at most 50,000 features in all, the way and the weight of the linear model are chosen by
+	// cross-validation, and the network finally becomes the mean of four members trained on all rows. nil: the network is not trained
+	// again.
+	Anew func(ctx context.Context, fit data.Dataset[data.Sample], way, member int) error
 	Ways int // ways of training; 0: one
 }
 

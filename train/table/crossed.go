@@ -22,7 +22,8 @@ func foldsFor(rows int) int {
 }
 
 // crossed is Apply for few rows: it chooses the way of training and the weight of the linear model by cross-validation on all rows, and
-// then fits both models to all of them. The metrics are those of both models fitted to the training rows.
+// then fits both models to all of them, the network being the mean of several. The metrics are those of both models fitted to the
+// training rows.
 func (b Blend) crossed(ctx context.Context, t *Trunk, judge *train.Trainer, fit, val data.Dataset[data.Sample]) (out Blended, err error) {
 	before := snapshot.Of(t.Rest)
 	all := data.Concat(fit, val)
@@ -40,7 +41,7 @@ func (b Blend) crossed(ctx context.Context, t *Trunk, judge *train.Trainer, fit,
 		}
 		rest, judges := data.Subset(all, in), data.Subset(all, held)
 		for way := range ways {
-			if err := b.Anew(ctx, rest, way); err != nil {
+			if err := b.Anew(ctx, rest, way, 0); err != nil {
 				return out, err
 			}
 			got, err := b.try(ctx, t, rest, judges)
@@ -60,7 +61,7 @@ func (b Blend) crossed(ctx context.Context, t *Trunk, judge *train.Trainer, fit,
 
 	if out.Way == 0 {
 		before.Restore()
-	} else if err := b.Anew(ctx, fit, out.Way); err != nil {
+	} else if err := b.Anew(ctx, fit, out.Way, 0); err != nil {
 		return out, err
 	}
 	if _, err := b.mix(ctx, t, fit, out.Linear); err != nil {
@@ -69,7 +70,7 @@ func (b Blend) crossed(ctx context.Context, t *Trunk, judge *train.Trainer, fit,
 	if out.Val, err = judge.Evaluate(ctx, val); err != nil {
 		return out, err
 	}
-	if err := b.Anew(ctx, all, out.Way); err != nil {
+	if err := b.average(ctx, t, all, out.Way); err != nil {
 		return out, err
 	}
 	l, err := b.mix(ctx, t, all, out.Linear)

@@ -62,7 +62,7 @@ func TestBlendFolds(t *testing.T) {
 			}
 			var trained []int
 			first, loss := snapshot.Of(trunk.Rest), unit.Loss(train.MSE{})
-			anew := func(ctx context.Context, s data.Dataset[data.Sample], way int) error {
+			anew := func(ctx context.Context, s data.Dataset[data.Sample], way, member int) error {
 				trained = append(trained, s.Len())
 				first.Restore()
 				rate := []float64{1e-9, 3e-3}[way] // only the second way learns
@@ -73,7 +73,7 @@ func TestBlendFolds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := append(slices.Repeat([]int{48}, 2*5+got.Way), 60)
+			want := append(slices.Repeat([]int{48}, 2*5+got.Way), 60, 60, 60, 60)
 			if !slices.Equal(trained, want) || got.Folds != 5 {
 				t.Errorf("trained on %v rows, %+v", trained, got)
 			}

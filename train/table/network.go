@@ -2,7 +2,6 @@ package table
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/graft-ml/graft/nn"
@@ -56,7 +55,7 @@ func (n Network) New(p *Encoder, classes []string, unit Scaling) (*nn.Graph, err
 		}
 		var stack nn.Sequential
 		for i, size := range hidden {
-			stack = append(stack, layers.Linear{Out: size, Name: fmt.Sprintf("hidden%d", i+1)}, layers.ReLU{})
+			stack = append(stack, layers.Linear{Out: size, Name: hiddenName(i)}, layers.ReLU{})
 			if n.Dropout > 0 {
 				stack = append(stack, layers.Dropout{P: n.Dropout})
 			}
