@@ -235,7 +235,7 @@ func suited(v *nn.Value, x value) (d *tensor.Dense, note string, err error) {
 		fits = fits && (i == 0 || !dim.Known() || dim.Size == d.Shape()[i])
 	}
 	if !fits {
-		return nil, "", fmt.Errorf("array for input %s is %v, want %v", v.Name(), op.TypeOf(d), t)
+		return nil, "", fmt.Errorf("array for input %s: want %v, got %v", v.Name(), t, op.TypeOf(d))
 	}
 	from, to := dtype.Of(d.Dtype()), t.DType
 	if from == to {

@@ -41,6 +41,16 @@ often, are classes; others are numbers to predict (regression). For a table --ta
 // errNoData is for commands that need samples.
 var errNoData = errors.New("missing --data, the samples to read")
 
+// noData is errNoData, with a hint where an argument is not a model but exists.
+func noData(args []string) error {
+	for _, arg := range args {
+		if _, err := os.Stat(arg); err == nil && !strings.EqualFold(filepath.Ext(arg), ".onnx") {
+			return fmt.Errorf("%w: --data %s?", errNoData, arg)
+		}
+	}
+	return errNoData
+}
+
 // dataset holds the flags about the source of samples, and what was found in it.
 type dataset struct {
 	preparing
@@ -182,12 +192,25 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 	return s, nil
 }
 
+// heldShare reads --val: the fraction that is held out, or apart for other data.
+func (d *dataset) heldShare() (share float64, apart bool, err error) {
+	share, err = strconv.ParseFloat(d.val, 64)
+	if percent, ok := strings.CutSuffix(d.val, "%"); ok {
+		if p, err := strconv.ParseFloat(percent, 64); err == nil {
+			return 0, false, fmt.Errorf("--val %s: want a fraction: %v", d.val, p/100)
+		}
+	}
+	if err == nil && !(share >= 0 && share < 1) {
+		return 0, false, fmt.Errorf("--val %s: want a fraction from 0 to below 1, or a folder or file", d.val)
+	}
+	return share, err != nil, nil
+}
+
 // divided opens the training and validation sets for the model g.
 func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Dataset[data.Sample], err error) {
-	share, err := strconv.ParseFloat(d.val, 64)
-	apart := err != nil
-	if !apart && !(share >= 0 && share < 1) {
-		return nil, nil, fmt.Errorf("--val %s: want a fraction from 0 to below 1, or a folder or file", d.val)
+	share, apart, err := d.heldShare()
+	if err != nil {
+		return nil, nil, err
 	}
 	if d.augment != "" && !slices.Contains(augmentations, strings.ToLower(d.augment)) {
 		return nil, nil, fmt.Errorf("--augment %s: want one of %s", d.augment, strings.Join(augmentations, ", "))

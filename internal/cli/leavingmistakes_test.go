@@ -125,7 +125,7 @@ func TestLeavingMistakes(t *testing.T) {
 		{"train stored.onnx --as-stored --data short.npz", "", "missing -o FILE, the file to write the model to"},
 		{"train stored.onnx --as-stored --data missing.npz -o out.onnx", "", "no such file or folder: "},
 		{"train stored.onnx --as-stored --data odd.npz -o out.onnx", "", "got float32[4,3,5]"},
-		{"train stored.onnx --as-stored --data short.npz -o out.onnx", "", "x has 4 rows"},
+		{"train stored.onnx --as-stored --data three.npz -o out.onnx", "", "x has 4 rows"},
 		{"train stored.onnx --as-stored --data odd.npz --optimizer adam -o out.onnx", "", "--as-stored trains as the file states: leave out --optimizer"},
 		{"train stored.onnx --as-stored --data odd.npz --epochs -1 -o out.onnx", "", "--epochs -1: want 1 or more"},
 		{"train stored.onnx --as-stored --data odd.npz --batch 0 -o out.onnx", "", "--batch 0: want 1 or more"},

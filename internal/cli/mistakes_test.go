@@ -48,7 +48,8 @@ func spoiled(t *testing.T) string {
 		"blind.npz": {"x": dtype.New(dtype.Float32, 4, 1, 28, 28)},
 		"odd.npz":   {"x": dtype.New(dtype.Float32, 4, 3, 5), "y": dtype.New(dtype.Int64, 4)},
 		"short.npz": {"x": dtype.New(dtype.Float32, 4, 1, 28, 28), "y": dtype.New(dtype.Int64, 3)},
-		"void.npz":  {"x": dtype.New(dtype.Float32, 0, 1, 28, 28), "y": dtype.New(dtype.Int64, 0)},
+		"void.npz":  {"x": dtype.New(dtype.Float32, 0, 1, 4, 4), "y": dtype.New(dtype.Int64, 0)},
+		"three.npz": {"x": dtype.New(dtype.Float32, 4, 1, 4, 4), "y": dtype.New(dtype.Int64, 3)},
 	} {
 		f, err := os.Create(in(name))
 		if err != nil {

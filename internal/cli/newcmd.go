@@ -178,7 +178,8 @@ func (c creation) run(w io.Writer, kind string) error {
 	}
 	dims, err := numbers("input", c.input)
 	if err != nil || len(dims) != rank {
-		return fmt.Errorf("--input %q: want %d whole numbers above 0 for %s, such as %s", c.input, rank, kind, []string{"20", "50,8", "3,32,32"}[rank-1])
+		want := []string{"a whole number above 0 for %s, such as 20", "2 whole numbers above 0 for %s, such as 50,8", "3 whole numbers above 0 for %s, such as 3,32,32"}[rank-1]
+		return fmt.Errorf("--input %q: want "+want, c.input, kind)
 	}
 	hidden, err := numbers("hidden", c.hidden)
 	if err != nil {

@@ -116,7 +116,7 @@ func TestNewMistakes(t *testing.T) {
 	for args, want := range map[string]string{
 		"new":                                   "want one KIND of cnn, lstm, mlp, resnet, transformer",
 		"new gan --input 3":                     "gan: want one of cnn, lstm",
-		"new mlp":                               `--input "": want 1 whole numbers above 0 for mlp, such as 20`,
+		"new mlp":                               `--input "": want a whole number above 0 for mlp, such as 20`,
 		"new cnn --input 3":                     `--input "3": want 3 whole numbers above 0 for cnn, such as 3,32,32`,
 		"new cnn --input 3,0,4":                 "whole numbers above 0",
 		"new mlp --input 3 --hidden a":          `--hidden "a": want whole numbers above 0, such as 64,32`,

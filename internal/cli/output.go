@@ -45,10 +45,16 @@ func (s storage) save(path string, g *nn.Graph) error {
 
 var saver = onnxio.Saver{Warn: func(err error) { fmt.Fprintln(os.Stderr, "warning:", err) }}
 
+// foreignFiles are the endings of other programs' models, and of data.
+var foreignFiles = []string{".h5", ".keras", ".pt", ".pth", ".tflite", ".safetensors", ".pkl", ".joblib", ".csv", ".npz"}
+
 // checkOutput checks that the file of -o can be written, before any work is done for it.
 func checkOutput(path string) error {
 	if path == "" {
 		return errors.New("missing -o FILE, the file to write the model to")
+	}
+	if ext := filepath.Ext(path); slices.Contains(foreignFiles, strings.ToLower(ext)) {
+		return fmt.Errorf("-o %s: models are written as ONNX: want a name such as %s.onnx", path, strings.TrimSuffix(path, ext))
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fmt.Errorf("-o %s: is a folder, want a file", path)

@@ -106,6 +106,14 @@ func inWords(c *cobra.Command) {
 			}
 		}
 	})
+	if check := c.Args; !c.HasSubCommands() {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if err := swallowed(cmd); err != nil || check == nil {
+				return err
+			}
+			return check(cmd, args)
+		}
+	}
 	if run := c.RunE; run != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error { return plainError(run(cmd, args)) }
 	}
@@ -115,6 +123,19 @@ func inWords(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		inWords(sub)
 	}
+}
+
+// swallowed returns an error if the value of a flag is itself a flag: --text -o out.onnx.
+func swallowed(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		name, long := strings.CutPrefix(value, "--")
+		name, _, _ = strings.Cut(name, "=")
+		if err == nil && (long && cmd.Flags().Lookup(name) != nil || len(value) == 2 && value[0] == '-' && cmd.Flags().ShorthandLookup(value[1:]) != nil) {
+			err = fmt.Errorf("--%s has no value: %s follows it; %s --help says which it takes", f.Name, value, cmd.CommandPath())
+		}
+	})
+	return err
 }
 
 // flagWords rewrites the error for an unknown flag or an invalid flag value.

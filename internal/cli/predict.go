@@ -58,6 +58,9 @@ Tables begin with the columns of the data; --csv prints comma-separated values; 
 			if len(args) < 2 {
 				return fmt.Errorf("want MODEL and DATA, got %d arguments %q; %s --help says more", len(args), args, cmd.CommandPath())
 			}
+			if strings.HasSuffix(args[1], ".onnx") && !strings.HasSuffix(args[0], ".onnx") {
+				return fmt.Errorf("%s: the model comes first: graft predict %[2]s %[1]s", args[0], args[1])
+			}
 			rt, err := p.runtime.open(cmd)
 			if err != nil {
 				return err

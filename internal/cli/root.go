@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
@@ -55,6 +56,9 @@ func meant(cmd *cobra.Command, err error) string {
 	if !errors.As(err, &unknown) {
 		return ""
 	}
+	if word := strings.ToUpper(unknown.GetSpecifiedName()); slices.Contains(strings.Fields(strings.ReplaceAll(cmd.Use, "…", "")), word) {
+		return fmt.Sprintf("; %s is an argument: graft %s", word, cmd.Use)
+	}
 	if best := nearFlag(cmd, unknown.GetSpecifiedName()); best != "" {
 		return fmt.Sprintf("; did you mean --%s?", best)
 	}
@@ -65,7 +69,7 @@ func meant(cmd *cobra.Command, err error) string {
 var otherWords = map[string]string{
 	"learning-rate": "lr", "batch-size": "batch", "output-file": "output", "out": "output", "validation": "val", "val-split": "val", "opt": "optimizer",
 	"scheduler": "schedule", "wd": "weight-decay", "early-stopping": "patience", "augmentation": "augment", "random-seed": "seed", "criterion-loss": "loss",
-	"num-epochs": "epochs", "label": "target", "checkpoint-dir": "dir", "overwrite": "force", "grad-clip": "clip-norm", "max-norm": "clip-norm",
+	"port": "listen", "host": "listen", "address": "listen", "format": "json", "num-epochs": "epochs", "label": "target", "checkpoint-dir": "dir", "overwrite": "force", "grad-clip": "clip-norm", "max-norm": "clip-norm",
 }
 
 // nearFlag returns the flag of a command that is most similar to a word; "" if none is.
@@ -110,10 +114,19 @@ func editDistance(a, b string) int {
 
 // oneModel is the Args of commands that take a single model.
 func oneModel(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("want one MODEL, got %d arguments %q; %s --help says more", len(args), args, cmd.CommandPath())
+	if len(args) == 1 {
+		return nil
 	}
-	return nil
+	hint := fmt.Sprintf("; %s --help says more", cmd.CommandPath())
+	if data := cmd.Flags().Lookup("data"); len(args) == 2 && data != nil && !data.Changed {
+		hint = fmt.Sprintf("; --data %s?", args[1])
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if v := f.Value.String(); len(args) == 0 && f.Name != "output" && strings.HasSuffix(v, ".onnx") {
+			hint = fmt.Sprintf("; %s is the value of --%s", v, f.Name)
+		}
+	})
+	return fmt.Errorf("want one MODEL, got %d arguments %q%s", len(args), args, hint)
 }
 
 // noArguments is the Args of commands that take flags only.

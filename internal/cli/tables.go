@@ -110,10 +110,19 @@ type plan struct {
 
 // readTable reads the table to train on, and divides it.
 func (t *training) readTable(known *nn.Graph) (*plan, error) {
-	share, err := strconv.ParseFloat(t.val, 64)
-	apart := err != nil
-	if !apart && !(share >= 0 && share < 1) {
-		return nil, fmt.Errorf("--val %s: want a fraction from 0 to below 1, or a folder or file", t.val)
+	share, apart, err := t.heldShare()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range forImages {
+		if t.changed(f) {
+			return nil, notImages(f, t.data)
+		}
+	}
+	for _, f := range []string{"mean", "std", "range"} {
+		if t.changed(f) && known == nil {
+			return nil, fmt.Errorf("--%s: a new network scales the columns itself; --scale chooses how", f)
+		}
 	}
 	r, err := t.tabular.reader()
 	if err != nil {

@@ -113,7 +113,7 @@ initialization first.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if t.data == "" && !t.asStored {
-				return errNoData
+				return noData(args)
 			}
 			if err := t.storage.check(); err != nil {
 				return err
