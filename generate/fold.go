@@ -26,13 +26,16 @@ func (r *reader) fold(ctx context.Context) error {
 		}
 	}
 	for again := true; again; {
-		again = false
+		var shared []*nn.Value // all are found before any is removed, so that the order does not matter
 		for v := range made {
 			if !copies(v.Producer()) && !r.private(ctx, v, made) {
-				delete(made, v)
-				again = true
+				shared = append(shared, v)
 			}
 		}
+		for _, v := range shared {
+			delete(made, v)
+		}
+		again = len(shared) > 0
 	}
 	var want []string
 	shared := 0
