@@ -231,6 +231,20 @@ func (g *Graph) allBodies() []*Body {
 	return list
 }
 
+// scopedBodies returns those of allBodies that share the names of the graph: functions of the model have their own.
+func (g *Graph) scopedBodies() []*Body {
+	list := []*Body{}
+	for _, n := range g.nodes {
+		if n.traits().Call {
+			continue
+		}
+		for _, b := range n.bodies() {
+			list = append(append(list, b), b.Graph.scopedBodies()...)
+		}
+	}
+	return list
+}
+
 func configBodies(c op.Config) []*Body {
 	v := reflect.ValueOf(c)
 	if v.Kind() != reflect.Struct {

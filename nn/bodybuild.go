@@ -39,7 +39,7 @@ func (e *Edit) Body(name string, inputs []string, captured []*Value, f func(e *E
 	}
 	b.captured = captured
 	if e.bodies == nil {
-		e.bodies = e.g.allBodies()
+		e.bodies = e.g.scopedBodies()
 	}
 	e.bodies = append(e.bodies, b)
 	out := f(sub, in...)

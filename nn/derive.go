@@ -56,7 +56,7 @@ func (g *Graph) Derive(o DeriveOptions, finish func(e *Edit, d *Derivation)) (*G
 	tr := Tracer{Ops: g.ops, Names: runs[0].names}
 	return out, tr.fill(out, func(t *tracer) {
 		t.points, t.samples, t.step, t.modeled = points, len(runs), true, true
-		t.e.bodies = g.allBodies() // they stay as they are
+		t.e.bodies = g.scopedBodies() // they stay as they are
 		t.wanted = wantedOutputs(runs[0].roots())
 		d := t.derivation(g, o, runs)
 		if t.e.err == nil && len(t.missing) == 0 {

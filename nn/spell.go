@@ -108,7 +108,7 @@ func (e *Edit) knows(name string) bool { return e != nil && (e.g.has(name) || e.
 // is around them.
 func (e *Edit) taken(name string) bool {
 	if e.bodies == nil {
-		e.bodies = e.g.allBodies()
+		e.bodies = e.g.scopedBodies()
 	}
 	return e.knows(name) || slices.ContainsFunc(e.bodies, func(b *Body) bool {
 		v := b.Graph.values[name]

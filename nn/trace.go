@@ -137,7 +137,7 @@ func (l *Lowered) Trace() (*Graph, error) {
 	g.doc, g.meta = from.doc, maps.Clone(from.meta)
 	return g, tr.fill(g, func(t *tracer) {
 		t.points, t.samples, t.modeled = samplePoints(slices.Sorted(maps.Keys(from.symbols())), 1), 1, true
-		t.e.bodies = from.allBodies() // they stay as they are
+		t.e.bodies = from.scopedBodies() // they stay as they are
 		for i, v := range from.inputs {
 			if n := l.Inputs[i]; n != nil {
 				t.input(gorgonia.Nodes{n}, v.name, v.typ)

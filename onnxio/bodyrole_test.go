@@ -40,6 +40,14 @@ func TestRolesInFunctions(t *testing.T) {
 			t.Errorf("%s is a %v, want %v", name, got, want)
 		}
 	}
+	err = g.Edit(func(e *nn.Edit) {
+		if got := e.New("b"); got != "b" {
+			t.Errorf("a new value would be named %s, although b is only a name in the functions", got)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A constant that Edit.SetRole made a weight is one when it is loaded, until it is made a constant.
