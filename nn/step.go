@@ -45,7 +45,7 @@ type StepResult struct {
 	done func()
 }
 
-// Grads holds gradients by parameter.
+// Grads holds gradients by parameter. Those that are equal may share memory.
 type Grads map[*Param]*tensor.Dense
 
 // Release returns the memory of the tensors to the engine.

@@ -66,3 +66,36 @@ func TestClipNorm(t *testing.T) {
 		}
 	}
 }
+
+// TestClipEqualGradients: two biases of one sum have the same gradient, which is clipped once for each.
+func TestClipEqualGradients(t *testing.T) {
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		sum := e.Node(op.Plain("Add"), e.Input("x", "float32[N,2]"), e.Param("a", initial.Zeros{}, 2)).Out(0)
+		e.Output("y", e.Node(op.Plain("Add"), sum, e.Param("b", initial.Zeros{}, 2)).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	energy := train.LossFunc(func(e *nn.Edit, out, _ []*nn.Value) *nn.Value {
+		square := e.Node(op.Plain("Mul"), out[0], out[0]).Out(0)
+		return e.Node(std.ReduceSumConfig{KeepDims: new(bool)}, square).Out(0)
+	})
+	tr, err := train.New(g, train.Config{Loss: energy, Rule: optim.SGD{LR: 1}, ClipNorm: 1, Log: train.Quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := dtype.FromSlice([]float32{30, 40}, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.Step(t.Context(), data.Sample{X: []*tensor.Dense{x}}); err != nil {
+		t.Fatal(err)
+	}
+	for p := range g.Params() { // each has the gradient 60, 80, and both together the norm 100·√2
+		for i, v := range dtype.Slice[float32](p.Data()) {
+			if want := -[]float64{0.6, 0.8}[i] / math.Sqrt2; math.Abs(float64(v)-want) > 1e-6 {
+				t.Errorf("%s moved by %g, want %g", p.Name(), v, want)
+			}
+		}
+	}
+}

@@ -187,10 +187,17 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 		factor, t.group.sum = 1, true
 	}
 	t.group.weight += factor
+	var shared map[*nn.Param]bool
+	if alone { // updates overwrite gradients
+		shared = overlapping(s.Grads)
+	}
 	for _, p := range d.params {
 		if g := s.Grads[p]; g != nil {
 			st := t.params[d.origin[p]]
 			switch {
+			case shared[p]:
+				st.grad = dtype.New(st.typ, st.shape...)
+				add(st.grad, g, 1, true)
 			case alone:
 				st.grad = g
 			case st.grad == nil:

@@ -33,20 +33,40 @@ func (t *Trainer) apart() bool {
 
 // overlap reports whether two parameters share memory.
 func (t *Trainer) overlap() bool {
-	type span struct{ from, to uintptr }
-	var spans []span
+	data := make(nn.Grads, len(t.params))
 	for p := range t.params {
-		b := dtype.Bytes(p.Data())
+		data[p] = p.Data()
+	}
+	return len(overlapping(data)) > 0
+}
+
+// overlapping returns the parameters whose tensors lie in memory that another's tensor, which is not returned, uses as well:
+// two biases that are added to the same sum have one gradient.
+func overlapping(tensors nn.Grads) map[*nn.Param]bool {
+	type span struct {
+		p        *nn.Param
+		from, to uintptr
+	}
+	spans := make([]span, 0, len(tensors))
+	for p, d := range tensors {
+		b := dtype.Bytes(d)
 		from := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-		spans = append(spans, span{from, from + uintptr(len(b))})
+		spans = append(spans, span{p, from, from + uintptr(len(b))})
 	}
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	for i := range spans[1:] {
-		if spans[i+1].from < spans[i].to {
-			return true
+	var shared map[*nn.Param]bool
+	end := uintptr(0)
+	for _, s := range spans {
+		if s.from < end && s.from < s.to {
+			if shared == nil {
+				shared = map[*nn.Param]bool{}
+			}
+			shared[s.p] = true
+			continue
 		}
+		end = max(end, s.to)
 	}
-	return false
+	return shared
 }
 
 // arrival updates parameters on the arrival of their gradients during a step.
