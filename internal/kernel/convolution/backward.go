@@ -39,7 +39,7 @@ func BackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scrat
 	}
 	for i := range phases {
 		if len(phases[i].taps) == 0 || len(dy) == 0 {
-			clear(dx) // points that no kernel point reaches
+			clear(dx) // no kernel tap reaches these points
 			break
 		}
 	}
@@ -61,7 +61,7 @@ func BackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scrat
 	}
 }
 
-// backwardPhase sets the points of one phase.
+// backwardPhase computes the points of one phase of dx; see phase.
 func backwardPhase[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, dy, w, dx []T, scratch func(n int) []T) {
 	k := g.og * len(ph.taps)
 	if g.ker.Size() == 1 {
@@ -81,7 +81,7 @@ func backwardPhase[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, dy, w
 	})
 }
 
-// backwardPoint is backwardPhase for kernels of one point, whose weights are a matrix already.
+// backwardPoint is backwardPhase for 1×1 kernels, whose weights already form the matrix that it multiplies.
 func backwardPoint[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, dy, w, dx []T) {
 	eachGroup(p, g.groups, func(p *kernel.Pool, i int) {
 		m := phaseProduct(g, ph, i, g.og, dy, dx)
@@ -90,7 +90,7 @@ func backwardPoint[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, dy, w
 	})
 }
 
-// phaseProduct returns the product that sets a phase of a group, but for the weights.
+// phaseProduct returns the product that computes one phase of a group, without its weights.
 func phaseProduct[T kernel.Float](g *geometry, ph *phase, group, k int, dy, dx []T) matmul.Product[T] {
 	in, out := g.in.Size(), g.out.Size()
 	m := matmul.Product[T]{
@@ -108,13 +108,13 @@ func phaseProduct[T kernel.Float](g *geometry, ph *phase, group, k int, dy, dx [
 	return m
 }
 
-// weightBlock is how many channels transposeWeights takes at a time, so that it reads weights that are
-// together. More would be written to more places than a set of the first cache level takes, the
-// rows of turned being multiples of large powers of two apart.
+// weightBlock is the number of channels that transposeWeights transposes at a time, so that it reads
+// contiguous weights. With
+// more, the writes would exceed the associativity of the L1 cache, since the rows of dst are large powers of two apart.
 const weightBlock = 8
 
-// transposeWeights sorts the weights of up to weightBlock channels of a group from c on by [channel]
-// [output channel][tap].
+// transposeWeights copies the weights of up to weightBlock channels of a group, from channel c on, as
+// [channel][output channel][tap].
 func transposeWeights[T kernel.Float](g *geometry, ph *phase, group, c int, w, transposed []T) {
 	n, taps, ker := min(weightBlock, g.cg-c), len(ph.kernel), g.ker.Size()
 	k := g.og * taps
@@ -123,7 +123,7 @@ func transposeWeights[T kernel.Float](g *geometry, ph *phase, group, c int, w, t
 		at := (group*g.cg+c)*k + o*taps
 		for range n {
 			d := transposed[at:][:taps]
-			if taps == ker { // then they are in order
+			if taps == ker { // all taps, already in order
 				copy(d, src)
 			} else {
 				for q, point := range ph.kernel {
@@ -135,7 +135,7 @@ func transposeWeights[T kernel.Float](g *geometry, ph *phase, group, c int, w, t
 	}
 }
 
-// place finds the points j to j+cols of a phase in dx.
+// place computes the offsets in dx of the points j to j+cols of a phase.
 func (g *geometry) place(ph *phase, j, cols int, at *[matmul.NR]int) {
 	per := ph.grid.Size()
 	n, r := j/per, j%per
@@ -194,12 +194,12 @@ func BackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scr
 		directWeight(p, &g, x, dy, dw, scratch)
 		return
 	}
-	// One product per group, (channel, tap) × output channel, inner dimension
-	// (image, point): so that it is dy that must be turned and not the im2col matrix.
+	// One product per group, (channel, tap) × output channel, with (image, point) as inner dimension, so that dy is
+	// transposed and not the im2col matrix.
 	transposed := kernel.Take(scratch, g.oc*k)
 	parts := 1
 	if t := p.Threads(); g.groups < t && k < 64*t && g.n*out >= 256*t {
-		parts = t // too few rows to share: share the inner dimension
+		parts = t // too few rows to divide among threads: divide the inner dimension
 	}
 	var partial []T
 	if parts > 1 {
@@ -225,12 +225,12 @@ func BackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scr
 	})
 }
 
-// turn writes the rows×cols matrix src transposed.
+// transpose writes the rows×cols matrix src transposed to dst [cols, rows].
 func transpose[T kernel.Float](p *kernel.Pool, rows, cols int, src, dst []T) {
 	layout.Transpose(p, dst[:rows*cols], src[:rows*cols], []int{rows, cols}, []int{1, 0})
 }
 
-// imageRows is dy as a matrix (image, point) × channel.
+// imageRows reads dy as a matrix (image, point) × channel.
 type imageRows[T kernel.Float] struct {
 	x            []T
 	space, image int

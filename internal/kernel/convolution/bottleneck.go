@@ -13,12 +13,12 @@ import (
 // It processes groups of images, whose points are concatenated so that tiles are full. A thread computes whole
 // groups; the channels of the remaining groups are divided among threads.
 type Bottleneck struct {
-	n, images int // in all, and in a group
+	n, images int // images in all, and images of a group
 	expand    *pointwise
 	steps     *planeSteps
 	project   *pointwise
 	channels  int // of the depthwise convolution
-	in, out   int // points of a plane in its input and output
+	in, out   int // points of a plane of its input, and of its output
 	work      int // multiply-adds
 }
 

@@ -63,8 +63,9 @@ func convForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w, bias []T, relu 
 	})
 }
 
-// eachGroup runs f for each group: where there are enough of them one thread each,
-// else one after the other with all threads.
+// eachGroup calls f for each group: with at least as many groups as threads on one thread each,
+// otherwise one after the other
+// on all threads.
 func eachGroup(p *kernel.Pool, groups int, f func(p *kernel.Pool, i int)) {
 	if groups < p.Threads() {
 		for i := range groups {
@@ -75,7 +76,7 @@ func eachGroup(p *kernel.Pool, groups int, f func(p *kernel.Pool, i int)) {
 	p.Run(groups, func(_, i int) { f(p.Serial(), i) })
 }
 
-// fillBias is the convolution of nothing.
+// fillBias is Forward for a convolution without products: y [N, C, space] is the bias of its channel, with the epilogue.
 func fillBias[T kernel.Float](p *kernel.Pool, n, c, space int, bias []T, relu bool, y []T) {
 	p.Range(n*c, max(1, 1<<14/max(space, 1)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {

@@ -134,7 +134,7 @@ func (b *ConvPool) rowsOf(channels, columns int, a, input, y []float32, plane in
 	width, lanes := 3*tileLanes(), tileLanes()
 	whole := columns / width
 	tiles(whole, channels, width, a, tileRows, input, b.off, y, plane, shift, clip, nil)
-	if n := kernel.CeilDiv(columns-whole*width, lanes) * lanes; n > 0 { // from so far back that it ends with the last column
+	if n := kernel.CeilDiv(columns-whole*width, lanes) * lanes; n > 0 { // starts earlier, so that it ends with the last column
 		at := columns - n
 		tile(channels, n, a, tileRows, input[at:], b.off, y[at:], plane, shift, clip)
 	}

@@ -2,14 +2,14 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// A tile is a block of tileRows output channels times up to three vectors of neighbouring output
-// points, as many as the registers hold. Weights are packed in panels of tileRows channels.
+// tileRows is the height of a tile: a block of output channels times up to three vectors of adjacent output
+// points, whose sums are kept in registers. Weights are packed in panels of tileRows channels.
 const tileRows = 8
 
 // tilePrefetch is the number of offsets after the last that the kernels read, for prefetching.
 const tilePrefetch = 12
 
-// maxTile is the largest tile.
+// maxTile is the number of elements of the largest tile.
 const maxTile = tileRows * 48
 
 // tileLanes returns the length of a vector.
@@ -21,14 +21,14 @@ func tileLanes() int {
 }
 
 // tile computes rows ≤ tileRows rows of c, n ≤ 3*tileLanes() columns rounded up to vectors:
-// c[i*ldc+j] = shift[i] + Σ a[step*l+i]*b[off[l]+j], then clipped unless clip is nil. Where
-// there are fewer rows than a kernel has, a and c have room for up to tileRows rows nevertheless.
+// c[i*ldc+j] = shift[i] + Σ a[step*l+i]*b[off[l]+j], then clipped unless clip is nil. With fewer rows than
+// the kernel computes, a and c must nevertheless have space for the kernel's rows, tileRows at most.
 func tile[T kernel.Float](rows, n int, a []T, step int, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T) {
 	tiles(1, rows, n, a, step, b, off, c, ldc, shift, clip, nil)
 }
 
-// tiles computes so many tiles side by side, each of n columns: whole vectors, if there is more than one. Meanwhile it
-// fetches a part of what later says, unless that is nil.
+// tiles computes count adjacent tiles of n columns each; with more than one, n is a multiple of the vector length.
+// Meanwhile it prefetches the next part of later, unless that is nil.
 func tiles[T kernel.Float](count, rows, n int, a []T, step int, b []T, off []int32, c []T, ldc int, shift []T, clip *[2]T, later *prefetch[T]) {
 	_, _, _ = a[step*(len(off)-1)+tileRows-1], shift[tileRows-1], c[(rows-1)*ldc+count*n-1]
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() {
@@ -130,7 +130,7 @@ func tileGo[T kernel.Float](rows, n int, a []T, step int, b []T, off []int32, c 
 	}
 }
 
-// between is v between clip[0] and clip[1]; NaN stays.
+// between clips v to [clip[0], clip[1]]; NaN stays NaN.
 func between[T kernel.Float](v T, clip *[2]T) T {
 	if v < clip[0] {
 		v = clip[0]
@@ -141,14 +141,14 @@ func between[T kernel.Float](v T, clip *[2]T) T {
 	return v
 }
 
-// tileRun is a contiguous run of a tile in the output.
+// tileRun is a run of columns of a tile that are contiguous in the output.
 type tileRun struct {
-	from, n int // columns of the tile
-	to      int // and where the first of them belongs
+	from, n int // first column in the tile, and number of columns
+	to      int // offset of the first column in the output
 }
 
-// store copies the runs of rows of a tile, ld elements apart, to y, whose rows are ldy elements apart. Unless
-// add is nil it adds what is at the same place of add and clips the sum.
+// store copies the runs of the rows of a tile (row stride ld) to y (row stride ldy). Unless add is nil,
+// it adds the elements of add at the same offsets and clips the sum.
 func store[T kernel.Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy int, add []T, clip *[2]T) {
 	last := runs[len(runs)-1]
 	end := (rows-1)*ldy + last.to + last.n
@@ -180,7 +180,7 @@ func store[T kernel.Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy i
 	}
 }
 
-// spread is store, adding nothing, for runs whose results belong step elements apart.
+// spread is store without add, for runs whose results are step elements apart in y.
 func spread[T kernel.Float](rows int, t []T, ld int, runs []tileRun, y []T, ldy, step int) {
 	if kernel.Has(kernel.ConvGroup) && kernel.IsFloat32[T]() && step == 2 {
 		last := runs[len(runs)-1]

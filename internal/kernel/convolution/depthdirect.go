@@ -22,7 +22,7 @@ const (
 func (l *planes) batch() int { return max(1, min(64, batchElements/l.channel)) }
 
 // depthwise computes y[c] = Σ w[c][point]*x[c/multiple] for each output channel c: for all points
-// together or, for the gradient of a strided convolution, phase by phase.
+// at once or, for the gradient of a strided convolution, for one phase after another.
 type depthwise[T kernel.Float] struct {
 	n, outputs, multiple int
 	in, stride           Triple
@@ -129,7 +129,7 @@ func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthP
 			for _, r := range w.runs {
 				elementwise.Activate(act, y[r.to:][:r.n])
 			}
-		case from == end-1 && (c+1)%d.multiple == 0 || c == hi-1: // all planes of the channels that were loaded
+		case from == end-1 && (c+1)%d.multiple == 0 || c == hi-1: // the planes of all channels that were loaded
 			for i := range at.images {
 				elementwise.ActivateBlocks(act, d.y[(at.image+i)*d.outputs*d.planeY+done*d.planeY:][:(c+1-done)*d.planeY])
 			}
@@ -139,7 +139,7 @@ func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthP
 }
 
 // tapsOf computes y[i] = shift + Σ w[t]*x[off[t]+i] for i < n, then clips unless clip is nil. x and y
-// reach slack elements further.
+// have slack more elements.
 func tapsOf[T kernel.Float](n int, x []T, off []int32, w, y []T, shift T, clip *[2]T) {
 	_, _ = w[len(off)-1], y[n-1]
 	if depthDirect[T]() {
@@ -278,7 +278,7 @@ func depthBackwardWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy, dw 
 	})
 }
 
-// addTapSums adds Σ x[off[t]+i]*y[i] over the points i of a part to sum[t].
+// addTapSums adds Σ x[off[t]+i]*y[i], over the points i of a part, to sum[t].
 func addTapSums[T kernel.Float](at part, x []T, off []int32, xRow, xImage int, y []T, yRow, yImage int, sum []T) {
 	_, _ = y[(at.images-1)*yImage+(at.rows-1)*yRow+at.cols-1], sum[depthTaps-1]
 	if depthDirect[T]() {

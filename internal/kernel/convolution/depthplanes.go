@@ -7,8 +7,9 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// turned is the convolution with stride 1 that computes the gradient of a depthwise convolution with respect to the
-// input, with its weights in reverse order.
+// flipped returns the convolution with stride 1 that computes the gradient of a depthwise convolution
+// with respect to its
+// input; its weights are those of g in reverse order.
 func (g *geometry) flipped() geometry {
 	t := *g
 	t.in, t.out = g.out, g.in
@@ -88,7 +89,7 @@ func depthAffine[T kernel.Float](g *geometry, w []T, e elementwise.Epilogue[T], 
 	return w, shift
 }
 
-// run computes the planes lo to hi of all images; those before end are computed later.
+// run computes the planes lo to hi of all images; planes from hi to end are computed later.
 func (d *depthPlanes) run(lo, hi, end int) {
 	multiple := d.outputs / d.inputs
 	out := d.out.Size()
@@ -96,7 +97,7 @@ func (d *depthPlanes) run(lo, hi, end int) {
 		if multiple > 1 {
 			return 1
 		}
-		return d.outputs - i%d.outputs // up to the end of the image
+		return d.outputs - i%d.outputs // until the end of the image
 	}, func(i, planes int, apart bool) {
 		c := i % d.outputs
 		x, y := d.x[(i/d.outputs*d.inputs+c/multiple-d.first)*d.planeX:], d.y[i*out:][:planes*out]
@@ -111,7 +112,7 @@ func (d *depthPlanes) run(lo, hi, end int) {
 	})
 }
 
-// call computes consecutive planes from channel c on, with strides xPlane in x and yPlane in y. After each plane of y
+// call computes consecutive planes from channel c on, with strides xPlane in x and yPlane in y. After each plane of y,
 // up to a vector less one element is overwritten.
 func (d *depthPlanes) call(planes, c int, x []float32, xPlane int, y []float32, yPlane int) {
 	taps := d.side * d.side
@@ -120,7 +121,7 @@ func (d *depthPlanes) call(planes, c int, x []float32, xPlane int, y []float32, 
 	d.kernel()(planes, &d.steps[0].from, len(d.steps), &d.masks[0], &x[0], 4*d.down*d.in[2], 4*xPlane, &y[0], 4*yPlane, &w[0], &shift[0], &d.clip[0])
 }
 
-// kernel returns the assembly for windows and stride.
+// kernel returns the assembly for the window and stride.
 func (d *depthPlanes) kernel() func(planes int, steps *int32, n int, masks *uint8, x *float32, xRow, xPlane int, y *float32, yPlane int, f, shift, clip *float32) {
 	switch wide, stride2 := kernel.AVX512, d.stride[2] == 2; {
 	case d.side == 3 && wide && stride2:

@@ -7,8 +7,9 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// Depthwise convolutions of large windows: planes are copied between borders of zeros, a few at a time,
-// with stride 2 the even columns of a row apart from the odd ones, and go through block by block of rows.
+// Depthwise convolutions with large windows: a few planes at a time are copied with borders of zeros
+// (with stride 2, the even
+// columns of a row before the odd ones), and computed in blocks of rows.
 
 // rowsBlock is the number of rows of outputs that a kernel computes at once.
 const rowsBlock = 8
@@ -16,7 +17,8 @@ const rowsBlock = 8
 // depthRowsKernel computes a plane; see depthRows7Z1.
 type depthRowsKernel func(high, wide int, x *float32, xRow, odd int, y *float32, yRow int, f, shift, clip *float32)
 
-// rowsKernel returns the kernel for windows and stride of a convolution, with vectors of 16 or of 8; nil if there is none.
+// rowsKernel returns the kernel for the window and stride of a convolution, with vectors of 16 or of 8
+// elements; nil: none.
 func rowsKernel(g *geometry, broad bool) depthRowsKernel {
 	switch side, stride := g.ker[2], g.stride[2]; {
 	case g.ker[1] != side || g.stride[1] != stride:
@@ -36,28 +38,29 @@ func rowsKernel(g *geometry, broad bool) depthRowsKernel {
 	return nil
 }
 
-// rowsLimit is the maximum number of elements of a plane, which is computed at once, from a copy.
+// rowsLimit is the maximum number of elements of a plane: a whole plane is copied and computed at once.
 const rowsLimit = 1 << 22
 
-// rowsFit reports whether a convolution has one kernel for each output channel, and windows that there is a kernel for. Small
-// planes with windows of 5×5 are as well computed in place, see windowsFit.
+// rowsFit reports whether a convolution has one kernel for each output channel, and a window for which
+// there is assembly. Small
+// planes with windows of 5×5 are computed in place instead, see windowsFit.
 func rowsFit(g *geometry) bool {
 	inside := func(i int) bool { return g.pad[i] >= 0 && g.pad[i] < g.ker[i] }
 	return kernel.SIMD && g.cg == 1 && g.ker[0] == 1 && g.in[0] == 1 && g.out[0] == 1 && g.pad[0] == 0 && g.dil.Size() == 1 && inside(1) && inside(2) &&
 		min(g.in.Size(), g.out.Size()) > 0 && max(g.in.Size(), g.out.Size()) <= rowsLimit && (g.ker[2] == 7 || g.stride[2] == 2 || g.out[2] > 8) && rowsKernel(g, kernel.AVX512) != nil
 }
 
-// depthRows is such a convolution, which lacks x and y.
+// depthRows is a depthwise convolution that rowsFit, without its x and y.
 type depthRows struct {
 	g             *geometry
 	w, shift      []float32
 	clip          *[2]float32
 	kernel        depthRowsKernel
 	high          int // rows of a plane with borders
-	odd, pitch    int // elements from the even to the odd columns, and from row to row
-	size, behind  int // of such a plane, and what kernels read after it
-	rows, cols    int // of the input that some window meets
-	above, before int // rows and columns of zeros
+	odd, pitch    int // distance from the even to the odd columns, and row stride
+	size, behind  int // size of such a plane, and elements read after it
+	rows, cols    int // extent of the input that some window reads
+	above, before int // rows and columns of zeros before the input
 }
 
 func newDepthRows(g *geometry, w, shift []float32, clip *[2]float32) *depthRows {
@@ -113,10 +116,10 @@ func depthRowsForward(p *kernel.Pool, g *geometry, x, w []float32, e elementwise
 	})
 }
 
-// load copies planes between their borders.
+// load copies planes of x, with borders, to to.
 func (d *depthRows) load(planes int, x, to []float32) {
 	g, stride := d.g, d.g.stride[2]
-	for first := range stride { // column of the window that the copied ones begin with
+	for first := range stride { // first column of the window that reads the copied columns
 		from := (first - d.before%stride + stride) % stride // column of x
 		cols := kernel.CeilDiv(d.cols-from, stride)
 		if d.rows > 0 && cols > 0 {
@@ -126,7 +129,7 @@ func (d *depthRows) load(planes int, x, to []float32) {
 	}
 }
 
-// plane computes a plane of channel c from one with borders.
+// plane computes a plane of channel c from a plane with borders.
 func (d *depthRows) plane(c int, x, y []float32) {
 	g := d.g
 	w := d.w[c*g.ker.Size():][:g.ker.Size()]

@@ -7,25 +7,25 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// Depthwise convolution: every output channel sees one input channel. A plane of
-// the input is copied into a border of zeros, columns sorted by their remainder
-// modulo the stride, so that each tap reads a contiguous row.
+// Depthwise convolution: every output channel reads one input channel. A plane of the input is
+// copied with a border of zeros, its columns sorted by their remainder modulo the stride, so that
+// each tap reads a contiguous row.
 
-// planar reports whether the forward pass goes plane by plane: with many output
-// channels for each input channel the matrix product is faster.
+// planar reports whether the forward pass computes one plane after another; with many output channels
+// for each input channel the matrix product is faster.
 func (g *geometry) planar() bool {
 	return g.cg == 1 && (g.og < 4 || !kernel.Has(kernel.ConvGroup) && g.og <= matmul.NR)
 }
 
-// bordered is the layout of such a copy.
+// bordered is the layout of a plane copied with borders.
 type bordered struct {
-	in, origin, extent Triple // extent of the copy in input points, origin before the first
-	stride             int    // of the innermost dimension
-	width, pitch       int    // of one remainder class, and of a row of all
-	offset             []int  // of each tap from the start of an output row
+	in, origin, extent Triple // extent of the copy in input points; offset of its origin before the first input point
+	stride             int    // stride of the innermost dimension
+	width, pitch       int    // width of one remainder class, and of a row of all classes
+	offset             []int  // offset of each tap from the start of an output row
 }
 
-// border lays out the copy for a grid of outputs with the given strides and taps.
+// border computes the layout of the copy for a grid of outputs with the given strides and taps.
 func border(in, grid, stride Triple, taps []Triple) bordered {
 	lo, hi := taps[0], taps[0]
 	for _, t := range taps {
@@ -49,12 +49,12 @@ func border(in, grid, stride Triple, taps []Triple) bordered {
 
 func (b *bordered) size() int { return b.extent[0] * b.extent[1] * b.pitch }
 
-// row is where the taps of output row (z, y) start.
+// row returns the offset from which the taps of output row (z, y) read.
 func (b *bordered) row(z, y int, stride Triple) int {
 	return (z*stride[0]*b.extent[1] + y*stride[1]) * b.pitch
 }
 
-// borderLoad copies a plane into dst, whose border is 0 already.
+// borderLoad copies a plane into dst, whose border is already 0.
 func borderLoad[T kernel.Float](b *bordered, plane, dst []T) {
 	for z := max(0, -b.origin[0]); z < min(b.in[0], b.extent[0]-b.origin[0]); z++ {
 		for y := max(0, -b.origin[1]); y < min(b.in[1], b.extent[1]-b.origin[1]); y++ {
@@ -69,8 +69,9 @@ func borderLoad[T kernel.Float](b *bordered, plane, dst []T) {
 			}
 			class, at := (x0+b.origin[2])%b.stride, (x0+b.origin[2])/b.stride
 			if b.stride == 2 && x1-x0 >= matmul.NR && kernel.IsFloat32[T]() && kernel.Has(kernel.TapGroup) {
-				// The class that comes first is in d[class*width+at:], the other one at
-				// the same place, or one further on where it wraps around.
+				// The class of the first column is at d[class*width+at:]; the others are at the same offset of their
+				// class, or one
+				// further where the class index wraps around.
 				n := (x1 - x0) / matmul.NR
 				first, second := d[class*b.width+at:], d[(1-class)*b.width+at+class:]
 				_, _ = first[8*n-1], second[8*n-1]
@@ -92,7 +93,7 @@ func borderLoad[T kernel.Float](b *bordered, plane, dst []T) {
 func rowsAtOnce(n, taps int) int { return max(1, (1<<20)/max(1, n*taps)) }
 
 // tapRows computes rows output rows of n points: y[i] = bias + Σ w[t]*x[offset[t]+i].
-// xRow and yRow are the elements from row to row.
+// xRow and yRow are the row strides.
 func tapRows[T kernel.Float](p *kernel.Pool, rows, n int, x []T, xRow int, offset []int, w []T, bias *T, y []T, yRow int) {
 	if rows <= 0 || n <= 0 {
 		return
@@ -146,7 +147,7 @@ func addTapDots[T kernel.Float](p *kernel.Pool, rows, n int, x []T, xRow int, of
 	}
 }
 
-// PlaneGrain returns how many planes make a task worth another thread.
+// PlaneGrain returns the number of planes, of work multiply-adds each, for which another thread pays off.
 func PlaneGrain(work int) int { return max(1, 1<<15/max(work, 1)) }
 
 func depthwiseForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w, bias []T, relu bool, y []T) {
@@ -212,7 +213,7 @@ func depthwiseBackwardData[T kernel.Float](p *kernel.Pool, g *geometry, phases [
 	})
 }
 
-// phasePlane computes, or adds to, the points of a phase in one plane.
+// phasePlane computes the points of a phase in one plane of dx, or adds to them.
 func phasePlane[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, b *bordered, plane, weights []T, zero *T, rows []T, add bool, dx []T) {
 	width := ph.grid[2]
 	for z := range ph.grid[0] {

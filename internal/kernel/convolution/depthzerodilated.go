@@ -6,8 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// zero-dilated reports whether the gradient with respect to the data of a depthwise convolution with stride 2 can be computed as a
-// convolution with stride 1 of dy with zeros between its rows and columns, and which one that is.
+// zeroDilated returns the convolution with stride 1 that computes, from dy with zeros between its rows and columns, the
+// gradient with respect to the input of a depthwise convolution with stride 2; false if there is none.
 func (g *geometry) zeroDilated() (geometry, bool) {
 	t := g.flipped()
 	t.in, t.stride = g.in, Triple{1, 1, 1}
@@ -15,11 +15,13 @@ func (g *geometry) zeroDilated() (geometry, bool) {
 	return t, fits && planesFit(g) && planesFit(&t)
 }
 
-// zeroDilatedElements is the number of elements of dy, including zeros, that are processed together: they stay in the L1 cache.
+// zeroDilatedElements is the number of elements of zero-dilated dy that are processed together: they
+// stay in the L1 cache.
 const zeroDilatedElements = 1 << 12
 
-// zeroDilatedBackward is the gradient with respect to the data of a convolution that is zero-dilated as t; w is its weights in
-// reverse order.
+// zeroDilatedBackward computes the gradient with respect to the input of g, whose zeroDilated
+// convolution is t; w has the
+// weights of g in reverse order.
 func zeroDilatedBackward(p *kernel.Pool, g, t *geometry, dy, w, dx []float32) {
 	in, out := g.in.Size(), g.out.Size()
 	inf := float32(math.Inf(1))
@@ -37,7 +39,7 @@ func zeroDilatedBackward(p *kernel.Pool, g, t *geometry, dy, w, dx []float32) {
 			end := min(hi, i+batch)
 			for c := i; c < end; c++ {
 				from := dy[c*out:]
-				if len(from) < out+slack { // or what is read after it is not there
+				if len(from) < out+slack { // dy ends before the last vector that is read
 					from = last
 					copy(from, dy[c*out:][:out])
 				}

@@ -5,11 +5,13 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// A convolution whose taps are d apart treats every d-th row and column by itself: it is one of d·d times as many, smaller
-// images with taps side by side. So winograd computes those with dilation, too.
+// A convolution with dilation d computes every d-th row and column independently: it is a convolution
+// without dilation of
+// d·d times as many, smaller images. So Winograd's algorithm also applies to dilated convolutions.
 
-// undilated returns the convolution of the smaller images, if g has a dilation and the images' borders fall on a multiple of it.
-// They are as large as the largest among them, and 0 where they have no points.
+// undilated returns the convolution of the smaller images, if g has a dilation and the borders of the
+// images are multiples of
+// it. All smaller images have the size of the largest; the missing points are 0.
 func (g *geometry) undilated() (geometry, bool) {
 	u, d := *g, g.dil
 	if d.Size() == 1 || d[0] != 1 || g.stride.Size() > 1 || g.in[0] != 1 || g.out[0] != 1 || g.pad[0] != 0 {
@@ -26,7 +28,7 @@ func (g *geometry) undilated() (geometry, bool) {
 	return u, true
 }
 
-// dilatedForward is forwardWinograd with dilation.
+// dilatedForward is winogradForward for convolutions with dilation.
 func dilatedForward[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) bool {
 	u, _ := g.undilated()
 	small := divide(p, g.dil, g.n, g.c, g.in, u.in, x, scratch)
@@ -46,7 +48,7 @@ func dilatedForward[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry
 	return true
 }
 
-// dilatedData is dataWinograd with dilation.
+// dilatedData is winogradBackwardData for convolutions with dilation.
 func dilatedData[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, dy, w, dx []T, scratch kernel.Scratch[T]) bool {
 	u, _ := g.undilated()
 	small := divide(p, g.dil, g.n, g.oc, g.out, u.out, dy, scratch)
@@ -58,7 +60,7 @@ func dilatedData[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, d
 	return true
 }
 
-// dilatedWeight is weightWinograd with dilation.
+// dilatedWeight is winogradBackwardWeight for convolutions with dilation.
 func dilatedWeight[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, x, dy, dw []T, scratch kernel.Scratch[T]) bool {
 	u, _ := g.undilated()
 	left := divide(p, g.dil, g.n, g.c, g.in, u.in, x, scratch)
@@ -66,8 +68,9 @@ func dilatedWeight[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry,
 	return weightWinograd(p, t, &u, left, right, dw, scratch)
 }
 
-// divide makes of n images of so many planes the smaller ones: [image][row][column][norm.plane], where row and column are what is
-// left after division by d.
+// divide splits n images [image][plane][point] into smaller ones [image][row][column][plane], where
+// row and column are the
+// remainders of a point's coordinates modulo d.
 func divide[T kernel.Float](p *kernel.Pool, d Triple, n, planes int, from, to Triple, x []T, scratch kernel.Scratch[T]) []T {
 	small, parts := kernel.Take(scratch, n*d.Size()*planes*to.Size()), d.Size()
 	p.Range(n*parts, max(1, kernel.ElementGrain/(planes*to.Size())), func(lo, hi int) {
@@ -86,7 +89,7 @@ func divide[T kernel.Float](p *kernel.Pool, d Triple, n, planes int, from, to Tr
 	return small
 }
 
-// unite is the way back from divide; the images of y are imageY elements apart. A vector may be read after small.
+// unite is the inverse of divide; y has the image stride imageY. Up to a vector after small may be read.
 func unite[T kernel.Float](p *kernel.Pool, d Triple, n, planes int, from, to Triple, small, y []T, imageY int) {
 	p.Range(n*planes, max(1, kernel.ElementGrain/to.Size()), func(lo, hi int) {
 		for i := lo; i < hi; i++ {

@@ -6,11 +6,11 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// Direct convolution: the input is copied once, piece by piece, with borders of zeros (see planes).
-// The kernels then read it in place, every tap at its offset, without an im2col matrix. A piece with
-// all its channels stays in the L2 cache while all panels of weights are applied, so that each output
-// is written once, with its epilogue, in the order of memory. Few channels are written at a time,
-// since scattered writes take several times as long if the output is in no cache.
+// Direct convolution: the input is copied once, in blocks with borders of zeros (see planes). The kernels then
+// read each block in place, every tap at its offset, without an im2col matrix. A block with all its channels
+// stays in the L2 cache while all panels of weights are multiplied, so that each output is written once, with
+// its epilogue, in memory order. Few channels are written at a time, since scattered writes take several times
+// as long if the output is not cached.
 
 // direct is a convolution, or a phase of the gradient of one.
 type direct[T kernel.Float] struct {
@@ -30,11 +30,11 @@ type direct[T kernel.Float] struct {
 	shift           []T // per output channel, padded with 0 to whole panels in each group
 	add             []T
 	clip            *[2]T
-	act             elementwise.Activation // after everything else
-	pool            *kernel.Pool           // that it runs on
+	act             elementwise.Activation // applied last
+	pool            *kernel.Pool           // the worker pool to run on
 	after           []T                    // memory that the caller reads next, to prefetch
-	lines           *lines                 // if set, it is a gradient of a convolution with strides: phases of the grid points make up the
-	rows            Triple                 // rows of a plane of this size
+	lines           *lines                 // if set, this is the gradient of a strided convolution, whose grid points are divided into phases
+	rows            Triple                 // if set, planes of this size whose rows are stored apart
 }
 
 const (
@@ -89,8 +89,8 @@ func (d *direct[T]) panel(group, panel int, room []T) (a []T, step int) {
 	return d.a[(group*d.panels()+panel)*d.k()*tileRows:], tileRows
 }
 
-// run computes y. Weights that are not packed yet are packed first, or by each worker separately if that is
-// not too often: a panel packed by its user stays in the cache.
+// run computes y. Weights that are not packed are packed first, or by each worker separately if that repeats
+// little work: a panel packed by its reader is in the right cache.
 func (d *direct[T]) run(p *kernel.Pool, scratch func(n int) []T) {
 	s := directPlans.Get().(*directPlan)
 	defer directPlans.Put(s)
@@ -132,7 +132,7 @@ func (d *direct[T]) packAll(p *kernel.Pool, scratch func(n int) []T) {
 	})
 }
 
-// piece computes the panels p0 to p1 of a piece. more states that the same thread computes the next piece, too.
+// piece computes the panels p0 to p1 of a piece. more reports whether the same thread computes the next piece, too.
 func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 int, more bool) {
 	at, l := s.part(piece, d.n, d.grid), &s.layout
 	size, space := l.size(d.inputs), d.in.Size()
@@ -147,7 +147,7 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 	if d.lines != nil {
 		room *= len(d.lines.all[0].phases)
 	}
-	buffer := kernel.Borrow[T](room + panel + size + slack) // interleave reads a little after t
+	buffer := kernel.Borrow[T](room + panel + size + slack) // interleave reads up to a vector after t
 	defer kernel.GiveBack(buffer)
 	from := d.x[(at.image*d.groups+group)*d.inputs*space:]
 	t, a, b := (*buffer)[:room], (*buffer)[room:][:panel], (*buffer)[room+panel:][:size]

@@ -5,8 +5,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// directForward computes the convolution the direct way, if there are kernels for it; the other way
-// forms the matrix of all inputs of a point, column panel by column panel.
+// directForward computes the convolution by direct tiles if there is assembly for them, and otherwise as a
+// product with the im2col matrix, packed one column panel at a time.
 func directForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch func(n int) []T) bool {
 	g := s.geometry()
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() || g.empty() {
@@ -25,14 +25,15 @@ func directForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e element
 	return true
 }
 
-// Apart reports whether the images of a convolution's result may be apart, see Shape.ImageY. The epilogue must
-// not add anything then.
+// Apart reports whether the images of a convolution's result may have gaps between them, see
+// Shape.ImageY. The epilogue must
+// not have an Add then.
 func Apart[T kernel.Float](s *Shape) bool {
 	g := s.geometry()
 	return kernel.Has(kernel.ConvGroup) && kernel.IsFloat32[T]() && !g.empty() && !g.planar()
 }
 
-// newDirect returns a forward pass that lacks its weights and shift yet.
+// newDirect returns a forward pass without its weights and shift.
 func newDirect[T kernel.Float](g *geometry, x []T, e elementwise.Epilogue[T], y []T) *direct[T] {
 	in, out := g.in.Size(), g.out.Size()
 	d := &direct[T]{
@@ -45,17 +46,17 @@ func newDirect[T kernel.Float](g *geometry, x []T, e elementwise.Epilogue[T], y 
 	return d
 }
 
-// fewTiles is up to how many tiles in a row weights that need not be turned are not worth packing.
+// fewTiles is the maximum number of tiles for which untransposed weights are read in place rather than packed.
 const fewTiles = 2
 
-// directDense computes the gradient with respect to the data of a convolution without strides, the direct way.
+// directDense computes the gradient with respect to the input of a convolution with stride 1 by direct tiles.
 func directDense[T kernel.Float](p *kernel.Pool, g *geometry, dy, w, dx []T, scratch func(n int) []T) {
 	d := newDense(g, dy, dx)
 	d.setDense(g, w, scratch)
 	d.run(p, scratch)
 }
 
-// newDense is that gradient, which lacks its weights and shift yet.
+// newDense returns that gradient without its weights and shift.
 func newDense[T kernel.Float](g *geometry, dy, dx []T) *direct[T] {
 	return &direct[T]{
 		n: g.n, groups: g.groups, inputs: g.og, outputs: g.cg,
@@ -65,7 +66,7 @@ func newDense[T kernel.Float](g *geometry, dy, dx []T) *direct[T] {
 	}
 }
 
-// setDense sets the weights, which are packed when they are needed, and no shift.
+// setDense sets the weights, which are packed lazily, and a zero shift.
 func (d *direct[T]) setDense(g *geometry, w []T, scratch func(n int) []T) {
 	d.shift = packShift[T](g.groups, g.cg, nil, scratch)
 	d.pack = func(group, panel int, dst []T) { packData(g, g.phases()[0].kernel, group, panel, w, dst) }

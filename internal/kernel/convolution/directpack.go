@@ -22,7 +22,7 @@ func scalePanel[T kernel.Float](scale, panel []T) {
 	}
 }
 
-// packPanel transposes up to tileRows rows of k elements; rows that are not there count as 0.
+// packPanel transposes up to tileRows rows of k elements; missing rows are 0.
 func packPanel[T kernel.Float](rows, k int, src, dst []T) {
 	src, dst = src[:rows*k], dst[:k*tileRows]
 	if rows < tileRows {
@@ -31,8 +31,9 @@ func packPanel[T kernel.Float](rows, k int, src, dst []T) {
 	transposeRows(rows, k, src, k, dst, tileRows)
 }
 
-// packData packs a panel of input channels of the weights [groups*og, cg, ker] for the gradient with respect to the data;
-// the inner dimension is (output channel, point), of the given kernel points.
+// packData packs a panel of input channels of the weights [groups*og, cg, ker] for the gradient with
+// respect to the input;
+// the inner dimension is (output channel, tap), of the given taps.
 func packData[T kernel.Float](g *geometry, points []int, group, panel int, w, dst []T) {
 	ker, c := g.ker.Size(), panel*tileRows
 	rows := min(tileRows, g.cg-c)
@@ -46,7 +47,7 @@ func packData[T kernel.Float](g *geometry, points []int, group, panel int, w, ds
 	}
 	for o := range g.og {
 		src := w[o*g.cg*ker:][:rows*ker]
-		if len(points) == ker { // then they are in order
+		if len(points) == ker { // all taps, already in order
 			transposeRows(rows, ker, src, ker, dst, tileRows)
 			dst = dst[ker*tileRows:]
 			continue

@@ -17,7 +17,7 @@ type directPlan struct {
 	inPlace    bool
 }
 
-// directWorker is the state of a worker besides the piece.
+// directWorker is the state of a worker, without its loaded piece.
 type directWorker struct {
 	runs  []tileRun
 	tiles []directTile // followed by an empty tile
@@ -41,11 +41,11 @@ func planDirect[T kernel.Float](d *direct[T], s *directPlan, threads int) {
 	l.describe(d.in, d.stride, d.taps)
 	dense := d.dense()
 	if d.outputs > d.n*d.grid.Size() {
-		threads = 1 // the weights dominate: divide the panels, not the images, among threads
+		threads = 1 // the weights are larger: divide the panels, not the images, among threads
 	}
 	s.cut(d.pool, d.n, d.inputs, d.grid, d.taps, threads, pieceElements, dense)
 	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols)                  // points of the smallest piece
-	s.inPlace = dense && d.in == d.grid && s.rows*s.cols >= 4*3*tileLanes() && last >= 3*tileLanes() // or its last tile would start before it
+	s.inPlace = dense && d.in == d.grid && s.rows*s.cols >= 4*3*tileLanes() && last >= 3*tileLanes() // otherwise its last tile would start before it
 	channel := l.channel
 	if s.inPlace {
 		s.images, channel = 1, d.in.Size()
@@ -134,7 +134,7 @@ func (w *directWorker) plan(l *planes, p part, width func(left int) int, step Tr
 				at += n
 				continue
 			}
-			at += l.segment - x // to the start of the next row of an image
+			at += l.segment - x // from there to the start of the next row of an image
 		}
 	}
 	w.tiles = append(w.tiles, directTile{at: extent, run: len(w.runs)})
@@ -154,7 +154,7 @@ func tileWidth(left int) int {
 // of returns the runs of tile i.
 func (w *directWorker) of(i int) []tileRun { return w.runs[w.tiles[i].run:w.tiles[i+1].run] }
 
-// findSides sets side.
+// findSides sets the side of all tiles.
 func (w *directWorker) findSides() {
 	for i := len(w.tiles) - 2; i >= 0; i-- {
 		t, next, runs := &w.tiles[i], &w.tiles[i+1], w.of(i)

@@ -15,7 +15,7 @@ func directWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy, dw []T, sc
 		x: x, b: dy, imageX: g.c * in, imageB: g.oc * out, groupX: g.cg * in, groupB: g.og * out,
 	}
 	threads := p.Threads()
-	alone := g.groups > 1 && g.groups >= threads // each thread takes groups of its own
+	alone := g.groups > 1 && g.groups >= threads // enough groups: one thread for each
 	if alone {
 		threads = 1
 	}
@@ -86,7 +86,7 @@ func (s *weightSums[T]) run(p *kernel.Pool, group int, sum []T, scratch func(n i
 		})
 		return
 	}
-	// Shares of the channels must begin at a row that the kernel begins with.
+	// Divide the channels only where a block of the kernel's rows starts.
 	taps, parts := len(s.taps), min(t, s.inputs)
 	at := func(i int) int { return i * s.inputs / parts / weightRows * weightRows }
 	p.Run(parts, func(_, i int) {

@@ -5,33 +5,33 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// im2col matrix is the matrix whose product with the weights is a convolution, never
-// stored as a whole. Its rows are (channel, tap), its columns (image, grid point);
-// an element is x at grid point*stride + tap, or 0 outside of x.
+// im2col is the matrix whose product with the weights is a convolution. It is never stored as a whole: Pack and
+// Fill compute blocks of it. Its rows are (channel, tap), its columns (image, grid point); an element is x at
+// grid point*stride + tap, or 0 outside of x.
 type im2col[T kernel.Float] struct {
 	x       []T
-	channel int // elements of x from channel to channel
-	image   int // and from image to image
+	channel int // stride between channels of x
+	image   int // stride between images of x
 	in      Triple
 	grid    Triple
 	stride  Triple
 	taps    []Triple
-	columns int // images times grid points
+	columns int // images × grid points
 }
 
-// block of eight columns is eight neighbouring columns: where the tap (0, 0, 0) would read.
+// columns8 is a block of eight adjacent columns: the points that their tap (0, 0, 0) reads.
 type columns8 struct {
-	offset int      // of the image of the first column in x
-	index  [8]int32 // from there
+	offset int      // offset in x of the image of the first column
+	index  [8]int32 // offsets of the points from there
 	at     [3][8]int32
-	lo, hi [3]int32 // smallest and largest of at
-	live   int      // columns that exist
-	run    bool     // index counts up by one
-	first  int      // lanes of the first of two runs, 0 where it takes more than two
-	jump   int      // from where the first run would go on to the second
+	lo, hi [3]int32 // minimum and maximum of at over the columns
+	live   int      // number of columns inside the matrix
+	run    bool     // index increases by one per column
+	first  int      // number of columns in the first of two runs; 0 if there are more than two
+	jump   int      // offset of the second run from the end of the first
 }
 
-// aim sets o to columns j to j+8.
+// aim sets o to the columns j to j+8.
 func (s *im2col[T]) aim(j int, o *columns8) {
 	per := s.grid.Size()
 	n, r := 0, j
@@ -82,19 +82,19 @@ func (s *im2col[T]) aim(j int, o *columns8) {
 	}
 }
 
-// maxTaps is up to how many taps a reader lives on the stack.
+// maxTaps is the maximum number of taps for which a reader is on the stack.
 const maxTaps = 64
 
 // reader copies rows of an im2col matrix for eight or sixteen columns at a time.
 type reader[T kernel.Float] struct {
 	*im2col[T]
-	offset      []int       // of the taps in x
-	masks       [][16]int32 // of the taps: which lanes are inside
-	least, most [3]int32    // of the taps
-	set         int         // for which kind of block of eight columns with all lanes inside the masks are, 0: none
+	offset      []int       // offsets of the taps in x
+	masks       [][16]int32 // for each tap, which lanes are inside of x
+	least, most [3]int32    // bounds of each tap's input points
+	set         int         // kind of fully inside blocks for which the masks are set; 0: none
 }
 
-// reader prepares a reader in memory for maxTaps taps that the caller has on its stack.
+// reader returns a reader that uses the caller's memory for its taps, if there are at most maxTaps.
 func (s *im2col[T]) reader(offset []int, masks [][16]int32) reader[T] {
 	n := len(s.taps)
 	if n > maxTaps {
@@ -124,7 +124,7 @@ func (r *reader[T]) inside(o *columns8) bool {
 	return in
 }
 
-// aimMasks sets the masks of all taps for lanes that begin at lane 0 or 8.
+// aimMasks sets the masks of all taps for lanes from lane (0 or 8) on.
 func (r *reader[T]) aimMasks(o *columns8, lane int) {
 	d, h, w := uint32(r.in[0]), uint32(r.in[1]), uint32(r.in[2])
 	for i, t := range r.taps {
@@ -143,14 +143,14 @@ func (r *reader[T]) aimMasks(o *columns8, lane int) {
 	}
 }
 
-// Kinds of blocks of eight columns with all lanes inside: 1 to 8 are two runs, of which the first has so many
-// lanes; these are the others.
+// Kinds of blocks of eight columns that are inside of x: 1 to 8 are two runs, the first of which has that many
+// columns; these are the others.
 const (
 	setScattered = 9
 	setPair      = 10
 )
 
-// allSet sets all masks, of a kind, unless they are so already.
+// allSet sets all masks to those of a kind, unless they are set already.
 func (r *reader[T]) allSet(kind int) {
 	if r.set == kind {
 		return
@@ -170,7 +170,7 @@ func (r *reader[T]) allSet(kind int) {
 	}
 }
 
-// separate moves the lanes of the second run, from lane first on, to the second half of a mask.
+// separate moves the lanes of the second run, from lane first on, to the second half of mask i.
 func (r *reader[T]) separate(i, first int) {
 	if first < 1 || first > 8 {
 		return
@@ -181,7 +181,7 @@ func (r *reader[T]) separate(i, first int) {
 	clear(m[first:8])
 }
 
-// rows8 writes n rows from row l on for the columns of o, ld elements apart.
+// rows8 writes n rows from row l on of the columns of o to dst, with row stride ld.
 func (r *reader[T]) rows8(o *columns8, l, n int, dst []T, ld int) {
 	taps := len(r.taps)
 	c, t := l/taps, l%taps
@@ -230,7 +230,7 @@ func (r *reader[T]) portable8(o *columns8, x []T, t, n int, dst []T, ld int) {
 	}
 }
 
-// rows16 is rows8 for two blocks of eight columns, which it reads as one run if they are.
+// rows16 is rows8 for two blocks of eight columns, which are read as one run where they are contiguous.
 func (r *reader[T]) rows16(o, o2 *columns8, l, n int, dst []T, ld int) {
 	if !kernel.SIMD || !kernel.IsFloat32[T]() || !o.run || !o2.run || o.offset+int(o.index[0])+8 != o2.offset+int(o2.index[0]) {
 		r.rows8(o, l, n, dst, ld)
@@ -251,7 +251,7 @@ func (r *reader[T]) rows16(o, o2 *columns8, l, n int, dst []T, ld int) {
 	im2colRun16(n, src, int(o.index[0]), r.channel*4, t, taps, &r.offset[0], &r.masks[0][0], &kernel.Float32s(dst)[0], ld*4)
 }
 
-// Pack makes the im2col matrix the right operand of a product.
+// Pack packs rows l to l+kc of the columns j to je, as the right operand of a product.
 func (s *im2col[T]) Pack(l, kc, j, je int, dst []T) {
 	var offset [maxTaps]int
 	var masks [maxTaps][16]int32
@@ -273,8 +273,7 @@ func (s *im2col[T]) Pack(l, kc, j, je int, dst []T) {
 	}
 }
 
-// Fill makes the im2col matrix the left operand of a product: rows (channel, tap), columns
-// l to l+kc.
+// Fill writes rows i to i+rows of the columns l to l+kc, as the left operand of a product.
 func (s *im2col[T]) Fill(i, rows, l, kc int, dst []T, ld int) {
 	var offset [maxTaps]int
 	var masks [maxTaps][16]int32

@@ -2,9 +2,9 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// interleave stores the first count of the elements [column][phase] of channels, of which t has [phase][channel][column], ld
-// elements from row to row; those of a channel become contiguous, ldy elements from channel to channel of y. It
-// may read, but not use, a vector after a row of t.
+// interleave stores the first count elements [column][phase] of each channel, read from t [phase][channel][column]
+// with row stride ld, contiguously to y with stride ldy between channels. It may read up to a vector after a row
+// of t, without using it.
 func interleave[T kernel.Float](channels, phases, count int, t []T, ld int, y []T, ldy int) {
 	n := kernel.CeilDiv(count, phases)
 	_, _ = t[(phases*channels-1)*ld+n-1], y[(channels-1)*ldy+count-1]
@@ -22,10 +22,11 @@ func interleave[T kernel.Float](channels, phases, count int, t []T, ld int, y []
 	}
 }
 
-// interleaveChannel is interleave for one channel whose phases are ld elements apart. Four phases go at a time; where there are fewer
-// left, what is written too much is overwritten by the next ones, so that they come first.
+// interleaveChannel is interleave for one channel whose phases have stride ld. It stores four phases
+// at a time; a remainder of
+// fewer phases is stored first, so that the excess is overwritten by the next ones.
 func interleaveChannel[T kernel.Float](phases int, t []T, ld int, y []T) {
-	whole := len(y) / phases // columns
+	whole := len(y) / phases // number of columns
 	for first := (phases - 1) / 4 * 4; first >= 0; first -= 4 {
 		some := min(4, phases-first)
 		q := 0

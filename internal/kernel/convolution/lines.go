@@ -13,15 +13,15 @@ import (
 
 // line is the set of phases that make up the same rows of dx, in the order of their columns.
 type line struct {
-	z, y   int // of the first such row
+	z, y   int // position of the first such row
 	phases []linePhase
 	alike  bool // all phases have the same taps
 }
 
 // linePhase is a phase of a line.
 type linePhase struct {
-	points []int // the kernel points that reach it, flat
-	taps   []int // and which of all taps go with them
+	points []int // flat indices of the kernel points that reach it
+	taps   []int // and the indices of their taps in lines.taps
 }
 
 // lines has all lines of a gradient, and their taps.

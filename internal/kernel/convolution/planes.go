@@ -65,8 +65,8 @@ func (l *planes) find(t Triple) (planePhase, *planePhase) {
 	return ph, nil
 }
 
-// cover returns which points of the input the columns of a phase from x0 on hold; the columns from to end
-// are inside the input, the others are 0.
+// cover returns the range [from, end) of the columns of a phase, starting at x0, that are inside the input; the others
+// are 0.
 func (l *planes) cover(ph *planePhase, x0, cols int) (from, end int) {
 	first, s := x0*l.stride[2]+l.least[2]+ph.x, l.stride[2]
 	end = cols + ph.cols

@@ -2,8 +2,8 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// Windows of 3×3 and 5×5 over planes, in place: planes are read without a copy, and masks replace the border.
-// Vectors run over contiguous outputs; a plane as wide as its result is treated as one long row.
+// Windows of 3×3 and 5×5 in place: planes are read without a copy, and masks replace the border. Vectors
+// run over contiguous outputs; a plane as wide as its result is treated as one long row.
 
 // planeSteps is the sequence of vectors in which kernels process a plane.
 type planeSteps struct {
@@ -79,7 +79,7 @@ func (k planeKey) plan() *planeSteps {
 func (d *planeSteps) step(row, column, width int) {
 	first := row*d.out[2] + column
 	s := planeStep{to: int32(4 * first)}
-	outputs := 0 // as far as it matters
+	outputs := 0 // number of outputs of the vector
 	switch {
 	case d.exact && width > 0:
 		outputs = min(tileLanes(), d.out.Size()-first)

@@ -2,8 +2,9 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// ahead is memory to prefetch in small steps while kernels compute: data that are not cached when they are needed
-// stall the processor, whereas arithmetic leaves the memory bus idle.
+// prefetch is a list of memory that kernels prefetch in small steps while they compute: data that are
+// not cached when they are
+// needed stall the processor, whereas arithmetic leaves the memory bus idle.
 type prefetch[T kernel.Float] struct {
 	parts   [][]T
 	left    int // number of elements left in all parts

@@ -9,7 +9,7 @@ import (
 // Shape is the shape of a convolution with one to three spatial dimensions:
 // x [N, C, In…], w [OC, C/Group, Kernel…], y [N, OC, Out…]. Point o of the output
 // reads x at o*Stride + k*Dilation - PadBegin for the kernel points k; points
-// outside of x are 0. Out is taken as given, so that PadEnd has no effect here.
+// outside of x are 0. Out determines the end of the padding, so that there is no PadEnd.
 // Empty Stride and Dilation mean 1, empty PadBegin means 0, Group 0 means 1.
 type Shape struct {
 	N, C, OC, Group                                     int
@@ -105,12 +105,12 @@ func (g *geometry) taps() []Triple {
 }
 
 // phase is a class of input points, first + t*step for t in grid, that the same
-// kernel points reach. The gradient of a strided convolution decomposes into one
-// stride-1 convolution per phase.
+// kernel points reach. The gradient of a strided convolution is the sum over its phases of
+// convolutions with stride 1.
 type phase struct {
 	first, grid Triple
-	kernel      []int    // the kernel points that reach it, flat
-	taps        []Triple // the offset from t of the output point that each multiplies
+	kernel      []int    // flat indices of the kernel points that reach it
+	taps        []Triple // for each, the offset from t of the output point that it multiplies
 }
 
 func (g *geometry) phases() []phase {

@@ -5,8 +5,9 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// Transposed computes the transposed convolution y [N, C, In…] of x [N, OC, Out…], which is the gradient of the
-// convolution s by data, and finishes it as e says, whose channels are the C. scratch may be nil.
+// Transposed computes the transposed convolution y [N, C, In…] of x [N, OC, Out…] with the weights w of s, which is the
+// gradient of the convolution s with respect to its input, and applies the epilogue e to the C
+// channels. scratch may be nil.
 func Transposed[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) {
 	if TransposedPacks[T](s) {
 		packed := PackTransposed(p, s, w, e, scratch)
@@ -19,8 +20,8 @@ func Transposed[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwis
 	e.Planes(p, g.c, g.in.Size(), y[:g.n*g.c*g.in.Size()])
 }
 
-// TransposedPacks reports whether PackTransposed has something to do for a transposed convolution: whether it is
-// computed from packed weights.
+// TransposedPacks reports whether a transposed convolution is computed from packed weights, which PackTransposed
+// prepares.
 func TransposedPacks[T kernel.Float](s *Shape) bool {
 	g := s.geometry()
 	if _, _, trimmed := s.trim(); trimmed {
@@ -30,11 +31,11 @@ func TransposedPacks[T kernel.Float](s *Shape) bool {
 		return false
 	}
 	l := g.lines()
-	return len(l.taps) > 0 && len(g.phases()) == g.stride.Size() // small results lack some: the weights would not fit larger ones
+	return len(l.taps) > 0 && len(g.phases()) == g.stride.Size() // small results lack some phases: their packed weights would not fit larger ones
 }
 
-// PackTransposed prepares weights, and scale and shift of e, in memory of scratch if that is not nil. They serve
-// batches and images of any size that TransposedPacks.
+// PackTransposed packs the weights, and the scale and shift of e, in memory of scratch if that is not nil. The result
+// is valid for all batch and image sizes for which TransposedPacks is true.
 func PackTransposed[T kernel.Float](p *kernel.Pool, s *Shape, w []T, e elementwise.Epilogue[T], scratch kernel.Scratch[T]) *Weights[T] {
 	g := s.geometry()
 	l, panels := g.lines(), kernel.CeilDiv(g.cg, tileRows)

@@ -11,7 +11,7 @@ import (
 
 // weightSums computes such sums: sum[row][column] = Σ x[row's channel, point+tap] * b[column, point].
 type weightSums[T kernel.Float] struct {
-	pool            *kernel.Pool // that it runs on
+	pool            *kernel.Pool // the worker pool to run on
 	n               int
 	inputs, columns int // channels of x and of b
 	in, grid        Triple
@@ -34,14 +34,14 @@ const (
 	// weightPoints is the number of points that a kernel processes at a time, so that a column panel of b for AVX2 stays
 	// in the L1 cache. For AVX-512, whose panel is four times as wide, reading it from L2 is as fast.
 	weightPoints = 256
-	// weightLeast is the number of points of a plane from which concatenating planes does not pay off.
+	// weightLeast is the minimum number of points of a plane for which planes are not concatenated.
 	weightLeast = 64
 )
 
-// column panel is how many columns the kernel takes at most.
+// weightPanel returns the maximum number of columns of a kernel.
 func weightPanel() int { return tileLanes() * tileLanes() / 4 }
 
-// width returns the number of columns of sum, height the number of rows.
+// width returns the number of columns of sum, and height the number of rows.
 func (s *weightSums[T]) width() int  { return kernel.CeilDiv(s.columns, tileLanes()) * tileLanes() }
 func (s *weightSums[T]) height() int { return s.inputs * len(s.taps) }
 
@@ -148,7 +148,7 @@ func (s *weightSums[T]) gather(b []T, images int, dst []T) {
 	}
 }
 
-// turn transposes b, with strides space between channels and image between images, into column panels of
+// transpose copies b, with strides space between channels and image between images, into column panels of
 // [image, point][column].
 func (s *weightSums[T]) transpose(b []T, space, image, images, points int, dst []T) {
 	for first := 0; first < s.columns; first += weightPanel() {

@@ -5,37 +5,38 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// winograd is a 3×3 convolution, or its gradient with respect to the data, by Winograd's algorithm.
+// winograd is a 3×3 convolution, or its gradient with respect to the input, by Winograd's algorithm; see winogradTile.
 //
-// Pixels are brought to channels-last order a band at a time, so that all transforms have channels in
-// the lanes of vectors and know nothing of borders; points are multiplied as matrices tile × input
-// channel × output channel.
+// Pixels are transposed to channels-last order, one band of rows at a time, so that the transforms process one
+// channel per vector lane and need not handle borders. For each of the tile's points, the transformed
+// inputs and weights are
+// multiplied as matrices [tile, input channel] × [input channel, output channel].
 type winograd[T kernel.Float] struct {
 	*winogradTile
 	in     winogradPlanes[T]
 	taps   winogradTaps[T]
 	n      int // images
 	oc     int
-	high   int // of the output
+	high   int // rows of the output
 	wide   int
-	imageY int // elements from image to image of y
+	imageY int // image stride of y
 	y      []T
 	e      elementwise.Epilogue[T]
-	// marks of each worker: 0 until something infinite or NaN came by.
+	// one mark for each worker: 0 until a value is infinite or NaN.
 	marks []T
 }
 
-// Sizes of what is worked on at once, in elements: it should stay in the second cache level.
+// Sizes of blocks, in elements unless noted, chosen so that a block stays in the L2 cache.
 const (
 	winogradBlock = 5 << 14 // transformed tiles
-	winogradLeast = 32      // tiles, however many channels they have
-	winogradFew   = 80      // tiles for which keeping the transformed weights does not pay
-	winogradDepth = 64      // for how many input channels weights are made then
+	winogradLeast = 32      // minimum number of tiles in a block, regardless of the number of channels
+	winogradFew   = 80      // maximum number of tiles for which the transformed weights are not kept
+	winogradDepth = 64      // number of input channels whose weights are transformed together then
 	winogradPair  = 2 * winogradLanes
 )
 
-// run computes y and reports whether all of it is finite. Where it is not, an infinity may have become
-// NaN: what holds one is not a sum of products any more after the transforms.
+// run computes y and reports whether all values are finite. If not, y may have NaN in place of infinities, since
+// the transforms subtract them; the caller must compute it differently.
 func (w *winograd[T]) run(p *kernel.Pool, scratch kernel.Scratch[T]) bool {
 	w.marks = newMarks(p, scratch)
 	if w.tiles() < max(w.oc, winogradFew) {
@@ -46,17 +47,17 @@ func (w *winograd[T]) run(p *kernel.Pool, scratch kernel.Scratch[T]) bool {
 	return allFinite(w.marks)
 }
 
-// newMarks are marks, for all workers.
+// newMarks returns zero marks for all workers.
 func newMarks[T kernel.Float](p *kernel.Pool, scratch kernel.Scratch[T]) []T {
 	marks := kernel.Take(scratch, p.Threads()*winogradLanes)
 	clear(marks)
 	return marks
 }
 
-// tiles returns how many there are in all.
+// tiles returns the number of tiles of all images.
 func (w *winograd[T]) tiles() int { return w.n * w.in.rows * w.in.cols }
 
-// byTiles transforms all weights, and then takes a block of tiles from pixels to pixels at a time.
+// byTiles transforms all weights, then processes one block of tiles at a time, from input to output pixels.
 func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	threads := p.Threads()
 	rows := w.n * w.in.rows
@@ -102,15 +103,15 @@ func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	})
 }
 
-// byWeights transforms tiles, and then takes two column panels of output channels at a time from weights to
-// pixels: large weights go through the caches once. Threads share the output channels or, where these
-// are few, the tiles.
+// byWeights transforms all tiles, then processes two column panels of output channels at a time, from weights to
+// output pixels, so that large weights are read once. The output channels or, if there are few, the tiles are
+// divided among the threads.
 func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	threads, tiles := p.Threads(), w.tiles()
 	rows := w.n * w.in.rows
 	k := w.in.channels
 	v, m := newGrid[T](w.points(), tiles, k), newGrid[T](w.points(), tiles, winogradPair)
-	v.v = kernel.Take(scratch, v.size+productRows*v.step) // products of a share of the tiles read beyond it
+	v.v = kernel.Take(scratch, v.size+productRows*v.step) // the product of the last tiles reads up to productRows rows beyond them
 	depth := min(winogradDepth, k)
 	point := winogradPair*depth + winogradLanes
 	size := m.size + w.weightPoints()*point
@@ -156,10 +157,10 @@ func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	p.Run(pairs, func(worker, i int) { multiply(worker, 0, rows, i) })
 }
 
-// sharesTiles reports whether it costs less if each thread transforms all weights and multiplies them
-// with some tiles than if it has some pairs of column panels.
+// sharesTiles reports whether dividing the tiles among threads, each of which transforms all weights, costs less than
+// dividing the pairs of column panels.
 func (w *winograd[T]) sharesTiles(threads int) bool {
-	const weights = 10 // tiles; see winogradFor
+	const weights = 10 // cost of transforming the weights, in tiles; see winogradFor
 	rows, colPanels := w.n*w.in.rows, kernel.CeilDiv(w.oc, winogradLanes)
 	if threads == 1 || rows < threads {
 		return false
@@ -168,10 +169,10 @@ func (w *winograd[T]) sharesTiles(threads int) bool {
 	return colPanels*(kernel.CeilDiv(rows, threads)*w.in.cols+weights) < some*(w.tiles()+weights)
 }
 
-// cut splits room.
+// cut splits room after n elements.
 func cut[T kernel.Float](room []T, n int) (first, rest []T) { return room[:n:n], room[n:] }
 
-// bands is room for a band of rows of tiles, of the input or of the output.
+// bands returns the number of elements of a band of the given rows of tiles, of the input or of the output.
 func (w *winograd[T]) bands(rows int) int {
 	size, _ := w.in.band(w.winogradTile, rows)
 	return max(size, rows*w.m*w.outPitch()*winogradLanes)
@@ -179,7 +180,7 @@ func (w *winograd[T]) bands(rows int) int {
 
 func (w *winograd[T]) outPitch() int { return kernel.CeilDiv(w.in.cols*w.m, 8) * 8 }
 
-// store makes pixels of column panels of products, the first of which are those of column panel first.
+// store transforms column panels of products, from panel first on, to output pixels.
 func (w *winograd[T]) store(worker, lo, hi, first, colPanels int, m grid[T], room []T) {
 	plane := w.high * w.wide
 	w.in.segments(lo, hi, func(g segment) {

@@ -14,11 +14,10 @@ const (
 	winogradDW
 )
 
-// winogradFor returns the algorithm for a pass of a convolution, nil for none: which one depends on the shape
-// alone. The cost of a way is counted in multiplications for a pair of channels. The transforms of a tile
-// and a channel cost as much as 40 output channels, those of weights as much as 10 tiles, or 30 if the
-// weights are the result; BenchmarkWinograd is what these numbers come from.
-// For a convolution with dilation it is that of the smaller images, see undilated.
+// winogradFor returns the algorithm for a pass of a convolution, or nil for none; it depends on the shape only. Costs
+// are in multiplications per pair of input and output channels: the transforms of a tile cost as much as 40
+// output channels, those of the weights as much as 10 tiles, or 30 if the weights are the result (measured by
+// BenchmarkWinograd). A convolution with dilation is treated as that of its smaller images, see undilated.
 func winogradFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) *winogradTile {
 	if u, ok := g.undilated(); ok {
 		g = &u
@@ -27,11 +26,11 @@ func winogradFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) *wino
 		return nil
 	}
 	if kernel.Has(kernel.BlockGroup) && !kernel.SIMD {
-		return nil // fast products, but no fast transforms
+		return nil // assembly for the products, but none for the transforms
 	}
 	least := 16
 	if g.c%8 != 0 || g.oc%8 != 0 {
-		least = 32 // the channels left over are brought to their places one by one
+		least = 32 // remaining channels are stored one by one
 	}
 	if g.c < least || g.oc < least {
 		return nil
@@ -52,7 +51,7 @@ func winogradFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) *wino
 	var best *winogradTile
 	lowest := 9 * float64(g.n*g.out.Size()+4)
 	if g.stride[1] == 2 {
-		lowest *= 2 // the direct way is slow then, that of the gradient with respect to the data most
+		lowest *= 2 // direct tiles are slow then, most of all for the gradient with respect to the input
 	}
 	for _, t := range winogradWays(g, pass) {
 		if v := cost(t); v < lowest {
@@ -62,7 +61,7 @@ func winogradFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) *wino
 	return best
 }
 
-// winogradWays returns the algorithms that can compute a pass of a convolution that winogradFits.
+// winogradWays returns the algorithms that can compute a pass of a convolution for which winogradFits is true.
 func winogradWays(g *geometry, pass winogradPass) []*winogradTile {
 	ones := g.pad == Triple{0, 1, 1}
 	two := Triple{1, 2, 2}
@@ -79,7 +78,7 @@ func winogradWays(g *geometry, pass winogradPass) []*winogradTile {
 	return nil
 }
 
-// winogradFits reports whether a convolution is one that winograd can compute.
+// winogradFits reports whether Winograd's algorithm can compute a convolution.
 func winogradFits(g *geometry) bool {
 	ones := Triple{1, 1, 1}
 	if g.groups != 1 || g.ker != (Triple{1, 3, 3}) || g.dil != ones || g.pad[0] != 0 || g.in[0] != 1 || g.out[0] != 1 {
@@ -96,8 +95,9 @@ func winogradFits(g *geometry) bool {
 	return g.n > 0
 }
 
-// winogradForward is Forward for shapes that winograd is for. It reports whether it was one and the
-// result is finite; if not, the caller goes another way, which leaves infinities what they are.
+// winogradForward is Forward by Winograd's algorithm. It reports whether it applies to the shape and
+// the result is finite;
+// otherwise the caller must use another algorithm, which keeps infinities.
 func winogradForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) bool {
 	g := s.geometry()
 	t := winogradFor[T](s, &g, winogradY)
@@ -120,11 +120,11 @@ func forwardWinograd[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometr
 	return a.run(p, scratch)
 }
 
-// padding returns how far before the first input the tiles begin, and paddingBack how far before the first
-// gradient of an output where that by data is computed.
+// padding returns the number of rows and columns by which the first tile begins before the input; for the gradient with
+// respect to the input, paddingBack returns it for dy.
 func (t *winogradTile) padding(g *geometry) [2]int {
 	if t == winogradQuad {
-		return [2]int{} // its border of zeros is understood
+		return [2]int{} // the algorithm includes its border of zeros
 	}
 	return [2]int{g.pad[1], g.pad[2]}
 }
@@ -136,7 +136,7 @@ func (t *winogradTile) paddingBack(g *geometry) [2]int {
 	return [2]int{2 - g.pad[1], 2 - g.pad[2]}
 }
 
-// winogradBackwardData is the same for BackwardData.
+// winogradBackwardData is BackwardData by Winograd's algorithm; see winogradForward.
 func winogradBackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scratch kernel.Scratch[T]) bool {
 	g := s.geometry()
 	t := winogradFor[T](s, &g, winogradDX)
@@ -159,7 +159,7 @@ func dataWinograd[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, 
 	return a.run(p, scratch)
 }
 
-// winogradBackwardWeight is the same for BackwardWeight.
+// winogradBackwardWeight is BackwardWeight by Winograd's algorithm; see winogradForward.
 func winogradBackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scratch kernel.Scratch[T]) bool {
 	g := s.geometry()
 	t := winogradFor[T](s, &g, winogradDW)

@@ -2,24 +2,24 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// winogradPlanes are images of channels planes, high×wide, that are cut into tiles (rows×cols of them in
-// an image) starting pad before the first row and column.
+// winogradPlanes are images of channels planes, high×wide, divided into rows×cols tiles per image, which start
+// pad rows and columns before the first.
 type winogradPlanes[T kernel.Float] struct {
 	x          []T
 	channels   int
 	high, wide int
 	pad        [2]int
 	rows, cols int
-	delta      bool // transform as gradients of outputs
+	delta      bool // planes of dy: transformed by A rather than Bᵀ
 }
 
-// segment is rows of tiles of an image.
+// segment is a range of tile rows within one image.
 type segment struct {
 	image, row, rows int
 	tile             int // index of the first tile
 }
 
-// segments cuts the tile rows lo to hi of all images into pieces of one image each.
+// segments calls f for the part of the tile rows lo to hi that is in each image.
 func (s *winogradPlanes[T]) segments(lo, hi int, f func(segment)) {
 	for first := lo; lo < hi; {
 		g := segment{lo / s.rows, lo % s.rows, 0, (lo - first) * s.cols}
@@ -29,7 +29,7 @@ func (s *winogradPlanes[T]) segments(lo, hi int, f func(segment)) {
 	}
 }
 
-// extent returns how many pixels a tile reads in each dimension, and how many there are to the next.
+// extent returns the number of pixels that a tile reads in each dimension, and the step from tile to tile.
 func (s *winogradPlanes[T]) extent(t *winogradTile) (reach, step int) {
 	if s.delta {
 		return t.m, t.m
@@ -37,15 +37,15 @@ func (s *winogradPlanes[T]) extent(t *winogradTile) (reach, step int) {
 	return t.reach, t.step
 }
 
-// band returns the size of the band that rows of tiles need.
+// band returns the number of elements, and the row pitch in pixels, of a band for the given number of rows of tiles.
 func (s *winogradPlanes[T]) band(t *winogradTile, rows int) (size, pitch int) {
 	reach, step := s.extent(t)
 	pitch = max(s.pad[1]+kernel.CeilDiv(s.wide, 8)*8, s.cols*step+reach-step)
 	return (rows*step + reach - step) * pitch * winogradLanes, pitch
 }
 
-// transform sets the tiles of tile rows lo to hi, and of channels from group*winogradLanes to less
-// than end*winogradLanes, in dst; room is for a band.
+// transform writes to dst the transformed tiles of the tile rows lo to hi, for the channels from group*winogradLanes to
+// end*winogradLanes; room has space for a band.
 func (s *winogradPlanes[T]) transform(t *winogradTile, lo, hi, group, end int, dst grid[T], room []T) {
 	reach, step := s.extent(t)
 	s.segments(lo, hi, func(g segment) {

@@ -5,16 +5,16 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
-// productRows is to a multiple of what the products round the number of rows up where they have
-// assembly; grids have room for that.
+// productRows: products round the number of rows up to a multiple of it where there is assembly; grids have
+// space for that.
 const productRows = 4
 
-// pointProduct multiplies the matrices of a point: rows×kc elements of a with one or two column panels of 16
-// columns, whose rows are rsB apart, to c, adding to what c holds if add. Rows of a are stride apart
-// or, if turned, rows are contiguous and columns are stride apart. It may read and set more rows than
-// asked for, up to a multiple of productRows. The operands of the next product are ahead[0] elements
-// after a and ahead[1] after b and b2: they are fetched meanwhile, because they often come from the
-// cache of another processor or from one that all share.
+// pointProduct computes the product of the matrices of a point: c = a·b, or c += a·b if add, for rows×kc elements of a
+// and one or two column panels of 16 columns (b and b2), whose rows are rsB apart. The rows of a have stride
+// stride; if transposed, its columns have, and its rows are contiguous. Up to a multiple of
+// productRows rows are read and
+// written. The operands of the next product, ahead[0] elements after a and ahead[1] after b and b2, are
+// prefetched, since they are often in another core's cache or in the shared one.
 func pointProduct[T kernel.Float](transposed bool, colPanels, rows, kc int, a []T, stride int, b, b2 []T, rsB int, c []T, ldc int, add bool, prefetch [2]int) {
 	next, column := stride, 1
 	if transposed {
@@ -48,8 +48,9 @@ func pointProduct[T kernel.Float](transposed bool, colPanels, rows, kc int, a []
 	}
 }
 
-// productBlocks is with what and how many equal blocks to begin rows that are left. Rather than a low
-// block, which leaves registers empty, two of middle height come last.
+// productBlocks returns the height, and the number, of the first blocks of equal height for the given
+// number of rows. A low
+// last block would leave registers unused; two of medium height come last instead.
 func productBlocks(rows int) (height, blocks int) {
 	tall, middle := 6, 4
 	if kernel.AVX512 {
@@ -110,7 +111,7 @@ func productOfColumns(height, colPanels, blocks, kc int, a *float32, stride int,
 	}
 }
 
-// pointProductGo is pointProduct by the general micro-kernels.
+// pointProductGo is pointProduct by the portable micro-kernels.
 func pointProductGo[T kernel.Float](colPanels, rows, kc int, a []T, rsA, csA int, b, b2 []T, rsB int, c []T, ldc int, add bool) {
 	flags := 0
 	if add {

@@ -6,12 +6,12 @@ import "github.com/graft-ml/graft/internal/kernel"
 type winogradTaps[T kernel.Float] struct {
 	w          []T
 	lane, step int
-	flipped    bool // by 180°
-	lanes      int  // how many there are
+	flipped    bool // rotated by 180°
+	lanes      int  // number of output lanes
 }
 
-// weights transforms the taps of winogradLanes lanes from lane on and of n channels from k0 on,
-// G·g·Gᵀ: a column panel for each point, winogradLanes for each channel, point elements apart.
+// weights writes the transformed taps G·g·Gᵀ of winogradLanes lanes from lane on and n channels from k0 on to dst: a
+// column panel [channel][winogradLanes] for each point, with stride point.
 func (s *winogradTaps[T]) weights(t *winogradTile, lane, k0, n int, dst []T, point int) {
 	_ = dst[(t.weightPoints()-1)*point+n*winogradLanes-1]
 	flipped := 0
@@ -49,7 +49,7 @@ func (s *winogradTaps[T]) weights(t *winogradTile, lane, k0, n int, dst []T, poi
 	}
 }
 
-// gradients makes the taps of n lanes from products: Gᵀ·M·G, nine for each lane.
+// gradients computes the gradients of the taps of n lanes from products M: Gᵀ·M·G, nine for each lane.
 func gradients[T kernel.Float](t *winogradTile, n int, src []T, point int, dst, marks []T) {
 	_, _, _ = src[(t.weightPoints()-1)*point+n-1], dst[9*n-1], marks[winogradLanes-1]
 	done := 0

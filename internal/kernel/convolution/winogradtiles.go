@@ -2,9 +2,9 @@ package convolution
 
 import "math"
 
-// Tiles with stride 1 are F(m×m, 3×3), whose matrices come from Toom and Cook's interpolation.
+// Tiles with stride 1 are F(m×m, 3×3), whose matrices are those of Toom-Cook interpolation.
 
-// winograd2 interpolates at 0, ±1 and ∞.
+// winograd2 is F(2×2, 3×3), interpolated at 0, ±1 and ∞.
 var winograd2 = newTile(&winogradTile{
 	m: 2, side: 4, reach: 4, step: 2,
 	kind: []int{0, 1, 2, 3}, kinds: 4,
@@ -33,8 +33,8 @@ const (
 	rootTwo  = math.Sqrt2
 )
 
-// winograd4 interpolates at 0, ±1/√2, ±√2 and ∞, which lose less precision than the usual 0, ±1, ±2
-// and ∞ because powers of the points and of their inverses are equally large.
+// winograd4 is F(4×4, 3×3), interpolated at 0, ±1/√2, ±√2 and ∞. This is more accurate than the usual points
+// 0, ±1, ±2 and ∞, since the powers of the points and of their inverses have the same magnitudes.
 var winograd4 = newTile(&winogradTile{
 	m: 4, side: 6, reach: 6, step: 4,
 	kind: []int{0, 1, 2, 3, 4, 5}, kinds: 6,
@@ -65,8 +65,8 @@ var winograd4 = newTile(&winogradTile{
 })
 
 // winogradHalving is for stride 2: two outputs y₀ = w₀x₀ + w₁x₁ + w₂x₂ and y₁ = w₀x₂ + w₁x₃ + w₂x₄. The
-// inputs in even places meet the outer taps, F(2, 2) with points 0, 1 and ∞; those in odd places meet
-// the middle one, and their points share its weights.
+// inputs at even positions are multiplied by the outer taps, F(2, 2) with points 0, 1 and ∞; those at odd positions
+// by the middle tap, and their points share its weights.
 var winogradHalving = newTile(&winogradTile{
 	m: 2, side: 5, reach: 5, step: 4,
 	kind: []int{0, 1, 2, 3, 3}, kinds: 4,
@@ -91,7 +91,8 @@ var winogradHalving = newTile(&winogradTile{
 	wide:   winogradKernels{winogradHalvingInput16, winogradHalvingDelta16, winogradHalvingOutput16, winogradHalvingWeights16, winogradHalvingGradient16},
 })
 
-// winogradDoubling is the gradient with respect to the data of a convolution with stride 2, with taps turned by 180°: four
+// winogradDoubling is the gradient with respect to the input of a convolution with stride 2, with taps
+// rotated by 180°: four
 // outputs y₀ = w₁x₀, y₁ = w₀x₀ + w₂x₁, y₂ = w₁x₁, y₃ = w₀x₁ + w₂x₂.
 var winogradDoubling = newTile(&winogradTile{
 	m: 4, side: 5, reach: 3, step: 2,
@@ -114,7 +115,7 @@ var winogradDoubling = newTile(&winogradTile{
 	wide:   winogradKernels{input: winogradDoublingInput16, output: winogradDoublingOutput16, weights: winogradHalvingWeights16},
 })
 
-// winogradQuad is for planes of 2×2 points with a border of zeros, which it does not multiply: two
+// winogradQuad is for planes of 2×2 points with a border of zeros, whose products it skips: two
 // outputs y₀ = w₁x₀ + w₂x₁ and y₁ = w₀x₀ + w₁x₁.
 var winogradQuad = newTile(&winogradTile{
 	m: 2, side: 3, reach: 2, step: 2,

@@ -2,21 +2,21 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// winogradLanes is how many channels are side by side in a pixel of a band, and are transformed together.
+// winogradLanes is the number of channels of a pixel of a band, which are contiguous and transformed together.
 const winogradLanes = 16
 
-// band is a piece of an image's planes with channels last: rows of pixels, pitch of them, each of
-// winogradLanes channels.
+// band is a block of an image's planes with channels last: rows of pitch pixels, each of winogradLanes
+// channels.
 type band[T kernel.Float] struct {
 	px    []T
-	pitch int // pixels
+	pitch int // row stride in pixels
 }
 
-// row is row i from pixel j on.
+// row returns row i from pixel j on.
 func (b *band[T]) row(i, j int) []T { return b.px[(i*b.pitch+j)*winogradLanes:] }
 
-// transposeIn sets w pixels of rows from pixel at on, and those up to the next multiple of 8 to 0, from
-// planes that are plane elements apart and stride elements wide; channels beyond those given are 0.
+// transposeIn sets rows of w pixels, from pixel at of row on, from planes with stride plane and row stride stride. The
+// pixels up to the next multiple of 8, and missing channels, are set to 0.
 func (b *band[T]) transposeIn(rows, w, row, at, channels int, src []T, stride, plane int) {
 	for half := 0; half < winogradLanes; half += 8 {
 		live := min(8, channels-half)
@@ -64,7 +64,7 @@ func (b *band[T]) transposeOut(rows, w, channels int, dst []T, stride, plane int
 	}
 }
 
-// clearAround sets rows to 0 outside of w pixels from at on.
+// clearAround sets the pixels of rows that are outside of the w pixels from at on to 0.
 func (b *band[T]) clearAround(row, rows, at, w int) {
 	for i := row; i < row+rows; i++ {
 		clear(b.row(i, 0)[:at*winogradLanes])
@@ -72,36 +72,37 @@ func (b *band[T]) clearAround(row, rows, at, w int) {
 	}
 }
 
-// grid is points of tiles: tile t, of a tile row and column in this order, has its point p of channel c
-// at [p*point + t*step + c/winogradLanes*group + c%winogradLanes]. Distances are not multiples of large
-// powers of two, so that points and tiles do not compete for sets of a cache.
+// grid is the transformed points of tiles: point p of channel c of tile t (in row-major order) is at
+// [p*point + t*step + c/winogradLanes*group + c%winogradLanes]. Strides are not multiples of large powers of
+// two, so that points and tiles do not map to the same cache sets.
 type grid[T kernel.Float] struct {
 	v                  []T
 	point, step, group int
-	size               int // of v
+	size               int // number of elements of v
 }
 
-// newGrid lays out tiles with all their channels side by side.
+// newGrid lays out tiles with all channels of a tile contiguous.
 func newGrid[T kernel.Float](points, tiles, channels int) grid[T] {
 	step := roundLanes(channels) + winogradLanes
 	point := oddLanes(kernel.CeilDiv(tiles, productRows) * productRows * step)
 	return grid[T]{point: point, step: step, group: winogradLanes, size: points * point}
 }
 
-// newGroups lays out groups of winogradLanes channels one after the other.
+// newGroups lays out one group of winogradLanes channels after the other.
 func newGroups[T kernel.Float](points, tiles, channels int) grid[T] {
 	point := oddLanes(tiles * winogradLanes)
 	group := points * point
 	return grid[T]{point: point, step: winogradLanes, group: group, size: kernel.CeilDiv(channels, winogradLanes) * group}
 }
 
-// oddLanes rounds a multiple of winogradLanes up to an odd one.
+// oddLanes rounds n, in groups of winogradLanes, up to an odd number of groups.
 func oddLanes(n int) int { return (n/winogradLanes | 1) * winogradLanes }
 
 func roundLanes(n int) int { return kernel.CeilDiv(n, winogradLanes) * winogradLanes }
 
-// allFinite reports whether marks are still 0: transforms make them NaN where something infinite or NaN
-// comes by.
+// allFinite reports whether all marks are still 0: transforms turn them into NaN when they read a
+// value that is infinite or
+// NaN.
 func allFinite[T kernel.Float](marks []T) bool {
 	for _, v := range marks {
 		if v != v {
@@ -111,7 +112,7 @@ func allFinite[T kernel.Float](marks []T) bool {
 	return true
 }
 
-// kernels returns the assembly for the widest vectors there are, and how many channels these hold.
+// kernels returns the assembly for the widest vectors of this processor, and their number of channels.
 func (t *winogradTile) kernels() (k *winogradKernels, lanes int) {
 	if kernel.AVX512 {
 		return &t.wide, 16
@@ -119,7 +120,7 @@ func (t *winogradTile) kernels() (k *winogradKernels, lanes int) {
 	return &t.narrow, 8
 }
 
-// inputs transforms rows×cols tiles of b to the first tiles of dst: Bᵀ·x·B.
+// inputs transforms rows×cols tiles of b: dst = Bᵀ·x·B.
 func inputs[T kernel.Float](t *winogradTile, rows, cols int, b *band[T], dst grid[T]) {
 	_ = b.row((rows-1)*t.step+t.reach-1, (cols-1)*t.step+t.reach-1)[winogradLanes-1]
 	_ = dst.v[(t.points()-1)*dst.point+(rows*cols-1)*dst.step+winogradLanes-1]
@@ -136,7 +137,7 @@ func inputs[T kernel.Float](t *winogradTile, rows, cols int, b *band[T], dst gri
 	}
 }
 
-// deltas transforms rows×cols tiles of gradients of outputs: A·dy·Aᵀ.
+// deltas transforms rows×cols tiles of gradients of outputs: dst = A·dy·Aᵀ.
 func deltas[T kernel.Float](t *winogradTile, rows, cols int, b *band[T], dst grid[T]) {
 	_ = b.row(rows*t.m-1, cols*t.m-1)[winogradLanes-1]
 	_ = dst.v[(t.points()-1)*dst.point+(rows*cols-1)*dst.step+winogradLanes-1]
@@ -153,7 +154,7 @@ func deltas[T kernel.Float](t *winogradTile, rows, cols int, b *band[T], dst gri
 	}
 }
 
-// outputs makes rows×cols tiles of b from products: Aᵀ·M·A.
+// outputs transforms products M to rows×cols tiles of b: y = Aᵀ·M·A.
 func outputs[T kernel.Float](t *winogradTile, rows, cols int, src grid[T], b *band[T], marks []T) {
 	_ = b.row(rows*t.m-1, cols*t.m-1)[winogradLanes-1]
 	_, _ = src.v[(t.points()-1)*src.point+(rows*cols-1)*src.step+winogradLanes-1], marks[winogradLanes-1]
@@ -175,7 +176,7 @@ func outputs[T kernel.Float](t *winogradTile, rows, cols int, src grid[T], b *ba
 	}
 }
 
-// eachTile calls f with the pixels and the points of each tile; tiles start at intervals of step pixels.
+// eachTile calls f with the pixels and the points of each tile; adjacent tiles are step pixels apart.
 func eachTile[T kernel.Float](rows, cols, step int, b *band[T], g grid[T], f func(px, v []T)) {
 	for i := range rows {
 		for j := range cols {

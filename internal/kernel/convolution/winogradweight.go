@@ -9,8 +9,8 @@ import (
 // tiles, of transformed gradients of outputs with transformed inputs.
 type winogradGradient[T kernel.Float] struct {
 	*winogradTile
-	x, dy winogradPlanes[T] // cut into the same tiles
-	n     int               // images
+	x, dy winogradPlanes[T] // divided into the same tiles
+	n     int               // number of images
 	dw    []T
 	marks []T // see winograd
 }
@@ -18,11 +18,10 @@ type winogradGradient[T kernel.Float] struct {
 const (
 	winogradTiles = 3 << 16 // maximum number of elements of transformed tiles of x and dy that are processed together
 	winogradKeep  = 4 << 15 // maximum number of elements of x and of products if there are few tiles
-	winogradSums  = 1 << 18 // elements of products up to which each thread has its own
+	winogradSums  = 1 << 18 // maximum number of elements of products for which each thread has its own
 )
 
-// run computes dw and reports whether all of it is finite; where it is not, it may have NaN in place of
-// an infinity.
+// run computes dw and reports whether all values are finite; if not, dw may have NaN in place of infinities.
 func (w *winogradGradient[T]) run(p *kernel.Pool, scratch kernel.Scratch[T]) bool {
 	w.marks = newMarks(p, scratch)
 	if w.n*w.x.rows*w.x.cols < w.x.channels {
@@ -33,7 +32,7 @@ func (w *winogradGradient[T]) run(p *kernel.Pool, scratch kernel.Scratch[T]) boo
 	return allFinite(w.marks)
 }
 
-// byTiles takes a block of tiles at a time, and adds it to the products of all weights.
+// byTiles processes a block of tiles at a time, adding to the products of all weights.
 func (w *winogradGradient[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	c, oc := w.x.channels, w.dy.channels
 	rows := w.n * w.x.rows
@@ -50,7 +49,7 @@ func (w *winogradGradient[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T])
 	m.v = kernel.Take(scratch, m.size)
 	step := 1
 	if w.kinds < w.side {
-		step = 5 // weights that points share are contiguous, and no thread should have all of them
+		step = 5 // weights that several points share are contiguous, and must not all be computed by the same thread
 	}
 	for i := range blocks {
 		lo, hi := i*rows/blocks, (i+1)*rows/blocks
@@ -69,8 +68,8 @@ func (w *winogradGradient[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T])
 	})
 }
 
-// apart is byTiles where products are few: each thread takes some of the tiles, blocks of them one after
-// the other, to products m of its own, which are added up at the end.
+// apart is byTiles for few products: each thread processes its own blocks of tiles and adds to its own products m,
+// which are summed at the end.
 func (w *winogradGradient[T]) apart(p *kernel.Pool, scratch kernel.Scratch[T], blocks int, m grid[T]) {
 	c, oc, threads := w.x.channels, w.dy.channels, p.Threads()
 	rows, all := w.n*w.x.rows, blocks*threads
@@ -110,15 +109,15 @@ func (w *winogradGradient[T]) apart(p *kernel.Pool, scratch kernel.Scratch[T], b
 	})
 }
 
-// byWeights transforms all tiles, and then takes a group of output channels and so many input channels
-// at a time that their products, and the tiles of x that belong to them, stay in a cache.
+// byWeights transforms all tiles, then processes a group of output channels and a range of input channels at a time,
+// so that the products and the tiles of x stay in a cache.
 func (w *winogradGradient[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	c, oc := w.x.channels, w.dy.channels
 	rows := w.n * w.x.rows
 	tiles := rows * w.x.cols
 	pair := (w.points()*tiles + w.weightPoints()*winogradLanes) * winogradPair
 	wide := max(1, winogradKeep/pair) * winogradPair
-	wide = kernel.CeilDiv(kernel.CeilDiv(c, kernel.CeilDiv(c, wide)), winogradPair) * winogradPair // pieces of equal width
+	wide = kernel.CeilDiv(kernel.CeilDiv(c, kernel.CeilDiv(c, wide)), winogradPair) * winogradPair // blocks of equal width
 	m := newGrid[T](w.weightPoints(), winogradLanes, wide)
 	v, d, rooms, size := w.rooms(p, scratch, rows, m.size)
 	w.transform(p, 0, rows, v, d, rooms, size)
@@ -135,7 +134,7 @@ func (w *winogradGradient[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T
 	})
 }
 
-// rooms takes memory for the tiles of some tile rows and, for each thread, for a band and at least
+// rooms allocates memory for the tiles of some tile rows and, for each thread, for a band and at least
 // size elements.
 func (w *winogradGradient[T]) rooms(p *kernel.Pool, scratch kernel.Scratch[T], rows, size int) (v, d grid[T], rooms []T, each int) {
 	v, d = newGroups[T](w.points(), rows*w.x.cols, w.x.channels), newGroups[T](w.points(), rows*w.x.cols, w.dy.channels)
@@ -144,14 +143,14 @@ func (w *winogradGradient[T]) rooms(p *kernel.Pool, scratch kernel.Scratch[T], r
 	return v, d, kernel.Take(scratch, p.Threads()*size), size
 }
 
-// bands is room for a band of so many tile rows, of x or of dy.
+// bands returns the number of elements of a band of the given number of tile rows, of x or of dy.
 func (w *winogradGradient[T]) bands(rows int) int {
 	x, _ := w.x.band(w.winogradTile, min(rows, w.x.rows))
 	dy, _ := w.dy.band(w.winogradTile, min(rows, w.dy.rows))
 	return max(x, dy)
 }
 
-// transform sets v and d from the tile rows lo to hi.
+// transform sets v and d to the transformed tile rows lo to hi of x and dy.
 func (w *winogradGradient[T]) transform(p *kernel.Pool, lo, hi int, v, d grid[T], rooms []T, size int) {
 	groups := kernel.CeilDiv(w.x.channels, winogradLanes)
 	p.Run(groups+kernel.CeilDiv(w.dy.channels, winogradLanes), func(worker, i int) {
@@ -164,9 +163,9 @@ func (w *winogradGradient[T]) transform(p *kernel.Pool, lo, hi int, v, d grid[T]
 	})
 }
 
-// multiply sets, or adds to, point u of the weights in n rows of m, which are those of output channel o:
-// the sum over tiles, and over the points that multiply with these weights, for the input channels from
-// up to end. o and from begin groups.
+// multiply computes, or adds to, point u of the weight gradients in n rows of m, for the output channels from o on:
+// the sum over tiles, and over the points that share these weights, for the input channels from up to end.
+// o and from are the first channels of groups.
 func (w *winogradGradient[T]) multiply(u, o, n, from, end, tiles int, v, d, m grid[T], add bool) {
 	for q, of := range w.weightPoint {
 		if of != u {
@@ -192,7 +191,7 @@ func (w *winogradGradient[T]) multiply(u, o, n, from, end, tiles int, v, d, m gr
 	}
 }
 
-// store sets the weights of n output channels from o on and of input channels from up to end.
+// store writes the gradients of the weights of n output channels from o on and of the input channels from up to end.
 func (w *winogradGradient[T]) store(worker, o, n, from, end int, m grid[T]) {
 	c := w.x.channels
 	for i := range n {
