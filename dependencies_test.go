@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// docs/dependencies.md says of each module in go.mod, and in those of the nested modules, why it is there, and of no other.
+// TestDependenciesAreListed checks that docs/dependencies.md gives a reason for each module in go.mod,
+// and in those of the nested modules, and lists no other.
 func TestDependenciesAreListed(t *testing.T) {
 	read := func(path string) string {
 		b, err := os.ReadFile(path)

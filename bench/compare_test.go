@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Of three rounds the two during which others were least busy count.
+// TestQuietest checks that of three rounds the two with the least load from other processes are used.
 func TestQuietest(t *testing.T) {
 	r := quietest([]result{{Train: 90, Others: 1}, {Train: 10, Others: 0}, {Train: 12, Others: 0.1}})
 	if r.Train != 11 {
@@ -57,7 +57,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Without AVX-512 nobody has it; what the caller chose stays.
+// TestEquip checks that no competitor uses AVX-512 where the processor lacks it, and that the caller's
+// environment is kept.
 func TestEquip(t *testing.T) {
 	t.Setenv("ONEDNN_MAX_CPU_ISA", "SSE41")
 	env := options{avx2: true}.equip(exec.Command("true")).Env

@@ -28,7 +28,7 @@ func suite(t *testing.T) string {
 	return root
 }
 
-// Backends run the same cases; a case that is known to fail is reported with its reason.
+// TestBackends runs the same cases on several backends; a case on the skip list is reported with its reason.
 func TestBackends(t *testing.T) {
 	root := suite(t)
 	skips, err := conformance.ReadSkips(strings.NewReader("# known\n\nwro*  the expected value is wrong on purpose\n"))
@@ -110,7 +110,7 @@ type nothing struct{}
 
 func (nothing) Run(context.Context, nn.Feed) (nn.Feed, error) { return nn.Feed{}, nil }
 
-// Real models on Gorgonia's own machine: graft's operators are Gorgonia operators.
+// TestModelsOnTapeMachine runs real models on Gorgonia's TapeMachine, since graft's operators are Gorgonia operators.
 func TestModelsOnTapeMachine(t *testing.T) {
 	conformance.Run(t, oracle.Shared(t, "models"), conformance.TapeMachine{}, nil)
 }

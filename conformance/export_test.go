@@ -48,7 +48,8 @@ func ones(t *testing.T, dims ...int) *tensor.Dense {
 	return d
 }
 
-// With x of ones, two rows, every gradient of w is 2; with 0.5 at the output it is 1.
+// TestExport checks gradients computed by hand: for x of ones with two rows, every gradient of w is 2;
+// with 0.5 at the output it is 1.
 func TestExport(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "case")
 	half := ones(t, 2, 10)
@@ -105,7 +106,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// KeepModel leaves the model and adds data sets; Strip takes large tensors out.
+// TestExportAgain checks that KeepModel keeps the model and adds data sets, and that Strip removes large tensors.
 func TestExportAgain(t *testing.T) {
 	dir := t.TempDir()
 	g := linear(t)
@@ -166,7 +167,7 @@ func TestExportRefused(t *testing.T) {
 	}
 }
 
-// Random inputs have the declared types; open dimensions are 1 or as given.
+// TestRandomInputs checks that random inputs have the declared types; symbolic dimensions are 1 or the given size.
 func TestRandomInputs(t *testing.T) {
 	g := linear(t)
 	a, err := conformance.RandomInputs(g, map[string]int{"N": 4}, 1)
@@ -199,7 +200,7 @@ func TestRandomInputs(t *testing.T) {
 	}
 }
 
-// Every type that an input may be declared with has random values, of that type.
+// TestRandomTypes checks random values of every type that an input may be declared with.
 func TestRandomTypes(t *testing.T) {
 	for _, d := range []dtype.DType{dtype.Float32, dtype.Float16, dtype.BFloat16, dtype.Float8E4M3FN, dtype.Int4, dtype.Uint4, dtype.Uint64, dtype.Bool, dtype.String, dtype.Complex64, dtype.Complex128} {
 		g := nn.New("types")
@@ -219,7 +220,8 @@ func TestRandomTypes(t *testing.T) {
 	}
 }
 
-// What pytorch-pfn-extras wrote is written again from its model and inputs: the same files, types and numbers.
+// TestExportAsUpstream exports again, from its model and inputs, a case written by pytorch-pfn-extras:
+// files, types and values are equal.
 func TestExportAsUpstream(t *testing.T) {
 	root := oracle.Shared(t, "testcases-pfn")
 	for _, name := range []string{"plain", "output_grad", "output_grad_custom", "multi", "annotate", "apply", "nested", "asout", "grad"} {

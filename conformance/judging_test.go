@@ -53,7 +53,7 @@ func TestCrossEntropy(t *testing.T) {
 	}
 }
 
-// Values that gradients are made for, and weights of one for them.
+// TestFloats checks which values have gradients, and that the default gradient of an output is one.
 func TestFloats(t *testing.T) {
 	for name, c := range map[string]struct {
 		v    dtype.Value
@@ -100,7 +100,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What Gorgonia's machine gives as values that are compared.
+// TestPlainValue checks how values of Gorgonia's machine become the values that are compared.
 func TestPlainValue(t *testing.T) {
 	for name, c := range map[string]struct {
 		v    gorgonia.Value
@@ -116,7 +116,8 @@ func TestPlainValue(t *testing.T) {
 	}
 }
 
-// Outputs of a data set by name, where it has fewer than the model, else in their order.
+// TestMatchOutputs checks that outputs of a data set are matched by name if there are fewer than the
+// model has, otherwise by position.
 func TestMatchOutputs(t *testing.T) {
 	v := dtype.New(dtype.Float32, 1)
 	named := func(names ...string) (list []onnxio.NamedValue) {
@@ -144,7 +145,8 @@ func TestMatchOutputs(t *testing.T) {
 	}
 }
 
-// Which values random numbers reach: by the operator, by what its inputs are, through nodes and subgraphs.
+// TestIsRandom checks which values depend on random numbers: by the operator and its inputs, through
+// nodes and subgraphs.
 func TestIsRandom(t *testing.T) {
 	g := nn.New("g")
 	if err := g.Edit(func(e *nn.Edit) {

@@ -129,7 +129,8 @@ func TestExportTraced(t *testing.T) {
 	}
 }
 
-// In training mode the model normalizes by the batch, in the file as well, and its gradients flow through the statistics.
+// TestExportTraining checks that in training mode the exported model normalizes by batch statistics,
+// through which gradients flow.
 func TestExportTraining(t *testing.T) {
 	for _, opset := range []int{21, 9} {
 		dir := filepath.Join(t.TempDir(), "case")

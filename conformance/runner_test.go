@@ -191,7 +191,7 @@ func TestVerifyPanic(t *testing.T) {
 	}
 }
 
-// Random outputs are judged by type and shape only.
+// TestVerifyRandom checks that random outputs are compared by type and shape only.
 func TestVerifyRandom(t *testing.T) {
 	for mode, want := range map[string]bool{`int32_data: 1`: true, `int32_data: 0`: false} {
 		dir := t.TempDir()

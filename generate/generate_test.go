@@ -122,7 +122,7 @@ func branching(t *testing.T) *nn.Graph {
 	return g
 }
 
-// Subgraphs become functions.
+// TestSubgraphs checks that subgraphs become functions.
 func TestSubgraphs(t *testing.T) {
 	text := string(write(t, branching(t), "branching").Files["branching.go"])
 	for _, want := range []string{
@@ -150,7 +150,7 @@ func models(t *testing.T) map[string]*nn.Graph {
 	}
 }
 
-// What is written for small models is formatted and computes what they compute.
+// TestGenerate checks that the source of small models is formatted and computes the same as the models.
 func TestGenerate(t *testing.T) {
 	for pkg, g := range models(t) {
 		s := write(t, g, pkg)
@@ -164,7 +164,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// Blocks become one function and a loop over a table.
+// TestBlocks checks that repeated blocks become one function and a loop over a table.
 func TestBlocks(t *testing.T) {
 	text := string(write(t, residual(t), "residual").Files["residual.go"])
 	for _, want := range []string{
@@ -182,7 +182,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Attention, layer normalization and GELU that are spelled out as operators become the layers that they are.
+// TestLayers checks that attention, layer normalization and GELU spelled out as operators become layers.
 func TestLayers(t *testing.T) {
 	text := string(write(t, transformer(t), "encoder").Files["encoder.go"])
 	for _, want := range []string{
@@ -197,7 +197,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// What cannot be written is refused with the operator and the node.
+// TestRefuses checks that the error of a model that cannot be written names the operator and the node.
 func TestRefuses(t *testing.T) {
 	a := nn.Assemble(nn.NewGraph("twisted", std.Operators(), map[string]int{"": 17, "my": 1}))
 	a.Input("x", op.T(dtype.Float32, op.D(2)), nil)
@@ -222,7 +222,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Names of a model cannot leave the texts and comments that they stand in.
+// TestHostileNames checks that names from a file cannot break out of strings and comments.
 func TestHostileNames(t *testing.T) {
 	g := nn.New("a\"\n*/ func init() { panic(0) } /*`")
 	g.Meta()["k\n\"}"] = "v\n`"
@@ -251,7 +251,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// Nothing is left where the folder cannot be written.
+// TestWriteTo checks that nothing remains if the folder cannot be written.
 func TestWriteTo(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -284,7 +284,7 @@ func TestWriteTo(t *testing.T) {
 	}
 }
 
-// Operators of another domain are not taken for the standard's of their names.
+// TestOtherDomains checks that operators of other domains are not mistaken for standard operators of the same name.
 func TestOtherDomains(t *testing.T) {
 	negative := func(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 		y, err := c.Apply1(op.Plain("Neg"), in[0])

@@ -136,7 +136,7 @@ func TestGorgonia(t *testing.T) {
 	}
 }
 
-// What Gorgonia has no form for is listed, and nothing is written.
+// TestGorgoniaRefuses checks that operators without a Gorgonia equivalent are listed, and that nothing is written.
 func TestGorgoniaRefuses(t *testing.T) {
 	for _, c := range []struct {
 		g    *nn.Graph

@@ -19,8 +19,9 @@ import (
 // refusals are the reasons for which a model of ONNX's own tests cannot be written.
 var refusals = []string{"cannot be written in operator set", "cannot be written as Go source"}
 
-// Source is written for the models of ONNX's own tests, one for each operator and more, or they are refused with the
-// reason: nothing panics, and what is written computes what the model computes.
+// TestNodeModels generates source for the models of ONNX's node tests: each computes the same as its
+// model or is refused with the
+// reason, without a panic.
 func TestNodeModels(t *testing.T) {
 	shared := os.Getenv("GRAFT_SHARED")
 	if shared == "" {

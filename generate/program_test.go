@@ -396,7 +396,7 @@ func TestChangedNumber(t *testing.T) {
 	}
 }
 
-// All models of the shared folder.
+// TestSharedModels generates source for all models of the shared folder.
 func TestSharedModels(t *testing.T) {
 	shared := os.Getenv("GRAFT_SHARED")
 	if shared == "" {

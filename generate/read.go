@@ -39,7 +39,7 @@ type reader struct {
 	training   bool // the model is in training mode; the graph that is read no longer is
 }
 
-// Refusal says which operator cannot be written as source, and why.
+// refuse returns the error that names the operator and the node that cannot be written as source, with the reason.
 func refuse(n *nn.Node, format string, args ...any) error {
 	return &nn.Error{Stage: "generate", Op: n.Type(), Node: n.Label(), Err: fmt.Errorf(format, args...)}
 }

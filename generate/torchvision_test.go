@@ -11,8 +11,9 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// Networks of torchvision compile in an empty module, compute what their files compute and export it again. Repeated blocks are
-// functions, so that the source stays short.
+// TestTorchvision checks that the source of torchvision's networks compiles in an empty module,
+// computes the same as the files and
+// exports them again; repeated blocks become functions, so that the source stays short.
 func TestTorchvision(t *testing.T) {
 	dir := t.TempDir()
 	oracle.Torch(t, filepath.Join("testdata", "networks.py"), dir)

@@ -149,7 +149,7 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// ctrl-C in the launcher's terminal, while one rank waits in MPI and the other in Go.
+// TestInterrupt checks Ctrl-C in the launcher's terminal while one rank waits in MPI and the other in Go.
 func TestInterrupt(t *testing.T) {
 	mpitest.Each(t, []int{2}, func(t *testing.T, l mpitest.Launcher, n int) {
 		job := start(t, l, n, "wait")

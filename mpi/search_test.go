@@ -127,7 +127,7 @@ func TestOtherLauncher(t *testing.T) {
 	}
 }
 
-// Without a launcher there is one rank.
+// TestAlone checks that without a launcher there is one rank.
 func TestAlone(t *testing.T) {
 	binary, err := os.Executable()
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// networks that are measured: each rank's batch, and the latency of a message over Ethernet and over what is faster.
+// speeds are the measured networks: each rank's batch, and the latency of a message over Ethernet and
+// over a faster interconnect.
 var speeds = []struct {
 	name string
 	localcomm.Network

@@ -26,7 +26,8 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// Cells with the same reason share a note; a cell may have a result and a note; a panic is a reason.
+// TestTable checks that cells with the same reason share a note, that a cell may have a result and a
+// note, and that a panic is a reason.
 func TestTable(t *testing.T) {
 	broken := attempt(context.Background(), nil, func(context.Context, *trial) (string, error) { panic("lost") })
 	cells := make([]cell, len(columns))

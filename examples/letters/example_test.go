@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/examples/letters"
 )
 
-// Six images of three letters, by turns.
+// Example draws six images of three letters, alternating.
 func Example() {
 	images, labels, err := letters.Set("ABC", 6, 1)
 	if err != nil {

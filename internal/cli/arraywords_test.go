@@ -49,7 +49,7 @@ func wordArchive(t *testing.T, path string, words []string) {
 	}
 }
 
-// Targets of an archive may be the names of classes, which the model then has.
+// TestArrayWords checks that targets in an archive may be class names, which are stored in the model.
 func TestArrayWords(t *testing.T) {
 	dir := t.TempDir()
 	wordArchive(t, filepath.Join(dir, "a.npz"), []string{"oak", "ash", "elm"})

@@ -24,7 +24,8 @@ func TestWhileAny(t *testing.T) {
 	<-ctx.Done()
 }
 
-// Where the model fixes the batch, a feed whose values do not all have a row for each sample is passed on as it is: the model refuses it.
+// TestServeFixedBatch checks that a feed whose values do not all have one row per sample is passed on
+// unchanged to a model with a fixed batch size, which refuses it.
 func TestServeFixedBatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.onnx")
 	classifier(t, path, 3, 2)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Figures of models with one score, of classes and numbers that do not fit, and of batches that are fixed.
+// TestEvaluate checks metrics of models with a single score, class counts that do not fit, and fixed batch sizes.
 func TestEvaluate(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

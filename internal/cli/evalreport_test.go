@@ -11,7 +11,8 @@ import (
 	"github.com/graft-ml/graft/internal/glyph"
 )
 
-// What eval writes besides figures: tables, images, a page; of folders with some of the model's classes, too.
+// TestEvalReport checks the tables, images and HTML page that eval writes besides metrics, also for a
+// subset of the model's classes.
 func TestEvalReport(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "digits.onnx"), demo.Model(), 0o644); err != nil {

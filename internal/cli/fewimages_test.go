@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/internal/glyph"
 )
 
-// One image of each class is trained on, too, where none is left to judge by.
+// TestOneImageEach checks that training works with one image of each class, where none is left for validation.
 func TestOneImageEach(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := in(dir, "new cnn --input 3,16,16 --classes 2 --width 4 --depth 1 -o cnn.onnx"); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-ml/graft/internal/glyph"
 )
 
-// Without a flag but --data a model gets a classifier for other classes, and is good at them.
+// TestTrainUntuned checks that with no flag but --data a model gets a classifier for the new classes and learns them.
 func TestTrainUntuned(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -51,7 +51,8 @@ func TestTrainUntuned(t *testing.T) {
 	}
 }
 
-// Mistakes on the command line of train: what is wrong, and what to type instead.
+// TestTrainMistakes checks the messages about mistakes in the command line of train: what is wrong,
+// and what to type instead.
 func TestTrainMistakes(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

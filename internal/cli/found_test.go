@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What is named by patterns, by other names than the model's, or cannot be read, is said.
+// TestFound checks what is reported about data matched by patterns, named differently from the model's
+// inputs, or unreadable.
 func TestFound(t *testing.T) {
 	dir := spoiled(t)
 	expect(t, dir, [][3]string{

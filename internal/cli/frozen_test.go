@@ -10,7 +10,8 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// What --freeze names stays frozen in the file, for the next training and for edits, until --freeze none.
+// TestFrozenIsKept checks that parameters frozen by --freeze stay frozen in the file, for the next
+// training and for edits, until --freeze none.
 func TestFrozenIsKept(t *testing.T) {
 	dir := spoiled(t)
 	weights := func(name string) map[string][]float32 {
@@ -63,7 +64,7 @@ func TestFrozenIsKept(t *testing.T) {
 	train("e.onnx", "", "f.onnx", "frozen, as the model's metadata say: hidden1.bias, hidden1.weight")
 }
 
-// Weights are stored in the wanted type and answer as before, nearly.
+// TestStore checks that weights are stored in the requested type and give nearly the same outputs.
 func TestStore(t *testing.T) {
 	dir := spoiled(t)
 	expect(t, dir, [][3]string{

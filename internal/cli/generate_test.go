@@ -12,7 +12,7 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// generate writes the package into the folder, named after it, and says how long it is.
+// TestGenerateCommand checks that generate writes the package, named after its folder, and prints its number of lines.
 func TestGenerateCommand(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "digits")
 	out, err := command("generate", "../../cmd/graft/demo/digits.onnx", "-o", dir, "--json")

@@ -65,7 +65,8 @@ func opened(t *testing.T, path string) image.Image {
 	return img
 }
 
-// Images of what is to be made of others are paired with these by name; the model's answers are images again.
+// TestImagePairs checks that target images are paired with input images by name, and that the
+// model's outputs are written as images.
 func TestImagePairs(t *testing.T) {
 	dir := t.TempDir()
 	pixelwise(t, filepath.Join(dir, "m.onnx"), 3)

@@ -10,7 +10,8 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// Commands that run a file exported in training mode warn; edit and train convert it.
+// TestTrainingModeFile checks that commands that run a file exported in training mode warn, and that
+// edit and train convert it.
 func TestTrainingModeFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, err := command(strings.Fields("new cnn --input 1,28,28 --classes 2 --width 4 --depth 1 -o m.onnx")...); err != nil {

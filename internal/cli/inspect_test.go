@@ -13,7 +13,7 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// shaped writes a model whose reshape is computed of the input's shape.
+// shapedModel writes a model whose Reshape target is computed from the input's shape.
 func shapedModel(t *testing.T, path string) {
 	t.Helper()
 	g := nn.New("shaped")
@@ -87,7 +87,7 @@ func TestWeightFigures(t *testing.T) {
 	}
 }
 
-// Polynomials through three values, at one, two and three steps.
+// TestPolynomial checks polynomials through three values at steps of one, two and three.
 func TestPolynomial(t *testing.T) {
 	for _, c := range []struct {
 		f    func(n int64) int64

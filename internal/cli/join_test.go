@@ -12,7 +12,7 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// Two halves of a model, one of them in an older operator set, make the model again.
+// TestJoin checks that joining two halves of a model, one in an older operator set, gives the original model.
 func TestJoin(t *testing.T) {
 	dir := spoiled(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -76,7 +76,7 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// What edit does without a recipe.
+// TestEditByFlags checks the edits that need no recipe.
 func TestEditByFlags(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range [][2]string{

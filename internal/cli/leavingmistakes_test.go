@@ -12,8 +12,9 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// Mistakes people make with the commands that write test cases, stripped files, annotations, source and training steps. None of
-// them leaves a file.
+// TestLeavingMistakes checks the messages about mistakes with the commands that write test cases,
+// stripped files, annotations, source and
+// training steps. None of them writes a file.
 func TestLeavingMistakes(t *testing.T) {
 	dir := spoiled(t)
 	g := nn.New("elsewhere")

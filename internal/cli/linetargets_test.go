@@ -13,7 +13,8 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// Sequences of unequal length with a class for each position train models with the classes on either axis, and predict names them.
+// TestClassesOfPositions checks that sequences of unequal length with a class for each position train
+// models with the classes on either axis, and that predict names the classes.
 func TestClassesOfPositions(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// lr-find reads tables as train does: the columns are prepared in front of the model, and the first batches' differences suggest no rate.
+// TestRateOfTable checks that lr-find reads tables as train does: columns are prepared by the model,
+// and differences between the first batches suggest no learning rate.
 func TestRateOfTable(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := rand.New(rand.NewPCG(1, 1))

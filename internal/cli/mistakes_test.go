@@ -72,7 +72,8 @@ func spoiled(t *testing.T) string {
 	return dir
 }
 
-// Mistakes people make with eval, predict, prune and inspect, and what they are told. Those with train are in TestTrainMistakes.
+// TestMistakes checks the messages about mistakes with eval, predict, prune and inspect. Those with
+// train are in TestTrainMistakes.
 func TestMistakes(t *testing.T) {
 	expect(t, spoiled(t), [][3]string{
 		{"eval", "", "want one MODEL, got 0 arguments []; graft eval --help says more"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Mistakes people make with the other commands, and what they are told.
+// TestOtherMistakes checks the messages about mistakes with the other commands.
 func TestOtherMistakes(t *testing.T) {
 	dir := spoiled(t)
 	t.Chdir(dir) // names without an ending

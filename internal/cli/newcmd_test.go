@@ -49,7 +49,7 @@ func made(t *testing.T, args string, shape []int) (path string, g *nn.Graph, x *
 	return path, g, x
 }
 
-// Networks of all kinds run, for two samples and for one.
+// TestNewNetworks runs networks of all kinds, with batches of two samples and of one.
 func TestNewNetworks(t *testing.T) {
 	for args, shape := range newNetworks {
 		_, g, x := made(t, args, shape)
@@ -72,7 +72,7 @@ func TestNewNetworks(t *testing.T) {
 	}
 }
 
-// ONNX Runtime computes the same.
+// TestNewNetworksInRuntime checks that ONNX Runtime computes the same.
 func TestNewNetworksInRuntime(t *testing.T) {
 	ort := oracle.ORT(t)
 	for args, shape := range newNetworks {

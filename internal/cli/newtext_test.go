@@ -14,7 +14,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// What fills a text up has no influence, in front or after, whatever tokens it is; ONNX Runtime computes the same.
+// TestNewMasked checks that padding has no influence, before or after the text, whatever its token
+// ids; ONNX Runtime computes the same.
 func TestNewMasked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.onnx")
 	if _, err := command("new", "transformer", "--input", "9", "--vocabulary", "20", "--mask", "--classes", "3", "--width", "8", "-o", path); err != nil {

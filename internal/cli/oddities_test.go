@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What a table has in place of numbers is located by line and column wherever the table is read, and rows that drop out are counted.
+// TestOddities checks that values of a table that are not numbers are located by line and column in
+// every command, and that dropped rows are counted.
 func TestOddities(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -31,7 +31,8 @@ func spots(t *testing.T, path, name string, last bool, y *tensor.Dense) {
 	archive(t, path, map[string]*tensor.Dense{name: tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x)), "y": y})
 }
 
-// Bytes of the shape of images are prepared as files are, by train, eval and predict, wherever the channels are, whatever the targets.
+// TestPixelArrays checks that uint8 arrays with an image shape are prepared like image files by train,
+// eval and predict, for any channel axis and any targets.
 func TestPixelArrays(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := in(dir, "new cnn --input 3,8,8 --classes 2 --width 4 --depth 1 -o cnn.onnx"); err != nil {

@@ -101,7 +101,7 @@ func TestNewTabular(t *testing.T) {
 	}
 }
 
-// Images in folders of any depth; corrupt ones are named and passed over; maps are drawn.
+// TestPredictImages checks images in nested folders: corrupt ones are named and skipped; class maps are drawn.
 func TestPredictImages(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -151,7 +151,7 @@ func TestPredictImages(t *testing.T) {
 	}
 }
 
-// What is wrong, where, and what to type instead.
+// TestPredictMistakes checks the messages about mistakes: what is wrong, where, and what to type instead.
 func TestPredictMistakes(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -105,7 +105,8 @@ func TestPredictMeasurements(t *testing.T) {
 	}
 }
 
-// Standard input may be an image or arrays; what is said of it does not name the file that it was stored in.
+// TestPredictStandardInput checks that standard input may be an image or arrays; messages do not name
+// the temporary file.
 func TestPredictStandardInput(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -160,7 +161,8 @@ func TestPredictStandardInput(t *testing.T) {
 	}
 }
 
-// Scores that a Sigmoid made are probabilities of their own; others become a distribution, wherever they are.
+// TestPredictProbabilities checks that outputs of a Sigmoid are printed as independent probabilities,
+// and that other scores become a distribution, on any axis.
 func TestPredictProbabilities(t *testing.T) {
 	dir := t.TempDir()
 	archive(t, filepath.Join(dir, "x.npz"), map[string]*tensor.Dense{"x": tensor.New(tensor.WithShape(1, 3), tensor.WithBacking(make([]float32, 3)))})

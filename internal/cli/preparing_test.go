@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 )
 
-// Settings that say how images are prepared either do so or are refused.
+// TestPreparingRefused checks that settings of the image preprocessing take effect or are refused.
 func TestPreparingRefused(t *testing.T) {
 	dir := files(t)
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -61,7 +61,8 @@ func TestPreparingMeasured(t *testing.T) {
 	}
 }
 
-// What eval measured of the preparation is said beside the figures; a preparation that is stored or given is not.
+// TestEvalSaysPreparation checks that a preprocessing that eval has detected is printed beside the
+// metrics; one that is stored or given is not.
 func TestEvalSaysPreparation(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := in(dir, "new cnn --input 3,16,16 --classes 2 --width 4 --depth 1 -o cnn.onnx"); err != nil {

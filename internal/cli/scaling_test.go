@@ -33,7 +33,8 @@ func total(t *testing.T, path string) {
 	}
 }
 
-// What --mean, --std and --range prepare numbers with stays with the model: eval, predict and serve do the same, in every form of data.
+// TestNumbersStayPrepared checks that the preprocessing of numbers given by --mean, --std and --range
+// is stored in the model: eval, predict and serve apply it, for all forms of data.
 func TestNumbersStayPrepared(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -145,7 +145,8 @@ func TestTargetsByOutput(t *testing.T) {
 	}
 }
 
-// Where the last column is an input of the model, the target is the column that its output is called by.
+// TestOutputNamesTarget checks that if the last column is an input of the model, the target is the
+// column with the output's name.
 func TestOutputNamesTarget(t *testing.T) {
 	dir := t.TempDir()
 	g := nn.New("one")

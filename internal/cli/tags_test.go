@@ -16,7 +16,8 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// Images with any number of tags: a model learns each by itself, is judged and answers; with one each they are classes.
+// TestTags checks images with any number of tags, which are learned, evaluated and predicted
+// independently; with one each they are classes.
 func TestTags(t *testing.T) {
 	dir := t.TempDir()
 	var several, single strings.Builder

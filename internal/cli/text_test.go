@@ -45,7 +45,8 @@ func masked(t *testing.T, path string, ids, mask string, vocabulary int) {
 	}
 }
 
-// What fills texts up changes no answer, from tables, JSON lines and over HTTP; the tokenizer comes from the model.
+// TestTextMask checks that padding changes no prediction, from tables, JSON lines and over HTTP; the
+// tokenizer is stored in the model.
 func TestTextMask(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T){
 		"mean": func(t *testing.T) { masked(t, "start.onnx", "input_ids", "attention_mask", phrase.ReviewTokens()) },
@@ -112,7 +113,7 @@ func probabilities(t *testing.T, args ...string) (list []float64) {
 	return list
 }
 
-// What texts lack, or the model does, is said.
+// TestTextRefused checks the messages about what the texts or the model lack.
 func TestTextRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	reviews(t, "a", 40, 1)
@@ -156,7 +157,7 @@ func TestTextRefused(t *testing.T) {
 	}
 }
 
-// JSON lines train a model whose inputs they name, of several inputs and shapes.
+// TestTrainLines checks that JSON lines, keyed by input names, train a model with several inputs and shapes.
 func TestTrainLines(t *testing.T) {
 	t.Chdir(t.TempDir())
 	masked(t, "m.onnx", "ids", "mask", 9)

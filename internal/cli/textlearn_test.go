@@ -45,7 +45,7 @@ func TestTextLearned(t *testing.T) {
 	}
 }
 
-// Where a model has fewer positions than texts may have tokens, they are cut to what it takes.
+// TestTextPositions checks that texts are truncated to the number of the model's positions.
 func TestTextPositions(t *testing.T) {
 	t.Chdir(t.TempDir())
 	reviews(t, "reviews", 60, 1)
@@ -93,7 +93,7 @@ func TestTextMeasured(t *testing.T) {
 	}
 }
 
-// Long texts do not widen the table that predict prints; its CSV has them whole.
+// TestShortened checks that long texts are shortened in the table that predict prints, but not in its CSV.
 func TestShortened(t *testing.T) {
 	for in, want := range map[string]string{
 		"a  b\n c":              "a b c",

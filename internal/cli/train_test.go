@@ -67,7 +67,7 @@ func last(t *testing.T, out string, v any) {
 	}
 }
 
-// Images in folders: a new head is trained, and the model knows its classes afterwards.
+// TestTrainOnImages trains a new head on images in folders; the class names are then in the model.
 func TestTrainOnImages(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -113,7 +113,7 @@ func TestTrainOnImages(t *testing.T) {
 	}
 }
 
-// Of a folder with train and val, eval and --val read what is not for training.
+// TestEvaluateDividedFolder checks that from a folder with train and val, eval and --val read the validation images.
 func TestEvaluateDividedFolder(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -137,7 +137,7 @@ func TestEvaluateDividedFolder(t *testing.T) {
 	}
 }
 
-// Tables: classes by name, another column, measurements.
+// TestTrainOnTables trains on tables: class names, another target column, regression.
 func TestTrainOnTables(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -281,7 +281,8 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// Arrays for several inputs by their names; element types are converted, which is said; what is not a number is located.
+// TestTrainOnArrays trains on arrays for several inputs, by name; conversions of element types are
+// reported, and values that are not numbers are located.
 func TestTrainOnArrays(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -353,7 +354,8 @@ func TestTrainOnArrays(t *testing.T) {
 	}
 }
 
-// Corrupt images are found before training: few are listed and left out, more are an error that says how to go on.
+// TestCorruptImages checks that corrupt images are found before training: a few are listed and
+// skipped, many are an error that names a way to go on.
 func TestCorruptImages(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

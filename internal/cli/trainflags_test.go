@@ -59,7 +59,8 @@ func rare(t *testing.T, path string) {
 	}
 }
 
-// What the library has, the flags have: weights and balance of classes, mixtures, groups, a teacher, optimizers.
+// TestTrainFlags checks the flags for options of the library: weights and balance of classes,
+// mixtures, groups, a teacher, optimizers.
 func TestTrainFlags(t *testing.T) {
 	dir := t.TempDir()
 	rare(t, filepath.Join(dir, "rare.csv"))
@@ -171,7 +172,7 @@ func TestTrainRecipe(t *testing.T) {
 	}
 }
 
-// Policies of augmentation, cutmix and a teacher on images.
+// TestTrainImageFlags checks augmentation policies, CutMix and a teacher on images.
 func TestTrainImageFlags(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "digits.onnx"), demo.Model(), 0o644); err != nil {

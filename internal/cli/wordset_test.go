@@ -18,7 +18,8 @@ func sentences(t *testing.T, name string, count int, seed uint64) {
 	}
 }
 
-// Words get classes, each where it begins; long texts are read in parts, and predict, eval and serve count every word once.
+// TestWords checks word classification: words keep their position, long texts are read in windows, and
+// predict, eval and serve count every word once.
 func TestWords(t *testing.T) {
 	t.Chdir(t.TempDir())
 	sentences(t, "train", 200, 1)

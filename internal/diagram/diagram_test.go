@@ -103,7 +103,7 @@ func TestReadInside(t *testing.T) {
 	}
 }
 
-// Arithmetic on shapes is left out, its result stands where it is read; with All it is there.
+// TestShapes checks that shape arithmetic is omitted and its result drawn where it is read; with All it is drawn.
 func TestShapes(t *testing.T) {
 	g := nn.New("shapes")
 	if err := g.Edit(func(e *nn.Edit) {
@@ -121,7 +121,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// Bodies of loops are drawn in their nodes, what they read from outside by name.
+// TestBodies checks that bodies of loops are drawn inside their nodes, and outer values that they read by name.
 func TestBodies(t *testing.T) {
 	g := nn.New("loop")
 	if err := g.Edit(func(e *nn.Edit) {
@@ -143,7 +143,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// Every file of a folder of models is drawn; what is drawn has all operators that inspect lists, but for repetitions.
+// TestModels draws every file of a folder of models; all operators that inspect lists are drawn, except for repetitions.
 func TestModels(t *testing.T) {
 	shared := os.Getenv("GRAFT_SHARED")
 	if shared == "" {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Systems without such locks cannot report whether a process still writes: a day is long enough.
+// stale is used on systems without file locks, where nothing reports whether a process still writes: a
+// file is stale after a day.
 const stale = 24 * time.Hour
 
 func claim(*os.File) (release func())          { return func() {} }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Buffers of random sizes and lives do not overlap while they live, few or very many; what a step is offered is free.
+// TestFit checks that buffers of random sizes and lifetimes do not overlap while they are live, and
+// that memory offered to a step is free.
 func TestFit(t *testing.T) {
 	for _, n := range []int{1, 50, mostCompared, 3 * mostCompared} {
 		rng := rand.New(rand.NewPCG(uint64(n), 1))

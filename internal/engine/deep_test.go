@@ -30,7 +30,7 @@ func TestManyOutputs(t *testing.T) {
 	}
 }
 
-// Chains of what can be fused are, up to a length that keeps the work linear.
+// TestFusionIsBounded checks that chains are fused up to a length that keeps the time linear.
 func TestFusionIsBounded(t *testing.T) {
 	g := gorgonia.NewGraph()
 	shape := tensor.Shape{4}

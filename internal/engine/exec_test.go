@@ -67,7 +67,8 @@ func TestScratchFromWorkers(t *testing.T) {
 	}
 }
 
-// Scratch memory comes from the holes of the arena first, and several pieces do not overlap.
+// TestScratchInHoles checks that scratch memory is taken from free ranges of the arena first, and that
+// several blocks do not overlap.
 func TestScratchInHoles(t *testing.T) {
 	buffers := []*buffer{{size: 4096, off: 0, first: 0, last: 3}, {size: 4096, off: 3 * 4096, first: 1, last: 1}, {size: 8192, off: 4096, first: 5, last: 5}}
 	b := &builder{}

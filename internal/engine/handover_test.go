@@ -83,8 +83,8 @@ func chain(t *testing.T, w *tensor.Dense) (loss, twice, view, square, stays *gor
 	return loss, twice, view, square, stays, []*gorgonia.Node{wn, x}
 }
 
-// What is handed over is what a program without handovers computes, no input changes before all
-// have read it, and receivers do not spoil each other's values nor those that stay.
+// TestHandOver checks that handed-over values are those of a program without handovers, that no input changes before all
+// readers have run, and that receivers may overwrite their values without changing others.
 func TestHandOver(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		w := random(rand.New(rand.NewSource(2)), 4, 8)
@@ -152,8 +152,9 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// Products that take more memory than their factors are computed one in the place of the other, after a check of all;
-// a refusal comes before anything is taken.
+// TestHandOverSavesMemory checks that products that need more memory than their factors are computed
+// one after the other in the
+// same memory, after a check of all; if that fails, nothing has been handed over.
 func TestHandOverSavesMemory(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := input(g, "x", random(rand.New(rand.NewSource(1)), 64))
@@ -209,7 +210,8 @@ func TestHandOverSavesMemory(t *testing.T) {
 	}
 }
 
-// Behind the check, scratch memory is taken even where the limit does not allow it; before, it ends the run.
+// TestHandOverIsWhole checks that after the check scratch memory is allocated even beyond the limit,
+// whereas before it the run ends with an error.
 func TestHandOverIsWhole(t *testing.T) {
 	defer LimitMemory(0)
 	g := gorgonia.NewGraph()

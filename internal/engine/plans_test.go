@@ -57,7 +57,7 @@ func (d *planned) like(x *gorgonia.Node) *gorgonia.Node {
 	}
 }
 
-// random adds a node or several.
+// grow adds one or more random nodes.
 func (d *planned) grow() {
 	t, r := d.t, d.r
 	x := d.pick()

@@ -34,7 +34,8 @@ func doubled(shape tensor.Shape, calls *int) *Core {
 	}
 }
 
-// there and back: each layer reads the one below, and on the way back its input and output once more.
+// thereAndBack builds a forward and a backward chain: each layer reads the previous one, and in the
+// backward chain its input and output again.
 func thereAndBack(t *testing.T, viewed bool, calls *int) (root *gorgonia.Node) {
 	shape := tensor.Shape{64, 64}
 	g := gorgonia.NewGraph()

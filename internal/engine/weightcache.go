@@ -59,8 +59,8 @@ func (k *WeightCache) Version() uint64 {
 	return k.version.Load()
 }
 
-// derived returns the result of derive on the sources, or the one that is cached under the same key. The first time
-// it returns nil: tensors that change from use to use, such as weights in training, are not worth the memory.
+// packed returns the result of derive on the sources, or the one that is cached under the same key. The first time
+// it returns nil: tensors that change from run to run, such as weights in training, are not worth the memory.
 func (k *WeightCache) packed(key any, of []keptSource, derive func() any) any {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -53,7 +53,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// Gorgonia has the fields that are read, and they hold what they are read for.
+// TestFields checks that Gorgonia's structs have the fields that this package reads, with the expected contents.
 func TestFields(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := matrix(g, "x")

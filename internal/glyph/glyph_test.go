@@ -35,7 +35,8 @@ func TestSetIsDeterministic(t *testing.T) {
 	}
 }
 
-// Every image must hold a character: ink, ground, and different from the next one of its class.
+// TestSetImages checks that every image contains a character: foreground, background, and
+// differences between images of a class.
 func TestSetImages(t *testing.T) {
 	const classes = "ABEGKRSW"
 	images, labels, err := glyph.Set(classes, 160, 3)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/image/tiff"
 )
 
-// Netpbm's formats by hand: samples scaled and rounded, comments, white space of every kind, and what is wrong with others.
+// TestPNM checks hand-written Netpbm files: scaled and rounded samples, comments, all kinds of white space, and errors.
 func TestPNM(t *testing.T) {
 	for file, want := range map[string][]uint8{
 		"P2 2 1 7 0 3": {0, 0, 0, 109, 109, 109}, "P2\t1\r1\n7\n7": {255, 255, 255}, "P2 1 1 7 9": {255, 255, 255}, "P3 1 1 3 1 2 3": {85, 170, 255}, "P3#\n#a\n1 #2 2\n1 1 1 0 1": {255, 0, 255},
@@ -42,7 +42,8 @@ func TestPNM(t *testing.T) {
 	}
 }
 
-// Files that Go's packages write are told apart by their first bytes and read pixel by pixel, without transparency.
+// TestFormats checks that files written by the standard library are identified by their first bytes
+// and read pixel by pixel, without transparency.
 func TestFormats(t *testing.T) {
 	m := image.NewNRGBA(image.Rect(5, 7, 8, 9))
 	var want []uint8
@@ -87,7 +88,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// Luminance by its formula: 0.299 R + 0.587 G + 0.114 B in sixteen bits, rounded.
+// TestGray checks the luminance 0.299 R + 0.587 G + 0.114 B in sixteen bits, rounded.
 func TestGray(t *testing.T) {
 	p := imagefile.RGB{Pix: []uint8{255, 255, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 1, 2, 3, 100, 150, 200}}
 	if got, want := p.Gray(), []uint8{255, 0, 76, 150, 29, 2, 141}; !slices.Equal(got, want) {

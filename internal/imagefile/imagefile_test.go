@@ -83,7 +83,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// JPEG 2000 is refused by name, as a file and as a bare code stream.
+// TestJPEG2000 checks that JPEG 2000 is refused by name, as a file and as a bare code stream.
 func TestJPEG2000(t *testing.T) {
 	const want = "the image is JPEG 2000, which is not supported: want JPEG, PNG, BMP, TIFF, WebP or PNM"
 	for _, begin := range []string{"\x00\x00\x00\x0cjP  \r\n\x87\n\x00\x00\x00\x14ftypjp2 ", "\xff\x4f\xff\x51\x00\x2f"} {

@@ -40,7 +40,7 @@ func scan(components int) []byte {
 	return part(0xda, append(body, 0, 63, 0)...)
 }
 
-// Files bit by bit. A block of which the first coefficient is 4·8 has the brightness 128 + 32/8.
+// TestJPEGByHand checks files written bit by bit. A block whose DC coefficient is 4·8 has the brightness 128 + 32/8.
 func TestJPEGByHand(t *testing.T) {
 	gray, colors := slices.Concat(begin, eights, frame(2, 1), first, rest), slices.Concat(begin, eights, frame(1, 3), first, rest)
 	adobe := func(transform byte) []byte {
@@ -81,7 +81,7 @@ func TestJPEGByHand(t *testing.T) {
 	}
 }
 
-// What is wrong with a file, whatever has looked for its sizes before.
+// TestJPEGDamaged checks the errors of damaged files, also after their size has been read.
 func TestJPEGDamaged(t *testing.T) {
 	head := slices.Concat(begin, eights, frame(2, 1))
 	whole := slices.Concat(head, first, rest)
@@ -112,7 +112,7 @@ func TestJPEGDamaged(t *testing.T) {
 	}
 }
 
-// Files that are cut off are decoded as far as they go, or are errors, and nothing else.
+// TestJPEGCutOff checks that truncated files are decoded as far as possible, or are errors.
 func TestJPEGCutOff(t *testing.T) {
 	files := map[string][]byte{"restarts": slices.Concat(begin, eights, frame(2, 1), first, rest, part(0xdd, 0, 1), scan(1), []byte{0x47, 0xff, 0xd0, 0x47}, end)}
 	for _, name := range []string{"420", "422", "444", "gray"} {

@@ -23,7 +23,7 @@ func TestPoolRunsEachTaskOnce(t *testing.T) {
 	}
 }
 
-// While a worker is at a task, another does the rest of its share.
+// TestPoolSharesWork checks that while a worker is busy with one task, another takes over the rest of its tasks.
 func TestPoolSharesWork(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
@@ -174,7 +174,8 @@ func BenchmarkPoolRun(b *testing.B) {
 	}
 }
 
-// Every task of short loops that follow one another runs once, whether or not the workers come in time.
+// TestPoolShortLoops checks that every task of consecutive short loops runs once, whether or not the
+// workers wake up in time.
 func TestPoolShortLoops(t *testing.T) {
 	p := NewPool(4)
 	defer p.Close()

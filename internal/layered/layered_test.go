@@ -28,7 +28,8 @@ func random(n int, seed uint64) ([]Node, []Wire) {
 	return nodes, wires
 }
 
-// Nodes do not overlap; wires run downward from the lower edge of one node to the upper edge of another, without gaps.
+// TestPlace checks that nodes do not overlap, and that edges run downward from the lower edge of one
+// node to the upper edge of another, without gaps.
 func TestPlace(t *testing.T) {
 	for seed := range uint64(8) {
 		nodes, wires := random(10+int(seed)*40, seed)
@@ -75,7 +76,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// What comes one after another stands below one another, with a wire beside it that passes by.
+// TestStraight checks that consecutive nodes are aligned vertically, with an edge that bypasses them beside them.
 func TestStraight(t *testing.T) {
 	nodes := make([]Node, 12)
 	var wires []Wire
@@ -97,7 +98,7 @@ func TestStraight(t *testing.T) {
 	}
 }
 
-// Two pairs of wires that need not cross do not; nodes that are to be first and last are.
+// TestOrder checks that avoidable crossings are avoided, and that nodes declared first and last are so.
 func TestOrder(t *testing.T) {
 	nodes := make([]Node, 6)
 	for i := range nodes {

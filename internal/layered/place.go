@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// passes over all layers, down and up by turns, that move items toward their neighbors.
+// moves is the number of passes over all layers, alternately down and up, that move items toward their neighbors.
 const moves = 24
 
 // place sets the centers of all items.

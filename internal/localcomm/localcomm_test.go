@@ -39,7 +39,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// Ranks that call different things, or one that aborts, end all.
+// TestEnds checks that ranks that call different methods, or one that aborts, end all.
 func TestEnds(t *testing.T) {
 	for _, err := range each(3, func(c *localcomm.Rank) error { return c.AllReduce(make([]float32, 1+c.Rank())) }) {
 		if err == nil || !strings.Contains(err.Error(), "while others call AllReduce of") {

@@ -83,7 +83,8 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
-// What a header claims is compared with the memory that there is before any is taken; a header has at most 64 KiB.
+// TestLimits checks that the size claimed by a header is compared with the available memory before any
+// is allocated; a header has at most 64 KiB.
 func TestLimits(t *testing.T) {
 	claim := func(shape string) string {
 		header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%s,), }", shape)

@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// NumPy's codes of element types, without the byte order.
+// codes are NumPy's type codes of element types, without the byte order.
 var codes = map[dtype.DType]string{
 	dtype.Bool: "b1", dtype.Float16: "f2", dtype.Float32: "f4", dtype.Float64: "f8",
 	dtype.Int8: "i1", dtype.Int16: "i2", dtype.Int32: "i4", dtype.Int64: "i8",

@@ -101,7 +101,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Short texts take many times the memory of their characters.
+// TestShortTexts checks that the memory of short strings, many times that of their characters, is accounted for.
 func TestShortTexts(t *testing.T) {
 	budget.Limit(1 << 20)
 	t.Cleanup(func() { budget.Limit(0) })

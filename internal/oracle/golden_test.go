@@ -47,7 +47,8 @@ func TestTrajectoriesAreReproducible(t *testing.T) {
 	}
 }
 
-// ONNX Runtime computes from the exported nets what PyTorch computed before the export.
+// TestTrajectoryNetsInORT checks that ONNX Runtime computes from the exported networks the same as
+// PyTorch before the export.
 func TestTrajectoryNetsInORT(t *testing.T) {
 	ort := oracle.ORT(t)
 	for _, net := range []string{"mlp", "convbn", "lstm"} {

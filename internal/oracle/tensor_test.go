@@ -64,7 +64,7 @@ func TestNPZRefuses(t *testing.T) {
 	}
 }
 
-// torch writes, NPZ reads: every array of a file comes with its type, shape and values.
+// TestTorchAndNPZ checks that NPZ reads every array that PyTorch writes, with its type, shape and values.
 func TestTorchAndNPZ(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "write.py")

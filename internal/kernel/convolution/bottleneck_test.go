@@ -30,7 +30,8 @@ func chainForward(p *kernel.Pool, layers []*Shape, x []float32, w [][]float32, e
 	}
 }
 
-// Blocks of all small sizes, whole or without one of their ends, agree with their convolutions one by one.
+// TestBottleneck compares blocks of all small sizes, with and without the first and the last
+// convolution, with separate convolutions.
 func TestBottleneck(t *testing.T) {
 	kerneltest.Poison[float32]()
 	one, none := []int{1, 1}, []int{0, 0}

@@ -173,7 +173,7 @@ func TestConv(t *testing.T) {
 	t.Run("float64", func(t *testing.T) { testConv[float64](t, 1e-12) })
 }
 
-// Equal inputs and an equal number of threads give equal bytes.
+// TestSameBytes checks that equal inputs with an equal number of threads give bitwise equal results.
 func TestSameBytes(t *testing.T) {
 	p := kernel.NewPool(2)
 	defer p.Close()
@@ -191,7 +191,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// Images of a result that are apart are the same, and what is between them stays as it was.
+// TestConvApart checks that results with gaps between images are the same, and that the gaps are not written.
 func TestConvApart(t *testing.T) {
 	for name, p := range kerneltest.Pools(t) {
 		for _, s := range convShapes {
@@ -257,7 +257,7 @@ func TestAssemblyConv(t *testing.T) {
 	}
 }
 
-// What processors with less run passes the same tests.
+// TestConvNarrow runs the same tests with the assembly for older processors.
 func TestConvNarrow(t *testing.T) {
 	kerneltest.Narrower(t, map[string]func(*testing.T){
 		"Conv":        TestConv,

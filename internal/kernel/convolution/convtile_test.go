@@ -122,7 +122,8 @@ func same(t *testing.T, what string, got, want []float32, tol float64) {
 	}
 }
 
-// Points of planes are copied, and come back between zeros, however short their rows are.
+// TestPickAndStretch checks that points of planes are gathered, and scattered between zeros, for rows
+// of all short lengths.
 func TestPickAndStretch(t *testing.T) {
 	const planes, rows = 3, 2
 	for n := 1; n < 40; n++ {
@@ -156,7 +157,7 @@ func TestPickAndStretch(t *testing.T) {
 	}
 }
 
-// Phases that take turns are where they belong, and nothing else is written.
+// TestInterleave checks that phases are interleaved correctly, and that nothing else is written.
 func TestInterleave(t *testing.T) {
 	const channels, ld = 3, 48
 	for phases := 1; phases <= 10; phases++ {

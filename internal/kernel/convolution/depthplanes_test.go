@@ -9,7 +9,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 )
 
-// Planes of all small sizes, with strange numbers in them: none may come in from a neighbouring plane.
+// TestDepthPlanes checks planes of all small sizes that contain NaN and infinities, which must not
+// affect adjacent planes.
 func TestDepthPlanes(t *testing.T) {
 	for i, stride := range [][]int{{1, 1}, {2, 2}, {1, 2}, {2, 1}, {1, 1}, {2, 2}, {1, 2}, {1, 1}} {
 		kernel := []int{3, 3}

@@ -174,7 +174,7 @@ func testNotFinite(t *testing.T, s *Shape) {
 	}
 }
 
-// What the assembly computes is what the portable transforms do, but for rounding.
+// TestWinogradPortable compares the assembly with the portable transforms, up to rounding.
 func TestWinogradPortable(t *testing.T) {
 	kerneltest.Portably(func() { testWinograd[float32](t, 1e-5) })
 }

@@ -127,7 +127,7 @@ func TestFunctionsFloat32(t *testing.T) {
 	}
 }
 
-// Odd functions of −0 are −0, in assembly and without it.
+// TestOddFunctionsOfNegativeZero checks that odd functions of −0 are −0, with and without assembly.
 func TestOddFunctionsOfNegativeZero(t *testing.T) {
 	minus := float32(math.Copysign(0, -1))
 	for name, f := range map[string]func(*kernel.Pool, []float32, []float32){"Tanh": Tanh[float32], "Erf": Erf[float32]} {
@@ -290,7 +290,7 @@ func TestClipGrad(t *testing.T) {
 	}
 }
 
-// What processors with less run passes the same tests.
+// TestElementwiseNarrow runs the same tests with the assembly for older processors.
 func TestElementwiseNarrow(t *testing.T) {
 	kerneltest.Narrower(t, map[string]func(*testing.T){
 		"Piecewise": TestBent,

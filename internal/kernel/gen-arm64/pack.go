@@ -139,7 +139,7 @@ func split2(f *function) {
 	})
 }
 
-// turn makes the transposition of 32-bit values of any kind.
+// transpose generates the transposition of blocks of 32-bit values of any type.
 func transpose(p *program) {
 	p.kernel("transposeRows8", func(f *function) {
 		n, src, srcStride := f.arg("n8"), f.arg("src"), f.arg("srcStride")

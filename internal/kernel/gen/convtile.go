@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// ahead is how many steps before they are needed elements of the right operand are fetched.
+// prefetch is how many steps before their use elements of the right operand are prefetched.
 const prefetch = 12
 
 // aheadWeights is how many steps before they are needed weights are fetched: those of a large network are in a far

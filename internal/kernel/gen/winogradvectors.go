@@ -120,7 +120,7 @@ func (v *vectors) room(n int) reg.Register {
 	return r
 }
 
-// comb addresses places that are a stride apart.
+// stridedPlaces addresses elements with a stride.
 type stridedPlaces struct {
 	stride, triple reg.Register // triple is three times the stride, or nil
 	starts         []int        // the places of bases

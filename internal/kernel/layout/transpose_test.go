@@ -58,7 +58,7 @@ func TestAssemblyTranspose(t *testing.T) {
 	}
 }
 
-// What processors with less run passes the same tests.
+// TestTransposeNarrow runs the same tests with the assembly for older processors.
 func TestTransposeNarrow(t *testing.T) {
 	kerneltest.Narrower(t, map[string]func(*testing.T){
 		"Transpose": TestTranspose,

@@ -2,7 +2,7 @@ package matmul
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// column panel is up to nr columns of the product.
+// colPanel is up to NR adjacent columns of the product.
 type colPanel[T kernel.Float] struct {
 	b     []T // the current rows of B, rsB elements apart
 	rsB   int

@@ -123,8 +123,9 @@ func BenchmarkGemm(b *testing.B) {
 	}
 }
 
-// Rows and columns of every number that a block can have, with NaN, infinities and numbers below
-// the normal ones: what they do to one element of C they do to no other.
+// TestGemmTails checks blocks with all numbers of rows and columns, with NaN, infinities and subnormal
+// numbers: each must affect
+// only its own elements of C.
 func TestGemmTails(t *testing.T) {
 	const k, lda, ldb, ldc = 19, 20, 77, 78
 	for m := 1; m <= 27; m++ {
@@ -161,7 +162,7 @@ func TestAssemblyGemm(t *testing.T) {
 	}
 }
 
-// What processors with less run passes the same tests.
+// TestGemmNarrow runs the same tests with the assembly for older processors.
 func TestGemmNarrow(t *testing.T) {
 	kerneltest.Narrower(t, map[string]func(*testing.T){
 		"Gemm":      TestGemm,

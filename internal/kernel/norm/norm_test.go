@@ -98,7 +98,7 @@ func TestBatchNorm(t *testing.T) {
 	}
 }
 
-// Sum and activation after the normalization, and the gradient in front of them.
+// TestBatchNormEnding checks the addition and activation after the normalization, and their gradients.
 func TestBatchNormEnding(t *testing.T) {
 	const eps = 1e-3
 	for name, p := range kerneltest.Pools(t) {
@@ -143,7 +143,7 @@ func TestBatchNormEnding(t *testing.T) {
 	}
 }
 
-// What processors with less run passes the same tests.
+// TestNormNarrow runs the same tests with the assembly for older processors.
 func TestNormNarrow(t *testing.T) {
 	kerneltest.Narrower(t, map[string]func(*testing.T){
 		"BatchNorm":         TestBatchNorm,

@@ -30,8 +30,9 @@ func pooled(c *convolution.Shape, kernel, stride, dilation, pad []int, ceil int)
 	return s
 }
 
-// Convolutions with all kinds of windows after them agree with the two one after the other, where planes are one band
-// or several.
+// TestConvPool compares convolutions fused with pooling with the two computed separately, for all
+// kinds of windows, for planes of one band
+// and of several.
 func TestConvPool(t *testing.T) {
 	kerneltest.Poison[float32]()
 	one, two, three, none := []int{1, 1}, []int{2, 2}, []int{3, 3}, []int{0, 0}

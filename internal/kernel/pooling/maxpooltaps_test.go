@@ -89,7 +89,7 @@ func maxPoolTapsCase[T kernel.Float](t *testing.T, s Shape) {
 	}
 }
 
-// Maxima of planes of all small sizes, with strange numbers in them: none may come in from a neighbouring plane.
+// TestMaxPlanes checks planes of all small sizes that contain NaN and infinities, which must not affect adjacent planes.
 func TestMaxPlanes(t *testing.T) {
 	for i, stride := range [][]int{{1, 1}, {2, 2}, {1, 2}, {2, 1}, {1, 1}, {2, 2}, {1, 2}, {1, 1}} {
 		kernel := [][]int{{3, 3}, {5, 5}, {7, 7}}[min(i/4+i/7, 2)]

@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 )
 
-// Rows of all small lengths, one of them with a strange number in it.
+// TestShortRows checks rows of all small lengths, one of them with a NaN or an infinity.
 func TestShortRows(t *testing.T) {
 	for cols := 1; cols < 70; cols++ {
 		for _, rows := range []int{1, 2, 7} {

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 )
 
-// Inference takes another way than the forward pass of training, to the same result.
+// TestLSTMStream compares the implementation for inference with the forward pass of training.
 func TestLSTMStream(t *testing.T) {
 	for name, p := range kerneltest.Pools(t) {
 		for _, s := range []RNNShape{

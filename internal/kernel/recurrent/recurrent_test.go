@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 )
 
-// cell is a recurrent operator under test.
+// cellCase is a recurrent operator under test.
 type cellCase struct {
 	name    string
 	gates   int
@@ -38,7 +38,7 @@ func value(a elementwise.Activation, kind elementwise.ActivationKind, clip, x fl
 	return v[0]
 }
 
-// linear is x*W[row]+b, one row of one gate.
+// linearRow returns x·W[row] + b: one row of one gate.
 func linearRow(w, b, x []float64, row int) float64 {
 	s := 0.0
 	for i, v := range x {

@@ -67,7 +67,6 @@ func Reduce[T kernel.Float](p *kernel.Pool, op ReduceOp, outer, axis, inner int,
 	})
 }
 
-// manyRows is the number of rows from which the cost of another partial sum is negligible.
 // columnBlock is the minimum number of columns per thread in a reduction of rows.
 const columnBlock = 16
 

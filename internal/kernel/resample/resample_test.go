@@ -66,7 +66,7 @@ func TestResampling(t *testing.T) {
 	t.Run("float64", testResampling[float64])
 }
 
-// What processors with less run passes the same tests.
+// TestResamplingNarrow runs the same tests with the assembly for older processors.
 func TestResamplingNarrow(t *testing.T) {
 	kerneltest.Narrower(t, map[string]func(*testing.T){
 		"Resampling": TestResampling,

@@ -116,7 +116,7 @@ func TestSoftmaxGrad(t *testing.T) {
 	}
 }
 
-// What processors with less run passes the same tests.
+// TestSoftmaxNarrow runs the same tests with the assembly for older processors.
 func TestSoftmaxNarrow(t *testing.T) {
 	kerneltest.Narrower(t, map[string]func(*testing.T){
 		"Softmax": TestSoftmax,

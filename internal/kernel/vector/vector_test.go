@@ -83,7 +83,7 @@ func TestAssemblyVector(t *testing.T) {
 	}
 }
 
-// What processors with less run passes the same tests.
+// TestVectorNarrow runs the same tests with the assembly for older processors.
 func TestVectorNarrow(t *testing.T) {
 	kerneltest.Narrower(t, map[string]func(*testing.T){
 		"Vector": TestVector,

@@ -191,7 +191,7 @@ func TestResumeOnOtherRanks(t *testing.T) {
 	})
 }
 
-// What one rank does not share with the others is an error on all of them.
+// TestRefusals checks that an error on one rank ends all ranks with an error.
 func TestRefusals(t *testing.T) {
 	in := folder(t)
 	binary, err := os.Executable()
@@ -229,7 +229,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// Commands other than train are for one process; what only prints does so once.
+// TestOtherCommands checks that commands other than train run in one process, and that help is printed once.
 func TestOtherCommands(t *testing.T) {
 	in := folder(t)
 	mpitest.Each(t, []int{2}, func(t *testing.T, l mpitest.Launcher, n int) {

@@ -15,7 +15,8 @@ import (
 	"github.com/graft-ml/graft/mpi/internal/mpitest"
 )
 
-// One process that computes a batch in parts writes the model that as many ranks do, to the byte, and the same figures.
+// TestRanksAreParts checks that one process with micro-batches writes the same model and metrics, to
+// the byte, as that number of ranks.
 func TestRanksAreParts(t *testing.T) {
 	in := folder(t)
 	size := fmt.Sprint(glyph.Size * glyph.Size)
