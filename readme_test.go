@@ -42,7 +42,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// Load a model and run it on an image.
+// Example_run loads a model and runs it on an image.
 func Example_run() {
 	run := func(ctx context.Context) error {
 		g, err := onnxio.Load("squeezenet1.1.onnx")
@@ -69,7 +69,7 @@ func Example_run() {
 	}
 }
 
-// Load a model whose file fixes the batch, for batches of any size.
+// Example_batch loads a model with a fixed batch size, for batches of any size.
 func Example_batch() {
 	g, err := onnxio.Loader{Inputs: []string{"data_0 float32[N,3,224,224]"}}.Load("squeezenet1.1.onnx")
 	if err != nil {
@@ -78,7 +78,7 @@ func Example_batch() {
 	fmt.Println(g.Summary())
 }
 
-// Insert a layer, remove another, put a new classifier on top and freeze what is before it.
+// Example_edit inserts a layer, removes another, replaces the classifier and freezes the layers before it.
 func Example_edit() {
 	change := func(g *nn.Graph, classes []string) error {
 		err := g.Edit(func(e *nn.Edit) {
@@ -97,7 +97,7 @@ func Example_edit() {
 	}
 }
 
-// Prune a model to half of its multiply-adds in three rounds, and fine-tune it in each.
+// Example_prune prunes a model to half of its multiply-adds in three rounds, each with fine-tuning.
 func Example_prune() {
 	shrink := func(ctx context.Context, g *nn.Graph, t *train.Trainer, fit, val data.Dataset[data.Sample]) error {
 		p := prune.Pruner{Target: prune.Target{MACs: 0.5}, By: prune.Taylor(t.Gradients(ctx, fit)), RoundTo: 8}
@@ -115,7 +115,7 @@ func Example_prune() {
 	_ = shrink
 }
 
-// Fine-tune a model on a folder of images, FOLDER/CLASS/*.jpg.
+// Example_train fine-tunes a model on a folder of images, FOLDER/CLASS/*.jpg.
 func Example_train() {
 	finetune := func(ctx context.Context, g *nn.Graph) error {
 		pics, err := data.Folder("flowers")

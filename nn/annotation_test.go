@@ -29,7 +29,8 @@ func annotated(t *testing.T) *nn.Graph {
 	return g
 }
 
-// Annotations are found by key and value, follow the node through a cut and an undone plan, and are removed.
+// TestAnnotations checks that annotations are found by key and value, follow the node through a cut
+// and an undone plan, and can be removed.
 func TestAnnotations(t *testing.T) {
 	g := annotated(t)
 	count := func(sel nn.Selector) (n int) {
@@ -81,7 +82,8 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// Anchors are Identities, which change no number; values become outputs under names of their own.
+// TestAnchors checks that anchors are Identity nodes, which change no value, and that values become
+// outputs under given names.
 func TestAnchors(t *testing.T) {
 	g := annotated(t)
 	x := dtype.New(dtype.Float32, 1, 3, 8, 8)

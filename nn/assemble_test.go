@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// What a file may say wrong when its graph is put together, and the error that it ends with.
+// TestAssembleRefuses checks the errors of inconsistent files when a graph is assembled.
 func TestAssembleRefuses(t *testing.T) {
 	f32 := op.T(dtype.Float32, op.Sym("N"))
 	relu := func(in, out string) nn.NodeSpec {
@@ -67,7 +67,8 @@ func TestAssembleRefuses(t *testing.T) {
 	}
 }
 
-// Types that a file declares: of what nodes compute they are taken, of inputs they stay what the input says.
+// TestAssembledTypes checks that declared types are used for the results of nodes, and that inputs
+// keep their declared types.
 func TestAssembledTypes(t *testing.T) {
 	wide, narrow := op.T(dtype.Float32, op.Sym("N"), op.D(3)), op.T(dtype.Float32, op.D(2), op.D(3))
 	a := nn.Assemble(nn.NewGraph("m", std.Operators(), map[string]int{"": 17, "my": 1}))
@@ -100,7 +101,8 @@ func TestAssembledTypes(t *testing.T) {
 	}
 }
 
-// Absent nodes and inputs have no values; the selection of one node says what else it met.
+// TestNothingThere checks that absent nodes and inputs have no values, and that selecting one node by
+// a pattern of several matches reports the others.
 func TestNothingThere(t *testing.T) {
 	g := nntest.Small(t)
 	n := slicesCollect(g)[0]
@@ -158,7 +160,7 @@ func TestDeclaredTypesAreNoCertainty(t *testing.T) {
 	}
 }
 
-// What cannot be repeated, and parts of a Concat whose length is open.
+// TestEditsOfWhatIsNotKnown checks nodes that cannot be repeated, and inputs of a Concat whose length is unknown.
 func TestEditsOfWhatIsNotKnown(t *testing.T) {
 	a := nn.Assemble(nn.NewGraph("m", std.Operators(), map[string]int{"": nn.LatestOpset, "my": 1}))
 	a.Input("x", op.T(dtype.Float32, op.Sym("N"), op.D(4)), nil)

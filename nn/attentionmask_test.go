@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Keys that the mask leaves out have no influence.
+// TestAttentionMask checks that masked keys have no influence.
 func TestAttentionMask(t *testing.T) {
 	g := nn.New("masked")
 	if err := g.Edit(func(e *nn.Edit) {

@@ -10,8 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Runs keep weights in a form of their own. It follows what Changed, an edit or a fork's training
-// announces, and runs agree with the first one, which keeps nothing.
+// TestChanged checks that the packed weights that runs cache follow Changed, an edit and the training
+// of a fork: later runs
+// agree with a first run, which has no cache.
 func TestChanged(t *testing.T) {
 	g := nn.New("linear")
 	if err := g.Edit(func(e *nn.Edit) {

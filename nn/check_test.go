@@ -93,7 +93,7 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// Lists longer than what is looked through one by one are as good as short ones.
+// TestCheckLongLists checks lists that are too long for linear search.
 func TestCheckLongLists(t *testing.T) {
 	for _, n := range []int{31, 32, 33, 100} {
 		g := New("m")

@@ -9,7 +9,8 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// What an old operator set spells out as several nodes is found as the one operator that it is, once.
+// TestComposites checks that an operator that an old operator set spells out as several nodes is found
+// as that one operator, once.
 func TestComposites(t *testing.T) {
 	g := nn.New("m")
 	if err := g.Edit(func(e *nn.Edit) {

@@ -185,8 +185,8 @@ func wrt(g *nn.Graph) (names []string) {
 	return names
 }
 
-// Control flow that is traced computes what the unrolled function does and has its gradients, which are those of
-// finite differences; Gorgonia's own machine and ONNX Runtime agree.
+// TestControl checks that traced control flow computes the same as the unrolled function, with gradients that agree with
+// finite differences; Gorgonia's TapeMachine and ONNX Runtime agree.
 func TestControl(t *testing.T) {
 	for _, c := range append(controls, unusualControls...) {
 		t.Run(c.name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Operators that are made of others are written out as those: the model computes what it did.
+// TestDecompose checks that composite operators are replaced by their definitions without changing the model's results.
 func TestDecompose(t *testing.T) {
 	dir := os.DirFS("op/std/testdata/golden")
 	files, err := os.ReadDir("op/std/testdata/golden")

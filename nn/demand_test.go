@@ -49,7 +49,7 @@ func TestLengthsAtHand(t *testing.T) {
 	}
 }
 
-// Each thing that inference may tell of a value is compared.
+// TestSameKnown checks that every field of an inferred value is compared.
 func TestSameKnown(t *testing.T) {
 	typ := op.T(dtype.Int64, op.D(2))
 	d := dtype.New(dtype.Int64, 2)

@@ -217,7 +217,8 @@ func TestDeriveControl(t *testing.T) {
 	})
 }
 
-// Subgraphs of a model are written in the operator set of the step: in version 18 the axes of ReduceMean are an input.
+// TestDeriveConvertsSubgraphs checks that subgraphs are converted to the operator set of the step: in
+// version 18 the axes of ReduceMean are an input.
 func TestDeriveConvertsSubgraphs(t *testing.T) {
 	g := nn.NewGraph("old", std.Operators(), map[string]int{"": 13})
 	var loss *nn.Value

@@ -66,7 +66,7 @@ func TestReadInsideEdit(t *testing.T) {
 	})
 }
 
-// What a graph's own methods do in the function that edits it.
+// insideEdit calls the graph's own methods within the function that edits it.
 var insideEdit = map[string]func(t *testing.T, g *nn.Graph) error{
 	"Edit":   func(_ *testing.T, g *nn.Graph) error { return g.Edit(func(*nn.Edit) {}) },
 	"Plan":   func(_ *testing.T, g *nn.Graph) error { _, err := g.Plan(func(*nn.Edit) {}); return err },
@@ -138,7 +138,7 @@ func TestGraphInsideEdit(t *testing.T) {
 	}
 }
 
-// Others wait for an edit, also those that come the same way.
+// TestWaitForEdit checks that other goroutines wait for an edit, also those that call the same function.
 func TestWaitForEdit(t *testing.T) {
 	g := small(t)
 	var wg sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// What went wrong can be told without reading the text.
+// TestErrorKinds checks that the kind of an error can be determined without reading its text.
 func TestErrorKinds(t *testing.T) {
 	g := nn.New("small")
 	err := g.Edit(func(e *nn.Edit) {

@@ -37,7 +37,7 @@ func Example() {
 	// 7 nodes                                                 15 794     15 778         72 128
 }
 
-// One error for a whole construction, with the place of the layer in it.
+// ExampleSequential returns one error for a whole construction, with the path of the layer in it.
 func ExampleSequential() {
 	err := nn.New("m").Edit(func(e *nn.Edit) {
 		e.Output("y", e.Apply(nn.Sequential{layers.ReLU{}, layers.Conv{Out: 4}}, e.Input("x", "float32[N,3,8,8]")))

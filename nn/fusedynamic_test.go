@@ -98,7 +98,8 @@ func TestDynamicQuantizationTrains(t *testing.T) {
 	}
 }
 
-// Where the integers are put to another use, there is still no gradient, and asking for one is an error.
+// TestDynamicQuantizationElsewhere checks that integers that are also read otherwise have no gradient,
+// and that requesting one is an error.
 func TestDynamicQuantizationElsewhere(t *testing.T) {
 	g := nn.New("g")
 	err := g.Edit(func(e *nn.Edit) {

@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn/layers"
 )
 
-// What TrainingMode says of nodes InferenceMode takes back.
+// TestInferenceMode checks that InferenceMode reverses what TrainingMode changes in nodes.
 func TestInferenceMode(t *testing.T) {
 	g := nn.New("modes")
 	if err := g.Edit(func(e *nn.Edit) {

@@ -75,7 +75,7 @@ func answerTo(t *testing.T, g *nn.Graph, gray []float32, channels int, last bool
 	return dtype.Slice[float32](out[0])
 }
 
-// Gray images give the same with any number of channels that all hold them.
+// TestInputChannels checks that gray images give the same results when repeated in any number of channels.
 func TestInputChannels(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	gray := make([]float32, 64)

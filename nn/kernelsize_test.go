@@ -167,7 +167,7 @@ func TestSharedKernel(t *testing.T) {
 	}
 }
 
-// What else reads a weight keeps its size, and what SAME means has to be known.
+// TestSetKernelRefuses checks that a weight with other readers keeps its size, and that SAME padding needs a known size.
 func TestSetKernelRefuses(t *testing.T) {
 	convolve := func(e *nn.Edit, name string, x, w *nn.Value) *nn.Value {
 		n := e.Node(std.ConvConfig{}, x, w)

@@ -106,7 +106,7 @@ func cutsOf(name string, axis, before int, removed ...int) []any {
 	return list
 }
 
-// Atoms are of one state of one graph.
+// TestStaleAtoms checks that atoms are valid for one state of one graph.
 func TestStaleAtoms(t *testing.T) {
 	g, _ := grownLinear(t)
 	other := g.Clone()
@@ -136,7 +136,7 @@ func TestStaleAtoms(t *testing.T) {
 	}
 }
 
-// Globs find nodes by their name, by what they compute and by their parameters; an output that is absent has none.
+// TestGlobs checks that globs match nodes by name, operator and parameters; an absent output matches nothing.
 func TestGlobs(t *testing.T) {
 	g := nn.New("globs")
 	nntest.Edit(t, g, func(e *nn.Edit) {
@@ -161,7 +161,7 @@ func TestGlobs(t *testing.T) {
 	}
 }
 
-// Bounds of Uniform: both zero are −1 and 1, one zero is a bound.
+// TestUniformBounds checks the bounds of Uniform: both zero mean −1 and 1, a single zero is a bound.
 func TestUniformBounds(t *testing.T) {
 	for _, c := range []struct {
 		init      initial.Uniform

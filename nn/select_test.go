@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Selectors by position, and how selectors are combined.
+// TestSelectors checks selectors by position, and combinations of selectors.
 func TestSelectors(t *testing.T) {
 	g := nntest.Small(t)
 	sum, err := g.Node("sum")

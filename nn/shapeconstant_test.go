@@ -113,7 +113,8 @@ func TestCutThroughConstantOfShape(t *testing.T) {
 	}
 }
 
-// Where the lengths are those of a parameter that is read elsewhere, too, the parameter is cut with what it gave its shape to.
+// TestCutThroughShapeOfParameter checks that a parameter whose shape is read elsewhere is cut together
+// with the value that has its shape.
 func TestCutThroughShapeOfParameter(t *testing.T) {
 	for _, to := range []int{6, 10} {
 		g := nn.New("g")

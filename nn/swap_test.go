@@ -72,7 +72,8 @@ func TestSwapActivations(t *testing.T) {
 	}
 }
 
-// Activations that follow each other are swapped one by one: each new one reads the new one before it.
+// TestSwapActivationsInARow checks that consecutive activations are swapped one by one: each new one
+// reads the new one before it.
 func TestSwapActivationsInARow(t *testing.T) {
 	g := model(t, func(e *nn.Edit) {
 		e.Output("y", e.Apply(nn.Sequential{layers.ReLU{}, layers.ELU{}, layers.SiLU{}}, input(e)))

@@ -375,7 +375,8 @@ func TestTraceTrains(t *testing.T) {
 	}
 }
 
-// Gorgonia's Log rewrites the SoftMax that it reads: what may be meant either way is refused, and the way around works.
+// TestTraceSoftmaxRead checks that Log of a SoftMax with other readers, which Gorgonia rewrites
+// ambiguously, is refused, and that the documented alternative works.
 func TestTraceSoftmaxRead(t *testing.T) {
 	both := func(p, l *G.Node) (G.Nodes, error) {
 		return one(G.Add(G.Must(G.Mean(p)), G.Must(G.Mean(l))))

@@ -51,7 +51,7 @@ func marksIn(g *nn.Graph) string {
 	return b.String()
 }
 
-// What a function says of its nodes while it is traced is what an edit says of the graph that it becomes.
+// TestMarksEqualEdits checks that annotating nodes while tracing equals annotating them by an edit of the traced graph.
 func TestMarksEqualEdits(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -135,7 +135,8 @@ func anchored(x ...*G.Node) (G.Nodes, error) {
 	return one(nn.Anchor(x[0], nn.Annotations{"split": 1}))
 }
 
-// Annotations reach the bodies of loops; an output there is refused, and values that files cannot hold.
+// TestMarksInLoops checks that annotations reach the bodies of loops; an output there, and values that
+// files cannot store, are refused.
 func TestMarksInLoops(t *testing.T) {
 	f := nn.Apply(func(x ...*G.Node) (G.Nodes, error) {
 		return nn.For(3, func(s ...*G.Node) (G.Nodes, error) {
@@ -173,7 +174,7 @@ func TestMarksInLoops(t *testing.T) {
 	}
 }
 
-// What a mark wraps is a function of at least one value.
+// TestMarksRefuse checks that a mark requires a function of at least one value.
 func TestMarksRefuse(t *testing.T) {
 	tanh := func(x ...*G.Node) (G.Nodes, error) { return one(G.Tanh(x[0])) }
 	for name, wrap := range map[string]func(f nn.Expr) nn.Expr{

@@ -272,7 +272,8 @@ func TestForEachOfNothing(t *testing.T) {
 	}
 }
 
-// What changes its shape or type from turn to turn, and branches that differ, are refused with both.
+// TestControlOfOtherShapes checks that values whose shape or type changes between iterations, and
+// branches that differ, are refused with both types.
 func TestControlOfOtherShapes(t *testing.T) {
 	for want, f := range map[string]nn.Expr{
 		"For: state 1 is float32[2,3], and float32[3,2] after an iteration": func(x ...*G.Node) (G.Nodes, error) {

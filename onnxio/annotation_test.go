@@ -37,7 +37,8 @@ func annotationsOf(t *testing.T, g *nn.Graph) nn.Annotations {
 	return nil
 }
 
-// Annotations come back as they were from both places that a file has for them, one after the other, and go when removed.
+// TestAnnotationsInFiles checks that annotations round-trip in both places that a file has for them,
+// in order, and are removed from it.
 func TestAnnotationsInFiles(t *testing.T) {
 	g := marked(t)
 	for _, mode := range []onnxio.AnnotationMode{onnxio.AsAttributes, onnxio.AsStored, onnxio.AsMetadata, onnxio.AsStored, onnxio.AsAttributes} {
@@ -76,7 +77,7 @@ func TestAnnotationsInFiles(t *testing.T) {
 	}
 }
 
-// ONNX Runtime loads the metadata, and refuses further attributes.
+// TestAnnotationsInRuntime checks that ONNX Runtime loads node metadata, and refuses unknown attributes.
 func TestAnnotationsInRuntime(t *testing.T) {
 	ort := oracle.ORT(t)
 	for mode, loads := range map[onnxio.AnnotationMode]bool{onnxio.AsMetadata: true, onnxio.AsAttributes: false} {
@@ -91,7 +92,7 @@ func TestAnnotationsInRuntime(t *testing.T) {
 	}
 }
 
-// What pytorch-pfn-extras annotated is found by key and value.
+// TestAnnotationsOfUpstream checks that annotations written by pytorch-pfn-extras are found by key and value.
 func TestAnnotationsOfUpstream(t *testing.T) {
 	g, err := onnxio.Load(oracle.Shared(t, "testcases-pfn", "annotate", "model.onnx"))
 	if err != nil {

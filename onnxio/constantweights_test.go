@@ -85,7 +85,8 @@ func rolesOf(g *nn.Graph) map[string]nn.Role {
 	return roles
 }
 
-// Weights in Constant nodes are parameters; what is only computed with stays a node. Saved, everything is where it was.
+// TestConstantWeights checks that weights in Constant nodes are parameters and other constants remain
+// nodes; saving restores the nodes.
 func TestConstantWeights(t *testing.T) {
 	file := nodesOnly(t)
 	g, err := Read(bytes.NewReader(file))
@@ -119,7 +120,8 @@ func TestConstantWeights(t *testing.T) {
 	}
 }
 
-// What an edit and training change is stored in nodes, too, and what SetRole made a constant stays one.
+// TestConstantWeightsEdited checks that edited and trained weights are also saved as nodes, and that a
+// tensor that SetRole made a constant remains one.
 func TestConstantWeightsEdited(t *testing.T) {
 	g, err := Read(bytes.NewReader(nodesOnly(t)))
 	if err != nil {

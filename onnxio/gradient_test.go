@@ -42,7 +42,7 @@ func scalars(v ...float32) nn.Feed {
 	return f
 }
 
-// Gradient differentiates the values around it, or, given others, what they would be.
+// TestGradient checks that Gradient differentiates the values around it or, given other inputs, the recomputed values.
 func TestGradient(t *testing.T) {
 	const preview = "ai.onnx.preview.training"
 	zs := `attribute { name: "zs" type: STRINGS strings: "b" }`

@@ -114,7 +114,7 @@ func TestLoadNoModel(t *testing.T) {
 	}
 }
 
-// Subgraphs in subgraphs: a file of a few kilobytes must not take the stack.
+// TestLoadDeep checks that nested subgraphs in a file of a few kilobytes do not exhaust the stack.
 func TestLoadDeep(t *testing.T) {
 	g := &onnxpb.GraphProto{Name: proto.String("leaf")}
 	for range 200 {
@@ -148,7 +148,7 @@ func TestUnknownOperator(t *testing.T) {
 	}
 }
 
-// Files up to IR version 3 list initializers as inputs; running must not ask for them.
+// TestInitializerAsInput checks that initializers that files up to IR version 3 list as inputs need not be fed.
 func TestInitializerAsInput(t *testing.T) {
 	g, err := Read(bytes.NewReader(textModel(t, "input "+float("w", "2")+"input "+float("x", "2")+"output "+float("y", "2")+
 		`node { op_type: "Mul" input: "x" input: "w" output: "y" } initializer { name: "w" data_type: 1 dims: 2 float_data: 3 float_data: 4 }`)))

@@ -11,7 +11,7 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-// Scores become maps, are saved as a value, and a map becomes a row again.
+// TestMaps checks that scores become maps, that maps are saved as values, and that a map becomes a row again.
 func TestMaps(t *testing.T) {
 	g := nn.NewGraph("maps", std.Operators(), map[string]int{"": 17, "ai.onnx.ml": 3})
 	err := g.Edit(func(e *nn.Edit) {

@@ -85,7 +85,7 @@ func TestStripLarge(t *testing.T) {
 	}
 }
 
-// Subgraphs, attributes on request, and values of other kinds.
+// TestStripPlaces checks subgraphs, attributes if requested, and values that are not tensors.
 func TestStripPlaces(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "model.onnx")

@@ -86,7 +86,7 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// Places in a sparse tensor are those of its elements and no others.
+// TestSparsePlaces checks that indices of a sparse tensor must be unique and within its shape.
 func TestSparsePlaces(t *testing.T) {
 	d := dtype.New(dtype.Float32, 2, 3)
 	dtype.Slice[float32](d)[5] = 4

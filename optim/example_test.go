@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Minimizing x² with warm-up and a cosine.
+// Example minimizes x² with warm-up and a cosine schedule.
 func Example() {
 	rule := optim.SGD{LR: 0.2, Momentum: 0.5}
 	rate := optim.Warmup{Steps: 5, Then: optim.CosineLR{}}

@@ -2,7 +2,7 @@
 
 package optim
 
-// Without assembly the Go loops do everything.
+// simd is false: there is no assembly for this processor, so the Go loops process all elements.
 const simd = false
 
 func sgdVec(n int, w, grad, b *float32, k *[4]float32) {}

@@ -22,7 +22,8 @@ func mistake(t *testing.T, what string, err error, words string) {
 	}
 }
 
-// Mistakes with the library, the provider and the device, where a library is available.
+// TestOpeningMistakes checks the messages about mistakes with the library, the provider and the
+// device, where a library is available.
 func TestOpeningMistakes(t *testing.T) {
 	r := runtime(t)
 	d, err := r.Open()
@@ -64,7 +65,7 @@ func TestOpeningMistakes(t *testing.T) {
 	}
 }
 
-// Mistakes with models and what they are fed.
+// TestRunningMistakes checks the messages about mistakes with models and their feeds.
 func TestRunningMistakes(t *testing.T) {
 	r := runtime(t)
 	joined := graph(t, func(e *nn.Edit) {

@@ -22,7 +22,8 @@ func graph(t testing.TB, build func(e *nn.Edit)) *nn.Graph {
 	return g
 }
 
-// Every element type that both have goes to the library and comes back as it was; so do empty tensors, numbers and strings.
+// TestValues checks that every common element type round-trips through the library, also in empty
+// tensors, scalars and strings.
 func TestValues(t *testing.T) {
 	r := runtime(t)
 	for _, typ := range dtype.All() {
@@ -62,7 +63,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Sequences go in and come out.
+// TestSequence checks sequences as inputs and outputs.
 func TestSequence(t *testing.T) {
 	g := graph(t, func(e *nn.Edit) {
 		x := e.Input("x", "seq(float32[?])")
@@ -102,7 +103,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Values of the device can be read often, also while they are inputs, and not after their release.
+// TestDevice checks that values on the device can be read repeatedly, also while they are inputs, and
+// not after their release.
 func TestDevice(t *testing.T) {
 	d, err := runtime(t).Open()
 	if err != nil {

@@ -32,7 +32,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Without a library the error says where it was looked for, and why files that are there do not load.
+// TestMissing checks that without a library the error lists where it was searched, and why existing files do not load.
 func TestMissing(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.so")

@@ -67,7 +67,8 @@ func alike(t *testing.T, got, want *nn.Graph, within float64) {
 	}
 }
 
-// Epochs in ONNX Runtime follow those of the engine in losses, validation, weights and statistics.
+// TestTrain checks that epochs in ONNX Runtime agree with those of the engine in losses, validation,
+// weights and statistics.
 func TestTrain(t *testing.T) {
 	r := runtime(t)
 	conv := []nn.Layer{layers.Conv{Out: 6, Kernel: []int{3, 3}, Same: true}, layers.ReLU{}, layers.BatchNorm{}, layers.Dropout{P: 0.2}, layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 3}}

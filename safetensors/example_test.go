@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Tensors go to a file by name, and come back.
+// Example writes tensors to a file by name and reads them again.
 func Example() {
 	w, err := dtype.FromSlice([]float32{1, 2, 3, 4}, 2, 2)
 	if err != nil {

@@ -37,7 +37,8 @@ func (f *failing) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Files byte by byte: the header is filled up to a multiple of eight, tensors follow by their names.
+// TestWritten checks files byte by byte: the header is padded to a multiple of eight, the tensors
+// follow in the order of their names.
 func TestWritten(t *testing.T) {
 	for name := "n"; len(name) < 10; name += "n" {
 		tensors := map[string]*tensor.Dense{name: from(t, []int16{1, -2, 3}, 3, 1), "a": from(t, []bool{true}, 1), "z": dtype.New(dtype.Float32, 0, 2)}
@@ -86,7 +87,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// Lengths at their limits, and places that do not fit the elements.
+// TestPlaces checks lengths at their limits, and offsets that do not fit the elements.
 func TestPlaces(t *testing.T) {
 	claim := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 	for _, c := range []struct {
@@ -106,7 +107,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Which parameters take a tensor, and which are returned: those that are trained or kept, and those that were given what does not fit.
+// TestSet checks which parameters are set, and which are returned: those without a tensor, and tensors
+// that fit no parameter.
 func TestSet(t *testing.T) {
 	model := func() *nn.Graph {
 		g := nn.New("m")

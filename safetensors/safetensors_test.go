@@ -40,7 +40,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What is written is read again, for all element types of the format; equal tensors make equal files.
+// TestRoundTrip checks that tensors of all element types of the format round-trip; equal tensors make equal files.
 func TestRoundTrip(t *testing.T) {
 	all := map[string]*tensor.Dense{}
 	for _, dt := range dtype.All() {

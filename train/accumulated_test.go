@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Sums of gradients by hand: of either type, added or in the place of what was there.
+// TestAdd checks sums of gradients computed by hand, for both element types, added to and overwriting the old sum.
 func TestAdd(t *testing.T) {
 	for _, typ := range []dtype.DType{dtype.Float32, dtype.Float64} {
 		for name, add := range map[string]func(dst, src *tensor.Dense, factor float64, replace bool){"add": add, "addOnAllThreads": addOnAllThreads} {
@@ -42,7 +42,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// Squares are summed in float64 where float32 has no room for them, in blocks whose memory is used again.
+// TestSquares checks that squares are summed in float64 where float32 overflows, in blocks whose memory is reused.
 func TestSquares(t *testing.T) {
 	var blocks []float64
 	for _, c := range []struct {
@@ -154,7 +154,8 @@ func TestLeastAlone(t *testing.T) {
 	}
 }
 
-// Flush makes an update of what was accumulated, says so, and nothing where there is nothing; one that fails is none.
+// TestFlush checks that Flush updates with the accumulated gradients and reports it, does nothing
+// without any, and does not count a failed update.
 func TestFlush(t *testing.T) {
 	stop := errors.New("stop")
 	for _, failing := range []bool{false, true} {
@@ -188,7 +189,8 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// Gradients that are used where the engine has them are given back after the step, and those of a trainer are not kept.
+// TestGradientsAreGivenBack checks that gradients used in the engine's memory are released after the
+// step, and those of a trainer are not kept.
 func TestGradientsAreGivenBack(t *testing.T) {
 	for name, c := range map[string]Config{"whole": {Whole: true}, "on arrival": {}, "clipped": {ClipNorm: 1}} {
 		c.Rule, c.Log = optim.SGD{LR: 0.1}, Quiet

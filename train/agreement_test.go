@@ -84,7 +84,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// What ranks compare before they train: each setting but those that are a rank's own.
+// TestFacts checks what ranks compare before they train: all settings except those that may differ by rank.
 func TestFacts(t *testing.T) {
 	sums := func(c Config) map[string][32]byte {
 		all := map[string][32]byte{}
@@ -127,7 +127,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// What ranks compare of a model: nodes with labels and inputs, what goes in and out, parameters with all that training asks of them.
+// TestWriteModel checks what ranks compare of a model: nodes with labels and inputs, the graph's
+// inputs and outputs, and parameters with their training settings.
 func TestWriteModel(t *testing.T) {
 	g := nn.New("g")
 	if err := g.Edit(func(e *nn.Edit) {
@@ -160,7 +161,7 @@ func TestWriteModel(t *testing.T) {
 	}
 }
 
-// What ranks compare of a set: its length, its first and its last sample.
+// TestDataFacts checks what ranks compare of a set: its length, and its first and last sample.
 func TestDataFacts(t *testing.T) {
 	set := func(x ...float32) data.Dataset[data.Sample] {
 		var list []data.Sample

@@ -56,7 +56,8 @@ func (h halving) At(step, total int) float64 {
 	return math.Pow(0.5, float64(step))
 }
 
-// Two epochs of nine samples in batches of two, of which two make an update: every figure by hand.
+// TestEpochArithmetic checks all figures of two epochs of nine samples in batches of two, with two
+// batches per update, against figures computed by hand.
 func TestEpochArithmetic(t *testing.T) {
 	x, y := []float64{1, 2, -1, 0.5, 3, 1, -2, 1, 2}, []float64{2, 3, 1, 0, 5, 1, -3, 2, 2}
 	for _, c := range []struct {
@@ -165,7 +166,8 @@ func TestEpochArithmetic(t *testing.T) {
 	}
 }
 
-// One update is the same whether its gradients are used on arrival or all at once, of either element type; its norm is the gradients'.
+// TestUpdateArithmetic checks that an update is the same whether its gradients are applied on arrival
+// or all at once, for both element types, and that its norm is that of the gradients.
 func TestUpdateArithmetic(t *testing.T) {
 	for _, typ := range []op.DType{dtype.Float32, dtype.Float64} {
 		for _, whole := range []bool{false, true} {
@@ -270,7 +272,7 @@ func TestNothingCountsInValidation(t *testing.T) {
 	}
 }
 
-// What cannot be evaluated is said.
+// TestEvaluateRefusals checks the errors of evaluations.
 func TestEvaluateRefusals(t *testing.T) {
 	ctx := context.Background()
 	tr, err := train.New(small(t), train.Config{Log: train.Quiet})

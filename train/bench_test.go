@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/train"
 )
 
-// What a step allocates must not grow with the batch.
+// BenchmarkStep measures the allocations of a step, which must not grow with the batch.
 func BenchmarkStep(b *testing.B) {
 	for _, n := range []int{16, 1024} {
 		b.Run(fmt.Sprint("batch", n), func(b *testing.B) {

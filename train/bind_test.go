@@ -20,7 +20,7 @@ func of[T any](t *testing.T, v []T, shape ...int) *tensor.Dense {
 	return d
 }
 
-// Which loss targets ask for where none is given: numbers are told from classes, and from shares of classes, as MixUp makes of them.
+// TestDefaultLoss checks the default loss for targets: numbers, classes, and class probabilities such as those of MixUp.
 func TestDefaultLoss(t *testing.T) {
 	for _, c := range []struct {
 		y    *tensor.Dense
@@ -81,7 +81,8 @@ func TestTargetType(t *testing.T) {
 	}
 }
 
-// Targets fit a loss that was built for their types, whatever the batch; sizes that vary beyond it are left open from then on.
+// TestBindingFits checks that a loss built for given target types accepts batches of any size; other
+// sizes that vary become symbolic from then on.
 func TestBindingFits(t *testing.T) {
 	d := &binding{types: []op.Type{op.TypeOf(dtype.New(dtype.Int64, 4)), op.TypeOf(dtype.New(dtype.Float32, 4, 5, 6))}, open: []bool{false, false}}
 	classes, wide := dtype.New(dtype.Int64, 9), dtype.New(dtype.Float32, 9, 5, 6)

@@ -152,7 +152,7 @@ func TestCalibrationImage(t *testing.T) {
 	}
 }
 
-// Axes of the curves: room for the legend, a figure that never changes in the middle, whole epochs.
+// TestCurvesAxes checks axes of curves: room for the legend, a constant metric in the middle, whole epochs.
 func TestCurvesAxes(t *testing.T) {
 	figure := func(x ...float64) (h History) {
 		for i, v := range x {

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Outputs of which shapes are the scores of a classifier, and where their classes are.
+// TestClassesOf checks which output shapes are scores of a classifier, and on which axis their classes are.
 func TestClassesOf(t *testing.T) {
 	for _, c := range []struct {
 		typ     string

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Epochs are a table: a head, aligned columns, the time that is left; a note between begins it anew.
+// TestConsoleTable checks that epochs are printed as a table with a header, aligned columns and the
+// remaining time; a note in between repeats the header.
 func TestConsoleTable(t *testing.T) {
 	var out bytes.Buffer
 	c := &console{w: &out}
@@ -38,7 +39,8 @@ epoch      loss  val accuracy  val loss      rate  samples/s    time    left
 	}
 }
 
-// On a terminal whose lines are short, columns are closer together, and further metrics are left out, but not the loss.
+// TestConsoleWidth checks that on a narrow terminal columns are closer together and further metrics
+// are omitted, but not the loss.
 func TestConsoleWidth(t *testing.T) {
 	const wide = "epoch      loss  val loss   val mae    val r2  val rmse      rate  samples/s    time    left"
 	for width, want := range map[int]string{

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Curves have an axis for each kind of figure, and as many marks as fit.
+// TestCharts checks that curves have an axis for each kind of metric, and as many ticks as fit.
 func TestCharts(t *testing.T) {
 	h := History{
 		{Epoch: 1, Loss: 1, LR: 1e-3, Val: map[string]float64{"loss": 1, "accuracy": 0.5, "top5": 0.75, "mae": 20, "rmse": 30, "r2": 0.1, "ece": 0.1}, Best: true},

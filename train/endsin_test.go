@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// Which outputs are probabilities of one right class, or of events of their own.
+// TestEndsIn checks which outputs are probabilities of exclusive classes, and which of independent events.
 func TestEndsIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		config    op.Config

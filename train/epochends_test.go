@@ -144,7 +144,8 @@ func (s *drawn) At(i int, r *rand.Rand) (data.Sample, error) {
 	return data.Sample{X: []*tensor.Dense{v}, Y: []*tensor.Dense{v}}, err
 }
 
-// What chance draws for a sample is by the seed, the epoch and the sample; evaluations draw as the first epoch does.
+// TestDraws checks that the random numbers of a sample depend on the seed, the epoch and the sample;
+// evaluations use those of the first epoch.
 func TestDraws(t *testing.T) {
 	identity := func() *nn.Graph {
 		g := nn.New("scaled")

@@ -60,7 +60,7 @@ func ramp(t *testing.T, n int) data.Dataset[data.Sample] {
 	return data.Of(list...)
 }
 
-// In which batches a set is evaluated, and what is said of samples that are left.
+// TestEvaluatedBatches checks the batches in which a set is evaluated, and what is reported about remaining samples.
 func TestEvaluatedBatches(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
@@ -115,7 +115,8 @@ func TestEvaluatedBatches(t *testing.T) {
 	}
 }
 
-// Outputs that somebody else computes are judged like the engine's; errors of theirs, of batches and of metrics end an evaluation.
+// TestEvaluatorRun checks that outputs computed by other runtimes are evaluated like the engine's; an
+// error of theirs, of batches or of metrics ends the evaluation.
 func TestEvaluatorRun(t *testing.T) {
 	ctx, g, broken := context.Background(), twice(t, "N"), errors.New("broken")
 	run := func(y dtype.Value, err error) Evaluator {
@@ -168,7 +169,8 @@ func TestEvaluatorRun(t *testing.T) {
 	}
 }
 
-// Gradients of batches by hand, of frozen weights as well; they end where the program breaks off.
+// TestGradientsOfBatches checks gradients computed by hand, also of frozen weights; iteration ends
+// when the caller breaks.
 func TestGradientsOfBatches(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Events and steps as lines and as JSON.
+// TestEventTexts checks events and steps as text and as JSON.
 func TestEventTexts(t *testing.T) {
 	info := StepInfo{Step: 7, Loss: math.NaN(), Norm: 2, Rate: 0.5, Samples: 32, Updated: true}
 	for _, c := range []struct {
@@ -52,7 +52,7 @@ func TestEventTexts(t *testing.T) {
 	}
 }
 
-// On a terminal a bar shows the batches of an epoch, then those of its validation.
+// TestConsoleBar checks that on a terminal a progress bar shows the batches of an epoch, then those of its validation.
 func TestConsoleBar(t *testing.T) {
 	var out bytes.Buffer
 	c := &console{w: &out, terminal: true}

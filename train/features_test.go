@@ -22,7 +22,7 @@ func classLabels(t *testing.T, v ...int64) data.Sample {
 	return data.Sample{Y: []*tensor.Dense{of(t, v, len(v))}}
 }
 
-// What is kept of features: means of channels, the largest magnitudes, and the first samples whole.
+// TestFeatures checks what is kept of features: means of channels, the largest magnitudes, and the first samples whole.
 func TestFeatures(t *testing.T) {
 	f := &features{}
 	if err := f.add(of(t, []float32{1, 3, -8, 0, 2, 2, 5, 7}, 2, 2, 2), classLabels(t, 1, 0), false); err != nil {
@@ -69,7 +69,7 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// Features of some samples, and of more, in two views of each.
+// TestFeatureParts checks features of subsets and of growing numbers of samples, in two views of each.
 func TestFeatureParts(t *testing.T) {
 	f := &features{peak: []float32{3}}
 	for i := range 6 { // samples 0, 1, 2 and their second views
@@ -196,7 +196,7 @@ func TestWeighted(t *testing.T) {
 	}
 }
 
-// Means and reciprocals of deviations: 0.1 of the typical deviation is added to each.
+// TestStandards checks means and reciprocals of standard deviations, to each of which 0.1 of the typical one is added.
 func TestStandards(t *testing.T) {
 	mean, scale := standards([][]float32{{1, 5}, {3, 5}, {5, 5}, {7, 5}})
 	deviation := math.Sqrt(5)
@@ -211,7 +211,7 @@ func TestStandards(t *testing.T) {
 	}
 }
 
-// Losses of scores by hand, and the factor that makes the mean loss least.
+// TestJudgeScores checks losses of scores computed by hand, and the factor that minimizes the mean loss.
 func TestJudgeScores(t *testing.T) {
 	p := problem{y: []int{0, 1, 1}, classes: 2}
 	scores := [][]float64{{2, 1}, {1, 3}, {5, 4}}

@@ -53,7 +53,7 @@ func TestRefit(t *testing.T) {
 	}
 }
 
-// Targets that a classifier is fitted to: one class for each sample, a scalar of integers.
+// TestSingleClasses checks the targets to which a classifier is fitted: one class per sample, a scalar integer.
 func TestSingleClasses(t *testing.T) {
 	scalar := tensor.New(tensor.FromScalar(int64(2)))
 	for name, c := range map[string]struct {
@@ -70,7 +70,8 @@ func TestSingleClasses(t *testing.T) {
 	}
 }
 
-// What a model without a classifier, or targets that are not classes, leave to do: all layers, or nothing where the classifier alone was wanted.
+// TestHeadFirstSkips checks that without a classifier or class targets all layers are trained, or
+// nothing if only the classifier was requested.
 func TestHeadFirstSkips(t *testing.T) {
 	ctx := context.Background()
 	numbersOnly := data.Map(points(t, 12), func(s data.Sample, _ *rand.Rand) (data.Sample, error) {
@@ -97,7 +98,7 @@ func TestHeadFirstSkips(t *testing.T) {
 	}
 }
 
-// What a run says, and to whom: events to Log and Observe, by the first of several processes.
+// TestTuningSays checks who receives events: Log and Observe of the first of several processes.
 func TestTuningSays(t *testing.T) {
 	var log, seen []string
 	note := func(list *[]string) func(Event) {
@@ -131,7 +132,8 @@ func TestTuningSays(t *testing.T) {
 	}
 }
 
-// Of several plans the one with the least loss on samples held out is taken, wherever it stands; what was tried leaves nothing behind.
+// TestRehearsed checks that of several plans the one with the least loss on held-out samples is
+// chosen, wherever it is listed; the others leave no trace.
 func TestRehearsed(t *testing.T) {
 	good, wild, still := recipe{Rate: 0.02, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}, recipe{Rate: 1e6, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}, recipe{Rate: 1e-9, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}
 	for name, plans := range map[string][]recipe{"first": {good, wild, still}, "last": {still, wild, good}, "in the middle": {wild, good, still}, "alone": {good}} {
@@ -152,7 +154,8 @@ func TestRehearsed(t *testing.T) {
 	}
 }
 
-// All layers begin with the weights before a classifier was fitted where the plan says so, else with those of now.
+// TestBeginsAnew checks that all layers start from the weights before the classifier was fitted if the
+// plan requires it, otherwise from the current ones.
 func TestBeginsAnew(t *testing.T) {
 	for _, anew := range []bool{true, false} {
 		g := layered(t)

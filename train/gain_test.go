@@ -43,7 +43,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Clearly worse is more than two standard errors: so many answers lost and gained.
+// TestClearlyWorse checks that clearly worse means by more than two standard errors of the number of
+// predictions that became right or wrong.
 func TestClearlyWorse(t *testing.T) {
 	for _, c := range []struct {
 		lost, gained int

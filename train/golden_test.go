@@ -126,7 +126,7 @@ func widen(t testing.TB, g *nn.Graph) *nn.Graph {
 	return to
 }
 
-// Ten steps of three networks and three rules follow PyTorch's step by step.
+// TestTrajectories compares ten steps of three networks and three rules with PyTorch's, step by step.
 func TestTrajectories(t *testing.T) {
 	rules := map[string]optim.Rule{
 		"sgd":   optim.SGD{LR: 0.05, Momentum: 0.9},

@@ -34,7 +34,8 @@ func onRanks(n int, f func(r *ranks)) {
 	group.Wait()
 }
 
-// What the ranks learn of an error of some of them: who, what, and whether it was a cancellation.
+// TestRankErrors checks what all ranks learn about errors of some: which rank, which error, and
+// whether it was a cancellation.
 func TestRankErrors(t *testing.T) {
 	gone, cut := errors.New("the file is gone"), errors.New("the file is cut off")
 	long := strings.Repeat("x", longest+5)
@@ -98,7 +99,7 @@ func TestRankErrors(t *testing.T) {
 	}
 }
 
-// Blocks of bytes, of any lengths, from one rank to all and from all to all.
+// TestRanksExchange checks broadcast and all-to-all of blocks of bytes of any lengths.
 func TestRanksExchange(t *testing.T) {
 	onRanks(3, func(r *ranks) {
 		if r.first() != (r.rank == 0) {
@@ -141,7 +142,7 @@ func (b bounded) AllGather(x []byte) error {
 	return b.Communicator.AllGather(x)
 }
 
-// Parameters go round in rounds of limited size, whatever blocks they are in.
+// TestCirculate checks that parameters are exchanged in rounds of limited size, however they are divided into blocks.
 func TestCirculate(t *testing.T) {
 	sizes := [][]int{{3, circulated/3 - 7, 5}, {0, 1}, {circulated / 3}} // one byte more than a round
 	fill := func(k int) (list [][]byte) {
@@ -218,7 +219,8 @@ func wide(t *testing.T, r *ranks) (list []*nn.Param, states map[*nn.Param]*state
 	return list, states
 }
 
-// Gradients are in buckets that are closed when they have the bytes wanted, each of one element type, in the order in which they come.
+// TestBuckets checks that gradients are put into buckets of one element type in their order of
+// arrival, each closed when it has the wanted number of bytes.
 func TestBuckets(t *testing.T) {
 	onRanks(2, func(r *ranks) {
 		list, states := wide(t, r) // 12, 3, 6 and 2 elements
@@ -379,7 +381,8 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// Sums in 16 bits have the precision of those whatever the size of the numbers, and are the same on all ranks.
+// TestHalves checks that sums in 16 bits have that precision for numbers of any magnitude, and are the
+// same on all ranks.
 func TestHalves(t *testing.T) {
 	for _, c := range []struct {
 		in     dtype.DType

@@ -26,7 +26,8 @@ func classes64(v ...int64) []*tensor.Dense {
 	return []*tensor.Dense{tensor.New(tensor.WithShape(len(v)), tensor.WithBacking(v))}
 }
 
-// Ten samples in two bins: 0.8 sure and half right, 0.6 sure and three quarters right.
+// TestCalibration checks ten samples in two bins: confidence 0.8 with accuracy one half, confidence
+// 0.6 with accuracy three quarters.
 func TestCalibration(t *testing.T) {
 	var x []float32
 	y := []int64{0, 1, 0, 1, 0, 1, 0, 0, 0, 1}
@@ -103,7 +104,7 @@ func TestPerClass(t *testing.T) {
 	}
 }
 
-// Losses sample by sample: of scores, probabilities, one score, numbers.
+// TestSampleLosses checks losses per sample of scores, probabilities, single scores and regression.
 func TestSampleLosses(t *testing.T) {
 	for _, c := range []struct {
 		m    train.SampleLosses

@@ -6,9 +6,11 @@ import (
 	"testing"
 )
 
-// Where a search looks, by hand: the first step is no longer than 1 or the gradient, the second of a parabola finds its minimum; a step is
-// halved until it gains a ten-thousandth of what the slope promises, thirty times at most; steps end after a hundred, at a small gradient and at a
-// small gain.
+// TestMinimizeLooks checks the points of a line search, computed by hand: the first step is no longer
+// than 1 or the gradient, the second reaches the
+// minimum of a parabola; a step is halved until the decrease is a ten-thousandth of that predicted by
+// the slope, at most thirty times; the search ends
+// after a hundred iterations, at a small gradient and at a small decrease.
 func TestMinimizeLooks(t *testing.T) {
 	type function func(w float64) (value, slope float64)
 	parabola := func(at float64) function {

@@ -30,7 +30,7 @@ func numbered(t *testing.T, x ...float32) *tensor.Dense {
 	return d
 }
 
-// What no linear model fits, and how many features a regression takes.
+// TestRectangular checks data that no linear model fits, and the maximum number of features of a regression.
 func TestRectangular(t *testing.T) {
 	for _, rows := range [][][]float32{nil, {}, {{}}, {{1, 2}, {3}}, {{1}, {2}, {3}}} {
 		if err := rectangular(rows, 2); err == nil {
@@ -95,7 +95,7 @@ func TestEvaluateStops(t *testing.T) {
 	}
 }
 
-// What ranks send to be compared: parts of it, settings with pointers to nothing.
+// TestFactsAtLimits checks the facts that ranks compare when they are split, and settings with nil pointers.
 func TestFactsAtLimits(t *testing.T) {
 	sent := bytes.Repeat([]byte{1}, 64)
 	sent[63] = 2
@@ -135,7 +135,7 @@ func TestAverageOfCopies(t *testing.T) {
 	}
 }
 
-// Values change places whatever their size, and squares are summed whatever their number.
+// TestExchangeAndSums checks that values of any size are swapped, and that any number of squares is summed.
 func TestExchangeAndSums(t *testing.T) {
 	for _, n := range []int{1, 4095, 4096, 4097, 8193} {
 		a, b := dtype.New(dtype.Uint8, n), dtype.New(dtype.Uint8, n)
@@ -215,7 +215,8 @@ func TestSplitForRanks(t *testing.T) {
 	}
 }
 
-// Parameters side by side in one block of memory do not overlap; those that share a number do.
+// TestOverlap checks that adjacent parameters in one block of memory do not overlap, and that those
+// that share an element do.
 func TestOverlap(t *testing.T) {
 	block := make([]float32, 8)
 	g := nn.New("g")
@@ -254,7 +255,8 @@ func TestJobAccumulates(t *testing.T) {
 	}
 }
 
-// Where few samples judge, three tenths of the training set do so as well, and are not trained on.
+// TestRaceSetsShare checks that if few samples validate, three tenths of the training set do so as
+// well, and are not trained on.
 func TestRaceSetsShare(t *testing.T) {
 	var all []data.Sample
 	for i := range 10 {
@@ -280,7 +282,7 @@ func TestRaceSetsShare(t *testing.T) {
 	}
 }
 
-// What a model makes of each sample: its loss, and whether it is right. An error of a set is one.
+// TestAnswers checks the loss of each sample, and whether the prediction is right; an error of the set is returned.
 func TestAnswers(t *testing.T) {
 	g := nn.New("g")
 	if err := g.Edit(func(e *nn.Edit) {
@@ -328,7 +330,8 @@ func (u unreadable) Len() int { return 1 }
 
 func (u unreadable) At(int, *rand.Rand) (data.Sample, error) { return data.Sample{}, u.err }
 
-// What training made of all layers is taken back only where there is a validation, a classifier to go back to and leave to choose.
+// TestKeepsAllLayers checks that training of all layers is undone only if there is a validation, a
+// classifier to return to, and a choice.
 func TestKeepsAllLayers(t *testing.T) {
 	head := map[string]float64{"accuracy": 0.9}
 	good, bad := verdict{figures: map[string]float64{"accuracy": 0.95, "loss": 0.1}}, verdict{figures: map[string]float64{"accuracy": 0.5, "loss": 2}}
@@ -351,7 +354,7 @@ func TestKeepsAllLayers(t *testing.T) {
 	}
 }
 
-// What is checked of gradients and statistics as they arrive: those of a trainer, when samples count.
+// TestArrivalChecks checks what is verified of gradients and statistics as they arrive.
 func TestArrivalChecks(t *testing.T) {
 	g := nn.New("g")
 	var list [3]*nn.Param // trained, a statistic, neither
@@ -405,7 +408,8 @@ func TestArrivalChecks(t *testing.T) {
 	}
 }
 
-// What arrives is used at once, or not at all where nothing counts: parameters move by their gradients, statistics to their next values.
+// TestArrivalTakes checks that arriving gradients update parameters and statistics at once, or not at
+// all if no sample counts.
 func TestArrivalTakes(t *testing.T) {
 	for _, counts := range []bool{true, false} {
 		g := nn.New("g")
@@ -445,7 +449,7 @@ func TestArrivalTakes(t *testing.T) {
 	}
 }
 
-// Three answers more and one less are no more than chance.
+// TestVerdictSums checks that three predictions more and one less are within chance.
 func TestVerdictSums(t *testing.T) {
 	of := func(right ...bool) (v verdict) {
 		for _, r := range right {
@@ -464,7 +468,7 @@ func TestVerdictSums(t *testing.T) {
 	}
 }
 
-// Outputs whose classes are their last axis: [N, d…, C] for classes [N, d…].
+// TestClassesLast checks outputs whose classes are the last axis: [N, d…, C] for classes [N, d…].
 func TestClassesLast(t *testing.T) {
 	integers := func(dims ...int) *tensor.Dense { return dtype.New(dtype.Int64, dims...) }
 	for _, c := range []struct {
@@ -489,7 +493,8 @@ func TestClassesLast(t *testing.T) {
 	}
 }
 
-// Changes that were taken back since the states followed last do not stand; an undo of older ones does, and what undoes nothing.
+// TestStanding checks that changes undone since the last synchronization are skipped; an undo of older
+// ones is kept, and an undo of nothing.
 func TestStanding(t *testing.T) {
 	changes := []nn.Change{{Version: 1}, {Version: 2}, {Version: 3, Undoes: 2}, {Version: 4}}
 	for since, want := range map[int][]int{0: {1, 4}, 1: {1, 4}, 2: {1, 2, 3, 4}} {

@@ -12,8 +12,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// What no decay holds back, the biases, makes the mean probability of each class its share of the rows; a measurement's residuals have
-// the mean 0. Features that are far from 0 do not matter.
+// TestBiases checks that biases, which have no decay, make the mean probability of each class its
+// fraction of the rows, and the mean residual of a
+// regression 0, also for features with a large mean.
 func TestBiases(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	p := problem{classes: 3}
@@ -68,7 +69,7 @@ type wholeDecay struct{ WeightDecay int }
 func (wholeDecay) Init(*tensor.Dense) ([]optim.Slot, error)                     { return nil, nil }
 func (wholeDecay) Step(_, _ *tensor.Dense, _ []optim.Slot, _ optim.Hyper) error { return nil }
 
-// Settings of a rule by name, and which parameters a group takes.
+// TestWithSetting checks settings of a rule by name, and which parameters a group matches.
 func TestWithSetting(t *testing.T) {
 	r, err := with(optim.SGD{LR: 1, Momentum: 0.5}, "LR", 2)
 	if err != nil || r != (optim.SGD{LR: 2, Momentum: 0.5}) {
@@ -124,7 +125,7 @@ func TestWithSetting(t *testing.T) {
 	}
 }
 
-// What cannot be written as JSON is left out of a checkpoint's history.
+// TestFiniteHistory checks that values that JSON cannot represent are omitted from a checkpoint's history.
 func TestFiniteHistory(t *testing.T) {
 	h := History{{Epoch: 1}, {Epoch: 2, Val: map[string]float64{"loss": math.NaN(), "a": 1, "b": math.Inf(1)}}, {Epoch: 3, Val: map[string]float64{}}}
 	got := finiteHistory(h)
@@ -133,7 +134,7 @@ func TestFiniteHistory(t *testing.T) {
 	}
 }
 
-// Marks of epochs: at whole numbers that divide by 1, 2, 5, 10, …
+// TestEpochMarks checks ticks of epochs at multiples of 1, 2, 5, 10, …
 func TestEpochMarks(t *testing.T) {
 	for last, want := range map[int]string{1: "1", 3: "1 2 3", 10: "1 2 3 4 5 6 7 8 9 10", 11: "2 4 6 8 10", 20: "2 4 6 8 10 12 14 16 18 20", 30: "5 10 15 20 25 30", 100: "10 20 30 40 50 60 70 80 90 100", 110: "20 40 60 80 100", 2000: "200 400 600 800 1000 1200 1400 1600 1800 2000"} {
 		var labels []string

@@ -24,7 +24,8 @@ func identity(t *testing.T, typ string) *nn.Graph {
 	return g
 }
 
-// How batches are prepared: of the configured size, or of what the model fixes, times ranks, in parts.
+// TestLoaderOfModel checks batch sizes: the configured one, or the one fixed by the model, times the
+// ranks, in micro-batches.
 func TestLoaderOfModel(t *testing.T) {
 	for _, c := range []struct {
 		fixed int // 0: free
@@ -92,7 +93,7 @@ func TestFixedBatch(t *testing.T) {
 	}
 }
 
-// How fast an epoch goes on, and how long it takes if it goes on like that.
+// TestPace checks the speed of an epoch, and its estimated remaining time.
 func TestPace(t *testing.T) {
 	for _, c := range []struct {
 		elapsed                   time.Duration

@@ -52,8 +52,7 @@ func typeOf(a array) string {
 	return op.Shaped(map[string]op.DType{"int64": dtype.Int64, "float64": dtype.Float64}[a.DType], a.Shape...).String()
 }
 
-// Losses and their gradients are PyTorch's, in the operators of an old and of a new
-// operator-set version.
+// TestLosses compares losses and their gradients with PyTorch's, in the operators of an old and of a new operator set.
 func TestLosses(t *testing.T) {
 	b, err := os.ReadFile("testdata/losses.json")
 	if err != nil {

@@ -34,7 +34,7 @@ func attached(t *testing.T, l Loss, out, want []string) (loss *nn.Value, err err
 	return loss, err
 }
 
-// Which outputs and targets losses take, and what they say of others.
+// TestLossTypes checks which outputs and targets losses accept, and their errors for others.
 func TestLossTypes(t *testing.T) {
 	const scores = "float32[N,3]"
 	two := []float64{1, 2}
@@ -76,7 +76,7 @@ func TestLossTypes(t *testing.T) {
 	}
 }
 
-// Where a rank is not known, shapes are compared when there are some.
+// TestUnrankedTargets checks that targets of unknown rank are compared when their shapes are known.
 func TestUnrankedTargets(t *testing.T) {
 	for _, types := range [][2]string{{"float32", "float32[N]"}, {"float32[N]", "float32"}, {"float32", "float64"}} {
 		if _, err := attached(t, MSE{}, types[:1], types[1:]); err != nil {
@@ -85,7 +85,7 @@ func TestUnrankedTargets(t *testing.T) {
 	}
 }
 
-// How much batches count, and which labels are refused before a step.
+// TestWeightOfBatches checks the weights of batches, and which labels are refused before a step.
 func TestWeightOfBatches(t *testing.T) {
 	minus, two := -1, 2
 	labels := list(of(t, []int64{0, 2, 2, -100}, 4))
@@ -157,7 +157,7 @@ func TestWeightOfBatches(t *testing.T) {
 	}
 }
 
-// Targets that a loss asks for where none are named.
+// TestTargetTypes checks the targets that a loss requires when none are declared.
 func TestTargetTypes(t *testing.T) {
 	value := func(typ string) []*nn.Value {
 		g := nn.New("g")
@@ -195,7 +195,7 @@ func TestTargetTypes(t *testing.T) {
 	}
 }
 
-// Metrics that fit a loss and an output.
+// TestDefaultMetrics checks the default metrics for a loss and an output.
 func TestDefaultMetrics(t *testing.T) {
 	value := func(f func(e *nn.Edit, x *nn.Value) *nn.Value, typ string) []*nn.Value {
 		g := nn.New("g")
@@ -234,7 +234,7 @@ func TestDefaultMetrics(t *testing.T) {
 	}
 }
 
-// Settings that make no sense, and those at their limits that do.
+// TestConfigLimits checks invalid settings, and valid ones at their limits.
 func TestConfigLimits(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range []struct {

@@ -29,7 +29,7 @@ func labels(t testing.TB, x []int, dims ...int) []*tensor.Dense {
 	return []*tensor.Dense{d}
 }
 
-// Metrics against figures worked out by hand, in two batches.
+// TestMetrics checks metrics of two batches against values computed by hand.
 func TestMetrics(t *testing.T) {
 	// The highest scores are at 2, 0, 1, 1 and at 0 (a tie).
 	scores := [][]float64{{.1, .2, .7, .5, .3, .2}, {.3, .4, .3, .1, .8, .1, .4, .4, .2}}

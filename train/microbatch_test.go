@@ -16,8 +16,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// One process that computes each batch in parts has the bits of as many ranks as there are parts, running statistics, figures and
-// ragged ends included.
+// TestMicroBatchIsRanks checks that one process with micro-batches gives bitwise the same results as
+// that number of ranks, including running statistics,
+// metrics and incomplete batches.
 func TestMicroBatchIsRanks(t *testing.T) {
 	rows, others := blobs(43, 1), blobs(30, 2)
 	images, more := shapes(43, 1), shapes(20, 2)
@@ -78,7 +79,8 @@ func TestMicroBatchIsRanks(t *testing.T) {
 	}
 }
 
-// Parts are near the whole batch: steps, samples, losses, norms and figures, on one process and on several.
+// TestMicroBatchIsBatch checks that micro-batches agree approximately with the whole batch in steps,
+// samples, losses, norms and metrics, on one process and on several.
 func TestMicroBatchIsBatch(t *testing.T) {
 	fit, val := blobs(45, 1), blobs(31, 2)
 	for name, c := range map[string]train.Config{

@@ -29,8 +29,9 @@ func (w watching) AllReduce(x []float32) error {
 	return w.Communicator.AllReduce(x)
 }
 
-// Gradients are summed while the backward pass goes on: from the second step on, in which their order is known, its last product
-// waits for the first sum to begin.
+// TestSumsGoOnBesideTheBackwardPass checks that gradients are summed during the backward pass: from
+// the second step on, when their order is known, its last
+// product waits until the first sum has begun.
 func TestSumsGoOnBesideTheBackwardPass(t *testing.T) {
 	errs := together(2, func(rank int, comm train.Communicator) error {
 		w := watching{comm, make(chan struct{}, 1)}

@@ -101,7 +101,8 @@ func TestSaveAndRestore(t *testing.T) {
 	}
 }
 
-// OnGradient sees mean gradients before the update, may change them, and an error of it leaves everything as it was.
+// TestOnGradient checks that OnGradient sees mean gradients before the update and may change them, and
+// that an error of it leaves all state unchanged.
 func TestOnGradient(t *testing.T) {
 	enough := errors.New("enough")
 	for _, k := range []int{1, 2} {

@@ -31,7 +31,7 @@ func points(t *testing.T, n int) data.Dataset[data.Sample] {
 	return s
 }
 
-// What the policy makes of the number of samples: every figure by hand.
+// TestPlanOfSamples checks the policy for given numbers of samples against values computed by hand.
 func TestPlanOfSamples(t *testing.T) {
 	for _, c := range []struct {
 		n, judges int
@@ -82,7 +82,8 @@ func TestPlanOfSamples(t *testing.T) {
 	}
 }
 
-// Plans for a model that is cheap to train: a mild one and three bold ones, and those from the model's own weights.
+// TestAlternatives checks the plans for a model that is cheap to train: one mild and three bold ones,
+// and those that start from the original weights.
 func TestAlternatives(t *testing.T) {
 	mild, bold := recipe{Rate: 5e-4, Spread: 0.1, HoldStatistics: true}, recipe{Rate: 7, Spread: 1}
 	rates := func(list []recipe) (r []float64, anew []bool) {
@@ -119,7 +120,7 @@ func TestAverageBegins(t *testing.T) {
 	}
 }
 
-// Where nothing can be measured, images are prepared as is usual for the shape of the input.
+// TestPrepareUnmeasured checks that without a measurement images are prepared as usual for the shape of the input.
 func TestPrepareUnmeasured(t *testing.T) {
 	g, base := layered(t), data.Preprocess{Size: 4}
 	first := data.Presets(false)[0].Name

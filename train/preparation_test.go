@@ -80,8 +80,9 @@ func trainedOn(t *testing.T, p data.Preprocess, channels int, norm bool) *nn.Gra
 	return g
 }
 
-// Whatever way a network with running statistics was trained on images is found again, without doubt between scales,
-// on images that it has not seen.
+// TestPrepareByStatistics checks that the preprocessing with which a network with running statistics
+// was trained is found, with an unambiguous
+// scale, on other images.
 func TestPrepareByStatistics(t *testing.T) {
 	for channels, names := range map[int][]string{1: {"unit", "symmetric", "raw", "mnist"}, 3: {"imagenet", "caffe", "unit", "symmetric", "raw", "raw-bgr"}} {
 		base := data.Preprocess{Size: 16, Crop: 1, Gray: channels == 1}
@@ -102,7 +103,8 @@ func TestPrepareByStatistics(t *testing.T) {
 	}
 }
 
-// Without running statistics the finding is right, or says that it is a guess and what else it may be.
+// TestPrepareByScores checks that without running statistics the result is right, or is reported as a
+// guess with its alternatives.
 func TestPrepareByScores(t *testing.T) {
 	base := data.Preprocess{Size: 16, Crop: 1}
 	images, _ := stripes(24, 3, 2)

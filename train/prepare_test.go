@@ -41,7 +41,8 @@ func TestProbabilities(t *testing.T) {
 	}
 }
 
-// What two views say of each other: the logarithm of two for two sure and steady classes, nothing where all are one or chance.
+// TestMutual checks the mutual information of two views: log 2 for two certain and consistent classes,
+// 0 for a single class or independent ones.
 func TestMutual(t *testing.T) {
 	for i, c := range []struct {
 		one, two [][]float64
@@ -63,7 +64,7 @@ func TestMutual(t *testing.T) {
 	}
 }
 
-// Scores that are further apart than those of trained classifiers count less.
+// TestUnsaturated checks that scores further apart than those of trained classifiers count less.
 func TestUnsaturated(t *testing.T) {
 	gap := func(nats float64) []float64 { return []float64{math.Exp(-nats) / 2, 1, math.Exp(-nats)} }
 	for _, c := range []struct {

@@ -14,8 +14,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// What is expensive to train is compared at two rates with the classifier alone, whoever judges; its plan for trained models
-// keeps all but the rate.
+// TestRaceOfExpensive checks that a model that is expensive to train is compared at two learning rates
+// with the classifier alone, with any evaluation; its plan
+// for trained models differs only in the rate.
 func TestRaceOfExpensive(t *testing.T) {
 	still := optim.SGD{LR: 1e-30} // all plans are as good: the first one wins
 	for _, c := range []struct {
@@ -69,7 +70,8 @@ func TestRaceOfExpensive(t *testing.T) {
 	}
 }
 
-// Where all layers are clearly worse on samples held out, the classifier alone stays, if the policy may choose.
+// TestRaceIsLost checks that if all layers are clearly worse on held-out samples, only the classifier
+// is kept, provided the policy may choose.
 func TestRaceIsLost(t *testing.T) {
 	for _, policy := range []Policy{Auto, Full} {
 		g, right := layered(t), points(t, 150)
@@ -92,7 +94,8 @@ func TestRaceIsLost(t *testing.T) {
 	}
 }
 
-// What changes nothing is not an improvement: the classifier alone stays, but where training is cheap and samples that validate decide afterwards.
+// TestRaceIsEven checks that an equal result is not an improvement: only the classifier is kept,
+// unless training is cheap and validation decides afterwards.
 func TestRaceIsEven(t *testing.T) {
 	for _, cost := range []float64{0, 1e12} {
 		g := layered(t)
@@ -115,7 +118,8 @@ func TestRaceIsEven(t *testing.T) {
 	}
 }
 
-// Sets that plans are compared on: bounded where plans are expensive, of different samples.
+// TestRaceSetsBounded checks that the sets on which plans are compared are limited where plans are
+// expensive, and disjoint.
 func TestRaceSetsBounded(t *testing.T) {
 	for _, c := range []struct {
 		n, judges int

@@ -206,7 +206,8 @@ func TestRanksThatGoAstray(t *testing.T) {
 	}
 }
 
-// Sharding the optimizer's state changes no bit, nor does going on from a checkpoint, sharded or not.
+// TestShardedState checks that sharding the optimizer's state changes no bit, nor does resuming from a
+// checkpoint, sharded or not.
 func TestShardedState(t *testing.T) {
 	fit, val := blobs(50, 1), blobs(20, 2)
 	for name, rule := range map[string]optim.Rule{"AdamW": optim.AdamW{LR: 0.01}, "Adafactor": optim.Adafactor{LR: 0.01}, "LAMB": optim.LAMB{LR: 0.01}} {

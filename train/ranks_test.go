@@ -83,7 +83,7 @@ func dropNet(t testing.TB) *nn.Graph {
 	return g
 }
 
-// run is what a run left.
+// ran is the result of a run.
 type ran struct {
 	weights map[string][]byte
 	history train.History
@@ -146,8 +146,9 @@ func TestRanksMeetOtherTargets(t *testing.T) {
 	}
 }
 
-// Two ranks compute the bits of one process that accumulates as many batches as there are ranks, ragged ends and dropout included, with any
-// bucket size.
+// TestTwoRanksAreTwoAccumulatedBatches checks that two ranks give bitwise the same results as one
+// process that accumulates two batches, including incomplete batches and
+// dropout, with any bucket size.
 func TestTwoRanksAreTwoAccumulatedBatches(t *testing.T) {
 	fit, val := blobs(43, 1), blobs(30, 2)
 	for name, c := range map[string]train.Config{
@@ -179,7 +180,7 @@ func TestTwoRanksAreTwoAccumulatedBatches(t *testing.T) {
 	}
 }
 
-// Any number of ranks is near one process with the joined batch.
+// TestRanksAreOneBatch checks that any number of ranks agrees approximately with one process with the joined batch.
 func TestRanksAreOneBatch(t *testing.T) {
 	fit, val := blobs(45, 1), blobs(31, 2)
 	c := train.Config{Epochs: 3, Seed: 3, Batch: 12, Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, BucketBytes: 100}
@@ -205,7 +206,7 @@ func TestRanksAreOneBatch(t *testing.T) {
 	}
 }
 
-// Sixteen bits of each gradient are near all of them, and the same on all ranks.
+// TestReduceInHalves checks that reducing gradients in 16 bits is close to full precision, and the same on all ranks.
 func TestReduceInHalves(t *testing.T) {
 	fit := blobs(45, 1)
 	c := train.Config{Epochs: 3, Seed: 3, Batch: 12, Rule: optim.SGD{LR: 0.1}, BucketBytes: 100}
@@ -224,7 +225,8 @@ func TestReduceInHalves(t *testing.T) {
 	}
 }
 
-// Each rank normalizes by its own part of the batch, and all end with rank 0's running statistics.
+// TestLocalStatistics checks that each rank normalizes by its own part of the batch, and that all end
+// with rank 0's running statistics.
 func TestLocalStatistics(t *testing.T) {
 	fit, val := blobs(44, 1), blobs(31, 2)
 	c := train.Config{Epochs: 2, Seed: 3, Batch: 12, Rule: optim.SGD{LR: 0.1}, EMA: 0.5}

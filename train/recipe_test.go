@@ -172,7 +172,7 @@ func TestPlanFile(t *testing.T) {
 	}
 }
 
-// Which figures are better, and how many samples make the loss matter.
+// TestBetterFigures checks which metrics are better, and how many samples make the loss decisive.
 func TestBetterFigures(t *testing.T) {
 	f := func(loss float64, accuracy ...float64) map[string]float64 {
 		m := map[string]float64{"loss": loss}
@@ -210,7 +210,8 @@ func TestBetterFigures(t *testing.T) {
 	}
 }
 
-// Where a rate is suggested on curves made up: an eighth of where the loss rose for sure, or where it fell most steeply before.
+// TestSuggestedRate checks the rate suggested for given curves: an eighth of that at which the loss
+// clearly rose, or that of its steepest descent before.
 func TestSuggestedRate(t *testing.T) {
 	for name, c := range map[string]struct {
 		loss []float64
@@ -247,7 +248,8 @@ func TestSuggestedRate(t *testing.T) {
 	}
 }
 
-// Arithmetic on tensors: sums, factors, squares within and beyond the range of float32, averages.
+// TestTensorArithmetic checks arithmetic on tensors: sums, factors, squares within and beyond the
+// range of float32, averages.
 func TestTensorArithmetic(t *testing.T) {
 	for _, c := range []struct {
 		factor  float64

@@ -262,7 +262,8 @@ func TestResumeInAnEpoch(t *testing.T) {
 	}
 }
 
-// What a bar shows of an epoch: where it is, the mean of the losses so far, and how fast the samples go that this run has computed.
+// TestProgressOfAnEpoch checks the progress of a resumed epoch: its position, the mean loss so far,
+// and the speed of the samples computed in this run.
 func TestProgressOfAnEpoch(t *testing.T) {
 	fit := blobs(40, 1)
 	c := train.Config{Epochs: 2, Batch: 8, Seed: 3, Rule: optim.SGD{LR: 0.1}, Dir: t.TempDir()}

@@ -212,7 +212,7 @@ func (s *deviceSession) Write() error {
 
 func (s *deviceSession) Close() error { s.closed++; return nil }
 
-// With a runtime the trainer gives what the engine gives: weights, statistics, averages, history.
+// TestRuntimeTrains checks that training with a runtime gives the engine's weights, statistics, averages and history.
 func TestRuntimeTrains(t *testing.T) {
 	fit, val := blobs(45, 1), blobs(20, 2)
 	for name, c := range map[string]train.Config{
@@ -258,7 +258,8 @@ func TestRuntimeTrains(t *testing.T) {
 	}
 }
 
-// Values go to the device when it lacks them and come back when they are asked for; what changes in between is seen or refused.
+// TestRuntimeValues checks that values are uploaded when the device lacks them and downloaded when
+// they are read; changes in between are applied or refused.
 func TestRuntimeValues(t *testing.T) {
 	g, fit := small(t), blobs(16, 1)
 	d := &device{rate: 0.1}
@@ -321,7 +322,7 @@ func TestRuntimeValues(t *testing.T) {
 	}
 }
 
-// Errors of a runtime come back as the trainer's, and nothing that was half done stays.
+// TestRuntimeFails checks that errors of a runtime become the trainer's, and that a failed step changes nothing.
 func TestRuntimeFails(t *testing.T) {
 	lost := errors.New("the device is lost")
 	fit := blobs(16, 1)

@@ -6,7 +6,8 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// Scores of several positions in a sample, and the area under a curve with ties, by hand.
+// TestScores checks scores of several positions per sample, and the area under a curve with ties,
+// against values computed by hand.
 func TestScores(t *testing.T) {
 	s := scores{n: 2, c: 3, in: 2}
 	for i := range 12 {
@@ -23,7 +24,7 @@ func TestScores(t *testing.T) {
 	near(t, "area", a.Result()["auroc"], (1.5+3)/6, 1e-12)
 }
 
-// Averages and weights change places whole, however large they are.
+// TestExchange checks that averages and weights of any size are swapped.
 func TestExchange(t *testing.T) {
 	a, b := dtype.New(dtype.Float32, 2500), dtype.New(dtype.Float32, 2500)
 	for i := range 2500 {

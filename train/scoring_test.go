@@ -12,7 +12,7 @@ import (
 
 func list(d ...*tensor.Dense) []*tensor.Dense { return d }
 
-// What SampleLosses keeps of each sample.
+// TestSampleFigures checks what SampleLosses keeps of each sample.
 func TestSampleFigures(t *testing.T) {
 	third := 1 / (1 + math.Exp(-1)) // of a score that is larger by 1
 	for _, c := range []struct {
@@ -64,7 +64,8 @@ func TestSampleFigures(t *testing.T) {
 	}
 }
 
-// AUROC by hand: the share of pairs of a yes and a no in which the yes scores higher, equal scores one half.
+// TestAUROC checks AUROC computed by hand: the fraction of pairs of a positive and a negative in which
+// the positive has the higher score, ties counting one half.
 func TestAUROC(t *testing.T) {
 	for _, c := range []struct {
 		x, y *tensor.Dense
@@ -96,7 +97,7 @@ func TestAUROC(t *testing.T) {
 	}
 }
 
-// Scores on another axis, and targets of several kinds.
+// TestClassScores checks scores on another axis, and several kinds of targets.
 func TestClassScores(t *testing.T) {
 	x := of(t, []float32{1, 2, 6, 5, 4, 3}, 1, 2, 3)
 	for _, c := range []struct {
@@ -138,7 +139,8 @@ func TestClassScores(t *testing.T) {
 	}
 }
 
-// Figures of classes, worked out by hand: of three classes the last occurs once, is said twice and never hit.
+// TestConfusionFigures checks metrics of classes computed by hand: of three classes the last occurs
+// once, and is predicted twice, never rightly.
 func TestConfusionFigures(t *testing.T) {
 	m := &Confusion{}
 	if err := m.Add(list(of(t, []float32{1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0}, 6, 3)), list(of(t, []int64{0, 0, 0, 1, 1, 2}, 6))); err != nil {
@@ -166,7 +168,7 @@ func TestConfusionFigures(t *testing.T) {
 	}
 }
 
-// Right answers by rank, by threshold and beside equal scores.
+// TestAccuracyFigures checks accuracy by rank, by threshold and with ties.
 func TestAccuracyFigures(t *testing.T) {
 	x := of(t, []float32{3, 2, 1, 2, 2, 1, float32(math.NaN()), 0, 1, 1, 2, 3}, 4, 3)
 	for _, c := range []struct {
@@ -206,7 +208,8 @@ func TestAccuracyFigures(t *testing.T) {
 	}
 }
 
-// Errors of numbers by hand, also of targets that are all the same, and far from zero.
+// TestDeviationFigures checks errors of regression computed by hand, also for constant targets and for
+// targets far from zero.
 func TestDeviationFigures(t *testing.T) {
 	for _, c := range []struct {
 		x, y          []float64

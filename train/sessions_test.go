@@ -59,7 +59,8 @@ func (s recordingSession) Forward(ctx context.Context, batch nn.Feed) ([]dtype.V
 	return s.deviceSession.Forward(ctx, batch)
 }
 
-// What a session is asked for: batches with numbers and weights, updates with the factors that make a mean of them.
+// TestRuntimeCalls checks the calls of a session: batches with scalars and weights, updates with the
+// factors of their mean.
 func TestRuntimeCalls(t *testing.T) {
 	ctx, b := context.Background(), batch(t, blobs(6, 1))
 	for name, c := range map[string]struct {

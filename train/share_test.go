@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// Between two states weights lie on the line, and what is no float32 or float64 is that of the end.
+// TestToward checks that weights are interpolated between two states, and that other element types are those of the end.
 func TestToward(t *testing.T) {
 	g := layered(t)
 	start := snap(g)
@@ -33,7 +33,9 @@ func TestToward(t *testing.T) {
 	}
 }
 
-// Of what training changed as much is kept as does best on samples held out, half where no share is clearly better. Plans that train all layers alike, or their statistics, keep all.
+// TestShare checks that the fraction of training's change that does best on held-out samples is kept,
+// one half if none is clearly better, and all for plans that train all layers alike or their
+// statistics.
 func TestShare(t *testing.T) {
 	g := layered(t)
 	held := points(t, 90)
@@ -91,7 +93,7 @@ func TestGlance(t *testing.T) {
 	}
 }
 
-// All layers keep the plan's share of what their training changed, in a run that goes on, too.
+// TestShareIsKept checks that the plan's fraction of the change is applied to all layers, also in a resumed run.
 func TestShareIsKept(t *testing.T) {
 	change := func(share float64, dir string, resume bool) (list []float64) {
 		g := layered(t)

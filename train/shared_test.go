@@ -32,7 +32,7 @@ type figure struct {
 	ErrF32 float64   `json:"err_f32"`
 }
 
-// Networks exported by PyTorch follow its losses for ten steps, and end at its weights.
+// TestAnchors compares ten steps of networks exported by PyTorch with its losses and final weights.
 func TestAnchors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")

@@ -20,7 +20,7 @@ func numbers(t *testing.T, d *tensor.Dense) []float64 {
 	return x
 }
 
-// Optimizer state is cut along with the weight, by the axes that its slots name.
+// TestStateFollowsCuts checks that optimizer state is cut along with the weight, on the axes that its slots declare.
 func TestStateFollowsCuts(t *testing.T) {
 	matrix := func() *tensor.Dense {
 		d, err := dtype.FromFloats(dtype.Float32, []float64{0, 1, 2, 10, 11, 12}, 2, 3)
@@ -77,7 +77,7 @@ func TestStateFollowsCuts(t *testing.T) {
 	}
 }
 
-// What one writes the other reads; what is damaged is refused.
+// TestStateFile checks that state files round-trip, and that damaged ones are refused.
 func TestStateFile(t *testing.T) {
 	x, err := dtype.FromFloats(dtype.Float64, []float64{1, 2.5, -3}, 3, 1)
 	if err != nil {

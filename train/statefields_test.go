@@ -122,7 +122,7 @@ func TestStateFields(t *testing.T) {
 	}
 }
 
-// Models are kept at the end of an epoch, and of epochs that there were.
+// TestKeptAtTheEnd checks that models are kept at the end of epochs, also of earlier ones.
 func TestKeptAtTheEnd(t *testing.T) {
 	for _, c := range []struct {
 		batch, epochs int
@@ -189,7 +189,8 @@ func TestOrderInCheckpoint(t *testing.T) {
 	group.Wait()
 }
 
-// What a loop of one's own saves between two steps is restored as it was, the place in its epoch included, and refused in the middle of an update.
+// TestSaveBetweenSteps checks that state saved between two steps of a custom loop is restored,
+// including the position in the epoch, and that saving in the middle of an update is refused.
 func TestSaveBetweenSteps(t *testing.T) {
 	ctx := context.Background()
 	c := Config{Rule: optim.Adam{LR: 0.1}, EMA: 0.5, Log: Quiet, Accumulate: 2}

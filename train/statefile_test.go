@@ -59,7 +59,7 @@ func (s *short) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// What a damaged file claims is compared with what it holds.
+// TestStateRefused checks that the claims of a damaged file are compared with its contents.
 func TestStateRefused(t *testing.T) {
 	file := func(claim int, header string, data int) []byte {
 		b := binary.LittleEndian.AppendUint64(nil, uint64(claim))

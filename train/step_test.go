@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Batches in which every target is ignored train nothing and spoil nothing.
+// TestNothingCounts checks that batches in which every target is ignored change nothing.
 func TestNothingCounts(t *testing.T) {
 	b := batch(t, blobs(8, 1))
 	y := dtype.New(dtype.Int64, 8)
@@ -108,7 +108,7 @@ func TestNaNStops(t *testing.T) {
 	}
 }
 
-// Edits between steps: the trainer follows.
+// TestEditsBetweenSteps checks that the trainer follows edits between steps.
 func TestEditsBetweenSteps(t *testing.T) {
 	g := small(t)
 	tr, err := train.New(g, train.Config{EMA: 0.9})

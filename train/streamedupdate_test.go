@@ -42,7 +42,8 @@ func TestNormOfPostponedGradients(t *testing.T) {
 	}
 }
 
-// Updating each parameter on arrival of its gradient gives the bits that updating all at once gives.
+// TestOnArrivalIsWhole checks that updating each parameter on arrival of its gradient is bitwise equal
+// to updating all at once.
 func TestOnArrivalIsWhole(t *testing.T) {
 	for name, rule := range map[string]optim.Rule{"SGD": optim.SGD{LR: 0.1, Momentum: 0.9, WeightDecay: 0.01}, "AdamW": optim.AdamW{}, "Lion": optim.Lion{}} {
 		var infos [2][]train.StepInfo

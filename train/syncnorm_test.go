@@ -29,8 +29,9 @@ func convNorm(t testing.TB) *nn.Graph {
 	return g
 }
 
-// With synchronized normalizations any number of ranks is near one process with the joined batch, running statistics included,
-// whatever the ranks' parts are: uneven, empty, of unequal weights, accumulated.
+// TestSyncBatchNorm checks that with synchronized normalization any number of ranks agrees
+// approximately with one process with the joined batch, including
+// running statistics, for uneven, empty, unequally weighted and accumulated parts.
 func TestSyncBatchNorm(t *testing.T) {
 	for name, x := range map[string]struct {
 		net      func(testing.TB) *nn.Graph

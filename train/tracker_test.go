@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/optim"
 )
 
-// Which epochs are best, and when patience ends, over curves made up.
+// TestTracker checks which epochs are best, and when patience ends, for given curves.
 func TestTracker(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for i, c := range []struct {

@@ -244,7 +244,7 @@ func TestHistoryPrints(t *testing.T) {
 	}
 }
 
-// Without shuffling, and with a sampler, an epoch takes the samples in the order that is said.
+// TestOrderOfEpoch checks that without shuffling, and with a sampler, an epoch takes the samples in the given order.
 func TestOrderOfEpoch(t *testing.T) {
 	for name, c := range map[string]struct {
 		config train.Config
@@ -288,7 +288,8 @@ func TestEmptyValidation(t *testing.T) {
 	}
 }
 
-// Label smoothing and class weights of targets that are shares: Σ w·q·(−log p), with q = (1−s)·y + s/classes, by hand.
+// TestSoftTargets checks label smoothing and class weights for probability targets: Σ w·q·(−log p),
+// with q = (1−s)·y + s/classes, computed by hand.
 func TestSoftTargets(t *testing.T) {
 	logp := []float64{math.Log(0.2), math.Log(0.3), math.Log(0.5)}
 	y := []float64{0.25, 0, 0.75}

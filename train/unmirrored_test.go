@@ -35,7 +35,7 @@ func ramps(n int, sideways bool) data.Dataset[data.Sample] {
 	return data.Of(list...)
 }
 
-// Where classes are mirror images of each other, images are not mirrored; elsewhere they are.
+// TestUnmirrored checks that where classes are mirror images of each other, images are not mirrored; otherwise they are.
 func TestUnmirrored(t *testing.T) {
 	for name, sideways := range map[string]bool{"sideways": true, "upwards": false} {
 		g := nn.New("edges")

@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// Tensors are made, read in place, and converted by the rules of ONNX's Cast.
+// Example makes tensors, accesses their elements in place, and converts them by the rules of ONNX's Cast.
 func Example() {
 	x, err := dtype.FromSlice([]float32{0.5, -1.75, 300}, 3)
 	if err != nil {

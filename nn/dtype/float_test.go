@@ -135,7 +135,8 @@ func TestE8M0(t *testing.T) {
 	}
 }
 
-// Every bit pattern of the small floats that is a number comes back from its value.
+// TestSmallFloatsRoundTrip checks that every bit pattern of the small floats that is not NaN
+// round-trips through its value.
 func TestSmallFloatsRoundTrip(t *testing.T) {
 	for bits := range 256 {
 		for name, pair := range map[string][2]float32{

@@ -9,7 +9,8 @@ import (
 	"github.com/graft-ml/graft/nn/initial"
 )
 
-// Initializers draw with the mean and deviation that their formulas say, and within their bounds. The
+// TestInitializers checks that initializers draw with the documented mean and standard deviation, and
+// within their bounds. The
 // weight has 32·9 inputs and 64·9 outputs.
 func TestInitializers(t *testing.T) {
 	shape := []int{64, 32, 3, 3}

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/mutate"
 )
 
-// Three random changes of one network, none of them applied; the same seed gives the same three.
+// Example prints three random changes of one network, none of them applied; the same seed gives the same three.
 func Example() {
 	g := nn.New("network")
 	err := g.Edit(func(e *nn.Edit) {

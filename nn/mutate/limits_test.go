@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn/mutate"
 )
 
-// Kernels and steps are checked at their limits.
+// TestLimits checks kernels and strides at their limits.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		m  mutate.Mutator
@@ -24,7 +24,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// No mutation makes a model larger than either limit allows.
+// TestLargest checks that no mutation makes a model larger than either limit allows.
 func TestLargest(t *testing.T) {
 	for _, by := range []string{"parameters", "multiply-adds"} {
 		g := nn.New("g")

@@ -38,7 +38,7 @@ func wants(t *testing.T, what string, err error, want string) {
 	}
 }
 
-// What a set demands of an operator.
+// TestValidate checks what a set requires of an operator.
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		want   string
@@ -106,7 +106,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// What a call refuses before its operator sees it.
+// TestCallsAreChecked checks what a call refuses before calling its operator.
 func TestCallsAreChecked(t *testing.T) {
 	f, i64 := Shaped(dtype.Float32, 2), Shaped(dtype.Int64, 1)
 	one := probe(func(o *Op) {
@@ -150,7 +150,8 @@ func TestCallsAreChecked(t *testing.T) {
 	}
 }
 
-// Where a value is missing, the types that could be told without it stay, one for each output of the node.
+// TestTypesKnownInPart checks that where a value is missing, the types that could be inferred without
+// it remain, one for each output of the node.
 func TestTypesKnownInPart(t *testing.T) {
 	o := probe(func(o *Op) {
 		o.Name, o.In, o.Out, o.Where = "Part", "X T", "Y T, Z T, W T", nil
@@ -212,7 +213,8 @@ func emitted(o *Op, outputs int, want []bool, types ...Type) (*gorgonia.Node, er
 	return out[0], nil
 }
 
-// Which children have gradients, by role and type, and when the gradient of one output is but a part.
+// TestGradients checks which inputs have gradients, by role and type, and when the gradient of one
+// output is only a partial one.
 func TestGradients(t *testing.T) {
 	f, i64 := Shaped(dtype.Float32, 2), Shaped(dtype.Int64, 2)
 	var outs, douts []bool
@@ -317,7 +319,7 @@ func TestGradients(t *testing.T) {
 	wants(t, "shape", err, "gradient: Probe n: input X: want (2), got (3)")
 }
 
-// What the engine is told of a call, and what an emission refuses.
+// TestEmission checks what a call passes to the engine, and what an emission refuses.
 func TestEmission(t *testing.T) {
 	f := Shaped(dtype.Float32, 2)
 	key := func(o *Op) string {
@@ -442,7 +444,7 @@ type typeConfig struct {
 
 func (typeConfig) Operator() Name { return Name{Name: "Probe"} }
 
-// Attributes: defaults, versions, what is unknown or missing.
+// TestAttributes checks defaults, versions, and unknown or missing attributes.
 func TestAttributes(t *testing.T) {
 	o := probe(func(o *Op) { o.Attrs = probeConfig{} })
 	size := []int64{2}
@@ -503,7 +505,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// Which values an operator that is applied to nodes knows: integers that do not change.
+// TestApplyKnows checks which values are known to an operator that is applied to nodes: constant integers.
 func TestApplyKnows(t *testing.T) {
 	var known []bool
 	o := probe(func(o *Op) {
@@ -558,7 +560,7 @@ type aBody struct{ Subgraph }
 
 func (aBody) Random() bool { return true }
 
-// Which outputs and subgraphs a call has.
+// TestCallHas checks which outputs and subgraphs a call has.
 func TestCallHas(t *testing.T) {
 	c := Call{Op: probe(nil), Config: bodyConfig{}, Outputs: 3, Want: []bool{true, false}, In: []Type{{}, Shaped(dtype.Int8, 2)}}
 	got := ""
@@ -582,7 +584,7 @@ func TestCallHas(t *testing.T) {
 	}
 }
 
-// What types say of themselves.
+// TestTypeSizes checks the methods of types.
 func TestTypeSizes(t *testing.T) {
 	for _, c := range []struct {
 		t      Type
@@ -614,7 +616,7 @@ func TestTypeSizes(t *testing.T) {
 	wants(t, "no name", err, "an operator has no name")
 }
 
-// When a result is zero because inputs are, see ZeroInputs.
+// TestZeroRules checks when a result is zero because inputs are, see ZeroInputs.
 func TestZeroRules(t *testing.T) {
 	const all = "---|-z-|--z|-zz|z--|zz-|z-z|zzz" // which of three inputs are zero, all tied
 	rules := map[string]struct {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Dimensions are read as expressions, but for slashes within the names that exporters give them.
+// TestParseDim checks that dimensions are parsed as expressions, except for slashes within the names
+// that exporters write.
 func TestParseDim(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"0", "0"},
@@ -67,7 +68,7 @@ func TestParseDim(t *testing.T) {
 	}
 }
 
-// Which bytes a dimension's name has, and which follow a slash in one.
+// TestNameBytes checks which bytes a dimension's name may have, and which may follow a slash in one.
 func TestNameBytes(t *testing.T) {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	for c := range 256 {

@@ -11,7 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// What the engine is told of the inputs and outputs of a call: absent ones, and a key after the formal ones.
+// TestEmittedCore checks what a call passes to the engine about its inputs and outputs: absent ones,
+// and the key of its formal ones.
 func TestEmittedCore(t *testing.T) {
 	f := Shaped(dtype.Float32, 2)
 	draws := probe(func(o *Op) {

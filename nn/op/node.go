@@ -33,7 +33,7 @@ type expr struct {
 	id    uint32
 }
 
-// Gorgonia merges nodes by a 32-bit hash of their Ops; numbering them keeps two of ours apart.
+// serial numbers our Ops: Gorgonia merges nodes with the same 32-bit hash of their Ops, which must therefore differ.
 var serial atomic.Uint32
 
 // CallOf returns the call that n is an output of, the nodes of its inputs, and the number of the output. It reports false

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Sets with operators added and replaced, and what is made of two.
+// TestSets checks sets with operators added and replaced, and the union of two sets.
 func TestSets(t *testing.T) {
 	with := func(s Set, list ...*Op) Set {
 		t.Helper()
@@ -77,7 +77,7 @@ type numberConfig int
 
 func (numberConfig) Operator() Name { return Name{Name: "Probe"} }
 
-// Attributes that begin and end with a version.
+// TestVersionedAttributes checks attributes that exist in a range of versions only.
 func TestVersionedAttributes(t *testing.T) {
 	o := probe(func(o *Op) { o.Attrs = versionedConfig{} })
 	for _, c := range []struct {
@@ -105,7 +105,8 @@ func TestVersionedAttributes(t *testing.T) {
 	}
 }
 
-// Equal configurations have equal keys, different ones do not, and what cannot be compared has none.
+// TestKeys checks that equal configurations have equal keys, that different ones do not, and that
+// those that cannot be compared have none.
 func TestKeys(t *testing.T) {
 	zero, also, one := 0, 0, 1
 	keys := map[string]Config{}
@@ -130,7 +131,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Configurations that no call is made of.
+// TestNoCall checks configurations of which no call can be made.
 func TestNoCall(t *testing.T) {
 	s := NewSet([]*Op{probe(func(o *Op) { o.Attrs = versionedConfig{} })})
 	for _, c := range []struct {

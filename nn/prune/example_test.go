@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn/prune"
 )
 
-// Halve the hidden units of a network: the layers on both sides follow, input and output stay.
+// Example halves the hidden units of a network: the adjacent layers follow, input and output keep their sizes.
 func Example() {
 	g := nn.New("perceptron")
 	err := g.Edit(func(e *nn.Edit) {

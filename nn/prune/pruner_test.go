@@ -71,7 +71,7 @@ func TestHalf(t *testing.T) {
 	})
 }
 
-// Settings that make no sense are refused, selectors that select nothing among them.
+// TestSettings checks that invalid settings are refused, among them selectors that match nothing.
 func TestSettings(t *testing.T) {
 	g := nn.New("two")
 	if err := g.Edit(func(e *nn.Edit) {

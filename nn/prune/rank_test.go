@@ -140,7 +140,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// What is said of a group names three of its axes.
+// TestDescribe checks that the description of a group names three of its axes.
 func TestDescribe(t *testing.T) {
 	groups := uneven(t).Channels().Groups()
 	if got := describe(groups[0]); got != "5 atoms on axis 0 of a.weight, axis 0 of a.bias, axis 0 of bn.weight …" {

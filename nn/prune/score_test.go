@@ -212,7 +212,8 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// Gradients are read once for a version of a graph, and those of another shape, or none, are refused.
+// TestGradientsAreRead checks that gradients are read once per version of a graph, and that missing
+// ones and those of another shape are refused.
 func TestGradientsAreRead(t *testing.T) {
 	g := uneven(t)
 	c := g.Channels().Groups()[0]

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// Of weights that are equally large the first ones go.
+// TestMaskOfTies checks that of weights of equal magnitude the first ones are removed.
 func TestMaskOfTies(t *testing.T) {
 	for _, c := range []struct {
 		s    Sparsity
@@ -39,7 +39,8 @@ func TestMaskOfTies(t *testing.T) {
 	}
 }
 
-// Where nothing can go, the error says why for three layers, whatever their number of axes.
+// TestWhatIsStuck checks that where nothing can be removed, the error gives the reason for three
+// layers, whatever their number of axes.
 func TestWhatIsStuck(t *testing.T) {
 	g := nn.New("stuck")
 	if err := g.Edit(func(e *nn.Edit) {

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// Areas and overlaps of boxes, by hand.
+// TestBoxes checks areas and intersections of boxes computed by hand.
 func TestBoxes(t *testing.T) {
 	a := Box{0, 0, 2, 1}
 	for _, c := range []struct {
@@ -85,7 +85,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// Shapes, and what the four numbers of a box are.
+// TestShapesAndOrders checks shapes of outputs, and the meaning of the four numbers of a box.
 func TestShapesAndOrders(t *testing.T) {
 	for _, c := range []struct {
 		o    Output
@@ -176,7 +176,7 @@ func TestShapesAndOrders(t *testing.T) {
 	}
 }
 
-// Which class is none, and which category a class is.
+// TestClassesOfDetectors checks which class is background, and how classes are mapped to categories.
 func TestClassesOfDetectors(t *testing.T) {
 	three := []Category{{ID: 2, Name: "cat"}, {ID: 5, Name: "dog"}, {ID: 9, Name: "cow"}}
 	first := func(n int) *int { return &n }
@@ -236,7 +236,8 @@ func TestClassesOfDetectors(t *testing.T) {
 	}
 }
 
-// What overlaps a surer one by more than the limit is dropped; 300 are kept at most.
+// TestSuppressed checks that boxes that overlap a higher-scoring one by more than the limit are
+// dropped, and that at most 300 are kept.
 func TestSuppressed(t *testing.T) {
 	at := func(score, x0, x1 float64) Detection { return Detection{Box: Box{x0, 0, x1, 1}, Score: score} }
 	got := suppressed([]Detection{at(0.5, 0, 1), at(0.9, 0, 2), at(0.7, 0, 1.5), at(0.6, 5, 6)}, 0.5)
@@ -252,7 +253,8 @@ func TestSuppressed(t *testing.T) {
 	}
 }
 
-// One output of rows: six columns are box, score and class of up to a thousand; else candidates, in rows or in columns.
+// TestRowsOfOneOutput checks single outputs: rows of six columns are box, score and class of up to a
+// thousand detections; otherwise they are candidates, in rows or columns.
 func TestRowsOfOneOutput(t *testing.T) {
 	two := []Category{{ID: 1}, {ID: 2}}
 	rows := func(n, columns int, row ...float64) Output {
@@ -293,7 +295,7 @@ func TestRowsOfOneOutput(t *testing.T) {
 	}
 }
 
-// How many boxes count, and where they are on the image.
+// TestPlacesOnImages checks how many boxes count, and their coordinates on the image.
 func TestPlacesOnImages(t *testing.T) {
 	for n, want := range map[float64]int{-1: 0, 0: 0, 1: 1, 3: 3, 7: 3} {
 		r := Decoder{Categories: []Category{{ID: 1}}}

@@ -44,8 +44,9 @@ func motion(t *testing.T, p Preprocess, h, w int, r *rand.Rand) (m [6]float64) {
 	return m
 }
 
-// Images are turned by up to 10°, scaled by up to a tenth, moved by up to a twelfth of their size each way and mirrored half of the time;
-// a third of that with Light.
+// TestVariedImages checks that images are rotated by up to 10°, scaled by up to a tenth, shifted by up
+// to a twelfth of their size in each direction and
+// mirrored with probability ½; with Light by a third of that.
 func TestVariedImages(t *testing.T) {
 	const draws = 2000
 	for _, c := range []struct {
@@ -153,7 +154,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// Shares of two samples are those of Beta(a, a): of mean ½ and variance 1/(4·(2a+1)).
+// TestBeta checks that mixing coefficients are distributed as Beta(a, a): mean ½, variance 1/(4·(2a+1)).
 func TestBeta(t *testing.T) {
 	const n = 40000
 	for _, a := range []float64{0.05, 0.2, 0.5, 1, 2, 8} {
@@ -222,7 +223,7 @@ func TestPaste(t *testing.T) {
 	}
 }
 
-// Pixels of tensors and images, and gray levels.
+// TestPixelsThereAndBack checks conversions between tensors, images and gray levels.
 func TestPixelsThereAndBack(t *testing.T) {
 	for _, channels := range []int{1, 3} {
 		const h, w = 3, 4
@@ -256,7 +257,7 @@ func TestPixelsThereAndBack(t *testing.T) {
 	}
 }
 
-// Streams in batches and in another order.
+// TestStreams checks batched and shuffled streams.
 func TestStreams(t *testing.T) {
 	samples := func(n int) func(yield func(Sample, error) bool) {
 		return func(yield func(Sample, error) bool) {
@@ -315,7 +316,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// What is not in the format of MNIST is said so; masks are files, with an ending of their own where there is none of the name.
+// TestOddFiles checks errors for files that are not in MNIST's format, and that masks are found with
+// another extension than their images.
 func TestOddFiles(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
@@ -382,7 +384,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// Folders are halves of a set where one is called train and the others what held-out samples are called.
+// TestHalvesOfFolders checks that folders are split if one is called train and the others have names of held-out sets.
 func TestHalvesOfFolders(t *testing.T) {
 	for subs, want := range map[string]string{"train val": "train val", "test train": "train test", "train": "train ", "val": " ", "train cats": " ", "valid train test": "train valid", "": " ", "test val": " "} {
 		train, val := halves(strings.Fields(subs))
@@ -406,7 +408,7 @@ func TestForInputs(t *testing.T) {
 	}
 }
 
-// Small images: what is moved, sharpened, and repainted.
+// TestSmallImages checks shifting, sharpening and repainting of small images.
 func TestSmallImages(t *testing.T) {
 	for size, want := range map[int]float64{30: 10, 96: 32, 97: 32, 400: 32, 3: 1} {
 		if got := far(size); got != want {

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// Images with masks or tags that cannot be read are listed with their reason and left out.
+// TestCorruptPairs checks that images with unreadable masks or tags are listed with the reason and skipped.
 func TestCorruptPairs(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -68,7 +68,7 @@ func TestCorruptPairs(t *testing.T) {
 	}
 }
 
-// Texts are read as NumPy writes them: four bytes a character in either order, or one.
+// TestNPYTexts checks NumPy's strings: four bytes per character in either byte order, or one byte.
 func TestNPYTexts(t *testing.T) {
 	wide := func(order int, words ...string) string {
 		var b strings.Builder

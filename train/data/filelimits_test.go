@@ -34,7 +34,7 @@ func painted(t *testing.T, path string, img image.Image) {
 	}
 }
 
-// Headers of NumPy's files at the limits.
+// TestNPYHeaders checks headers of NumPy files at the limits.
 func TestNPYHeaders(t *testing.T) {
 	file := func(version byte, header string, elements ...float64) []byte {
 		b := append([]byte("\x93NUMPY"), version, 0)
@@ -101,7 +101,7 @@ func TestNPYHeaders(t *testing.T) {
 	}
 }
 
-// Orientation in files that are written here, chunk by chunk.
+// TestOrientationChunks checks orientation tags in generated files of all formats.
 func TestOrientationChunks(t *testing.T) {
 	tiff := func(v uint16) []byte { // one entry in the first directory
 		b := []byte("MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01")
@@ -160,7 +160,7 @@ func TestOrientationChunks(t *testing.T) {
 	}
 }
 
-// Folders of masks with other files among them, and masks of one level.
+// TestMaskFiles checks folders of masks that contain other files, and masks of a single level.
 func TestMaskFiles(t *testing.T) {
 	dir := t.TempDir()
 	gray := image.NewGray(image.Rect(0, 0, 3, 2))
@@ -188,7 +188,7 @@ func TestMaskFiles(t *testing.T) {
 	}
 }
 
-// Class folders that are links, and an empty class beside a folder for validation.
+// TestFolderLinks checks class folders that are links, and an empty class beside a validation folder.
 func TestFolderLinks(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	painted(t, filepath.Join(other, "x", "1.png"), testImage(3, 3))
@@ -209,7 +209,7 @@ func TestFolderLinks(t *testing.T) {
 	}
 }
 
-// Images in memory: channels after, shapes and types that are refused, other sizes than the model's.
+// TestImagesInMemory checks arrays of images: channels last, refused shapes and types, sizes other than the model's.
 func TestImagesInMemory(t *testing.T) {
 	x := tensor.New(tensor.WithShape(2, 2, 3, 3), tensor.WithBacking(make([]uint8, 36)))
 	for i := range 36 {
@@ -265,7 +265,7 @@ func TestImagesInMemory(t *testing.T) {
 	}
 }
 
-// Sizes and models' inputs at the limits.
+// TestPreprocessLimits checks sizes, and inputs of models, at the limits.
 func TestPreprocessLimits(t *testing.T) {
 	for _, c := range []struct {
 		p  Preprocess
@@ -330,7 +330,7 @@ func TestPreprocessLimits(t *testing.T) {
 	}
 }
 
-// Samples of no elements, and of one, filled up.
+// TestPaddingLimits checks padding of samples with no element and with one.
 func TestPaddingLimits(t *testing.T) {
 	of := func(n int) *tensor.Dense {
 		return tensor.New(tensor.WithShape(n, 2), tensor.WithBacking(make([]float32, 2*n)))

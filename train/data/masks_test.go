@@ -50,7 +50,7 @@ func halves(mask func(x int) (c color.Color), palette color.Palette) (*image.Gra
 	return img, m
 }
 
-// Masks of every kind: the class of a pixel is that of its image, also when both are cut and mirrored.
+// TestMasks checks that all kinds of masks keep the class of each pixel when image and mask are cropped and mirrored.
 func TestMasks(t *testing.T) {
 	colors := color.Palette{color.RGBA{0, 0, 0, 255}, color.RGBA{9, 9, 9, 255}, color.RGBA{200, 0, 0, 255}}
 	for name, c := range map[string]struct {

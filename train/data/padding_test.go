@@ -18,7 +18,7 @@ func sequence(pad *data.Padding, list ...int64) data.Sample {
 	return data.Sample{X: []*tensor.Dense{d(list), d(mask)}, Y: []*tensor.Dense{d(tags)}, Pad: pad}
 }
 
-// Sequences of unequal length are filled up to the longest, rounded up, through sets of sets.
+// TestPadding checks that sequences of unequal length are padded to the longest, rounded up, through nested sets.
 func TestPadding(t *testing.T) {
 	p := &data.Padding{X: []float64{9, 0}, Y: []float64{-100}}
 	set := data.Subset(data.Concat(data.Of(sequence(p, 1, 2, 3)), data.Of(sequence(p, 4))), []int{1, 0})

@@ -45,7 +45,7 @@ func TestPreprocessTensor(t *testing.T) {
 	}
 }
 
-// Images in memory come channels first, whatever their layout.
+// TestImages checks that arrays of images are converted to channels first from any layout.
 func TestImages(t *testing.T) {
 	y := dense([]int32{7}, 1)
 	for name, c := range map[string]struct{ shape, want []int }{

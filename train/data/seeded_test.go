@@ -174,7 +174,7 @@ func TestMixIsSplitMix(t *testing.T) {
 	}
 }
 
-// At least one is held out and never all, where there are two.
+// TestHeldOut checks that at least one sample is held out, but never all, if there are two.
 func TestHeldOut(t *testing.T) {
 	for _, c := range []struct {
 		n    int
@@ -216,7 +216,7 @@ func TestHeldOut(t *testing.T) {
 	}
 }
 
-// Rectangles and slivers by hand.
+// TestMiddles checks rectangles and lines computed by hand.
 func TestMiddles(t *testing.T) {
 	for _, c := range []struct {
 		b      image.Rectangle
@@ -294,7 +294,7 @@ func TestMiddles(t *testing.T) {
 	}
 }
 
-// Gray levels of every kind of colour: 0.299 red, 0.587 green, 0.114 blue, rounded half up.
+// TestGrayLevels checks gray levels for all color models: 0.299 red, 0.587 green, 0.114 blue, rounded half up.
 func TestGrayLevels(t *testing.T) {
 	img := image.NewRGBA(image.Rect(0, 0, 16, 256))
 	for i := range 16 * 256 {
@@ -318,7 +318,7 @@ func TestGrayLevels(t *testing.T) {
 	}
 }
 
-// Changes that leave some images as they are.
+// TestUnchangedImages checks augmentations that leave some images unchanged.
 func TestUnchangedImages(t *testing.T) {
 	for name, c := range map[string]struct {
 		w, h int

@@ -11,8 +11,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Each of TrivialAugment's changes beside torchvision's (testdata/augment.py): the same bytes, but for one grey level where
-// it rounds in another order, and for pixels on the border between two where the image is turned or sheared.
+// TestTrivialAugment compares each operation of TrivialAugment with torchvision's
+// (testdata/augment.py): the bytes are equal, except for one gray level where
+// it rounds in another order, and for pixels on the border between two where the image is rotated or sheared.
 func TestTrivialAugment(t *testing.T) {
 	b, err := os.ReadFile("testdata/augment.json")
 	if err != nil {
@@ -65,7 +66,8 @@ func TestTrivialAugment(t *testing.T) {
 // changes0 is what torchvision calls the change that is none.
 const changes0 = "Identity"
 
-// Every policy makes images of the right shape and range, the same for the same chance; none changes nothing.
+// TestPolicies checks that every policy gives images of the right shape and range, equal for equal
+// random numbers, and that each changes some images.
 func TestPolicies(t *testing.T) {
 	x := fromImage(func() *image.RGBA {
 		img := image.NewRGBA(image.Rect(0, 0, 20, 16))

@@ -131,7 +131,8 @@ func equal(a, b *nn.Graph) bool {
 	return true
 }
 
-// What a device gives back is looked at: losses and norms of one number, values of the size they had, statistics that are numbers.
+// TestDeviceGivesBack checks the validation of a device's results: losses and norms are scalars, sizes
+// are unchanged, statistics are finite.
 func TestDeviceGivesBack(t *testing.T) {
 	two := dtype.New(dtype.Float32, 2)
 	each := func(f func(back nn.Feed, name string)) func(back nn.Feed, on map[string]step.DeviceTensor) {

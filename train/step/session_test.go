@@ -171,7 +171,7 @@ func sameWeights(t *testing.T, got, want *nn.Graph, within float64) {
 	}
 }
 
-// What a step would make infinite changes nothing and is named; the trainer goes on.
+// TestRuntimeDiverges checks that a step with an infinite result changes nothing and is reported; the trainer goes on.
 func TestRuntimeDiverges(t *testing.T) {
 	g := small(t)
 	alive := 0

@@ -113,7 +113,7 @@ func TestBlend(t *testing.T) {
 	}
 }
 
-// Where the network is the better model, it stays as it is.
+// TestBlendKeepsNetwork checks that a network that is the better model remains unchanged.
 func TestBlendKeepsNetwork(t *testing.T) {
 	ctx := context.Background()
 	x := wideTable(t, false)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// What decides about separators, decimal marks and headers where two candidates are close.
+// TestSniffAtLimits checks how separators, decimal marks and headers are decided where two candidates are close.
 func TestSniffAtLimits(t *testing.T) {
 	repeated := func(line string, n int) string { return strings.Repeat(line+"\n", n) }
 	for text, want := range map[string]rune{
@@ -107,7 +107,8 @@ func TestFileEnds(t *testing.T) {
 	}
 }
 
-// Bytes that are not UTF-8 are of Windows-1252, also where a buffer ends; what UTF-8 itself has for them stays.
+// TestRecode checks that bytes that are not UTF-8 are decoded as Windows-1252, also at the end of a
+// buffer, without changing valid UTF-8.
 func TestRecode(t *testing.T) {
 	for _, c := range []struct {
 		src      string
@@ -162,7 +163,7 @@ func TestReadForSchema(t *testing.T) {
 	}
 }
 
-// Targets at the limits of what classes are numbered by.
+// TestTargetsAtLimits checks targets at the limits of class numbers.
 func TestTargetsAtLimits(t *testing.T) {
 	header := Format{Header: 1}
 	for text, want := range map[string]int{"a,y\n1,0\n2,1048575\n": 1 << 20, "a,y\n1,0\n2,1048576\n": 2} {

@@ -111,7 +111,7 @@ func TestFeatureOperators(t *testing.T) {
 	}
 }
 
-// Dates as angles, and numbers as the share of rows below them, by hand.
+// TestFeatureValues checks features of dates (angles) and of numbers (fraction of smaller rows) computed by hand.
 func TestFeatureValues(t *testing.T) {
 	x, p := fitted(t, "d,y\n1970-01-01,0.5\n1970-07-02,1.5\n", Options{}) // days 0 and 182
 	turn := func(days float64) (float64, float64) { return math.Sincos(2 * math.Pi * 182 / days) }
@@ -182,8 +182,9 @@ func column(t *testing.T, x ...float32) *tensor.Dense {
 	return d
 }
 
-// Which nodes are trained and which read inputs: what is made of constants alone does neither, and stays with the part that
-// is trained.
+// TestCutDependencies checks which nodes are trained and which read inputs: values computed from
+// constants alone do neither, and remain in the
+// trained part.
 func TestCutDependencies(t *testing.T) {
 	ctx := t.Context()
 	g := nn.New("g")
@@ -362,8 +363,9 @@ func TestBlendChooses(t *testing.T) {
 	}
 }
 
-// Shares are told apart by the losses of rows, within so many standard errors; a network that is no better than a constant leaves all to
-// the linear model.
+// TestChoose checks that mixing weights are compared by the losses of rows, within a number of
+// standard errors; a network no better than a constant
+// leaves all to the linear model.
 func TestChoose(t *testing.T) {
 	constant := []float64{9, 9, 9, 9}
 	first := []float64{1, 2, 3, 4}
@@ -418,7 +420,7 @@ func TestBlendedWeights(t *testing.T) {
 	near(t, "bias", dtype.Slice[float32](l.bias.Data()), []float64{1, 0.75})
 }
 
-// Graphs with a network's parameters whose features are something else.
+// TestBlendRefusesFeatures checks graphs with a network's parameters whose features differ.
 func TestBlendRefusesFeatures(t *testing.T) {
 	for _, c := range []struct {
 		typ     string

@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// What is a number in a table, with a decimal point and with a decimal comma.
+// TestNumbers checks what is a number in a table, with a decimal point and with a decimal comma.
 func TestNumbers(t *testing.T) {
 	for s, want := range map[string][2]string{
 		"1": {"1", "1"}, "-2.5": {"-2.5", ""}, "+3": {"3", "3"}, ".5": {"0.5", ""}, "1e3": {"1000", "1000"}, "1E-2": {"0.01", "0.01"}, "1,5": {"", "1.5"}, "1.234": {"1.234", "1234"},
@@ -45,7 +45,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// How the first lines say what is between columns, and whether they have names.
+// TestSniff checks how separators and headers are detected from the first lines.
 func TestSniff(t *testing.T) {
 	for text, want := range map[string]rune{
 		"a,b;c\n1,2;3\n": ',', "a;b\n1,5;2,5\n3,5;4,5\n": ';', "a|b\n1|2\n": '|', "a\tb\n1\t2\n": '\t', "a;b,c;d\n1;2;3\n": ';', "a\n1\n2\n": ',', "": ',', "x, y; z\nx; y\nx, y; z\n": ';',
@@ -107,7 +107,7 @@ func times(n int, f func(i int) string) (list []string) {
 	return list
 }
 
-// Kinds at the limits: words between numbers, codes with zeros, keys.
+// TestKindsAtLimits checks kinds of columns at the limits: words between numbers, codes with leading zeros, keys.
 func TestKindsAtLimits(t *testing.T) {
 	number := func(i int) string { return fmt.Sprint(i%8 + 3) }
 	for name, c := range map[string]struct {
@@ -127,7 +127,8 @@ func TestKindsAtLimits(t *testing.T) {
 	}
 }
 
-// When whole numbers are classes: two of them, or few that each come five times and are close together.
+// TestTaskAtLimits checks when integers are classes: two of them, or a few that occur five times each
+// and are close together.
 func TestTaskAtLimits(t *testing.T) {
 	target := func(n int, f func(i int) int) string {
 		text := "a,y\n"
@@ -151,7 +152,8 @@ func TestTaskAtLimits(t *testing.T) {
 	}
 }
 
-// Rows whose answer is missing are left out of training; without a target there are none.
+// TestCompleteRows checks that rows without a target value are left out of training, and that without
+// a target there are none.
 func TestCompleteRows(t *testing.T) {
 	header := Format{Header: 1}
 	for text, want := range map[string]string{"a,y\n1,0.5\n2,?\n3,1.5\n": "[0 2]", "a,y\n1,x\n2,?\n3,z\n": "[0 2]"} {
@@ -179,7 +181,8 @@ func TestCompleteRows(t *testing.T) {
 	}
 }
 
-// What becomes of columns: which categories count, where float32 is too coarse, what is the same everywhere.
+// TestPreparedColumns checks the encoding of columns: which categories count, where float32 is too
+// coarse, what is constant.
 func TestPreparedColumns(t *testing.T) {
 	text := "city,far,near,same,when,clock,y\n"
 	for i := range 30 {
@@ -307,7 +310,7 @@ func TestPreparedWords(t *testing.T) {
 	}
 }
 
-// Means, deviations and quantiles, by hand.
+// TestMoments checks means, standard deviations and quantiles computed by hand.
 func TestMoments(t *testing.T) {
 	nan := math.NaN()
 	m := newMoments(3, true, 4)
@@ -339,7 +342,7 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// Texts of lists of names and lines.
+// TestTexts checks descriptions of lists of names and lines.
 func TestTexts(t *testing.T) {
 	names := times(13, func(i int) string { return fmt.Sprint("c", i) })
 	if got := brief(names[:12]); got != strings.Join(names[:12], ", ") {
@@ -373,7 +376,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Rows that come as JSON objects.
+// TestObjects checks rows given as JSON objects.
 func TestObjects(t *testing.T) {
 	s := Schema{Fields: []Field{{Name: "n", Kind: Number, Type: "float32"}, {Name: "d", Kind: Date, Layout: "2006-01-02", Type: "float64"}, {Name: "c", Kind: Category, Type: "string"}}}
 	feed, err := s.FeedObjects([]map[string]any{{"n": 1.5, "d": "1970-01-03", "c": "x"}, {"n": "1,000.5", "d": "02.01.1970", "c": true}, {"n": nil, "d": "?", "c": "NA", "more": 1}})
@@ -403,7 +406,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// Names and rows as they were written.
+// TestNamesAndRows checks that names and rows are kept as written.
 func TestNamesAndRows(t *testing.T) {
 	got := read(t, Reader{Format: Format{Header: 1}, KeepText: true}, "a, a ,a,,y\n1, x ,2,3,0.5\n4,,5,6,1.5\n")
 	if want := []string{"a", "a.1", "a.2", "column 3", "y"}; !slices.Equal(got.Names, want) {

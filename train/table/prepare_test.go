@@ -59,7 +59,8 @@ func prepared(t testing.TB, data *table.Table, rows []int, o table.Options) (*ta
 	return p, g
 }
 
-// Features of the rows for training have mean 0 and deviation 1; figures come from those rows alone.
+// TestFit checks that features of the training rows have mean 0 and standard deviation 1, and that
+// statistics come from these rows only.
 func TestFit(t *testing.T) {
 	data := mixed(t, 400)
 	rows, _ := data.Divide(0.25, 1)

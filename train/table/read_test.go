@@ -59,7 +59,8 @@ func column(c *table.Column) string {
 	return s
 }
 
-// What a file holds is found out: separators, decimal marks, headers, quotes, missing values, kinds.
+// TestRead checks that the format is detected: separators, decimal marks, headers, quotes, missing
+// values, kinds of columns.
 func TestRead(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -104,7 +105,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Files are gzip or UTF-16, too.
+// TestReadEncodings checks files compressed by gzip, and files in UTF-16.
 func TestReadEncodings(t *testing.T) {
 	const text, want = "name,y\nÅsa,0.5\nBo,1.5\nBo,2.5\n", "name category Åsa Bo Bo; → y measured"
 	var zipped bytes.Buffer
@@ -123,8 +124,9 @@ func TestReadEncodings(t *testing.T) {
 	}
 }
 
-// Words of which nearly every row has its own are keys; few words between numbers count as missing; a target of few whole
-// numbers that come often is classes.
+// TestInfer checks that words that are nearly unique are keys, that a few words among numbers count as
+// missing, and that a target of few frequent
+// integers is classes.
 func TestInfer(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("key,size,grade\n")
@@ -150,7 +152,7 @@ func TestInfer(t *testing.T) {
 	}
 }
 
-// What is wrong is named by file, line or row, and column.
+// TestReadErrors checks that errors name the file, the line or row, and the column.
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
@@ -188,7 +190,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) { _, _ = table.Read(write(t, "f.csv", s)) })
 }
 
-// What spreadsheets write without being asked, Windows-1252, is read as well as UTF-8, wherever the buffers end.
+// TestWindows1252 checks that Windows-1252, the default of spreadsheets, is read like UTF-8, wherever buffers end.
 func TestWindows1252(t *testing.T) {
 	for _, before := range []int{0, 1, 4090, 1 << 18} {
 		name := filepath.Join(t.TempDir(), "a.csv")

@@ -10,7 +10,8 @@ import (
 	"github.com/graft-ml/graft/train/table"
 )
 
-// Whole numbers are classes where each is frequent, and measurements where they are distributed as counts are.
+// TestCountsAreMeasurements checks that integers are classes where each is frequent, and numbers where
+// they are distributed like counts.
 func TestCountsAreMeasurements(t *testing.T) {
 	for _, c := range []struct {
 		often   []int // how often 0, 1, 2 … come

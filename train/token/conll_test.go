@@ -10,7 +10,8 @@ import (
 	"github.com/graft-ml/graft/train/token"
 )
 
-// Files with a word on each line: spaces and tabs, comments, what is not a word of its own, columns by number and by name.
+// TestReadConll checks files with one word per line: spaces and tabs, comments, multi-word tokens,
+// columns by number and by name.
 func TestReadConll(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	read := func(name, text string) ([]token.Sentence, string, error) {

@@ -42,7 +42,7 @@ func readGolden(t testing.TB) (g golden) {
 	return g
 }
 
-// Tokens are those of the original library, one by one, for each kind of tokenizer and text.
+// TestGolden compares tokens with those of the original library, for each kind of tokenizer and text.
 func TestGolden(t *testing.T) {
 	g := readGolden(t)
 	if len(g.Tokenizers) < 24 || len(g.Texts) < 33 {

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/train/token"
 )
 
-// What comes often is a token; other texts, of any script, are tokens of bytes.
+// TestLearn checks that frequent strings are tokens; other texts, of any script, are tokens of bytes.
 func TestLearn(t *testing.T) {
 	texts := slices.Repeat([]string{"The weather is lovely", "the weather was lovely, the food wasn't", "Überall schönes Wetter 👍🏽"}, 3)
 	tok, err := token.Learn(slices.Values(texts), 1100, true)
@@ -41,7 +41,7 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// With few tokens the alphabet is what occurs, and case counts where it is asked for.
+// TestLearnFew checks that with few tokens the alphabet is that of the texts, and that case is kept if requested.
 func TestLearnFew(t *testing.T) {
 	tok, err := token.Learn(slices.Values([]string{"ab ab AB", "ab"}), 12, false)
 	if err != nil {

@@ -22,7 +22,8 @@ func TestIdeographs(t *testing.T) {
 	}
 }
 
-// Two texts are cut to a room for both: the longer one to what the shorter leaves, or both to halves, the second rounded up where they are alike.
+// TestFit checks truncation of a pair to a common length: the longer text to what the shorter leaves,
+// or both to halves, rounded up for the second if they are of equal length.
 func TestFit(t *testing.T) {
 	for _, c := range []struct{ a, b, room, wantA, wantB int }{
 		{3, 3, 6, 3, 3}, {3, 3, 5, 2, 3}, {3, 4, 6, 3, 3}, {2, 9, 6, 2, 4}, {9, 2, 6, 4, 2}, {9, 9, 6, 3, 3}, {9, 8, 7, 4, 3}, {8, 9, 7, 3, 4}, {3, 9, 6, 3, 3}, {4, 9, 6, 3, 3}, {0, 9, 6, 0, 6}, {1, 1, 0, 0, 0}, {2, 2, 9, 2, 2}, {3, 3, 7, 3, 3},
@@ -40,7 +41,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Spaces become another character, and words begin with it.
+// TestMetaspace checks that spaces are replaced, and that words begin with the replacement.
 func TestMetaspace(t *testing.T) {
 	for _, c := range []struct {
 		by, scheme string
@@ -65,7 +66,7 @@ func TestMetaspace(t *testing.T) {
 	}
 }
 
-// Where patterns match, and what is between.
+// TestPatterns checks matches of patterns, and the text between them.
 func TestPatterns(t *testing.T) {
 	text := func(s string) *string { return &s }
 	for _, c := range []struct {
@@ -109,7 +110,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// Lists and tries that are not what they should be.
+// TestModelLimits checks invalid vocabularies and tries.
 func TestModelLimits(t *testing.T) {
 	m, ids, err := newUnigram(json.RawMessage(`[["",0],["a",-1],["",-2],["a",-30],["bcd",-4]]`), nil, false)
 	if err != nil || ids[""] != 0 || ids["a"] != 3 || ids["bcd"] != 4 {
@@ -144,7 +145,8 @@ func TestModelLimits(t *testing.T) {
 	}
 }
 
-// Added tokens: the longest of those that begin alike, alone where they are single words, with the spaces that they take.
+// TestAddedTokens checks that the longest matching added token is used, only between word boundaries
+// if declared so, with the white space that it strips.
 func TestAddedTokens(t *testing.T) {
 	raw, done := newAdded([]addedToken{
 		{ID: 0, Content: "ab"}, {ID: 1, Content: "abc"}, {ID: 2, Content: "a"}, {ID: 3, Content: "cat", SingleWord: true}, {ID: 4, Content: "<l>", Left: true}, {ID: 5, Content: "<r>", Right: true},
@@ -172,7 +174,7 @@ func TestAddedTokens(t *testing.T) {
 	}
 }
 
-// Bytes become characters that are printed, words are split as GPT-2 splits them.
+// TestByteLevel checks that bytes are mapped to printable characters, and that words are split as by GPT-2.
 func TestByteLevel(t *testing.T) {
 	for c, want := range map[byte]rune{'!': '!', 'a': 'a', '~': '~', ' ': 'Ġ', '\n': 'Ċ', 0: 'Ā', 0x7f: 'ġ', 0xa0: 'ł', 0xa1: '¡', 0xac: '¬', 0xad: 'Ń', 0xae: '®', 0xff: 'ÿ'} {
 		if got := byteRune(c); got != want {
@@ -262,7 +264,8 @@ func TestWaysThroughWords(t *testing.T) {
 	}
 }
 
-// Files whose parts are nested without end, or replace without end, and templates of one text that name a second one.
+// TestHostileFiles checks files with unbounded nesting or replacements, and templates of one text that
+// refer to a second one.
 func TestHostileFiles(t *testing.T) {
 	file := func(part, value string) []byte {
 		return []byte(`{"model":{"type":"BPE","vocab":{"a":0,"[A]":1},"merges":[]},"added_tokens":[{"content":"a","normalized":true}],"` + part + `":` + value + `}`)

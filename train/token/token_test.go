@@ -10,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/train/token"
 )
 
-// What a file asks for and there is not is named when the file is read.
+// TestRefused checks that unsupported features of a file are named when it is read.
 func TestRefused(t *testing.T) {
 	words := `"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}`
 	for _, c := range []struct{ file, want string }{
@@ -53,7 +53,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What is stored of a file reads as the file.
+// TestJSON checks that a stored tokenizer equals the one read from the file.
 func TestJSON(t *testing.T) {
 	g := readGolden(t)
 	a, err := token.Parse(append([]byte(" \n"), g.Tokenizers["bert"]...))
@@ -101,7 +101,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// No text makes a tokenizer panic, and ids are within the vocabulary.
+// FuzzEncode checks that no text makes a tokenizer panic, and that ids are within the vocabulary.
 func FuzzEncode(f *testing.F) {
 	g := readGolden(f)
 	var all []*token.Tokenizer

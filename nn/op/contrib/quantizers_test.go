@@ -14,8 +14,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Gradients pass straight through a value that is quantized and dequantized, where nothing is cut off, by whichever domain's
-// operators: sum(Q(x)·Q(w)) has the gradients of its factors' rounded values.
+// TestQuantizedStraightThrough checks that gradients pass straight through quantization and
+// dequantization, except for clipped values, in
+// the operators of either domain: sum(Q(x)·Q(w)) has the gradients of the product of rounded values.
 func TestQuantizedStraightThrough(t *testing.T) {
 	axis := pointer(1)
 	type pair struct{ quantize, dequantize op.Config }

@@ -168,7 +168,7 @@ func runBoth(t *testing.T, ort *oracle.Runtime, g *nn.Graph, in map[string]*tens
 	return got, want
 }
 
-// Without an input the shape is an attribute, and the result is known before anything runs.
+// TestFillsWithoutInput checks that without an input the shape is an attribute, and the result is known before the run.
 func TestFillsWithoutInput(t *testing.T) {
 	g := nn.NewGraph("fills", set(t), map[string]int{"": 8})
 	err := g.Edit(func(e *nn.Edit) {

@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/optest"
 )
 
-// All checks of one use of an operator, outside of a test: Run makes a subtest of each.
+// Example runs all checks of one use of an operator outside of a test; Run makes a subtest of each.
 func Example() {
 	fmt.Println(optest.Check(optest.Case{Config: op.Plain("Tanh"), In: []dtype.Value{optest.Rand(1, 2, 3)}}))
 	// Output: <nil>

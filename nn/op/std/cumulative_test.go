@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Where many lanes are side by side, rows are added up, to the same sums.
+// TestCumSumOfManyLanes checks that the sums along an outer axis, computed row by row, are the same.
 func TestCumSumOfManyLanes(t *testing.T) {
 	const outer, n, inner = 3, 7, 37
 	for _, cfg := range []std.CumSumConfig{{}, {Reverse: true}, {Exclusive: true}, {Exclusive: true, Reverse: true}} {

@@ -71,7 +71,8 @@ func (m labels) of(key int) int {
 	return m[key]
 }
 
-// Keys of labels: letters, and the axes of an ellipsis counted from the back.
+// ellipsis is the key of the last axis of an ellipsis; keys of labels are letters, and axes of an
+// ellipsis are numbered from the last.
 const ellipsis = 1 << 20
 
 func parseEquation(c *op.Call) (equation, error) {

@@ -18,7 +18,8 @@ func TestLongestRun(t *testing.T) {
 	}
 }
 
-// What is read by the inverse is what adding up gives, and there is no inverse where an element shows twice.
+// TestMappedInverse checks that gathering by the inverse gives the same as scatter-add, and that there
+// is no inverse where an element is repeated.
 func TestMappedInverse(t *testing.T) {
 	m := mapped{from: rowStrides([]int{2, 3, 4}), sources: [][]int{{1, 0}, {-1, 1, 2}, {-1, -1, 0, 1, 2, 3, -1}}}
 	back, ok := m.inverse(nil, []int{2, 3, 4})

@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// Where the results of a clip of what a ReLU gives may be.
+// Example computes the bounds of a ReLU's results after a clip.
 func Example() {
 	relu := trait.Interval{Lo: 0, Hi: trait.Anywhere().Hi}
 	fmt.Println(relu.Clamped(trait.Interval{Lo: -1, Hi: -1}, trait.Interval{Lo: 6, Hi: 6}))

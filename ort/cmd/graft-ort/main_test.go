@@ -14,7 +14,7 @@ import (
 	"github.com/graft-ml/graft/ort"
 )
 
-// Main is the command itself where a test starts it.
+// TestMain runs the command itself in the processes that tests start.
 func TestMain(m *testing.M) {
 	if os.Getenv("GRAFT_ORT_MAIN") != "" {
 		main()
@@ -101,7 +101,7 @@ func TestTrain(t *testing.T) {
 	}
 }
 
-// What eval, predict and lr-find print is the same with either runtime.
+// TestAnswers checks that eval, predict and lr-find print the same with either runtime.
 func TestAnswers(t *testing.T) {
 	library(t)
 	dir := data(t)
