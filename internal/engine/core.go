@@ -10,7 +10,7 @@ import (
 type Op interface {
 	gorgonia.Op
 	Core() *Core
-	Output() int // which output of the Core this node is
+	Output() int // index of the output of the Core that this node is
 }
 
 // Core is the computation of one node, or of the sibling nodes of an operator with several outputs. It has no state:
@@ -73,7 +73,7 @@ type Meeting struct {
 	Last       bool // all cores have been tried without it before
 }
 
-// Addition is the pattern of a sum, by one of Gorgonia's own operators, of two tensors of the same type and shape as the
+// Addition is the pattern of a sum computed by Gorgonia's Add, of two tensors of the same type and shape as the
 // result.
 type Addition struct{ DType tensor.Dtype }
 

@@ -39,7 +39,7 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 		given[h.Root] = true
 	}
 	m := b.readings()
-	stays, mine := map[*value]bool{}, map[*value]bool{} // mine: its memory must not be passed to a receiver
+	stays, mine := map[*value]bool{}, map[*value]bool{} // mine: its memory is the program's own and must not be passed to a receiver
 	for _, r := range roots {
 		if v := values[r]; v != nil && !given[r] {
 			stays[v], mine[m.of(v)] = true, true
@@ -60,7 +60,7 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 	}
 	after := map[int][]*step{begin: {{kind: gateStep, name: "gate", in: []*value{gate}}}} // by the step that they follow
 	commits := &step{kind: commitStep, name: "commit"}
-	var takes []*step // right after the commit
+	var takes []*step // directly after the commit
 	for i, h := range o.Handed {
 		v := values[h.Root]
 		if v == nil {
@@ -169,7 +169,7 @@ func (m readings) of(v *value) *value {
 	return v
 }
 
-// made returns the step that computes v, −1 for a source.
+// made returns the step that computes v, −1 if v is a source.
 func (m readings) made(v *value) int {
 	if i, ok := m.at[v]; ok {
 		return i

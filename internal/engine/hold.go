@@ -11,20 +11,21 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// What is on the Go heap and outlives the call that made it is charged to the budget for as long as it is reachable: tensors,
-// strings, sequences, maps. What is small is charged with the sequence it is in, alone not at all.
+// Values on the Go heap that outlive the call that created them are charged to the budget while they
+// are reachable: tensors,
+// strings, sequences, maps. Small ones are charged only as elements of a sequence.
 const (
 	smallValue  = 1 << 16 // bytes
 	valueHeader = 256     // about what a tensor takes besides its elements
 )
 
-// held are the values that are charged, by weak pointer: one in two sequences counts once.
+// held are the charged values, by weak pointer, so that a value in two sequences counts once.
 var held struct {
 	sync.Mutex
 	of map[any]struct{}
 }
 
-// Hold charges v. What it holds already stays charged after an error, while it is reachable.
+// Hold charges v to the budget while it is reachable. After an error the elements of v that were charged remain so.
 func Hold(v gorgonia.Value) error {
 	switch v := v.(type) {
 	case *tensor.Dense:
@@ -156,7 +157,7 @@ func (t *Tally) Add(n int64) error {
 	return nil
 }
 
-// Free gives back what was charged.
+// Free returns all charged bytes to the budget.
 func (t *Tally) Free() {
 	budget.Discharge(t.charged)
 	*t = Tally{}

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// hole is a range of the arena where no value lives during a step.
+// hole is a range of the arena that contains no value during a step.
 type hole struct{ off, size int64 }
 
 const (
-	smallestHole = 1 << 12 // smaller ones are left alone
-	mostHoles    = 8       // that a step offers, the largest
+	smallestHole = 1 << 12 // smaller ones are not used
+	mostHoles    = 8       // maximum number per step: the largest are used
 )
 
-// free is what no live buffer covers of the arena: ranges in the order of their offsets, none next to another.
+// free are the ranges of the arena without a live buffer, by offset; adjacent ranges are joined.
 type free []hole
 
 // at returns the index of the first range that starts at off or after it.
@@ -40,7 +40,7 @@ func (f *free) take(b *buffer) {
 	}
 }
 
-// give puts the memory of b back.
+// give returns the memory of b.
 func (f *free) give(b *buffer) {
 	i, h := f.at(b.off), hole{b.off, b.size}
 	if i > 0 && (*f)[i-1].off+(*f)[i-1].size == h.off {
@@ -66,7 +66,7 @@ func (f free) largest() (list []hole) {
 	return slices.Clip(list[:min(len(list), mostHoles)])
 }
 
-// findHoles gives each kernel's step the largest ranges that the buffers alive during it leave of the arena.
+// findHoles gives each step that runs a kernel the largest ranges of the arena that no live buffer covers.
 func (b *builder) findHoles(buffers []*buffer, arena int64) {
 	n := len(b.steps) + 1 // a root's buffer ends after the last step
 	begin, end := make([][]*buffer, n), make([][]*buffer, n)

@@ -37,14 +37,14 @@ func (v *value) load() error {
 	return nil
 }
 
-// accepts checks element type and shape of a value for source v. What is neither a tensor nor a
-// toScalar is left to its readers.
+// accepts checks element type and shape of a value for source v. Values that are neither a tensor nor a scalar are
+// checked by their readers.
 func (v *value) accepts(val gorgonia.Value) error {
 	shape := tensor.ScalarShape()
 	switch d := val.(type) {
 	case *tensor.Dense:
 		if shape = d.Shape(); v.shape == nil {
-			shape = nil // not known
+			shape = nil // unknown
 		}
 	case gorgonia.Scalar:
 	default:

@@ -13,9 +13,9 @@ const cacheLine = 64
 // supports it: it does not delay garbage collection, and it is returned to the system immediately.
 type memory struct {
 	private bool
-	charged int64    // to the budget
+	charged int64    // bytes charged to the budget
 	must    bool     // get does not fail: some values have been passed on, and a step must not end halfway
-	mapped  [][]byte // what is outside the Go heap
+	mapped  [][]byte // blocks outside the Go heap
 }
 
 // get returns n zeroed bytes that start on a cache line.

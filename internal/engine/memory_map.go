@@ -4,8 +4,8 @@ package engine
 
 import "syscall"
 
-// mapBytes asks the system for n zeroed bytes; nil: it has none. Pages cost nothing until they are
-// touched.
+// mapBytes asks the system for n zeroed bytes, and returns nil if it refuses. Pages take no memory before they are
+// accessed.
 func mapBytes(n int64) []byte {
 	if n != int64(int(n)) {
 		return nil

@@ -82,7 +82,7 @@ func (s *step) commit(r Receiver, pool *kernel.Pool) error {
 	return nil
 }
 
-// norm returns the Euclidean norm of all elements.
+// norm returns the Euclidean norm of d.
 func norm(pool *kernel.Pool, d *tensor.Dense) float64 {
 	if d.Dtype() == tensor.Float64 {
 		return math.Sqrt(sumSquares(dtype.Slice[float64](d)))

@@ -144,7 +144,7 @@ func (p *Program) allocate(b *builder) error {
 	p.exec.scratch.from, p.exec.scratch.arena = p.memory, arena
 	place := func(v *value) {
 		if v == nil || v.kind != placed || v.dense != nil || v.buf == nil && v.bytes > 0 {
-			return // the last: the middle of a sum has no memory
+			return // the last: a dimension within a sum has no memory
 		}
 		var mem []byte
 		if v.buf != nil {

@@ -158,7 +158,7 @@ func (s *step) run(x *Exec) error {
 	return nil
 }
 
-// borrow makes v a view of d, which may have moved since the last run.
+// borrow makes v a view of d, which may have another address than in the previous run.
 func (v *value) borrow(d *tensor.Dense) (err error) {
 	if v.dense == nil || unsafe.SliceData(v.dense.Raw) != unsafe.SliceData(d.Raw) {
 		v.dense, err = dtype.View(d, v.shape...)

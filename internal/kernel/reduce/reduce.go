@@ -70,6 +70,7 @@ func Reduce[T kernel.Float](p *kernel.Pool, op ReduceOp, outer, axis, inner int,
 // columnBlock is the minimum number of columns per thread in a reduction of rows.
 const columnBlock = 16
 
+// manyRows is the minimum number of rows for which the cost of another partial sum is negligible.
 const manyRows = 64
 
 // sumPieces sums the rows of x in pieces, and then the partial sums. Each thread reads whole rows, often
