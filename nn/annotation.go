@@ -35,7 +35,7 @@ func Annotated(key string, values ...any) Selector {
 	}
 }
 
-// plainText is what a value is found by.
+// plainText returns the text by which a value is compared.
 func plainText(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -95,7 +95,7 @@ func ParseAnnotation(s string) any {
 	return s
 }
 
-// checked returns the annotation in one of the types that files hold.
+// checked returns the annotation as one of the types that files store.
 func checked(key string, v any) (any, error) {
 	if key == "" {
 		return nil, fmt.Errorf("an annotation has no key")
@@ -225,7 +225,7 @@ func (e *Edit) AsOutput(name string, v *Value) *Value {
 	return n.Out(0)
 }
 
-// identity inserts an Identity of that name, or with a number after it, at a value.
+// identity inserts an Identity after a value, with the given name or, if that is taken, with a number appended.
 func (e *Edit) identity(at *Value, name string, users ...*Node) *Node {
 	if !e.mine(at) {
 		return nil

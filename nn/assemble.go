@@ -273,7 +273,7 @@ func (a *Assembler) Body() (*Body, error) {
 	return NewBody(a.g, a.outer), nil
 }
 
-// use records that n reads v. No node but n was made a user of v since n first was.
+// use records that n reads v. Since the first such call for n, no other node must have been added to v's users.
 func (v *Value) use(n *Node) {
 	if v != nil && (len(v.users) == 0 || v.users[len(v.users)-1] != n) {
 		v.users = append(v.users, n)

@@ -17,10 +17,10 @@ import (
 // those of its first body first.
 type Body struct {
 	Graph *Graph   // the subgraph
-	outer []*Value // stand-ins inside Graph, in order of first use
+	outer []*Value // placeholders inside Graph for outer values, in order of first use
 
-	captured []*Value // what they stand for, until a node has the body; see Edit.Body
-	made     *closure // what it was made of by While and its like, nil in a graph
+	captured []*Value // the outer values, until a node has the body; see Edit.Body
+	made     *closure // set by While and the like; nil in a graph
 }
 
 var _ op.Subgraph = (*Body)(nil)
@@ -51,7 +51,7 @@ func (b *Body) Captured() []string {
 // Outer returns the placeholders for outer values, in the order of Captured.
 func (b *Body) Outer() []*Value { return b.outer }
 
-// bind is what a walk through the subgraph starts from.
+// bind returns the bindings with which a walk through the subgraph starts.
 func (b *Body) bind(in []op.Type, known []op.Known) (map[*Value]*binding, error) {
 	formal := b.formal()
 	if len(in) > len(formal) {
@@ -68,7 +68,8 @@ func (b *Body) bind(in []op.Type, known []op.Known) (map[*Value]*binding, error)
 	return bound, nil
 }
 
-// Infer returns the types of the outputs. ctx is that of the call around, which bounds how many nodes subgraphs visit.
+// Infer returns the types of the outputs. ctx is that of the enclosing call; it limits how many nodes
+// of subgraphs are visited.
 func (b *Body) Infer(ctx context.Context, in []op.Type, known []op.Known, train bool) ([]op.Type, error) {
 	bound, err := b.bind(in, known)
 	if err != nil {
@@ -104,7 +105,7 @@ func (b *Body) States() (list []int) {
 		c.Train = true
 		for i := range c.In {
 			if c.In[i] = in[i].Type(); in[i] != nil && !c.In[i].Static() {
-				c.In[i] = op.Shaped(dtype.Float32) // a captured value's type is known where the subgraph runs: a subgraph inside asks whether it is
+				c.In[i] = op.Shaped(dtype.Float32) // the type of a captured value is only known in the subgraph's node: within a nested subgraph it may be unknown
 			}
 		}
 		for _, u := range n.op.State(c) {
@@ -166,7 +167,7 @@ func (b *Body) Lower(s op.Scope, in gorgonia.Nodes, types []op.Type, known []op.
 }
 
 // Run computes the outputs from the inputs, which are followed by the captured values. next holds the new values of
-// States, nil where they do not change.
+// States, nil for those that do not change.
 func (b *Body) Run(r op.SubgraphRun, in []dtype.Value) (out, next []dtype.Value, err error) {
 	formal := b.formal()
 	feed := map[*Value]dtype.Value{}
@@ -265,7 +266,7 @@ func configBodies(c op.Config) []*Body {
 // Bodies returns the subgraphs among the node's attributes.
 func (n *Node) Bodies() []*Body { return n.bodies() }
 
-// capturedBy returns the outer value behind stand-in k of body b.
+// capturedBy returns the outer value that placeholder k of body b stands for.
 func (n *Node) capturedBy(b *Body, k int) *Value {
 	at := 0
 	for _, x := range n.bodies() {

@@ -59,7 +59,7 @@ func (e *Edit) Body(name string, inputs []string, captured []*Value, f func(e *E
 	return b
 }
 
-// inner returns a name that no value of the graphs around has.
+// inner returns a name that is used neither in this graph nor in the graphs around it.
 func (e *Edit) inner(base string, i int) string {
 	name := base
 	for e.g.has(name) || e.outer.knows(name) {

@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// cacheSize bounds the lowerings a graph keeps, least recently used first to go.
+// cacheSize is the maximum number of lowerings that a graph keeps; the least recently used is evicted.
 const cacheSize = 16
 
 // cache keeps compiled stages, except those that depend on large values. The key spells out everything a lowering depends on but the values
@@ -150,7 +150,7 @@ type programs struct {
 	idle map[variant][]*engine.Program
 }
 
-// variant is in what way a program was compiled.
+// variant is how a program was compiled.
 type variant struct {
 	hands   bool // it hands over gradients and updates
 	eager   bool // as soon as they are computed
@@ -177,12 +177,12 @@ func (p *programs) take(st *stage, v variant) (*engine.Program, error) {
 		x.Keep(n, param.kept)
 	}
 	if o.Lean && x.Stats().Arena >= large {
-		debug.FreeOSMemory() // what lowering and compiling left, before the program takes its memory
+		debug.FreeOSMemory() // release what lowering and compiling left before the program allocates its memory
 	}
 	return x, nil
 }
 
-// large is the size in bytes of a program beside whose compilation a garbage collection costs nothing.
+// large is the size in bytes from which the cost of a garbage collection is negligible beside compilation.
 const large = 4 << 20
 
 func (p *programs) give(x *engine.Program, v variant) {
@@ -197,7 +197,7 @@ func (p *programs) give(x *engine.Program, v variant) {
 	p.idle[v] = append(p.idle[v], x)
 }
 
-// close gives back the memory of idle programs.
+// close releases the memory of idle programs.
 func (p *programs) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -57,7 +57,7 @@ func (c *Channels) macs(n *Node, gone map[axisID]int) int64 {
 	return m
 }
 
-// resized returns a call of a node whose axes are shorter by so many indices.
+// resized returns a call of a node whose axes are shorter by the given numbers of indices.
 func (c *Channels) resized(n *Node, call *op.Call, gone map[axisID]int) *op.Call {
 	if len(gone) == 0 {
 		return call
@@ -83,7 +83,7 @@ func (c *Channels) resized(n *Node, call *op.Call, gone map[axisID]int) *op.Call
 	return &x
 }
 
-// shorter takes indices off the types of values. Types that stay are shared.
+// shorter shortens the axes of types. Types that do not change are shared.
 func (c *Channels) shorter(types []op.Type, values []*Value, gone map[axisID]int) []op.Type {
 	out := types
 	for i, v := range values[:min(len(values), len(types))] {
@@ -108,16 +108,16 @@ func (c *Channels) shorter(types []op.Type, values []*Value, gone map[axisID]int
 	return out
 }
 
-// scales weigh a graph before a change of its channels and after it.
+// scales measures a graph before and after a change of its channels.
 type scales struct {
 	c       *Channels
-	calls   map[*Node]*op.Call // at which sizes multiply-adds are counted
+	calls   map[*Node]*op.Call // calls at the sizes for which multiply-adds are counted
 	before  Cost
 	weights []*Param
 }
 
-// onScales counts parameters and multiply-adds: with every open dimension at size 1, or at the sizes
-// of the analysis where some node does not take 1.
+// onScales counts parameters and multiply-adds, with every open dimension at size 1, or at the sizes
+// of the analysis if some node does not accept 1.
 func (e *Edit) onScales(c *Channels) *scales {
 	s := &scales{c: c, calls: e.g.atOne()}
 	for _, n := range e.g.nodes {
@@ -154,7 +154,7 @@ func (s *scales) macs(gone map[axisID]int) int64 {
 	return total
 }
 
-// compare returns what the graph weighed, and what it does now that the axes have the given indices.
+// compare returns the cost before, and the cost with the given indices of axes.
 func (s *scales) compare(keep map[axisID][]int) [2]Cost {
 	gone := map[axisID]int{}
 	for id, k := range keep {
@@ -204,7 +204,7 @@ func (c *Channels) derives(n *Node) bool {
 // derivations finds the nodes that only rearrange parameters.
 func (g *Graph) derivations() map[*Node]bool {
 	set := map[*Node]bool{}
-	for _, n := range g.nodes { // producers come first
+	for _, n := range g.nodes { // producers come before their readers
 		if !slices.ContainsFunc(n.in, func(v *Value) bool {
 			return v != nil && v.param == nil && v.known.Value == nil && !set[v.producer]
 		}) {

@@ -16,7 +16,7 @@ type Channels struct {
 	groups  []*Group
 	version int
 	derived map[*Node]bool // nodes that only rearrange parameters
-	change  int            // number of the last change in it
+	change  int            // number of the edit's last change when the analysis was made
 }
 
 // Group is a set of atoms of the same form, which have the same number of indices on each axis: the channels of a layer

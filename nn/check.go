@@ -74,10 +74,10 @@ func (g *Graph) check() error {
 	return nil
 }
 
-// members are sets of long lists that are asked again and again.
+// members caches long lists as sets, for repeated lookups.
 type members[K, T comparable] map[K]map[T]bool
 
-// has reports whether x is in list, which is k's.
+// has reports whether x is in the list of k.
 func (m members[K, T]) has(k K, list []T, x T) bool {
 	if len(list) < 32 {
 		return slices.Contains(list, x)

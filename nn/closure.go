@@ -12,16 +12,16 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// closure is what a function added to an expression graph, taken out of it again: the body of a loop or a branch,
-// which reads its own inputs and nodes around it.
+// closure is what a function added to an expression graph, removed from it again: the body of a loop or a branch,
+// which reads its own inputs and outer nodes.
 type closure struct {
 	formal   gorgonia.Nodes
-	captured gorgonia.Nodes // nodes around it that it reads, in order of first use
-	inner    gorgonia.Nodes // what it computes
+	captured gorgonia.Nodes // outer nodes that it reads, in order of first use
+	inner    gorgonia.Nodes // nodes that it added
 	out      gorgonia.Nodes
 }
 
-// closure calls f on new inputs of the given types and makes a subgraph of what it adds to g.
+// closure calls f on new inputs of the given types and makes a closure of the nodes that it adds to g.
 func (tr Tracer) closure(what string, g *gorgonia.ExprGraph, types []op.Type, f func(gorgonia.Nodes) (gorgonia.Nodes, error)) (*Body, error) {
 	c, err := enclose(g, types, f)
 	if err != nil {
@@ -42,7 +42,8 @@ func (tr Tracer) closure(what string, g *gorgonia.ExprGraph, types []op.Type, f 
 	return b, nil
 }
 
-// enclose calls f and takes what it added out of the graph again, so that Gorgonia's machines do not run it: all but
+// enclose calls f and removes the nodes that it added from the graph, so that Gorgonia's machines do
+// not run them, except
 // nodes that hold a value, which are weights.
 func enclose(g *gorgonia.ExprGraph, types []op.Type, f func(gorgonia.Nodes) (gorgonia.Nodes, error)) (*closure, error) {
 	before := map[*gorgonia.Node]bool{}
@@ -89,7 +90,7 @@ func enclose(g *gorgonia.ExprGraph, types []op.Type, f func(gorgonia.Nodes) (gor
 	return c, nil
 }
 
-// capture finds the nodes around the closure that n depends on. Constants are copied into the subgraph.
+// capture finds the outer nodes that n depends on. Constants are copied into the subgraph.
 func (c *closure) capture(n *gorgonia.Node, inner, seen map[*gorgonia.Node]bool) {
 	stack := gorgonia.Nodes{n}
 	for len(stack) > 0 {
@@ -115,13 +116,13 @@ func holdsValue(n *gorgonia.Node) bool {
 	return len(exprgraph.Children(n)) == 0 && (isConstant(n) || n.Value() != nil)
 }
 
-// isConstant reports whether the node holds a value that never changes, of Gorgonia's constants or of ours.
+// isConstant reports whether the node holds a value that never changes: one of Gorgonia's constants or of ours.
 func isConstant(n *gorgonia.Node) bool {
 	_, stock := n.Op().(interface{ Value() gorgonia.Value })
 	return stock && len(exprgraph.Children(n)) == 0 || op.IsConst(n)
 }
 
-// at returns the node, or where it is a constant that is in no graph yet, its copy in g.
+// at returns the node or, if it is a constant without a graph, its copy in g.
 func at(g *gorgonia.ExprGraph, n *gorgonia.Node) *gorgonia.Node {
 	if n.Graph() == nil && isConstant(n) {
 		return g.AddNode(n)
@@ -129,7 +130,7 @@ func at(g *gorgonia.ExprGraph, n *gorgonia.Node) *gorgonia.Node {
 	return n
 }
 
-// body makes a subgraph of closures that are one function at several sizes. Outer are the values that they capture.
+// body makes a subgraph of closures that are the same function at several sizes. outer are the values that they capture.
 func (t *tracer) body(name string, list []*closure, outer []*Value) *Body {
 	g := NewGraph(name, t.e.g.ops, t.e.g.opsets)
 	b := NewBody(g, nil)
@@ -153,7 +154,7 @@ func (t *tracer) body(name string, list []*closure, outer []*Value) *Body {
 	out := make([]*Value, len(list[0].out))
 	for i := range out {
 		v := s.value(closureNodes(list, func(c *closure) *gorgonia.Node { return c.out[i] }))
-		if v.Producer() == nil || slices.Contains(out, v) { // files want an output of its own
+		if v.Producer() == nil || slices.Contains(out, v) { // files require separate values for outputs
 			v = do(e, op.Plain("Identity"), v)
 		}
 		out[i] = v
@@ -167,7 +168,8 @@ func (t *tracer) body(name string, list []*closure, outer []*Value) *Body {
 	return b
 }
 
-// typeAt returns the type of nodes that are one at several sizes: a dimension that differs is the symbol with those sizes.
+// typeAt returns the type of nodes that are the same at several sizes: a dimension that differs is the
+// symbol with those sizes.
 func (t *tracer) typeAt(at gorgonia.Nodes, d op.DType) op.Type {
 	shape := (&Site{t: t, at: at}).shapeOf(nil)
 	typ := op.Type{DType: d, Shape: make([]op.Dim, len(shape))}
@@ -194,8 +196,9 @@ func closureNodes(list []*closure, pick func(*closure) *gorgonia.Node) gorgonia.
 	return nodes
 }
 
-// retraced returns the configuration of calls that are one at several sizes, with subgraphs that hold at all of them in place of
-// those made of closures. Captured are the values that the subgraphs read.
+// retraced returns the configuration of calls that are the same at several sizes, with subgraphs for
+// all sizes in place of
+// closures. captured are the values that the subgraphs read.
 func (s *Site) retraced(calls []*op.Call, captured []*Value) op.Config {
 	v := reflect.New(reflect.TypeOf(calls[0].Config)).Elem()
 	v.Set(reflect.ValueOf(calls[0].Config))

@@ -43,10 +43,10 @@ func (g *Graph) Composites() []Composite {
 	return list
 }
 
-// compositeAt returns the largest group that ends in a node and has no node that is taken already.
+// compositeAt returns the largest group that ends in a node and contains no node of taken.
 func (w *walker) compositeAt(n *Node, c *op.Call, taken map[*Node]bool) (x Composite, ok bool) {
 	defer func() {
-		if recover() != nil { // a rule asked for a size that is not known
+		if recover() != nil { // a rule asked for a size that is unknown
 			ok = false
 		}
 	}()

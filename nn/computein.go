@@ -59,7 +59,7 @@ func (e *Edit) computeIn(t op.DType) {
 	}
 }
 
-// attributesIn is c with t in place of the element types that other names, and tensors converted to t.
+// attributesIn returns c with t in place of the element types for which other is true, and tensors converted to t.
 func attributesIn(c op.Config, t op.DType, other func(op.DType) bool) (op.Config, bool) {
 	old := reflect.ValueOf(c)
 	if old.Kind() != reflect.Struct {

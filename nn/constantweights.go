@@ -83,7 +83,7 @@ func (g *Graph) heldWeights(may func(*Node) bool) map[*Value]*Node {
 // learned reports whether training changes the parameter, by gradients or as a statistic.
 func (p *Param) learned() bool { return p.Role() != Constant }
 
-// floats returns the floating-point tensor of rank one or more that the node holds, nil if it does anything else.
+// floats returns the floating-point tensor of rank one or more that the node holds, nil if it is not such a constant.
 func (n *Node) floats() *tensor.Dense {
 	if len(n.in) > 0 || len(n.captured) > 0 || len(n.out) != 1 || n.out[0] == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// takeApart handles a node that works on containers by following what they hold, so that gradients
-// pass. It is not done where a container is a whole value that is not available.
+// takeApart handles a node that works on containers by tracking their items, so that gradients pass. It does nothing
+// if a container is a whole value that is not available.
 func (w *walker) takeApart(n *Node, c *op.Call, in []*Value) (done bool, err error) {
 	items := make([]op.Item, len(in))
 	for i, v := range in {
@@ -62,7 +62,7 @@ func (w *walker) takeApart(n *Node, c *op.Call, in []*Value) (done bool, err err
 	return true, nil
 }
 
-// itemOf returns a value as operators on containers take it.
+// itemOf returns a value in the form that operators on containers take.
 func (w *walker) itemOf(v *Value) (op.Item, error) {
 	b := w.at(v)
 	switch {

@@ -177,7 +177,7 @@ func (tr Tracer) Cond(pred *gorgonia.Node, then, alternative Expr, x ...*gorgoni
 	return tr.applyControl("Cond", outputs, std.IfConfig{Then: a, Else: b}, append(in, b.made.captured...))
 }
 
-// loopInputs returns the types of the inputs of a Loop's body: number of the iteration, condition, state.
+// loopInputs returns the types of the inputs of a Loop's body: iteration number, condition, state.
 func loopInputs(state gorgonia.Nodes) []op.Type {
 	return append([]op.Type{op.Shaped(dtype.Int64), op.Shaped(dtype.Bool)}, nodeTypes(state)...)
 }
@@ -190,7 +190,7 @@ func nodeTypes(list gorgonia.Nodes) []op.Type {
 	return types
 }
 
-// controlGraph returns the expression graph of the nodes given, with those that are constants of no graph copied into it.
+// controlGraph returns the expression graph of the given nodes; constants without a graph are copied into it.
 func controlGraph(what string, given gorgonia.Nodes, functions bool) (*gorgonia.ExprGraph, gorgonia.Nodes, error) {
 	if !functions {
 		return nil, nil, controlError(what, errNoFunction)

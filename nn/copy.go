@@ -14,7 +14,7 @@ import (
 // BodyOrigin is implemented by the Origin of a node if it refers to the node's subgraphs, so that a copy of the node gets
 // an Origin that refers to the copies.
 type BodyOrigin interface {
-	// WithBodies returns the origin with every subgraph replaced by what of returns for it.
+	// WithBodies returns the origin with every subgraph replaced by the result of of.
 	WithBodies(of func(*Body) *Body) any
 }
 
@@ -44,12 +44,12 @@ func (g *Graph) ForkWith(ops op.Set) (*Graph, map[*Param]*Param) {
 	return c.graph(g, ops, maps.Clone(g.opsets)), c.origin
 }
 
-// copier copies graphs, nodes and values and remembers which is the copy of which.
+// copier copies graphs, nodes and values, and maps originals to copies.
 type copier struct {
 	share  bool // tensors are shared rather than copied
 	values map[*Value]*Value
 	nodes  map[*Node]*Node
-	origin map[*Param]*Param // from a copy to what it is a copy of
+	origin map[*Param]*Param // from each copy to its original
 	bodies map[*Body]*Body
 	opsets map[uintptr]map[string]int // copies of operator-set versions, by the identity of the original map
 }
@@ -79,14 +79,14 @@ func (c *copier) graph(g *Graph, ops op.Set, opsets map[string]int) *Graph {
 	return to
 }
 
-// shell returns a graph without nodes and values, otherwise as g.
+// shell returns a copy of g without nodes and values.
 func (c *copier) shell(g *Graph, ops op.Set, opsets map[string]int) *Graph {
 	to := NewGraph(g.name, ops, opsets)
 	to.doc, to.meta, to.origin = g.doc, maps.Clone(g.meta), g.origin
 	return to
 }
 
-// value adds the copy of v to the graph; its producer follows with the node.
+// value adds the copy of v to the graph; its producer is set when the node is copied.
 func (c *copier) value(to *Graph, v *Value) *Value {
 	if v == nil {
 		return nil
@@ -138,8 +138,8 @@ func copyText(t *dtype.Strings) *dtype.Strings {
 	return &x
 }
 
-// node adds the copy of n, its outputs and its subgraphs. What it reads must be there already,
-// or is copied as a value without a producer.
+// node adds the copy of n, its outputs and its subgraphs. Values that it reads and that have not been copied
+// are copied as values without a producer.
 func (c *copier) node(to *Graph, n *Node) *Node {
 	x := &Node{name: n.name, domain: n.domain, opType: n.opType, doc: n.doc, op: n.op, config: n.config, graph: to, origin: n.origin, fresh: n.fresh, annotations: n.annotations}
 	if o := to.ops.Find(n.domain, n.opType); o != nil && n.op != nil {
@@ -167,7 +167,7 @@ func (c *copier) node(to *Graph, n *Node) *Node {
 	return x
 }
 
-// subgraphs replaces the node's bodies, which are still those of the node it is a copy of.
+// subgraphs replaces the bodies of the node, which are still those of the original, by copies.
 func (c *copier) subgraphs(to *Graph, n *Node) {
 	if b, ok := n.origin.(BodyOrigin); ok {
 		n.origin = b.WithBodies(func(b *Body) *Body { return c.body(to, b) })

@@ -21,12 +21,13 @@ type chanAxis struct {
 type reason struct {
 	node *Node  // the operator, or
 	port *Value // the graph input or output that they belong to
-	axis int    // of the node's value concerned or of the port
+	axis int    // of the node's value, or of the port
 	text string
 }
 
-// analysis holds what a graph's operators declare about its axes: which exist, what couples them, what fixes them. Unknown
-// sizes are replaced by stand-ins.
+// analysis holds what a graph's operators declare about its axes: which exist, what couples them, what
+// fixes them. Unknown
+// sizes are replaced by numbers (stand-ins).
 type analysis struct {
 	g      *Graph
 	axes   []chanAxis
@@ -34,11 +35,11 @@ type analysis struct {
 	rank   map[*Value]int
 	system indices.System
 	by     []reason           // reasons of the system's relations, splits and pins, by number
-	spans  map[*Node]declared // which relations and splits a node made
+	spans  map[*Node]declared // for each node, the relations and splits that it declared
 	calls  map[*Node]*op.Call
-	leaf   map[*Value]bool     // outputs of Constant nodes, cut like parameters
+	leaf   map[*Value]bool     // outputs of Constant nodes, which are cut like parameters
 	zero   map[axisID]bool     // see zeroes
-	env    map[*Value]*binding // the stand-in's
+	env    map[*Value]*binding // bindings of the walk with stand-ins
 }
 
 // declared locates the declarations of one node in an analysis.
@@ -78,7 +79,8 @@ func (g *Graph) analyse() *analysis {
 	return a
 }
 
-// standIn walks the graph with numbers in place of open dimensions. It tries several choices, because the sizes must pass
+// standIn walks the graph with numbers in place of open dimensions. It tries several choices, because
+// the sizes must suit
 // strides, concatenations of skip connections and position tables.
 func (g *Graph) standIn() *walker {
 	var best *walker

@@ -45,7 +45,7 @@ func (k *coverage) apply(list []coupling.Coupling) {
 		}
 		n, m := int(k.a.axes[f].size), int(k.a.axes[t].size)
 		if !indices.Fits(c.Map, n, m) || c.Map.Relation == coupling.Offset && (k.open(c.From) || k.open(c.To)) {
-			continue // pinned below, because no coupling mentions the axis, or its stand-in would
+			continue // fixed below, because no coupling mentions the axis
 		}
 		k.in[c.From], k.in[c.To] = true, true
 		switch c.Map.Relation {

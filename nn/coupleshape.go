@@ -6,7 +6,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// shapeReader lets the axes go whose lengths only shapes follow, and pins those that are computed with.
+// shapeReader leaves the axes free whose lengths are only used in shapes, and fixes those used in other computations.
 func (a *analysis) shapeReader(n *Node, c *op.Call) {
 	v, out := n.In(0), n.Out(0)
 	if out == nil {
@@ -19,7 +19,7 @@ func (a *analysis) shapeReader(n *Node, c *op.Call) {
 	}
 }
 
-// counted reports whether element at (-1: any) of an integer value goes into something else than shapes.
+// counted reports whether element at (-1: any) of an integer value is used otherwise than in shapes.
 func (a *analysis) counted(v *Value, at int, seen map[*Value]bool) bool {
 	if seen[v] {
 		return false
@@ -55,7 +55,7 @@ func (a *analysis) counted(v *Value, at int, seen map[*Value]bool) bool {
 	return false
 }
 
-// passes reports whether element at (-1: any) of input 0, a vector, may be one that the node picks.
+// passes reports whether the node may select element at (-1: any) of input 0, a vector.
 func (n *Node) passes(at int) bool {
 	if at < 0 || n.op.Traits.Picks == nil || n.in[0].typ.Rank() != 1 {
 		return true

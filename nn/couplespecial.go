@@ -28,7 +28,7 @@ func (k *coverage) normGroup(f, t axisID, groups int) {
 	s.Place(1, t, groups, 1)
 }
 
-// grouped returns the split of this node, of which the first factors are the groups of axis f and what is in one.
+// grouped returns the split of this node whose first factors are the groups of axis f and the indices within a group.
 func (k *coverage) grouped(f axisID, groups int) *indices.Split {
 	s := k.split()
 	if len(s.Factors) == 0 {
@@ -52,7 +52,7 @@ func (k *coverage) split() *indices.Split {
 func (k *coverage) resplit() {
 	in, out := k.c.In[0].Sizes(), k.c.Out[0].Sizes()
 	if k.a.rank[k.n.In(0)] != len(in) || k.a.rank[k.n.Out(0)] != len(out) {
-		return // a length is not known, as within an edit: the known axes are fixed
+		return // a length is unknown, as within an edit: the known axes are fixed
 	}
 	s := k.split()
 	s.Reshaped = true
@@ -105,8 +105,8 @@ func (k *coverage) misaligned(i, j int) {
 	}
 }
 
-// special adds what needs more than an operator's own couplings: knowledge of constants and of
-// what becomes zero.
+// special adds couplings that depend on more than the operator: on the values of constants, and on which
+// values become zero.
 func (k *coverage) special() {
 	t := &k.n.op.Traits
 	if t.Picks != nil {
@@ -141,7 +141,7 @@ func (k *coverage) picked() {
 		}
 		out := coupling.Out(0, axis)
 		if k.n.op.Traits.Resize == nil || k.open(out) {
-			continue // the indices would not follow, or are others in other runs
+			continue // the indices would not follow, or differ between runs
 		}
 		k.in[in] = true
 		if to, ok := k.at(out); ok {
@@ -151,7 +151,7 @@ func (k *coverage) picked() {
 	}
 }
 
-// repeated frees the axes that are created by repetition to the shape in input i: their length is a number in the model.
+// repeated frees the axes created by repetition to the shape in input i: their length is a number in the model.
 func (k *coverage) repeated(i int) {
 	in, out := k.c.In[0].Shape, k.c.Out[0].Shape
 	for o := range out {
@@ -165,7 +165,7 @@ func (k *coverage) repeated(i int) {
 	}
 }
 
-// freeAxes pins the axes of an output whose lengths cannot be rewritten in input i.
+// freeAxes fixes those axes of an output whose lengths cannot be rewritten in input i.
 func (a *analysis) freeAxes(n *Node, i int) {
 	v := n.Out(0)
 	if v == nil {

@@ -20,7 +20,7 @@ type Cut struct {
 	After       int    `json:"after"`       // its length afterwards
 
 	keep  []int // for each index afterwards, the index before; -1: new
-	round int   // which change of channels of the edit it belongs to
+	round int   // number of the channel change of the edit that it belongs to
 	grow  *growth
 	added *Added
 }
@@ -28,11 +28,11 @@ type Cut struct {
 // Cost is the size of a model and the work that it does.
 type Cost struct {
 	Params int   `json:"parameters"` // elements of all weights and statistics
-	MACs   int64 `json:"macs"`       // multiply-adds, with symbolic dimensions at 1 if the model can be computed so, else at sizes chosen by the analysis
+	MACs   int64 `json:"macs"`       // multiply-adds, with symbolic dimensions at 1 if the model accepts that, otherwise at sizes chosen by the analysis
 }
 
-// RemoveAtoms removes atoms from the model: their slices of every parameter, and adapts every number in the model that
-// depends on a length that changes. The atoms must come from Channels for the graph as it is now.
+// RemoveAtoms removes atoms from the model: their slices of every parameter. Numbers in the model that
+// depend on the changed lengths are adapted. The atoms must come from Channels for the current graph.
 func (e *Edit) RemoveAtoms(atoms ...*Atom) {
 	if e.err != nil || len(atoms) == 0 {
 		return
@@ -95,13 +95,15 @@ func (e *Edit) carve(c *Channels, gone []bool) {
 	e.saved = append(e.saved, w.compare(keep))
 }
 
-// cutParam keeps some indices of an axis.
+// cutParam keeps the given indices of an axis.
 func (e *Edit) cutParam(p *Param, axis int, keep []int) {
 	e.reindex(p, axis, keep, Change{}, Cut{})
 }
 
-// reindex keeps some indices of an axis; −1 stands for a new index, which is zero until it is set. The tensor is computed
-// when the change is applied, so that a plan holds no copy of the model, and training between planning and applying is not lost.
+// reindex keeps the given indices of an axis; −1 stands for a new index, which is zero until it is
+// set. The tensor is computed
+// when the change is applied, so that a plan holds no copy of the model, and training between planning
+// and applying is not lost.
 // Undoing restores the old tensor.
 func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
 	if p.data == nil {
@@ -112,7 +114,7 @@ func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
 	e.pickParam(p, axis, keep, change)
 }
 
-// pickParam is reindex without a note for the plan.
+// pickParam is reindex without a record in the plan.
 func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 	old, typ := p.data, p.value.typ
 	n := old.Shape()[axis]
@@ -130,14 +132,14 @@ func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 	})
 }
 
-// note records for the plan what an initializer loses or gains.
+// note records in the plan what an initializer loses or gains.
 func (e *Edit) note(c Cut, name string, axis int, keep []int, size int, reader string) {
 	c.Initializer, c.Axis, c.Removed, c.Node, c.Before, c.After = name, axis, missing(keep, size), reader, size, len(keep)
 	c.keep, c.round = keep, e.round
 	e.cuts = append(e.cuts, c)
 }
 
-// cutConstant keeps some indices of an axis of a Constant; an index may be repeated.
+// cutConstant keeps the given indices of an axis of a Constant; an index may be repeated.
 func (e *Edit) cutConstant(v *Value, axis int, keep []int) {
 	d, ok := v.known.Value.(*tensor.Dense)
 	if !ok {

@@ -46,14 +46,14 @@ func (e *Edit) decompose(n *Node) {
 	}
 }
 
-// arrangeNow sorts the nodes and infers types as far as changes have left that for later.
+// arrangeNow sorts the nodes and infers types, if changes have postponed that.
 func (e *Edit) arrangeNow() {
 	if e.sortNodes(); e.err == nil {
 		e.fail(e.infer())
 	}
 }
 
-// decomposeSpelled follows what the operator declares.
+// decomposeSpelled applies the decomposition that the operator declares.
 func (e *Edit) decomposeSpelled(n *Node) error {
 	s := e.speller(n.Label())
 	p := &op.Part{Config: n.config, In: s.list(n.in), Out: s.list(n.out)}
@@ -126,7 +126,7 @@ func (e *Edit) decomposeLowered(n *Node) error {
 	return e.err
 }
 
-// sampled chooses sizes of what is not fixed in the types of the arguments, and says what the inputs are at each.
+// sampled chooses sizes for the open dimensions of the arguments, and returns the inputs at each choice.
 func (x *nested) sampled(args []*Value) ([]map[string]int, error) {
 	names, bad := openSizes(args)
 	if bad != nil {
@@ -162,7 +162,7 @@ func (x *nested) sampled(args []*Value) ([]map[string]int, error) {
 	return nil, last
 }
 
-// take makes the values that n gave outputs of what was added in its place: values are the same, as they were traced.
+// take makes the values that n computed outputs of the nodes that replace it; values are the results of the trace.
 func (e *Edit) take(n *Node, gave, values []*Value, added []*Node) {
 	if e.err != nil {
 		return
@@ -192,7 +192,7 @@ func (e *Edit) take(n *Node, gave, values []*Value, added []*Node) {
 	}
 }
 
-// nameAfter gives what was added names that begin with label, all but the values that were there before.
+// nameAfter renames the added nodes and values so that their names begin with label, except for values of before.
 func (e *Edit) nameAfter(label string, before []*Value, added []*Node) {
 	for _, n := range added {
 		for _, v := range slices.Concat(n.in, n.out) {

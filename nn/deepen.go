@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// Deepening says what Edit.Deepen adds.
+// Deepening holds the settings of Edit.Deepen.
 type Deepening struct {
 	// Layer is the layer to add. It must be able to start as the identity: a convolution, a linear layer, or layers.Fitting,
 	// which picks the one that fits.
@@ -71,7 +71,7 @@ func (e *Edit) Deepen(at *Value, d Deepening) *Value {
 	return e.still(at, out)
 }
 
-// still fails the edit when the new value has another shape than the old one.
+// still fails the edit if the new value has another shape than the old one.
 func (e *Edit) still(at, out *Value) *Value {
 	if e.err != nil {
 		return nil
@@ -83,7 +83,7 @@ func (e *Edit) still(at, out *Value) *Value {
 	return out
 }
 
-// relu is the activation that changes nothing after a value that is never negative.
+// relu is ReLU, the default activation of a Deepening after a value that is never negative.
 type relu struct{}
 
 func (relu) Build(e *Edit, in ...*Value) []*Value {
@@ -101,21 +101,21 @@ func (d Deepening) chain(l, act Layer) Sequential {
 	return s
 }
 
-// form is what an activation layer computes, as far as starting as the identity asks for it.
+// form describes the function of an activation layer, for starting as the identity.
 type form struct {
-	keeps       func(r trait.Interval) bool // leaves every number of the interval as it is
+	keeps       func(r trait.Interval) bool // the activation is the identity on the interval
 	gain, scale float64                     // φ(scale·x) − φ(−scale·x) = gain·scale·x, exactly or nearly
-	odd         bool                        // there are gain and scale
+	odd         bool                        // gain and scale are set
 }
 
-// formOf reads off what a layer builds after a value like at, in a graph of its own.
+// formOf determines the form of a layer by building it after a value like at, in a separate graph.
 func (e *Edit) formOf(l Layer, at *Value) form {
 	f := form{keeps: func(trait.Interval) bool { return false }}
 	if l == nil {
 		return f
 	}
 	g := NewGraph("", e.g.ops, maps.Clone(e.g.opsets))
-	_ = g.Edit(func(b *Edit) { // a layer that cannot be built here has no form; building it in earnest says why
+	_ = g.Edit(func(b *Edit) { // a layer that cannot be built here has no form; building it later reports why
 		x := b.input("x", at.typ)
 		y := b.Apply(l, x)
 		if b.err != nil || b.infer() != nil || y == nil || y.producer == nil {
@@ -140,7 +140,7 @@ func (e *Edit) formOf(l Layer, at *Value) form {
 	return f
 }
 
-// pair returns a layer that makes x and −x, the activation, and a layer that makes x of both.
+// pair returns a layer that computes x and −x, the activation, and a layer that computes x from both.
 func (d Deepening) pair(at *Value, f form, act Layer) (Layer, error) {
 	k, s := f.gain, f.scale
 	if !f.odd {
@@ -157,7 +157,7 @@ func (d Deepening) pair(at *Value, f form, act Layer) (Layer, error) {
 	return append(d.chain(first, act), second), nil
 }
 
-// Widen multiplies the number of output channels of n by factor, or does so as nearly as possible, without changing what
+// Widen multiplies the number of output channels of n by factor, or as nearly as possible, without changing what
 // the model computes.
 func (e *Edit) Widen(n *Node, factor float64) {
 	if factor < 1 {

@@ -10,9 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// demand returns the value of v when it can be told before anything runs: because it is available, or
-// because a short calculation on available small values gives it. Floating-point values stay
-// computed values for everything else that reads them: gradients must pass through them.
+// demand returns the value of v if it can be determined before the run: because it is available, or by a
+// short calculation from small available values. Floating-point values remain
+// computed values for all other readers, so that gradients pass through them.
 func (w *walker) demand(v *Value) (dtype.Value, bool, error) {
 	b := w.at(v)
 	if b == nil {
@@ -35,8 +35,8 @@ func (w *walker) demand(v *Value) (dtype.Value, bool, error) {
 	return x, true, nil
 }
 
-// leaf returns the value of v if nothing must be computed for it. What the lowering then depends on is
-// written down.
+// leaf returns the value of v if no computation is needed. It records what the lowering then
+// depends on.
 func (w *walker) leaf(v *Value, b *binding) (dtype.Value, bool) {
 	if b.known.Value != nil {
 		return b.known.Value, true
@@ -83,8 +83,8 @@ func specCopy(x dtype.Value) (dtype.Value, bool) {
 	return nil, false
 }
 
-// derivable reports whether v follows from available values of at most budget elements in total.
-// Floating-point elements count more: they are rarely sizes, and each value makes a lowering.
+// derivable reports whether v can be computed from available values of at most budget elements in total.
+// Floating-point elements count more: they are rarely sizes, and each different value needs another lowering.
 func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 	if seen[v] {
 		return true
@@ -120,7 +120,7 @@ func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 	return true
 }
 
-// derive computes v from available values; memo holds what was computed on the way.
+// derive computes v from available values; memo holds intermediate results.
 func (w *walker) derive(v *Value, memo map[*Value]dtype.Value) (dtype.Value, error) {
 	if x, ok := memo[v]; ok {
 		return x, nil
@@ -167,7 +167,7 @@ func (w *walker) deferNode(n *Node) error {
 	return nil
 }
 
-// deferredError says what the first deferred node is waiting for.
+// deferredError returns the error that names what the first deferred node waits for.
 func (w *walker) deferredError() error {
 	for _, n := range w.deferred {
 		for _, v := range n.reads() {

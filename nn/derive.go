@@ -90,7 +90,7 @@ func (e *Edit) convertOld(from *Graph) {
 
 // derived is a training step lowered at one choice of sizes.
 type derived struct {
-	in     gorgonia.Nodes // by graph input, nil where nothing reads it
+	in     gorgonia.Nodes // by graph input, nil if nothing reads it
 	loss   *gorgonia.Node
 	params map[*Param]*gorgonia.Node
 	grads  gorgonia.Nodes // by DeriveOptions.Params
@@ -199,11 +199,11 @@ func (g *Graph) deriveAt(o DeriveOptions, sizes map[string]int) (*derived, error
 	return d, nil
 }
 
-// straightThrough is why what rounds has no form where gradients pass it.
+// straightThrough is the reason why nodes that round cannot be exported if gradients pass through them.
 const straightThrough = "passes gradients straight through, which no ONNX operator does: remove the quantization from the model, or freeze the parameters before it"
 
-// straight refuses nodes that gradients pass straight through though their derivative is zero: that is a rule of running,
-// which no operator of a file states.
+// straight refuses nodes that gradients pass straight through although their derivative is zero: this is a rule of runs,
+// which no operator of a file expresses.
 func (w *walker) straight(nodes []*Node) error {
 	for _, n := range nodes {
 		if n.traits().StraightThrough && slices.ContainsFunc(n.out, func(v *Value) bool { return w.influenced[v] }) {
@@ -213,7 +213,7 @@ func (w *walker) straight(nodes []*Node) error {
 	return nil
 }
 
-// derivation declares the inputs and traces everything that a step gives.
+// derivation declares the inputs and traces all results of a step.
 func (t *tracer) derivation(g *Graph, o DeriveOptions, runs []*derived) *Derivation {
 	column := func(pick func(r *derived) *gorgonia.Node) gorgonia.Nodes {
 		list := make(gorgonia.Nodes, len(runs))

@@ -21,7 +21,7 @@ func (n *Node) joiner() bool {
 	return true
 }
 
-// joinAxis returns the axis along which a node puts its inputs one after the other.
+// joinAxis returns the axis along which a node concatenates its inputs.
 func (n *Node) joinAxis() (axis int, ok bool) {
 	if n.traits().Concat == nil {
 		return 0, false
@@ -58,7 +58,7 @@ func (o Realign) AddEdge(e *Edit, from *Value, to *Node) *Value {
 	return y
 }
 
-// addPart gives a Concat one more input. Those that read it get columns for it that are zero.
+// addPart gives a Concat one more input. Its readers get zero columns for it.
 func (o Realign) addPart(e *Edit, from *Value, to *Node, axis int) *Value {
 	y := to.out[0]
 	from = o.via(e, from, nil, axis)
@@ -100,7 +100,7 @@ func (o Realign) addTerm(e *Edit, from *Value, to *Node) *Value {
 	})
 }
 
-// addBefore joins the value with the first that a node reads, towards this node only.
+// addBefore joins the value with the first input of a node, for this node only.
 func (o Realign) addBefore(e *Edit, from *Value, to *Node) *Value {
 	i := slices.IndexFunc(to.in, func(v *Value) bool { return v != nil && !fixed(v) })
 	if i < 0 {
@@ -145,7 +145,7 @@ func (e *Edit) channelsOf(v *Value) int {
 	return c.a.axes[id].axis
 }
 
-// joinTerm makes from fit to x and joins the two.
+// joinTerm makes from fit to x, and joins the two.
 func (o Realign) joinTerm(e *Edit, from, x *Value, join func(t *Value) *Value) *Value {
 	if o.Via != nil {
 		from = o.via(e, from, x, e.channelsOf(x))
@@ -184,7 +184,7 @@ func stretchedMisfit(v, to *Value) (int, error) {
 	return misfit(&t, to)
 }
 
-// via applies the layer that is wanted on an edge, silent at first, with as many channels as like has.
+// via applies the requested layer on an edge, initialized to return zeros, with as many channels as like.
 func (o Realign) via(e *Edit, from, like *Value, axis int) *Value {
 	if o.Via == nil || e.err != nil {
 		return from
@@ -256,7 +256,7 @@ func (o Realign) RemoveEdge(e *Edit, from *Value, to *Node) {
 	e.Note("no edge from %s to %s", from.label(), to.Label())
 }
 
-// removePart takes input at of a Concat out.
+// removePart removes input at of a Concat.
 func (e *Edit) removePart(o Realign, to *Node, axis, at int, rest []*Value) {
 	if e.err != nil {
 		return

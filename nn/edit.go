@@ -15,23 +15,23 @@ type Edit struct {
 	g        *Graph
 	err      error
 	log      []action
-	place    []string // where in a layer we are, for errors
-	scope    string   // what names of parameters and nodes begin with, see Edit.Scope
-	notes    []string // what the caller should be told, see Note
-	prefix   string   // what names of values begin with, in a subgraph that is traced
+	place    []string // path of the current layer, for errors
+	scope    string   // prefix of the names of parameters and nodes, see Edit.Scope
+	notes    []string // messages for the caller, see Note
+	prefix   string   // prefix of the names of values, in a subgraph that is traced
 	seed     uint64
 	freed    []freed   // dimensions of inputs that were fixed, see retype
 	cuts     []Cut     // what was cut, in order
 	saved    [][2]Cost // before and after each resize
-	round    int       // changes of channels so far, see Cut
-	channels *Channels // as of its last change
-	spelled  []*Value  // constants that an older spelling may have made attributes of; those that nothing reads go at the end
-	outer    *Edit     // of the graph around a subgraph, see convertBody
-	bodies   []*Body   // subgraphs of the graph's nodes and of nodes to come, see taken; nil until somebody asks
-	acts     int       // changes made, those taken back included
-	// settled is the number of the last change when types were inferred last.
+	round    int       // number of channel changes so far, see Cut
+	channels *Channels // analysis after the last change
+	spelled  []*Value  // constants that an older spelling may have turned into attributes; unread ones are removed at the end
+	outer    *Edit     // edit of the enclosing graph, see convertBody
+	bodies   []*Body   // subgraphs of the graph's nodes and of new nodes, see taken; nil until requested
+	acts     int       // number of changes made, including reverted ones
+	// settled is the value of acts when types were last inferred.
 	settled int
-	// sorted is the number of changes after which the nodes were in topological order last.
+	// sorted is the value of acts when the nodes were last sorted topologically.
 	sorted int
 }
 
@@ -40,7 +40,7 @@ type action struct {
 	do, undo func()
 	change   Change
 	text     string
-	number   int  // counts the changes of an edit
+	number   int  // number of the change within the edit
 	grows    bool // only adds to the graph, see dataMemo
 }
 
@@ -66,7 +66,7 @@ func (g *Graph) Edit(f func(*Edit)) error {
 
 var errNoFunction = errors.New("the function is nil")
 
-// errOver sticks to an edit that has come to its end.
+// errOver is the error of calls after the end of an edit.
 var errOver = &Error{Stage: "edit", Err: errors.New("the edit is over: begin another")}
 
 // attempt applies f and checks the result; on an error everything is undone.
@@ -82,7 +82,7 @@ func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
 	defer func() {
 		g.mu.end()
 		g.edit = nil
-		if !finished || err != nil { // f may panic: the graph is restored first
+		if !finished || err != nil { // f panicked: restore the graph first
 			e.undo()
 		}
 		if e.err == nil {
@@ -179,7 +179,7 @@ func (e *Edit) fail(err error) {
 	if errors.As(err, &x) {
 		c := *x
 		if c.Kind == nil && c.Is(ErrShape) {
-			c.Kind = ErrShape // whatever the stage becomes
+			c.Kind = ErrShape // whatever the stage
 		}
 		if c.Stage == "" || c.Stage == "infer" {
 			c.Stage = "edit"

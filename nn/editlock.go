@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 )
 
-// editLock is the lock of a graph. An edit holds it while its function runs. The function reads by
-// its handle; a method of the graph that is called there panics or returns an error, as it would wait for itself.
+// editLock is the lock of a graph. An edit holds it while its function runs. The function must read through its
+// handle; a method of the graph that it calls panics or returns an error, since it would wait for itself.
 type editLock struct {
 	mutex sync.RWMutex
-	from  atomic.Pointer[[]uintptr] // the calls that led to the edit under way; nil: none is
+	from  atomic.Pointer[[]uintptr] // the call stack of the edit in progress; nil: none
 }
 
-// begin notes the calls that led to the caller's caller, which edits from now on.
+// begin records the call stack of the caller's caller, which edits from now on.
 func (l *editLock) begin() {
 	from := calls(4)
 	l.from.Store(&from)
@@ -23,7 +23,7 @@ func (l *editLock) begin() {
 
 func (l *editLock) end() { l.from.Store(nil) }
 
-// inside reports whether the calling goroutine edits the graph: the calls that led to the edit led here as well.
+// inside reports whether the calling goroutine edits the graph: its stack begins with that of the edit.
 func (l *editLock) inside() bool {
 	from := l.from.Load()
 	if from == nil {
@@ -33,7 +33,8 @@ func (l *editLock) inside() bool {
 	return len(here) > len(*from) && slices.Equal(here[len(here)-len(*from):], *from)
 }
 
-// calls returns the return addresses on the stack, innermost first, without the first ones; calls is itself the second.
+// calls returns the return addresses on the stack, innermost first, without the given number of first
+// ones; calls is the second.
 func calls(without int) []uintptr {
 	for n := 64; ; n *= 2 {
 		list := make([]uintptr, n)
@@ -46,7 +47,7 @@ func calls(without int) []uintptr {
 // Lock waits until nobody else reads or edits.
 func (l *editLock) Lock() { l.mutex.Lock() }
 
-// Unlock undoes Lock.
+// Unlock reverts Lock.
 func (l *editLock) Unlock() { l.mutex.Unlock() }
 
 // RLock waits until nobody edits.
@@ -60,12 +61,12 @@ func (l *editLock) RLock() {
 	l.mutex.RLock()
 }
 
-// RUnlock undoes RLock.
+// RUnlock reverts RLock.
 func (l *editLock) RUnlock() { l.mutex.RUnlock() }
 
 const underEdit = "a method of the Graph is called by the function that edits it: use the methods of the Edit there"
 
-// edited is the error of what cannot be done to a graph by the function that edits it.
+// edited returns the error of an operation that the function that edits the graph must not call.
 func (g *Graph) edited(stage string) error {
 	if g.there(); !g.mu.inside() {
 		return nil

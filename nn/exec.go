@@ -9,33 +9,33 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// request says what to compute.
+// request describes what to compute.
 type request struct {
 	want      []*Value
-	loss      *Value   // what is differentiated; nil: nothing
-	wrt       []*Value // inputs and parameters to differentiate for
-	asked     []*Value // those of them that the caller named, the others being what stages hand on; nil: all
+	loss      *Value   // value to differentiate; nil: none
+	wrt       []*Value // inputs and parameters to differentiate with respect to
+	asked     []*Value // those of wrt that the caller named; the others are passed between stages; nil: all
 	train     bool
 	seed      [2]uint64       // seed and step, for random operators
-	unchecked bool            // inputs come from graft itself
-	frozen    map[*Value]bool // in a subgraph: statistics that training leaves as they are
-	borrow    bool            // results may be the engine's memory, valid until the next run
+	unchecked bool            // inputs come from graft itself and need no check
+	frozen    map[*Value]bool // in a subgraph: statistics that training does not update
+	borrow    bool            // results may be memory of the engine, valid until the next run
 	begin     func(loss dtype.Value) error
 	check     func(p *Param, x *tensor.Dense, bound float64) error
-	take      func(p *Param, x *tensor.Dense) error // gets gradients and updates as they arrive; nil: the result has them
+	take      func(p *Param, x *tensor.Dense) error // receives gradients and updates as they arrive; nil: the result holds them
 }
 
 // result is what a request computed; grads and updates follow request.wrt and the statistics.
 type result struct {
 	values  []dtype.Value
-	grads   []*tensor.Dense // nil where the loss does not depend on it
+	grads   []*tensor.Dense // nil if the loss does not depend on it
 	updates map[*Param]*tensor.Dense
-	next    map[*Value]*tensor.Dense // of the statistics that a subgraph is given
-	taken   bool                     // request.take got the gradients and updates
-	done    func()                   // gives borrowed memory back
+	next    map[*Value]*tensor.Dense // new values of statistics that are inputs of a subgraph
+	taken   bool                     // request.take received the gradients and updates
+	done    func()                   // releases borrowed memory
 }
 
-// exec runs a request in as many stages as it takes. The caller holds the read lock, or owns g.
+// exec runs a request in as many stages as necessary. The caller holds the read lock, or owns g.
 func (g *Graph) exec(ctx context.Context, feed map[*Value]dtype.Value, r request) (*result, error) {
 	types, err := g.feedTypes(feed, r)
 	if err != nil {
@@ -77,7 +77,7 @@ func (g *Graph) exec(ctx context.Context, feed map[*Value]dtype.Value, r request
 	}
 }
 
-// feedTypes checks the inputs and gives their concrete types, symbols attached.
+// feedTypes checks the inputs and returns their concrete types, with symbols attached.
 func (g *Graph) feedTypes(feed map[*Value]dtype.Value, r request) (map[*Value]op.Type, error) {
 	types := make(map[*Value]op.Type, len(feed))
 	sizes := map[string]sized{}
@@ -86,7 +86,7 @@ func (g *Graph) feedTypes(feed map[*Value]dtype.Value, r request) (map[*Value]op
 	}
 	for _, v := range g.inputs {
 		x, ok := feed[v]
-		if !ok || r.unchecked { // what is not fed is not needed, see feed
+		if !ok || r.unchecked { // inputs without a value are not needed, see feed
 			continue
 		}
 		t, err := matchType(v, op.TypeOf(x), sizes)

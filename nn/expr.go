@@ -7,12 +7,13 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Expr calls f with nodes of the types of the given values and adds what it computes to the graph, as Trace does.
-// Symbolic and unknown dimensions stay so, and parameters that f creates become parameters of the graph. Operators
-// without an ONNX form fail the edit, which lists them.
+// Expr calls f with nodes of the types of the given values and adds the operators of its results to
+// the graph, as Trace does.
+// Symbolic and unknown dimensions remain so, and parameters that f creates become parameters of the graph. Operators
+// without an ONNX form fail the edit with an error that lists them.
 func (e *Edit) Expr(f Expr, in ...*Value) []*Value { return e.trace(Tracer{}, f, in) }
 
-// Build adds the function to the graph, which makes any Gorgonia function a layer: e.Insert(v, nn.Expr(f)).
+// Build adds the function to the graph, so that any Gorgonia function is a layer: e.Insert(v, nn.Expr(f)).
 func (f Expr) Build(e *Edit, in ...*Value) []*Value { return e.Expr(f, in...) }
 
 // ExprBy is Expr with the rules of a Tracer.
@@ -60,7 +61,7 @@ func (e *Edit) trace(tr Tracer, f Expr, in []*Value) []*Value {
 	return out
 }
 
-// symbolic drops the numbers beside symbols.
+// symbolic removes the numbers from dimensions that have a symbol.
 func symbolic(t op.Type) op.Type {
 	t.Shape = append([]op.Dim{}, t.Shape...)
 	for i, d := range t.Shape {

@@ -111,7 +111,7 @@ func (a *analysis) rearranges(n *Node) bool {
 	case t.Concat != nil || t.Picks != nil || t.Joins && t.Arithmetic != trait.Multiplies:
 		return true
 	case t.Moves == trait.Moved:
-		return t.Range != nil // quantization maps each number by itself
+		return t.Range != nil // quantization maps each element by itself
 	}
 	d := a.spans[n]
 	return t.Moves == trait.MovedInOrder && d.splitEnd > d.split

@@ -10,7 +10,7 @@ import (
 type follower struct {
 	e    *Edit
 	c    *Channels
-	keep map[axisID][]int // old indices that stay, on axes that change; −1: a new one
+	keep map[axisID][]int // old indices that remain, on axes that change; −1: a new one
 	w    *walker
 }
 
@@ -57,7 +57,7 @@ func (f *follower) kept(v *Value, axis int) []int {
 	return f.keep[id]
 }
 
-// want returns the shape that a value must have, nil if it is not known.
+// want returns the shape that a value must have, nil if unknown.
 func (f *follower) want(v *Value) []int {
 	first, ok := f.c.a.first[v]
 	if !ok {
@@ -120,7 +120,7 @@ func (f *follower) node(n *Node) {
 	}
 }
 
-// same reports whether the node reads the same as in the analysis, so that its results are the same.
+// same reports whether the node's inputs, and therefore its results, are those of the analysis.
 func (f *follower) same(n *Node) bool {
 	for _, v := range n.reads() {
 		if v == nil {

@@ -7,19 +7,19 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Exporters spell layer normalization, GELU or attention out as a dozen small operators. Where a
-// lowering only has to run, such a group becomes one operator with a kernel and a gradient of its
-// own; the graph keeps its nodes, and Lower, Trace and Save see them.
+// Exporters spell layer normalization, GELU or attention out as a dozen small operators. In a
+// lowering that is only run, such a group becomes one operator with its own kernel and gradient;
+// the graph keeps its nodes, which Lower, Trace and Save see.
 //
-// It rests on late emission: the walk infers the types of every node, but adds it to the
-// expression graph only when something reads it. When the last node of a group is met, all that
-// the rules of the graph's set (op.Set.Rewrites) ask about is known, and if one fits, the nodes in front are never asked for.
+// This relies on late emission: the walk infers the types of every node, but adds it to the
+// expression graph only when something reads it. When the last node of a group is visited, everything that
+// the rules of the graph's set (op.Set.Rewrites) depend on is known; if one matches, the inner nodes are never emitted.
 
 // fuser finds the groups of one lowering.
 type fuser struct {
 	live  map[*Node]bool            // the nodes of this lowering
-	keep  map[*Value]bool           // values somebody asked for: no group may swallow them
-	rules map[op.Name][]*op.Rewrite // of the graph's set, by the operator of the last node
+	keep  map[*Value]bool           // requested values, which must not be inside a group
+	rules map[op.Name][]*op.Rewrite // rules of the graph's set, by the operator of the last node
 }
 
 // newFuser prepares for a walk over nodes; keep lists the values that must be computed.
@@ -40,7 +40,7 @@ func newFuser(rules []op.Rewrite, nodes []*Node, keep ...[]*Value) *fuser {
 }
 
 // postpone binds the outputs of a node that will be emitted when they are read: as part of the
-// group that it ends, or by itself.
+// group that ends in it, or as a single node.
 func (w *walker) postpone(n *Node, c *op.Call, in []*Value, known []op.Known) {
 	w.bind(n, c, known, nil)
 	emit := func() error { return w.emit(n, c, in, known) }
@@ -54,8 +54,8 @@ func (w *walker) postpone(n *Node, c *op.Call, in []*Value, known []op.Known) {
 	}
 }
 
-// postponable reports whether a node may wait: what changes state or draws random numbers is
-// emitted in the order of the graph.
+// postponable reports whether the emission of a node may be postponed: nodes that change state or draw random
+// numbers are emitted in the order of the graph.
 func postponable(c *op.Call) bool { return !c.Op.Random && (c.Op.State == nil || !c.Train) }
 
 // fuse returns the call of the operator that replaces the group ending in n; nil if there is none.
@@ -76,7 +76,7 @@ func (w *walker) fuse(n *Node, c *op.Call) (*op.Call, *op.Replacement) {
 	return nil, nil
 }
 
-// fusedCall infers the fused operator, which must give the type that the group gives.
+// fusedCall infers the fused operator, whose type must equal that of the group.
 func (w *walker) fusedCall(c *op.Call, f *op.Replacement) *op.Call {
 	types := make([]op.Type, len(f.In))
 	for i, x := range f.In {
@@ -84,17 +84,17 @@ func (w *walker) fusedCall(c *op.Call, f *op.Replacement) *op.Call {
 	}
 	call, err := w.g.ops.NewCall(f.Config, types...)
 	if err != nil {
-		return nil // the graph's set lacks the operator, or has another for it
+		return nil // the graph's set lacks the operator, or replaces it by another
 	}
 	call.Node, call.Opset, call.Train, call.Stream = c.Node, c.Opset, c.Train, c.Stream
 	if call.Resolve() != nil {
-		return nil // what the operator does not take is left as it is
+		return nil // the operator does not accept the inputs: the nodes remain
 	}
 	got, want := call.Out[0], c.Out[0]
 	if got.DType != want.DType || !slices.Equal(got.Sizes(), want.Sizes()) {
 		return nil
 	}
-	call.Out[0] = want // with its symbols
+	call.Out[0] = want // with the symbols of the group's type
 	return call
 }
 

@@ -11,7 +11,7 @@ import (
 type matching struct {
 	w     *walker
 	root  *Node
-	nodes []*Node // of the group, as far as it was followed
+	nodes []*Node // nodes of the group found so far
 	named map[string]*Value
 	nums  map[string]float64
 }
@@ -30,7 +30,7 @@ func (m *matching) try(r *op.Rewrite) *op.Replacement {
 	return f
 }
 
-// closed reports whether nothing outside of the group reads what its inner nodes compute.
+// closed reports whether no inner result is read outside of the group.
 func (m *matching) closed() bool {
 	for _, n := range m.nodes {
 		if n == m.root {
@@ -53,8 +53,8 @@ func (m *matching) closed() bool {
 	return true
 }
 
-// value matches a term with a value and, if that went well, what follows. What was noted down on
-// the way is taken back when either fails.
+// value matches a term with a value and, on success, calls next. If either fails, what was recorded meanwhile
+// is reverted.
 func (m *matching) value(t op.Term, v *Value, next func() bool) bool {
 	if v == nil || m.w.at(v) == nil {
 		return false
@@ -80,8 +80,8 @@ func (m *matching) value(t op.Term, v *Value, next func() bool) bool {
 	return false
 }
 
-// node matches the operator that computes v with that of a term. What the graph's set holds in place of another operator is
-// none that a rule knows.
+// node matches the operator that computes v with that of a term. An operator that the graph's set replaces by
+// another matches no rule.
 func (m *matching) node(t op.Term, v *Value, next func() bool) bool {
 	want, ok := t.Operator()
 	if !ok {
@@ -112,7 +112,7 @@ func (m *matching) node(t op.Term, v *Value, next func() bool) bool {
 	return false
 }
 
-// isIdentity reports whether the node computes nothing: its output is its input.
+// isIdentity reports whether the node's output is its input.
 func (n *Node) isIdentity() bool {
 	t := n.traits()
 	return t.Moves == trait.MovedInOrder && t.Keeps != nil
@@ -125,7 +125,7 @@ func (m *matching) inputs(terms []op.Term, in []*Value, next func() bool) bool {
 	return m.value(terms[0], in[0], func() bool { return m.inputs(terms[1:], in[1:], next) })
 }
 
-// number matches a value that is known, the same wherever it is added or multiplied.
+// number matches a known value that is the same for all elements it is added to or multiplied with.
 func (m *matching) number(t op.Term, v *Value, next func() bool) bool {
 	s := m.source(v)
 	x, ok := s.Number()
@@ -147,7 +147,7 @@ func (m *matching) number(t op.Term, v *Value, next func() bool) bool {
 	return false
 }
 
-// source returns a value as rules see it.
+// source returns a value in the form that rules use.
 func (m *matching) source(v *Value) op.Source {
 	b := m.w.at(v)
 	if b == nil {

@@ -51,7 +51,7 @@ func New(name string) *Graph {
 // LatestOpset is the operator-set version of models made by New. ONNX Runtime 1.30 and PyTorch's tools read it.
 const LatestOpset = 21
 
-// NewGraph returns an empty model with a set of operators and operator-set versions of its own; opsets maps domains to
+// NewGraph returns an empty model with the given operators and operator-set versions; opsets maps domains to
 // versions.
 func NewGraph(name string, ops op.Set, opsets map[string]int) *Graph {
 	return &Graph{name: name, meta: map[string]string{}, opsets: opsets, ops: ops, naming: naming{values: map[string]*Value{}}}
@@ -63,7 +63,7 @@ func (g *Graph) Ops() op.Set {
 	return g.ops
 }
 
-// useOps gives a subgraph the operators of the graph around it. Those that only it knows stay.
+// useOps gives a subgraph the operators of the enclosing graph; operators known only to the subgraph remain.
 func (g *Graph) useOps(ops op.Set) {
 	g.ops = ops.Union(g.ops)
 	for _, n := range g.nodes {

@@ -13,7 +13,7 @@ import (
 // growth is how a group of channels grows.
 type growth struct {
 	Count int     `json:"count"`           // new atoms
-	Copy  bool    `json:"copy,omitempty"`  // they are copies that share their users' weights
+	Copy  bool    `json:"copy,omitempty"`  // the new atoms are copies that divide their readers' weights
 	Seed  uint64  `json:"seed"`            // seed of random values, together with the initializer's name
 	Axes  []Grown `json:"axes"`            // what initializers gain
 	Quiet bool    `json:"quiet,omitempty"` // rows that would be random are zero: queries times keys
@@ -43,11 +43,11 @@ func (e *Edit) growParam(p *Param, axis int, l layout, rows bool, how *growth) {
 				e.fail(err)
 			}
 		},
-		undo: func() {}, // undoing the change of shape restores the tensor
+		undo: func() {}, // reverting the change of shape restores the tensor
 	})
 }
 
-// growConstant lengthens an axis of a Constant: floating-point numbers like a parameter, others by copies.
+// growConstant lengthens an axis of a Constant: floating-point ones like a parameter, others by copies.
 func (e *Edit) growConstant(v *Value, axis int, l layout, rows bool, how *growth) {
 	d, ok := v.known.Value.(*tensor.Dense)
 	if !ok || !dtype.Of(d.Dtype()).IsFloat() {
@@ -204,7 +204,7 @@ func fillNew[F float32 | float64](f *filler, x []F, shape []int) {
 				}
 			}
 		}
-		for k := range share { // once all copies are made
+		for k := range share { // after all copies are made
 			for i := range block[k*inner : (k+1)*inner] {
 				block[k*inner+i] *= F(share[k])
 			}

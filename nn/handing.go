@@ -9,21 +9,21 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// handing is what it takes to hand over the gradients of a stage while it runs.
+// handing describes how the gradients of a stage are handed over during a run.
 type handing struct {
-	gate  *gorgonia.Node            // the loss; nil: the stage cannot
-	nodes map[*Param]*gorgonia.Node // what reads a parameter reads its node
+	gate  *gorgonia.Node            // the loss; nil: the stage cannot hand over
+	nodes map[*Param]*gorgonia.Node // the only node through which a parameter is read
 }
 
 // hands reports whether a run for r hands over gradients and updates.
 func (st *stage) hands(r request) bool { return r.take != nil && st.handing.gate != nil }
 
-// variant returns the way in which a program for r is compiled.
+// variant returns how a program for r is compiled.
 func (r request) variant(hands bool) variant {
 	return variant{hands: hands, eager: hands && r.check == nil, private: !r.borrow}
 }
 
-// handovers tells the engine what is handed over: gradients by st.wrt, then updates.
+// handovers returns what is handed over: gradients by st.wrt, then updates.
 func (st *stage) handovers() (list []engine.Handover) {
 	st.handed(func(p *Param, n *gorgonia.Node) {
 		list = append(list, engine.Handover{Root: n, After: st.handing.nodes[p]})
@@ -43,7 +43,7 @@ func (st *stage) handed(f func(p *Param, n *gorgonia.Node)) {
 	}
 }
 
-// receiver passes on what a running program of the stage hands over.
+// receiver receives what a program of the stage hands over.
 type receiver struct {
 	params  []*Param // by handover
 	loss    func() (dtype.Value, error)

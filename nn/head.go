@@ -106,14 +106,14 @@ func (h Head) output(e *Edit) *Value {
 	return v
 }
 
-// site is where a model's head is.
+// site is the position of a model's head.
 type site struct {
 	node    *Node
 	layer   trait.WeightedSum
 	fan     int                // inputs of one class
-	classes int                // so far
-	path    []*Node            // from the output back to the node, which is not included
-	held    map[*Node][]*Value // for nodes of the path: what they read and the classes are counted in
+	classes int                // number of classes so far
+	path    []*Node            // nodes from the output back to the head, which is not included
+	held    map[*Node][]*Value // for nodes of the path: the inputs that are indexed by class
 }
 
 // site walks back from an output to the last layer with a weight.
@@ -131,7 +131,7 @@ func (e *Edit) site(out *Value) site {
 			break
 		}
 		next := n.data()
-		if next == nil || n.op.Couple == nil { // of an unknown operator there is no data
+		if next == nil || n.op.Couple == nil { // the data input of an unknown operator is not known
 			e.between(n, out)
 			return s
 		}
@@ -147,7 +147,8 @@ func (e *Edit) between(n *Node, out *Value) {
 	e.refuse(n, fmt.Errorf("is between output %q and its head: replace it by hand", out.name))
 }
 
-// data returns the one input of n that is computed from the graph's inputs, apart from those that give shapes; nil when there
+// data returns the one input of n that is computed from the graph's inputs, apart from those that give
+// shapes; nil if there
 // are several.
 func (n *Node) data() *Value {
 	var x *Value
@@ -167,11 +168,11 @@ func (n *Node) data() *Value {
 	return x
 }
 
-// keepApart follows the classes from the head to the output and refuses a node that does not keep them apart. Where
-// shapes are not known, inference has the last word.
+// keepApart follows the classes from the head to the output and refuses nodes that mix them. If
+// shapes are unknown, type inference decides.
 func (s *site) keepApart(e *Edit, out *Value) {
 	if e.err != nil || s.classes < 2 {
-		return // an axis of length 1 leaves no trace
+		return // an axis of length 1 cannot be followed
 	}
 	a := e.g.analyse()
 	at, known := a.of(s.node.in[s.layer.Weight], s.layer.Out)
@@ -203,7 +204,7 @@ func (s *site) keepApart(e *Edit, out *Value) {
 	}
 }
 
-// passed returns the axis of output 0 of a node that has the very indices of an axis that it reads.
+// passed returns the axis of output 0 of a node that has the same indices as an axis that it reads.
 func (a *analysis) passed(id axisID, n *Node) (axisID, bool) {
 	for _, o := range a.tied(id, n) {
 		if x, y := a.axes[o], a.axes[id]; x.value == n.Out(0) && x.size == y.size {
@@ -213,7 +214,7 @@ func (a *analysis) passed(id axisID, n *Node) (axisID, bool) {
 	return 0, false
 }
 
-// fixed reports whether v is a parameter or computed from parameters alone.
+// fixed reports whether v is a parameter or computed from parameters only.
 func fixed(v *Value) bool {
 	if v.param != nil {
 		return true
@@ -252,7 +253,7 @@ func (s *site) measure(e *Edit) {
 	}
 }
 
-// resized reports whether a type is the old one with k in the place of the number of classes.
+// resized reports whether a type is the old one with k in place of the number of classes.
 func resized(old, now op.Type, classes, k int) bool {
 	if old.Unranked || now.Unranked {
 		return true

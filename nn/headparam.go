@@ -67,8 +67,8 @@ func (e *Edit) renewBias(s site, h Head, n *Node, i, k int) {
 	e.resizeParam(s, h, n, i, axis, k, init)
 }
 
-// resizeParam puts a new parameter with k elements along an axis in the place of input i of n. It takes
-// over the name of the one that goes.
+// resizeParam replaces input i of n by a new parameter with k elements along an axis, which takes over the name of
+// the old one.
 func (e *Edit) resizeParam(s site, h Head, n *Node, i, axis, k int, init initial.Filler) {
 	old := n.in[i]
 	shape := old.typ.Sizes()
@@ -93,7 +93,7 @@ func (e *Edit) resizeParam(s site, h Head, n *Node, i, axis, k int, init initial
 		init = keeping(init, h.Keep, data, from, axis)
 	}
 	if old.param != nil && len(old.users) == 1 && !slices.Contains(e.g.outputs, old) {
-		e.removeValue(old) // its name is free for the new one
+		e.removeValue(old) // the name becomes free for the new one
 		v := e.ParamOf(old.name, old.typ.DType, init, shape...)
 		if e.err != nil {
 			return
@@ -106,8 +106,8 @@ func (e *Edit) resizeParam(s site, h Head, n *Node, i, axis, k int, init initial
 	e.swapInput(n, i, e.ParamOf(name, old.typ.DType, init, shape...), name)
 }
 
-// swapInput makes v input i of n, drops what only served the former input and gives v the name if
-// that has become free.
+// swapInput makes v input i of n, removes what only the former input needed, and renames v to name if that
+// is free now.
 func (e *Edit) swapInput(n *Node, i int, v *Value, name string) {
 	if e.err != nil {
 		return
@@ -134,7 +134,7 @@ func source(v *Value) string {
 	return v.name
 }
 
-// keeping fills as init does, then copies the slices along an axis that are kept from the old data.
+// keeping initializes as init does, then copies the kept slices along an axis from the old data.
 func keeping(init initial.Filler, keep []int, old []float64, shape []int, axis int) initial.Filler {
 	return initial.FillerFunc(func(v []float64, to []int, r *rand.Rand) {
 		init.Fill(v, to, r)
@@ -156,7 +156,7 @@ func keeping(init initial.Filler, keep []int, old []float64, shape []int, axis i
 	})
 }
 
-// carry brings a node between head and output to k classes.
+// carry adapts a node between head and output to k classes.
 func (e *Edit) carry(s site, n *Node, h Head, k int) {
 	if e.err != nil {
 		return
@@ -192,7 +192,7 @@ func (n *Node) normalizes() bool {
 	return false
 }
 
-// channels returns the axis of the layer's output that counts the classes.
+// channels returns the axis of the layer's output that is indexed by class.
 func (s *site) channels() int {
 	if s.node.in[s.layer.Weight].typ.Rank() > 2 {
 		return 1
@@ -200,7 +200,7 @@ func (s *site) channels() int {
 	return s.node.out[0].typ.Rank() - 1
 }
 
-// carryShape rewrites input i, which spells out the node's shape, where it holds the number of classes.
+// carryShape rewrites the number of classes in input i, which contains the node's shape.
 func (e *Edit) carryShape(s site, n *Node, i, k int) {
 	if len(n.in) <= i {
 		e.carryTarget(s, n, k)
@@ -226,7 +226,7 @@ func (e *Edit) carryShape(s site, n *Node, i, k int) {
 	e.swapInput(n, i, e.Ints(name, target...), name)
 }
 
-// carryTarget rewrites the number of classes where an attribute spells out the node's shape.
+// carryTarget rewrites the number of classes in an attribute that contains the node's shape.
 func (e *Edit) carryTarget(s site, n *Node, k int) {
 	c := n.Call()
 	old := c.Out[0].Sizes()

@@ -49,20 +49,20 @@ func (g *Graph) infer() error {
 	return err
 }
 
-// inferred is what inference told about a value, or what was known before it.
+// inferred is the inferred type of a value, or what was known before.
 type inferred struct {
 	v     *Value
 	typ   op.Type
 	known op.Known
 }
 
-// swap exchanges it with what the value says.
+// swap exchanges it with the value's.
 func (x *inferred) swap() {
 	x.v.typ, x.typ = x.typ, x.v.typ
 	x.v.known, x.known = x.known, x.v.known
 }
 
-// same reports whether the value says it already. Known values are compared by identity.
+// same reports whether the value has it already. Known values are compared by identity.
 func (x *inferred) same() bool {
 	a, b := x.v.typ, x.typ
 	if a.Kind != b.Kind || a.DType != b.DType || a.Unranked != b.Unranked || a.Elem != nil || b.Elem != nil || !slices.Equal(a.Shape, b.Shape) {
@@ -72,8 +72,8 @@ func (x *inferred) same() bool {
 	return was.Value == now.Value && was.Exact == now.Exact && slices.Equal(was.Dims, now.Dims)
 }
 
-// retell makes new types part of the edit, so that taking it back restores the old ones without
-// another walk, and remembers that nothing is left to infer.
+// retell records new types in the edit, so that undoing restores the old ones without
+// another inference, and remembers that types are up to date.
 func (e *Edit) retell(news []inferred) {
 	swap := func() {
 		for i := range news {
@@ -89,7 +89,7 @@ func (e *Edit) retell(news []inferred) {
 	e.settled = e.last()
 }
 
-// last numbers the latest change of the edit; it is unlike that of any other state of it.
+// last returns the number of the latest change of the edit; no two states of an edit have the same.
 func (e *Edit) last() int {
 	if n := len(e.log); n > 0 {
 		return e.log[n-1].number
@@ -97,7 +97,7 @@ func (e *Edit) last() int {
 	return 0
 }
 
-// infer infers all types unless nothing changed since they were.
+// infer infers all types, unless nothing has changed since they were inferred.
 func (e *Edit) infer() error {
 	if e.settled == e.last() {
 		return nil
@@ -105,8 +105,8 @@ func (e *Edit) infer() error {
 	return e.g.infer()
 }
 
-// inferNode infers the outputs of one node from what its inputs are known to be; edits use it so
-// that layers can ask for sizes at once.
+// inferNode infers the outputs of one node from what is known of its inputs; edits use it so
+// that layers can query sizes immediately.
 func (g *Graph) inferNode(n *Node) error {
 	w := lowering{g: g, mode: walkInfer}.walker()
 	for _, v := range n.reads() {

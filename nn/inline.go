@@ -10,8 +10,8 @@ import (
 )
 
 // InlineBranches replaces each If whose condition is known before the graph runs (from constants or from sizes) by the
-// nodes of the branch that is taken, and returns how many were replaced. Those with annotations and those in subgraphs
-// are left alone.
+// nodes of the branch that is taken, and returns how many were replaced. Nodes with annotations and nodes in subgraphs
+// are not replaced.
 func (e *Edit) InlineBranches() int {
 	e.made()
 	count := 0
@@ -23,7 +23,7 @@ func (e *Edit) InlineBranches() int {
 	}
 }
 
-// inlineKnown does so once: what a branch holds may be known then.
+// inlineKnown is one pass of InlineBranches: the nodes of a branch may have known conditions afterwards.
 func (e *Edit) inlineKnown() (count int) {
 	if e.err == nil {
 		e.arrangeNow()
@@ -53,7 +53,7 @@ func (e *Edit) inlineKnown() (count int) {
 	return count
 }
 
-// inlineCall puts the nodes of a function of the model in the place of its call.
+// inlineCall replaces the call of a function of the model by the function's nodes.
 func (e *Edit) inlineCall(n *Node) error {
 	b := n.bodies()[0]
 	if !maps.Equal(b.Graph.opsets, e.g.opsets) {
@@ -72,10 +72,11 @@ func (e *Edit) inlineCall(n *Node) error {
 	return nil
 }
 
-// inline moves the nodes of a subgraph out of n, whose outputs they give. Given are the inputs of the subgraph, nil for
-// those that are absent.
+// inline moves the nodes of a subgraph out of n; they compute n's outputs. inputs are the inputs of
+// the subgraph, nil for
+// absent ones.
 func (e *Edit) inline(n *Node, b *Body, inputs, captured []*Value) {
-	inside := map[*Value]*Value{} // what stands for a value of the subgraph
+	inside := map[*Value]*Value{} // values outside for those of the subgraph
 	absent := map[*Value]bool{}
 	for i, v := range inputs {
 		inside[b.Graph.inputs[i]], absent[b.Graph.inputs[i]] = v, v == nil
@@ -136,7 +137,7 @@ func (e *Edit) inline(n *Node, b *Body, inputs, captured []*Value) {
 	}
 }
 
-// free returns the name, or one like it that no value has.
+// free returns the name, with a number appended if it is taken.
 func (e *Edit) free(name string) string {
 	if e.g.values[name] == nil {
 		return name

@@ -12,9 +12,12 @@ import (
 )
 
 // SetInputChannels changes the number of channels of a graph input, for example to use grayscale images, or images with
-// more bands, with a model for RGB. The layers that sum over the channels keep their weights. With one channel instead of
-// several, the slices of their kernels are added up, so a grayscale image gives what it would with equal channels; with
-// more channels than before, slices are repeated and scaled by old/new. What has one element per channel in between is
+// more bands, with a model for RGB. The layers that sum over the channels keep their weights. With one
+// channel instead of
+// several, the slices of their kernels are summed, so that a grayscale image gives the same result as
+// with equal channels; with
+// more channels than before, slices are repeated and scaled by old/new. Parameters with one element
+// per channel in between are
 // averaged or repeated. axis is the axis of the channels; 0 means the usual one: axis 1, or the last one of images in
 // which axis 1 is longer.
 func (e *Edit) SetInputChannels(v *Value, channels, axis int) {
@@ -68,7 +71,7 @@ type inputChannels struct {
 	seen     map[*Value]int
 }
 
-// follow changes what reads axis of a value.
+// follow adapts the readers of a value's axis.
 func (c *inputChannels) follow(v *Value, axis int) error {
 	if c.seen[v] > 0 {
 		return nil
@@ -90,20 +93,20 @@ func (c *inputChannels) follow(v *Value, axis int) error {
 
 var errChannelUse = errors.New("the channels of the input are used in a way that cannot follow a change of their number")
 
-// node changes the parameters of a node that reads v, and goes on to its outputs.
+// node adapts the parameters of a node that reads v, and continues with its outputs.
 func (c *inputChannels) node(n *Node, v *Value, axis int) error {
 	call := n.Call()
 	if call == nil || n.op.Couple == nil {
 		return errChannelUse
 	}
 	reads := n.reads()
-	var at []coupling.Axis // of the channels in this call
+	var at []coupling.Axis // axes of the call that are indexed by channel
 	for i, x := range reads {
 		if x == v {
 			at = append(at, coupling.In(i, axis))
 		}
 	}
-	// couplings go through the output: x with y, y with the scales
+	// couplings connect inputs through the output: x with y, y with the scales
 	list := n.op.Couple(call)
 	for again := true; again; {
 		again = false
@@ -156,11 +159,11 @@ func (c *inputChannels) node(n *Node, v *Value, axis int) error {
 	return nil
 }
 
-// parameter gives an input of a node as many slices as there are channels now.
+// parameter resizes an input of a node to the new number of channels.
 func (c *inputChannels) parameter(n *Node, slot, axis int, sum bool) error {
 	x := n.reads()[slot]
 	if x.param == nil && c.seen[x] == axis+1 {
-		return nil // the other way from the input
+		return nil // the edge to the input itself
 	}
 	d, ok := x.current().Value.(*tensor.Dense)
 	if x.param != nil {
@@ -186,7 +189,8 @@ func (c *inputChannels) parameter(n *Node, slot, axis int, sum bool) error {
 	return c.e.err
 }
 
-// slices returns those of d along an axis for the new channels. sum: they are summed over; otherwise each is its channel's own.
+// slices returns the slices of d along an axis for the new channels. sum: they are summed over;
+// otherwise each belongs to one channel.
 func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Dense, error) {
 	shape := d.Shape()
 	if shape[axis] != c.old {
@@ -204,7 +208,7 @@ func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Den
 			inner *= n
 		}
 	}
-	times := make([]float64, min(c.old, c.now)) // of the side with fewer channels: those of the other side that belong to one
+	times := make([]float64, min(c.old, c.now)) // for each channel of the side with fewer, the number of the other side's channels that correspond to it
 	for k := range max(c.old, c.now) {
 		times[k%len(times)]++
 	}
@@ -212,7 +216,7 @@ func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Den
 	for o := range outer {
 		for k := range max(c.old, c.now) {
 			scale := 1.0
-			if sum == (c.now > c.old) { // shared out when repeated, averaged when not summed over
+			if sum == (c.now > c.old) { // divided when repeated, averaged when not summed over
 				scale = 1 / times[k%len(times)]
 			}
 			for i := range inner {

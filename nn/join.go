@@ -53,7 +53,7 @@ func Join(a, b *Graph, connect map[string]string) (*Graph, error) {
 
 func joinError(err error) error { return &Error{Stage: "join", Err: err} }
 
-// adopt takes over operator-set versions, metadata and operators of b that g lacks.
+// adopt copies operator-set versions, metadata and operators of b that g lacks.
 func (g *Graph) adopt(b *Graph) error {
 	g.ops = g.ops.Union(b.ops)
 	for domain, version := range b.opsets {
@@ -111,7 +111,7 @@ func (g *Graph) plug(b *Graph, connect map[string]string, c *copier) (map[*Value
 	return used, nil
 }
 
-// absorb copies what b holds beyond the connected inputs.
+// absorb copies everything of b except the connected inputs.
 func (g *Graph) absorb(b *Graph, c *copier) {
 	for _, name := range slices.Sorted(maps.Keys(b.values)) {
 		v := b.values[name]
@@ -135,7 +135,7 @@ func (g *Graph) absorb(b *Graph, c *copier) {
 	}
 }
 
-// free returns a name that neither map has: base with a number after it.
+// free returns a name that neither map has: base with a number appended.
 func free(base string, a, b map[string]*Value) string {
 	for i := 1; ; i++ {
 		if name := base + "_" + strconv.Itoa(i); a[name] == nil && b[name] == nil {

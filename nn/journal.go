@@ -40,7 +40,7 @@ type Change struct {
 	Scale []float64 // factors along the axis
 	// Undoes is the version whose changes this one reverts; 0: it reverts none.
 	Undoes int
-	held   int // bytes that the entry keeps from being collected, about
+	held   int // approximate number of bytes that the entry keeps from being collected
 }
 
 // Changes iterates over the changes made by all edits after version since, in order. The journal of a graph that is
@@ -62,20 +62,20 @@ func (g *Graph) Changes(since int) iter.Seq[Change] {
 	}
 }
 
-// journal is what edits changed, the latest of it.
+// journal holds the latest changes of edits.
 type journal struct {
 	changes   []Change
-	forgotten int // changes up to this version are gone
-	bytes     int // that the entries hold
+	forgotten int // changes up to this version have been dropped
+	bytes     int // bytes that the entries keep
 }
 
-// A journal may hold more bytes for its latest edits only.
+// The limits of a journal; the latest edits are kept in any case.
 const (
 	journalBytes = 1 << 20
 	journalEdits = 256
 )
 
-// holds is about how many bytes an entry keeps from being collected: a parameter that was removed lives on in it.
+// holds returns approximately how many bytes an entry keeps from being collected, such as those of a removed parameter.
 func (c Change) holds() int {
 	n := 256 + 8*(len(c.Keep)+len(c.Like)+len(c.Scale))
 	if c.Kind == ParamRemoved {
@@ -84,7 +84,7 @@ func (c Change) holds() int {
 	return n
 }
 
-// add writes the changes of one version.
+// add appends the changes of one version.
 func (j *journal) add(version int, log []action) {
 	for _, a := range log {
 		if a.change.Kind != "" {
@@ -100,6 +100,6 @@ func (j *journal) add(version int, log []action) {
 		}
 	}
 	if gone > 0 {
-		j.changes = slices.Clone(j.changes[gone:]) // who goes through the old list sees it as it was
+		j.changes = slices.Clone(j.changes[gone:]) // iterations over the old list are not affected
 	}
 }

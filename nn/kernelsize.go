@@ -82,16 +82,16 @@ func (e *Edit) refuse(n *Node, err error) {
 	e.fail(&Error{Op: n.opType, Node: n.Label(), Err: err})
 }
 
-// span is the geometry of a sliding window as its node says it.
+// span is the geometry of a sliding window as given by its node.
 type span struct {
-	kernel, strides, dilations, pads []int // of all lengths, pads: begins, then ends
+	kernel, strides, dilations, pads []int // of equal lengths; pads: begins, then ends
 	auto                             string
 	out                              []int // of a transposed one: output_padding
 	target                           bool  // of a transposed one: lengths of the output decide the padding
 	input                            int   // the input that is the weight
 	weight                           *Value
 	transposed                       bool
-	window                           *op.Window // as the operator gave it
+	window                           *op.Window // as declared by the operator
 }
 
 // spanOf reads the window of a node.
@@ -126,7 +126,8 @@ func spanOf(n *Node) (span, error) {
 	return s, nil
 }
 
-// ownWeight is input i of a node, the weight of its window, as a parameter that only such nodes read: a constant becomes one.
+// ownWeight returns input i of a node, the weight of its window, as a parameter that only such nodes
+// read, to which a constant is converted.
 func (e *Edit) ownWeight(n *Node, i int) *Value {
 	w := n.In(i)
 	if w.param == nil {
@@ -152,7 +153,7 @@ func (e *Edit) ownWeight(n *Node, i int) *Value {
 	return w
 }
 
-// stretchWindow gives a node the attributes for another kernel.
+// stretchWindow changes the attributes of a node for another kernel size.
 func (e *Edit) stretchWindow(n *Node, to []int) error {
 	s, err := spanOf(n)
 	if err != nil {
@@ -166,7 +167,7 @@ func (e *Edit) stretchWindow(n *Node, to []int) error {
 	for i := range axes {
 		lead := to[i]/2 - s.kernel[i]/2
 		tail := to[i] - s.kernel[i] - lead
-		if s.auto != "" { // the padding follows by itself, half of it on each side
+		if s.auto != "" { // automatic padding: half of it on each side
 			if s.dilations[i]*(to[i]-s.kernel[i])%2 != 0 || lead != tail {
 				return fmt.Errorf("padding is chosen by %s: the kernel can change from %v by even numbers, got %v", s.auto, s.kernel, to)
 			}
@@ -194,8 +195,8 @@ func (e *Edit) stretchWindow(n *Node, to []int) error {
 	return nil
 }
 
-// explicit turns automatic padding into numbers where these do not depend on open lengths. Where
-// they do, auto says so.
+// explicit converts automatic padding to numbers unless these depend on open lengths, in which case auto remains
+// set.
 func (s *span) explicit(n *Node) error {
 	auto := s.auto
 	s.auto = ""
@@ -234,7 +235,7 @@ func (s *span) explicit(n *Node) error {
 	return nil
 }
 
-// crop cuts off what a smaller window would begin to see at the borders.
+// crop crops the margins of the input that a smaller window would begin to read.
 func (e *Edit) crop(n *Node, s span, crop []int) error {
 	if s.transposed {
 		return fmt.Errorf("a kernel of %v would need negative padding", s.kernel)
@@ -259,13 +260,13 @@ func (e *Edit) crop(n *Node, s span, crop []int) error {
 	return nil
 }
 
-// setSpan writes a window to the node's attributes.
+// setSpan writes a window to the attributes of the node.
 func (e *Edit) setSpan(n *Node, s span) {
 	pads := s.pads
 	if !slices.ContainsFunc(pads, func(p int) bool { return p != 0 }) {
 		pads = nil
 	}
-	if s.auto != "" { // it goes on by itself
+	if s.auto != "" { // automatic padding follows
 		e.setConfig(n, s.window.With(s.kernel, s.window.Pads, s.window.AutoPad))
 		return
 	}

@@ -170,7 +170,7 @@ func (f LayerFunc) Build(e *Edit, in ...*Value) []*Value {
 type OpLayer struct {
 	Config  op.Config // the operator and its attributes
 	Outputs int       // number of outputs; 0: 1
-	Name    string    // of its nodes and parameters; "": one is made
+	Name    string    // of its nodes and parameters; "": generated
 }
 
 // Build adds the operator with the inputs in.

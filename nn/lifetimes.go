@@ -1,6 +1,6 @@
 package nn
 
-// folds reports whether all outputs of a node are known before anything runs.
+// folds reports whether all outputs of a node are known before the run.
 func (w *walker) folds(n *Node) bool {
 	some := false
 	for _, v := range n.out {
@@ -16,16 +16,16 @@ func (w *walker) folds(n *Node) bool {
 	return some
 }
 
-// lifetimes are the memory of the values of a graph, where no two share any but views.
+// lifetimes are the memory needs of the values of a graph, if only views share memory.
 type lifetimes struct {
 	made map[*Node]int64 // bytes of a node's outputs
 	peak int64
 }
 
-// lifetimes finds them out of a walk whose types are known.
+// lifetimes computes them from a walk with known types.
 func (g *Graph) lifetimes(w *walker) lifetimes {
 	l := lifetimes{made: map[*Node]int64{}}
-	held := map[*Value]*Value{} // from a view to the value whose memory it is
+	held := map[*Value]*Value{} // from a view to the value that owns its memory
 	of := func(v *Value) *Value {
 		for held[v] != nil {
 			v = held[v]

@@ -21,7 +21,7 @@ func (g *Graph) influenced(by []*Value) map[*Value]bool {
 	return set
 }
 
-// influence adds what the nodes compute of values of the set.
+// influence adds to set the values that nodes compute from values of the set.
 func influence(nodes []*Node, set map[*Value]bool) {
 	for _, n := range nodes {
 		straight := n.traits().StraightThrough // see quantizeRule
@@ -36,15 +36,15 @@ func influence(nodes []*Node, set map[*Value]bool) {
 	}
 }
 
-// keepsGradient reports whether a node is to stay in the expression graph although all its inputs are
-// known, because a gradient is asked for through it.
+// keepsGradient reports whether a node remains in the expression graph although all its inputs are
+// known, because a requested gradient passes through it.
 func (w *walker) keepsGradient(n *Node, c *op.Call) bool {
 	return c.Op.Grad != nil && slices.ContainsFunc(n.out, func(v *Value) bool { return w.influenced[v] }) &&
 		slices.ContainsFunc(n.reads(), func(v *Value) bool { return w.influenced[v] && w.lost[v] == nil })
 }
 
-// loses notes that no gradient goes through a node, because it was computed ahead of the expression
-// graph. That is an error where one is asked for, see lostGradient.
+// loses records that no gradient passes through a node, because it was computed ahead of the expression
+// graph. This is an error if such a gradient is requested, see lostGradient.
 func (w *walker) loses(n *Node, c *op.Call) {
 	if c.Op.NoGrad != "" || !slices.ContainsFunc(n.reads(), func(v *Value) bool { return w.influenced[v] }) {
 		return
@@ -66,8 +66,8 @@ func (w *walker) loses(n *Node, c *op.Call) {
 	}
 }
 
-// lostGradient is the error of the first node that gradients of the given ones should go through
-// and cannot.
+// lostGradient returns the error of the first node through which gradients of the given nodes cannot
+// pass although they are requested.
 func (w *walker) lostGradient(of gorgonia.Nodes) error {
 	if len(w.lostNodes) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (w *walker) lostGradient(of gorgonia.Nodes) error {
 	return w.lostNodes[first]
 }
 
-// askedFor returns the nodes of what gradients were asked for, and of what depends on that.
+// askedFor returns the nodes with respect to which gradients are requested, and those that depend on them.
 func (w *walker) askedFor(wrt []*Value) gorgonia.Nodes {
 	var list gorgonia.Nodes
 	for _, v := range wrt {

@@ -95,7 +95,7 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	if err != nil {
 		return nil, err
 	}
-	for p := range w.params { // its nodes are in the caller's hands, a solver of Gorgonia's perhaps
+	for p := range w.params { // the caller has its nodes and may train them, for example with a solver of Gorgonia
 		p.kept.Open()
 	}
 	l := &Lowered{ExprGraph: w.expr, Params: w.params, Updates: map[*Param]*gorgonia.Node{}, graph: g, want: ask.want, made: o, at: g.version, env: w.env}
@@ -120,7 +120,7 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	return l, nil
 }
 
-// inputTypes gives every input a static type: of the value fed, or of the declared shape with
+// inputTypes returns a static type for every input: that of the fed value, or the declared one with its
 // symbols replaced.
 func (g *Graph) inputTypes(o LowerOptions) ([]op.Type, error) {
 	given := map[string]op.Type{}
@@ -191,7 +191,7 @@ func (g *Graph) named(names []string, def []*Value) ([]*Value, error) {
 	return list, nil
 }
 
-// ancestors returns the nodes that the wanted values follow from, in topological order, up to the
+// ancestors returns the nodes that the wanted values depend on, in topological order, up to the
 // values for which stop is true.
 func ancestors(want []*Value, stop func(*Value) bool) []*Node {
 	need := map[*Node]bool{}
@@ -226,14 +226,14 @@ func ancestors(want []*Value, stop func(*Value) bool) []*Node {
 	return list
 }
 
-// sized is the size a symbol took, and the input that gave it.
+// sized is the size of a symbol, and the input that determined it.
 type sized struct {
 	n    int
 	from string
 }
 
-// matchType checks what is fed to an input against its declared type and returns the concrete
-// type with the declared symbols attached. Sizes collects the symbols of all inputs.
+// matchType checks a value fed to an input against the declared type and returns the concrete
+// type with the declared symbols attached. sizes collects the symbols of all inputs.
 func matchType(v *Value, got op.Type, sizes map[string]sized) (op.Type, error) {
 	want := v.typ
 	wrong := func(format string, args ...any) error {
@@ -243,7 +243,7 @@ func matchType(v *Value, got op.Type, sizes map[string]sized) (op.Type, error) {
 		}
 		return e
 	}
-	if want.Kind == op.Optional && got.Kind != op.Optional && want.Elem != nil { // what it may hold, by itself
+	if want.Kind == op.Optional && got.Kind != op.Optional && want.Elem != nil { // compare with the element of the optional
 		return matchType(&Value{name: v.name, typ: *want.Elem}, got, sizes)
 	}
 	if want.Kind != got.Kind && want.Present() {
@@ -283,8 +283,8 @@ func matchType(v *Value, got op.Type, sizes map[string]sized) (op.Type, error) {
 	return out, nil
 }
 
-// gradients differentiates: the gradients of Σ of·seed with respect to wrt, nil where there is
-// none. One call takes all output gradients of an operator together.
+// gradients differentiates: it returns the gradients of Σ of·seed with respect to wrt, nil for those that do not
+// depend on it. All output gradients of an operator are processed by one call.
 func gradients(of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
 	reached := reach(of)
 	var outs, seeds, from gorgonia.Nodes
@@ -307,7 +307,7 @@ func gradients(of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
 	for n := range depends {
 		reads += len(exprgraph.Children(n))
 	}
-	exprgraph.IndexAhead(outs[0].Graph(), 8*reads) // a gradient and its place in a sum are a few nodes
+	exprgraph.IndexAhead(outs[0].Graph(), 8*reads) // a gradient and its summation take a few nodes
 	raw, err := gorgonia.Backpropagate(outs, seeds, from)
 	if err != nil {
 		var e *op.Error
@@ -328,7 +328,7 @@ func gradients(of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return result, nil
 }
 
-// reach marks the nodes that roots depend on differentiably.
+// reach returns the nodes that roots depend on differentiably.
 func reach(roots gorgonia.Nodes) map[*gorgonia.Node]bool {
 	seen := map[*gorgonia.Node]bool{}
 	stack := slices.Clone(roots)
@@ -353,7 +353,7 @@ func reach(roots gorgonia.Nodes) map[*gorgonia.Node]bool {
 	return seen
 }
 
-// dependents says which nodes depend differentiably on one of the given leaves.
+// dependents returns the nodes that depend differentiably on one of the given leaves.
 func dependents(roots, leaves gorgonia.Nodes) map[*gorgonia.Node]bool {
 	memo := map[*gorgonia.Node]bool{}
 	for _, l := range leaves {

@@ -44,7 +44,7 @@ type lowering struct {
 	mode   walkMode
 	train  bool
 	ctx    context.Context // cancels what is computed during the lowering
-	nested *nestedVisits   // how many nodes of subgraphs the lowering around everything visits
+	nested *nestedVisits   // counts visited nodes of subgraphs, shared with the enclosing lowerings
 
 	bound map[*Value]*binding    // values known in advance
 	have  map[*Value]dtype.Value // values available: fed or computed by earlier stages
@@ -224,7 +224,7 @@ func (w *walker) handOver(want []*Value) []*Value {
 		if v == nil || set[v] || v.param != nil || w.env[v] == nil {
 			return
 		}
-		if w.env[v].item != nil && w.demanded[v] == nil { // an item of a container: taken from what the container was made of
+		if w.env[v].item != nil && w.demanded[v] == nil { // an item of a container is taken from the values that the container was made of
 			for _, x := range v.producer.reads() {
 				add(x)
 			}
@@ -328,8 +328,9 @@ func (w *walker) differentiate() error {
 	return err
 }
 
-// foldingTime limits how long a lowering without a context of its own computes what does not depend on inputs: Lower, and those
-// that files are written from. What takes longer becomes a node, and is computed by runs.
+// foldingTime limits how long a lowering without its own context computes values that do not depend on
+// inputs: Lower, and those
+// from which files are written. What takes longer becomes a node, and is computed by runs.
 var foldingTime = time.Second
 
 var errFolding = errors.New("computing the shapes, which do not depend on inputs, takes more than a second: use Run, which computes them too and can be cancelled")
@@ -339,11 +340,12 @@ func folding() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.Background(), foldingTime, errFolding)
 }
 
-// maxNested limits how many nodes of subgraphs one lowering visits, beyond 16 times those that there are: a Loop visits its body
-// several times to find its types, a Loop within it each time as often.
+// maxNested limits how many nodes of subgraphs one lowering visits, in addition to 16 times their
+// number: a Loop visits its body
+// several times to find its types, and a nested Loop does so each time.
 var maxNested = 1 << 16
 
-// nestedKey is the key of their counter in contexts.
+// nestedKey is the context key of the counter.
 type nestedKey struct{}
 
 // nestedVisits counts the nodes of subgraphs that a lowering of a graph visits.
@@ -353,7 +355,8 @@ type nestedVisits struct {
 	limit int // 0: maxNested
 }
 
-// countNested returns the counter of a context, and a context that has it; nil starts one for a lowering of g.
+// countNested returns the counter of a context, and a context that has it; if there is none, a new one
+// for a lowering of g.
 func (g *Graph) countNested(ctx context.Context) (context.Context, *nestedVisits) {
 	if ctx == nil {
 		ctx = context.Background()
@@ -365,7 +368,7 @@ func (g *Graph) countNested(ctx context.Context) (context.Context, *nestedVisits
 	return context.WithValue(ctx, nestedKey{}, n), n
 }
 
-// visit counts a node, and reports whether that is too many.
+// visit counts a node, and returns an error if that exceeds the limit.
 func (n *nestedVisits) visit() error {
 	if n.count++; n.count <= max(n.limit, maxNested) {
 		return nil
@@ -382,5 +385,5 @@ func (n *nestedVisits) visit() error {
 	return fmt.Errorf("subgraphs are nested too deeply: finding the types takes more than %d nodes", n.limit)
 }
 
-// late reports whether the time for folding is over: only what takes next to none is computed then.
+// late reports whether the time for folding is over: only trivial computations are folded then.
 func (w *walker) late() bool { return errors.Is(context.Cause(w.ctx), errFolding) }

@@ -2,12 +2,12 @@ package nn
 
 import "strconv"
 
-// naming finds values by their names, and gives out new ones without looking through all of them.
+// naming finds values by name, and generates new names without searching all of them.
 type naming struct {
 	values map[string]*Value
-	bases  map[string]int // how many names go on with a dot after this; nil until somebody asks
-	tried  map[string]int // the numbers after a stem that are known to be taken; forgotten when a name goes
-	labels map[string]int // how many nodes have a name; nil until somebody asks
+	bases  map[string]int // for each prefix before a dot, the number of names that have it; nil until requested
+	tried  map[string]int // for each stem, the numbers known to be taken; forgotten when a name is removed
+	labels map[string]int // number of nodes by name; nil until requested
 }
 
 func (s *naming) add(v *Value) {
@@ -29,7 +29,7 @@ func (s *naming) count(name string, by int) {
 	}
 }
 
-// leads reports whether a value has the name, or one that goes on with a dot: conv1 does as soon as
+// leads reports whether a value has the name, or one that continues it with a dot: conv1 is taken if
 // there is a conv1.weight.
 func (s *naming) leads(base string) bool {
 	if s.bases == nil {
@@ -41,7 +41,7 @@ func (s *naming) leads(base string) bool {
 	return s.has(base) || s.bases[base] > 0
 }
 
-// numbered returns the stem with a number after it, the first from 1 on that is not known to be taken.
+// numbered returns the stem with a number appended, the first from 1 on that is not known to be taken.
 func (s *naming) numbered(stem string, taken func(string) bool) string {
 	for i := s.tried[stem] + 1; ; i++ {
 		name := stem + strconv.Itoa(i)
@@ -58,7 +58,7 @@ func (s *naming) numbered(stem string, taken func(string) bool) string {
 // has reports whether a value has the name.
 func (s *naming) has(name string) bool { return s.values[name] != nil }
 
-// labelled reports whether a node has the name. Files may give one to several nodes, runtimes refuse that.
+// labelled reports whether a node has the name. Several nodes of a file may have the same, which runtimes refuse.
 func (g *Graph) labelled(name string) bool {
 	if g.labels == nil {
 		g.labels = make(map[string]int, len(g.nodes))
@@ -69,7 +69,7 @@ func (g *Graph) labelled(name string) bool {
 	return name != "" && g.labels[name] > 0
 }
 
-// relabel says that nodes got or lost a name.
+// relabel records that nodes received or lost a name.
 func (s *naming) relabel(name string, by int) {
 	if s.labels != nil {
 		s.labels[name] += by
@@ -79,10 +79,10 @@ func (s *naming) relabel(name string, by int) {
 	}
 }
 
-// leadsAny reports whether a node has the name, or values lead on from it.
+// leadsAny reports whether a node has the name, or values continue it.
 func (g *Graph) leadsAny(base string) bool { return g.leads(base) || g.labelled(base) }
 
-// label returns a name for a new node: the given one or, where a node has it already, one with a number after it.
+// label returns a name for a new node: the given one or, if a node has it already, with a number appended.
 func (g *Graph) label(name string) string {
 	if !g.labelled(name) {
 		return name

@@ -12,7 +12,7 @@ type Node struct {
 	domain   string
 	opType   string
 	doc      string
-	op       *op.Op    // nil: unknown, kept as it is
+	op       *op.Op    // nil: unknown; the node is kept as it is
 	config   op.Config // nil when op is
 	in       []*Value  // nil where an optional input is absent
 	captured []*Value  // outer values read by subgraph attributes, see Body
@@ -122,7 +122,7 @@ func (n *Node) Out(i int) *Value {
 	return n.out[i]
 }
 
-// Origin returns what the file says about the node. Fresh reports whether an edit has changed it since.
+// Origin returns what the package that loaded the file keeps of the node.
 func (n *Node) Origin() any { return n.origin }
 
 // Fresh reports whether the attributes are those of Config because an edit created or changed the node; otherwise they

@@ -12,10 +12,10 @@ type Param struct {
 	text   *dtype.Strings
 	frozen bool
 
-	role  *Role // set by hand; nil: see Role
+	role  *Role // set by SetRole; nil: see Role
 	mask  bool  // loaded as an attention mask: never a weight
 	value *Value
-	kept  *engine.WeightCache // what kernels derived from Data; forks share it as they share Data
+	kept  *engine.WeightCache // what kernels derived from Data; shared by forks, like Data
 }
 
 // Name returns the name of the parameter's value.

@@ -8,9 +8,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// partGradients emits the gradients of the last value that a Gradient node names for the first ones, in has a node in place
-// of each of them: the part of the graph between them is emitted once more, on those nodes. Where they are the values
-// themselves the engine finds that both are the same.
+// partGradients emits the gradients of the last value that a Gradient node names with respect to the
+// first ones. in has a node
+// for each of these: the part of the graph between them is emitted once more, on those nodes. If they are the values
+// themselves, the engine merges both.
 func (w *walker) partGradients(n *Node, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	last := len(n.captured) - 1
 	y, given := n.captured[last], n.captured[:last]
@@ -26,7 +27,7 @@ func (w *walker) partGradients(n *Node, in gorgonia.Nodes) (gorgonia.Nodes, erro
 		if _, at := w.have[v]; v.producer == nil || at {
 			c := *b
 			if ask.expr != w.expr {
-				c.node = nil // the call is being folded, in a graph of its own
+				c.node = nil // the call is being folded, in a separate graph
 			}
 			ask.bound[v] = &c
 		}
@@ -53,7 +54,7 @@ func (w *walker) partGradients(n *Node, in gorgonia.Nodes) (gorgonia.Nodes, erro
 	return grads, nil
 }
 
-// adopt takes over the inputs that a part has made in the same expression graph.
+// adopt takes over the inputs that a part has created in the same expression graph.
 func (w *walker) adopt(part *walker) {
 	if part.expr != w.expr {
 		return
@@ -64,7 +65,7 @@ func (w *walker) adopt(part *walker) {
 	}
 }
 
-// constLike returns a constant of the type, every element x.
+// constLike returns a constant of type t whose elements are all x.
 func constLike(g *gorgonia.ExprGraph, t op.Type, x float64) (*gorgonia.Node, error) {
 	n, err := dtype.Count(t.Sizes())
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 type Plan struct {
 	g       *Graph
 	log     []action
-	version int // the graph's version for which the plan holds
+	version int // the version of the graph to which the plan applies
 	applied bool
-	joined  bool // made of several
+	joined  bool // made by Join
 	notes   []string
 	cuts    []Cut
 	saved   [][2]Cost
@@ -84,7 +84,7 @@ func (p *Plan) Undo() error {
 	e.undo()
 	undone := p.version
 	if p.joined {
-		undone = 0 // several versions: who follows the journal goes back step by step
+		undone = 0 // several versions: readers of the journal revert them one by one
 	}
 	p.g.commit(inverse(p.log, undone))
 	p.applied, p.version = false, p.g.version
@@ -114,7 +114,7 @@ func (p *Plan) Join(next *Plan) (*Plan, error) {
 	return both, nil
 }
 
-// inverse returns the journal of taking the actions of a version back.
+// inverse returns the journal of reverting the actions of a version.
 func inverse(log []action, version int) []action {
 	swap := map[ChangeKind]ChangeKind{NodeAdded: NodeRemoved, NodeRemoved: NodeAdded, ParamAdded: ParamRemoved, ParamRemoved: ParamAdded}
 	out := make([]action, 0, len(log))
@@ -133,7 +133,7 @@ func inverse(log []action, version int) []action {
 	return out
 }
 
-// backwards returns the index list that takes back a cut of an axis of n indices.
+// backwards returns the index list that reverts a cut of an axis of n indices.
 func backwards(keep []int, n int) []int {
 	back := make([]int, n)
 	for i := range back {
@@ -147,7 +147,7 @@ func backwards(keep []int, n int) []int {
 	return back
 }
 
-// unscaled returns the factors that take back those of a growth by copies.
+// unscaled returns the factors that revert those of a growth by copies.
 func unscaled(c Change) []float64 {
 	if c.Scale == nil {
 		return nil

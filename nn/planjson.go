@@ -19,7 +19,7 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		Model   string   `json:"model"`
 		Version int      `json:"version"`
 		Applied bool     `json:"applied"`
-		Joined  bool     `json:"joined,omitempty"` // of several plans
+		Joined  bool     `json:"joined,omitempty"` // made by Join
 		Steps   []string `json:"steps"`
 		Notes   []string `json:"notes,omitempty"`
 		Cuts    []Cut    `json:"cuts,omitempty"`
@@ -46,7 +46,7 @@ func (p *Plan) Cuts() []Cut {
 		axis int
 	}
 	var list []Cut
-	var left [][]int // of each entry, the first index after each one there is; -1: new
+	var left [][]int // for each entry, the first index after each remaining one; -1: new
 	at := map[place]int{}
 	for _, c := range p.cuts {
 		i, ok := at[place{c.Initializer, c.Axis}]

@@ -39,10 +39,10 @@ func ReadPlan(g *Graph, r io.Reader) (*Plan, error) {
 	if err != nil || f.Joined {
 		return p, err
 	}
-	// Resizing repeats its steps; what else the file lists, other edits did.
+	// Resizing repeats its steps; other steps in the file come from other edits.
 	again := p.Steps()
 	for _, step := range f.Steps {
-		if !strings.Contains(step, ": axis ") && !slices.Contains(again, step) { // a cut may be told of another reader
+		if !strings.Contains(step, ": axis ") && !slices.Contains(again, step) { // the first reader of a cut initializer may differ
 			return nil, &Error{Stage: "plan", Err: fmt.Errorf("%q does not change sizes and cannot be repeated: keep such edits as a recipe", step)}
 		}
 	}
@@ -55,7 +55,7 @@ type resize struct {
 	Grow *growth `json:"grow,omitempty"`
 }
 
-// Grown says which indices an axis of an initializer gained.
+// Grown lists the indices that an axis of an initializer gained.
 type Grown struct {
 	Initializer string `json:"initializer"` // name of the parameter
 	Axis        int    `json:"axis"`        // of the parameter
@@ -76,7 +76,7 @@ func (p *Plan) Grown() []Grown {
 	return list
 }
 
-// resizes puts the records of an edit together, change by change.
+// resizes groups the records of an edit by change of channels.
 func resizes(cuts []Cut) []resize {
 	var list []resize
 	var last Cut
@@ -104,7 +104,7 @@ func resizes(cuts []Cut) []resize {
 	return list
 }
 
-// replay repeats what resizes listed.
+// replay repeats the listed changes.
 func (e *Edit) replay(list []resize) {
 	for _, r := range list {
 		if r.Grow != nil {
@@ -118,7 +118,7 @@ func (e *Edit) replay(list []resize) {
 	}
 }
 
-// regrow lets the group grow whose atoms are on the listed axes, and checks that it gains what is listed.
+// regrow grows the group whose atoms are on the listed axes, and checks that it gains what is listed.
 func (e *Edit) regrow(how growth) {
 	c := e.Channels()
 	if e.err != nil {
@@ -147,7 +147,7 @@ func (e *Edit) regrow(how growth) {
 	e.fail(&Error{Stage: "plan", Err: fmt.Errorf("the graph has no group of channels that can grow as the plan says")})
 }
 
-// grows reports whether k more atoms are what is wanted of the group's parameters.
+// grows reports whether k more atoms change the group's parameters as listed.
 func (g *Group) grows(k int, want map[axisID]Grown) bool {
 	found := 0
 	for i, x := range g.axes {
@@ -160,7 +160,7 @@ func (g *Group) grows(k int, want map[axisID]Grown) bool {
 		}
 		found++
 		if last := g.Atoms[len(g.Atoms)-1]; len(last.on(x.Axis)) > 0 && k > len(w.Index) {
-			return false // each atom adds an index where the last one has some: a file may say any number
+			return false // each atom adds an index next to existing ones; the numbers of a file may be arbitrary
 		}
 		l := g.layout(i, k)
 		if added := added(l); len(l.keep) != w.After || !slices.Equal(added.Index, w.Index) || !slices.Equal(added.Like, w.Like) {
@@ -204,7 +204,7 @@ func (a *analysis) sizeOf(id axisID, ok bool) int {
 	return int(a.axes[id].size)
 }
 
-// cutExactly removes the atoms that are within the wanted indices and fails unless they are all of them.
+// cutExactly removes the atoms whose indices are all listed, and fails unless they cover the list.
 func (e *Edit) cutExactly(c *Channels, want map[axisID]map[int]bool) {
 	var atoms []*Atom
 	done := map[axisID]map[int]bool{}
@@ -240,7 +240,7 @@ func (e *Edit) cutExactly(c *Channels, want map[axisID]map[int]bool) {
 	e.RemoveAtoms(atoms...)
 }
 
-// within reports whether all parameter indices of the atom are wanted.
+// within reports whether all parameter indices of the atom are listed.
 func (a *Atom) within(want map[axisID]map[int]bool) bool {
 	for id, slots := range a.parts() {
 		x := a.group.c.a.axes[id]

@@ -14,10 +14,10 @@ import (
 // preset is the Gorgonia Op that passes on a constant which Lower computed from a symbolic shape: it holds for the sizes of that
 // lowering only, so that tracing refuses it.
 type preset struct {
-	value string // what was computed
+	value string // the constant, as text
 }
 
-// asPreset puts the Op in front of a tensor; other values are left as they are.
+// asPreset inserts the Op after a tensor; other values are returned unchanged.
 func asPreset(n *gorgonia.Node, v *Value) (*gorgonia.Node, error) {
 	if _, ok := n.Value().(*tensor.Dense); !ok {
 		return n, nil
@@ -60,10 +60,10 @@ func (s *preset) Hashcode() uint32 {
 
 func (s *preset) String() string { return s.value + ", computed from a symbolic shape" }
 
-// DiffWRT says that nothing is differentiated through it.
+// DiffWRT reports that it has no derivative.
 func (s *preset) DiffWRT(inputs int) []bool { return make([]bool, inputs) }
 
-// SymDiff is never asked for.
+// SymDiff is never called.
 func (s *preset) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {
 	return nil, errors.New("a constant has no gradient")
 }

@@ -81,7 +81,7 @@ func without(list []*Node, n *Node) []*Node {
 	return out
 }
 
-// useAll makes n, which is not a value's user yet, a user of all that it reads.
+// useAll makes n a user of every value that it reads; it must not be a user yet.
 func (n *Node) useAll() {
 	for _, v := range n.reads() {
 		v.use(n)
@@ -96,7 +96,7 @@ func (n *Node) unuseAll() {
 	}
 }
 
-// unuse records that n does not read v any more. Who goes through the users meanwhile sees them as they were.
+// unuse records that n no longer reads v. Iterations over the users are not affected.
 func (v *Value) unuse(n *Node) {
 	if len(v.users) > 0 && v.users[0] == n {
 		v.users = v.users[1:]
@@ -105,7 +105,7 @@ func (v *Value) unuse(n *Node) {
 	}
 }
 
-// readsValue reports whether v is among what n reads.
+// readsValue reports whether v is an input or a captured value of n.
 func (n *Node) readsValue(v *Value) bool {
 	return slices.Contains(n.in, v) || slices.Contains(n.captured, v)
 }
@@ -174,7 +174,7 @@ func (e *Edit) setAnnotations(n *Node, a Annotations) {
 	})
 }
 
-// setOp makes n a node of another operator, or of the same one with another configuration.
+// setOp changes the operator of n, or its configuration.
 func (e *Edit) setOp(n *Node, c op.Config) {
 	o, err := e.g.ops.Of(c)
 	if err != nil {
@@ -192,7 +192,7 @@ func (e *Edit) setOp(n *Node, c op.Config) {
 		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()}, text: fmt.Sprintf("%s becomes %v", n.describe(), o)})
 }
 
-// setOut makes values the outputs of n, those of other nodes included.
+// setOut makes values the outputs of n, including values that other nodes computed.
 func (e *Edit) setOut(n *Node, out []*Value) {
 	if slices.Equal(n.out, out) {
 		return

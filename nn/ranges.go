@@ -4,7 +4,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// within is where the elements of v are, by the operators that compute it.
+// within returns bounds of the elements of v, derived from the operators that compute it.
 func within(v *Value) trait.Interval { return withinDepth(v, 24) }
 
 func withinDepth(v *Value, depth int) trait.Interval {

@@ -26,7 +26,7 @@ func (f *follower) resize(n *Node) error {
 	return f.e.err
 }
 
-// resized are values with their axes before the change and after it.
+// resized returns values with their axes before and after the change.
 func (f *follower) resized(list []*Value) []op.Resized {
 	out := make([]op.Resized, len(list))
 	for i, v := range list {

@@ -80,7 +80,8 @@ func (s *solver) solve(d demand) error {
 	return nil
 }
 
-// fill chooses how many atoms of each offer to add or remove (negative) so that the axis changes by n, with the smallest loss.
+// fill chooses the number of atoms of each offer to add or remove (negative) so that the axis changes
+// by n, with the smallest loss.
 func fill(offers []offer, n int) ([]int, float64, bool) {
 	list := make([]indices.Offer, len(offers))
 	for i, o := range offers {

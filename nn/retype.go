@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// freed is a dimension of an input that was a number and is another one now, or open.
+// freed is a dimension of an input whose number was changed or removed.
 type freed struct {
 	v    *Value
 	axis int
@@ -19,7 +19,7 @@ type freed struct {
 	now  op.Dim
 }
 
-// size returns the number to infer with, before the change or after it. Twice the old size stands for
+// size returns the number for inference before or after the change. Twice the old size is used for
 // a dimension that is open now.
 func (f freed) size(after bool) int {
 	switch {
@@ -31,8 +31,8 @@ func (f freed) size(after bool) int {
 	return 2 * max(f.old, 1)
 }
 
-// retype changes the type of an input. What follows from it is worked out when the edit ends,
-// for all inputs together: one of several batches cannot be freed alone.
+// retype changes the type of an input. The consequences are computed at the end of the edit,
+// for all inputs together: of several batch dimensions one alone cannot be freed.
 func (e *Edit) retype(v *Value, t op.Type) {
 	old := v.typ
 	if old.DType != t.DType && old.Present() {
@@ -54,8 +54,9 @@ func (e *Edit) retype(v *Value, t op.Type) {
 	e.setType(v, t)
 }
 
-// FreeBatch replaces the first dimension of every input by the given symbol if the file fixes it to a number. Inputs that
-// have a symbolic dimension already are left alone, since that is taken to be their batch.
+// FreeBatch replaces the first dimension of every input by the given symbol if the file fixes it to a
+// number. Inputs that
+// already have a symbolic dimension are not changed, since that is assumed to be their batch.
 func (e *Edit) FreeBatch(symbol string) {
 	for _, v := range e.Inputs() {
 		if e.err != nil || len(v.typ.Shape) == 0 || slices.ContainsFunc(v.typ.Shape, func(d op.Dim) bool { return !d.Known() }) {
@@ -68,9 +69,9 @@ func (e *Edit) FreeBatch(symbol string) {
 	}
 }
 
-// follow makes the graph right for the dimensions that were freed. Dimensions of one symbol are
-// followed together: every node is inferred at the old sizes and at the new ones, constants that
-// spell out the old size are rewritten, and the first node that cannot follow is named.
+// follow adapts the graph to the freed dimensions. Dimensions with the same symbol are
+// processed together: every node is inferred at the old and at the new sizes, constants that
+// contain the old size are rewritten, and the first node that cannot follow is reported.
 func (e *Edit) follow() {
 	done := map[string]bool{}
 	for i, f := range e.freed {
@@ -100,7 +101,7 @@ func (e *Edit) followGroup(group []freed) {
 	}
 	w := e.concreteWalk(group, false)
 	if err := w.visitAll(order); err != nil {
-		return // other inputs are too open to tell; inference at the end has the last word
+		return // other inputs are open: inference at the end decides
 	}
 	before := map[*Value]op.Type{}
 	for x, b := range w.env {
@@ -132,7 +133,7 @@ func axisName(axis int) string {
 }
 
 // concreteWalk infers with numbers for all dimensions of inputs: those of the group before or
-// after the change, other freed ones as they were, and stand-ins for what was open already.
+// after the change, other freed ones as before, and stand-ins for dimensions that were open already.
 func (e *Edit) concreteWalk(group []freed, after bool) *walker {
 	w := lowering{g: e.g, mode: walkInfer}.walker()
 	standIn := map[string]int{}
@@ -168,7 +169,7 @@ func (e *Edit) concreteWalk(group []freed, after bool) *walker {
 	return w
 }
 
-// adapt rewrites the constants of a node that spell out the old size of a dimension.
+// adapt rewrites the constants of a node that contain the old size of a dimension.
 func (e *Edit) adapt(n *Node, before map[*Value]op.Type, w *walker) {
 	in := n.In(0)
 	if in == nil || len(n.out) == 0 || n.out[0] == nil {
@@ -205,7 +206,7 @@ func (e *Edit) adapt(n *Node, before map[*Value]op.Type, w *walker) {
 	}
 }
 
-// keepFirst gives input i of a node a constant of length 1 on an axis, if it is a constant that repeats itself there.
+// keepFirst shortens input i of a node to length 1 on an axis, if it is a constant that repeats along it.
 func (e *Edit) keepFirst(n *Node, i, axis int, w *walker) {
 	b := w.at(n.in[i])
 	d, _ := b.known.Value.(*tensor.Dense)
@@ -234,7 +235,7 @@ func (e *Edit) keepFirst(n *Node, i, axis int, w *walker) {
 	e.sweep(old)
 }
 
-// constant returns the value of input i of a node if it is fixed in the model.
+// constant returns the value of input i of a node if it is constant in the model.
 func (w *walker) constant(n *Node, i int) ([]int, bool) {
 	v := n.In(i)
 	if v == nil {
@@ -249,7 +250,7 @@ func (w *walker) constant(n *Node, i int) ([]int, bool) {
 	return x, err == nil
 }
 
-// replaceInts gives input i of a node a constant of its own.
+// replaceInts replaces input i of a node by a separate constant.
 func (e *Edit) replaceInts(n *Node, i int, v []int) {
 	old := n.in[i]
 	d, err := dtype.FromInts(old.typ.DType, v, len(v))

@@ -11,13 +11,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Role says what a parameter is for.
+// Role is the purpose of a parameter.
 type Role string
 
 // The roles of parameters.
 const (
 	Weight    Role = "weight"    // trained unless frozen
-	Statistic Role = "statistic" // running mean or variance: changed by its own rule
+	Statistic Role = "statistic" // running mean or variance: updated by the operator, not by gradients
 	Constant  Role = "constant"
 )
 
@@ -33,7 +33,7 @@ func (p *Param) Role() Role {
 	return p.Inferred()
 }
 
-// Inferred returns the role that follows from the operators that read the parameter, whatever Edit.SetRole says.
+// Inferred returns the role that follows from the operators that read the parameter, regardless of Edit.SetRole.
 func (p *Param) Inferred() Role {
 	if p.data == nil || !dtype.Of(p.data.Dtype()).IsFloat() {
 		return Constant
@@ -45,12 +45,13 @@ func (p *Param) Inferred() Role {
 	return role
 }
 
-// masked is the largest number that masks of attention add to scores that do not count; Swin's have −100, others −10000,
+// masked is the largest value by which attention masks suppress scores; Swin's use −100, others −10000,
 // the lowest number of the type, or −∞.
 const masked = -100
 
-// isMask reports whether a loaded tensor is a mask rather than a weight: it has infinite elements, or each of its elements
-// is 0 or very low, with both among them. It reads weights only as far as a block that shows what they are.
+// isMask reports whether a loaded tensor is a mask rather than a weight: it has infinite elements, or
+// all of its elements
+// are 0 or very low, with both present. It reads weights only until a block shows that they are weights.
 func isMask(d *tensor.Dense) bool {
 	n := d.Shape().TotalSize()
 	flat, err := dtype.View(d, n)
@@ -87,7 +88,7 @@ func isMask(d *tensor.Dense) bool {
 	return infinite || zero && low && !other
 }
 
-// paramRole returns what the users of v make of it.
+// paramRole returns the role that follows from the users of v.
 func (v *Value) paramRole(seen map[*Value]bool) Role {
 	if seen[v] {
 		return Constant
@@ -108,7 +109,7 @@ func (v *Value) paramRole(seen map[*Value]bool) Role {
 	return role
 }
 
-// or returns the role of what one node uses as r, another as s.
+// or returns the role of a parameter that one node uses as r and another as s.
 func (r Role) or(s Role) Role {
 	if r == Statistic || s == Constant {
 		return r
@@ -116,14 +117,14 @@ func (r Role) or(s Role) Role {
 	return s
 }
 
-// use is what the users of a parameter make of it.
+// use caches how the users of a parameter use it.
 type use struct {
-	users int     // that were asked
-	role  Role    // by those whose answer only a change of theirs changes
+	users int     // number of users examined
+	role  Role    // role by those whose answer changes only if they are changed
 	open  []*Node // the others
 }
 
-// use asks those users that were not asked since the graph last changed otherwise than by growing.
+// use examines the users that have not been examined since the graph last changed otherwise than by additions.
 func (m *dataMemo) use(v *Value) use {
 	m.mutex.Lock()
 	u, ok := m.uses[v]
@@ -152,7 +153,7 @@ func (m *dataMemo) use(v *Value) use {
 	return u
 }
 
-// remember keeps what the first users of v make of it.
+// remember stores how the first users of v use it.
 func (m *dataMemo) remember(v *Value, u use, users int) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -163,8 +164,8 @@ func (m *dataMemo) remember(v *Value, u use, users int) {
 	m.uses[v] = u
 }
 
-// roleOf returns what node n uses v for. Operators that move elements or map each of them, and subgraphs, pass the
-// question on.
+// roleOf returns how node n uses v. For operators that move elements or map each of them, and for subgraphs, this is the
+// role of their result.
 func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 	if n.op == nil {
 		return Constant
@@ -228,8 +229,9 @@ func (n *Node) handsOn(i int) bool {
 	return t.Call || t.Slices != nil && t.Slices(n.config, i, len(n.in)) || n.In(i).isRepeated()
 }
 
-// passesOn reports whether the output of a node is still the parameter v: its elements moved, or each kept in
-// bounds, as rates and gates are learned by their logarithms. Beside data, only moved parameters are.
+// passesOn reports whether the output of a node is still the parameter v: its elements moved, or each
+// mapped by a bounded function, since rates and gates are often learned as logarithms. Mixed with
+// data, only moved parameters are.
 func (n *Node) passesOn(v *Value) bool {
 	t := n.traits()
 	return slices.ContainsFunc(n.in, func(x *Value) bool { return x == v }) && t.Moves == trait.MovedAll ||
@@ -255,7 +257,7 @@ func (v *Value) isRepeated() bool {
 	return false
 }
 
-// fromParams reports whether the value is a floating-point parameter, perhaps moved.
+// fromParams reports whether the value is a floating-point parameter, possibly with its elements moved.
 func (v *Value) fromParams() bool {
 	for v.Producer().traits().Moves != trait.NotMoved {
 		v = v.producer.In(0)
@@ -263,8 +265,8 @@ func (v *Value) fromParams() bool {
 	return v.Param() != nil && v.typ.DType.IsFloat()
 }
 
-// dataMemo remembers which values carry data, see carriesData, and how parameters are used. What an edit adds leaves the
-// others as they are; any other change makes it forget.
+// dataMemo caches which values carry data, see carriesData, and how parameters are used. Additions of an edit leave
+// existing entries valid; any other change clears it.
 type dataMemo struct {
 	mutex sync.Mutex
 	known map[*Value]bool
@@ -277,8 +279,8 @@ func (m *dataMemo) forget() {
 	m.mutex.Unlock()
 }
 
-// carriesData reports whether the value depends, through numbers that are differentiated, on an input of the graph or on
-// rows of a table that were looked up.
+// carriesData reports whether the value depends differentiably on an input of the graph or on
+// rows looked up in a table.
 func (v *Value) carriesData() bool {
 	if v == nil {
 		return false
@@ -293,7 +295,7 @@ func (v *Value) carriesData() bool {
 	return carries
 }
 
-// sure reports whether all that a node reads is known to carry data or not to.
+// sure reports whether carriesData is known for all inputs of a node.
 func (m *dataMemo) sure(n *Node) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -303,7 +305,7 @@ func (m *dataMemo) sure(n *Node) bool {
 	return !slices.ContainsFunc(n.in, func(v *Value) bool { _, sure := m.of(v); return !sure })
 }
 
-// of answers for one value; sure: no type on the way is unknown as yet.
+// of returns carriesData of one value; sure: all types on the way are known.
 func (m *dataMemo) of(v *Value) (carries, sure bool) {
 	switch {
 	case v == nil || v.param != nil:
@@ -335,7 +337,7 @@ func (m *dataMemo) of(v *Value) (carries, sure bool) {
 	return carries, sure
 }
 
-// reaches reports whether x depends on v, otherwise than through a node.
+// reaches reports whether x depends on v by a path that does not contain a node.
 func (v *Value) reaches(x *Value, except *Node, seen map[*Value]bool) bool {
 	if v == nil || seen[v] {
 		return false

@@ -99,7 +99,7 @@ func (g *Graph) complete(feed map[*Value]dtype.Value) bool {
 	return true
 }
 
-// feed resolves names and checks that nothing that is needed is missing.
+// feed resolves names and checks that no needed input is missing.
 func (g *Graph) feed(in Feed, want []*Value) (map[*Value]dtype.Value, error) {
 	feed := make(map[*Value]dtype.Value, len(in))
 	for name, x := range in {
@@ -117,7 +117,7 @@ func (g *Graph) feed(in Feed, want []*Value) (map[*Value]dtype.Value, error) {
 	}
 	for _, v := range g.inputs {
 		if _, ok := feed[v]; !ok && v.typ.Kind == optionalKind {
-			feed[v] = &dtype.Optional{} // what is optional may be left out
+			feed[v] = &dtype.Optional{} // optional inputs may be omitted
 		}
 	}
 	if g.complete(feed) {

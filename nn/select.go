@@ -43,7 +43,7 @@ func Glob(patterns ...string) Selector {
 	}
 }
 
-// names returns what the node can be found by: its own, those of its outputs and of its parameters.
+// names returns the names by which a node can be found: its own, those of its outputs and of its parameters.
 func (n *Node) names() []string {
 	names := []string{n.name}
 	for _, v := range n.out {
@@ -59,7 +59,7 @@ func (n *Node) names() []string {
 	return names
 }
 
-// match is path.Match with * crossing slashes.
+// match is path.Match, except that * also matches slashes.
 func match(pattern, name string) bool {
 	const slash = "\x00"
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", slash), strings.ReplaceAll(name, "/", slash))

@@ -17,8 +17,8 @@ import (
 //     model that is still to be trained.
 //   - A node whose outputs nothing reads is removed.
 //
-// Nodes that have annotations and are read, and nodes that compute an output of the graph stay. Subgraphs are left alone.
-// Nodes of subgraphs that are removed count too.
+// Nodes that have annotations and readers, and nodes that compute an output of the graph stay. Subgraphs are not
+// simplified. Nodes of removed subgraphs count, too.
 func (e *Edit) Simplify() int {
 	e.made()
 	if e.err != nil {
@@ -59,7 +59,7 @@ func (e *Edit) Simplify() int {
 	return before - e.g.countNodes()
 }
 
-// countNodes counts those of subgraphs, too.
+// countNodes counts the nodes, including those of subgraphs.
 func (g *Graph) countNodes() int {
 	count := len(g.nodes)
 	for _, b := range g.allBodies() {
@@ -68,7 +68,7 @@ func (g *Graph) countNodes() int {
 	return count
 }
 
-// learnedValues returns the parameters that are not constants, and what depends on them.
+// learnedValues returns the parameters that are not constants, and the values that depend on them.
 func learnedValues(nodes []*Node) map[*Value]bool {
 	learned := map[*Value]bool{}
 	for _, n := range nodes {
@@ -83,7 +83,7 @@ func learnedValues(nodes []*Node) map[*Value]bool {
 	return learned
 }
 
-// constants returns the outputs of a node that are known before anything runs, all of them, as tensors.
+// constants returns the outputs of a node as tensors if all of them are known before the run.
 func (n *Node) constants(learned map[*Value]bool) ([]*tensor.Dense, bool) {
 	list := make([]*tensor.Dense, len(n.out))
 	for i, v := range n.out {
@@ -96,7 +96,7 @@ func (n *Node) constants(learned map[*Value]bool) ([]*tensor.Dense, bool) {
 		switch {
 		case ok && !learned[v]:
 			list[i] = d
-		case shape: // of a weight, too: a shape is not learned
+		case shape: // also of a weight: a shape is not trained
 			if list[i], ok = op.DimsValue(k.Dims, v.typ); !ok {
 				return nil, false
 			}
@@ -107,7 +107,7 @@ func (n *Node) constants(learned map[*Value]bool) ([]*tensor.Dense, bool) {
 	return list, true
 }
 
-// keepsAll reports whether the output of a node is its first input, to the bit, where no training is.
+// keepsAll reports whether the output of a node is its first input, bit by bit, except in training.
 func (n *Node) keepsAll() bool {
 	c := n.Call()
 	if c == nil || c.Op.Traits.Keeps == nil || slices.ContainsFunc(n.out[1:], func(v *Value) bool { return v != nil && len(v.users) > 0 }) {

@@ -10,11 +10,11 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// speller writes one node as the operator-set versions of the edited graph spell it: what the operators declare
-// (op.Version, op.Op.Decompose) decides, here values take the place of operands.
+// speller writes one node in the operator-set versions of the edited graph, by the rules that the operators declare
+// (op.Version, op.Op.Decompose). It translates between values and operands.
 type speller struct {
 	e        *Edit
-	label    string // names of added nodes and values begin with it, unless it is empty
+	label    string // prefix of the names of added nodes and values, unless empty
 	operands map[*Value]*op.Operand
 	values   map[*op.Operand]*Value
 }
@@ -23,7 +23,7 @@ func (e *Edit) speller(label string) *speller {
 	return &speller{e: e, label: label, operands: map[*Value]*op.Operand{}, values: map[*op.Operand]*Value{}}
 }
 
-// opsetOf returns the graph's operator-set version of a domain; of one that it does not use yet any will do.
+// opsetOf returns the graph's operator-set version of a domain; for a domain that it does not use yet, the newest.
 func (e *Edit) opsetOf(domain string) int {
 	if v, ok := e.g.opsets[domain]; ok {
 		return v
@@ -31,7 +31,7 @@ func (e *Edit) opsetOf(domain string) int {
 	return op.Newest
 }
 
-// operand is what an operator's steps see of a value.
+// operand returns what the steps of an operator see of a value.
 func (s *speller) operand(v *Value) *op.Operand {
 	if v == nil {
 		return nil
@@ -73,7 +73,7 @@ func (s *speller) inputs(p *op.Part) []*Value {
 	return list
 }
 
-// outputs returns the values of what a part gives; those that are new get names.
+// outputs returns the values of a part's outputs; new ones get names.
 func (s *speller) outputs(p *op.Part) []*Value {
 	list := make([]*Value, len(p.Out))
 	for i, x := range p.Out {
@@ -101,11 +101,12 @@ func (s *speller) name(what string, c op.Config) string {
 	return s.e.unique(what)
 }
 
-// knows reports whether a value of the edited graph, or of one around it, has the name.
+// knows reports whether a value of the edited graph, or of an enclosing one, has the name.
 func (e *Edit) knows(name string) bool { return e != nil && (e.g.has(name) || e.outer.knows(name)) }
 
-// taken reports whether a value has the name, here, around or in a subgraph of a node: a file's subgraphs must not hide what
-// is around them.
+// taken reports whether a value has the name in this graph, an enclosing graph or a subgraph: names in
+// a file's subgraphs must
+// not hide those of enclosing graphs.
 func (e *Edit) taken(name string) bool {
 	if e.bodies == nil {
 		e.bodies = e.g.scopedBodies()
@@ -154,13 +155,13 @@ func (s *speller) add(name string, p *op.Part, captured []*Value) *Node {
 	return n
 }
 
-// addition is an operator to be added to a graph.
+// addition describes an operator to be added to a graph.
 type addition struct {
-	label        string // of the node that gives the first output
+	label        string // name of the node that computes the first output
 	config       op.Config
-	from         int // the operator-set version that it is written for
+	from         int // the operator-set version for which it is written
 	in, captured []*Value
-	out          []string // what its outputs are called, made unique; "" for one that nothing reads
+	out          []string // names of its outputs, made unique; "" for an output that nothing reads
 }
 
 // one is Op for an operator with one output.

@@ -54,7 +54,7 @@ func gapOp() *op.Op {
 // gap is an open edge.
 type gap struct {
 	node *Node
-	like *Value // whose readers read the output of the gap meanwhile
+	like *Value // its readers read the output of the gap meanwhile
 	axis int
 }
 
@@ -99,7 +99,7 @@ func (e *Edit) swapNames(a, b *Value) {
 	e.act(action{do: swap, undo: swap})
 }
 
-// hush removes the gap from the journal, and everything since entry from of the log.
+// hush removes the gap, and everything from entry from of the log on, from the journal.
 func (e *Edit) hush(from int, n *Node) {
 	for i := range e.log {
 		a := &e.log[i]

@@ -13,7 +13,7 @@ import (
 // stage is a compiled part of a graph: everything that can be lowered with the values available.
 type stage struct {
 	final   bool
-	stuck   error // why the rest has to wait, unless final
+	stuck   error // why the other nodes must wait, unless final
 	inputs  []boundNode
 	outs    []*Value // values for later stages, unless final
 	nodes   map[*Value]*gorgonia.Node

@@ -67,7 +67,7 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 	return p, nil
 }
 
-// fate is what becomes of a value that a stage computed.
+// fate is how a value that a stage computed is passed to the caller.
 type fate int
 
 const (

@@ -132,7 +132,7 @@ func lossOf(v *Value, x dtype.Value) (float64, error) {
 	return f[0], nil
 }
 
-// handOver hands over after the step what could not be handed over during it.
+// handOver passes on after the step what could not be handed over during it.
 func (s *StepResult) handOver(o StepOptions, params []*Param) error {
 	if err := o.Begin(s.Loss); err != nil {
 		return err

@@ -163,11 +163,11 @@ func (g *Graph) walkOf(input func(*Value) op.Type) *walker {
 		w.env[v] = &binding{typ: input(v)}
 	}
 	nodes := g.nodes
-	if order, err := topological(nodes); err == nil { // in an edit, nodes may come after those that read them
+	if order, err := topological(nodes); err == nil { // in an edit, nodes may precede those that they read
 		nodes = order
 	}
 	for _, n := range nodes {
-		_ = w.visit(n) // a size of 1 may not fit here; the others still count
+		_ = w.visit(n) // a size of 1 may not be valid here; the other nodes still count
 	}
 	return w
 }
@@ -237,8 +237,8 @@ func (s *Summary) String() string {
 	return b.String()
 }
 
-// shorten cuts a text to n characters, the last of which then is an ellipsis: exporters call dimensions
-// after nodes, and four such names would push all else off the screen.
+// shorten truncates a text to n characters, the last of which is then an ellipsis: exporters name dimensions
+// after nodes, and four such names would not fit on the screen.
 func shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -246,7 +246,7 @@ func shorten(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// count leaves zeros out of the table.
+// count returns "" for zero.
 func count(n int64) string {
 	if n == 0 {
 		return ""
@@ -254,7 +254,7 @@ func count(n int64) string {
 	return group(n)
 }
 
-// group writes a number with a space after every three digits.
+// group formats a number with a space after every three digits.
 func group(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {

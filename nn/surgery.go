@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// swapOutput makes v the graph output that old was, under old's name.
+// swapOutput makes v the graph output in place of old, with old's name.
 func (e *Edit) swapOutput(old, v *Value) {
 	list := slices.Clone(e.g.outputs)
 	list[slices.Index(list, old)] = v
@@ -72,7 +72,7 @@ func (n *Node) readOutput() *Value {
 }
 
 // bypass makes everything that read out read in. An output of the graph keeps its name: in is
-// renamed, or copied when it must keep its own.
+// renamed, or copied if it must keep its own name.
 func (e *Edit) bypass(out, in *Value) {
 	e.rewire(out, in, slices.Clone(out.users))
 	if e.err != nil || !slices.Contains(e.g.outputs, out) {
@@ -106,7 +106,7 @@ func sameShape(a, b *Value) error {
 	return nil
 }
 
-// drop removes a node and everything that only served it.
+// drop removes a node and everything that only it needed.
 func (e *Edit) drop(n *Node) {
 	if e.err != nil {
 		return
@@ -169,7 +169,7 @@ func (e *Edit) Configure(n *Node, c op.Config) {
 	e.setConfig(n, c)
 }
 
-// SetData replaces the tensor of a parameter, perhaps by one of another shape.
+// SetData replaces the tensor of a parameter, possibly by one of another shape. A transposed or sliced tensor is copied.
 func (e *Edit) SetData(v *Value, d *tensor.Dense) {
 	if !e.mine(v) {
 		return
@@ -181,7 +181,7 @@ func (e *Edit) SetData(v *Value, d *tensor.Dense) {
 	e.setData(v.param, e.rowMajor(d))
 }
 
-// rowMajor is d, or a copy where d is transposed or a part of another tensor.
+// rowMajor returns d, or a contiguous copy if it is transposed or a slice of another tensor.
 func (e *Edit) rowMajor(d *tensor.Dense) *tensor.Dense {
 	c, err := engine.RowMajor(d)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/graft-ml/graft/nn/op/trait"
 )
 
-// activation is a function of single elements in a graph: one node, or the few that exporters
-// write it out as.
+// activation is an elementwise function in a graph: one node, or the few nodes that exporters
+// write for it.
 type activation struct {
 	in, out *Value
 	last    *Node // computes out
-	gate    bool  // by its form it may just as well be a gate or an output: Sigmoid, Tanh
+	gate    bool  // may also be a gate or an output: Sigmoid, Tanh
 }
 
-// activationAt returns the activation that a node computes or ends.
+// activationAt returns the activation that a node computes, or that ends in it.
 func activationAt(n *Node) (activation, bool) {
 	out := n.Out(0)
 	if !out.Type().DType.IsFloat() {
@@ -30,7 +30,7 @@ func activationAt(n *Node) (activation, bool) {
 	case trait.GateActivation:
 		a.gate = true
 	case trait.ClampActivation:
-		a.gate = within(out).Lo != 0 // ReLU6 begins at 0
+		a.gate = within(out).Lo != 0 // the lower bound of ReLU6 is 0
 	}
 	return a, a.in != nil && !partOfActivation(n)
 }
@@ -42,8 +42,9 @@ func (n *Node) IsActivation() bool {
 	return ok
 }
 
-// written recognizes an activation x·f(x) by its last node, f a step from 0 to 1: one operator, or ½·(1+g(a)) with a
-// step g from −1 to 1 and a an odd function of x. It gives x and the node that computes the step.
+// written recognizes an activation x·f(x) by its last node, where f is a step from 0 to 1: one
+// operator, or ½·(1+g(a)) with a
+// step g from −1 to 1 and an odd function a of x. It returns x and the node that computes the step.
 func written(n *Node) (x *Value, step *Node) {
 	if n.traits().Arithmetic != trait.Multiplies {
 		return nil, nil
@@ -57,7 +58,7 @@ func written(n *Node) (x *Value, step *Node) {
 	return writtenHalf(n)
 }
 
-// alone returns the node that computes v for one user only.
+// alone returns the node that computes v, if v has one user.
 func alone(v *Value) *Node {
 	if v == nil || v.producer == nil || len(v.users) != 1 || slices.Contains(v.graph.outputs, v) {
 		return nil
@@ -85,7 +86,7 @@ func writtenHalf(n *Node) (x *Value, step *Node) {
 	return x, step
 }
 
-// factors returns those of a product of products.
+// factors returns the factors of nested products.
 func factors(n *Node) []*Value {
 	var list []*Value
 	for _, v := range n.in {
@@ -98,7 +99,7 @@ func factors(n *Node) []*Value {
 	return list
 }
 
-// onePlusStep gives g of 1+g(a).
+// onePlusStep returns g of 1+g(a).
 func onePlusStep(v *Value) *Node {
 	p := alone(v)
 	if p.traits().Arithmetic != trait.Adds {
@@ -114,7 +115,7 @@ func onePlusStep(v *Value) *Node {
 	return nil
 }
 
-// parity is how a function answers to a change of sign.
+// parity is the symmetry of a function under a change of sign.
 type parity int
 
 const (
@@ -123,7 +124,7 @@ const (
 	odd            // f(−x) = −f(x)
 )
 
-// parityOf is that of v as a function of x.
+// parityOf returns the parity of v as a function of x.
 func parityOf(v, x *Value, depth int) parity {
 	if v == nil || depth == 0 {
 		return neither
@@ -156,7 +157,7 @@ func parityOf(v, x *Value, depth int) parity {
 	return odd
 }
 
-// power returns the parity of a function of the given one to the power of v.
+// power returns the parity of a function with parity of, raised to the power v.
 func power(of parity, v *Value) parity {
 	switch e, ok := numberIn(v); {
 	case !ok || e != math.Trunc(e):
@@ -167,7 +168,7 @@ func power(of parity, v *Value) parity {
 	return of
 }
 
-// partOfActivation reports whether the node's result only serves an activation that is written out.
+// partOfActivation reports whether the node's result is only used in an activation that is written out.
 func partOfActivation(n *Node) bool {
 	for at := n; alone(at.Out(0)) != nil; {
 		if at = at.Out(0).users[0]; at.traits().Arithmetic == trait.NoArithmetic {

@@ -5,8 +5,10 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// taken returns the branch that an If takes at every size of the symbols, and where its captured values begin among in; nil where that
-// is not known, or where the branch updates running statistics. A file that trains has the nodes of the branch in place of the If.
+// taken returns the branch that an If takes at every size of the symbols, and the index in in of its
+// first captured value; nil if
+// that is unknown, or if the branch updates running statistics. An exported training step has the
+// nodes of the branch instead of the If.
 func (w *walker) taken(c *op.Call, in []*Value) (*Body, int) {
 	if w.mode != walkTrace || !w.strict || len(in) == 0 || in[0] == nil || w.at(in[0]).open {
 		return nil, 0
@@ -19,10 +21,10 @@ func (w *walker) taken(c *op.Call, in []*Value) (*Body, int) {
 	return b, from
 }
 
-// inside visits the nodes of a branch in place of the node that holds it.
+// inside visits the nodes of a branch in place of its If.
 func (w *walker) inside(n *Node, b *Body, captured []*Value) error {
 	for i, v := range b.outer {
-		if captured[i].param != nil { // bound to the parameter, not to what stands for it
+		if captured[i].param != nil { // bind to the parameter, not to its placeholder
 			if _, err := w.nodeOf(captured[i]); err != nil {
 				return located(w.stage(), n, err)
 			}
@@ -50,7 +52,7 @@ func (w *walker) inside(n *Node, b *Body, captured []*Value) error {
 			continue
 		}
 		x := b.Graph.outputs[i]
-		if w.env[v] = w.at(x); w.env[v] == nil { // a node inside waits for a value
+		if w.env[v] = w.at(x); w.env[v] == nil { // an inner node waits for a value
 			return w.deferNode(n)
 		}
 		if err := w.lost[x]; err != nil {

@@ -77,7 +77,7 @@ func (x *nested) differentiate(k int, g *gorgonia.ExprGraph, s *sampled, given [
 		if given[i] == nil {
 			continue
 		}
-		n, err := x.t.e.g.ops.Apply1(op.Plain("Identity"), y) // outputs may be inputs, or one another
+		n, err := x.t.e.g.ops.Apply1(op.Plain("Identity"), y) // outputs may be inputs, or equal to one another
 		if err != nil {
 			return err
 		}

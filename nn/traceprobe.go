@@ -37,9 +37,9 @@ func graphsOf(runs []run) []*gorgonia.ExprGraph {
 	return list
 }
 
-// samplePoints are sizes for the symbols: a first choice, each symbol changed alone, and all
-// changed. Sizes are multiples of scale; they are different primes, and in the last point twice
-// primes, so that a number seen in the trace tells which symbol it came from.
+// samplePoints returns sizes for the symbols: a first choice, each symbol changed alone, and all
+// changed. Sizes are multiples of scale: different primes, and in the last point twice
+// primes, so that a number in the trace identifies the symbol it came from.
 func samplePoints(symbols []string, scale int) []map[string]int {
 	if len(symbols) == 0 {
 		return []map[string]int{{}}
@@ -62,7 +62,7 @@ func samplePoints(symbols []string, scale int) []map[string]int {
 	return append(points, all)
 }
 
-// unknownSym returns the symbol that stands for dimension k of input i while nothing is known of it.
+// unknownSym returns the symbol for the unknown dimension k of input i.
 func unknownSym(i, k int) string { return fmt.Sprintf("?%d_%d", i, k) }
 
 // runExpr calls f at every sample point. A function may not work at every size (an image smaller than a kernel, unknown
@@ -155,7 +155,7 @@ func runAt(f Expr, ports []port, points []map[string]int) ([]run, error) {
 	return runs, nil
 }
 
-// call calls f, in which Gorgonia's Must may panic.
+// call calls f and recovers from panics of Gorgonia's Must.
 func call(f Expr, in gorgonia.Nodes) (out gorgonia.Nodes, err error) {
 	defer func() {
 		if r := recover(); r != nil {

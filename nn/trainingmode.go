@@ -7,8 +7,9 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// TrainingMode makes nodes, those of subgraphs included, behave as in training wherever the graph runs: normalization
-// uses the statistics of the batch, and dropout drops elements. Files can say so from operator set 14 on; a graph in an
+// TrainingMode makes nodes, including those of subgraphs, behave as in training wherever the graph runs: normalization
+// uses the statistics of the batch, and dropout drops elements. Files can express this from operator
+// set 14 on; a graph in an
 // earlier one is converted. The edit fails if an operator has no such setting.
 func (e *Edit) TrainingMode() {
 	if e.err != nil {
@@ -21,7 +22,7 @@ func (e *Edit) TrainingMode() {
 	e.trainAlways()
 }
 
-// trainingSince returns the operator set in which all nodes can be told to train.
+// trainingSince returns the first operator set in which all nodes have a training mode.
 func (e *Edit) trainingSince() (since int) {
 	e.made()
 	for _, n := range e.g.nodes {
@@ -95,8 +96,9 @@ func (n *Node) trainsAlways() bool {
 	return c.Op.State != nil && c.Op.State(c) != nil
 }
 
-// InferenceMode makes the TrainingNodes behave as in inference, and returns their number. The edit fails if an output that such a node
-// has in training alone, a running statistic, is read by another node or is an output of the graph.
+// InferenceMode makes the TrainingNodes behave as in inference, and returns their number. The edit
+// fails if a training-only output
+// of such a node, a running statistic, is read by another node or is an output of the graph.
 func (e *Edit) InferenceMode() (nodes int) {
 	if e.err != nil {
 		return 0

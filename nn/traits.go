@@ -72,7 +72,7 @@ func (v *Value) current() op.Known {
 	return v.known
 }
 
-// sources answers where the inputs of a node come from.
+// sources returns where the inputs of a node come from.
 type sources struct{ n *Node }
 
 func (s sources) Inputs() int { return len(s.n.in) }

@@ -18,7 +18,7 @@ func (e *Edit) Try(f func()) error {
 	s := e.save()
 	finished := false
 	defer func() {
-		if !finished { // f panics: whoever recovers finds the edit as it was
+		if !finished { // f panicked: restore the edit for a caller that recovers
 			e.restore(s)
 		}
 	}()
@@ -38,7 +38,7 @@ func (e *Edit) verify() {
 	if e.sortNodes(); e.err != nil {
 		return
 	}
-	if len(e.freed) == 0 { // else inputs have new types that the end of the edit follows
+	if len(e.freed) == 0 { // otherwise inputs have new types, which the end of the edit propagates
 		if err := e.infer(); err != nil {
 			e.fail(err)
 			return
@@ -47,7 +47,7 @@ func (e *Edit) verify() {
 	e.fail(e.g.check())
 }
 
-// mark is a state of an edit that can be gone back to.
+// mark is a state of an edit to which it can be reverted.
 type mark struct {
 	log, notes, freed, cuts, saved int
 	place                          []string
@@ -70,8 +70,7 @@ func (e *Edit) restore(m mark) {
 	e.place, e.scope, e.seed, e.sorted = m.place, m.scope, m.seed, -1
 }
 
-// weigh makes everything since s one entry of what the plan says about the model's weight, given
-// what the model weighed then.
+// weigh merges the plan's cost entries since s into one, given the cost at s.
 func (e *Edit) weigh(s mark, before Cost) {
 	if e.err != nil || len(e.log) == s.log {
 		return
@@ -80,7 +79,7 @@ func (e *Edit) weigh(s mark, before Cost) {
 	e.saved = append(e.saved[:s.saved:s.saved], [2]Cost{before, after})
 }
 
-// weighed runs f, a change of structure, and records what the model weighs before and after.
+// weighed runs f, a change of structure, and records the cost of the model before and after.
 func (e *Edit) weighed(f func()) {
 	if e.err != nil {
 		return
@@ -91,8 +90,8 @@ func (e *Edit) weighed(f func()) {
 	e.weigh(s, before)
 }
 
-// costBefore returns what the model weighed before entry from of the log, as far as nodes and parameters
-// were added since.
+// costBefore returns the current cost of the model without the nodes and parameters added since entry from
+// of the log.
 func (e *Edit) costBefore(from int) Cost {
 	c := e.cost()
 	costs := e.g.costs()

@@ -13,13 +13,13 @@ type Value struct {
 	typ      op.Type
 	known    op.Known
 	producer *Node
-	index    int // which output of the producer
+	index    int // index among the outputs of the producer
 	param    *Param
 	input    bool
 	users    []*Node // each once, in no particular order
 	graph    *Graph
 	origin   any
-	untyped  bool // stands in a subgraph for a value whose type is not known; one without a type is left out otherwise
+	untyped  bool // placeholder in a subgraph for a value of unknown type; an untyped value is otherwise omitted
 }
 
 // Name returns the value's name, which is unique in its graph.
@@ -86,7 +86,7 @@ func (v *Value) Users() []*Node {
 	return list
 }
 
-// Origin returns what the file says about the value.
+// Origin returns what the package that loaded the file keeps of the value.
 func (v *Value) Origin() any { return v.origin }
 
 // SetOrigin is for packages that load and write files, see Origin.

@@ -33,7 +33,7 @@ type binding struct {
 }
 
 // walker visits nodes in topological order, infers types and, when lowering, emits expression nodes.
-// A node whose types depend on values not known yet is deferred: it ends a stage.
+// A node whose types depend on values that are not known yet is deferred to the next stage.
 type walker struct {
 	lowering
 
@@ -285,7 +285,8 @@ func (w *walker) frozenState(n *Node) bool {
 	return false
 }
 
-// stream numbers random operators by what they compute, so that an edit elsewhere changes no mask.
+// stream returns the number of a random operator's stream, which depends on what it computes, so that
+// edits elsewhere do not change its values.
 func stream(n *Node) uint64 {
 	h := uint64(14695981039346656037)
 	for _, v := range n.out {
@@ -304,7 +305,7 @@ func (w *walker) bindDeclared(n *Node) {
 	}
 }
 
-// bindPartly binds the outputs by what Infer found before it missed a value, and by what the file declares.
+// bindPartly binds the outputs by what Infer found before it lacked a value, and by the types that the file declares.
 func (w *walker) bindPartly(n *Node, c *op.Call) {
 	for i, v := range n.out {
 		if v == nil {

@@ -256,7 +256,7 @@ func (a *analysis) tied(id axisID, n *Node) []axisID {
 }
 
 // contracted reports whether the group's indices are summed over between two computed values, as
-// queries and keys are: new ones must then be zero.
+// those of queries and keys are: new ones must then be zero.
 func (c *Channels) contracted(g *Group) bool {
 	for _, r := range c.a.system.Relations {
 		x, y, out := c.a.axes[r.A].value, c.a.axes[r.B].value, c.a.by[r.By].node.out
