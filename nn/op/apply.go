@@ -28,7 +28,7 @@ func (s Set) ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, erro
 	for i, x := range in {
 		if x != nil {
 			types[i] = NodeType(x)
-			g = cmp.Or(g, x.Graph()) // a constant may be in none
+			g = cmp.Or(g, x.Graph()) // a constant may not belong to a graph
 		}
 	}
 	call, err := s.NewCall(c, types...)
@@ -67,7 +67,7 @@ func (c *Call) Resolve() error {
 	c.Out = make([]Type, max(c.Outputs, 0))
 	copy(c.Out, out)
 	if err != nil {
-		return err // where it asks for a value, some of the types may be known all the same
+		return err // some of the types may be known although it needs a value
 	}
 	if c.Op.Hidden != nil && c.static() {
 		// Hidden outputs follow all formal ones, used or not, so that their place is fixed.
@@ -114,7 +114,7 @@ func (c *Call) checkInputs() error {
 			return c.Errorf("takes %d inputs, got %d", len(formal), len(c.In))
 		}
 		if !t.Present() {
-			if !s.Optional && !(s.Variadic && s.Type == "any") { // calls and subgraphs may leave inputs out
+			if !s.Optional && !(s.Variadic && s.Type == "any") { // calls and subgraphs may omit inputs
 				return c.Mismatch(i, "a value", "nothing")
 			}
 			continue
@@ -133,7 +133,7 @@ func (c *Call) checkInputs() error {
 
 func (c *Call) checkType(i int, s FormalParameter, t Type, bound map[string]Type) error {
 	if t.Kind != Tensor {
-		return nil // operators on containers check for themselves
+		return nil // operators on containers check their inputs themselves
 	}
 	allowed, variable := c.Op.Where[s.Type]
 	if s.fixed != dtype.Undefined {

@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// Attributes live in configuration structs. A field with an `onnx` tag is one attribute:
+// Attributes are fields of configuration structs. A field with an `onnx` tag is one attribute:
 //
-//	type ConvConfig struct {
-//		AutoPad string `onnx:"auto_pad,default=NOTSET"`
-//		Group   int    `onnx:"group,default=1"`
-//		Pads    []int  `onnx:"pads"`
-//		Axes    []int  `onnx:"axes,until=12"`
-//		To      DType  `onnx:"to,required"`
-//	}
+// 	type ConvConfig struct {
+// 		AutoPad string `onnx:"auto_pad,default=NOTSET"`
+// 		Group   int    `onnx:"group,default=1"`
+// 		Pads    []int  `onnx:"pads"`
+// 		Axes    []int  `onnx:"axes,until=12"`
+// 		To      DType  `onnx:"to,required"`
+// 	}
 //
-// since=V and until=V bound the operator versions that have the attribute. A field holds the
-// default when the attribute is absent, so the zero struct, decoded from nothing, is the operator
-// with default attributes; a pointer field (*int, *float32) is nil when absent. Go types: int,
+// since=V and until=V limit the operator versions that have the attribute. A field holds the
+// default if the attribute is absent, so the zero struct, decoded from nothing, is the operator
+// with default attributes; a pointer field (*int, *float32) is nil if absent. Go types: int,
 // bool (an INT), float32, string, []int, []float32, []string, DType, dtype.Value (TENSOR), Body
 // (GRAPH), Type (TYPE_PROTO), and pointers to the scalars.
 //
-// A configuration that a program writes, ConvConfig{Kernel: …}, has zero fields where it means
-// the default; Fill puts the defaults there. An attribute whose zero is meaningful and not the
+// In a configuration written by a program, ConvConfig{Kernel: …}, a zero field means
+// the default; Fill sets the defaults. An attribute whose zero is meaningful and not the
 // default is a pointer field.
 
 // field is one attribute of a configuration struct.
@@ -111,7 +111,7 @@ func (o *Op) Decode(version int, attrs map[string]any) (Config, error) {
 	return v.Interface().(Config), nil
 }
 
-// declares reports whether the configuration has an attribute of that name.
+// declares reports whether the configuration has an attribute with the given name.
 func (o *Op) declares(name string) bool {
 	if o.Attrs == nil {
 		return false

@@ -81,7 +81,7 @@ func setAttr(v reflect.Value, a any) error {
 			v.SetFloat(float64(x))
 			return nil
 		}
-		if n := int64(x); v.Kind() == reflect.Int && float32(n) == x { // Lp pools of version 1 say p = 2.0
+		if n := int64(x); v.Kind() == reflect.Int && float32(n) == x { // Lp pools of version 1 have p = 2.0
 			v.SetInt(n)
 			return nil
 		}
@@ -90,7 +90,7 @@ func setAttr(v reflect.Value, a any) error {
 			v.SetString(x)
 			return nil
 		}
-		if d, ok := v.Addr().Interface().(*DType); ok { // Cast's version 1 spells the type
+		if d, ok := v.Addr().Interface().(*DType); ok { // version 1 of Cast has the name of the type
 			t, err := dtype.Parse(x)
 			*d = t
 			return err
@@ -103,7 +103,7 @@ func setAttr(v reflect.Value, a any) error {
 				(*d)[i] = int(n)
 			}
 			return nil
-		case *[]float32: // an empty list carries no type
+		case *[]float32: // an empty list has no type
 			if len(x) == 0 {
 				*d = []float32{}
 				return nil
@@ -143,7 +143,7 @@ func setAttr(v reflect.Value, a any) error {
 	return fmt.Errorf("want %s, got %T", v.Type(), a)
 }
 
-// attrOf is what a file holds for the field v of a configuration; nil leaves the attribute out.
+// attrOf returns the value that a file stores for the field v of a configuration; nil: none.
 func attrOf(v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {

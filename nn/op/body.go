@@ -19,7 +19,8 @@ type Subgraph interface {
 	Random() bool
 	// States returns the inputs, captured ones included, whose values a training step replaces: running statistics.
 	States() []int
-	// Infer returns the types of the outputs, given those of the inputs and captured values. ctx is that of the call around.
+	// Infer returns the types of the outputs, given those of the inputs and captured values. ctx is that
+	// of the enclosing call.
 	Infer(ctx context.Context, in []Type, known []Known, train bool) ([]Type, error)
 	// Lower adds the subgraph to an expression graph, with in as its inputs and captured values.
 	Lower(s Scope, in gorgonia.Nodes, types []Type, known []Known) (gorgonia.Nodes, error)
@@ -32,7 +33,7 @@ type Subgraph interface {
 type Scope struct {
 	Graph *gorgonia.ExprGraph // that nodes are added to
 	Train bool                // batch statistics and dropout are on
-	Ctx   context.Context     // cancels what is computed immediately; nil: nothing does
+	Ctx   context.Context     // cancels what is computed immediately; nil: never
 	Types bool                // only types are needed: loops are not run for them
 	Grad  bool                // what is lowered is differentiated with respect to all inputs except those with Known.Apart
 
@@ -40,7 +41,7 @@ type Scope struct {
 	Update func(input int, next *gorgonia.Node) // called with the value that an input has after a training step
 }
 
-// SubgraphRun says how a subgraph is run.
+// SubgraphRun holds the settings for running a subgraph.
 type SubgraphRun struct {
 	Ctx    context.Context // cancels the run
 	Train  bool            // batch statistics and dropout are on
@@ -91,7 +92,7 @@ func EmitInto(s Scope, c *Call, in gorgonia.Nodes, extra ...*gorgonia.Node) (gor
 	return Emit(s.Graph, &within, in, extra...)
 }
 
-// Scope returns what a composite operator emits its subgraphs into.
+// Scope returns the scope into which a composite operator emits its subgraphs.
 func (c *Call) Scope(g *gorgonia.ExprGraph) Scope {
 	if c.scope != nil && c.scope.Graph == g {
 		return *c.scope
@@ -99,7 +100,7 @@ func (c *Call) Scope(g *gorgonia.ExprGraph) Scope {
 	return Scope{Graph: g, Train: c.Train, Ctx: c.Ctx}
 }
 
-// SubgraphRun returns how the subgraphs of the call are run. known describes their inputs.
+// SubgraphRun returns the settings for running the subgraphs of the call. known describes their inputs.
 func (c *Call) SubgraphRun(key [2]uint64, known []Known) SubgraphRun {
 	r := SubgraphRun{Ctx: c.Context(), Train: c.Train, Key: key, Frozen: make([]bool, len(known))}
 	for i, k := range known {

@@ -32,10 +32,10 @@ type Call struct {
 	// the others, which have the values of the given nodes. nil outside of a graph.
 	Derive func(in gorgonia.Nodes) (gorgonia.Nodes, error)
 
-	Ctx context.Context // cancels what takes long: loops check it before each iteration; nil: nothing does
+	Ctx context.Context // cancels long computations: loops check it before each iteration; nil: never
 	Key [2]uint64       // seed and step of random operators in subgraphs that Func runs
 
-	scope *Scope // around a composite operator that is being emitted
+	scope *Scope // of the composite operator that is being emitted
 }
 
 // Context returns the context of the run; it is never nil.
@@ -103,7 +103,7 @@ func (c *Call) Dims(i int) ([]Dim, error) {
 			}
 			return Dims(n...), nil
 		}
-		if k.Value != nil { // not a tensor: asking for it would not help
+		if k.Value != nil { // not a tensor: its value would not help
 			return nil, c.Mismatch(i, "integers", c.In[i])
 		}
 	}

@@ -45,7 +45,7 @@ func Input(g *gorgonia.ExprGraph, name string, t Type, v dtype.Value) (n *gorgon
 	return n, nil
 }
 
-// Bind sets the value of an input node without copying its elements. A tensor of rank 0 gets a header of its own, since
+// Bind sets the value of an input node without copying its elements. A tensor of rank 0 gets a separate header, since
 // Gorgonia reshapes it and the tensor may belong to several graphs.
 func Bind(n *gorgonia.Node, v dtype.Value) {
 	if d, ok := v.(*tensor.Dense); ok && d.Dims() == 0 {

@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// Dim is one dimension of a shape: a number, an expression over symbols, or unknown. In a lowering it can have both: Size
-// is the number in use and Sym says what it depends on, so that a traced model keeps its symbolic batch.
+// Dim is one dimension of a shape: a number, an expression over symbols, or unknown. In a lowering it
+// can have both: Size
+// is the current number and Sym the expression that it depends on, so that a traced model keeps its symbolic batch.
 type Dim struct {
-	Size int    // -1: not known
-	Sym  string // "N", "2*H+1"; "": just a number, or unknown
+	Size int    // -1: unknown
+	Sym  string // "N", "2*H+1"; "": a plain number, or unknown
 }
 
-// Unknown returns the dimension of which nothing is known.
+// Unknown returns a dimension without a number or symbol.
 func Unknown() Dim { return Dim{Size: -1} }
 
 // D returns the dimension of size n.

@@ -135,8 +135,8 @@ func (p *dimParser) call(name string) (poly, error) {
 	return combinePoly(a, b, name)
 }
 
-// slashInName reports whether the next byte is a slash that belongs to a name: exporters call
-// dimensions after nodes, "block/conv_dim_0". What is divided by a symbol is written with blanks.
+// slashInName reports whether the next byte is a slash that belongs to a name: exporters name
+// dimensions after nodes, "block/conv_dim_0". A division by a symbol is written with blanks around the slash.
 func (p *dimParser) slashInName() bool {
 	if p.s[p.i] != '/' || p.i+1 == len(p.s) {
 		return false
@@ -145,7 +145,7 @@ func (p *dimParser) slashInName() bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// isNameByte accepts what file formats put into dimension names, dots and the like included.
+// isNameByte accepts the bytes of dimension names in files, such as dots.
 func isNameByte(c byte) bool {
 	return c == '_' || c == '.' || c == ':' || c == '#' || c == '@' || c == '$' || c >= 0x80 ||
 		c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'

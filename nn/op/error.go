@@ -13,10 +13,10 @@ type Error struct {
 	Op    string // operator, "Conv"
 	Node  string // the node's name, or that of its first output
 	Input string // the value concerned
-	Want  any    // what would fit; nil if Err says it
+	Want  any    // what would fit; nil if Err explains it
 	Got   any    // what was found instead
-	Err   error  // the cause; nil if Want and Got say it
-	Kind  error  // what errors.Is finds: ErrNotFound and so on; nil: see Is
+	Err   error  // the cause; nil if Want and Got explain it
+	Kind  error  // the sentinel that errors.Is matches: ErrNotFound and so on; nil: see Is
 }
 
 // The sentinel errors that an Error matches with errors.Is. A run ended by its context matches context.Canceled or
@@ -42,7 +42,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// kinded reports whether a cause has a kind of its own.
+// kinded reports whether a cause has its own Kind.
 func kinded(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind != nil
@@ -100,7 +100,7 @@ func (c *Call) Errorf(format string, args ...any) error {
 	return &Error{Op: c.opName(), Node: c.Node, Err: fmt.Errorf(format, args...)}
 }
 
-// opName returns the operator's, "" of a call without one.
+// opName returns the name of the operator, "" for a call without one.
 func (c *Call) opName() string {
 	if c.Op == nil {
 		return ""
@@ -108,12 +108,12 @@ func (c *Call) opName() string {
 	return c.Op.Name
 }
 
-// Mismatch returns an Error about input i that says what was wanted and what was found instead.
+// Mismatch returns an Error about input i with the expected and the actual value.
 func (c *Call) Mismatch(i int, want, got any) error {
 	return &Error{Op: c.opName(), Node: c.Node, Input: c.InputName(i), Want: want, Got: got}
 }
 
-// NeedError says that the types of an operator depend on the value of an input that is not known. The graph then
+// NeedError reports that the types of an operator depend on an unknown value of an input. The graph then
 // specializes the lowering for that value, or ends a stage before the operator.
 type NeedError struct {
 	Input int    // number of the input
@@ -125,7 +125,7 @@ func (e *NeedError) Error() string {
 	return fmt.Sprintf("the value of input %s is not known yet", e.Name)
 }
 
-// Needs returns the input whose value is asked for, if err is a NeedError.
+// Needs returns the input whose value is needed, if err is a NeedError.
 func Needs(err error) (input int, ok bool) {
 	var n *NeedError
 	if errors.As(err, &n) {

@@ -64,7 +64,7 @@ func (s Set) Fusing(rules ...Fusion) Set {
 // Fusions returns the rules of fusion in the order in which they are tried.
 func (s Set) Fusions() []Fusion { return slices.Clone(s.fusions) }
 
-// fuse asks the rules, in order, about all pairs of patterns.
+// fuse applies the rules, in order, to all pairs of patterns.
 func (s Set) fuse(m engine.Meeting) *engine.Core {
 	meeting := Meeting{FirstInputs: m.Self.Inputs, SecondInputs: m.Next.Inputs, Slot: m.Slot, Sides: m.Sides}
 	for _, rule := range s.fusions {
@@ -88,7 +88,7 @@ func (s Set) fused(f *Fused) *engine.Core {
 	return core
 }
 
-// describe gives a core patterns, and what they let it do.
+// describe sets the patterns of a core, and how they can be fused.
 func (s Set) describe(core *engine.Core, list []Pattern) {
 	for _, p := range list {
 		core.Patterns = append(core.Patterns, p)

@@ -6,8 +6,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// DiffWRT says for which children SymDiff gives a gradient: those of floating type in slots that
-// hold data or weights, when this output has one. What that leaves out silently CheckGradients finds.
+// DiffWRT reports for which children SymDiff returns a gradient: those of floating-point type in slots for
+// data or weights, if this output has a gradient. CheckGradients reports what this omits silently.
 func (o *expr) DiffWRT(n int) []bool {
 	d := make([]bool, n)
 	c := o.call
@@ -25,7 +25,8 @@ func (o *expr) DiffWRT(n int) []bool {
 	return d
 }
 
-// withoutGradient reports whether no gradient by inputs of such a role is computed: state has one where it is not replaced.
+// withoutGradient reports whether inputs with this role have no gradient; State has one unless a
+// training step replaces it.
 func (c *Call) withoutGradient(r InputRole) bool {
 	return r == Shape || r == given || r == fixed || r == State && c.replacesState()
 }
@@ -36,8 +37,8 @@ func (c *Call) replacesState() bool { return c.Op.State != nil && len(c.Op.State
 // Differentiable reports whether values of type t have gradients: tensors of floating-point numbers do.
 func Differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() }
 
-// SymDiff gives the gradient of each child. When the operator has several differentiable outputs
-// Gorgonia asks once for each; the results are marked as parts and Merge makes one gradient of them.
+// SymDiff returns the gradient with respect to each child. If the operator has several differentiable outputs,
+// Gorgonia calls it once for each; the results are marked as parts, which Merge combines into one gradient.
 func (o *expr) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	dout := make(gorgonia.Nodes, o.call.Outputs)
 	dout[o.index] = grad
@@ -56,7 +57,7 @@ func (o *expr) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes
 			continue
 		}
 		d := grads[slot]
-		if d == nil { // Gorgonia wants a node wherever DiffWRT promised one
+		if d == nil { // Gorgonia requires a node wherever DiffWRT is true
 			if d, err = o.call.ZerosLike(o.kids[k], o.call.In[slot]); err != nil {
 				return nil, err
 			}
@@ -125,7 +126,7 @@ func Merge(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 
 type group struct {
 	dout   gorgonia.Nodes // by output, before rewriting
-	merged gorgonia.Nodes // by formal input; nil until made
+	merged gorgonia.Nodes // by formal input; nil until computed
 	taken  map[int]bool
 }
 
@@ -140,7 +141,7 @@ func NewRewriter() *Rewriter {
 	return &Rewriter{memo: map[*gorgonia.Node]*gorgonia.Node{}, groups: map[*emission]*group{}}
 }
 
-// Replace makes by replace n.
+// Replace replaces n by by.
 func (m *Rewriter) Replace(n, by *gorgonia.Node) {
 	if m.memo == nil {
 		panic("op: a Rewriter is made by NewRewriter: this one is zero")
@@ -216,7 +217,7 @@ func (m *Rewriter) rewritten(n *gorgonia.Node) (*gorgonia.Node, error) {
 	if !changed {
 		return n, nil
 	}
-	if len(now) == 2 && (now[0] == nil || now[1] == nil) { // a sum one side of which was merged into the other
+	if len(now) == 2 && (now[0] == nil || now[1] == nil) { // a sum of which one operand was merged into the other
 		if now[0] == nil {
 			return now[1], nil
 		}
@@ -229,7 +230,7 @@ func (m *Rewriter) rewritten(n *gorgonia.Node) (*gorgonia.Node, error) {
 	return m.again(e, now)
 }
 
-// again emits an operator of ours once more on rewritten children, all siblings together.
+// again emits one of our operators once more on rewritten children, with all siblings.
 func (m *Rewriter) again(e *expr, kids gorgonia.Nodes) (*gorgonia.Node, error) {
 	c := &emission{call: e.call, core: e.core, kids: kids, slots: e.slots, in: make(gorgonia.Nodes, len(e.in)),
 		extra: e.extra, out: make(gorgonia.Nodes, len(e.out))}

@@ -46,7 +46,7 @@ func CheckGradients(of, wrt gorgonia.Nodes) error {
 	return nil
 }
 
-// gradMissing is what a gradient that is asked for through a call, from n to its child k, ends with.
+// gradMissing returns the error for a requested gradient that passes through a call, from n to its child k.
 func (c *Call) gradMissing(n, k *gorgonia.Node) error {
 	e := &Error{Stage: "gradient", Kind: ErrUnsupported, Op: c.Op.String(), Node: c.Node, Err: fmt.Errorf("has no gradient (%s)", c.Op.GradMissing)}
 	if c.Op.GradMissing == "" {
@@ -55,8 +55,8 @@ func (c *Call) gradMissing(n, k *gorgonia.Node) error {
 	return e
 }
 
-// sources returns the children on which the elements of n depend with a derivative that is not zero:
-// those to which gradients pass, and those on the way to which they are lost.
+// sources returns the children on which the elements of n depend with a nonzero derivative:
+// those that get a gradient, and those whose gradient is lost.
 func sources(n *gorgonia.Node) (passed, lost gorgonia.Nodes) {
 	kids := Children(n)
 	sd, ok := n.Op().(gorgonia.SDOp)

@@ -14,14 +14,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// emission is one operator in an expression graph: a call, its input nodes and, made when
-// somebody asks for them, its output nodes (siblings that share the Core).
+// emission is one operator in an expression graph: a call, its input nodes and its output nodes (siblings with the
+// same Core), which are created on demand.
 type emission struct {
 	call  *Call
 	core  *engine.Core
 	in    gorgonia.Nodes // by formal position, nil where absent
 	kids  gorgonia.Nodes // in without the nils
-	slots []int          // position of each kid
+	slots []int          // formal position of each kid
 	extra gorgonia.Nodes // nodes after the formal inputs: the key of random operators
 	out   gorgonia.Nodes
 }
@@ -106,7 +106,7 @@ func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.
 	return nodes, nil
 }
 
-// fits refuses a call whose results no memory holds, before anything is made of them.
+// fits refuses a call whose results exceed any memory, before they are allocated.
 func (c *Call) fits() error {
 	for _, t := range c.Out {
 		if !t.Static() {
@@ -196,8 +196,8 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 	return core, nil
 }
 
-// whole reports whether a composite operator is emitted as one node: where the graph is to be traced,
-// and no gradient passes through it anyway.
+// whole reports whether a composite operator is emitted as one node: if the graph is to be traced,
+// and no gradient passes through it.
 func (c *Call) whole() bool {
 	for _, t := range c.Out {
 		if Differentiable(t) {
@@ -247,8 +247,8 @@ func (e *emission) node(i int) (*gorgonia.Node, error) {
 	return n, nil
 }
 
-// nodeType returns the Gorgonia type of a value. Rank 0, and what is not a tensor of numbers, is a bare
-// element type: Gorgonia tells scalars by that.
+// nodeType returns the Gorgonia type of a value. Rank 0, and values that are not numeric tensors, are a bare
+// element type, by which Gorgonia recognizes scalars.
 func nodeType(t Type) hm.Type {
 	if t.Kind != Tensor || t.DType == dtype.String || len(t.Shape) == 0 {
 		return storage(t)
@@ -274,7 +274,7 @@ func (o *expr) Core() *engine.Core { return o.core }
 func (o *expr) Output() int        { return o.index }
 func (o *expr) Arity() int         { return len(o.kids) }
 
-// Type is made afresh: Gorgonia puts it into a pool after use.
+// Type returns a new type each time, since Gorgonia puts it into a pool after use.
 func (o *expr) Type() hm.Type {
 	ts := make([]hm.Type, 0, len(o.kids)+1)
 	for _, k := range o.kids {

@@ -62,11 +62,13 @@ type Op struct {
 	// Grad returns the gradient with respect to every input (nil: none), given inputs, outputs and gradients with respect to
 	// outputs. in and dout hold nil for what is absent; out has the hidden outputs after the formal ones.
 	Grad func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
-	// NoGrad says, if Grad is nil, why gradients through the operator are zero: the derivative is zero wherever it exists,
+	// NoGrad is the reason, if Grad is nil, why gradients through the operator are zero: the derivative is
+	// zero wherever it exists,
 	// or no output is a floating-point tensor.
 	NoGrad string
-	// GradMissing says why there is no Grad although the derivative is not zero. Asking for a gradient through the operator
-	// is an error.
+	// GradMissing is the reason why there is no Grad although the derivative is not zero. Requesting a
+	// gradient through the
+	// operator is an error.
 	GradMissing string
 
 	// Hidden returns the types of outputs beyond the formal ones, which Grad or State needs: masks, saved statistics.
@@ -74,12 +76,13 @@ type Op struct {
 	// State lists the outputs that replace an input's value after a training step.
 	State func(c *Call) []Update
 
-	// Scheduling says how the engine may run the call faster or in less memory. The zero value is right for every operator.
+	// Scheduling declares how the engine may run the call faster or in less memory. The zero value is
+	// valid for every operator.
 	Scheduling Scheduling
 
-	// Couple says how the channel indices of inputs, parameters and outputs correspond.
+	// Couple returns how the channel indices of inputs, parameters and outputs correspond.
 	Couple func(c *Call) []coupling.Coupling
-	// Pinned says, if Couple is nil, why the lengths of the operator's axes cannot change.
+	// Pinned is the reason, if Couple is nil, why the lengths of the operator's axes cannot change.
 	Pinned string
 
 	// Traits describe the operator to code that changes, prunes or trains graphs.
@@ -128,7 +131,7 @@ func (p Plain) Operator() Name { return Name{Name: string(p)} }
 // hold another operator by that name.
 func (o *Op) Operator() Name { return Name{Domain: o.Domain, Name: o.Name} }
 
-// Update says that output Out is the next value of input In.
+// Update declares that output Out is the next value of input In.
 type Update struct{ Out, In int }
 
 // Known is what is known of a value before the graph runs.
@@ -140,7 +143,7 @@ type Known struct {
 	Exact  bool        // negative elements of Dims are numbers rather than unknown dimensions
 }
 
-// InputRole says what an input is used for.
+// InputRole is the purpose of an input.
 type InputRole uint8
 
 // The roles of inputs.
@@ -157,18 +160,18 @@ const (
 type FormalParameter struct {
 	Name     string    // its formal name
 	Type     string    // type variable or element type
-	Role     InputRole // what it is for
+	Role     InputRole // its purpose
 	Optional bool      // it may be absent
 	Variadic bool      // it is the last one and stands for any number of values
 
-	fixed DType // the element type where Type names one
+	fixed DType // the element type, if Type is one
 }
 
 // Slots lists formal inputs or outputs on one line: "X T, W T weight, B? T weight, rest* T". Each has a name (? optional,
 // * variadic), a type variable or an element type, and, for inputs, a role: weight, state, shape, given or fixed.
 type Slots string
 
-// slotLists remembers the lines that were taken apart: every walk asks at every node.
+// slotLists caches parsed lists, which every walk reads at every node.
 var slotLists sync.Map
 
 // List parses the line. It panics if the line is malformed, which Validate reports. The result is shared: do not modify

@@ -5,8 +5,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// part marks one contribution to the gradient of input slot of a multi-output operator: the one
-// that came through the given output. Run as it is, it is the identity on its first input.
+// part marks one contribution to the gradient of input slot of an operator with several outputs: the one
+// that passes through the given output. When run, it is the identity on its first input.
 type part struct {
 	of     *emission
 	output int

@@ -31,8 +31,8 @@ func (p poly) constant() (int, bool) {
 	return 0, false
 }
 
-// Beyond these limits of terms and of bytes a dimension is treated as unknown: files can make expressions that double with every
-// operator.
+// Beyond these numbers of terms and bytes a dimension is treated as unknown: in a file, expressions may double with
+// every operator.
 const (
 	maxTerms = 64
 	maxText  = 1024
@@ -141,7 +141,7 @@ func splitFactors(k string) []string {
 	return splitOutside(k, '*')
 }
 
-// splitOutside splits at a separator wherever it stands outside of parentheses.
+// splitOutside splits at a separator outside of parentheses.
 func splitOutside(s string, separator rune) []string {
 	var parts []string
 	depth, start := 0, 0
@@ -280,7 +280,7 @@ func (p poly) symbols(set map[string]bool) {
 	}
 }
 
-// splitCall takes floor(a,b) apart.
+// splitCall returns the name and arguments of floor(a,b).
 func splitCall(f string) (name, a, b string, ok bool) {
 	i := strings.IndexByte(f, '(')
 	if i < 0 {

@@ -1,11 +1,12 @@
 package op
 
-// Resizing is a call whose inputs or outputs change their shapes: channels are removed or added. What the call says about
-// lengths, in its attributes or in integer inputs, must follow. Traits.Resize reads it and sets Config and Set.
+// Resizing is a call whose inputs or outputs change their shapes, since channels are removed or added.
+// Lengths in the call's
+// attributes or integer inputs must follow. Traits.Resize reads it and sets Config and Set.
 type Resizing struct {
 	Call    *Call                     // before the change, with concrete shapes
 	In, Out []Resized                 // of inputs and outputs
-	Ints    func(i int) ([]int, bool) // returns integer input i as it is now, after what it is computed from has changed; false: not known
+	Ints    func(i int) ([]int, bool) // returns the current value of integer input i, after the values it depends on have changed; false: unknown
 
 	Config Config        // the new configuration; nil: unchanged
 	Set    map[int][]int // new values of integer inputs; an input that is absent is added

@@ -69,9 +69,9 @@ type Match interface {
 type Term struct {
 	op   Name
 	in   []Term   // its first inputs
-	each bool     // all inputs are as the only term says
-	alts []Term   // one of these, in place of all else
-	num  *float64 // a known number; not a number: any
+	each bool     // all inputs match the only term
+	alts []Term   // one of these, instead of the other fields
+	num  *float64 // a known number; NaN: any
 	name string
 	open bool
 }

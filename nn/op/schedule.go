@@ -2,8 +2,9 @@ package op
 
 import "github.com/graft-ml/graft/nn/op/trait"
 
-// Scheduling says what the engine may do to run an operator faster or in less memory: fuse it with others, reuse memory, skip or
-// repeat computations. None of it changes results, and the zero value is right for every operator.
+// Scheduling declares what the engine may do to run an operator faster or in less memory: fuse it with
+// others, reuse memory, skip or
+// repeat computations. None of it changes results, and the zero value is valid for every operator.
 type Scheduling struct {
 	InPlace []int // inputs whose memory output 0 may take over
 	View    bool  // output 0 is input 0 with another shape
@@ -12,13 +13,15 @@ type Scheduling struct {
 	// as its result: the call is not fused.
 	Patterns func(c *Call) []Pattern
 
-	// Rematerialize says how output 0 can be computed a second time instead of being stored; nil as a function or as its result:
+	// Rematerialize returns how output 0 can be computed a second time instead of being stored; nil as a
+	// function or as its result:
 	// it cannot.
 	Rematerialize func(c *Call) *Rematerialization
 	// Cheap: Rematerialize by the kernel itself.
 	Cheap bool
 
-	// Rows says that the rows of output 0 are computed independently, so that only those that are read need to be computed. nil
+	// Rows declares that the rows of output 0 are computed independently, so that only those that are read
+	// need to be computed. nil
 	// as a function or as its result: they are not.
 	Rows func(c *Call) *trait.Rows
 

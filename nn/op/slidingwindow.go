@@ -4,7 +4,7 @@ package op
 // have one element for each spatial axis.
 type Window struct {
 	Weight     int    // the input whose axes from 2 on are the window's; 0: the window is an attribute
-	Kernel     []int  // its size in elements; Call.Window takes it from the weight, nil if the weight's shape is not known
+	Kernel     []int  // its size in elements; Call.Window takes it from the weight, nil if the weight's shape is unknown
 	Strides    []int  // nil: ones
 	Dilations  []int  // nil: ones
 	Pads       []int  // padding at the beginning of each axis, then at the end of each; nil: none

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// sizesOf returns an int64 vector of dimensions that of selects from a call. Those that depend on symbols are computed
-// from the shapes of other values.
+// sizesOf returns an int64 vector of the dimensions that of selects from a call. Those that depend on symbols are
+// computed from the shapes of other values.
 type sizesOf func(of func(c *Call) []Dim) *Operand
 
 // Spell writes a call of a lowering as nodes of operators that files can hold: a gradient operator (Op.Decompose), or an
@@ -47,7 +47,7 @@ func (s Set) Spell(p *Part, calls []*Call, sizes sizesOf, to func(domain string)
 	return list, nil
 }
 
-// written returns a part that a spelling added, for the operator-set versions that to gives.
+// written returns a part that a spelling added, in the operator-set versions that to returns.
 func (s Set) written(q *Part, to func(domain string) int) ([]*Part, error) {
 	list, err := s.Respell(q, Newest, to)
 	if err == nil && q.Scan != nil {

@@ -38,7 +38,7 @@ func (x *Operand) Constant() bool { return x.fixed }
 // Part is one node: a configuration, what it reads and what it computes. nil stands for a value that is absent.
 type Part struct {
 	Config  Config     // operator and attributes
-	In, Out []*Operand // nil: absent, or read by nothing
+	In, Out []*Operand // nil: absent, or not read by anything
 	Scan    *Scan      // the subgraph of a part that Spelling.Scan added
 }
 
@@ -48,11 +48,11 @@ type Spelling struct {
 	*Part
 	set           Set
 	before, after []*Part
-	gone          bool  // the parts before take its place
+	gone          bool  // the parts before replace it
 	Err           error // the first error, after which methods do nothing
 
 	Call  *Call   // the call of a lowering that is being written (Set.Spell), nil otherwise
-	calls []*Call // the same at all sizes
+	calls []*Call // the same call at all sizes
 	sizes sizesOf // see Spell
 }
 
@@ -100,7 +100,7 @@ func (s Set) Decompose(p *Part, from int, to func(domain string) int) ([]*Part, 
 	return n.respelled(to)
 }
 
-// respelled returns the parts, those around the node respelled in turn.
+// respelled returns the parts, of which the added ones are rewritten in turn.
 func (n *Spelling) respelled(to func(domain string) int) ([]*Part, error) {
 	var list []*Part
 	for _, x := range n.parts() {
@@ -117,7 +117,7 @@ func (n *Spelling) respelled(to func(domain string) int) ([]*Part, error) {
 	return list, nil
 }
 
-// bare is an error without the operator that it names.
+// bare returns an error without the name of the operator.
 func bare(err error) error {
 	if e, ok := err.(*Error); ok {
 		return e.Err
@@ -134,8 +134,8 @@ func (n *Spelling) parts() []*Part {
 	return append(list, n.after...)
 }
 
-// walk takes the node from one version to another, through the steps of its operator. Where a step makes another
-// operator of it, the steps of that one follow. An operator that is younger than the version is decomposed.
+// walk rewrites the node from one version to another by the steps of its operator. If a step changes the
+// operator, the steps of the new one follow. An operator that is newer than the version is decomposed.
 func (n *Spelling) walk(o *Op, from, to int) error {
 	if o.Version(to) == 0 && o.Decompose != nil {
 		return n.decompose(o, from)
@@ -186,9 +186,9 @@ func (n *Spelling) steps(o *Op, from, to int) error {
 	return nil
 }
 
-// VersionError says that a node cannot be expressed before some operator-set version.
+// VersionError reports that a node cannot be expressed before some operator-set version.
 type VersionError struct {
-	Needs int   // the first version in which it can
+	Needs int   // the first version in which it can be expressed
 	Why   error // nil: the operator does not exist before
 }
 
@@ -205,7 +205,7 @@ func (e *VersionError) Unwrap() error { return e.Why }
 
 const zeroSpelling = "op: a Spelling is what the steps of a version are given: this one is zero"
 
-// made panics for a Spelling that is zero.
+// made panics for a zero Spelling.
 func (n *Spelling) made() {
 	if n.Part == nil {
 		panic(zeroSpelling)
@@ -466,7 +466,7 @@ func (o *Op) NewestType(in, out []Type) (t DType, since int) {
 		slots := [][]FormalParameter{o.In.List(), o.Out.List()}[k]
 		for i, x := range list {
 			note(x.DType, TypeSince(x.DType))
-			if x.DType == dtype.BFloat16 && slices.Contains(o.Since, 22) { // where it came to the operators that lacked it
+			if x.DType == dtype.BFloat16 && slices.Contains(o.Since, 22) { // the version in which operators that lacked it received it
 				note(x.DType, 22)
 			}
 			slot, ok := At(slots, i)

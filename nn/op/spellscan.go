@@ -13,9 +13,9 @@ type Scan struct {
 	Out               []*Operand // the next states, followed by a slice of each stacked output
 }
 
-// Scan adds a Scan (operator set 9 or later) before n, for sequences whose length is not known. f adds the nodes of the
-// subgraph to a spelling of their own: it gets placeholders for the states, the slices and the captured values, and
-// returns the next states and what is stacked. The results must not be passed to Give; another node has to follow.
+// Scan adds a Scan (operator set 9 or later) before n, for sequences whose length is unknown. f adds the nodes of the
+// subgraph to a separate spelling: it receives placeholders for the states, the slices and the captured values, and
+// returns the next states and the values to stack. The results must not be passed to Give; another node has to follow.
 func (n *Spelling) Scan(back bool, states, sequences, captured []*Operand, f func(in *Spelling, states, slices, captured []*Operand) (next, stacked []*Operand)) (last, stacked []*Operand) {
 	n.made()
 	s := &Scan{States: len(states), Sequences: len(sequences), Back: back}

@@ -171,7 +171,7 @@ func zerosLike() *Op {
 	}
 }
 
-// spellSumTo adds up over the axes that broadcasting repeated.
+// spellSumTo sums over the axes along which broadcasting repeated.
 func spellSumTo(n *Spelling) error {
 	axes := n.Fixed("what is broadcast", func(c *Call) []int { return broadcastAxes(c.Out[0].Sizes(), c.In[0].Sizes()) })
 	y := n.In[0]

@@ -49,11 +49,12 @@ type Traits struct {
 	// pruned and masked, and that Head can replace. If there are several ways to see it, the first whose weight does not
 	// depend on data applies. nil: the operator is no such layer.
 	WeightedSums func(c *Call) []trait.WeightedSum
-	// Layout says on which axis of input 0 the operator expects the channels; output 0 has them on the same axis.
+	// Layout declares on which axis of input 0 the operator expects the channels; output 0 has them on the same axis.
 	Layout trait.Layout
 	// Removable: the operator can be removed, with its input in place of its output: normalizations, pools.
 	Removable bool
-	// Starts says for each input how a new index of a parameter is initialized when channels are added. The last element
+	// Starts declares for each input how a new index of a parameter is initialized when channels are
+	// added. The last element
 	// also holds for further inputs.
 	Starts []trait.Start
 	// Reads reports whether indices along an axis of parameter i are columns that read channels rather than rows that
@@ -70,7 +71,7 @@ type Traits struct {
 	// Resize adapts attributes, and integer inputs that hold lengths, to a change of shapes around the call. nil: nothing
 	// needs to change.
 	Resize func(r *Resizing) error
-	// Open rewrites what the call says about lengths so that an axis of input 0, whose length differs between Old and New,
+	// Open rewrites the lengths in the call so that an axis of input 0, whose length differs between Old and New,
 	// may have any length: -1 instead of a number. It reads r as Resize does. nil: nothing in the call prevents it.
 	Open func(r *Resizing) error
 	// ShapeInput is the input that holds the shape of output 0, 0 if there is none.
@@ -97,12 +98,12 @@ type Traits struct {
 	Call bool
 	// Slices reports whether the subgraph reads slices of input i, of that many inputs, one in each iteration. nil: of none.
 	Slices func(c Config, i, inputs int) bool
-	// Training says how a file can ask for the operator's behaviour in training. nil: it is the same as elsewhere, or no
-	// file can.
+	// Training declares how a file can request the operator's behaviour in training. nil: it is the same as elsewhere, or no
+	// file can request it.
 	Training *TrainingMode
 }
 
-// TrainingMode says how a node can be made to behave as in training wherever it runs.
+// TrainingMode declares how a node can be made to behave as in training wherever it runs.
 type TrainingMode struct {
 	Since  int                 // the operator set that introduced the setting
 	Config func(Config) Config // returns the configuration with the setting; nil: the setting is an input
@@ -110,7 +111,7 @@ type TrainingMode struct {
 	Input  int                 // the input that must be true
 }
 
-// StartAt says how a new index of a parameter in input i is initialized.
+// StartAt returns how a new index of a parameter in input i is initialized.
 func (t Traits) StartAt(i int) trait.Start {
 	if len(t.Starts) == 0 {
 		return trait.NoStart

@@ -24,8 +24,8 @@ const (
 	Sparse
 )
 
-// Type is what is known of a value before it is computed. The zero Type means that there is no value (an optional input
-// that is absent), or that nothing is known of it.
+// Type is what is known of a value before it is computed. The zero Type means that there is no value (an absent optional
+// input), or that nothing is known of it.
 type Type struct {
 	Kind     Kind  // tensor or a container
 	DType    DType // of a tensor's elements; of the keys of a map

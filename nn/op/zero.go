@@ -4,7 +4,7 @@ package op
 // whether there are such axes. An absent input is zero.
 type ZeroInputs func(i int) (zero, tied bool)
 
-// known is in, or where that is nil, inputs of which nothing is known.
+// known returns in or, if that is nil, a function for inputs of which nothing is known.
 func (in ZeroInputs) known() ZeroInputs {
 	if in == nil {
 		return func(int) (zero, tied bool) { return false, false }
@@ -73,7 +73,7 @@ func ZeroAffine(_ *Call, in ZeroInputs) bool {
 // zero.
 func ZeroLayer(_ *Call, in ZeroInputs) bool {
 	in = in.known()
-	data, tied := in(0) // depthwise: data and weight reach the axis
+	data, tied := in(0) // depthwise: data and weight have the axis
 	weight, also := in(1)
 	bias, _ := in(2)
 	return bias && (tied && data || also && weight)
