@@ -28,10 +28,10 @@ type attention struct {
 type factor struct {
 	v      *nn.Value
 	axes   []int     // of v: those of the stack, rows and columns; −1: it is repeated along one that it lacks
-	rows   *nn.Value // what a linear layer gives, which v has its elements of
+	rows   *nn.Value // result of a linear layer that contains the elements of v
 	scale  float64   // of the elements
 	turned bool      // elements are combined with others on the way, as a rotation does
-	layer  *layer    // that gives rows
+	layer  *layer    // the layer that computes rows
 	nodes  []*nn.Node
 }
 
@@ -48,8 +48,8 @@ func (f *factor) inOrder(keys bool) []int {
 type mask struct {
 	value *nn.Value // a term; or a condition
 	low   float64   // of a condition: the number that takes the place of a score
-	where bool      // it is a condition, and low stands where it holds
-	not   bool      // it is a condition, and low stands where it does not hold
+	where bool      // it is a condition: low where it holds
+	not   bool      // it is a condition: low where it does not hold
 	at    *nn.Value // the scores that it changes
 }
 
@@ -151,8 +151,9 @@ func (r *reader) toOutput(a *attention, v *nn.Value) bool {
 	}
 }
 
-// toMix returns the reader of a value that goes on to the last layer; of weights, the one that comes to a product with values. Others reports
-// whether the value is read by more, or is an output of the model.
+// toMix returns the reader of a value that leads to the last layer or, for weights, the product with
+// the values. others reports
+// whether there are other readers, or the value is an output of the model.
 func (r *reader) toMix(v *nn.Value, mixed bool) (next *nn.Node, others bool) {
 	users, output := readersOf(v), slices.Contains(r.g.Outputs(), v)
 	if len(users) == 1 {
@@ -227,8 +228,9 @@ func inOrder(axes []int) bool {
 	return true
 }
 
-// matrices returns the factors of a product of stacks of matrices, and the axes of what it gives. The first factor is the one with the
-// rows of the product; it is first, if that is given.
+// matrices returns the factors of a product of stacks of matrices, and the axes of the result. The
+// first factor is the one that has the
+// rows of the product, or first, if that is given.
 func matrices(n *nn.Node, first *nn.Value) (a, b factor, out []int, ok bool) {
 	if len(n.Inputs()) != 2 || n.In(0) == nil || n.In(1) == nil || n.In(0) == n.In(1) {
 		return a, b, nil, false
@@ -259,7 +261,8 @@ func matrices(n *nn.Node, first *nn.Value) (a, b factor, out []int, ok bool) {
 	return a, b, nil, false
 }
 
-// labelled gives the factors of a product their axes by labels. The rows and columns are the last labels of the product, or, with ofFirst,
+// labelled assigns labels to the axes of a product's factors. The rows and columns are the last labels
+// of the product or, with ofFirst,
 // the rows are those of the first factor.
 func labelled(a, b factor, ta, tb, to string, ofFirst bool) (_, _ factor, out []int, ok bool) {
 	stack, row, column, between := to[:len(to)-2], to[len(to)-2:len(to)-1], to[len(to)-1:], ""

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// mask finds out what a mask is to the layer, and reports whether it can be: value is nil where the layer needs none.
+// mask determines the layer's form of a mask, and reports whether there is one; value is nil if the layer needs none.
 func (s *speller) mask(m *mask) bool {
 	at, shape := s.dims[m.at], s.dims[m.value]
 	if len(at) < 3 || len(shape) > len(at) || at[len(at)-2] != s.queries || at[len(at)-1] != s.keys {
@@ -43,7 +43,7 @@ func (s *speller) mask(m *mask) bool {
 	return true
 }
 
-// causal reports whether a mask hides what comes after a query, whatever the inputs are.
+// causal reports whether a mask hides the keys after each query, whatever the inputs are.
 func (s *speller) causal(m *mask) bool {
 	shape := s.dims[m.value]
 	if s.queries < 2 || s.queries != s.keys || len(shape) < 2 || shape[len(shape)-2] != s.queries || shape[len(shape)-1] != s.keys || !s.shapesAlone(m.value) {
@@ -96,7 +96,7 @@ func hides(d *tensor.Dense) bool {
 	return err == nil && !slices.ContainsFunc(list, func(x float64) bool { return x != 0 && x > -1e4 }) && slices.ContainsFunc(list, func(x float64) bool { return x != 0 })
 }
 
-// term is what a mask adds to scores [batch, heads, queries, keys].
+// term returns the value that a mask adds to scores [batch, heads, queries, keys].
 func (s *speller) term(e *nn.Edit, m mask) *nn.Value {
 	v := m.value
 	if at, shape := s.dims[m.at], s.dims[m.value]; len(at) == 3 && len(shape) == 3 && shape[0] == s.batch*s.heads && shape[0] > 1 {

@@ -295,7 +295,7 @@ func (s *speller) label() string {
 	return name
 }
 
-// named gives a node a name in the scope of the attention.
+// named names a node within the scope of the attention.
 func (s *speller) named(e *nn.Edit, n *nn.Node) *nn.Value {
 	if e.Err() != nil {
 		return nil

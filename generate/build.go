@@ -17,7 +17,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// build does what the steps say, which is what generated source will do, and gives the model its weights.
+// build executes the steps as the generated source will, and sets the weights of the model.
 func (r *reader) build() (*nn.Graph, error) {
 	g := r.empty()
 	err := g.Edit(func(e *nn.Edit) {
@@ -202,9 +202,11 @@ func compare(ctx context.Context, a, b *nn.Graph) (float64, error) {
 	return worst, nil
 }
 
-// standIns are lengths of open axes, of the first one and of others, that the comparison tries in turn until the model
-// runs: a convolution along the first axis, or in front of several others, needs more than a few elements, and a table of positions
-// has no more.
+// standIns are pairs of lengths for open axes, the first of a value and the others, which the
+// comparison tries in turn until the model
+// runs: a convolution along the first axis, or a stack of them, needs more than a few elements, and a
+// table of positions has a
+// maximum.
 var standIns = [][2]int{{2, 64}, {16, 64}, {2, 640}, {2, 7}, {2, 3}}
 
 // randomFeed are numbers for inputs; an error is about the input of the name. Axes of one symbol have one length.
@@ -238,7 +240,7 @@ func randomFeed(list []*nn.Value, open [2]int) (feed nn.Feed, name string, err e
 	return feed, "", nil
 }
 
-// random are numbers that most models take: small integers and floats about zero.
+// random returns values that most models accept: small integers and floats around zero.
 func random(t dtype.DType, dims []int, r *rand.Rand) (*tensor.Dense, error) {
 	n, err := dtype.Count(dims)
 	if err != nil {

@@ -51,7 +51,7 @@ func follows(before []*call, c *call) bool {
 	if last.fn != c.fn || len(c.in) < carried || !slices.Equal(c.in[:carried], last.outs) || !slices.Equal(c.in[carried:], last.in[carried:]) {
 		return false
 	}
-	return !slices.ContainsFunc(last.outs, func(v *value) bool { // nothing else reads what is between
+	return !slices.ContainsFunc(last.outs, func(v *value) bool { // nothing else reads intermediate values
 		users := 0
 		for _, s := range slices.Concat(last.steps, c.steps) {
 			for _, x := range s.values() {

@@ -24,7 +24,7 @@ func given(x *float32, def float32) float32 {
 	return *x
 }
 
-// composite makes one step of a group of nodes if there is an equivalent layer.
+// composite turns a group of nodes into one step if there is an equivalent layer.
 func (r *reader) composite(x *nn.Composite) (draft, bool) {
 	last := x.Nodes[len(x.Nodes)-1]
 	if len(x.In) == 0 || x.In[0] == nil || r.tensor(x.In[0]) != nil {

@@ -9,15 +9,15 @@ import (
 	"unicode"
 )
 
-// function is a block of layers that the model repeats, with what differs as parameters.
+// function is a block of layers that the model repeats; its parameters are the differences.
 type function struct {
 	family
 	name   string
 	params []*param
 	body   []*step
 	calls  []*call
-	prefix []string           // by call: what names begin with; the function's first parameter if named
-	named  bool               // it has parameters of its own
+	prefix []string           // by call: prefix of the names; the function's first parameter if named
+	named  bool               // its parameters have names in the model
 	names  map[*step]string   // of all steps that have names
 	own    map[*constant]bool // parameters that begin with the block's prefix, the rest being the same in all instances
 	locals []string           // by step of the template
@@ -113,8 +113,9 @@ func (f *function) owned() {
 	}
 }
 
-// prefixes gives instances that were found by their looks the scope that all of their layers stand in, if that is another
-// for each and their layers have the same names within it.
+// prefixes assigns, to instances that were found by structure, the scope that contains all of their
+// layers, if each has a different
+// one and the layers have the same names within it.
 func (f *family) prefixes() {
 	if f.template.scope > 0 {
 		return
@@ -251,7 +252,7 @@ func (f *function) literal(l *lit, vals []any) {
 	l.ref = placeholder(f.param(l.hint, vals))
 }
 
-// placeholder stands for the name of a parameter until it has one.
+// placeholder returns a text that is replaced once the parameter has a name.
 func placeholder(p int) string { return "\x00" + strconv.Itoa(p) + "\x00" }
 
 // elementwise returns the elements of lists of one length, by position and instance; nil if the values are no such lists.
@@ -292,7 +293,7 @@ func elementHint(hint string, n int) string {
 	return strings.TrimSuffix(hint, "s")
 }
 
-// prefixed writes a name as what names of the block begin with and the rest, if it is that in all instances.
+// prefixed writes a name as the block's prefix and a rest, if it has that form in all instances.
 func (f *function) prefixed(l *lit, vals []any) bool {
 	ref := ""
 	for k, v := range vals {
@@ -310,7 +311,8 @@ func (f *function) prefixed(l *lit, vals []any) bool {
 	return ref != ""
 }
 
-// known reports whether a literal of a step that may be missing is what a parameter of its kind is wherever it is there.
+// known reports whether a literal of an optional step equals a parameter of its kind in all instances
+// that have the step.
 func (f *function) known(l *lit, vals []any) bool {
 	for _, p := range f.params {
 		if p.name != l.hint {
@@ -357,7 +359,7 @@ func (f *function) param(hint string, vals []any) int {
 	return len(f.params) - 1
 }
 
-// nameParams gives the parameters different names and puts them where literals were.
+// nameParams gives the parameters distinct names and replaces literals by them.
 func (f *function) nameParams() {
 	taken := reserved()
 	for _, name := range variables {
@@ -371,7 +373,7 @@ func (f *function) nameParams() {
 	for _, p := range f.params {
 		seen[p.name]++
 		name := variable(p.name)
-		if p.name == "out" && seen[p.name] < count[p.name] { // the last is what the block gives
+		if p.name == "out" && seen[p.name] < count[p.name] { // the last one is the result of the block
 			name = "hidden"
 		}
 		base := name
@@ -432,7 +434,7 @@ func (f *function) conditions() {
 	}
 }
 
-// conditionName says what steps that may be missing are.
+// conditionName returns a name for the parameter that selects optional steps.
 func (f *function) conditionName(i int) string {
 	word, _, _ := strings.Cut(f.locals[i], ".")
 	switch s := f.body[i]; {

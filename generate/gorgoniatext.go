@@ -1,6 +1,6 @@
 package generate
 
-// gorgoniaBuilder is the part of the source that all models have.
+// gorgoniaBuilder is the source that all models share.
 const gorgoniaBuilder = `// Model is a model in an expression graph.
 type Model struct {
 	Outputs G.Nodes

@@ -33,7 +33,7 @@ type reader struct {
 	lift       func(v *nn.Value) *value // of a subgraph: a parameter becomes a value that it captures
 	notes      []string
 	variables  []*step             // operators with constants that the source has a variable for
-	spelled    map[*nn.Node]*layer // layers that were put in the place of others, by the node that they end in
+	spelled    map[*nn.Node]*layer // layers that replaced groups of nodes, by their last node
 	shared     []*step             // parameters that several nodes read
 	style      string
 	training   bool // the model is in training mode; the graph that is read no longer is
@@ -262,7 +262,7 @@ type layer struct {
 	in       []*nn.Value
 	out      []*nn.Value // nil: the outputs of the last node
 	weights  map[string]*tensor.Dense
-	name     string // what the model calls it
+	name     string // its name in the model
 	nodes    []*nn.Node
 	defaults map[string]any
 	what     string // its inputs that are constants

@@ -139,8 +139,9 @@ func cut(list []segment) []segment {
 // mostBetween is the maximum number of steps by which a segment may be extended.
 const mostBetween = 4
 
-// extended adds to segments the steps of the scope around that come between them, which combine what a block gives with what
-// the blocks before gave; nil if there are none.
+// extended adds to segments the steps of the enclosing scope between them, which combine the result of
+// a block with those
+// of previous blocks; nil if there are none.
 func (r *reader) extended(list []segment, used map[*step]bool) []segment {
 	out := slices.Clone(list)
 	var forms []string // of the steps after the segment before
@@ -155,7 +156,7 @@ func (r *reader) extended(list []segment, used map[*step]bool) []segment {
 		case next < len(out) && n != out[next].at:
 			forms = nil
 			continue
-		case next == len(out): // what comes after the last belongs to it as far as it looks the same
+		case next == len(out): // steps after the last segment belong to it as far as they have the same structure
 			n = end
 			for n < len(r.steps) && n-end < len(forms) && !used[r.steps[n]] && r.steps[n].form() == forms[n-end] {
 				n++

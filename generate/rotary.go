@@ -65,8 +65,8 @@ func (r *reader) given(v *nn.Value) bool {
 	return n != nil && len(n.Bodies()) == 0 && !n.Op().Random && (measures(n) || !slices.ContainsFunc(n.Inputs(), func(x *nn.Value) bool { return !r.given(x) }))
 }
 
-// rotation finds the rotation of queries and keys: nil, true if there is none; false if it is not one that the layer
-// supports. It is measured on feeds, of which the longest are the most informative.
+// rotation finds the rotation of queries and keys: nil, true if there is none; false if the layer does not support it.
+// It is measured on feeds, of which the longest are the most informative.
 func (l *layout) rotation(r *reader, a *attention, feeds []nn.Feed) (*rotation, bool) {
 	if !a.q.turned && !a.k.turned {
 		return nil, true
@@ -197,7 +197,7 @@ func (o *rotation) pair(i int) (first, second int) {
 	return i, i + o.dim/2
 }
 
-// holds reports whether y is what the rotation makes of x.
+// holds reports whether y is the rotation of x.
 func (o *rotation) holds(x, y [][][]float64, depth int) bool {
 	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-4*(1+math.Abs(b)) }
 	for g := range x {

@@ -15,7 +15,7 @@ var roles = regexp.MustCompile(`^(.+)[._/](weights?|bias|W|B|w|b|kernel|gamma|be
 // stem returns the name of the layer that parameters belong to, according to their names; "" if it is not clear.
 func stem(params ...*nn.Value) string {
 	for _, v := range params {
-		for v != nil && v.Param() == nil && v.Producer() != nil { // of what was made of a parameter
+		for v != nil && v.Param() == nil && v.Producer() != nil { // follow values computed from a parameter back to it
 			v = v.Producer().In(0)
 		}
 		if v == nil || v.Param() == nil || strings.Contains(v.Name(), "::") {

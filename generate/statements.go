@@ -19,7 +19,7 @@ type statements struct {
 	free     map[string]bool // variables that can be reused
 	left     map[*value]int  // number of remaining reads of a value
 	shapes   bool
-	from     map[*value][]*value // of a value that is an argument in place of a variable: what it is made of
+	from     map[*value][]*value // of a value that is an argument instead of a variable: the values it is made of
 }
 
 func (p *printer) statements() *statements {
@@ -95,7 +95,7 @@ func (s *step) layered() bool {
 
 // chains combines items that can be written as one statement, at the position of their last step.
 func (b *statements) chains(items []item) (list []any) {
-	ends := map[*value]int{} // by what a chain gives: where it stands
+	ends := map[*value]int{} // by result of a chain: its position
 	for _, x := range items {
 		if x.step == nil {
 			list = append(list, x.calls)

@@ -18,14 +18,14 @@ type step struct {
 	op     op.Name // of a step that is not a layer
 	in     []arg
 	out    []*value
-	scope  []string // where in the model the step stands, outermost first; empty: not known
+	scope  []string // scope in the model, outermost first; empty: unknown
 	local  string   // the variable of the source that holds the step as a layer; "": none, see locals
 	alone  bool     // it is the constant in in[0] and no more, for several steps to read
-	kind   string   // what to call the layer where the model gives no name
-	// weights are the parameters that a layer adds, by what follows its name.
+	kind   string   // name of the layer if the model has none
+	// weights are the parameters that a layer adds, by the suffix of their names.
 	weights map[string]*tensor.Dense
-	nodes   []*nn.Node // what the step stands for
-	bodies  []*body    // subgraphs among the attributes; what they capture follows the inputs in in
+	nodes   []*nn.Node // the nodes that the step replaces
+	bodies  []*body    // subgraphs among the attributes; their captured values follow the inputs in in
 	when    string     // the parameter of the function around it that reports whether the step is there
 	bypass  int        // of a step that may be absent: the input that then takes the place of its output
 }
@@ -36,12 +36,12 @@ type arg struct {
 	con *constant
 }
 
-// value is what a step computes or the model is given.
+// value is the result of a step or an input of the model.
 type value struct {
 	typ   op.Type
 	step  *step // nil: an input of the model
 	input string
-	users int // how many inputs and outputs of the model read it
+	users int // number of readers and of outputs of the model
 }
 
 // constant is a tensor that is an input of an operator.

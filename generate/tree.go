@@ -162,7 +162,7 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// value returns the struct that the literal stands for.
+// value returns the struct that the literal denotes.
 func (c *comp) value() reflect.Value {
 	v := reflect.New(c.typ).Elem()
 	for _, f := range c.fields {

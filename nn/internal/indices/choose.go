@@ -3,18 +3,18 @@ package indices
 import "slices"
 
 // chooser picks the free factors of all splits: each axis has at most one. Factors that are the
-// same indices on tied axes are chosen together: they are a class.
+// same indices on tied axes form a class and are chosen together.
 type chooser struct {
 	system *System
-	dead   func(f *Factor) bool // none of its indices can leave
+	dead   func(f *Factor) bool // reports whether none of its indices can be removed
 	class  [][]int              // of each factor of each split
 	axes   map[int][]Axis       // of each class
 	byAxis map[Axis][]int       // live classes of an axis, the outermost first
 	order  []Axis
-	groups map[Axis]bool // axes that fall into groups, rather than being reshaped
+	groups map[Axis]bool // axes that are divided into groups, rather than reshaped
 }
 
-// chooser takes what holds in every view.
+// chooser returns a chooser for the relations and pins of base, which hold in every view.
 func (s *System) chooser(base *View) *chooser {
 	tied := base.clone()
 	for i := range s.Splits { // axes that are one factor on both sides
@@ -51,7 +51,7 @@ func (s *System) chooser(base *View) *chooser {
 	return c
 }
 
-// classes numbers the factors of all splits: those that are the same indices on tied axes have one number.
+// classes numbers the factors of all splits; factors that are the same indices on tied axes get the same number.
 func (s *System) classes(tied *View) [][]int {
 	var parent []int
 	find := func(i int) int {
@@ -87,7 +87,7 @@ func (s *System) classes(tied *View) [][]int {
 	return class
 }
 
-// turns says how many choices there are at most on a reshaped axis and on one that falls into groups; more than four are not tried.
+// turns returns the maximum number of choices on a reshaped axis and on a grouped one, at most four.
 func (c *chooser) turns() (reshaped, grouped int) {
 	reshaped, grouped = 1, 1
 	for id, list := range c.byAxis {
@@ -100,8 +100,8 @@ func (c *chooser) turns() (reshaped, grouped int) {
 	return reshaped, grouped
 }
 
-// choose prefers, on each axis that leaves a choice, candidate number reshaped or grouped, counted
-// from the outermost, unless another one follows from what was chosen before.
+// choose prefers, on each axis with several candidates, candidate number reshaped or grouped, counted
+// from the outermost, unless previous choices determine another one.
 func (c *chooser) choose(reshaped, grouped int) map[int]bool {
 	free, taken := map[int]bool{}, map[Axis]int{}
 	take := func(k int) bool {
@@ -137,7 +137,7 @@ func (c *chooser) choose(reshaped, grouped int) map[int]bool {
 	return free
 }
 
-// of says which factors of split i are free.
+// of reports which factors of split i are free.
 func (c *chooser) of(i int, free map[int]bool) []bool {
 	factors := c.system.Splits[i].Factors
 	out := make([]bool, len(factors))

@@ -1,14 +1,15 @@
 package indices
 
-// Offer is what sets of one form can do for an axis.
+// Offer lists how sets of one form can change the length of an axis.
 type Offer struct {
-	Sets int       // how many there are
-	Per  int       // indices of the axis that a set has
-	Lost []float64 // what is lost with so many of them, the least useful first: Lost[0] is 0
+	Sets int       // number of sets
+	Per  int       // indices of the axis per set
+	Lost []float64 // loss by number of removed sets, the least useful first: Lost[0] is 0
 }
 
-// Fill chooses how many sets of each offer go (negative) or come so that an axis changes by need, with the smallest
-// loss. One set of each offer stays. It also gives the loss; false where it cannot be done.
+// Fill chooses how many sets of each offer to remove (negative) or add so that the length of an axis
+// changes by need, with the
+// smallest loss. One set of each offer remains. It also returns the loss; false if it is impossible.
 func Fill(list []Offer, need int) ([]int, float64, bool) {
 	n, grows := max(need, -need), need > 0
 	type cell struct {
@@ -16,7 +17,7 @@ func Fill(list []Offer, need int) ([]int, float64, bool) {
 		k    int
 		ok   bool
 	}
-	table := make([][]cell, len(list)+1) // the best of the first i offers for every change up to n
+	table := make([][]cell, len(list)+1) // the smallest loss with the first i offers, for every change up to n
 	table[0] = make([]cell, n+1)
 	table[0][0].ok = true
 	for i, o := range list {

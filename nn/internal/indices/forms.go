@@ -2,21 +2,23 @@ package indices
 
 import "slices"
 
-// Form is sets of indices that have as many on each axis as the others: what can leave by itself, such as the channels of one trunk.
+// Form is a class of sets of indices with equal numbers on each axis: the units that can be removed,
+// such as the channels of one trunk.
 type Form struct {
 	Axes       []Count   // in the order of the axes' numbers
 	Normalized bool      // a normalization runs over the indices
 	Sets       [][]int32 // elements, ascending; the sets in the order of their first elements
 }
 
-// Count is how many indices of an axis a set has.
+// Count is the number of indices that a set has on an axis.
 type Count struct {
 	Axis  Axis
 	Count int
 }
 
-// Forms returns the sets of free indices that are tied in one of the views, by form, in the order in which they are found. A set is left out
-// where it has all indices of an axis longer than 1, where no axis of it is useful, and where a view before had it.
+// Forms returns the sets of free indices that are tied in one of the views, by form, in the order in
+// which they are found. It omits sets
+// that contain all indices of an axis longer than 1, sets without a useful axis, and sets of earlier views.
 func (s *System) Forms(views []*View, useful func(Axis) bool) []*Form {
 	c := collector{system: s, useful: useful, owner: s.owners(), seen: map[uint64]bool{}}
 	for _, v := range views {
@@ -44,7 +46,7 @@ func (s *System) owners() []Axis {
 	return o
 }
 
-// collect adds the sets of a view that no view before had.
+// collect adds the sets of a view that are not in an earlier view.
 func (c *collector) collect(v *View) {
 	n := c.system.Elements()
 	count := make([]int32, n) // per root
@@ -80,13 +82,13 @@ func (c *collector) collect(v *View) {
 	}
 }
 
-// form is what the sets of one form have in common.
+// form identifies the sets of one form.
 type form struct {
-	axes uint64 // hash of the axes and how many indices of each
+	axes uint64 // hash of the axes and the numbers of indices on them
 	norm bool
 }
 
-// place puts a set into its form.
+// place adds a set to its form.
 func (c *collector) place(forms map[form]*Form, set []int32, norm bool) {
 	var axes []Count
 	useful := false
@@ -105,7 +107,7 @@ func (c *collector) place(forms map[form]*Form, set []int32, norm bool) {
 	key := form{basis, norm}
 	for _, x := range axes {
 		if n := int(c.system.Spans[x.Axis].Size); n > 1 && n == x.Count {
-			return // without it nothing would be left
+			return // all indices of an axis would be removed
 		}
 		key.axes = fnv(fnv(key.axes, int32(x.Axis)), int32(x.Count))
 	}
@@ -126,7 +128,7 @@ func hash(set []int32) uint64 {
 	return h
 }
 
-// basis is what a hash begins with (FNV-1a).
+// basis is the offset basis of the hash (FNV-1a).
 const basis = 14695981039346656037
 
 // fnv adds a number to a hash.

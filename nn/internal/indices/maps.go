@@ -21,7 +21,7 @@ func Fits(f coupling.Map, n, m int) bool {
 	return true
 }
 
-// Offset is where an Offset takes index i on an axis of length m, −1 when nowhere.
+// Offset returns the index of an axis of length m to which an Offset maps index i, −1 if none.
 func Offset(f coupling.Map, i, m int) int {
 	j := i + f.Shift
 	if j < 0 || j >= m || f.Count > 0 && min(i, j) >= f.Count {

@@ -19,7 +19,7 @@ type Axis int32
 // Span is the indices of an axis as elements of a System: First … First+Size−1.
 type Span struct{ First, Size int32 }
 
-// Relation ties the indices of two axes in every view. By is what says so, as the caller counts.
+// Relation ties the indices of two axes in every view. By identifies its origin for the caller.
 type Relation struct {
 	A, B Axis
 	Map  coupling.Map
@@ -30,39 +30,40 @@ type Relation struct {
 type Pin struct {
 	Axis   Axis
 	Lo, Hi int32
-	By     int  // what says so, as the caller counts
+	By     int  // its origin, for the caller
 	Split  bool // another factor of the axis is free: By is that of the Split
 }
 
-// Split says that axes are products of factors. In one view at most one factor of each axis is free: its indices may
-// leave, each with all that it holds.
+// Split declares that axes are products of factors. In one view at most one factor of each axis is
+// free: its indices can be
+// removed, each with all elements that belong to it.
 type Split struct {
-	By       int  // what says so, as the caller counts
+	By       int  // its origin, for the caller
 	Reshaped bool // the axes are those of a reshaped value, rather than groups
 	Factors  []Factor
 }
 
-// Factor is one factor of a Split and where it stands.
+// Factor is one factor of a Split and its positions on axes.
 type Factor struct {
 	Size       int
 	Normalized bool // a normalization runs over it
 	Parts      []Part
 }
 
-// Part places a factor on an axis of Outer·size·Inner indices.
+// Part is the position of a factor on an axis of Outer·size·Inner indices.
 type Part struct {
 	Axis         Axis
 	Outer, Inner int
 }
 
-// Place puts factor i on an axis, unless it stands there already.
+// Place puts factor i on an axis, unless it is there already.
 func (s *Split) Place(i int, id Axis, outer, inner int) {
 	if f := &s.Factors[i]; !f.Holds(id) {
 		f.Parts = append(f.Parts, Part{id, outer, inner})
 	}
 }
 
-// Holds reports whether the factor stands on an axis.
+// Holds reports whether the factor is on an axis.
 func (f *Factor) Holds(id Axis) bool {
 	return slices.ContainsFunc(f.Parts, func(p Part) bool { return p.Axis == id })
 }
@@ -70,7 +71,7 @@ func (f *Factor) Holds(id Axis) bool {
 // whole reports whether the factor is all of the axis.
 func (p Part) whole() bool { return p.Outer == 1 && p.Inner == 1 }
 
-// System is axes and what is said about them.
+// System is a set of axes with the relations, splits and pins declared for them.
 type System struct {
 	Spans     []Span // of the axes, one after the other
 	Relations []Relation
@@ -79,7 +80,7 @@ type System struct {
 	Pins      []Pin
 }
 
-// Add returns a new axis of so many indices.
+// Add returns a new axis with size indices.
 func (s *System) Add(size int32) (Axis, Span) {
 	x := Span{s.Elements(), size}
 	s.Spans = append(s.Spans, x)

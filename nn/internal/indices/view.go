@@ -14,10 +14,10 @@ type View struct {
 	pins   []Pin   // those of the system, then those of factors that are not free
 }
 
-// free is the place of no pin.
+// free marks elements that no pin fixes.
 const free = math.MaxInt32
 
-// base returns what holds in every view.
+// base returns the relations and pins that hold in every view.
 func (s *System) base() *View {
 	n := s.Elements()
 	v := &View{system: s, parent: make([]int32, n), why: slices.Repeat([]int32{free}, int(n)), norm: make([]bool, n), pins: slices.Clip(s.Pins)}
@@ -46,7 +46,7 @@ func (v *View) clone() *View {
 	return &View{system: v.system, parent: slices.Clone(v.parent), why: slices.Clone(v.why), norm: slices.Clone(v.norm), pins: slices.Clip(v.pins)}
 }
 
-// Pin returns what fixes element e, nil where it is free.
+// Pin returns the pin that fixes element e, nil if it is free.
 func (v *View) Pin(e int32) *Pin {
 	if i := v.why[v.find(e)]; i != free {
 		return &v.pins[i]
@@ -127,7 +127,7 @@ func (v *View) split(s *Split, free []bool) {
 	}
 }
 
-// Views returns the useful ways to choose free factors.
+// Views returns the useful choices of free factors.
 func (s *System) Views() []*View {
 	base := s.base()
 	if len(s.Splits) == 0 {

@@ -22,7 +22,7 @@ type BiasSoftmaxConfig struct {
 // Operator names the operator.
 func (BiasSoftmaxConfig) Operator() op.Name { return op.Name{Domain: Domain, Name: "BiasSoftmax"} }
 
-// activations are functions of single elements, with what the optimizer fused into them.
+// activations are elementwise functions, with the operators that the optimizer fuses with them.
 func activations() []*op.Op {
 	floats := op.Where{"T": op.Floats()}
 	return []*op.Op{

@@ -130,7 +130,7 @@ func dummy(mask value, keys op.Dim) bool {
 	return len(s) == 2 && s[1] == op.D(1) && keys != op.D(1)
 }
 
-// rotated turns queries or keys, of which the first row has position past.
+// rotated rotates queries or keys, of which the first row has position past.
 func (e *expression) rotated(cfg AttentionConfig, x value, past op.Dim) value {
 	width := cfg.RotaryDim
 	if size := x.dim(3); width == 0 {
@@ -169,7 +169,7 @@ func (e *expression) stacked(k, v value) value {
 type cache struct {
 	rows, kept op.Dim // of this call, of those before
 	k, v       value
-	shared     bool // M has room for the rows of this call
+	shared     bool // the buffer of length M has space for the rows of this call
 }
 
 // load takes over a cache. Where it is shared, input i has the number of rows that count.
@@ -203,7 +203,7 @@ func (e *expression) count(i int) op.Dim {
 	return op.Unknown()
 }
 
-// append gives all keys and values, those of earlier calls in front, and the next cache.
+// append returns all keys and values, those of earlier calls first, and the next cache.
 func (c *cache) append(e *expression, k, v value) (allK, allV, nextK, nextV value) {
 	if !c.k.there() || e.err != nil {
 		return k, v, k, v

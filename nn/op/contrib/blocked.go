@@ -121,7 +121,7 @@ func blocked() []*op.Op {
 	}
 }
 
-// block returns how many channels a block has, where count is a number of channels that fills blocks.
+// block returns the number of channels per block, where count is a number of channels that fills blocks.
 func block(count op.Dim) int {
 	if cpu.X86.HasAVX512F && (!count.Known() || count.Size%16 == 0) {
 		return 16
@@ -139,8 +139,9 @@ func (e *expression) convOf(in []value) FusedConvConfig {
 	return c
 }
 
-// unblocked brings weights [O, I, kernel…] into the standard's order. They are stored as [O/b, I/b, kernel…, b of I, b of O],
-// or where the input is not an image in blocks, and where each channel is convolved by itself, [O/b, I, kernel…, b of O].
+// unblocked converts weights to the standard order [O, I, kernel…]. They are stored as [O/b, I/b,
+// kernel…, b of I, b of O] or,
+// if the input is not an image in blocks, and for depthwise convolutions, as [O/b, I, kernel…, b of O].
 func (e *expression) unblocked(w value) value {
 	if !w.typ.Static() || len(w.typ.Shape) < 3 {
 		e.failf("the shape of the weights %v is not known", w.typ)
@@ -177,7 +178,7 @@ func blockedUpsample(e *expression, in []value) []value {
 	return []value{e.resize(std.ResizeConfig{Mode: c.Mode, Coordinates: c.Coordinates, Nearest: "floor"}, in[0], scales)}
 }
 
-// image refuses what has no batch, channels and places.
+// isImage refuses values without batch, channels and spatial axes.
 func (e *expression) isImage(x value) bool {
 	if len(x.typ.Shape) < 3 {
 		e.failf("X is %v, want [batch, channels, …]", x.typ)

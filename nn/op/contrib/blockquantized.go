@@ -127,7 +127,7 @@ func (e *expression) byGroups(cfg MatMulNBitsConfig, w, scales, zero, index valu
 	return e.mul(e.sub(w, of(zero)), of(scales))
 }
 
-// matrix is input i as rows by cols, which files may give as one vector.
+// matrix reshapes input i to rows×cols; files may store it as one vector.
 func (e *expression) matrix(i int, v value, rows, cols op.Dim) value {
 	if len(v.typ.Shape) == 1 && !v.dim(0).Differ(rows.Mul(cols)) {
 		return e.reshape(v, rows, cols)
@@ -218,7 +218,7 @@ func gatherBlockQuantized(e *expression, in []value) []value {
 		axis += len(in[1].typ.Shape) - 1
 	}
 	rows := func(v value) value { return e.do(std.GatherConfig{Axis: from}, v, in[1]) }
-	spread := func(v value) value { // what belongs to each element of a row
+	spread := func(v value) value { // repeats values of blocks for each element of a row
 		return e.do(std.GatherConfig{Axis: axis}, v, e.indices(length, func(i int) int { return i / cfg.BlockSize }))
 	}
 	t := scales.typ.DType

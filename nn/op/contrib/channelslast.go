@@ -61,7 +61,7 @@ func channelsLast() []*op.Op {
 	}
 }
 
-// unpadded is NOTSET in place of VALID: ONNX Runtime has windows that overhang there, too, where ceil_mode is on.
+// unpadded returns NOTSET for VALID, since with ceil_mode ONNX Runtime's windows extend beyond the input there, too.
 func unpadded(autoPad string) string {
 	if autoPad == "VALID" {
 		return "NOTSET"

@@ -33,8 +33,8 @@ func (v value) dim(i int) op.Dim {
 	return v.typ.Shape[i]
 }
 
-// expression applies operators of a call's set, to types alone while types are inferred and to nodes when the call is
-// lowered. The first error stays; what follows gives absent values.
+// expression applies operators of a call's set: to types while types are inferred, and to nodes when the call is
+// lowered. It keeps the first error; results after it are absent values.
 type expression struct {
 	c    *op.Call
 	g    *gorgonia.ExprGraph // nil: types alone
@@ -42,7 +42,7 @@ type expression struct {
 	err  error
 }
 
-// formula is what an operator computes of its inputs, absent ones included: its outputs, absent where nobody wants them.
+// formula computes the outputs of an operator from its inputs, either of which may be absent.
 type formula func(e *expression, in []value) []value
 
 // composed declares an operator of Domain, unless it names another, by its formula.
@@ -67,7 +67,7 @@ func expressed(o op.Op, f formula) *op.Op {
 	return &o
 }
 
-// counted, as the Cost of an operator that is composed, says that it computes multiply-adds: those of the operators in its formula.
+// counted is the Cost of a composed operator: the multiply-adds of the operators in its formula are counted.
 func counted(*op.Call) (macs, bytes int64) { return 0, 0 }
 
 // cost adds the multiply-adds of a formula's operators; inputs and outputs are moved once.
@@ -168,7 +168,7 @@ func lowered(c *op.Call, nodes gorgonia.Nodes, f formula) (gorgonia.Nodes, error
 			continue
 		}
 		for _, n := range nodes {
-			if v.node == n && n != nil { // an input that is passed through gets a node of its own
+			if v.node == n && n != nil { // an input that is returned as an output gets a separate node
 				v = e.do(op.Plain("Identity"), v)
 			}
 		}
@@ -279,7 +279,7 @@ func (e *expression) number(like value, x float64) value {
 // ints returns a constant vector of int64.
 func (e *expression) ints(x ...int) value { return e.constant(dtype.FromInts(dtype.Int64, x, len(x))) }
 
-// reshape gives v another shape of as many elements; its dimensions may be symbols.
+// reshape returns v with another shape of as many elements; its dimensions may be symbols.
 func (e *expression) reshape(v value, shape ...op.Dim) value {
 	if e.err != nil {
 		return value{}
@@ -334,7 +334,7 @@ func couplingsAs(c *op.Call, cfg op.Config, inputs int) []coupling.Coupling {
 	return call.Op.Couple(call)
 }
 
-// or is x, or what it defaults to.
+// or returns x, or the default if it is nil.
 func or(x *float32, otherwise float32) float64 {
 	if x == nil {
 		return float64(otherwise)

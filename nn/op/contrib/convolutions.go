@@ -56,7 +56,7 @@ func (e *expression) fusedConv(c FusedConvConfig, in []value) value {
 	return e.activation(c.Activation, y, c.Params)
 }
 
-// coupleFusedConv has Conv's couplings; what is added has the shape of the result.
+// coupleFusedConv returns Conv's couplings; the operand that is added has the shape of the result.
 func coupleFusedConv(c *op.Call) []coupling.Coupling {
 	list := couplingsAs(c, c.Config.(FusedConvConfig).conv(), 3)
 	if c.Has(3) {

@@ -14,7 +14,7 @@ type stores struct {
 	like  value // has the element type of the rows
 }
 
-// stores tells how the cache stores x, whose scales are input i.
+// stores returns how the cache stores x, whose scales are input i.
 func (c *grouped) stores(e *expression, i int, x, scale value, kind string) stores {
 	if !c.quantized() || e.err != nil {
 		return stores{}
@@ -34,7 +34,7 @@ func (c *grouped) stores(e *expression, i int, x, scale value, kind string) stor
 	return stores{bits: c.CacheBits, scale: e.cast(scale, x.typ.DType), like: x}
 }
 
-// pack gives rows the form of the cache.
+// pack converts rows to the form of the cache.
 func (s stores) pack(e *expression, x value) value {
 	if s.bits == 0 || e.err != nil {
 		return x
@@ -70,8 +70,9 @@ func (s stores) unpack(e *expression, x value) value {
 	return e.mul(e.sub(e.cast(e.unpacked(x, 4), t), e.number(s.like, 8)), s.scale)
 }
 
-// cached returns the keys (or values) to attend to, [B, G, T, H], and the cache after this call: [B, G, max(total, M), H], the rows
-// of this call after those that count of each sequence. What the cache stores of a row, s gives.
+// cached returns the keys (or values) to attend to, [B, G, T, H], and the cache after this call: [B,
+// G, max(total, M), H], with the rows
+// of this call after the valid rows of each sequence. s converts rows to what the cache stores.
 func (c *grouped) cached(e *expression, slot int, past, x value, s stores) (all, next value) {
 	size := c.total
 	x = s.pack(e, x)

@@ -32,7 +32,7 @@ func (GroupQueryAttentionConfig) Operator() op.Name {
 
 func (c GroupQueryAttentionConfig) causal() bool { return c.Causal == nil || *c.Causal }
 
-// window returns how many keys a query sees, −1: all before its own.
+// window returns the number of keys that a query attends to, −1: all before it.
 func (c GroupQueryAttentionConfig) window() int {
 	if c.LocalWindow == nil {
 		return -1
@@ -80,7 +80,7 @@ func checkGroupQueryAttention(c *op.Call) error {
 	return checkCacheType(c, cfg)
 }
 
-// checkCacheType compares the elements of the cache with what the attributes say of it.
+// checkCacheType compares the element type of the cache with the attributes.
 func checkCacheType(c *op.Call, cfg GroupQueryAttentionConfig) error {
 	if !cfg.quantized() {
 		if c.Has(3) && (c.In[3].DType != c.In[0].DType || c.In[4].DType != c.In[0].DType) {
@@ -107,14 +107,14 @@ func checkCacheType(c *op.Call, cfg GroupQueryAttentionConfig) error {
 
 func (c GroupQueryAttentionConfig) quantized() bool { return c.KQuantType != "NONE" }
 
-// most is more heads or elements of a block than any model has; what is computed of such numbers does not overflow.
+// most is more heads or elements of a block than any model has; computations with such numbers do not overflow.
 const most = 1 << 24
 
 // grouped is the geometry of a call.
 type grouped struct {
 	GroupQueryAttentionConfig
 	batch, rows, total op.Dim // queries of this call; keys of the longest sequence, those of earlier calls included
-	prompt             bool   // there are no earlier calls
+	prompt             bool   // the first call for a sequence
 	before             value  // int64[B]: keys of earlier calls, of each sequence
 	last               value  // int64[B]: the position of the last key of each sequence
 	slide              *slide // of a cache that forgets
@@ -209,7 +209,7 @@ func (c *grouped) normed(e *expression, slot int, x, weight value) value {
 	return e.do(std.RMSNormalizationConfig{Axis: &last, Epsilon: &eps}, x, weight)
 }
 
-// turned turns each head by its positions: those that are given, of which the first counts in a prompt, or those that follow
+// turned rotates each head by its positions: the given ones, of which a prompt only uses the first, or those that follow
 // from the lengths.
 func (c *grouped) turned(e *expression, x value, in []value) value {
 	e.rank(7, 2)
@@ -235,8 +235,9 @@ func (c *grouped) turned(e *expression, x value, in []value) value {
 	return e.do(turn, x, in[7], in[8], ids)
 }
 
-// seen has which of the keys each query sees, bool[B, 1, S, T]: those up to its own and to the last of its sequence, of which
-// with a local window only so many.
+// seen returns which keys each query attends to, bool[B, 1, S, T]: those up to its own position and to
+// the last of its sequence, of which
+// a local window only has the last ones.
 func (c *grouped) seen(e *expression, keys op.Dim) value {
 	one := op.D(1)
 	of := func(v value) value { return e.reshape(v, c.batch, one, one, one) }
@@ -267,7 +268,7 @@ func (c *grouped) sink(e *expression, like, given value) value {
 	return value{}
 }
 
-// shown returns what qk_output asks for, 0 where a query does not see a key.
+// shown returns the values that qk_output selects, 0 for keys that a query does not attend to.
 func (c *grouped) shown(e *expression, a attended, seen value) value {
 	switch {
 	case !e.c.Wants(3):

@@ -29,7 +29,7 @@ type attended struct {
 	y      value // [B, S, N·W]
 	raw    value // scores before softcap and bias, [B, N, S, T]
 	scores value // those that the softmax takes
-	prob   value // what it gives
+	prob   value // the probabilities
 }
 
 // attend is softmax(scale·q·kᵀ + bias)·v for each head.
@@ -117,7 +117,7 @@ func (e *expression) joined(x value) value {
 	return e.reshape(e.transpose(x, 0, 2, 1, 3), x.dim(0), x.dim(2), x.dim(1).Mul(x.dim(3)))
 }
 
-// need refuses a call without some inputs, which others that are optional stand in front of.
+// need refuses a call without inputs that are optional but required here.
 func (e *expression) need(inputs ...int) {
 	for _, i := range inputs {
 		if !e.c.Has(i) {
@@ -225,7 +225,7 @@ func (e *expression) table(like value, rows, cols op.Dim, f func(i, j int) float
 	return e.constant(dtype.FromFloats(like.typ.DType, v, rows.Size, cols.Size))
 }
 
-// hidden returns what is added to a score that must not count: the smallest number of the element type.
+// hidden returns the number that is added to masked scores: the lowest of the element type.
 func hidden(t op.DType) float64 {
 	switch t {
 	case dtype.Float16:
@@ -248,7 +248,7 @@ func (e *expression) causal(like value, queries, keys, past op.Dim) value {
 	})
 }
 
-// sum adds what is there.
+// sum adds the values that are present.
 func (e *expression) sum(list ...value) (s value) {
 	for _, v := range list {
 		switch {

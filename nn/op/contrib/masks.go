@@ -5,7 +5,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// padding is what a mask of keys stands for: a number, the filter, is added to the scores of keys that it hides.
+// padding is a mask of keys: a number, the filter, is added to the scores of masked keys.
 type padding struct {
 	batch, queries, keys op.Dim
 	past                 op.Dim // keys in front of the first query
@@ -32,8 +32,8 @@ func (p padding) ofFlags(e *expression, flags value, shape ...op.Dim) value {
 	return e.where(p.like, e.do(op.Plain("Greater"), e.reshape(flags, shape...), zero), 0, p.filter)
 }
 
-// of returns what mask i adds to the scores, absent without mask. Its forms: lengths [B]; with starts also ends and first keys
-// [2·B]; lengths and what follows from them [3·B+2]; flags [B, keys], [B, queries, keys] or of all positions [B, 1, M, M].
+// of returns what mask i adds to the scores, absent without mask. Its forms: lengths [B]; ends and first keys
+// [2·B]; lengths and cumulative lengths [3·B+2]; flags [B, keys], [B, queries, keys] or for all positions [B, 1, M, M].
 func (p padding) of(e *expression, i int, mask value) value {
 	if !mask.there() || e.err != nil {
 		return value{}
@@ -60,7 +60,7 @@ func (p padding) of(e *expression, i int, mask value) value {
 	return value{}
 }
 
-// scoreBias checks what input i adds to the scores [B, N, queries, keys].
+// scoreBias checks the bias of the scores, input i, [B, N, queries, keys].
 func (e *expression) scoreBias(i int, v value, batch, n, queries, keys op.Dim) value {
 	if !v.there() || e.err != nil {
 		return v

@@ -66,7 +66,7 @@ func decoderMaskedMultiHeadAttention() *op.Op {
 		})
 }
 
-// manyHeads is what the operators have in common: attributes, and the places of their inputs.
+// manyHeads holds what the operators have in common: attributes, and the positions of their inputs.
 type manyHeads struct {
 	n              int
 	scale, filter  float64
@@ -128,7 +128,7 @@ func (m manyHeads) outputs(e *expression, in []value, width value) []value {
 	return []value{a.y, nextK, nextV, a.scores}
 }
 
-// operands takes queries, keys and values from what is given, with the bias of their projections: [B, N, rows, H].
+// operands returns queries, keys and values, [B, N, rows, H], with the bias of their projections added.
 func (m manyHeads) operands(e *expression, in []value) (q, k, v value) {
 	query, key, val := in[0], in[1], in[2]
 	if e.rank(0, 3, 5); e.err != nil {

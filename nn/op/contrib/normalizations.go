@@ -201,7 +201,7 @@ func (e *expression) groupNorm(c GroupNormConfig, x, gamma, beta value) value {
 	return y
 }
 
-// skipGroupNorm adds what is skipped, [N, H, W, C], or [N, C] or [N, 1, 1, C] for all places, and the bias.
+// skipGroupNorm adds the skip connection, [N, H, W, C], or [N, C] or [N, 1, 1, C] for all pixels, and the bias.
 func skipGroupNorm(e *expression, in []value) []value {
 	x, skip := in[0], in[3]
 	if len(skip.typ.Shape) == 2 {

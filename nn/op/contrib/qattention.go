@@ -9,7 +9,7 @@ type QAttentionConfig struct {
 	Heads       int      `onnx:"num_heads,required"`        // at least 1
 	Causal      bool     `onnx:"unidirectional"`            // a query attends only to keys up to its own position
 	Scale       *float32 `onnx:"scale"`                     // nil or 0: 1/√size of a head
-	MaskValue   *float32 `onnx:"mask_filter_value"`         // added to the score of what is masked; nil: -10000
+	MaskValue   *float32 `onnx:"mask_filter_value"`         // added to masked scores; nil: -10000
 	Rotary      bool     `onnx:"do_rotary"`                 // rotary embedding of queries and keys, as in GPT-NeoX
 	ShareBuffer bool     `onnx:"past_present_share_buffer"` // past and present share a buffer: refused with a past, since no input gives its length
 }
@@ -36,7 +36,7 @@ func attendQuantized(e *expression, in []value) []value {
 		rows, []op.Dim{hidden, hidden, hidden}, in, places{mask: 5, past: 8})
 }
 
-// checkQAttention checks what the attention itself does not.
+// checkQAttention checks conditions that Attention does not have.
 func (e *expression) checkQAttention(c QAttentionConfig, in []value) {
 	if c.ShareBuffer && in[8].there() {
 		e.failf("past_present_share_buffer is 1, which needs the length of the past, and there is no input for it; leave it out")

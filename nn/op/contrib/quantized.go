@@ -8,9 +8,9 @@ import (
 	"github.com/graft-ml/graft/nn/op/std"
 )
 
-// The operators of quantized() take integers with a scale and a zero point each, compute on the numbers that these stand
-// for, and round the result to integers with a scale and a zero point of its own: y = round(f((x − zero)·scale…)/y_scale) + y_zero,
-// cut off at the ends of the integers' range. No gradient passes through integers.
+// The operators of quantized() have integer inputs with a scale and a zero point each, compute on the dequantized
+// values, and quantize the result with its own scale and zero point: y = round(f((x − zero)·scale…)/y_scale) + y_zero,
+// clipped to the range of the integers. They have no gradient with respect to integers.
 
 // QLinearLeakyReluConfig has the attribute of QLinearLeakyRelu, 0.01 when nil.
 type QLinearLeakyReluConfig struct {
@@ -45,7 +45,7 @@ func (QLinearConcatConfig) Operator() op.Name {
 
 const noFloats = "no output is a float"
 
-// bytes returns the element types of quantized numbers that most operators take.
+// bytes returns the element types of quantized numbers that most operators accept.
 func bytes() []op.DType { return []op.DType{dtype.Int8, dtype.Uint8} }
 
 // quantized returns the operators of this file and its neighbours.
@@ -140,7 +140,7 @@ func qlinearConcat(e *expression, in []value) []value {
 	return []value{e.requantized(y, in[0], in[1], to)}
 }
 
-// dequantized returns the numbers that input i stands for, with the scale and the zero point after it.
+// dequantized returns the values of quantized input i, whose scale and zero point follow it.
 func (e *expression) dequantized(in []value, i int, name string) value {
 	e.single(in[i+1], "the scale of "+name)
 	e.single(in[i+2], "the zero point of "+name)
@@ -154,8 +154,9 @@ func (e *expression) requantized(y, scale, zero value, to op.DType) value {
 	return e.do(std.QuantizeLinearConfig{Output: to}, y, e.scalar(scale), e.scalar(zero))
 }
 
-// shifted is requantized with the zero point added before rounding, as ONNX Runtime has it in sums and means of windows: an odd
-// zero point turns the ties of rounding to the other side.
+// shifted is requantized with the zero point added before rounding, as in ONNX Runtime's sums and
+// means of windows: with an odd
+// zero point ties are rounded to the other side.
 func (e *expression) shifted(y, scale, zero value, to op.DType) value {
 	e.single(zero, "the zero point of the result")
 	e.single(scale, "the scale of the result")
@@ -173,7 +174,7 @@ func (e *expression) single(v value, what string) {
 	}
 }
 
-// scalar gives a single element rank 0; an absent value stays absent.
+// scalar reshapes a single element to rank 0; an absent value remains absent.
 func (e *expression) scalar(v value) value {
 	if !v.there() || len(v.typ.Shape) == 0 {
 		return v

@@ -83,7 +83,7 @@ func (e *expression) overhanging(c std.AveragePoolConfig, x value) std.AveragePo
 		}
 		size := x.dim(2 + a).Size
 		steps := (size + pads[a] + pads[axes+a] - k + stride - 1) / stride
-		if steps*stride >= size+pads[a] { // a window begins on what is padded in front or on x
+		if steps*stride >= size+pads[a] { // a window starts in the padding before x, or in x
 			steps--
 		}
 		pads[axes+a] = max(pads[axes+a], steps*stride+k-size-pads[a])

@@ -42,7 +42,7 @@ func qlinearProducts() []*op.Op {
 	}
 }
 
-// scaled are integers times two scales, in the type of these; numbers that a float16 cannot hold do not come up on the way.
+// scaled multiplies integers by two scales, in the type of these, without intermediate values beyond float16's range.
 func (e *expression) scaled(y, a, b value) value {
 	to := a.typ.DType
 	t := to
@@ -60,7 +60,7 @@ func (e *expression) biased(y, bias value) value {
 	return e.add(y, bias)
 }
 
-// centered is x minus its zero points, if there are any, as floats.
+// centered subtracts the zero points from x, if there are any, in floating point.
 func (e *expression) centered(x, zero value, t op.DType) value {
 	if !zero.there() {
 		return e.cast(x, t)

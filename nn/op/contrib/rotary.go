@@ -12,7 +12,7 @@ import (
 type RotaryEmbeddingConfig struct {
 	Interleaved    bool     `onnx:"interleaved"`                    // rotate adjacent pairs, instead of elements half the width apart
 	PackedBatching bool     `onnx:"is_packed_batching"`             // sequences may be longer than the caches; of no effect
-	NumHeads       int      `onnx:"num_heads,default=0"`            // 0: as many as the caches are wide
+	NumHeads       int      `onnx:"num_heads,default=0"`            // 0: as many as the width of the caches implies
 	RotaryDim      int      `onnx:"rotary_embedding_dim,default=0"` // elements of a head that are rotated; 0: all
 	Scale          *float32 `onnx:"scale"`                          // of no effect, as in ONNX Runtime
 }
@@ -68,7 +68,7 @@ func (e *expression) positions(ids value, batch, seq op.Dim) value {
 	return e.expand(e.add(e.reshape(ids, op.D(1), op.D(1)), e.counting(seq)), batch, seq)
 }
 
-// turnHeads turns the first width elements of each head [B, N, S, H] as GPT-NeoX does: those half the width apart by
+// turnHeads rotates the first width elements of each head [B, N, S, H] as GPT-NeoX does: pairs half the width apart by
 // position·10000^(−2i/width), where the first row has position past.
 func (e *expression) turnHeads(x value, past op.Dim, width int) value {
 	half := op.D(width / 2)

@@ -157,7 +157,7 @@ func inverseGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, erro
 	return gorgonia.Nodes{d}, err
 }
 
-// signal refuses what is not supported.
+// signal refuses unsupported transforms.
 func (e *expression) signal(c RfftConfig, x value, rank int) {
 	switch {
 	case c.Normalized:
@@ -184,7 +184,7 @@ func (e *expression) rfft(c RfftConfig, x value) value {
 	return y
 }
 
-// irfft goes the other way; the last axis gets 2·(n−1) elements.
+// irfft is the inverse of rfft; the last axis gets 2·(n−1) elements.
 func (e *expression) irfft(c RfftConfig, x value) value {
 	if e.signal(c, x, c.SignalRank+1); e.err == nil && x.dim(-1).Differ(op.D(2)) {
 		e.failf("input X: want complex numbers, pairs on the last axis, got %v", x.typ)

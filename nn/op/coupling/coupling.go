@@ -2,8 +2,9 @@
 // channel that is removed in one place is removed wherever it is computed or read. See op.Op.Couple.
 package coupling
 
-// Coupling relates the indices of two axes: when an index of From is removed, the indices of To that Map gives are
-// removed with it, and the other way round.
+// Coupling relates the indices of two axes: when an index of From is removed, the corresponding
+// indices of To, given by Map, are
+// removed with it, and vice versa.
 type Coupling struct {
 	From, To Axis
 	Map      Map

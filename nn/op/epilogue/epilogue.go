@@ -18,7 +18,7 @@ import (
 // Step is a pattern that describes what a call does to the result of another kernel, so that this kernel can do it itself
 // while the result is still in a cache.
 type Step struct {
-	Kind     StepKind // what is applied
+	Kind     StepKind // the kind of the step
 	Slots    []int    // the inputs that can be the operand
 	DType    op.DType // of the operand, Float32 or Float64
 	Channels int      // the length of the operand's axis 1; 0: it has none
@@ -105,7 +105,7 @@ type Host struct {
 	Kernel func(e List) op.Kernel
 	// InPlace lists the inputs whose memory the result may take over. nil: none.
 	InPlace func(e List) []int
-	// Rematerialize says how the result of that kernel can be computed a second time. nil: it cannot.
+	// Rematerialize returns how the result of that kernel can be computed a second time. nil: it cannot.
 	Rematerialize func(e List) *op.Rematerialization
 
 	taken *List // so far
@@ -132,7 +132,7 @@ func FusionsOf[P op.Pattern](fuse func(first P, e *Step, m op.Meeting) *op.Fused
 	}
 }
 
-// fuse lets a kernel take up one epilogue more.
+// fuse lets a kernel take over one more step.
 func fuse(h *Host, next *Step, m op.Meeting) *op.Fused {
 	e := List{Affine: h.Affine, slopes: h.Slopes}
 	if h.taken != nil {

@@ -5,7 +5,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// ATenConfig has the attribute of ATen that every node has: which function it stands for. The others are the
+// ATenConfig has the attribute that every ATen node has: the name of the function. The others are the
 // function's arguments.
 type ATenConfig struct {
 	Function string `onnx:"operator"` // name of the function in ATen

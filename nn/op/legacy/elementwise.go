@@ -69,7 +69,7 @@ func elementwise() []*op.Op {
 	}
 }
 
-// or1 is x, or 1 where there is none.
+// or1 returns x, or 1 if it is nil.
 func or1(x *float32) float64 {
 	if x == nil {
 		return 1
@@ -77,7 +77,7 @@ func or1(x *float32) float64 {
 	return float64(*x)
 }
 
-// expression applies operators of a call's set. The first error stays; what follows it gives nil.
+// expression applies operators of a call's set. It keeps the first error, after which results are nil.
 type expression struct {
 	c   *op.Call
 	err error

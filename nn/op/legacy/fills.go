@@ -13,7 +13,7 @@ type ConstantFillConfig struct {
 	Value        float32  `onnx:"value"`                 // of all elements
 	DType        op.DType `onnx:"dtype,default=float32"` // of the output: float32, int32, int64 or bool
 	Shape        []int    `onnx:"shape"`                 // of the output, without an input
-	Extra        []int    `onnx:"extra_shape"`           // appended to the shape that the input gives
+	Extra        []int    `onnx:"extra_shape"`           // appended to the shape in the input
 	InputAsShape bool     `onnx:"input_as_shape"`        // the input's elements are the shape, rather than its shape
 }
 
@@ -24,7 +24,7 @@ func (ConstantFillConfig) Operator() op.Name { return op.Name{Name: "ConstantFil
 type GivenTensorFillConfig struct {
 	Values       []float32 `onnx:"values"`         // of the output, row by row
 	Shape        []int     `onnx:"shape"`          // of the output, without an input
-	Extra        []int     `onnx:"extra_shape"`    // appended to the shape that the input gives
+	Extra        []int     `onnx:"extra_shape"`    // appended to the shape in the input
 	InputAsShape bool      `onnx:"input_as_shape"` // the input's elements are the shape, rather than its shape
 }
 

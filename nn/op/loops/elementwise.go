@@ -11,7 +11,7 @@ type Loop struct {
 	// Run computes len(dst) elements from the same elements of the operands. It runs in one goroutine.
 	Run func(dst []float32, in []Block)
 
-	fused *fused // several, in place of what the fields above say
+	fused *fused // several loops, instead of the fields above
 }
 
 // PatternName is "elementwise loop".
@@ -24,10 +24,10 @@ type Block struct {
 	One   bool
 }
 
-// Access says which element of kernel input Slot is used for element i of the result: number i/Inner%Count.
+// Access describes which element of kernel input Slot is used for element i of the result: number i/Inner%Count.
 type Access struct{ Slot, Inner, Count int }
 
-// Whole reports whether the input has as many elements as the result and they correspond one to one; n is their number.
+// Whole reports whether the input has n elements, the number of the result, which correspond to its elements one to one.
 func (a Access) Whole(n int) bool { return a.Inner == 1 && a.Count == n }
 
 // Broadcast returns the access to an input whose shape is broadcast to shape out. It reports false if no Loop can read
@@ -55,7 +55,7 @@ func Broadcast(slot int, shape, out []int) (Access, bool) {
 	return a, !a.steady() || a.Inner >= shortRun
 }
 
-// steady reports whether the same element belongs to several in a row, but not to all.
+// steady reports whether one element is used for several consecutive results, but not for all.
 func (a Access) steady() bool { return a.Inner > 1 && a.Count > 1 }
 
 // shortRun is the smallest run of consecutive elements of the result for which one element of a broadcast input may be
@@ -65,8 +65,8 @@ const shortRun = 16
 // repeats reports whether the elements repeat in the same way in each block.
 func (a Access) repeats() bool { return a.Inner == 1 && a.Count > 1 && block%a.Count == 0 }
 
-// block returns the operand for elements lo to hi of the result, which are in one block and where a is steady
-// belong to one element. buffer is for what repeats.
+// block returns the operand for elements lo to hi of the result, which are in one block and, where a is steady,
+// use one element. buffer is for repeated elements.
 func (a Access) block(src []float32, n, lo, hi int, buffer []float32) Block {
 	at := lo / a.Inner % a.Count
 	switch {
@@ -81,7 +81,7 @@ func (a Access) block(src []float32, n, lo, hi int, buffer []float32) Block {
 	return Block{Elems: buffer[:hi-lo]}
 }
 
-// fill sets buffer to what is read from number at on, again and again.
+// fill sets buffer to the elements from number at on, cyclically.
 func (a Access) fill(buffer, src []float32, at int) {
 	for i := 0; i < len(buffer); at = 0 {
 		i += copy(buffer[i:], src[at:a.Count])

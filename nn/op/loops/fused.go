@@ -9,30 +9,30 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// fused is elementwise loops that run together, block by block, so that what is computed between them never
-// leaves the first cache level. It is a tree: each result but the last is read once.
+// fused is a tree of elementwise loops that run together, block by block, so that intermediate results stay in the
+// L1 cache. Each result but the last is read once.
 type fused struct {
 	n     int
 	loads []Access // of the kernel's inputs
 	parts []part
 }
 
-// part is one of the loops. Operands are results of earlier ones, by number, or loads, by their number's
-// complement.
+// part is one of the loops. Operands are results of earlier loops, by number, or loads, by the complement of their
+// number.
 type part struct {
 	*Loop
 	operands []int
-	steady   int // it is computed in runs of so many elements, 0: of whole blocks
-	buffer   int // where its result is, but for the last
+	steady   int // number of elements of its runs; 0: whole blocks
+	buffer   int // buffer of its result, except for the last
 }
 
 const (
 	block    = 1024 // elements of a block
-	tile     = 8192 // elements that a thread takes at a time
+	tile     = 8192 // elements that a thread processes at a time
 	maxLoops = 24
 )
 
-// fusedOf is l, one loop by itself or several that run together.
+// fusedOf returns l, either a single loop or several fused ones, as a fused.
 func fusedOf(l *Loop) *fused {
 	if l.fused != nil {
 		return l.fused
@@ -54,7 +54,7 @@ func Fusion() op.Fusion {
 	return loops
 }
 
-// fuse lets a loop go on with the one that reads its result.
+// fuse fuses a loop with the one that reads its result.
 func fuse(first, second *Loop, m op.Meeting) *op.Fused {
 	if m.Sides {
 		return nil
@@ -66,14 +66,14 @@ func fuse(first, second *Loop, m op.Meeting) *op.Fused {
 	return &op.Fused{Kernel: both.kernel(), InPlace: both.inPlace(), Patterns: []op.Pattern{&Loop{fused: both}}}
 }
 
-// then returns the loop whose input slot of next is the result of c, which has that many inputs; nil if
-// there is none.
+// then returns the loop in which input slot of next is the result of c, which has the given number of inputs; nil if
+// they cannot be fused.
 func (c *fused) then(next *fused, inputs, slot int) *fused {
 	if c.n != next.n || len(c.parts)+len(next.parts) > maxLoops {
 		return nil
 	}
 	j := &fused{n: c.n, loads: slices.Clone(c.loads), parts: slices.Clone(c.parts)}
-	place := make([]int, len(next.loads)) // what the loads of next are in j
+	place := make([]int, len(next.loads)) // positions in j of the loads of next
 	for i, a := range next.loads {
 		switch {
 		case a.Slot == slot:
@@ -103,7 +103,7 @@ func (c *fused) then(next *fused, inputs, slot int) *fused {
 	return j
 }
 
-// inPlace returns the inputs in whose memory the result may be: those that have been read when the last
+// inPlace returns the inputs whose memory the result may use: those that have been read when the last
 // part writes a block, or that it may overwrite.
 func (c *fused) inPlace() []int {
 	last := c.parts[len(c.parts)-1]
@@ -116,8 +116,8 @@ func (c *fused) inPlace() []int {
 	return slots
 }
 
-// buffers places the results of parts, each in the buffer of an operand if that is possible, and says
-// how many there are.
+// buffers assigns the results of parts to buffers, reusing that of an operand if possible, and returns the
+// number of buffers.
 func (c *fused) buffers() int {
 	count := 0
 	for i := range c.parts[:len(c.parts)-1] {

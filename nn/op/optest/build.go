@@ -184,7 +184,7 @@ func evaluateNode(n *gorgonia.Node, values, memo map[*gorgonia.Node]gorgonia.Val
 	return v, err
 }
 
-// plain turns Gorgonia's scalars into tensors of rank 0.
+// plain converts Gorgonia's scalars to tensors of rank 0.
 func plain(v gorgonia.Value) (dtype.Value, error) {
 	if s, ok := v.(gorgonia.Scalar); ok {
 		switch x := s.Data().(type) {

@@ -77,7 +77,7 @@ func Check(c Case) error {
 	return nil
 }
 
-// guard turns a panic into an error: here it is the result of a check.
+// guard returns a panic as an error, which is the result of a check.
 func guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

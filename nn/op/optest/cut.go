@@ -14,12 +14,12 @@ import (
 // indices is the set of indices that leave each axis.
 type indices map[coupling.Axis]map[int]bool
 
-// errNotCut says that a coupling is of a kind that cannot be tried out by one call.
+// errNotCut reports that a coupling cannot be checked with a single call.
 var errNotCut = errors.New("cannot be cut alone")
 
-// checkCut takes the first and the last index of every coupled axis, lets leave what the
-// couplings say with it, and compares the outputs of the smaller call with those of the whole
-// one in which the leaving elements of the inputs are zero.
+// checkCut removes the first and the last index of every coupled axis together with the indices coupled
+// to it, and compares the outputs of the smaller call with those of the whole
+// call in which the removed elements of the inputs are zero.
 func (c *Case) checkCut() error {
 	o := c.op()
 	if o.Couple == nil || c.NoCut != "" || o.Random {

@@ -79,7 +79,7 @@ func Declared(c Case) (string, error) {
 	return b.String(), nil
 }
 
-// couplings returns what a call ties together.
+// couplings returns the couplings of a call as text.
 func couplings(call *op.Call) (list []string) {
 	unranked := func(t op.Type) bool { return t.Unranked }
 	if call.Op.Couple == nil || slices.ContainsFunc(call.In, unranked) || slices.ContainsFunc(call.Out, unranked) {
@@ -102,7 +102,7 @@ func axis(a coupling.Axis) string {
 	return fmt.Sprintf("%d.%d", a.Slot, a.Axis)
 }
 
-// plainly prints what a pointer points at.
+// plainly formats the value that a pointer points to.
 func plainly(v any) string {
 	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer && !r.IsNil() {
 		return fmt.Sprintf("%+v", r.Elem().Interface())
@@ -110,7 +110,7 @@ func plainly(v any) string {
 	return fmt.Sprintf("%+v", v)
 }
 
-// dimsOf returns what shape arithmetic knows of the outputs' values.
+// dimsOf returns the values of the outputs known from shape arithmetic, as text.
 func dimsOf(call *op.Call) []string {
 	if call.Op.Dims == nil {
 		return nil
@@ -130,7 +130,7 @@ func typeStrings(types []op.Type) []string {
 	return list
 }
 
-// variant is a call that is like the case but for one thing.
+// variant is a call that differs from the case in one respect.
 type variant struct {
 	name   string
 	config op.Config
@@ -142,8 +142,9 @@ type variant struct {
 	version int // since-version in force; 0: that of the case
 }
 
-// declared resolves a variant; the values of inputs that the operator asks for are known. asks says which these are and what types
-// it infers before.
+// declared resolves a variant; the values of inputs that the operator asks for are known. asks lists
+// these inputs and the types that
+// are inferred before.
 func (c *Case) declared(v variant) (call *op.Call, asks string, err error) {
 	known := map[int]bool{}
 	for {
@@ -172,7 +173,7 @@ func (c *Case) declared(v variant) (call *op.Call, asks string, err error) {
 	}
 }
 
-// refusal returns the error that a variant with other numbers ends with, "" if there is none or the result would be large.
+// refusal returns the error of a variant with other values, "" if there is none or the result would be large.
 func (c *Case) refusal(call *op.Call, v variant) string {
 	for _, t := range call.Out {
 		if t.Kind == op.Tensor && (!t.Static() || t.Elements() > 1<<16) {
@@ -191,7 +192,7 @@ func (c *Case) refusal(call *op.Call, v variant) string {
 	return ""
 }
 
-// variants lists the calls that differ from the case in one thing.
+// variants lists the calls that differ from the case in one respect.
 func (c *Case) variants() []variant {
 	var list []variant
 	types := typesOf(c.In)

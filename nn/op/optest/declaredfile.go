@@ -9,11 +9,12 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// declaredForms is how many forms of an operator's calls a file describes.
+// declaredForms is the maximum number of forms of an operator's calls in a file.
 const declaredForms = 8
 
-// SameDeclared compares what Declared says of cases, one of each form, with a file. With update it writes the file anew:
-// read the difference.
+// SameDeclared compares the results of Declared for cases, one of each form, with a file. With update
+// it rewrites the file, whose
+// differences should be read.
 func SameDeclared(t *testing.T, file string, cases []Case, update bool) {
 	t.Helper()
 	var b strings.Builder

@@ -8,8 +8,8 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// together gives all axes of one length, of whatever inputs, another one: a change that a call can be valid with, where
-// changing one axis breaks a condition that two inputs share.
+// together changes all axes of one length, in all inputs: the call may remain valid then, whereas changing one axis
+// violates a condition on two inputs.
 func (c *Case) together(types []op.Type) []variant {
 	var lengths []int
 	count := map[int]int{}
@@ -45,8 +45,9 @@ func (c *Case) together(types []op.Type) []variant {
 	return list
 }
 
-// partly says of the numbers in integer inputs what shape arithmetic might know: the numbers, symbols, symbols with sizes, a symbol
-// beside numbers; of one input, and then of all, where truth values are known too. Numbers below 2 stay, as axes and as what has a meaning of its own.
+// partly returns variants of what may be known of integer inputs: the numbers, symbols, symbols with sizes, a symbol
+// beside numbers; of one input, and then of all, including booleans. Numbers below 2 stay, since they
+// may be axes or have a special meaning.
 func (c *Case) partly(types []op.Type) []variant {
 	kinds := []struct {
 		name string
@@ -103,8 +104,8 @@ func (c *Case) partly(types []op.Type) []variant {
 	return list
 }
 
-// checkPartly infers outputs from integer inputs that are known in part. What inference leaves open is accepted, what
-// contradicts the whole values is not.
+// checkPartly infers outputs from partly known integer inputs. Inference may leave types open, but must not
+// contradict the types inferred from all values.
 func (c *Case) checkPartly() error {
 	b, err := c.build(c.In)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// declaredSteps says, of an operator that declares patterns, which steps a program has in which it meets another operator before or
-// after it. A fusion that is not taken gives the same numbers: this is where it shows.
+// declaredSteps returns, for an operator that declares patterns, the steps of programs in which
+// another operator precedes or
+// follows it. A missed fusion does not change results; it is only visible here.
 func (c *Case) declaredSteps() (string, error) {
 	if c.op().Scheduling.Patterns == nil {
 		return "", nil
@@ -37,7 +38,8 @@ func (c *Case) declaredSteps() (string, error) {
 	return b.String(), nil
 }
 
-// neighbor is an operator that meets the one of a case: it computes input 0, or it reads output 0, together with a tensor of the
+// neighbor is an operator next to that of a case: it computes input 0, or it reads output 0, together
+// with a tensor of the
 // same shape, of one element for each index of axis 1 or of the last axis, or of one element.
 type neighbor struct{ name, before, after, with string }
 
@@ -54,7 +56,7 @@ var neighbors = []neighbor{
 	{name: "-Sub.scalar", after: "Sub", with: "scalar"},
 }
 
-// stepsWith is "" where the two cannot meet.
+// stepsWith returns "" if the two operators cannot be combined.
 func (c *Case) stepsWith(n neighbor) (string, error) {
 	b, err := c.build(c.In)
 	if err != nil || b.out[0] == nil || b.call.Out[0].DType != dtype.Float32 || b.call.Out[0].Kind != op.Tensor {
@@ -99,7 +101,7 @@ func (c *Case) stepsWith(n neighbor) (string, error) {
 	return strings.Join(p.Stats().Steps, "; "), nil
 }
 
-// declaredProgram says in which steps results and gradients are computed: one that nobody needs gives the same numbers.
+// declaredProgram lists the steps that compute results and gradients; a superfluous step does not change results.
 func (c *Case) declaredProgram() string {
 	roots, _, err := c.roots()
 	if err != nil || len(roots) == 0 {

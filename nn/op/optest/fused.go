@@ -8,8 +8,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// checkFused runs an operator that declares patterns together with one that follows it: whether the two are fused or not, it must
-// give what it gives by itself.
+// checkFused runs an operator that declares patterns together with one that follows it: fused or not,
+// the results must be
+// those of the separate operators.
 func (c *Case) checkFused() error {
 	if c.op().Scheduling.Patterns == nil {
 		return nil

@@ -33,7 +33,7 @@ type golden struct {
 	NoLow   string
 	NoWide  string
 	NoCut   string
-	By      string // what computed the values
+	By      string // the program that computed the values
 }
 
 // Golden reads cases from a file of expected values.
@@ -85,7 +85,7 @@ func (g *golden) read(set op.Set) (Case, error) {
 	return c, err
 }
 
-// attribute returns what Op.Decode takes.
+// attribute returns an attribute in the form that Op.Decode accepts.
 func attribute(raw json.RawMessage) (any, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// takes reports whether input i may have elements of type t: its slot is a type variable that
-// stands for t among others.
+// takes reports whether input i may have elements of type t: the type variable of its slot
+// includes t among others.
 func takes(o *op.Op, i int, t dtype.DType) bool {
 	s, ok := op.At(o.In.List(), i)
 	if !ok {
@@ -89,7 +89,7 @@ func (c *Case) compareTypes(in []dtype.Value, tol float64) error {
 	return nil
 }
 
-// resolution returns the tolerance of results that are computed from in: what floats of 16 bits resolve, at least.
+// resolution returns the tolerance of results computed from in: at least the resolution of 16-bit floats.
 func resolution(in []dtype.Value, tol float64) float64 {
 	for _, v := range in {
 		switch {

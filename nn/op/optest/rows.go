@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// checkRows picks indices of every axis of output 0: computed for these alone, by what the operator
-// says about its rows, the result must be that of picking them from the whole output.
+// checkRows selects indices of every axis of output 0: computing only these, as the operator
+// declares for its rows, must equal selecting them from the whole output.
 func (c *Case) checkRows() error {
 	o := c.op()
 	if o.Scheduling.Rows == nil && !o.Scheduling.View {

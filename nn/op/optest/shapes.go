@@ -7,8 +7,8 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// checkShapes infers the outputs with symbols in the place of dimensions and puts the sizes in
-// again. What inference leaves unknown is accepted, what it gets wrong is not.
+// checkShapes infers the outputs with symbols in place of dimensions and substitutes the sizes. Inference may leave
+// dimensions unknown, but they must not be wrong.
 func (c *Case) checkShapes() error {
 	b, err := c.build(c.In)
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *Case) checkDims() error {
 	return nil
 }
 
-// knowDims tells the call the value of input i, as symbols if asked to.
+// knowDims makes the value of input i known to the call, optionally as symbols.
 func knowDims(call *op.Call, i int, v dtype.Value, symbols bool, env map[string]int) {
 	call.Known[i].Value = v
 	n, err := dtype.Ints(dense(v))

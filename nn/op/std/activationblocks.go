@@ -5,8 +5,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// Activations are composed of the vectorised kernels of package kernel, a block at a time: small
-// enough to stay in the cache, and with buffers of their own, since the output may be over the
+// Activations are composed of the vectorized kernels of package kernel, one block at a time, so that
+// intermediate results stay in the cache. They have separate buffers, since the output may share memory with the
 // input.
 
 // blockSize is the number of elements of a block.

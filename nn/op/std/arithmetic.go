@@ -14,8 +14,8 @@ import (
 // named lets one configuration type serve several operators.
 type named interface{ name() string }
 
-// aligned has the attributes that broadcasting operators had before version 7: B stands at the
-// axes of A from Axis on (by default the last ones) when Broadcast is set.
+// aligned has the attributes that broadcasting operators had before version 7: if Broadcast is set, the axes of B
+// are aligned with those of A from Axis on (by default the last ones).
 type aligned[N named] struct {
 	Axis      *int `onnx:"axis,until=6"`
 	Broadcast bool `onnx:"broadcast,until=6"`

@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// OneHotEncoderConfig has the attributes of OneHotEncoder. Zeros is true when nil: a value
-// outside of the categories gives zeros rather than an error.
+// OneHotEncoderConfig has the attributes of OneHotEncoder. Zeros is true when nil: a value that is not
+// a category gives zeros rather than an error.
 type OneHotEncoderConfig struct {
 	Ints    []int    `onnx:"cats_int64s"`  // integer categories
 	Strings []string `onnx:"cats_strings"` // string categories

@@ -15,7 +15,7 @@ type AttentionConfig struct {
 	Causal       bool     `onnx:"is_causal"`                       // a query attends only to keys up to its own position
 	QHeads       int      `onnx:"q_num_heads"`                     // heads of Q, if inputs have rank 3
 	KVHeads      int      `onnx:"kv_num_heads"`                    // heads of K and V, if inputs have rank 3
-	QKOutputMode int      `onnx:"qk_matmul_output_mode,default=0"` // what qk_matmul_output holds: 0 Q·Kᵀ, 1 after the soft cap, 2 after the mask, 3 after the softmax
+	QKOutputMode int      `onnx:"qk_matmul_output_mode,default=0"` // contents of qk_matmul_output: 0 Q·Kᵀ, 1 after the soft cap, 2 after the mask, 3 after the softmax
 	Scale        *float32 `onnx:"scale"`                           // of Q·Kᵀ; nil: 1/√head size
 	Softcap      float32  `onnx:"softcap,default=0"`               // c in c·tanh(score/c); 0: none
 	Precision    op.DType `onnx:"softmax_precision"`               // type in which the softmax is computed; undefined: that of the inputs
@@ -223,8 +223,8 @@ func attentionProbabilities(b *compose, cfg AttentionConfig, t op.DType, x *gorg
 	return b.cast(b.do(SoftmaxConfig{}, x), t)
 }
 
-// attentionBias returns the bias of the scores, nil for none. blind reports whether a query may attend to
-// no key at all.
+// attentionBias returns the bias of the scores, nil for none. blind reports whether some query may have no key
+// to attend to.
 func attentionBias(c *op.Call, b *compose, h heads, in gorgonia.Nodes) (bias *gorgonia.Node, blind bool) {
 	cfg, t := c.Config.(AttentionConfig), c.In[0].DType
 	add := func(n *gorgonia.Node) {

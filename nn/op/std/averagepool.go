@@ -47,7 +47,7 @@ func averagePool() *op.Op {
 	}
 }
 
-// averagePoolVersions: before version 19 there are no dilations.
+// averagePoolVersions: there are no dilations before version 19.
 func averagePoolVersions() []op.Version {
 	return []op.Version{{At: 19, Down: op.OnConfig(func(n *op.Spelling, c *AveragePoolConfig) error {
 		c.Dilations = withoutOnes(c.Dilations)

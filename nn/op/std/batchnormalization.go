@@ -198,7 +198,7 @@ func batchNormRematerialize(c *op.Call, e epilogue.List) *op.Rematerialization {
 	}
 }
 
-// batchNormOnce computes what batchNormTrain does; mean and variance are after its inputs.
+// batchNormOnce is batchNormTrain with the mean and variance, which follow its inputs, already computed.
 func batchNormOnce[T kernel.Float](m batchNorm, e epilogue.List) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.Elems[T](in[len(in)-2]), dtype.Elems[T](in[len(in)-1])

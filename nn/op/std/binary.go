@@ -33,7 +33,7 @@ type binary struct {
 	v64  pair[float64, float64]
 
 	// Results that are bool.
-	relation relation // what it compares
+	relation relation // its relation, of a comparison
 
 	versions  []op.Version // without the one for broadcasting, which follows from attrs
 	decompose func(*op.Spelling) error
@@ -173,7 +173,7 @@ func (r binary) known(c *op.Call) []op.Known {
 	return []op.Known{{Dims: out}}
 }
 
-// gradient sums the operands' gradients over what broadcasting repeated.
+// gradient returns the gradients of the operands, summed over broadcast axes.
 func (r binary) gradient(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if !c.In[0].DType.IsFloat() {
 		return nil, nil

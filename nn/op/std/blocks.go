@@ -20,8 +20,7 @@ type blocks struct {
 	part func(at []int, index *tensor.Dense, lo int) error
 }
 
-// elementBlocks selects single elements: the index replaces the coordinate of its own position
-// along the axis.
+// elementBlocks selects single elements: the index replaces the element's coordinate along the axis.
 func elementBlocks(c *op.Call, data, index []int, axis int) blocks {
 	strides, length, last := rowStrides(data), data[axis], len(index)-1
 	step, along := strides[axis], 1
@@ -49,9 +48,9 @@ func elementBlocks(c *op.Call, data, index []int, axis int) blocks {
 	}}
 }
 
-// placesOf returns what sets at to the indices v number lo and following of t as places base + v*step, where base
-// grows by along each time. Negative indices count from the end of an axis of the given length. The result is the
-// number of places before the first index that is outside.
+// placesOf returns a function that sets at to the offsets base + v*step of the indices v from number lo of t on, where
+// base grows by along each time. Negative indices count from the end of an axis of the given length. It returns the
+// number of offsets before the first index that is out of range.
 func placesOf(t *tensor.Dense) func(at []int, lo, length, base, step, along int) int {
 	if dtype.Of(t.Dtype()) == dtype.Int32 {
 		return places(dtype.Slice[int32](t))
@@ -82,8 +81,8 @@ func indexAt(t *tensor.Dense, i int) int {
 	return int(dtype.Slice[int64](t)[i])
 }
 
-// tupleBlocks picks by coordinates: the last axis of the index tensor holds those of the axes
-// after the batch axes, the block is what they leave.
+// tupleBlocks selects by coordinate tuples: the last axis of the index tensor holds the coordinates on the axes
+// after the batch axes; a block consists of the remaining axes.
 func tupleBlocks(c *op.Call, data, index []int, batch int) blocks {
 	strides := rowStrides(data)
 	k := index[len(index)-1]

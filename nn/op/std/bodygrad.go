@@ -21,15 +21,15 @@ type bodyGrad struct {
 	shapes  string
 	program *engine.Program
 	in      gorgonia.Nodes
-	seeds   gorgonia.Nodes // gradients by output; nil if there is none
-	grads   gorgonia.Nodes // gradients by input; nil if there is none
-	key     *gorgonia.Node // of random operators; nil: there are none
+	seeds   gorgonia.Nodes // gradients by output; nil: none
+	grads   gorgonia.Nodes // gradients by input; nil: none
+	key     *gorgonia.Node // of random operators; nil: none
 	depends []bool         // by input: whether it depends on a requested value; nil: not distinguished
 	reached [][]bool       // depends by iteration, see back; nil: not determined
 }
 
-// gradient returns the gradient with respect to every input, from the inputs and the gradients of the outputs; nil if
-// there is none.
+// gradient returns the gradient with respect to every input, given the inputs and the gradients of the outputs; nil for
+// inputs without one.
 func (b *bodyGrad) gradient(key [2]uint64, in, dout []dtype.Value) ([]dtype.Value, error) {
 	shapes := ""
 	for _, v := range append(slices.Clone(in), dout...) {

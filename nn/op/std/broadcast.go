@@ -7,12 +7,12 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// maxWalk bounds the runs of dimensions that behave alike; a tensor would need as many as it has
-// dimensions, broadcast and not in turns, to reach it.
+// maxWalk limits the number of runs of dimensions; a tensor reaches it only with that many dimensions
+// that are alternately broadcast and not.
 const maxWalk = 12
 
 // walk visits the elements of broadcast operands in rows: runs of the output along which each
-// operand either advances element by element or stands still.
+// operand either advances element by element or remains at one element.
 type walk struct {
 	rows, inner int
 	moves       []bool  // per operand: it advances along a row
@@ -84,8 +84,8 @@ func (w *walk) column(k int) bool {
 	return w.strides[k][0] == 1
 }
 
-// each calls f for pieces of rows, on the workers of p: n output elements from position at, and
-// where the operands begin. cost is about how many simple operations an element takes.
+// each calls f for blocks of rows, on the workers of p: n output elements from position at, and the
+// offsets of the operands. cost is the approximate number of simple operations per element.
 func (w *walk) each(p *kernel.Pool, cost int, f func(at, n int, off [3]int)) {
 	grain := max(1, (1<<14)/max(cost, 1))
 	if w.rows == 1 {

@@ -24,7 +24,7 @@ type CastConfig struct {
 // Operator makes CastConfig a Config.
 func (CastConfig) Operator() op.Name { return op.Name{Name: "Cast"} }
 
-// CastLikeConfig has the attributes of CastLike, which mean what they do in CastConfig.
+// CastLikeConfig has the attributes of CastLike, which have the same meaning as in CastConfig.
 type CastLikeConfig struct {
 	Saturate  *bool  `onnx:"saturate,since=19"`
 	RoundMode string `onnx:"round_mode,default=up,since=24"`
@@ -92,7 +92,7 @@ func inferCast(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[0].Of(to)}, nil
 }
 
-// castDims: dimensions stay what they are in the integer types that shapes have.
+// castDims keeps dimensions in casts to integer types, in which they are exact.
 func castDims(c *op.Call) []op.Known {
 	to, _, _ := castOf(c)
 	if to != dtype.Int64 && to != dtype.Int32 || !c.In[0].DType.IsInteger() {
@@ -188,7 +188,7 @@ func parseNumbers(c *op.Call, s *dtype.Strings, to op.DType, how dtype.Cast) (*t
 	return out, how.Convert(out, d)
 }
 
-// formatNumbers writes floats with as many digits as tell them apart in their type.
+// formatNumbers formats floats with the fewest digits that identify them in their type.
 func formatNumbers(d *tensor.Dense) ([]string, error) {
 	t := dtype.Of(d.Dtype())
 	if t == dtype.Uint64 {

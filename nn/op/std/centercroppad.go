@@ -9,7 +9,7 @@ import (
 
 // CenterCropPadConfig has the attributes of CenterCropPad.
 type CenterCropPadConfig struct {
-	Axes []int `onnx:"axes"` // that shape gives the lengths of; nil: all
+	Axes []int `onnx:"axes"` // axes whose lengths shape gives; nil: all
 }
 
 // Operator makes CenterCropPadConfig a Config.

@@ -90,8 +90,8 @@ func col2imShapes(c *op.Call) (image, block []op.Dim, err error) {
 	return image, block, err
 }
 
-// blockMap says where the elements of a row of columns [block·blocks] go in an image, −1 for
-// those in the padding.
+// blockMap has the offsets in an image of the elements of a row of columns [block·blocks], −1 for
+// elements in the padding.
 type blockMap struct {
 	Rows, Image int
 	At          []int

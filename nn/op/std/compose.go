@@ -6,8 +6,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// compose builds the expression of a composite operator. It remembers the first error, after
-// which every step gives nil.
+// compose builds the expression of a composite operator. It keeps the first error, after
+// which every step returns nil.
 type compose struct {
 	set op.Set
 	g   *gorgonia.ExprGraph
@@ -129,7 +129,7 @@ func (b *compose) fill(t op.DType, x float64, shape ...int) *gorgonia.Node {
 	return b.constant(dtype.FromFloats(t, v, shape...))
 }
 
-// results returns the outputs of a composite: an input that is passed through gets a node of its own.
+// results returns the outputs of a composite: an input that is returned as an output gets a separate node.
 func (b *compose) results(in gorgonia.Nodes, out ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	for i, n := range out {
 		for _, x := range in {

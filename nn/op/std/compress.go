@@ -26,7 +26,7 @@ func compress() *op.Op {
 	}
 }
 
-// compressed returns the shape of the input, made a vector if there is no axis, and the axis.
+// compressed returns the shape of the input, flattened to a vector if there is no axis, and the axis.
 func compressed(c *op.Call) ([]op.Dim, int, error) {
 	rank, err := c.Rank(0)
 	if err != nil {

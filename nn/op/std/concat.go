@@ -61,7 +61,7 @@ func inferConcat(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[0].With(shape...)}, nil
 }
 
-// concatDims joins what is known of shape vectors.
+// concatDims concatenates the known elements of shape vectors.
 func concatDims(c *op.Call) []op.Known {
 	var all []op.Dim
 	exact := true

@@ -183,7 +183,7 @@ func place[T number](p *kernel.Pool, k contraction, dst []T, to []int, src []T, 
 	walk(0, 0, 0)
 }
 
-// room is scratch memory for any number.
+// room returns scratch memory for elements of a type.
 func room[T number](x *op.Exec, n int) []T {
 	return words[T](x.Bytes(n * int(unsafe.Sizeof(T(0)))))
 }

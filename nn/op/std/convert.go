@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// convert is how.Convert of as many elements as there are, by a kernel where there is one for the two types.
+// convert is how.Convert for the elements of dst, by a kernel if there is one for the two types.
 func convert(p *kernel.Pool, how dtype.Cast, dst, src *tensor.Dense) error {
 	f := conversions[[2]op.DType{dtype.Of(src.Dtype()), dtype.Of(dst.Dtype())}]
 	if f != nil {

@@ -20,8 +20,9 @@ type convStep struct {
 
 func (s convStep) Operator() op.Name { return op.Name{Domain: op.Internal, Name: s.Name} }
 
-// convSteps returns the gradients of Conv and ConvTranspose. ConvDataGrad takes dY, W; ConvWeightGrad
-// X, dY; ConvOf is the forward convolution, which is what ConvTranspose's data gradient is.
+// convSteps returns the operators of the gradients of Conv and ConvTranspose. The inputs of
+// ConvDataGrad are dY and W, those of
+// ConvWeightGrad X and dY; ConvOf is the forward convolution, which is the data gradient of ConvTranspose.
 func convSteps() []*op.Op {
 	step := func(name, in, doc string, spell func(*op.Spelling) error, f32, f64 func(convolution.Shape) op.Kernel) *op.Op {
 		return &op.Op{
@@ -62,8 +63,9 @@ func convData[T kernel.Float](s convolution.Shape) op.Kernel {
 	}
 }
 
-// convDataPatterns: where the kernel can, it adds to another gradient of the same data, that of the way around a
-// shortcut say, in place of setting most of its own to 0.
+// convDataPatterns: if the kernel supports it, it adds its result to another gradient of the same
+// data, for example that of a
+// shortcut, instead of setting most of its own result to 0.
 func convDataPatterns(c *op.Call) []op.Pattern {
 	s, t := c.Config.(convStep).Conv, c.In[0].DType
 	if t != dtype.Float32 || !convolution.DataAdds[float32](&s) {
@@ -122,7 +124,7 @@ func sumChannels[T kernel.Float](n, c, space int) op.Kernel {
 	}
 }
 
-// channels takes a static shape apart: batch, channels (1 when there is no such axis), elements after them.
+// channels splits a static shape into batch, channels (1 if there is no such axis), and elements per channel.
 func channels(t op.Type) (n, c, space int) {
 	n, c, space = 1, 1, 1
 	for i, d := range t.Shape {

@@ -41,7 +41,7 @@ func convForward[T kernel.Float](l *convStage) op.Kernel {
 	}
 }
 
-// convEpilogue is everything that becomes of the sums of products.
+// convEpilogue returns the epilogue that is applied to the convolution.
 func convEpilogue[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) elementwise.Epilogue[T] {
 	return epilogue.Steps(x, l.end, l.shape.OC, dtype.ElemsAt[T](in, l.weight+1), in)
 }
@@ -54,7 +54,7 @@ type convKey struct {
 	taps   convolution.Taps
 }
 
-// keptConv returns the weights of l, packed with what scales and shifts the result, as they were kept; nil: they may not be,
+// keptConv returns the cached weights of l, packed with the scale and shift of the epilogue; nil: they cannot be cached,
 // or are not yet.
 func keptConv[T kernel.Float](x *op.Exec, l *convStage, in []*tensor.Dense) *convolution.Weights[T] {
 	pack := func() any { return packConv[T](x, l, in, nil) }

@@ -51,5 +51,5 @@ func convTransposed[T kernel.Float](s convolution.Shape, e epilogue.List) op.Ker
 	}
 }
 
-// convTransposedKey tells apart the forms in which a transposed convolution keeps its weights.
+// convTransposedKey identifies a packed form of the weights of a transposed convolution.
 type convTransposedKey struct{ geometry, affine string }

@@ -12,7 +12,7 @@ import (
 
 // CumSumConfig has the attributes of CumSum.
 type CumSumConfig struct {
-	Exclusive bool `onnx:"exclusive"` // leave each element out of its own sum
+	Exclusive bool `onnx:"exclusive"` // exclude each element from its own sum
 	Reverse   bool `onnx:"reverse"`   // accumulate from the end of the axis
 }
 
@@ -142,8 +142,8 @@ func cumRows(p *kernel.Pool, l lanes, reverse, product bool, dst, src []float32)
 	})
 }
 
-// coupleCum ties every axis but the one that is summed along; all of them are left alone while
-// that one is not known.
+// coupleCum couples every axis except the one that is summed along; if that is unknown, none is
+// coupled.
 func coupleCum(c *op.Call) []coupling.Coupling {
 	n, err := c.Ints(1)
 	if err != nil || len(n) != 1 {

@@ -17,7 +17,7 @@ func (dequantizeGradConfig) Operator() op.Name {
 	return op.Name{Domain: op.Internal, Name: "DequantizeLinearGrad"}
 }
 
-// dequantizeGradient gives the gradient of the scale.
+// dequantizeGradient returns the gradient of the scale.
 func dequantizeGradient(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	cfg := c.Config.(DequantizeLinearConfig)
 	grads := make(gorgonia.Nodes, len(in))

@@ -106,7 +106,7 @@ func dequantizeFast[T uint8 | int8 | int32](s scaled) op.Kernel {
 	}
 }
 
-// dequantizeVersions: before version 13 there is one scale; before 23 the result has its type.
+// dequantizeVersions: there is one scale before version 13; the result has its type before 23.
 func dequantizeVersions() []op.Version {
 	one := op.OnConfig(func(n *op.Spelling, c *DequantizeLinearConfig) error { c.Axis = nil; return oneScale(n) })
 	typed := op.OnConfig(func(n *op.Spelling, c *DequantizeLinearConfig) error {

@@ -107,7 +107,7 @@ func detGrad() *op.Op {
 	}
 }
 
-// detBack takes each cofactor as the determinant of what is left: right for singular matrices too.
+// detBack computes each cofactor as a determinant, which is also correct for singular matrices.
 func detBack[T kernel.Float](n int) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dy, src, dx := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](out[0])

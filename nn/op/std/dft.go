@@ -177,8 +177,8 @@ func fft(p *kernel.Pool, x []complex128, inverse bool) []complex128 {
 	return y
 }
 
-// fftPart transforms n elements from the given one on, step apart: one transform for each residue
-// by the smallest prime factor of n, then those put together.
+// fftPart transforms n elements from index from on, with stride step: one transform for each residue modulo
+// the smallest prime factor of n, whose results are then combined.
 func fftPart(pool *kernel.Pool, x []complex128, from, step, n int, sign float64) []complex128 {
 	if n == 1 {
 		return []complex128{x[from]}
@@ -209,8 +209,8 @@ func fftPart(pool *kernel.Pool, x []complex128, from, step, n int, sign float64)
 	return y
 }
 
-// fftChirp transforms n elements as a convolution with a chirp (Bluestein, 1970), of a length that is a power of two:
-// what has no small factor takes n·log n all the same.
+// fftChirp transforms n elements as a convolution with a chirp (Bluestein, 1970) whose length is a power of two, so that
+// lengths without small factors also take time n·log n.
 func fftChirp(pool *kernel.Pool, x []complex128, from, step, n int, sign float64) []complex128 {
 	long := 1 << bits.Len(uint(2*n-2))
 	chirp := make([]complex128, n)

@@ -95,7 +95,7 @@ func fourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, 
 				}
 			}
 			g := conjugateFFT(p, line, inverse)
-			if inverse && cfg.DFT.OneSided { // what mirrored the given half passes its gradient on to it
+			if inverse && cfg.DFT.OneSided { // the mirrored half passes its gradient on to the given half
 				for k := n/2 + 1; k < n; k++ {
 					g[n-k] += cmplx.Conj(g[k])
 				}

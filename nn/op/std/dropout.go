@@ -23,7 +23,7 @@ type DropoutConfig struct {
 // Operator makes DropoutConfig a Config.
 func (DropoutConfig) Operator() op.Name { return op.Name{Name: "Dropout"} }
 
-// dropout drops when its third input says so; where there is none, when the lowering trains.
+// dropout drops if its third input is true; without a third input, if the lowering trains.
 func dropout() *op.Op {
 	return &op.Op{
 		Name: "Dropout", Since: []int{1, 6, 7, 10, 12, 13, 22}, Versions: dropoutVersions(), Expose: spelled(exposeDropout), Doc: "Sets random elements to 0 and scales the others so that the mean stays.",
@@ -189,7 +189,7 @@ func dropoutGradKernel[T kernel.Float](x *op.Exec, out, in []*tensor.Dense) erro
 	return nil
 }
 
-// dropoutVersions: before version 12 the ratio is an attribute, before 7 another says that nothing is dropped.
+// dropoutVersions: the ratio is an attribute before version 12; before 7 another attribute disables dropping.
 func dropoutVersions() []op.Version {
 	trains := op.OnConfig(func(n *op.Spelling, c *DropoutConfig) error {
 		if !c.IsTest {

@@ -12,7 +12,7 @@ import (
 
 // EinsumConfig has the attributes of Einsum.
 type EinsumConfig struct {
-	Equation string `onnx:"equation,required"` // "ij,jk->ik"; "..." stands for broadcast axes
+	Equation string `onnx:"equation,required"` // "ij,jk->ik"; "..." are broadcast axes
 }
 
 // Operator makes EinsumConfig a Config.

@@ -58,7 +58,7 @@ func fakeQuantizeGrad() *op.Op {
 	}
 }
 
-// oneScale refuses scales of an axis: in a derived step there are those of DynamicQuantizeLinear only.
+// oneScale refuses scales per axis: derived steps only have the single ones of DynamicQuantizeLinear.
 func (n formula) oneScale(axis *int, block int) error {
 	if axis != nil || block != 0 || n.rank(1) != 0 {
 		return errors.New("with several scales cannot be written in ONNX operators")
@@ -99,7 +99,7 @@ func fakeQuantizeOf(c *op.Call) (axis *int, block int, to op.DType) {
 	return f.Axis, f.BlockSize, f.To
 }
 
-// integers are scales and the range of what is scaled.
+// integers are the scales, zero points and ranges of quantized values.
 type integers struct {
 	scaled
 	lo, hi float64

@@ -124,7 +124,7 @@ func gemmProduct(c *op.Call) product {
 	return p
 }
 
-// gemmPatterns: what normalizes, shifts, adds to or maps the product ends it.
+// gemmPatterns: a following normalization, shift, addition or activation becomes the epilogue of the product.
 func gemmPatterns(c *op.Call) []op.Pattern {
 	p, t := gemmProduct(c), c.In[0].DType
 	return []op.Pattern{&epilogue.Host{DType: t, Channels: p.n, Affine: true, Slopes: true, Kernel: func(e epilogue.List) op.Kernel { return gemmEnding(t, p, e) }}}
@@ -327,7 +327,7 @@ func gemmSums(c *op.Call) []trait.WeightedSum {
 	return []trait.WeightedSum{{Weight: 1, Bias: 2, In: 0, Out: 1}}
 }
 
-// gemmVersions: before version 7 an attribute says that C is broadcast, before 11 there is one.
+// gemmVersions: before version 7 an attribute declares that C is broadcast; before 11 C is required.
 func gemmVersions() []op.Version {
 	broadcast := func(on bool) func(*op.Spelling) error {
 		return op.OnConfig(func(n *op.Spelling, c *GemmConfig) error { c.Broadcast = on; return nil })

@@ -6,7 +6,7 @@ import (
 )
 
 // GradientConfig has the attributes of Gradient: names of values of the graph around the node. The node's inputs
-// stand for the values Xs, then Zs.
+// are values for Xs, followed by Zs.
 type GradientConfig struct {
 	Xs []string `onnx:"xs,required"` // values to differentiate with respect to
 	Y  string   `onnx:"y,required"`  // value to differentiate, summed over its elements
@@ -30,8 +30,8 @@ func (cfg GradientConfig) Referring(names []string) op.Config {
 	return GradientConfig{Xs: names[:x:x], Zs: names[x:z:z], Y: names[z]}
 }
 
-// Referrer is a Config that names values of the graph around its node. The node reads them like what a subgraph
-// captures: after its inputs.
+// Referrer is a Config that names values of the graph around its node. Like values captured by a subgraph, these
+// follow the node's inputs.
 type Referrer interface {
 	op.Config
 	// Refers returns the names.

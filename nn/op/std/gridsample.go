@@ -133,8 +133,8 @@ func sampleOf(c *op.Call) (sample, error) {
 	return r, nil
 }
 
-// tap is what one axis reads: up to four pixels (−1: a zero) with their weights and the derivatives
-// of those by the coordinate as the grid gives it.
+// tap is what is read along one axis: up to four pixels (−1: zero) with their weights and the derivatives
+// of these with respect to the coordinate of the grid.
 type tap struct {
 	n     int
 	at    [4]int
@@ -237,7 +237,7 @@ func gridSampleBack[T kernel.Float](s sample) op.Kernel {
 		dx, dgrid := dtype.Elems[T](out[0]), dtype.ElemsAt[T](out, 1)
 		clear(dx)
 		n, size := len(s.In), dtype.Product(s.In)
-		pool(x).Run(s.N, func(_, img0 int) { // positions of one image may meet in a pixel
+		pool(x).Run(s.N, func(_, img0 int) { // positions of one image may share a pixel
 			var buf [64]corner
 			var p [3]float64
 			for k := img0 * s.Points; k < (img0+1)*s.Points; k++ {

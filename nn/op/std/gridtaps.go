@@ -2,7 +2,7 @@ package std
 
 import "math"
 
-// tap says what an axis of n pixels reads at coordinate g.
+// tap returns what is read at coordinate g along an axis of n pixels.
 func (s *sample) tap(g float64, n int) (t tap) {
 	// From [−1, 1] to pixels.
 	slope := float64(n) / 2
@@ -22,7 +22,7 @@ func (s *sample) tap(g float64, n int) (t tap) {
 	if x < lo || x > hi {
 		switch s.Padding {
 		case "border":
-			if s.Mode != "cubic" { // the curve goes on beside the border: only its pixels are clamped, as in PyTorch
+			if s.Mode != "cubic" { // the curve continues beyond the border: only its pixels are clamped, as in PyTorch
 				x, slope = math.Min(math.Max(x, 0), float64(n-1)), 0
 			}
 		case "reflection":
@@ -74,7 +74,7 @@ func (s *sample) pixel(i, n int) int {
 	return -1
 }
 
-// reflect1 folds x into [lo, hi] at both ends; sign is the slope of what it does.
+// reflect1 reflects x into [lo, hi] at both ends; sign is the derivative, 1 or −1.
 func reflect1(x, lo, hi float64) (y, sign float64) {
 	length := hi - lo
 	if length <= 0 {

@@ -232,7 +232,7 @@ func resizeGroups(r *op.Resizing) error {
 	return nil
 }
 
-// groupNormVersions: before version 21 there is a scale and a bias for each group, later for each channel.
+// groupNormVersions: before version 21 there is a scale and a bias for each group, from then on for each channel.
 func groupNormVersions() []op.Version {
 	return []op.Version{{At: 21, Up: groupNormUp, Down: groupNormDown}}
 }

@@ -92,7 +92,7 @@ func inferHeadAttention(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[0].With(shape...)}, nil
 }
 
-// headLayout gives the kernel sizes and strides.
+// headLayout returns sizes and strides for the kernel.
 func headLayout(c *op.Call) softmax.Attention {
 	cfg := c.Config.(HeadAttentionConfig)
 	b, h, s, t, d, e := headShapes(c)
@@ -130,7 +130,7 @@ func headsForward[T kernel.Float](a softmax.Attention) op.Kernel {
 	}
 }
 
-// attended is where the result goes: output 0, or scratch memory where only the gradient wants what goes to output 1.
+// attended returns the memory of the result: output 0, or scratch memory if only the gradient needs output 1.
 func attended[T kernel.Float](x *op.Exec, a softmax.Attention, out []*tensor.Dense) []T {
 	if out[0] == nil {
 		return scratch[T](x)(a.Batch * a.Heads * a.Rows * a.Width)

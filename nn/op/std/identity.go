@@ -26,7 +26,7 @@ func identity() *op.Op {
 	}
 }
 
-// copyValue gives back a copy of strings or of a container, whose items nobody changes.
+// copyValue returns a copy of strings or of a container, whose items are shared, since they never change.
 func copyValue(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	switch v := in[0].(type) {
 	case *dtype.Strings:

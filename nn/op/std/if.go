@@ -124,8 +124,8 @@ func ifGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return bodyGradients(c, ifGradConfig{c.Config.(IfConfig), len(c.In) - 1, c.Train, c.Random(), flagsOf(c)}, 1, c.In, in, dout)
 }
 
-// capturedFrom is where in the inputs of an If, Loop or Scan the inputs of each subgraph begin that it
-// captures: what stands in front are the formal ones.
+// capturedFrom returns, for each subgraph of an If, Loop or Scan, the index of the first input that it captures;
+// the formal inputs come first.
 func capturedFrom(c *op.Call) (list []int) {
 	bodies := op.Bodies(c.Config)
 	at := len(c.In)
@@ -202,8 +202,8 @@ func gradientKey(c *op.Call, in []dtype.Value, keyed bool) ([]dtype.Value, [2]ui
 	return in[:last], [2]uint64{}
 }
 
-// bodyGradients applies a gradient operator of a control-flow operator: it takes all inputs and
-// output gradients and gives the gradients of the differentiable inputs from position first on.
+// bodyGradients applies a gradient operator of a control-flow operator: its inputs are all inputs and
+// output gradients, its outputs the gradients of the differentiable inputs from position first on.
 func bodyGradients(c *op.Call, cfg op.Config, first int, types []op.Type, in, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	var at []int
 	in, key := in[:len(types)], in[len(types):]

@@ -18,7 +18,7 @@ type joined struct {
 
 // joinedPart is one of the tensors that are joined.
 type joinedPart struct {
-	in     []int     // where the kernel finds the part, or the inputs of what computes it
+	in     []int     // the kernel inputs that are the part, or from which it is computed
 	kernel op.Kernel // computes it, in its place in output 0; nil: it is copied
 }
 

@@ -2,8 +2,8 @@ package std
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// interleaved is a tensor whose rows of bytes are put together from a row of each of several parts, which
-// are so many bytes long: what Concat makes, and Split takes apart.
+// interleaved is a tensor whose rows of bytes consist of one row of each of several parts, with the given numbers
+// of bytes: the result of Concat, and the input of Split.
 type interleaved struct {
 	rows  int
 	parts []int
@@ -21,7 +21,7 @@ func newInterleaved(rows int, parts []int) interleaved {
 // copyGrain is the smallest number of bytes per thread.
 const copyGrain = 1 << 17
 
-// each calls move for pieces that make up the whole: n bytes of a part, and where they are in the part and
+// each calls move for blocks that make up the whole tensor: n bytes of a part, with their offsets in the part and
 // in the whole.
 func (s interleaved) each(p *kernel.Pool, move func(part, at, whole, n int)) {
 	p.Range(s.rows*s.row, copyGrain, func(lo, hi int) {

@@ -64,7 +64,7 @@ func labelEncoders() []*op.Op {
 	}
 }
 
-// code is what a label encoder does: lists of float64 or string.
+// code is the mapping of a label encoder: lists of float64 or string.
 type code struct {
 	keys, values []any
 	def          any
@@ -99,7 +99,7 @@ func listOf(t dtype.Value, floats []float32, ints []int, strings []string) ([]an
 	return anys(strings, same[string]), dtype.String, nil
 }
 
-// unused is what a key that is not listed becomes, unless an attribute says otherwise.
+// unused is the default result for keys that are not listed.
 const unused = "_Unused"
 
 func orString(p *string, def string) string {

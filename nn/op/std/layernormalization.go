@@ -201,7 +201,7 @@ func layerNormalizationGrad() *op.Op {
 	}
 }
 
-// layerNormGradPatterns: the gradient of what goes around the normalization is added.
+// layerNormGradPatterns: the gradient of a shortcut around the normalization is added to the result.
 func layerNormGradPatterns(c *op.Call) []op.Pattern {
 	l, t := c.Config.(layerGrad).Layer, c.In[0].DType
 	return []op.Pattern{&epilogue.Host{DType: t, SumOnly: true, Kernel: func(e epilogue.List) op.Kernel {
@@ -225,7 +225,7 @@ func layerNormBack[T kernel.Float](l layer, e epilogue.List) op.Kernel {
 			return nil
 		}
 		for r := range l.Rows {
-			var g, h T // what every element gets, and for each unit of distance from the mean
+			var g, h T // constant part of the gradient of every element, and the coefficient of its distance from the mean
 			if dmean != nil {
 				g = dmean[r] / T(l.Cols)
 			}

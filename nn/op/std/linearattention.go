@@ -162,7 +162,7 @@ func repeatInt(v, n int) []int {
 	return list
 }
 
-// perHead says how many elements input i, [B, T, HK·n] or [B, T, HK], has for each head.
+// perHead returns the number of elements per head of input i, [B, T, HK·n] or [B, T, HK].
 func perHead(c *op.Call, i, heads, n int) (int, error) {
 	if t := c.In[i]; len(t.Shape) == 3 && t.Shape[0].Same(c.In[0].Shape[0]) && t.Shape[1].Same(c.In[0].Shape[1]) {
 		switch t.Shape[2].Size {

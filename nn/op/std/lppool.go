@@ -58,7 +58,7 @@ func normOrder(c *op.Call, p int) error {
 	return nil
 }
 
-// lpPoolVersions: before version 18 there are no dilations.
+// lpPoolVersions: there are no dilations before version 18.
 func lpPoolVersions() []op.Version {
 	return []op.Version{{At: 18, Down: op.OnConfig(func(n *op.Spelling, c *LpPoolConfig) error {
 		c.Dilations = withoutOnes(c.Dilations)

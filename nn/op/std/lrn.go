@@ -38,7 +38,7 @@ func lrn() *op.Op {
 			}
 			return op.Same(c)
 		},
-		// The hidden output is what the power is taken of.
+		// The hidden output is the base of the power.
 		Hidden: func(c *op.Call) []op.Type { return []op.Type{c.In[0].Of(computed(c.In[0].DType))} },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			l := lrnOf(c)

@@ -131,7 +131,7 @@ func castMap(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			}
 		}
 	}
-	// A tensor of the values where they belong; the rest is 0 or the empty string.
+	// A dense tensor of the values by key; missing keys are 0 or the empty string.
 	place := func(i int) int {
 		if cfg.Form == "SPARSE" {
 			return int(keys[i])
@@ -160,7 +160,7 @@ func castMap(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	as := *c // the row is brought to its type as Cast does it
+	as := *c // convert the row to its type as Cast does
 	as.Config = CastConfig{To: castMapTypes[cfg.To]}
 	return castStrings(&as, []dtype.Value{row})
 }

@@ -71,7 +71,7 @@ func maxPoolKernel(c *op.Call) (op.Kernel, error) {
 	return floatKernel(c, maxPooled[float32](s, column), maxPooled[float64](s, column)), nil
 }
 
-// maxPoolPatterns returns the shape of the windows, for what can pool its own result.
+// maxPoolPatterns returns the geometry of the windows, for convolutions that pool their own result.
 func maxPoolPatterns(c *op.Call) []op.Pattern {
 	s, err := poolShape(c, c.Config.(MaxPoolConfig).pooling())
 	if err != nil {
@@ -140,7 +140,7 @@ func maxPoolGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, erro
 	return gradOfPool("MaxPoolGrad", c, s, 0, dout[0], out[2])
 }
 
-// maxPoolVersions: before version 8 there are no indices, before 10 no dilations.
+// maxPoolVersions: there are no indices before version 8, and no dilations before 10.
 func maxPoolVersions() []op.Version {
 	plain := op.OnConfig(func(n *op.Spelling, c *MaxPoolConfig) error {
 		c.Dilations = withoutOnes(c.Dilations)
@@ -149,7 +149,7 @@ func maxPoolVersions() []op.Version {
 	return []op.Version{{At: 8, Down: oneOutput}, {At: 10, Down: plain}, {At: 12, New: op.Where{"T": {dtype.Int8, dtype.Int16, dtype.Uint8, dtype.Uint16}}}}
 }
 
-// withoutOnes returns a list of dilations, nil where they are what holds without them.
+// withoutOnes returns a list of dilations, nil if all are 1.
 func withoutOnes(v []int) []int {
 	if slices.ContainsFunc(v, func(n int) bool { return n != 1 }) {
 		return v

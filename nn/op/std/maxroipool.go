@@ -31,7 +31,7 @@ func maxRoiPool() *op.Op {
 			}
 			return inferRois(c, 5, s[0], s[1])
 		},
-		// The hidden output says where each maximum came from, −1 for an empty cell.
+		// The hidden output has the index of each maximum, −1 for an empty cell.
 		Hidden: func(c *op.Call) []op.Type { return []op.Type{c.Out[0].Of(dtype.Int64)} },
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			return floatKernel(c, maxRoiPoolKernel[float32](c), maxRoiPoolKernel[float64](c)), nil

@@ -23,7 +23,7 @@ func (MeanVarianceNormalizationConfig) Operator() op.Name {
 	return op.Name{Name: "MeanVarianceNormalization"}
 }
 
-// mvnEpsilon is what the specification adds to the standard deviation.
+// mvnEpsilon is added to the standard deviation, as specified.
 const mvnEpsilon = 1e-9
 
 func meanVarianceNormalization() *op.Op {

@@ -351,8 +351,8 @@ func linearClassify(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Valu
 	}, nil
 }
 
-// secondScore makes two scores of the one in front, which is that of the second class, and says
-// which class wins. Only a logistic or probit transform applies to a single score.
+// secondScore derives two scores from the first one, which is that of the second class, and returns
+// the winning class. Only a logistic or probit transform applies to a single score.
 func secondScore(name string, row []float64) (best int) {
 	s := row[0]
 	if s > 0 {

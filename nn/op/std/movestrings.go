@@ -6,8 +6,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// moveStrings runs the kernel of an operator that only moves elements on tensors of strings: it
-// moves their numbers in a table instead. Element 0 of the table is "", what kernels fill with.
+// moveStrings runs the kernel of an operator that only moves elements on tensors of strings, by moving
+// their indices in a table. Element 0 of the table is "", with which kernels fill.
 func moveStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	numbered := *c
 	numbered.In, numbered.Out = numbersForStrings(c.In), numbersForStrings(c.Out)

@@ -65,8 +65,8 @@ func inOrder(roots gorgonia.Nodes) (order gorgonia.Nodes, readers map[*gorgonia.
 	return order, readers
 }
 
-// picking is what becomes of one Gather: of the elements of a tensor in order, seen as [outer,
-// length, any number], those at index of the middle axis are picked.
+// picking describes a Gather: of a tensor seen as [outer, length, inner], it selects the elements at index of the
+// middle axis.
 type picking struct {
 	call          *op.Call          // the Gather
 	data, reader  *gorgonia.Node    // the tensor, and its reader: the Gather or a Transpose before it
@@ -77,8 +77,8 @@ type picking struct {
 	made          map[*gorgonia.Node]*gorgonia.Node // the picked elements of a node
 }
 
-// pickingOf is nil if n is no Gather that leaves out at least half of what is known to be there. It
-// picks in front of Transposes that only concern the Gather, as single says.
+// pickingOf returns nil if n is not a Gather that omits at least half of the known elements. It
+// selects before Transposes that are read by the Gather only, as reported by single.
 func pickingOf(n *gorgonia.Node, single func(n *gorgonia.Node) bool) *picking {
 	call, in, _, ok := op.CallOf(n)
 	if !ok {

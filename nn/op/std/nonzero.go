@@ -73,7 +73,7 @@ func nonZeros(p *kernel.Pool, v dtype.Value) ([]int, error) {
 	return at, nil
 }
 
-// countNonZeros returns how many elements are not zero.
+// countNonZeros returns the number of elements that are not zero.
 func countNonZeros(p *kernel.Pool, v dtype.Value) (n int, err error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok {

@@ -136,7 +136,7 @@ func oneHotKernel(c *op.Call) (op.Kernel, error) {
 	}, nil
 }
 
-// oneHotGrad returns the gradient of the two values: sums of what is on and of what is off.
+// oneHotGrad returns the gradient of the two values: the sums of the gradients of on and of off elements.
 func oneHotGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	zero, err := dtype.FromInts(c.In[2].DType, []int{0, 1}, 2)
 	if err != nil {

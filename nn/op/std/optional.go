@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// OptionalConfig has the attribute of Optional: the type of the value when there is none.
+// OptionalConfig has the attribute of Optional: the type of an absent value.
 type OptionalConfig struct {
 	Type op.Type `onnx:"type"`
 }

@@ -20,7 +20,7 @@ type weightProduct[T kernel.Float] struct {
 	key any // of the packed weight
 }
 
-// weightKey tells the forms of a weight apart.
+// weightKey identifies a packed form of a weight.
 type weightKey struct {
 	transposed bool
 	k, n       int

@@ -10,7 +10,7 @@ import (
 )
 
 // PackedAttentionConfig has the attributes of PackedAttention, an operator of lowerings only: HeadAttention
-// of queries, keys and values that are in one tensor, each of whose elements belongs to one of them.
+// of queries, keys and values that together are the elements of one tensor.
 type PackedAttentionConfig struct {
 	Layout softmax.Attention // where queries, keys and values are in the tensor
 	From   [3]int            // where the first query, key and value are

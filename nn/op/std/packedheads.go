@@ -79,7 +79,7 @@ func packedHeads(c *op.Call, in, roots gorgonia.Nodes) (*PackedAttentionConfig, 
 	return cfg, whole
 }
 
-// fill reports whether three walks of equal strides, the last of which is 1, meet each of n elements once.
+// fill reports whether three walks with equal strides, the last of which is 1, visit each of n elements once.
 func fill(parts [3]strided, n int) bool {
 	from := []int{parts[0].offset, parts[1].offset, parts[2].offset}
 	slices.Sort(from)
@@ -105,7 +105,7 @@ func fill(parts [3]strided, n int) bool {
 	return all == n && parts[0].strides[3] == 1
 }
 
-// origin follows a walk through n back to the tensor of whose elements n is made by views, turns and cuts
+// origin follows a walk through n back to the tensor from which n is made by views, transpositions and slices
 // that are not among the roots.
 func (s strided) origin(n *gorgonia.Node, roots gorgonia.Nodes) (strided, *gorgonia.Node) {
 	for !slices.Contains(roots, n) {
@@ -130,8 +130,8 @@ func (s strided) origin(n *gorgonia.Node, roots gorgonia.Nodes) (strided, *gorgo
 	return s, n
 }
 
-// partOfInput says how the elements of the given output, in order, are in input 0: as a block of the given shape
-// and strides, from an element on. The shape is nil if the operator does something else.
+// partOfInput returns the positions in input 0 of the elements of the given output: a block of the given shape
+// and strides, from an element on. The shape is nil if the operator does not just copy.
 func partOfInput(c *op.Call, output int) (shape, strides []int, from int) {
 	in := c.In[0].Sizes()
 	cut := func(axis, at, size int) ([]int, []int, int) {

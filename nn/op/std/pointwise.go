@@ -12,18 +12,18 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// pointwise is a function that maps each element by itself, with the attributes of a call filled
-// in. f is required, or f32 and f64; what else is set is faster or serves more types.
+// pointwise is an elementwise function, with the attributes of a call filled
+// in. f is required, or f32 and f64; the other fields are faster or support more types.
 type pointwise struct {
 	f   func(x float64) float64
 	f32 func(p *kernel.Pool, dst, src []float32)
 	f64 func(p *kernel.Pool, dst, src []float64)
 
-	// grad is dy·f'(x). need says what it looks at: "x", "y" = f(x), "xy", or "" for dy alone;
-	// the others it gets as 0 and their memory is free for other uses.
+	// grad is dy·f'(x). need declares which values it reads: "x", "y" = f(x), "xy", or "" for dy alone;
+	// the others are passed as 0, and their memory may be reused.
 	grad func(x, y, dy float64) float64
 	need string
-	g32  func(p *kernel.Pool, dx, dy, at []float32) // at is x or y, as need says
+	g32  func(p *kernel.Pool, dx, dy, at []float32) // at is x or y, see need
 	g64  func(p *kernel.Pool, dx, dy, at []float64)
 
 	act elementwise.Activation // the same as an Epilogues of other kernels; ActDefault: it is none

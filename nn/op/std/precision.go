@@ -29,7 +29,7 @@ func floatKernel(c *op.Call, f32, f64 op.Kernel) op.Kernel {
 }
 
 // mixedPrecision is perPrecision for operators whose inputs and outputs may have different
-// floating types: all are brought to that of input 0.
+// floating-point types: all are converted to that of input 0.
 func mixedPrecision(c *op.Call, f32, f64 op.Kernel) op.Kernel {
 	t, k := dtype.Float32, f32
 	if c.In[0].DType == dtype.Float64 {

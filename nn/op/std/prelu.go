@@ -33,8 +33,8 @@ func prelu() *op.Op {
 	}
 }
 
-// slopeShape returns the slope's shape as broadcasting aligns it: before version 7 a vector belonged
-// to the channels.
+// slopeShape returns the slope's shape for broadcasting: before version 7 a vector had one element
+// per channel.
 func slopeShape(c *op.Call) []op.Dim {
 	s := c.In[1].Shape
 	if c.Version >= 7 || len(s) != 1 || s[0].Size == 1 || len(c.In[0].Shape) < 3 {
@@ -157,7 +157,7 @@ func preluGradKernel[T kernel.Float](w *walk) op.Kernel {
 	}
 }
 
-// preluOdd: φ(x) − φ(−x) is (1 + slope)·x, where there is one slope.
+// preluOdd: φ(x) − φ(−x) is (1 + slope)·x, if there is a single slope.
 func preluOdd(c *op.Call) (gain, scale float64, ok bool) {
 	slope, ok := c.Uniform(1)
 	return 1 + slope, 1, ok

@@ -89,8 +89,8 @@ func inferProduct(c *op.Call, cfg op.Config, infer func(*op.Call) ([]op.Type, er
 	return []op.Type{out[0].Of(t)}, nil
 }
 
-// along1 gives input i, one number or a vector, a shape that broadcasts along an axis of a tensor
-// of the given rank. A vector along the last axis and tensors of more axes stay.
+// along1 reshapes input i, a scalar or a vector, so that it broadcasts along an axis of a tensor
+// of the given rank. A vector along the last axis and tensors of more axes are unchanged.
 func along1(c *op.Call, b *compose, n *gorgonia.Node, i, rank, axis int) *gorgonia.Node {
 	s := c.In[i].Shape
 	if axis < 0 {

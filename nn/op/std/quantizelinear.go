@@ -308,7 +308,7 @@ func withoutBlocks(c *op.Call, list []coupling.Coupling) []coupling.Coupling {
 	return kept
 }
 
-// quantizeVersions: before version 13 there is one scale; before 21 the result has the type of the zero point.
+// quantizeVersions: there is one scale before version 13; the result has the type of the zero point before 21.
 func quantizeVersions() []op.Version {
 	one := op.OnConfig(func(n *op.Spelling, c *QuantizeLinearConfig) error { c.Axis = nil; return oneScale(n) })
 	plain := op.OnConfig(func(n *op.Spelling, c *QuantizeLinearConfig) error {
@@ -338,7 +338,7 @@ func quantizeVersions() []op.Version {
 	return []op.Version{{At: 13, Down: one}, {At: 19, Down: plain}, {At: 21, Down: zero}, {At: 23, Down: precision}}
 }
 
-// oneScale: before version 13 there is one scale for all elements.
+// oneScale: there is one scale for all elements before version 13.
 func oneScale(n *op.Spelling) error {
 	s, err := n.Sizes(1)
 	if err == nil && (len(s) > 1 || len(s) == 1 && s[0] != 1) {

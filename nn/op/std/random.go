@@ -12,7 +12,7 @@ import (
 // and step, an input), the operator's number in the model, its seed attribute and i. Every way
 // of running draws the same.
 
-// streamKey mixes the key input with what tells the operator apart.
+// streamKey mixes the key input with the number that identifies the operator.
 func streamKey(c *op.Call, key *tensor.Dense, seed *uint64) uint64 {
 	h := mix64(c.Stream + 0x9E3779B97F4A7C15)
 	if seed != nil {

@@ -60,7 +60,7 @@ type fillRandom struct {
 	name, doc string
 	attrs     op.Config
 	like      bool
-	// of gives the type (Undefined: the input's), the shape, the seed and the numbers.
+	// of returns the type (Undefined: the input's), the shape, the seed and the function that draws a number.
 	of func(c op.Config) (op.DType, []int, *float32, func(key uint64, i int) float64)
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
-// cell is what LSTM, GRU and RNN have in common, resolved; it is the configuration of
-// RecurrentGrad. Sizes are filled when they are known.
+// cell holds what LSTM, GRU and RNN have in common, resolved; it is the configuration of
+// RecurrentGrad. Sizes are set once they are known.
 type cell struct {
 	Kind                           string // LSTM, GRU, RNN
 	Gates, Dirs                    int
@@ -33,7 +33,7 @@ type recurrentAttrs struct {
 	layout      int
 }
 
-// newCell resolves attributes that do not depend on shapes. functions is how many activations a direction has.
+// newCell resolves attributes that do not depend on shapes. functions is the number of activations per direction.
 func newCell(c *op.Call, kind string, gates, functions int, a recurrentAttrs) (cell, error) {
 	r := cell{Kind: kind, Gates: gates, Dirs: 1, BatchFirst: a.layout == 1, Clip: float64(a.clip)}
 	switch a.direction {
@@ -75,7 +75,7 @@ func newCell(c *op.Call, kind string, gates, functions int, a recurrentAttrs) (c
 	return r, nil
 }
 
-// activationParameters says which of alpha and beta a function takes from the lists of values.
+// activationParameters reports which of alpha and beta a function takes from the lists of values.
 func activationParameters(name string) (alpha, beta bool) {
 	switch strings.ToLower(name) {
 	case "affine", "scaledtanh", "hardsigmoid":
@@ -86,7 +86,7 @@ func activationParameters(name string) (alpha, beta bool) {
 	return false, false
 }
 
-// inferRecurrent gives the types of Y, Y_h and (LSTM) Y_c. Inputs: X, W, R, B, sequence_lens,
+// inferRecurrent returns the types of Y, Y_h and (LSTM) Y_c. Inputs: X, W, R, B, sequence_lens,
 // initial_h, initial_c, P.
 func inferRecurrent(c *op.Call) ([]op.Type, error) {
 	r, err := cellOf(c)

@@ -12,9 +12,8 @@ import (
 
 func (cell) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "RecurrentGrad"} }
 
-// recurrentGrad returns the gradient of LSTM, GRU and RNN: all of it at once, since it runs back
-// through time. Results have the shape of what they are the gradient of; those for absent inputs
-// have the shape these would have.
+// recurrentGrad computes all gradients of LSTM, GRU and RNN at once, by backpropagation
+// through time. Each result has the shape of the corresponding input, or of the one that is absent.
 func recurrentGrad() *op.Op {
 	return &op.Op{
 		Domain: op.Internal, Name: "RecurrentGrad", Since: []int{1}, Decompose: spelled(spellRecurrentGrad), Doc: "Gradient of a recurrent operator.",

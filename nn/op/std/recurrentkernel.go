@@ -76,7 +76,7 @@ func cutPart[T any](v []T, d, n int) []T {
 // steps returns the offset of direction d in a [seq, dirs, batch, hidden] tensor.
 func (r *cell) steps(d int) int { return d * r.Batch * r.Hidden }
 
-// from is v from element at on, nil where v is; what no time step has begins at its end.
+// from returns v from element at on, nil if v is nil; without time steps the end of v is valid, too.
 func from[T any](v []T, at int) []T {
 	if v == nil {
 		return nil

@@ -20,7 +20,7 @@ type reduction struct {
 	doc   string
 	since []int
 	attrs op.Config
-	// op is the kernel for floating types; finish, if set, is applied to what it gives.
+	// op is the kernel for floating-point types; finish, if set, is applied to its result.
 	op     reduce.ReduceOp
 	finish func(x float64) float64
 	// add is how integers are taken in, beginning with start; last, if set, ends it with their number.
@@ -286,8 +286,8 @@ func coupleReduce(c *op.Call) []coupling.Coupling {
 	return coupleKept(marks, keep)
 }
 
-// coupleKept couples the axes that are not marked for reduction; those that are stay with length 1 when
-// keep says so.
+// coupleKept couples the axes that are not marked for reduction; if keep, reduced axes remain with
+// length 1.
 func coupleKept(marks []bool, keep bool) []coupling.Coupling {
 	var list []coupling.Coupling
 	to := 0

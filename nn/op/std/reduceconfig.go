@@ -6,7 +6,7 @@ import "github.com/graft-ml/graft/nn/op"
 // (ReduceSum) or 18 (the others) on; whether reduced axes stay with length 1, the default; and
 // whether an empty list of axes means none instead of all.
 
-// reduceAttrs is what the configurations of the reductions are made of.
+// reduceAttrs are the attributes that the configurations of reductions share.
 type reduceAttrs struct {
 	Axes              []int `onnx:"axes,until=17"`                 // to reduce, from −rank to rank−1; nil: all; later an input
 	KeepDims          *bool `onnx:"keepdims"`                      // keep reduced axes, with length 1; nil: true

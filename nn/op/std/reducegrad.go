@@ -111,8 +111,8 @@ func reduceGradKernel[T kernel.Float](cfg reduceGradConfig) op.Kernel {
 	}
 }
 
-// blocksBack calls f for runs of elements that went into a reduction, from position at on, with the y
-// and dy that they belong to and a buffer as long. y may be nil.
+// blocksBack calls f for runs of elements that were reduced, from position at on, with their y
+// and dy and a buffer of that length. y may be nil.
 func blocksBack[T kernel.Float](p *kernel.Pool, back strided, y, dy []T, f func(at int, y, dy, t []T)) {
 	step := back.strides[len(back.strides)-1]
 	back.pieces(p, func(lo, hi int) {
@@ -208,7 +208,7 @@ func extremeBack[T kernel.Float](e *op.Exec, back strided, dx, x, y, dy []T) {
 	elementwise.Div(nil, share, dy, share)
 	blocksBack(pool(e), back, nil, share, func(at int, _, share, _ []T) {
 		ties := dx[at:][:len(share)]
-		elementwise.ReluGrad(nil, ties, share, ties) // 0 where there is no tie, even if the share is infinite
+		elementwise.ReluGrad(nil, ties, share, ties) // 0 for elements that are not maxima, even if the share is infinite
 	})
 }
 

@@ -59,8 +59,8 @@ func inferReorder(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[0].With(shape...)}, nil
 }
 
-// pieces goes through the bytes of all pieces: where each begins in the result and in a whole
-// tensor, and how many there are.
+// pieces iterates over the pieces: their offsets in the result and in the whole tensor, and their
+// sizes, in bytes.
 func (cfg ReorderConfig) pieces(whole op.Type) func(f func(at, from, n int)) {
 	shape := whole.Sizes()
 	outer, length, width := dtype.Product(shape[:cfg.Axis]), shape[cfg.Axis], dtype.Product(shape[cfg.Axis+1:])*whole.DType.Size()
@@ -79,7 +79,7 @@ func (cfg ReorderConfig) pieces(whole op.Type) func(f func(at, from, n int)) {
 // reorderGradConfig is the configuration of ReorderGrad.
 type reorderGradConfig struct {
 	Of    ReorderConfig
-	Shape []op.Dim // of what was reordered
+	Shape []op.Dim // shape of the reordered tensor
 }
 
 func (reorderGradConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "ReorderGrad"} }
@@ -106,7 +106,7 @@ func reorderGradOp() *op.Op {
 	}
 }
 
-// piece tells which indices of which axis a resolved Slice takes, when it takes a range of one
+// piece returns the axis and the indices that a resolved Slice selects, if it selects a range of one
 // axis without steps; all of input 0 is the range of axis -1.
 func piece(c *op.Call) (axis, from, size int, ok bool) {
 	if _, is := c.Config.(SliceConfig); !is {

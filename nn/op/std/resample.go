@@ -215,8 +215,9 @@ func (r *resampling) same(a int) bool {
 	return r.scale[a] == 1 && r.in[a].Same(r.out[a]) && r.roi[a] == [2]float64{0, 1}
 }
 
-// axisTaps says what each index of the new axis is made of: n elements of the old one with
-// weights. Resizing several axes is resizing one after the other.
+// axisTaps lists for each index of the new axis the n elements of the old one, with their weights,
+// from which it is computed.
+// Resizing several axes is resizing one after the other.
 type axisTaps struct {
 	Axis    int
 	N       int // elements for each new index; 0: the axis stays

@@ -135,7 +135,7 @@ func resamplingOf[T kernel.Float](p *kernel.Pool, t *axisTaps, old int) (*resamp
 }
 
 // resampleAxes resamples the axes one after another, those that shrink most first. Of axes that grow equally, the last
-// one, whose elements are adjacent, is first, while there are fewest elements; of those that shrink equally, the first.
+// one, whose elements are contiguous, is first, while the tensor is smallest; of those that shrink equally, the first.
 func resampleAxes[T kernel.Float](x *op.Exec, shape []int, passes []resamplePass[T], dst, src []T) {
 	if len(passes) == 0 {
 		copy(dst, src)

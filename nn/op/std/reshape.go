@@ -11,7 +11,7 @@ import (
 )
 
 // ReshapeConfig has the attributes of Reshape. Before version 5 the target is an attribute, later
-// the second input. In the target 0 copies a dimension (unless AllowZero) and −1 takes what is left.
+// the second input. In the target, 0 copies a dimension (unless AllowZero) and −1 is the remaining size.
 type ReshapeConfig struct {
 	Shape          []int `onnx:"shape,until=4"`
 	ConsumedInputs []int `onnx:"consumed_inputs,until=4"` // of no effect
@@ -199,7 +199,7 @@ func openTarget(r *op.Resizing) error {
 	j, rest := holder(size, lead, was[axis]), slices.Index(target, -1)
 	switch {
 	case j >= 0 && (j == rest || target[j] == 0 && j == axis):
-		return nil // it follows by itself
+		return nil // adapts automatically
 	case j < 0 && rest >= 0:
 		return nil // inference reports whether −1 can adapt
 	case j < 0:

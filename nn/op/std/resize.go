@@ -155,7 +155,8 @@ func resizeSizes(r *op.Resizing) error {
 	return nil
 }
 
-// What follows is Upsample and Resize in versions that lack the other. Upsample 9 and Resize 10 compute the same, as does Resize 11 with
+// Conversions between Upsample and Resize for versions that lack one of them. Upsample 9 and Resize 10
+// compute the same, as does Resize 11 with
 // the coordinates "asymmetric" and the nearest mode "floor".
 
 func upsampleVersions() []op.Version {

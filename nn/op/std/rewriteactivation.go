@@ -2,7 +2,7 @@ package std
 
 import "github.com/graft-ml/graft/nn/op"
 
-// activationRules are functions of one value, of which the pattern says everything but numbers.
+// activationRules are functions of one value that the pattern determines, except for numbers.
 func activationRules() []op.Rewrite {
 	plain := func(c op.Config) func(op.Match) *op.Replacement {
 		return func(m op.Match) *op.Replacement { return &op.Replacement{Config: c, In: sources(m, "x")} }
@@ -81,7 +81,7 @@ func hardSwishOf(m op.Match) *op.Replacement {
 				return nil
 			}
 		}
-	default: // a copy of what the pattern names
+	default: // a copy of the named operator
 		return nil
 	}
 	return f

@@ -28,7 +28,7 @@ func attentionOf(m op.Match) *op.Replacement {
 	}
 	cfg := HeadAttentionConfig{Scale: 1}
 	ok := true
-	// Heads are second, or after the rows in what a Transpose moves.
+	// Axis 1 has the heads or, before a Transpose, axis 2.
 	moved := func(name string) bool {
 		if !m.Value(name + " turned").Present() {
 			return false

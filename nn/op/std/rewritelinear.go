@@ -2,7 +2,7 @@ package std
 
 import "github.com/graft-ml/graft/nn/op"
 
-// linearRule returns a product with a matrix, which may be stored the other way round, and a bias.
+// linearRule returns a product with a matrix, which may be stored transposed, and a bias.
 func linearRule() op.Rewrite {
 	turned := on("Transpose", op.Anything("w")).As("turned")
 	times := func(w op.Term) op.Term { return on("MatMul", op.Anything("x"), w).As("y") }

@@ -76,8 +76,8 @@ func normOf(m op.Match, c op.Config, axis int) *op.Replacement {
 	return f
 }
 
-// meansOver returns the first of the last axes that all of the named means run over; those that have no
-// part in this match are left out.
+// meansOver returns the first of the last axes over which all of the named means are computed; means that are not
+// part of this match are ignored.
 func meansOver(m op.Match, of string, means ...string) (axis int, ok bool) {
 	in := m.Value(of).Type.Sizes()
 	axis = -1

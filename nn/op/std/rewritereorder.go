@@ -4,8 +4,8 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// reorderRule returns a Concat of pieces of one value: exporters put the gates of recurrent weights into
-// ONNX's order like that, at every run and with a gradient of one padded tensor for each piece.
+// reorderRule returns a Concat of slices of one value: exporters reorder the gates of recurrent weights to
+// ONNX's order in this way, at every run and with one padded gradient tensor for each slice.
 func reorderRule() op.Rewrite {
 	pattern := op.OnEach(op.Plain("Concat"), on("Slice", op.Anything("whole"))).As("joined")
 	return op.Rewrite{Name: "reorder", Pattern: pattern, Build: func(m op.Match) *op.Replacement {

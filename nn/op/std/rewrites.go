@@ -29,7 +29,7 @@ func sources(m op.Match, names ...string) []op.Source {
 	return list
 }
 
-// configOf returns the configuration of the node that computes a value of a match; nil where there is none.
+// configOf returns the configuration of the node that computes a value of a match, nil if there is none.
 func configOf(m op.Match, name string) op.Config {
 	if c := m.Call(m.Value(name)); c != nil {
 		return c.Config
@@ -49,7 +49,7 @@ func epsilonOf(m op.Match) *float32 {
 	return &x
 }
 
-// turns reports whether the node that computes a value of a match permutes axes like this.
+// turns reports whether the node that computes a value of a match permutes axes by perm.
 func turns(m op.Match, name string, perm ...int) bool {
 	c, ok := configOf(m, name).(TransposeConfig)
 	if !ok {

@@ -90,8 +90,8 @@ func roisOf(c *op.Call) rois {
 		Scale: orFloat(cfg.Scale, 1), Half: c.Version >= 16 && cfg.Coordinates == "half_pixel", Max: cfg.Mode == "max"}
 }
 
-// cell calls f for every point of output cell (oy, ox) of a region with the four pixels around it
-// and their weights; count is how many points there are.
+// cell calls f for every sampling point of output cell (oy, ox) of a region with the four pixels around it
+// and their weights; count is the number of points.
 func (r *rois) cell(roi [4]float64, oy, ox int, f func(at [4]int, w [4]float64)) (count int) {
 	shift := 0.0
 	if r.Half {
@@ -123,7 +123,7 @@ func (r *rois) cell(roi [4]float64, oy, ox int, f func(at [4]int, w [4]float64))
 	return max(ny*nx, 1)
 }
 
-// points returns how many points a cell of that length gets, within reason.
+// points returns the number of sampling points for a cell of the given length, within limits.
 func points(length float64) int {
 	return int(math.Min(math.Max(math.Ceil(length), 0), 1<<10))
 }

@@ -33,8 +33,8 @@ func rotaryEmbedding() *op.Op {
 	}
 }
 
-// rotary is the geometry: X seen as Shape with the head's elements last, Caches as what the
-// angles broadcast as.
+// rotary is the geometry: the shape of X with the elements of the head last, and the shape to which the
+// caches broadcast.
 type rotary struct {
 	Shape, Cache []op.Dim
 	turning      int // elements of a head

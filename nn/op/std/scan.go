@@ -246,7 +246,7 @@ func runScan(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	return s.runBatch(c, in)
 }
 
-// runBatch scans every sequence of a batch by itself; what a short one does not fill is zero.
+// runBatch scans each sequence of a batch separately; the outputs of short ones are padded with zeros.
 func (s *scanning) runBatch(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	scanned := in[1+s.states]
 	batch, length := scanned.Shape()[0], scanned.Shape()[1]

@@ -103,8 +103,8 @@ func sumBack(x *op.Exec, b blocks, out, in []*tensor.Dense) error {
 	return b.gather(x, out[1].Raw, in[4].Raw, in[1], int(in[4].Dtype().Size()))
 }
 
-// takeBack moves gradients of elements to the updates that wrote them; won reports whether update r
-// is what element k holds.
+// takeBack moves gradients of elements to the updates that wrote them; won reports whether element k
+// holds update r.
 func takeBack[T kernel.Float](b blocks, at []int, dData, dUpdates []T, won func(r, k int) bool) {
 	for r := len(at) - 1; r >= 0; r-- {
 		for i := range b.size {

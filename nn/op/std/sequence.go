@@ -19,7 +19,7 @@ func elemOf(c *op.Call, i int) (op.Type, error) {
 	return *c.In[i].Elem, nil
 }
 
-// common returns what is known of a value that has either type.
+// common returns what two types have in common.
 func common(a, b op.Type) op.Type {
 	switch {
 	case a.Kind != b.Kind || a.Kind != op.Tensor:
@@ -48,7 +48,7 @@ func sequenceOf(c *op.Call, in []dtype.Value) (*dtype.Sequence, error) {
 	return s, nil
 }
 
-// sequencePosition returns the position that input i gives in [0, n), or absent, the last one.
+// sequencePosition returns the position of input i in [0, n); if it is absent, the last one.
 func sequencePosition(c *op.Call, in []dtype.Value, i, n int) (int, error) {
 	if i >= len(in) || in[i] == nil {
 		return n - 1, nil

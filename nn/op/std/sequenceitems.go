@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// itemPosition returns the position that input i gives among n elements, or absent, absent.
+// itemPosition returns the position of input i among n elements; if it is absent, absent.
 func itemPosition(c *op.Call, i, n, absent, limit int) (int, error) {
 	if !c.Has(i) {
 		return absent, nil
@@ -60,7 +60,7 @@ func sequenceLengthItems(_ *op.Call, in []op.Item) ([]op.Item, error) {
 	return []op.Item{{Type: op.Shaped(dtype.Int64), Value: dtype.Scalar(int64(len(in[0].Items)))}}, nil
 }
 
-// insertAxis gives the shape of a node one more axis, of length 1.
+// insertAxis inserts an axis of length 1.
 func insertAxis(s op.Set, n *gorgonia.Node, axis int) (*gorgonia.Node, error) {
 	return s.ReshapeTo(n, slices.Insert(slices.Clone(op.NodeType(n).Shape), axis, op.D(1))...)
 }
@@ -159,7 +159,7 @@ func mapItems(c *op.Call, in []op.Item) ([]op.Item, error) {
 		}
 		res, err := body.Lower(c.Scope(nodes[0].Graph()), nodes, types, make([]op.Known, len(in)))
 		if _, needs := op.Needs(err); needs {
-			return nil, op.ErrWhole // the body runs by itself, on values
+			return nil, op.ErrWhole // the body runs separately, on values
 		} else if err != nil {
 			return nil, err
 		}

@@ -80,7 +80,7 @@ func knownDims(d []op.Dim) []op.Known {
 	return []op.Known{{Dims: append([]op.Dim{}, d...)}}
 }
 
-// dimsKernel writes what Dims knows: the output does not depend on the elements of the inputs.
+// dimsKernel writes the values of Dims: the output does not depend on the elements of the inputs.
 func dimsKernel(c *op.Call) (op.Kernel, error) {
 	n, err := dimsValue(c)
 	if err != nil {
@@ -114,7 +114,7 @@ func dimsOfStrings(c *op.Call, _ []dtype.Value) ([]dtype.Value, error) {
 	return []dtype.Value{v}, err
 }
 
-// shapeVersions: before version 15 Shape gives all dimensions, and a Slice picks some.
+// shapeVersions: before version 15 Shape returns all dimensions, and a Slice selects some.
 func shapeVersions() []op.Version {
 	return []op.Version{{At: 15, Down: op.OnConfig(func(n *op.Spelling, c *ShapeConfig) error {
 		if c.Start == 0 && c.End == nil {

@@ -214,7 +214,7 @@ func sliceDims(c *op.Call) []op.Known {
 	return []op.Known{{Dims: part}}
 }
 
-// cutWalk returns the walk through a tensor of the given shape that meets the elements of the cut.
+// cutWalk returns the walk through the elements of the slices of a tensor with the given shape.
 func cutWalk(c *op.Call, shape []int, list []cut) (strided, error) {
 	var s strided
 	for i, st := range rowStrides(shape) {
@@ -357,7 +357,7 @@ func resizeSlice(r *op.Resizing) error {
 	}
 	nextStarts, nextEnds := slices.Clone(starts), slices.Clone(ends)
 	for i, next := range [][]int{nextStarts, nextEnds} {
-		if now, ok := r.Ints(i + 1); ok && len(now) == len(next) { // on other axes it has followed by itself
+		if now, ok := r.Ints(i + 1); ok && len(now) == len(next) { // other axes adapt automatically
 			copy(next, now)
 		}
 	}

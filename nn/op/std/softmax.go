@@ -104,7 +104,7 @@ func softmaxAxes(c *op.Call) (from, to int, err error) {
 	if rank == 0 && axis >= -1 && axis <= 1 {
 		return 0, 0, nil
 	}
-	if c.Version < 13 && axis == rank { // nothing is left: every element by itself
+	if c.Version < 13 && axis == rank { // no axis is left: every element is a row
 		return rank, rank, nil
 	}
 	if from, err = c.Axis(axis, rank); err != nil {
@@ -263,7 +263,7 @@ func softmaxVersions() []op.Version {
 	return []op.Version{{At: 11, Down: front}, {At: 13, Up: softmaxUp, Down: softmaxDown}}
 }
 
-// softmaxUp makes a matrix of the input, unless the axis is the last, and gives the result its shape again.
+// softmaxUp flattens the input to a matrix unless the axis is the last, and restores the shape of the result.
 func softmaxUp(n *op.Spelling) error {
 	axis := orInt(axisOf(n.Config), 1)
 	if rank, err := n.Rank(0); err == nil && (axis == rank-1 || axis == -1) {

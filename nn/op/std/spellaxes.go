@@ -37,7 +37,7 @@ func listFromFront(n *op.Spelling, list *[]int, more int) error {
 	return nil
 }
 
-// frontAxis returns the step over version 11 of an operator with an attribute axis; nil stands for a default that
+// frontAxis returns the step over version 11 of an operator with an attribute axis; nil is a default that
 // is not negative.
 func frontAxis[C op.Config](axis func(c *C) **int) op.Version {
 	return op.Version{At: 11, Down: op.OnConfig(func(n *op.Spelling, c *C) error {

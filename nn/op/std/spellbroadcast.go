@@ -9,7 +9,7 @@ import (
 )
 
 // realigned is the configuration of an operator that had its own broadcasting before version 7: only the second
-// operand was broadcast, and attributes said so.
+// operand was broadcast, as set by attributes.
 type realigned interface {
 	legacy
 	realign(axis *int, broadcast bool) op.Config
@@ -22,7 +22,7 @@ func (aligned[N]) realign(axis *int, broadcast bool) op.Config {
 // broadcasting returns the step over version 7 of these operators.
 func broadcasting() op.Version { return op.Version{At: 7, Up: broadcastUp, Down: broadcastDown} }
 
-// broadcastUp puts axes of length 1 after those of the second operand, so that they meet the ones that the attribute names.
+// broadcastUp appends axes of length 1 to the second operand, so that its axes are aligned with those of the attribute.
 func broadcastUp(n *op.Spelling) error {
 	c := n.Config.(realigned)
 	axis, broadcast := c.alignment()
@@ -93,7 +93,7 @@ func oneType(n *op.Spelling) error {
 	return nil
 }
 
-// oneOutput refuses a node that gives more than one result: the others were something else.
+// oneOutput refuses a node with several outputs, whose meaning has changed.
 func oneOutput(n *op.Spelling) error {
 	for i := range n.Out {
 		if i > 0 && n.Wants(i) {

@@ -17,7 +17,7 @@ func (c *recurrence) part(n formula, x *op.Operand, i int) *op.Operand {
 	return n.cutLast(x, i*c.Hidden, (i+1)*c.Hidden)
 }
 
-// gate is activation k of what goes into it, which is clipped first. pre is what is left of that, nil without clipping.
+// gate is activation k of x, which is clipped first. pre is the clipped x, nil without clipping.
 func (c *recurrence) gate(n formula, k int, x *op.Operand) (y, pre *op.Operand) {
 	if c.Clip > 0 {
 		x = n.do(ClipConfig{}, x, n.num(x, -c.Clip), n.num(x, c.Clip))
@@ -139,7 +139,7 @@ func (c *recurrence) gru(gates, hidden *op.Operand) func(formula, *op.Operand, [
 	}
 }
 
-// linearGRU is gru where the reset gate multiplies the product, which is kept in front of what goes into the gates.
+// linearGRU is gru if the reset gate multiplies the product, which is kept before the gate inputs.
 func (c *recurrence) linearGRU(turned *op.Operand) func(formula, *op.Operand, []*op.Operand, func(*op.Operand) *op.Operand) (next, kept []*op.Operand) {
 	return func(n formula, x *op.Operand, states []*op.Operand, at func(*op.Operand) *op.Operand) (next, kept []*op.Operand) {
 		h := states[0]

@@ -4,7 +4,7 @@ import "github.com/graft-ml/graft/nn/op"
 
 // One step of LSTM, GRU and RNN, back. What a step kept is in the order in which its forward part lists it.
 
-// pull takes the gradient of a gate to what goes into it: that is zero where it was clipped.
+// pull returns the gradient of a gate's input, which is zero where it was clipped.
 func (c *recurrence) pull(n formula, k int, y, d, pre *op.Operand) *op.Operand {
 	d = n.pulled(c.act(k), y, d)
 	if c.Clip > 0 {
@@ -13,7 +13,7 @@ func (c *recurrence) pull(n formula, k int, y, d, pre *op.Operand) *op.Operand {
 	return d
 }
 
-// before returns the values that went into the gates, from the part after what every step keeps; nil without clipping.
+// before returns the inputs of the gates, from the part that each step keeps last; nil without clipping.
 func (c *recurrence) before(kept func(i int) *op.Operand, i int) *op.Operand {
 	if c.Clip > 0 {
 		return kept(i)

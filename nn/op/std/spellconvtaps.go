@@ -7,11 +7,12 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// mostTaps is how many points a kernel may have for its gradient to be written point by point.
+// mostTaps is the maximum number of kernel points for which the gradient is written point by point.
 const mostTaps = 49
 
-// taps returns the parts of a padded input that each point of the kernel meets, [batch, channels, space] with all of space in
-// one axis; nil where sizes are symbols, or the kernel has many points.
+// taps returns the parts of a padded input that each point of the kernel reads, [batch, channels,
+// space] with all spatial axes
+// flattened; nil if sizes are symbols, or the kernel has too many points.
 func (n formula) taps(x *op.Operand) []*op.Operand {
 	s := n.Config.(convStep).Conv
 	rank := n.rank(0)
@@ -43,9 +44,9 @@ func (n formula) taps(x *op.Operand) []*op.Operand {
 	return list
 }
 
-// convWeightByTaps writes the gradient of the weight as one matrix product of all points of the kernel, or, where each channel is
-// by itself, as a sum of products for each point: runtimes are faster at that than at a convolution with kernels as
-// large as images. nil where it is not possible.
+// convWeightByTaps writes the gradient of the weight as one matrix product of all kernel points or, for depthwise
+// convolutions, as a sum of products for each point: runtimes compute that faster than a convolution with kernels as
+// large as images. nil if it is not possible.
 func (n formula) convWeightByTaps() *op.Operand {
 	s := n.Config.(convStep).Conv
 	g := max(s.Group, 1)

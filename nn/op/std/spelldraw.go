@@ -7,8 +7,9 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// Random numbers spelled in integer operators: the same bits as streamKey and draw give. Integers are int64, whose sums
-// and products wrap around as those of uint64 do; shifts go through uint64.
+// Random numbers expressed in integer operators: the same bits as those of streamKey and draw.
+// Integers are int64, whose sums
+// and products wrap around like those of uint64; shifts use uint64.
 
 func (n formula) word(x uint64) *op.Operand {
 	d, err := dtype.FromSlice([]int64{int64(x)})
@@ -47,7 +48,7 @@ func (n formula) stream(key *op.Operand, seed *uint64) *op.Operand {
 	return k
 }
 
-// draws spells draw for the numbers from 0 on, as many as output 0 has elements.
+// draws writes draw for the numbers from 0 on, one for each element of output 0.
 func (n formula) draws(key *op.Operand) *op.Operand {
 	total := n.do(ReshapeConfig{}, n.ShapeOf(func(c *op.Call) []op.Dim { return []op.Dim{op.D(c.Out[0].Elements())} }), n.Vector("shape"))
 	i := n.do(op.Plain("Range"), n.word(0), total, n.word(1))
@@ -102,7 +103,7 @@ func spellDropoutGrad(n formula) error {
 	return nil
 }
 
-// spellPReluGrad gives the gradient of the slope before it is summed.
+// spellPReluGrad writes the gradient of the slope before it is summed.
 func spellPReluGrad(n formula) error {
 	dy, x, s := n.In[0], n.In[1], n.In[2]
 	n.Give(0, n.where(n.greater(x, n.num(x, 0)), dy, n.mul(dy, s)))

@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// formula is a Spelling in words of arithmetic: what gradients are spelled with.
+// formula is a Spelling with methods for arithmetic, in which gradients are written.
 type formula struct{ *op.Spelling }
 
 // spelled makes a step of a function on formulas.
@@ -68,7 +68,7 @@ func (n formula) reshape(a *op.Operand, shape ...int) *op.Operand {
 	return n.do(ReshapeConfig{}, a, n.Vector("shape", shape...))
 }
 
-// likeOut gives a the shape of output i.
+// likeOut reshapes a to the shape of output i.
 func (n formula) likeOut(a *op.Operand, i int) *op.Operand {
 	return n.do(ReshapeConfig{}, a, n.OutShape(i))
 }

@@ -2,7 +2,7 @@ package std
 
 import "github.com/graft-ml/graft/nn/op"
 
-// window adds up along axis 1 what is from before to after each element.
+// window sums, along axis 1, the elements from before positions before to after positions after each element.
 func (n formula) window(x *op.Operand, rank, channels, before, after int) *op.Operand {
 	pads := make([]int, 2*rank)
 	pads[1], pads[rank+1] = before, after
@@ -19,7 +19,7 @@ func (n formula) window(x *op.Operand, rank, channels, before, after int) *op.Op
 	return sum
 }
 
-// exposeLRN keeps what the power is taken of.
+// exposeLRN keeps the base of the power.
 func exposeLRN(n formula) error {
 	l, x := lrnOf(n.Call), n.In[0]
 	n.Fixed("the number of channels", func(c *op.Call) []int { return []int{lrnOf(c).C} })
@@ -38,7 +38,7 @@ func spellLRNGrad(n formula) error {
 	return nil
 }
 
-// spellMVNGrad is what mvnBack computes.
+// spellMVNGrad writes what mvnBack computes.
 func spellMVNGrad(n formula) error {
 	x, dy := n.In[0], n.In[1]
 	axes := n.Fixed("which axes are meant", func(c *op.Call) []int {
@@ -58,7 +58,7 @@ func spellMVNGrad(n formula) error {
 	return nil
 }
 
-// spellLpNormGrad is what lpNormBack computes.
+// spellLpNormGrad writes what lpNormBack computes.
 func spellLpNormGrad(n formula) error {
 	l, dy, x := n.Config.(lpNorm), n.In[0], n.In[1]
 	axes := n.alongAxes(func(c *op.Call) along { return c.Config.(lpNorm).Along })

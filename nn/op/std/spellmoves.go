@@ -151,14 +151,14 @@ func spellSliceGrad(n formula) error {
 	return nil
 }
 
-// placed puts x into zeros of the shape of output 0, at the given place; what sticks out is cut.
+// placed places x in zeros of the shape of output 0 at the given position, and crops what exceeds them.
 func (n formula) placed(x *op.Operand, begins func(c *op.Call) []int) *op.Operand {
 	begin := n.ShapeOf(func(c *op.Call) []op.Dim { return op.Dims(begins(c)...) })
 	end := n.sub(n.sub(n.OutShape(0), n.do(ShapeConfig{}, x)), begin)
 	return n.do(PadConfig{}, x, n.concat(0, begin, end))
 }
 
-// spellPadGrad cuts off what was added, or adds it to the elements that it repeats.
+// spellPadGrad crops the padding, or adds its gradient to the elements that it repeats.
 func spellPadGrad(n formula) error {
 	cfg, y := n.Config.(padGradConfig), n.In[0]
 	for a, source := range cfg.From.sources {
@@ -202,7 +202,7 @@ func spellPadGrad(n formula) error {
 	return nil
 }
 
-// mostWeights is how many elements the matrix of an axis may have.
+// mostWeights is the maximum number of elements of the matrix of an axis.
 const mostWeights = 1 << 24
 
 // along multiplies an axis of x by a constant matrix [now, old] that weights fills.
@@ -273,7 +273,7 @@ func spellResampleGrad(n formula) error {
 	return nil
 }
 
-// spellEinsumGrad is an Einsum of what the operands have; axes that they lack are repeated.
+// spellEinsumGrad writes an Einsum over the labels of the operands, with axes that they lack repeated.
 func spellEinsumGrad(n formula) error {
 	k := n.Config.(contraction)
 	letter := func(l int) string { return string(rune('a' + l)) }

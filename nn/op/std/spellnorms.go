@@ -42,7 +42,7 @@ func exposeBatchNorm(n formula) error {
 	return nil
 }
 
-// channelWise shapes a vector so that it meets axis 1 of a tensor.
+// channelWise reshapes a vector so that it is broadcast along axis 1 of a tensor.
 func (n formula) channelWise(v *op.Operand, rank int) *op.Operand {
 	shape := []int{1, -1}
 	for len(shape) < rank {

@@ -6,8 +6,9 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// The recurrent operators as training computes them, and their gradient. What goes from one to the other is what each step of a
-// direction computed, [dirs, seq, batch, parts·hidden]: the gates, states, and with clipping what goes into the gates.
+// The recurrent operators as training computes them, and their gradient. The forward pass keeps, for
+// the gradient, what each step of a
+// direction computed, [dirs, seq, batch, parts·hidden]: the gates, states and, with clipping, the inputs of the gates.
 
 // recurrence is one direction of a recurrent operator while it is written out, with layout 0.
 type recurrence struct {
@@ -15,7 +16,7 @@ type recurrence struct {
 	cell
 	d      int         // direction
 	w, r   *op.Operand // [gates·hidden, input] and [gates·hidden, hidden]
-	bw, br *op.Operand // biases, [gates·hidden], nil where there is none
+	bw, br *op.Operand // biases, [gates·hidden]; nil: none
 	p      *op.Operand // peepholes [3·hidden], or nil
 	h0, c0 *op.Operand // [batch, hidden]
 	x      *op.Operand // [seq, batch, input]
@@ -120,8 +121,9 @@ func (n formula) stacked(list []*op.Operand) *op.Operand {
 	return n.concat(0, parts...)
 }
 
-// timeStep is one step in time: of states and slices of sequences it makes the next states and what is stacked. at gives what stands
-// there for a captured value.
+// timeStep is one step in time: from the states and slices of sequences it computes the next states
+// and the values to stack. at returns
+// the placeholder of a captured value.
 type timeStep func(n formula, states, slices []*op.Operand, at func(*op.Operand) *op.Operand) (next, out []*op.Operand)
 
 // overTime returns a Scan that takes steps in the direction's order, or backward, over sequences, of which some may be absent.

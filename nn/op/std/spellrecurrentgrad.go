@@ -58,10 +58,11 @@ func spellRecurrentGrad(n formula) error {
 	return nil
 }
 
-// recurrentGrads are gradients of one direction: [seq, batch, gates·hidden] of what inputs and states add to the gates.
+// recurrentGrads are gradients of one direction: [seq, batch, gates·hidden] with respect to the
+// contributions of inputs and states to the gates.
 type recurrentGrads struct {
 	byInput, byState *op.Operand
-	states           []*op.Operand // what the weights of each gate multiply, [seq, batch, hidden]
+	states           []*op.Operand // the factors of each gate's weights, [seq, batch, hidden]
 	h0, c0, peeps    *op.Operand
 }
 
@@ -81,8 +82,9 @@ func (c *recurrence) stateWeights(rec *op.Operand, states []*op.Operand) *op.Ope
 	return n.concat(0, parts...)
 }
 
-// goingBack is one step back: from the gradients of the states after it, that of the output added, to those before it and to
-// those of what goes into the gates, by inputs and by states. kept gives part i of what the step kept.
+// goingBack is one step backward in time: from the gradients of the states after it (including the
+// output's) to those before it and to
+// those of the gate inputs, by inputs and by states. kept returns part i of what the step kept.
 type goingBack func(n formula, d []*op.Operand, kept func(i int) *op.Operand, at func(*op.Operand) *op.Operand) (before []*op.Operand, byInput, byState *op.Operand)
 
 // backward goes back through the steps from the gradients of Y, of the last state and of the last cell.
@@ -142,7 +144,7 @@ func (c *recurrence) backward(kept, dy, dh, dc *op.Operand) recurrentGrads {
 	return g
 }
 
-// peepholes returns the gradient of P, from what all steps kept.
+// peepholes returns the gradient of P from what all steps kept.
 func (c *recurrence) peepholes(kept func(i int) *op.Operand, gates *op.Operand) *op.Operand {
 	n := c.n
 	before := kept(5)

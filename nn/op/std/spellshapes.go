@@ -4,7 +4,7 @@ import "github.com/graft-ml/graft/nn/op"
 
 // The gradients that move, sum and select elements, spelled in operators of files.
 
-// spellMatMulTransposed turns the operands.
+// spellMatMulTransposed transposes the operands.
 func spellMatMulTransposed(n formula) error {
 	cfg := n.Config.(stackConfig)
 	a, b := n.In[0], n.In[1]
@@ -25,7 +25,7 @@ func (n formula) swapLast(x *op.Operand, rank int) *op.Operand {
 	return n.transpose(x, perm...)
 }
 
-// spellClipGrad gives dy to what is between the bounds, the rest to the bounds.
+// spellClipGrad passes dy to x where it is between the bounds, otherwise to the bounds.
 func spellClipGrad(n formula) error {
 	cfg, dy, y := n.Config.(clipGradConfig).Of, n.In[0], n.In[1]
 	bound := func(i int, attr *float32) *op.Operand {
@@ -54,7 +54,7 @@ func spellClipGrad(n formula) error {
 	}
 	if n.Wants(1) && n.Has(2) {
 		low := n.not(n.greater(y, lo))
-		if hi != nil { // where the bounds cross or meet, everything is at the upper one
+		if hi != nil { // where the bounds cross or are equal, all elements are at the upper one
 			low = n.both(low, n.less(y, hi))
 		}
 		n.Give(1, total(low, 1))
@@ -66,7 +66,7 @@ func spellClipGrad(n formula) error {
 	return nil
 }
 
-// through is x, computed by a node of its own where it is an operand of the call.
+// through returns x, computed by a separate node if it is an operand of the call.
 func (n formula) through(x *op.Operand) *op.Operand {
 	for _, i := range n.In {
 		if i == x {

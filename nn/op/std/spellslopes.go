@@ -106,10 +106,10 @@ func slopesSpelled() map[string]slope {
 	}
 }
 
-// gated is x where the test holds and 0 elsewhere, whatever x is there.
+// gated returns x where the test is true and 0 elsewhere, even if x is not finite there.
 func (n formula) gated(x, test *op.Operand) *op.Operand { return n.where(test, x, n.num(x, 0)) }
 
-// exponentialSlope is that of Elu and its relatives: from y where its sign tells that of x.
+// exponentialSlope writes the gradient of Elu and its relatives, from y if its sign is that of x.
 func (n formula) exponentialSlope(dy, at *op.Operand, alpha, gamma, inner float64) *op.Operand {
 	left := gamma * alpha * inner
 	curve := n.plus(n.times(at, inner), left)

@@ -36,7 +36,7 @@ func (n formula) transposed(dy, w *op.Operand, group int, stride, dilation, begi
 	cfg := ConvTransposeConfig{Group: group, Strides: stride, Dilations: dilation}
 	to, fixed := spatialSizes(n.Out[0].Type)
 	from, fixedFrom := spatialSizes(n.Call.In[0])
-	uncovered := false // more of the end is met by no window than a ConvTranspose can add
+	uncovered := false // more elements at the end are outside all windows than a ConvTranspose can add
 	for i := range to {
 		full := (from[i]-1)*stride[i] + (kern[i]-1)*dilation[i] + 1
 		uncovered = uncovered || to[i]+begin[i]-full >= max(stride[i], dilation[i])
@@ -163,7 +163,7 @@ func exposeGlobalMaxPool(n formula) error {
 	return nil
 }
 
-// spellMaxPoolGrad adds dy up at the positions that exposeMaxPool gives.
+// spellMaxPoolGrad adds dy at the positions that exposeMaxPool computes.
 func spellMaxPoolGrad(n formula) error {
 	flat := func(x *op.Operand) *op.Operand { return n.reshape(x, -1) }
 	total := n.ShapeOf(func(c *op.Call) []op.Dim { return []op.Dim{op.D(c.Out[0].Elements())} })

@@ -29,7 +29,7 @@ func splitToSequence() *op.Op {
 	}
 }
 
-// splitLengths returns the axis that is cut and the lengths of the parts; drop says that they lose it.
+// splitLengths returns the axis that is split and the lengths of the parts; drop reports that they lose it.
 func splitLengths(c *op.Call, shape []int, split dtype.Value) (axis int, lengths []int, drop bool, err error) {
 	cfg := c.Config.(SplitToSequenceConfig)
 	if axis, err = c.Axis(cfg.Axis, len(shape)); err != nil {

@@ -25,8 +25,8 @@ func squeeze() *op.Op {
 	}
 }
 
-// attrOrInput returns an axes list that was an attribute in older versions and is input i in newer
-// ones; given reports whether there is one at all.
+// attrOrInput returns a list of axes that is an attribute in older versions and input i in newer
+// ones; given reports whether it is present.
 func attrOrInput(c *op.Call, attr []int, i int) (axes []int, given bool, err error) {
 	if c.Has(i) {
 		axes, err = c.Ints(i)
@@ -71,7 +71,7 @@ func inferSqueeze(c *op.Call) ([]op.Type, error) {
 		return unranked, err
 	}
 	if len(c.Config.(SqueezeConfig).Axes) == 0 && !c.Has(1) && !c.In[0].Static() {
-		return unranked, nil // an open dimension may turn out to be 1
+		return unranked, nil // an open dimension may be 1
 	}
 	shape := []op.Dim{}
 	for i, d := range c.In[0].Shape {

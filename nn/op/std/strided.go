@@ -132,7 +132,7 @@ func readStrided[E any](p *kernel.Pool, s strided, dst, src []E) {
 	})
 }
 
-// writeStrided spreads src, row-major, over the walk through dst. No element may be met twice.
+// writeStrided scatters src, row-major, along the walk through dst, which must not visit an element twice.
 func writeStrided[E any](p *kernel.Pool, s strided, dst, src []E) {
 	step := s.strides[len(s.strides)-1]
 	s.runs(p, func(from, n, at int) {

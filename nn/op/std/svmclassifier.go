@@ -10,7 +10,7 @@ import (
 
 func (cfg SVMClassifierConfig) classes() int { return max(len(cfg.StringLabels), len(cfg.IntLabels)) }
 
-// scores returns how many scores the machine makes for a row: one for each class, or for each pair of them.
+// scores returns the number of scores per row: one for each class, or for each pair of classes.
 func (cfg SVMClassifierConfig) scores() int {
 	n := cfg.classes()
 	if len(cfg.PerClass) == 0 || len(cfg.ProbA) > 0 {

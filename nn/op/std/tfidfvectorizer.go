@@ -51,7 +51,7 @@ func tfIdfVectorizer() *op.Op {
 	}
 }
 
-// gramKey tells sequences of words apart.
+// gramKey identifies a sequence of words.
 func gramKey(words []any) string {
 	var b strings.Builder
 	for _, w := range words {
@@ -60,7 +60,7 @@ func gramKey(words []any) string {
 	return b.String()
 }
 
-// grams gives the number of every gram of the pool.
+// grams returns the number of every n-gram of the pool.
 func (cfg TfIdfVectorizerConfig) grams(c *op.Call) (map[string]int, error) {
 	pool := anys(cfg.Ints, func(v int) float64 { return float64(v) })
 	if c.In[0].DType == dtype.String {

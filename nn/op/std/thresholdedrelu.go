@@ -43,7 +43,7 @@ func aboveGrad[T kernel.Float](a T) func(dy, x T) T {
 	}
 }
 
-// keepsAbove: what is above alpha stays, and zeros are zeros either way.
+// keepsAbove: elements above alpha are unchanged, and zeros are zeros in any case.
 func keepsAbove(c *op.Call, r trait.Interval) bool {
 	a := orFloat(c.Config.(ThresholdedReluConfig).Alpha, 1)
 	return r.Lo > a || a == 0 && r.Lo >= 0

@@ -134,8 +134,9 @@ func largestNumberAt[T number](best []int, row []T) bool {
 	return floats[best[0]] == floats[best[0]]
 }
 
-// rankFloats32 sets ranks to numbers that order as the elements of src, step apart, do; 0 is equal to −0, and NaN is
-// below all.
+// rankFloats32 sets ranks to integers that have the order of the elements of src, with stride step; 0
+// equals −0, and NaN is
+// the smallest.
 func rankFloats32(ranks []int64, src []float32, step int) {
 	for i := range ranks {
 		v := src[i*step]

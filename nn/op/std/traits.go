@@ -28,7 +28,7 @@ func rangePositive(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return in(0).Clamped(trait.Interval{}, trait.Interval{Lo: math.Inf(1), Hi: math.Inf(1)})
 }
 
-// rangeProduct returns the rule of products of numbers that are not negative.
+// rangeProduct returns the bounds of products of nonnegative numbers.
 func rangeProduct(c *op.Call, in func(i int) trait.Interval) trait.Interval {
 	for i := range c.In {
 		if !(in(i).Lo >= 0) {
@@ -59,7 +59,7 @@ func rangePadded(_ *op.Call, in func(i int) trait.Interval) trait.Interval {
 	return in(0).Hull(trait.Interval{})
 }
 
-// keepsPositive is the identity on numbers that are not negative.
+// keepsPositive is the Keeps of functions that are the identity on nonnegative numbers.
 func keepsPositive(_ *op.Call, r trait.Interval) bool { return r.Lo >= 0 }
 
 // keepsAll is the identity.
@@ -122,7 +122,7 @@ func normalizedLast() op.Traits {
 	return t
 }
 
-// group returns the number of groups that lets inner channels of a weight, axis 1, meet the channels of x.
+// group returns the number of groups for which the inner channels of a weight, axis 1, fit the channels of x.
 func group(x op.Resized, w op.Resized, old int) int {
 	if len(x.New) < 2 || len(w.New) < 2 {
 		return old
@@ -130,8 +130,8 @@ func group(x op.Resized, w op.Resized, old int) int {
 	return x.New[1] / max(w.New[1], 1)
 }
 
-// resizeShape makes a shape that integer input i spells out, or the last axes of it, the one that output 0 must have; ones
-// stay where they stand for any length.
+// resizeShape makes the shape in integer input i, or its last axes, equal to that of output 0; ones
+// remain if they stand for any length.
 func resizeShape(i int, ones bool) func(r *op.Resizing) error {
 	return func(r *op.Resizing) error {
 		now, ok := r.Ints(i)
@@ -185,8 +185,9 @@ func sliding[C op.Config](t op.Traits, weight int, at func(*C) geometry) op.Trai
 	return t
 }
 
-// trainsFactor trains a factor of a product only if it meets what the network computes from its inputs, rather than
-// positions; a parameter is enough for one that is repeated over the batch, as learned queries are.
+// trainsFactor trains a factor of a product only if the other factor is computed from the network's
+// inputs, rather than from
+// positions; for one that is repeated over the batch, as learned queries are, a parameter suffices.
 func trainsFactor(i int, from op.Sources) bool {
 	for k := range from.Inputs() {
 		if k != i && (from.Data(k) || from.Repeated(i) && from.Parameter(k)) {
@@ -203,7 +204,7 @@ func trainsOwn(i int, from op.Sources) bool { return i == 0 && from.Leads(0, 1) 
 // trainsState also trains the initial state of a recurrent layer if it is repeated for the batch.
 func trainsState(i int, from op.Sources) bool { return from.Role(i) == op.Weight || from.Repeated(i) }
 
-// trainsImage also trains the image that a generator starts from in place of data, repeated for the batch.
+// trainsImage also trains the constant image from which a generator starts, repeated for the batch.
 func trainsImage(i int, from op.Sources) bool {
 	return from.Role(i) == op.Weight || i == 0 && from.Repeated(0) && !from.Data(0)
 }

@@ -22,7 +22,7 @@ type TreeEnsembleConfig struct {
 	NodesHitrates dtype.Value `onnx:"nodes_hitrates"`                  // of no effect
 	NodesMissing  []int       `onnx:"nodes_missing_value_tracks_true"` // 1: a NaN takes the true branch; nil: none does
 	NodesModes    dtype.Value `onnx:"nodes_modes,required"`            // 0 ≤, 1 <, 2 ≥, 3 >, 4 =, 5 ≠, 6 member of a set
-	NodesSplits   dtype.Value `onnx:"nodes_splits,required"`           // what the feature is compared with
+	NodesSplits   dtype.Value `onnx:"nodes_splits,required"`           // the value that the feature is compared with
 	NodesTrue     []int       `onnx:"nodes_truenodeids,required"`      // index of the node, or leaf, that follows if the comparison is true
 	NodesYesLeaf  []int       `onnx:"nodes_trueleafs,required"`        // 1: NodesTrue is a leaf
 	Transform     int         `onnx:"post_transform,default=0"`        // of the scores: 0 none, 1 softmax, 2 logistic, 3 softmax of those that are not 0, 4 probit

@@ -25,9 +25,9 @@ type TreeEnsembleClassifierConfig struct {
 	NodesMissing   []int       `onnx:"nodes_missing_value_tracks_true"`  // 1: a NaN takes the true branch; nil: none does
 	NodesModes     []string    `onnx:"nodes_modes"`                      // BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT, BRANCH_EQ, BRANCH_NEQ or LEAF
 	NodesID        []int       `onnx:"nodes_nodeids"`                    // IDs, unique within a tree
-	NodesTree      []int       `onnx:"nodes_treeids"`                    // the tree that the node belongs to
+	NodesTree      []int       `onnx:"nodes_treeids"`                    // the node's tree
 	NodesTrue      []int       `onnx:"nodes_truenodeids"`                // ID of the child that is taken if the comparison is true
-	NodesValues    []float32   `onnx:"nodes_values"`                     // what the feature is compared with
+	NodesValues    []float32   `onnx:"nodes_values"`                     // the value that the feature is compared with
 	ValuesTensor   dtype.Value `onnx:"nodes_values_as_tensor,since=3"`   // NodesValues in float64
 	Transform      string      `onnx:"post_transform,default=NONE"`      // of the scores: NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT
 }
@@ -112,7 +112,7 @@ func classifyTrees(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value
 }
 
 // classVotes turns votes into a class and scores. Ensembles for two classes often vote for one
-// of them only; what the other one gets is then a matter of custom, which is ONNX Runtime's here.
+// of them only; the score of the other one is then that of ONNX Runtime.
 type classVotes struct {
 	base     []float64
 	post     string

@@ -44,7 +44,7 @@ type MomentumConfig struct {
 // Operator makes MomentumConfig a Config.
 func (MomentumConfig) Operator() op.Name { return op.Name{Domain: trainingDomain, Name: "Momentum"} }
 
-// updateRules take a learning rate, a step count, then weights, gradients and states, and give
+// updateRules have as inputs a learning rate, a step count, then weights, gradients and states, and as outputs
 // weights and states.
 func updateRules() []*op.Op {
 	rule := func(name, doc string, attrs op.Config, states int, prepare func(c *op.Call) (func(r, t float64, v []float64), error)) *op.Op {

@@ -217,7 +217,7 @@ func extremeGradKernel[T kernel.Float](walks []*walk) op.Kernel {
 		elementwise.Div(pool(x), share, dy, share)
 		for k, o := range out {
 			if dx := dtype.Elems[T](o); dx != nil {
-				elementwise.ReluGrad(pool(x), dx, share, ties[k]) // 0 where there is no tie, even if dy is infinite
+				elementwise.ReluGrad(pool(x), dx, share, ties[k]) // 0 for operands that are not maxima, even if dy is infinite
 			}
 		}
 		return nil

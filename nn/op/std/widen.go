@@ -6,13 +6,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// number is what generic kernels of this package are instantiated for; widened brings every other
+// number are the types for which generic kernels of this package are instantiated; widened converts every other
 // numeric type to one of these.
 type number interface {
 	~float32 | ~float64 | ~int64 | ~uint64
 }
 
-// wide returns the type that stands in for a narrow one: float32, int64.
+// wide returns the type to which a narrow one is converted: float32 or int64.
 func wide(d op.DType) op.DType {
 	switch {
 	case d == dtype.Float64, d == dtype.Uint64, d == dtype.Undefined, d == dtype.String, d.IsComplex():
@@ -84,7 +84,7 @@ func runWidened(x *op.Exec, f op.Kernel, w *op.Call, out, in []*tensor.Dense) er
 	return nil
 }
 
-// copies returns how many bytes tensors take that are converted to other types.
+// copies returns the number of bytes of tensors that must be converted to other types.
 func copies(list []*tensor.Dense, types []op.Type) (n int64) {
 	for i, d := range list {
 		if d != nil && i < len(types) && dtype.Of(d.Dtype()) != types[i].DType {

@@ -15,8 +15,8 @@ type window struct {
 	known                        bool // begin and end are the numbers in force
 }
 
-// maxExtent bounds what attributes may claim for one axis, so that sums and products of a few
-// of them stay within an int.
+// maxExtent limits the sizes that attributes may declare for one axis, so that sums and products of a few
+// of them fit an int.
 const maxExtent = 1 << (bits.UintSize/2 - 1)
 
 // windows resolves the attributes of a sliding window over spatial axes in. Absent lists are
@@ -145,7 +145,7 @@ func (w *window) samePads(in []op.Dim, upper bool) {
 	}
 }
 
-// perAxis checks a list of n positive numbers; none stand for ones.
+// perAxis checks a list of n positive numbers; an empty list means ones.
 func perAxis(c *op.Call, name string, v []int, n int) ([]int, error) {
 	if len(v) == 0 {
 		return slices.Repeat([]int{1}, n), nil

@@ -1,6 +1,6 @@
 package trait
 
-// Activation says how a nonlinear function of single elements is used.
+// Activation declares how an elementwise nonlinear function is used.
 type Activation uint8
 
 // The uses.

@@ -2,13 +2,13 @@
 // See op.Traits.
 package trait
 
-// Probabilities says that an operator turns scores into probabilities.
+// Probabilities declares that an operator converts scores to probabilities.
 type Probabilities struct {
 	Log  bool  // the output holds their natural logarithms
-	Over []int // the axes over which they sum to 1; nil: each element is the probability of an event of its own
+	Over []int // the axes over which they sum to 1; nil: each element is the probability of an independent event
 }
 
-// Reduction says how an operator combines the elements along an axis into one.
+// Reduction declares how an operator reduces the elements along an axis to one.
 type Reduction uint8
 
 // Kinds of reductions.
@@ -18,7 +18,7 @@ const (
 	Weighs                // zeros do contribute: means, extrema, products
 )
 
-// Movement says how an operator moves elements from its inputs to its outputs.
+// Movement declares how an operator moves elements from its inputs to its outputs.
 type Movement uint8
 
 // The movements.
@@ -46,7 +46,8 @@ const (
 	Powers
 )
 
-// WeightedSum says how an operator multiplies data by a weight and sums over an axis of it, as a Conv or a MatMul does.
+// WeightedSum declares how an operator multiplies data by a weight and sums over an axis of it, as a
+// Conv or a MatMul does.
 type WeightedSum struct {
 	Weight  int // the input that holds the weight
 	Bias    int // the input that holds one element per output channel; 0: the operator has none
@@ -54,7 +55,7 @@ type WeightedSum struct {
 	Groups  int // number of groups of channels that are computed separately; 0 or 1: channels are not grouped
 }
 
-// Layout says which axis of a value holds the channels.
+// Layout declares which axis of a value holds the channels.
 type Layout uint8
 
 // The layouts.
@@ -64,7 +65,7 @@ const (
 	ChannelsLast                // the last axis, as sequences have them
 )
 
-// Start says how new indices of a parameter are initialized.
+// Start declares how new indices of a parameter are initialized.
 type Start uint8
 
 // The initial values.
