@@ -26,7 +26,7 @@ type framework struct {
 	command func(c cell) *exec.Cmd
 }
 
-// compare runs all frameworks in turn, round after round, and prints what came out.
+// compare runs all frameworks alternately, round after round, and prints the results.
 func compare(o options) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -151,8 +151,9 @@ func line(cmd *exec.Cmd, patience time.Duration) (*result, error) {
 	return &r, nil
 }
 
-// quietest condenses the rounds of a cell: of the half during which others were least busy, the
-// median of each figure.
+// quietest condenses the rounds of a cell: the median of each figure over the half of the rounds with
+// the least load from
+// other processes.
 func quietest(rs []result) result {
 	rs = slices.Clone(rs)
 	slices.SortStableFunc(rs, func(a, b result) int {

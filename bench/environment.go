@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// equip gives a framework's command the environment in which it runs as fast as it can: with AVX-512 where
-// the processor has it, or with AVX2 alone if that is asked for. What the caller has set stays.
+// equip sets the environment in which a framework's command runs fastest: with AVX-512 if the processor has it,
+// or with AVX2 only if requested. Variables that the caller has set are kept.
 func (o options) equip(cmd *exec.Cmd) *exec.Cmd {
 	env := map[string]string{}
 	switch {

@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// firstRuns is how many processes of each framework are started, in turn.
+// firstRuns is the number of processes of each framework, started alternately.
 const firstRuns = 15
 
 //go:embed first.js

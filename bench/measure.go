@@ -25,7 +25,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// result is one line: what one process measured, or the median of several.
+// result is one line: the measurements of one process, or the median of several.
 type result struct {
 	Framework string  `json:"framework"`
 	Case      string  `json:"case"`
@@ -119,7 +119,7 @@ func wake() {
 		x[i] = rand.Float32() - 0.5
 	}
 	elementwise.Relu(p, make([]float32, len(x)), x)
-	runtime.GC() // Python frees at once what nobody refers to
+	runtime.GC() // Python frees unreferenced memory immediately
 }
 
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
@@ -162,7 +162,7 @@ func timed(o options, f func(i int) error) (wall, cpu float64, err error) {
 		}
 	}
 	var list []float64
-	_, before := processorSeconds() // not in the loop: what it reads pushes the network's data out of the caches
+	_, before := processorSeconds() // outside of the loop: reading /proc evicts the network's data from the caches
 	for start = time.Now(); len(list) < 5 || len(list) < o.reps && time.Since(start) < o.budget; {
 		if several {
 			pin.Threads(kernel.Default())

@@ -120,7 +120,7 @@ func table(w io.Writer, o options, best map[string]map[cell]result) {
 	fmt.Fprintf(w, "\n%s/%s, %d processors, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 }
 
-// shown returns a time, or a dash where there is none.
+// shown returns a time, or a dash if there is none.
 func shown(ms float64) string {
 	if ms == 0 {
 		return "–"
@@ -128,7 +128,7 @@ func shown(ms float64) string {
 	return fmt.Sprintf("%.2f", ms)
 }
 
-// better takes the faster of two layouts for each figure; b may be missing.
+// better returns the better of two layouts for each figure; b may be missing.
 func better(a, b result) result {
 	if b.Case == "" {
 		return a

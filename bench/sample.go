@@ -12,9 +12,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sample is what PyTorch computed for one case.
+// sample holds what PyTorch computed for one case.
 type sample struct {
-	x, y    []*tensor.Dense // batches and their classes; PyTorch's figures are of the first
+	x, y    []*tensor.Dense // batches and their classes; PyTorch's results are those of the first
 	output  []float32       // of the network in evaluation mode
 	losses  []float64       // before each of the steps, and after the last
 	exact   []float64       // the same in float64
@@ -22,11 +22,12 @@ type sample struct {
 	lr, mom float64
 }
 
-// batches is how many training rotates over. The peers have one, so these are windows of one tensor, which
-// takes hardly more memory.
+// batches is the number of batches that training cycles through. The peers have one, so these are
+// windows of one tensor, which
+// takes little additional memory.
 const batches = 4
 
-// description is what a case's .json says.
+// description is the contents of a case's .json.
 type description struct {
 	Input struct {
 		DType string

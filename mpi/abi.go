@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An abi is what programs compiled for a family of MPI libraries know of it: the values of the handles and constants
+// An abi is the binary interface of a family of MPI libraries: the values of the handles and constants
 // that its header defines.
 type abi struct {
 	name                              string
@@ -47,7 +47,7 @@ func openMPIHandles(symbol func(string) uintptr) (abi, error) {
 	return a, nil
 }
 
-// identity is what a library says of itself before MPI starts.
+// identity is how a library describes itself before MPI starts.
 type identity struct {
 	abiMajor int32 // of MPI_Abi_get_version; -1: it has no such function, or not the standard ABI
 	version  int32 // of the MPI standard

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Everything is sent from the buffer of the Comm and received there, in as many rounds as it takes.
+// All data are sent from and received in the buffer of the Comm, in several rounds if necessary.
 
 // AllReduce replaces x by the sum of the x of all ranks, added in the order of the ranks: every rank gets the same bits, with each library.
 func (c *Comm) AllReduce(x []float32) error {
@@ -25,7 +25,7 @@ func (c *Comm) reduce(element string, b []byte, width int, datatype uintptr, add
 	}
 	what := func() string { return fmt.Sprintf("AllReduce of %d %s", len(b)/width, element) }
 	return c.call(what, func() int32 {
-		if c.size > 2 { // libraries add up in orders of their own; of two numbers there is one sum
+		if c.size > 2 { // libraries add in different orders; the sum of two numbers is unique
 			return c.reduceInOrder(b, width, add)
 		}
 		for rest := b; len(rest) > 0; {
@@ -39,11 +39,12 @@ func (c *Comm) reduce(element string, b []byte, width int, datatype uintptr, add
 	})
 }
 
-// gathered is how many bytes of all ranks are few enough to be sent to each.
+// gathered is the size in bytes up to which the data of all ranks are sent to each.
 const gathered = 1 << 14
 
-// reduceInOrder sends few numbers of all ranks to all; of more, each rank adds up its part, and the sums go round: as many bytes as in the
-// ring of a library.
+// reduceInOrder sends small data of all ranks to all; of large data, each rank adds up its part, and
+// the sums are distributed: as many bytes as in a
+// library's ring.
 func (c *Comm) reduceInOrder(b []byte, width int, add func(sum, x []byte)) int32 {
 	send, receive := c.buffer[:len(c.buffer)/2], c.buffer[len(c.buffer)/2:]
 	for rest := b; len(rest) > 0; {
@@ -84,7 +85,7 @@ func addTo[F float32 | float64](sum, x []byte) {
 	}
 }
 
-// Broadcast gives all ranks root's b. The lengths are equal.
+// Broadcast sends root's b to all ranks. The lengths are equal.
 func (c *Comm) Broadcast(b []byte, root int) error {
 	if root < 0 || root >= c.size {
 		return fmt.Errorf("mpi: Broadcast from rank %d of %d", root, c.size)
@@ -131,7 +132,7 @@ func (c *Comm) AllGather(b []byte) error {
 	})
 }
 
-// AllToAll takes b as Size equal parts: part k goes to rank k, and what rank k sent comes in its place.
+// AllToAll takes b as Size equal parts: part k is sent to rank k, and replaced by what rank k sent.
 func (c *Comm) AllToAll(b []byte) error {
 	part, err := c.part("AllToAll", b)
 	if part == 0 || c.size == 1 || err != nil {

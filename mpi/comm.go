@@ -37,8 +37,8 @@ const bufferSize = 16 << 20
 
 var started atomic.Bool // MPI starts once in a process
 
-// Connect loads the MPI library and starts MPI. It returns on all ranks or, where a rank does not come, not at all. A
-// program can connect once; it calls Close at its end.
+// Connect loads the MPI library and starts MPI. It returns on all ranks or, if a rank is missing, not at all. A
+// program can connect once; it must call Close at its end.
 func Connect() (*Comm, error) {
 	if started.Swap(true) {
 		return nil, errors.New("mpi: already connected: MPI starts once in a process")
@@ -113,7 +113,7 @@ func (c *Comm) Rank() int { return c.rank }
 // Size returns the number of processes.
 func (c *Comm) Size() int { return c.size }
 
-// Library names the MPI library: the file and what it calls itself.
+// Library returns the file and the version text of the MPI library.
 func (c *Comm) Library() string { return fmt.Sprintf("%s (%s)", c.lib.path, c.lib.label) }
 
 // call runs f on the thread of MPI, and returns the error of its code.

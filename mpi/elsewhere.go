@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/train"
 )
 
-// A Comm is MPI's world communicator; there is none on this system.
+// A Comm is MPI's world communicator, which is not available on this system.
 type Comm struct{ train.Communicator }
 
 // Connect returns an error on this system.

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// launchers are the ones known, by the environment variables that they give each process. The first that is set counts:
+// launchers are the known ones, by the environment variables that they set for each process. The first
+// that is set is used:
 // an mpirun inside a Slurm job sets its own beside Slurm's.
 var launchers = []struct {
 	name       string
@@ -21,7 +22,7 @@ var launchers = []struct {
 	{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE", mpich.name},
 }
 
-// launch is what the environment says of this process.
+// launch is what the environment contains about this process.
 type launch struct {
 	by                string // "": no launcher that is known
 	rank, size, local int
@@ -41,7 +42,8 @@ func launched() launch {
 	return launch{size: 1, local: 1, first: openMPI.name}
 }
 
-// tasks returns the number of tasks on a node of a list as "4" or, in Slurm's words, "2(x3),1"; 1 where it says nothing.
+// tasks returns the number of tasks on a node, from a list such as "4" or, in Slurm's format,
+// "2(x3),1"; 1 if the list is empty.
 func tasks(list string, node int) int {
 	for item := range strings.SplitSeq(list, ",") {
 		count, times, many := strings.Cut(strings.TrimSuffix(item, ")"), "(x")
@@ -57,9 +59,11 @@ func tasks(list string, node int) int {
 	return 1
 }
 
-// Launched returns the rank of this process, how many there are and how many of them on this machine, as the launcher
-// says in the environment, without starting MPI. They are 0, 1 and 1 for a process that no launcher started. A launcher
-// that is not known looks the same: the answers of a Comm are what counts.
+// Launched returns the rank of this process, the number of processes and how many of them are on this
+// machine, according to
+// the launcher's environment variables, without starting MPI. They are 0, 1 and 1 for a process
+// without a launcher, and with an unknown
+// launcher: the values of a Comm are authoritative.
 func Launched() (rank, size, local int) {
 	l := launched()
 	return l.rank, l.size, l.local

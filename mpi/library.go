@@ -52,7 +52,7 @@ func open(files []string) (*library, error) {
 	return nil, m
 }
 
-// absent reports whether the loader's error says that the file itself is not there, rather than something it needs.
+// absent reports whether the loader's error is that the file itself is missing, rather than one of its dependencies.
 func absent(file, why string) bool {
 	return strings.HasPrefix(why, file+": cannot open") || strings.Contains(why, "("+file+",") && strings.Contains(why, "no such file")
 }

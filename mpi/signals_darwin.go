@@ -27,7 +27,7 @@ func signalHandlers() *handlers {
 	return h
 }
 
-// restore takes back what has changed since. Signals that had no handler are left alone.
+// restore restores the handlers that have changed since. Signals without a handler are not changed.
 func (h *handlers) restore() {
 	if libcSigaction == nil {
 		return

@@ -8,7 +8,7 @@ import (
 // handlers are the dispositions of all signals, as the kernel describes them.
 type handlers [65]kernelAction
 
-// A kernelAction has room for struct kernel_sigaction: a handler, flags, a restorer and a mask of 64 signals.
+// A kernelAction has the size of struct kernel_sigaction: a handler, flags, a restorer and a mask of 64 signals.
 type kernelAction [4]uint64
 
 // maskBytes is the size of the kernel's mask.
@@ -24,7 +24,8 @@ func signalHandlers() *handlers {
 	return h
 }
 
-// restore takes back what has changed since. Signals that had no handler are left alone: the C library uses some itself.
+// restore restores the handlers that have changed since. Signals without a handler are not changed:
+// the C library uses some itself.
 func (h *handlers) restore() {
 	for signal, action := range h {
 		if action[0] != 0 && sigaction(signal, nil) != action {
@@ -34,7 +35,7 @@ func (h *handlers) restore() {
 }
 
 func sigaction(signal int, set *kernelAction) (was kernelAction) {
-	// Signals that have no handler, SIGKILL for one, give an error and stay zero.
+	// Signals that cannot have a handler, such as SIGKILL, give an error and remain zero.
 	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(signal), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(&was)), maskBytes, 0, 0)
 	return was
 }

@@ -58,7 +58,7 @@ func (s *splicer) message(in skimIn, b []byte) (size int) {
 		s.parts = append(s.parts, part)
 		size += len(part)
 	}
-	from := 0 // what is not yet emitted
+	from := 0 // start of the data not yet written
 	for at := 0; at < len(b); {
 		num, typ, n := protowire.ConsumeTag(b[at:])
 		field := at + n

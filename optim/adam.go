@@ -50,7 +50,7 @@ func (r Adam) Step(w, grad *tensor.Dense, s []Slot, h Hyper) error {
 	return a.step(w, grad, s, h)
 }
 
-// adam is what Adam and AdamW share, defaults filled in.
+// adam holds the settings that Adam and AdamW share, with defaults filled in.
 type adam struct {
 	name                  string
 	lr, beta1, beta2, eps float64

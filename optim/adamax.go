@@ -6,7 +6,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Adamax is torch.optim.Adamax (Kingma and Ba, 2015): Adam with the largest gradient so far, decayed, in place of the mean
+// Adamax is torch.optim.Adamax (Kingma and Ba, 2015): Adam with the decayed maximum of past gradients
+// instead of the mean
 // square.
 //
 // Slots: exp_avg and exp_inf.

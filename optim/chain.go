@@ -92,8 +92,8 @@ func clamp[F float](g []F, limit F) {
 	}
 }
 
-// Decay adds L1·sign(w) + L2·w to the gradient. It leaves the weight alone: put
-// it in a [Chain], for a rule without a decay of its own or for sparse weights.
+// Decay adds L1·sign(w) + L2·w to the gradient. It does not change the weight itself: use
+// it in a [Chain], for a rule without its own decay or for sparse weights.
 type Decay struct {
 	L1 float64 // 0
 	L2 float64 // 0

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// float is what the kernels are written for.
+// float are the element types of the kernels.
 type float interface{ float32 | float64 }
 
 // elems returns the elements of t, whose type has been checked to be F.
@@ -23,8 +23,8 @@ func elems[F float](t *tensor.Dense) []F {
 	return out
 }
 
-// resolver turns the fields of a rule into numbers: defaults filled in, Off
-// replaced by zero, ranges checked. The first error sticks.
+// resolver converts the fields of a rule to numbers: defaults filled in, Off
+// replaced by zero, ranges checked. It keeps the first error.
 type resolver struct {
 	rule string
 	err  error
@@ -71,7 +71,7 @@ func fresh(rule string, w *tensor.Dense, names ...string) ([]Slot, error) {
 	return s, nil
 }
 
-// ready checks what Step needs: the weight, its gradient, h, and slots as fresh makes them.
+// ready checks the arguments of Step: the weight, its gradient, h, and slots as fresh makes them.
 func ready(rule string, w, grad *tensor.Dense, h Hyper, s []Slot, names ...string) error {
 	if err := sound(rule, w, grad, h); err != nil {
 		return err

@@ -2,7 +2,7 @@ package optim
 
 import "gorgonia.org/tensor"
 
-// Off stands for zero in a setting whose zero value means a default:
+// Off means zero in a setting whose zero value means a default:
 // AdamW{WeightDecay: Off} does not decay, Adam{Beta1: Off} has no momentum. It
 // works in every float setting of this package; other negative settings are
 // errors.
@@ -33,7 +33,7 @@ type Slot struct {
 	Axes []int
 }
 
-// Hyper is what changes from step to step.
+// Hyper holds the arguments that change from step to step.
 type Hyper struct {
 	// Rate is the schedule's value times the factor of the weight's group. The
 	// rule multiplies its LR by it.

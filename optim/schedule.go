@@ -2,7 +2,7 @@ package optim
 
 import "math"
 
-// Schedule is a factor on the rates of all rules as training goes on.
+// Schedule is a factor of the learning rates of all rules, as a function of the progress of training.
 // Implementations are pure functions, so a resumed run continues exactly.
 type Schedule interface {
 	// At returns the factor for update number step, counted from 0, of total.

@@ -81,7 +81,7 @@ type api struct {
 	cuda, rocm, trt  dedicated
 }
 
-// dedicated are the functions of a provider that has a structure of options of its own.
+// dedicated are the functions of a provider with its own structure of options.
 type dedicated struct {
 	create  func(out *handle) handle
 	update  func(options handle, keys, values unsafe.Pointer, n uintptr) handle
@@ -210,7 +210,8 @@ func (l *library) err(what string, status handle) error {
 	return fmt.Errorf("ort: %s: %s", what, plain(text))
 }
 
-// place is what the library writes before some of its messages: the line of its source, a function, a number and a word for the kind.
+// place matches what the library writes before some of its messages: the line of its source, a
+// function, an error code and its name.
 var place = regexp.MustCompile(`^/\S+:\d+ .*?\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : `)
 
 // plain returns a message of the library in one line, without the place in its source.

@@ -57,7 +57,7 @@ func (r Runtime) Open() (*Device, error) {
 		}
 		runtime.AddCleanup(d, l.releaseMemory, d.memory)
 	}
-	o, err := d.options() // a library may have a provider without what that needs
+	o, err := d.options() // a library may have a provider without its dependencies
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (p *program) Run(ctx context.Context, given nn.Feed, has map[string]step.De
 	return back, on, nil
 }
 
-// Close gives the model's memory back.
+// Close frees the model's memory.
 func (p *program) Close() error {
 	p.close()
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/train/step"
 )
 
-// A Device is a loaded library; there is none on this system.
+// A Device is a loaded library, which is not available on this system.
 type Device struct{ step.Device }
 
 // Open returns an error on this system.

@@ -21,7 +21,7 @@ type library struct {
 }
 
 var (
-	loaded   = map[string]*library{} // by what named it; libraries stay
+	loaded   = map[string]*library{} // by the name under which they were loaded; libraries are never unloaded
 	loadedMu sync.Mutex
 )
 
@@ -55,14 +55,14 @@ func open(named string) (*library, error) {
 	return nil, m
 }
 
-// absent reports whether the loader's error says that the file itself is not there, rather than something it needs.
+// absent reports whether the loader's error is that the file itself is missing, rather than one of its dependencies.
 func absent(file, why string) bool {
 	return strings.HasPrefix(why, file+": cannot open") || strings.Contains(why, "("+file+",") && strings.Contains(why, "no such file") || strings.Contains(why, "could not be found")
 }
 
-// start makes what all sessions share.
+// start creates the objects that all sessions share.
 func (l *library) start() error {
-	const warning, deviceAllocator, defaultMemory = 3, 0, 0 // errors and what is fatal are logged
+	const warning, deviceAllocator, defaultMemory = 3, 0, 0 // only errors are logged
 	if err := l.err("start", l.createEnv(warning, "graft", &l.env)); err != nil {
 		return err
 	}

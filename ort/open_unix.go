@@ -4,7 +4,7 @@ package ort
 
 import "github.com/ebitengine/purego"
 
-// symbolOf returns the address of what a library exports under a name.
+// symbolOf returns the address of an exported symbol of a library.
 func symbolOf(file, name string) (uintptr, error) {
 	lib, err := purego.Dlopen(file, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {

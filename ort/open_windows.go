@@ -2,7 +2,7 @@ package ort
 
 import "syscall"
 
-// symbolOf returns the address of what a library exports under a name.
+// symbolOf returns the address of an exported symbol of a library.
 func symbolOf(file, name string) (uintptr, error) {
 	lib, err := syscall.LoadLibrary(file)
 	if err != nil {

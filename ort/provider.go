@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// provider is an execution provider: what the library calls it, and how it is asked for.
+// provider is an execution provider: its name in the library, and the function that requests it.
 type provider struct {
 	name   string // in the list of those that the library has, without "ExecutionProvider"
-	short  string // for SessionOptionsAppendExecutionProvider; "": functions of its own
+	short  string // name for SessionOptionsAppendExecutionProvider; "": it has separate functions
 	memory string // where its values are; "": in the CPU's memory
 	device string // option that names the device; "": it has none
 }

@@ -39,8 +39,8 @@ func inside(dir, goos, goarch string) []string {
 	}
 }
 
-// folders are searched in order, after what the system's loader finds by name. The working directory is none of them: what it
-// holds may be a stranger's.
+// folders are searched in order, after the system's loader. The working directory is not among them, since its contents
+// may not be trusted.
 func folders(goos string) []string {
 	var list []string
 	if exe, err := os.Executable(); err == nil {
@@ -92,7 +92,7 @@ func candidates(named string) []string {
 	return append(list, found(folders(goos), goos)...)
 }
 
-// found returns the libraries in folders, which may be patterns: newest first where there are several.
+// found returns the libraries in folders, which may be patterns: the newest first.
 func found(dirs []string, goos string) []string {
 	var list []string
 	for _, dir := range dirs {
@@ -112,7 +112,7 @@ func found(dirs []string, goos string) []string {
 // A missing is the error of a search that found no library that loads.
 type missing struct {
 	named  string   // the only place; "": the usual ones
-	by     string   // what named it
+	by     string   // the origin of its path
 	broken []string // why files that are there did not load
 }
 

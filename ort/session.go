@@ -204,7 +204,7 @@ func (s *session) run(ctx context.Context, in map[string]*value, stay func(name 
 	return out, l.err("run", l.free(l.alloc, list))
 }
 
-// stopping ends a run when ctx is done. What it returns is called after the run, and gives the options back.
+// stopping ends a run when ctx is done. The returned function must be called after the run; it frees the options.
 func (d *Device) stopping(ctx context.Context, options handle) func() {
 	var mu sync.Mutex
 	over := false
@@ -212,7 +212,7 @@ func (d *Device) stopping(ctx context.Context, options handle) func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if !over {
-			_ = d.lib.err("stop", d.lib.terminate(options)) // the run goes on then
+			_ = d.lib.err("stop", d.lib.terminate(options)) // the run continues then
 		}
 	})
 	return func() {

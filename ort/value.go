@@ -17,7 +17,7 @@ type value struct {
 	over []byte
 }
 
-// Release gives the value back. A released value can be released again.
+// Release frees the value. It may be called again.
 func (v *value) Release() {
 	if v != nil && v.p != 0 {
 		v.lib.releaseValue(v.p)
@@ -25,7 +25,7 @@ func (v *value) Release() {
 	}
 }
 
-// What the library calls its kinds of values.
+// The library's codes of kinds of values.
 const (
 	isTensor   = 1
 	isSequence = 2
@@ -72,7 +72,7 @@ func (l *library) enterDense(d *tensor.Dense) (*value, error) {
 	return out, l.err("tensor", l.createTensorOver(l.cpu, unsafe.Pointer(first(b)), uintptr(len(b)), first(shape), uintptr(len(shape)), int32(t), &out.p))
 }
 
-// compose makes a sequence or a map, which take what they are made of over.
+// compose makes a sequence or a map, which take ownership of their items.
 func (l *library) compose(kind int32, items ...dtype.Value) (*value, error) {
 	var parts []handle
 	var list []*value

@@ -28,7 +28,7 @@ func Load(g *nn.Graph, path string) (fresh []string, err error) {
 	return Set(g, tensors)
 }
 
-// Set is Load from tensors by name, which then belong to the model.
+// Set is Load from tensors by name, which the model owns afterwards.
 func Set(g *nn.Graph, tensors map[string]*tensor.Dense) (fresh []string, err error) {
 	list := slices.Collect(g.Params())
 	err = g.Edit(func(e *nn.Edit) {

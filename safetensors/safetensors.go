@@ -30,7 +30,7 @@ var types = map[string]dtype.DType{
 	"F16": dtype.Float16, "BF16": dtype.BFloat16, "F32": dtype.Float32, "F64": dtype.Float64,
 }
 
-// entry is what a header says about one tensor.
+// entry is the header's description of one tensor.
 type entry struct {
 	Type    string `json:"dtype"`
 	Shape   []int  `json:"shape"`
@@ -159,7 +159,7 @@ func (x entry) read(r io.Reader) (*tensor.Dense, error) {
 	if size/t.Size() != n || size%t.Size() != 0 {
 		return nil, fmt.Errorf("%v%v does not match the %d bytes of its data_offsets %v", t, x.Shape, size, x.Offsets)
 	}
-	var b bytes.Buffer // grows with what is there
+	var b bytes.Buffer // grows with the data read
 	if got, err := io.CopyN(&b, r, int64(size)); err != nil {
 		return nil, fmt.Errorf("has %d bytes of %d: %w", got, size, err)
 	}

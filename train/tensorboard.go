@@ -35,7 +35,7 @@ func NewEventFile(dir string) (*EventFile, error) {
 		host = "graft"
 	}
 	now := time.Now()
-	// Nanoseconds give files of runs in quick succession different names, in order.
+	// With nanoseconds, files of runs in quick succession have different names, in order.
 	name := fmt.Sprintf("events.out.tfevents.%010d.%s.%d", now.Unix(), host, now.Nanosecond())
 	file, err := disk.System.Create(filepath.Join(dir, name))
 	if err != nil {

@@ -1,6 +1,8 @@
-// Command distributed computes how training over several nodes scales: it measures when, in a step of one of them, the gradients
-// are there, and adds what a network takes to sum them. With -check it measures some of the results, with a communicator that sleeps as
-// long as a network takes.
+// Command distributed computes how training scales over several nodes: it measures, in a step of one
+// of them, when the gradients
+// are ready, and adds the time that a network takes to sum them. With -check it measures some of the
+// results, with a communicator that
+// sleeps for that time.
 package main
 
 import (
@@ -114,7 +116,7 @@ func project(sums []sum, step time.Duration, n int, v localcomm.Network, factor 
 	return step + exposed, 1 - exposed.Seconds()/all.Seconds()
 }
 
-// sum is a reduction of a step: when it begins, and what is summed.
+// sum is a reduction in a step: when it begins, and how much is summed.
 type sum struct {
 	ready time.Duration
 	bytes float64
@@ -133,7 +135,8 @@ func (r *recorder) AllReduce(x []float32) error {
 	return r.Communicator.AllReduce(x)
 }
 
-// measure returns the time of the fastest step with each of some communicators, by turns: whatever else the machine does makes steps slower.
+// measure returns the time of the fastest step with each of some communicators, alternately: other
+// load on the machine makes steps slower.
 func (m model) measure(steps int, half bool, list ...train.Communicator) ([]time.Duration, error) {
 	best, trainers := make([]time.Duration, len(list)), make([]*train.Trainer, len(list))
 	for i, c := range list {

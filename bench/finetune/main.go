@@ -69,7 +69,7 @@ type seeding struct {
 	runs  int
 }
 
-// task is what one run trains on and is tested with.
+// task is the training and test data of one run.
 type task struct {
 	model          func(seed uint64) (*nn.Graph, error)
 	fit, val, test func(seed uint64) data.Dataset[data.Sample]
@@ -159,7 +159,7 @@ func settings() map[string]train.Config {
 
 type way func(ctx context.Context, t task, g *nn.Graph, seed uint64) error
 
-// untuned trains as the policy says.
+// untuned trains with the policy's settings.
 func untuned(p train.Policy) way {
 	return func(ctx context.Context, t task, g *nn.Graph, seed uint64) error {
 		c := train.Config{Seed: seed, Log: train.Quiet}

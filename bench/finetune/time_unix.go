@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime returns what this process has used of the processors so far.
+// processorTime returns the processor time that this process has used.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

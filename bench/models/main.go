@@ -70,5 +70,5 @@ func run(ctx context.Context) error {
 	return onnxio.WriteFile(*page, t.write)
 }
 
-// name is what a model is called: its folder.
+// name returns the name of a model: that of its folder.
 func name(file string) string { return filepath.Base(filepath.Dir(file)) }

@@ -36,8 +36,9 @@ func difference(x, y []float64) float64 {
 // errNormalized marks a model that was cut along axes that a scale, a normalization or a mean runs over.
 var errNormalized = errors.New("only with Pruner.NormalizedAxes: what remains is not compared with a masked model, ONNX Runtime runs it")
 
-// pruned cuts to 70 % of the multiply-adds. The cut model must compute what the whole one does with the cut slices
-// zeroed, and ONNX Runtime must run the file of it.
+// pruned prunes to 70 % of the multiply-adds. The pruned model must compute the same as the whole
+// model with the removed slices
+// zeroed, and ONNX Runtime must run its file.
 func pruned(ctx context.Context, t *trial) (string, error) {
 	if t.out == nil {
 		return "", errors.New("the model did not run")
@@ -93,7 +94,7 @@ func elements(g *nn.Graph) int {
 	return n
 }
 
-// sameMasked compares what the cut model computes with the whole one, the cut slices zeroed.
+// sameMasked compares the results of the pruned model with those of the whole one with the removed slices zeroed.
 func (t *trial) sameMasked(ctx context.Context, feed, small nn.Feed, cuts []nn.Cut) error {
 	masked := t.g.Clone()
 	if err := mask(masked, cuts); err != nil {
@@ -122,7 +123,7 @@ func (t *trial) sameMasked(ctx context.Context, feed, small nn.Feed, cuts []nn.C
 	return nil
 }
 
-// mask zeroes what a plan cuts, in the whole model. What the model divides by stays.
+// mask zeroes in the whole model the slices that a plan removes, except for divisors.
 func mask(g *nn.Graph, cuts []nn.Cut) error {
 	return g.Edit(func(e *nn.Edit) {
 		for _, c := range cuts {

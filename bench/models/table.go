@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// table is what was tried on all models.
+// table holds the results of all checks of all models.
 type table struct {
 	runtime string // ONNX Runtime's version
 	rows    []row

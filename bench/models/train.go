@@ -62,7 +62,7 @@ func (t *trial) batch() (data.Sample, error) {
 	return s, nil
 }
 
-// trained gives the loss after ten steps as a share of the first.
+// trained returns the loss after ten steps as a fraction of the first.
 func trained(ctx context.Context, t *trial) (string, error) {
 	batch, err := t.batch()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// trial is one model and what was made of it.
+// trial is one model with the results of its checks.
 type trial struct {
 	file  string
 	g     *nn.Graph
@@ -31,13 +31,13 @@ type trial struct {
 	loss  float64  // of the first training step
 }
 
-// cell is a result, a reason why there is none, or a result and what has to be known of it.
+// cell is a result, a reason why there is none, or a result with a remark.
 type cell struct {
 	text string
 	err  error
 }
 
-// columns are what is tried, in order; a later one may use what an earlier one left in the trial.
+// columns are the checks, in order; a later one may use results of an earlier one in the trial.
 var columns = []struct {
 	title string
 	try   func(ctx context.Context, t *trial) (string, error)
@@ -70,7 +70,7 @@ func try(ctx context.Context, file string, ort *oracle.Runtime) row {
 	return r
 }
 
-// attempt turns a panic into a reason, so that one model does not end the table.
+// attempt returns a panic as a reason, so that one model does not end the table.
 func attempt(ctx context.Context, t *trial, f func(context.Context, *trial) (string, error)) (c cell) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -105,7 +105,7 @@ func nodes(_ context.Context, t *trial) (string, error) {
 	return fmt.Sprint(n), nil
 }
 
-// errLoad stands in all cells of a model that does not load.
+// errLoad is in all cells of a model that does not load.
 var errLoad = errors.New("the model was not loaded")
 
 func load(ctx context.Context, t *trial) (string, error) {
@@ -148,7 +148,7 @@ func forward(ctx context.Context, t *trial) (string, error) {
 	})
 }
 
-// fixed returns an input's name and type with the dimensions of d, "" where none of its own is open.
+// fixed returns an input's name and its type with the dimensions of d, "" if no dimension is open.
 func fixed(v *nn.Value, d *tensor.Dense) string {
 	typ := v.Type()
 	if typ.Static() {
@@ -199,7 +199,7 @@ func compared(_ context.Context, t *trial) (string, error) {
 	return inRuntime(t.ort, file, t.in, t.out)
 }
 
-// inRuntime runs a file in ONNX Runtime and gives the largest difference to want, see difference.
+// inRuntime runs a file in ONNX Runtime and returns the largest difference from want, see difference.
 func inRuntime(ort *oracle.Runtime, file []byte, in map[string]*tensor.Dense, want nn.Feed) (string, error) {
 	feed := map[string]oracle.Tensor{}
 	for name, d := range in {
@@ -250,7 +250,7 @@ func generated(ctx context.Context, t *trial) (string, error) {
 	if s.Difference < 0 {
 		return fmt.Sprint(s.Lines), errors.New(s.Notes[len(s.Notes)-1])
 	}
-	return fmt.Sprint(s.Lines), nil // Generate refuses what computes something else
+	return fmt.Sprint(s.Lines), nil // Generate refuses sources that compute something else
 }
 
 // written returns a graph as a file.

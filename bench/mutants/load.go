@@ -92,7 +92,7 @@ func load(pkg string) (*target, error) {
 	return p, p.check(list)
 }
 
-// check finds the types, with the compiled form of what the package imports.
+// check determines the types, with the compiled form of imported packages.
 func (p *target) check(files []*ast.File) error {
 	b, err := output(goTool("list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", p.ImportPath))
 	if err != nil {
@@ -143,7 +143,7 @@ func (p *target) cover(profile string) error {
 	return nil
 }
 
-// executed reports whether the tests execute what stands at pos: the innermost block around it decides.
+// executed reports whether the tests execute the code at pos: the innermost enclosing block decides.
 func (p *target) executed(pos token.Pos) bool {
 	at := p.fset.Position(pos)
 	here := position{at.Line, at.Column}

@@ -64,8 +64,8 @@ func apply(src []byte, edits []edit) []byte {
 
 var complaint = regexp.MustCompile(`(?m)([A-Za-z0-9_]+\.go):(\d+):\d+: `)
 
-// compile writes an overlay with the first n sites that compile together. Where the compiler
-// complains, the sites of that line give way to others.
+// compile writes an overlay with the first n sites that compile together. If the compiler reports an error, the sites of
+// that line are replaced by others.
 func (p *target) compile(all []*site, n int, dir, overlay string) ([]*site, error) {
 	for {
 		sample := all[:min(n, len(all))]

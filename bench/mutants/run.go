@@ -36,7 +36,8 @@ type test struct {
 	reached map[int]bool
 }
 
-// run marks the sites that a test notices. The packages take their turns; each sees only what those before it let pass.
+// run marks the sites that a test notices. Packages run one after the other; each only gets the
+// mutants that survived before.
 func (s *session) run(pkgs []string, sample []*site) error {
 	rest := sample
 	for _, pkg := range pkgs {
@@ -64,8 +65,8 @@ func (s *session) run(pkgs []string, sample []*site) error {
 	return nil
 }
 
-// build compiles the tests of pkg and runs each alone and unchanged, to learn how long it takes and what it
-// reaches; nil where pkg has none.
+// build compiles the tests of pkg and runs each alone and unchanged, to measure its time and the sites that it
+// reaches; nil if pkg has no tests.
 func (s *session) build(pkg string) (*binary, error) {
 	dir, err := output(goTool("list", "-f", "{{.Dir}}", pkg))
 	if err != nil {
@@ -137,8 +138,9 @@ func (s *session) try(b *binary, list []*site) {
 	wg.Wait()
 }
 
-// notices runs the tests that reach a site, the short ones first: each run takes about as long as those before it
-// together, so that what a short test notices costs little and what none notices not much more than one run of all.
+// notices runs the tests that reach a site, the short ones first: each run takes about as long as all previous ones
+// together, so that finding a mutant by a short test is cheap, and one that survives costs little more
+// than a single run of all.
 func (b *binary) notices(id int) bool {
 	const least = 100 * time.Millisecond
 	var batch []*test

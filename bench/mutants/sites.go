@@ -70,7 +70,7 @@ func linked(f *ast.File) bool {
 	})
 }
 
-// Visit adds what can be changed about n itself.
+// Visit adds the possible changes of n itself.
 func (w *finder) Visit(n ast.Node) ast.Visitor {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
@@ -239,7 +239,7 @@ func (w *finder) assignment(n *ast.AssignStmt) {
 	})
 }
 
-// literal moves a bound by one: zero upwards, others up or down in turn.
+// literal changes a bound by one: zero upwards, others alternately up and down.
 func (w *finder) literal(n *ast.BasicLit) {
 	if n.Kind != token.INT || w.bound == 0 {
 		return

@@ -1,9 +1,10 @@
 // Command operators times single operators for compare.py: each line of its input names a model with
-// one input and one output of rank 0, and perhaps some of its parameters; it answers with the milliseconds
-// that a run takes, and a run with the gradient by the input and those parameters, the least of all tries,
-// or with 0 for what is not possible.
+// one input and one output of rank 0, and optionally some of its parameters; the answer is the time in milliseconds
+// of a run, and of a run with the gradients with respect to the input and those parameters, each the
+// minimum of all tries,
+// or 0 for what is not supported.
 //
-//	operators [-threads 1]
+// operators [-threads 1]
 package main
 
 import (

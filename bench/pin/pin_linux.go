@@ -1,5 +1,5 @@
-// Package pin keeps the threads of a pool on processors of their own, as the peers' scripts do with theirs:
-// some systems put two threads of a short parallel region on one.
+// Package pin binds the threads of a pool to separate processors, as the peers' scripts do with theirs:
+// some systems run two threads of a short parallel region on the same one.
 package pin
 
 import (
@@ -30,5 +30,5 @@ func Threads(p *kernel.Pool) {
 func thread(id, processor int) {
 	var set unix.CPUSet
 	set.Set(processor)
-	_ = unix.SchedSetaffinity(id, &set) // without it the figures are noisier, not wrong
+	_ = unix.SchedSetaffinity(id, &set) // without it the measurements are noisier, not wrong
 }

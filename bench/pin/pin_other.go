@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Package pin keeps threads on processors of their own, on Linux only.
+// Package pin binds threads to separate processors, on Linux only.
 package pin
 
 import "github.com/graft-ml/graft/internal/kernel"

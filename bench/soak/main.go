@@ -82,7 +82,7 @@ func soak(length time.Duration, workers int, seed uint64, growth float64, profil
 	return judge(memory, length, growth)
 }
 
-// writeHeap writes what is in use.
+// writeHeap writes a profile of the heap.
 func writeHeap(path string) error {
 	runtime.GC()
 	var b bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// model is what is served: a network, inputs of many shapes, and the edits that it goes through.
+// model is a served model: a network, inputs of many shapes, and the edits applied to it.
 type model struct {
 	name  string
 	build func(e *nn.Edit)

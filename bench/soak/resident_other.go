@@ -4,7 +4,7 @@ package main
 
 import "runtime/metrics"
 
-// resident returns the memory that Go has of the system, in bytes, without what programs have outside of its heap.
+// resident returns the memory that Go has obtained from the system, in bytes, without memory outside of its heap.
 func resident() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	metrics.Read(s)

@@ -87,7 +87,7 @@ func answer(ctx context.Context, g *nn.Graph, x *tensor.Dense) ([]byte, error) {
 	return dtype.Bytes(out[0]), nil
 }
 
-// tally counts what was done, and keeps the first error.
+// tally counts operations, and keeps the first error.
 type tally struct {
 	mu   sync.Mutex
 	done map[string]int
@@ -119,7 +119,7 @@ func (t *tally) print(took time.Duration) {
 	}
 }
 
-// chores are what a goroutine does, and how often in a hundred.
+// chores are the operations of a goroutine, with their frequencies in percent.
 var chores = []struct {
 	name string
 	of   int
@@ -163,7 +163,7 @@ func (s *service) is(b []byte, i int, states ...int) error {
 	return fmt.Errorf("%s, input %d: %w", s.name, i, errAnswer)
 }
 
-// all returns the states that a graph may be in that others edit meanwhile.
+// all returns the states in which a graph may be while others edit it.
 func (s *service) all() (list []int) {
 	for i := range s.answers {
 		list = append(list, i)

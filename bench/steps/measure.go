@@ -35,7 +35,7 @@ type result struct {
 	graft, runtime    float64 // milliseconds
 }
 
-// within is how many times float32's error counts as following; two perturbed runs differ as much from each other.
+// within is the factor of float32's error up to which two runs agree; two perturbed runs differ by as much.
 const within = 10
 
 func (r result) follows() bool {

@@ -121,7 +121,7 @@ type server struct {
 	err strings.Builder
 }
 
-// serve starts a server, which says a line when it is ready.
+// serve starts a server, which prints a line when it is ready.
 func serve(name string, args ...string) (*server, error) {
 	s := &server{cmd: exec.Command(name, args...)}
 	s.cmd.Stderr = &s.err
@@ -152,7 +152,7 @@ func (s *server) step() (float64, error) {
 	return strconv.ParseFloat(s.out.Text(), 64)
 }
 
-// close ends the process; what it answers then is of no interest.
+// close ends the process; its last answer is ignored.
 func (s *server) close() {
 	_ = s.in.Close()
 	_ = s.cmd.Wait()

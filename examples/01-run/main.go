@@ -47,7 +47,7 @@ func run(ctx context.Context, model, imageFile string) error {
 		}
 		imageFile = found[0]
 	}
-	p, err := data.Guess(g.Inputs()[0].Type().Sizes()) // or data.ImageNet, or what the file's metadata says
+	p, err := data.Guess(g.Inputs()[0].Type().Sizes()) // or data.ImageNet, or the settings in the file's metadata
 	if err != nil {
 		return err
 	}

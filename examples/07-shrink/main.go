@@ -1,9 +1,9 @@
 // Command 07-shrink trains a residual network on digits, prunes half of its multiply-adds in three
-// rounds with fine-tuning between, measures what that gains, makes it wider again without changing
-// what it computes, and trains on. One trainer goes through all of it: its optimizer's state is cut
+// rounds with fine-tuning in between, measures the gain in speed, widens it again without changing
+// its outputs, and continues training. One trainer is used throughout: its optimizer's state is cut
 // and widened along with the weights.
 //
-//	go run ./examples/07-shrink IMAGES.gz LABELS.gz     # IDX files, such as MNIST's
+// go run ./examples/07-shrink IMAGES.gz LABELS.gz     # IDX files, such as MNIST's
 //
 // Without arguments it renders its own digits. The three models are saved in the temporary folder.
 package main
@@ -75,7 +75,7 @@ type program struct {
 	w      io.Writer
 }
 
-// report is what a run found.
+// report holds the results of a run.
 type report struct {
 	before, pruned, widened float64 // accuracy on images that were not trained on
 	macs                    float64 // share of the multiply-adds that stays
@@ -163,7 +163,7 @@ func first(s data.Dataset[data.Sample], n int) data.Dataset[data.Sample] {
 // train goes through the images several times and returns the accuracy on the others.
 func (p program) train(ctx context.Context, t *train.Trainer, epochs int, fit, val data.Dataset[data.Sample]) (float64, error) {
 	for range epochs {
-		h, err := t.Fit(ctx, fit, val) // one epoch, and the optimizer goes on where it was
+		h, err := t.Fit(ctx, fit, val) // one epoch, continuing with the optimizer's state
 		if err != nil {
 			return 0, err
 		}
@@ -172,8 +172,8 @@ func (p program) train(ctx context.Context, t *train.Trainer, epochs int, fit, v
 	return t.History().Last().Val["accuracy"], nil
 }
 
-// shrink halves the multiply-adds in three rounds. What is cut is what changes the loss least; what
-// stays comes in sixteens, as the processor's registers do: other lengths save work but hardly time.
+// shrink halves the multiply-adds in three rounds. It removes the channels with the least effect on the loss; numbers of
+// channels are multiples of sixteen, the length of vector registers: other numbers save work but hardly time.
 func (p program) shrink(ctx context.Context, g *nn.Graph, t *train.Trainer, fit, val data.Dataset[data.Sample]) (float64, error) {
 	pruner := prune.Pruner{Target: prune.Target{MACs: 0.5}, By: prune.Taylor(t.Gradients(ctx, first(fit, 256))), RoundTo: 16}
 	accuracy := 0.0
@@ -190,7 +190,7 @@ func (p program) shrink(ctx context.Context, g *nn.Graph, t *train.Trainer, fit,
 	return accuracy, nil
 }
 
-// widen gives every layer sixteen channels more and says by how much the outputs moved.
+// widen adds sixteen channels to every layer and returns the change of the outputs.
 func (p program) widen(ctx context.Context, g *nn.Graph, val data.Dataset[data.Sample]) (float64, error) {
 	in, err := batch(val, 64)
 	if err != nil {
@@ -242,7 +242,7 @@ func batch(s data.Dataset[data.Sample], n int) (*tensor.Dense, error) {
 	return b.X[0], nil
 }
 
-// race measures runs of two models on n images in turns, so that what else the machine does hits both,
+// race measures runs of two models on n images alternately, so that other load on the machine affects both,
 // and returns the medians.
 func race(ctx context.Context, n int, models ...*nn.Graph) (a, b time.Duration, err error) {
 	in := dtype.New(dtype.Float32, n, 1, 28, 28)

@@ -158,7 +158,7 @@ func (p painter) paint(ctx context.Context, g *nn.Graph, prepare data.Preprocess
 	if err != nil {
 		return 0, 0, err
 	}
-	err = g.Edit(func(e *nn.Edit) { // the loss is a piece of the graph
+	err = g.Edit(func(e *nn.Edit) { // the loss is part of the graph
 		in := []*nn.Value{e.Value(middle), e.Const(e.New("content"), own[middle].(*tensor.Dense))}
 		for _, name := range names {
 			in = append(in, e.Value(name), e.Const(e.New("style"), of[name].(*tensor.Dense)))
@@ -282,7 +282,7 @@ func gram(x *G.Node) (*G.Node, error) {
 	return G.Div(product, G.NewConstant(float32(s[2]*s[3])))
 }
 
-// image undoes what was done to the pixels.
+// rendered reverses the preprocessing of the pixels.
 func rendered(p data.Preprocess, x *tensor.Dense) image.Image {
 	h, w := x.Shape()[2], x.Shape()[3]
 	white := p.Range

@@ -96,7 +96,7 @@ func learn(ctx context.Context, w io.Writer, model, imageFile string, n, epochs 
 	return overlaps(ctx, w, g, val)
 }
 
-// network halves the image twice and brings it back to its size; what is known of places comes over from the way down.
+// network halves the image twice and restores its size; skip connections carry positions over from the downward path.
 func network(e *nn.Edit, x *nn.Value) *nn.Value {
 	block := func(out int) nn.Layer {
 		return nn.Sequential{layers.Conv{Out: out, Kernel: []int{3}, Same: true, NoBias: true}, layers.BatchNorm{}, layers.ReLU{}}
@@ -210,7 +210,7 @@ func paint(ctx context.Context, w io.Writer, model, imageFile, out string) error
 	if err != nil {
 		return err
 	}
-	p, ok, err := data.ReadMeta(g.Meta()) // what the file says
+	p, ok, err := data.ReadMeta(g.Meta()) // the settings in the file's metadata
 	if err == nil && !ok {
 		p, err = data.Guess(g.Inputs()[0].Type().Sizes())
 	}

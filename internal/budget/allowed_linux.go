@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowedMemory returns how many bytes of memory the machine has, or the control groups of the process
-// allow: beyond that the system ends it.
+// allowedMemory returns the memory of the machine in bytes, or that allowed by the control groups of the
+// process, beyond which the system ends it.
 func allowedMemory() int64 {
 	n := int64(math.MaxInt64)
 	var info unix.Sysinfo_t

@@ -4,5 +4,5 @@ package budget
 
 import "math"
 
-// allowedMemory returns how many bytes of memory there may be.
+// allowedMemory returns a limit for the memory in bytes, which is unknown here.
 func allowedMemory() int64 { return math.MaxInt64 / 2 }

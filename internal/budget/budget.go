@@ -1,4 +1,5 @@
-// Package budget keeps the one budget that everything large is charged to: programs, what they hold, and what is read of files.
+// Package budget is the memory budget to which everything large is charged: programs, their results,
+// and data read from files.
 package budget
 
 import (
@@ -8,28 +9,28 @@ import (
 	"time"
 )
 
-// state is what programs may take of the machine's memory, all of them together.
+// state is the limit of all programs together, and what they use.
 var state struct {
 	sync.Mutex
 	limit, used int64 // limit 0: Default
 }
 
-// defaultShare is the part of the machine's memory, or of what the container allows, that is taken
-// by default: models, data and Go's own bookkeeping need the rest.
+// defaultShare is the fraction of the machine's memory, or of the container's limit, that is the default
+// limit: models, data and Go's runtime need the rest.
 const defaultShare = 0.8
 
-// Default is how many bytes programs may take together where Limit was not called.
+// Default returns the limit in bytes if Limit was not called.
 var Default = sync.OnceValue(func() int64 { return int64(defaultShare * float64(allowedMemory())) })
 
-// Limit sets how many bytes programs may take together; 0: Default. Those that have more keep it.
+// Limit sets how many bytes programs may use together; 0: Default. Programs that already use more keep their memory.
 func Limit(n int64) {
 	state.Lock()
 	defer state.Unlock()
 	state.limit = n
 }
 
-// Left returns how many bytes the programs that are there have left, the size of the largest
-// tensor that can be made.
+// Left returns how many bytes of the limit are unused: the size of the largest tensor that can be
+// allocated.
 func Left() int64 {
 	state.Lock()
 	defer state.Unlock()
@@ -43,7 +44,7 @@ func limit() int64 {
 	return Default()
 }
 
-// Error says that programs would take more than they may.
+// Error reports that programs would use more memory than the limit.
 type Error struct{ Wanted, Used, Limit int64 }
 
 func (e *Error) Error() string {
@@ -76,7 +77,7 @@ func tryCharge(n int64) error {
 	return nil
 }
 
-// Discharge gives n bytes back.
+// Discharge returns n bytes to the budget.
 func Discharge(n int64) {
 	state.Lock()
 	defer state.Unlock()

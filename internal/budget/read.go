@@ -6,8 +6,9 @@ import (
 	"io"
 )
 
-// Read reads n bytes and expects r to end there. Memory grows with what arrives, not with what a header claims, and no
-// further than the budget.
+// Read reads n bytes and expects r to end there. The memory grows with the data received, not with the
+// size claimed by a header,
+// and only up to the budget.
 func Read(r io.Reader, n int) ([]byte, error) {
 	if left := Left(); int64(n) > left {
 		return nil, fmt.Errorf("%d bytes of data are more than the %d bytes of memory that are left", n, left)

@@ -130,7 +130,7 @@ func (a *answerer) of(ctx context.Context, s *sampleSource, index []int, size in
 	return list[:len(index)], nil
 }
 
-// apart runs each of the samples by itself, to determine which of them an error is about.
+// apart runs each of the samples separately, to determine which of them an error is about.
 func (a *answerer) apart(ctx context.Context, s *sampleSource, index []int, size int, err error) (list []answer, _ error) {
 	if len(index) == 1 {
 		return []answer{{err: err}}, nil
@@ -217,7 +217,7 @@ func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
 	}
 	kind := a.kind
 	if kind == "classes" && !a.logits {
-		kind = "tags" // a Sigmoid has made the scores probabilities of their own
+		kind = "tags" // a Sigmoid has turned the scores into independent probabilities
 	}
 	switch kind {
 	case "positions":

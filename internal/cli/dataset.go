@@ -61,7 +61,7 @@ type dataset struct {
 	noFlip  bool    // images are not flipped at random
 	augment string  // strength of augmentation
 	skipBad float64 // fraction of the images that may be corrupt
-	decode  bool    // eval searches for corrupt images first, after it met one
+	decode  bool    // eval searches for corrupt images first, after it has met one
 	seed    uint64
 
 	classes                 []string           // names; nil if the data have none
@@ -343,7 +343,7 @@ func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 	}
 	found.NoFlip, found.MinArea = d.noFlip || found.Gray, 0.35
 	if s := found.Shape(); s[1]*s[2] <= 64*64 {
-		found.MinArea = 0.6 // what is small has no room for details
+		found.MinArea = 0.6 // small images have few details
 	}
 	d.prepared = &found
 	return nil

@@ -96,7 +96,7 @@ func (e editing) run(w io.Writer, in io.Reader, model string) error {
 	}
 	if !e.asJSON {
 		said := any(plan)
-		if len(r.Steps) == 0 { // what the flags change is done when loading
+		if len(r.Steps) == 0 { // the changes requested by flags are made when loading
 			said = fmt.Sprintf("inputs %v, outputs %v", ports(g.Inputs()), ports(g.Outputs()))
 		}
 		if _, err := fmt.Fprintln(w, said); err != nil {

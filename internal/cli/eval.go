@@ -34,7 +34,7 @@ type evaluation struct {
 	confusion, calibration string // PNG
 
 	last  bool               // scores are on the last axis, for each position of a sequence
-	odd   []string           // what is odd about a table
+	odd   []string           // anomalies of a table
 	names func(i int) string // of samples; nil: numbers
 	image func(i int) (image.Image, error)
 }

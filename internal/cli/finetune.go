@@ -56,7 +56,7 @@ func (t *training) settlePolicy(f *pflag.FlagSet) error {
 		return fmt.Errorf("--%s is chosen by --policy %s: --policy manual takes all settings by hand", byHandFlags[by], t.policy)
 	}
 	t.head = t.head || t.headOnly
-	t.policy = "manual" // --head-only and --from-scratch say what is trained there, too
+	t.policy = "manual" // --head-only and --from-scratch decide which layers are trained
 	return nil
 }
 

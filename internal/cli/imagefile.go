@@ -154,7 +154,7 @@ func (a *answerer) explained(ctx context.Context, feed nn.Feed, x answer, how st
 	err := g.Edit(func(e *nn.Edit) {
 		logits := train.Logits(e, e.Outputs()[0])
 		if e.Err() == nil && a.kind == "yes" && x.top[0].Label == a.label(0) {
-			logits = e.Node(op.Plain("Neg"), logits).Out(0) // what speaks for no
+			logits = e.Node(op.Plain("Neg"), logits).Out(0) // evidence for the negative class
 		}
 		if e.Err() != nil {
 			return

@@ -72,7 +72,7 @@ func checkOutput(path string) error {
 	return nil
 }
 
-// checkEnding refuses a file of a flag whose name says that something else is in it than what is written there.
+// checkEnding refuses a file of a flag whose extension is that of another format.
 func checkEnding(flag, path string, endings ...string) error {
 	if ext := strings.ToLower(filepath.Ext(path)); path == "" || ext == "" || slices.Contains(endings, ext) {
 		return nil

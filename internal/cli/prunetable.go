@@ -40,7 +40,7 @@ func (p pruning) tell(w io.Writer, was, is *nn.Summary, plan *nn.Plan) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", r.Node, r.Op, change(sizesOf(r.Shape), sizesOf(x.Shape)), change(grouped(int64(r.Params)), grouped(int64(x.Params))), change(grouped(r.MACs), grouped(x.MACs)))
 	}
-	_ = t.Flush() // whoever prints next hears of it
+	_ = t.Flush() // later writes return the error
 	a, b := was.Total, is.Total
 	fmt.Fprintf(w, "total: parameters %s → %s (%.1f %% remain), multiply-adds %s → %s (%.1f %% remain)\n",
 		grouped(int64(a.Params)), grouped(int64(b.Params)), 100*float64(b.Params)/float64(max(a.Params, 1)), grouped(a.MACs), grouped(b.MACs), 100*float64(b.MACs)/float64(max(a.MACs, 1)))
@@ -87,5 +87,5 @@ func printRounds(w io.Writer, list []round) {
 		}
 		fmt.Fprintln(t)
 	}
-	_ = t.Flush() // whoever prints next hears of it
+	_ = t.Flush() // later writes return the error
 }

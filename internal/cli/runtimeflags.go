@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Runtime computes models in place of graft's engine.
+// Runtime runs models instead of graft's engine.
 type Runtime interface {
 	train.Runtime
 	Load(g *nn.Graph) (step.Program, error)

@@ -215,7 +215,7 @@ func (h *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // ask runs the model on n samples. If its batch size is fixed, batches are padded with the last sample.
 func (h *endpoint) ask(ctx context.Context, feed nn.Feed, n int) (nn.Feed, error) {
-	if h.fixed == 0 || n == h.fixed || n == 0 || !haveRows(feed, n) { // what the model does not take, it refuses itself
+	if h.fixed == 0 || n == h.fixed || n == 0 || !haveRows(feed, n) { // the model refuses other sizes itself
 		return h.b.ask(ctx, feed, n)
 	}
 	var parts []nn.Feed

@@ -232,7 +232,7 @@ func (p *plan) knows(ctx context.Context) (bool, error) {
 	one := func(yield func(train.Batch, error) bool) { yield(train.Batch{Feed: feed, Y: []*tensor.Dense{y}}, nil) }
 	figures, err := train.EvaluateBatches(ctx, p.graph, one, m)
 	if err != nil {
-		return false, nil // what does not fit is said later
+		return false, nil // mismatches are reported later
 	}
 	if p.table.Classes == nil {
 		return figures["r2"] > 0.1, nil

@@ -201,7 +201,7 @@ func (p *plan) suit(r table.Reader, path string, binary bool) (table.Reader, err
 func (p *plan) ownTarget(r table.Reader, path string) string {
 	rows, err := r.Open(path, "")
 	if err != nil {
-		return "" // which is said later
+		return "" // it is reported later
 	}
 	defer rows.Close()
 	out := p.graph.Outputs()

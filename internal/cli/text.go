@@ -125,7 +125,7 @@ func (x *texts) longest(g *nn.Graph) int {
 		return err == nil
 	}
 	if slices.ContainsFunc(x.inputs, func(v *nn.Value) bool { return v.Type().Shape[0].Known() }) || runs(x.Length) || !runs(1) {
-		return x.Length // what else is wrong the first batch shows
+		return x.Length // the first batch shows other errors
 	}
 	return sort.Search(x.Length-1, func(n int) bool { return !runs(n + 1) })
 }
@@ -212,7 +212,7 @@ func (x *texts) said(s data.Dataset[data.Sample]) (string, error) {
 		}
 	}
 	line := fmt.Sprintf("texts of column %s: %.1f tokens on average, %d at most; the tokenizer has a vocabulary of %d and is stored in the model", x.Column, float64(total)/float64(max(1, s.Len())), most, x.tok.Size())
-	if cut > 0 && !x.Words { // of words the note about parts says it
+	if cut > 0 && !x.Words { // for words, the note about windows reports it
 		line += fmt.Sprintf("; %d texts fill the %d tokens or are cut to them (--max-length)", cut, x.Length)
 	}
 	if !slices.Contains(x.roles, "attention_mask") {

@@ -49,7 +49,7 @@ func (d *dataset) learn(g *nn.Graph) error {
 	return nil
 }
 
-// allTexts returns what d.texts names of a file: both columns, or the words.
+// allTexts returns the texts of a file that d.texts names: both columns, or the words.
 func (d *dataset) allTexts(path string) ([]string, error) {
 	if isTable(path) {
 		t, err := d.textTable(path, true)

@@ -52,7 +52,7 @@ type training struct {
 	events, force      bool
 	asStored, reset    bool
 	recipe             string
-	earlier            []byte // of a run that goes on: its settings before
+	earlier            []byte // settings of the run that is resumed
 	dryRun             bool
 	flagSet            *pflag.FlagSet
 	blend              *table.Blended // of a new network with a linear model; nil: none was tried
@@ -436,7 +436,7 @@ func (t training) conclude(w io.Writer, h train.History) error {
 		}
 		return json.NewEncoder(w).Encode(end)
 	}
-	best.Best = false // which the line says already
+	best.Best = false // the line reports it already
 	also := ""
 	if t.blend != nil {
 		also = fmt.Sprintln(t.blend)

@@ -21,7 +21,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// notStored are the flags for settings that --as-stored reads from the file, and for what it does not support.
+// notStored are the flags for settings that --as-stored reads from the file, and for features that it does not support.
 var notStored = []string{
 	"accumulate", "balanced", "class-weights", "clip-norm", "cutmix", "dir", "dry-run", "ema", "force", "freeze", "from-scratch", "full", "head", "head-only",
 	"keep", "label-smoothing", "loss", "lr", "lr-group", "metric", "micro-batch", "mixup", "momentum", "monitor", "new", "optimizer", "patience", "policy", "resume", "schedule",

@@ -55,7 +55,7 @@ var metrics = map[string]func() train.Metric{
 	"deviation":       func() train.Metric { return &train.Deviation{} },
 }
 
-// monitors are the names of what metrics report, and the loss.
+// monitors are the names of the figures of metrics, and the loss.
 var monitors = []string{"loss", "accuracy", "top5", "precision", "recall", "f1", "iou", "auroc", "ece", "mae", "rmse", "r2"}
 
 // words lists the keys of one of the tables.
@@ -85,7 +85,7 @@ func chosenMetrics(names []string) ([]train.Metric, error) {
 	return list, nil
 }
 
-// readLogits tells binary metrics whether the model returns logits or, after a Sigmoid, probabilities.
+// readLogits sets whether binary metrics receive logits or, after a Sigmoid, probabilities.
 func readLogits(list []train.Metric, g *nn.Graph) {
 	if len(g.Outputs()) == 0 {
 		return

@@ -18,7 +18,7 @@ type drawing struct {
 	drawing  *layered.Drawing
 }
 
-// element is what stands at one place: a node with the activation that follows it, an input, an output, or a block.
+// element is a drawn box: a node with the activation that follows it, an input, an output, or a block.
 type element struct {
 	strips []strip
 	about  string
@@ -57,7 +57,7 @@ type wire struct {
 	label string
 }
 
-// farthest is how many elements a wire may pass; those that read it beyond show its name instead.
+// farthest is the maximum number of elements that an edge may pass; readers beyond it show the value's name instead.
 const farthest = 150
 
 // builder makes the drawings of one graph.
@@ -66,7 +66,7 @@ type builder struct {
 	all bool
 }
 
-// graph returns the drawing of a whole graph, or of a body with the stand-ins for values around it.
+// graph returns the drawing of a whole graph, or of a body with the placeholders for outer values.
 func (o Options) graph(g *nn.Graph, outer []*nn.Value, opsets map[string]int) (*drawing, error) {
 	b := &builder{all: o.All, folding: folding{
 		visible: map[*nn.Node]bool{}, outputs: map[*nn.Value]bool{}, same: map[*nn.Value]*nn.Value{}, opsets: opsets,
@@ -233,7 +233,7 @@ func (b *builder) block(p *drawing, x part, made map[*nn.Value]int) error {
 	return inner.place()
 }
 
-// leaves reports whether what a block computes is read outside: the value of its last instance.
+// leaves reports whether a result of a block is read outside: the value of its last instance.
 func (b *builder) leaves(v *nn.Value, members map[*nn.Node]bool) bool {
 	for of, shown := range b.same {
 		if b.shown(shown) == b.shown(v) && b.read(of, members) {
@@ -247,7 +247,7 @@ func (b *builder) read(v *nn.Value, members map[*nn.Node]bool) bool {
 	return b.outputs[v] || slices.ContainsFunc(v.Users(), func(n *nn.Node) bool { return b.visible[n] && !members[n] })
 }
 
-// shown returns the value that is drawn in place of one.
+// shown returns the value that is drawn instead of v.
 func (b *builder) shown(v *nn.Value) *nn.Value {
 	for b.same[v] != nil {
 		v = b.same[v]
@@ -276,7 +276,7 @@ func (b *builder) join(p *drawing, made map[*nn.Value]int, v *nn.Value, to int) 
 	}
 	label := shapeText(v.Type())
 	if !v.Type().Present() || p.elements[from].round || p.elements[from].port {
-		label = "" // which the element says, or the wire that comes to it
+		label = "" // the element or its edge shows it
 	}
 	p.wires = append(p.wires, &wire{v, from, []int{to}, label})
 }

@@ -32,7 +32,7 @@ func (p *drawing) place() error {
 		e.measure()
 		width := e.width
 		if e.times == 0 {
-			for _, w := range starting[i] { // labels stand at the right of their wires
+			for _, w := range starting[i] { // labels are at the right of their edges
 				width = max(width, (2*textWidth(w.label, textSize)+8)*float64(max(1, len(starting[i])-1)))
 			}
 			if n := float64(len(starting[i])); n > 1 { // all of them start at the box

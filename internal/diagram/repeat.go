@@ -35,7 +35,8 @@ type folding struct {
 	opsets  map[string]int
 }
 
-// least is how many nodes a block must save, and how many more for each wire that enters or leaves it.
+// least is the number of nodes that a block must save, and perWire the additional number for each edge
+// that enters or leaves it.
 const least, perWire = 3, 3
 
 // parts returns the nodes with their repetitions folded.
@@ -62,7 +63,7 @@ func (f *folding) parts(nodes []*nn.Node) []part {
 	return append(list, f.parts(nodes[end:])...)
 }
 
-// best returns the row of instances that saves most; no times where there is none.
+// best returns the sequence of instances that saves most; times is 0 if there is none.
 func (f *folding) best(nodes []*nn.Node) (from, length, times int) {
 	forms := make([]uint64, len(nodes))
 	for i, n := range nodes {
@@ -90,8 +91,9 @@ func (f *folding) best(nodes []*nn.Node) (from, length, times int) {
 	return from, length, times
 }
 
-// fits reports whether rows of nodes that are alike are wired alike: each reads of the one before what the second reads of the first,
-// and only the last is read by others. wires counts what enters and leaves them.
+// fits reports whether sequences of equal nodes have equal connections: each reads of the previous one
+// what the second reads of the first,
+// and only the last is read by others. wires is the number of edges that enter or leave them.
 func (f *folding) fits(nodes []*nn.Node, start, length, times int) (wires int, ok bool) {
 	type port struct{ node, out int }
 	where := map[*nn.Value]port{}
@@ -196,7 +198,8 @@ func (f *folding) form(n *nn.Node) uint64 {
 	return h.Sum64()
 }
 
-// inLayers sorts nodes by the number of nodes with weights that come before them, so that what a block needs of the inputs stands
+// inLayers sorts nodes by the number of nodes with weights before them, so that preprocessing that a
+// block needs is placed
 // before the first block and not in it.
 func inLayers(nodes []*nn.Node) []*nn.Node {
 	depth := map[*nn.Node]int{}

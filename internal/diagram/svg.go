@@ -12,7 +12,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// Options say what is drawn.
+// Options are the settings of a drawing.
 type Options struct {
 	All bool // also constants and arithmetic on shapes, and each instance of repeated blocks
 }

@@ -64,7 +64,7 @@ func operator(n *nn.Node) string {
 	return n.Type()
 }
 
-// few is how many elements of a constant are written out.
+// few is the number of elements up to which a constant is written out.
 const few = 6
 
 // held describes a value that is not a wire, as the node that reads it shows it: W 64×3×7×7, or a short constant's elements.
@@ -125,7 +125,7 @@ func slotName(n *nn.Node, i int) string {
 	return slots[i].Name
 }
 
-// about is what a node shows under the pointer: its name, its attributes and its outputs.
+// about returns the tooltip of a node: its name, its attributes and its outputs.
 func about(n *nn.Node, opsets map[string]int) string {
 	lines := []string{n.Label()}
 	if c := n.Config(); c != nil {

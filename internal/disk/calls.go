@@ -1,5 +1,6 @@
-// Package disk writes files, and folders of files, atomically: after an error, a crash or a kill at any moment the old
-// or the new files are there, and the next writer removes or completes what was begun.
+// Package disk writes files, and folders of files, atomically: after an error, a crash or a kill at
+// any moment either the old
+// or the new files exist, and the next writer removes or completes what was begun.
 package disk
 
 import (
@@ -10,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Calls are the calls of the operating system that change what a disk holds.
+// Calls are the calls of the operating system that change the contents of a disk.
 type Calls struct {
 	Create     func(name string) (*os.File, error)
 	CreateTemp func(dir, pattern string) (*os.File, error)
@@ -25,12 +26,12 @@ type Calls struct {
 	SyncFolder func(dir string) error
 }
 
-// System is what this package writes with. Tests replace it, see disktest.
+// System are the calls that this package uses. Tests replace them, see disktest.
 var System = Calls{
 	os.Create, os.CreateTemp, os.MkdirTemp, os.MkdirAll, (*os.File).Write, os.Chmod, (*os.File).Sync, (*os.File).Close, os.Rename, os.Remove, syncFolder,
 }
 
-// syncFolder makes a rename durable. Where the system cannot, there is nothing to wait for.
+// syncFolder makes a rename durable. If the system does not support it, there is nothing to wait for.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -46,7 +47,7 @@ func syncFolder(dir string) error {
 // MkdirAll makes a folder and those above it.
 func MkdirAll(dir string) error { return System.MkdirAll(dir, 0o755) }
 
-// Remove removes a file. One that is not there is no error.
+// Remove removes a file. A missing file is not an error.
 func Remove(name string) error {
 	if err := System.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -54,7 +55,7 @@ func Remove(name string) error {
 	return nil
 }
 
-// RemoveAll removes a folder and what it holds.
+// RemoveAll removes a folder and its contents.
 func RemoveAll(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

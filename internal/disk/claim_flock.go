@@ -52,7 +52,7 @@ func abandoned(name string) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
-// identity is what a folder on this machine has and a copy of it has not.
+// identity returns a text that identifies a folder on this machine and differs for a copy of it.
 func identity(dir string) string {
 	var s unix.Stat_t
 	host, err := os.Hostname()

@@ -20,5 +20,5 @@ func abandoned(name string) bool {
 	return err == nil && time.Since(info.ModTime()) > stale
 }
 
-// identity is what a folder on this machine has and a copy of it has not: not known here, so that an interrupted change is not finished.
+// identity is unknown on this system, so that an interrupted change is not finished.
 func identity(string) string { return "" }

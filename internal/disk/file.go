@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 )
 
-// WriteFile creates or replaces a file by what write writes, all of it or nothing: it goes to a
-// temporary file in the same folder, is flushed to the disk and then renamed, so that a crash
-// leaves the old file or the new one. A file that is replaced keeps its permissions; what is not a regular file, a pipe or
-// /dev/null, is written to.
+// WriteFile creates or replaces a file with the data that write writes, completely or not at all: they are written to a
+// temporary file in the same folder, which is flushed to disk and then renamed, so that a crash
+// leaves the old file or the new one. A replaced file keeps its permissions; targets that are not
+// regular files, such as a pipe or
+// /dev/null, are written to directly.
 func WriteFile(name string, write func(w io.Writer) error) (err error) {
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(name); err == nil {
@@ -128,7 +129,7 @@ func Scratch(pattern string) (f *os.File, release func(), err error) {
 	}, nil
 }
 
-// writeThrough writes to what must not be replaced.
+// writeThrough writes to a target that must not be replaced.
 func writeThrough(name string, write func(w io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {

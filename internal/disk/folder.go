@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// Folder is a change of several files of a folder that is made as a whole. The new files are written into a stage, a hidden
-// folder beside their places. Commit renames the stage, and from that moment on the change is made: what a crash keeps Commit from
-// moving to its place the next Settle moves.
+// Folder is an atomic change of several files of a folder. The new files are written to a stage, a hidden
+// folder beside them. Commit renames the stage, which makes the change durable: files that a crash keeps Commit from
+// moving are moved by the next Settle.
 type Folder struct {
 	dir, stage string
 	fresh      bool // the folder is not there yet: the stage becomes it
@@ -26,10 +26,10 @@ const (
 	stages    = ".graft.*.tmp"
 	newFiles  = "new"         // in a stage: the files by their paths
 	oldFiles  = "remove.json" // in a stage: the paths of files to remove
-	writtenBy = "by"          // in a stage: what only this machine can know of it
+	writtenBy = "by"          // in a stage: a text that identifies this machine
 )
 
-// Begin begins a change of a folder, which is made if it is not there. Discard ends what Commit did not.
+// Begin begins a change of a folder, which is created if it does not exist. Discard ends a change without Commit.
 func Begin(dir string) (*Folder, error) {
 	dir = filepath.Clean(dir)
 	if err := Settle(dir); err != nil {
@@ -95,7 +95,7 @@ func (f *Folder) Write(name string, write func(w io.Writer) error) error {
 	return nil
 }
 
-// Remove removes a file, by its path relative to the folder. One that is not there is no error.
+// Remove removes a file, by its path relative to the folder. A missing file is not an error.
 func (f *Folder) Remove(name string) { f.removed = append(f.removed, name) }
 
 // RemoveOthers removes the files that the change does not write, in a folder relative to the one that is changed, whose names match.
@@ -113,7 +113,7 @@ func (f *Folder) RemoveOthers(in string, match func(name string) bool) error {
 	return nil
 }
 
-// Discard gives up a change that was not committed.
+// Discard discards a change that was not committed.
 func (f *Folder) Discard() {
 	if !f.ended {
 		f.ended = true
@@ -144,7 +144,7 @@ func (f *Folder) Commit() error {
 	}
 	err := finish(f.dir)
 	if err != nil {
-		err = finish(f.dir) // from where it stands
+		err = finish(f.dir) // from its current path
 	}
 	if err != nil {
 		return fmt.Errorf("%s: the files are written but not all in their places yet, the next command moves them from %s: %w", f.dir, committed, err)
@@ -196,8 +196,9 @@ func (f *Folder) prepare() error {
 	})
 }
 
-// Settle finishes the change of a folder that a process committed and did not live to finish. Whoever reads several files
-// that belong together calls it first. A stage that this machine did not write, one of an archive perhaps, is left alone.
+// Settle finishes a committed change of a folder whose process was interrupted. It must be called
+// before reading several files
+// that belong together. A stage that another machine wrote, for example one from an archive, is ignored.
 func Settle(dir string) error {
 	stage := filepath.Join(dir, committed)
 	if info, err := os.Lstat(stage); err != nil || !info.IsDir() {
@@ -205,7 +206,7 @@ func Settle(dir string) error {
 	}
 	by, err := os.ReadFile(filepath.Join(stage, writtenBy))
 	if errors.Is(err, fs.ErrNotExist) {
-		_ = System.Remove(stage) // where it is empty: the last thing that clearStage does
+		_ = System.Remove(stage) // if it is empty: the last step of clearStage
 		return nil
 	}
 	if own := identity(stage); err != nil || own == "" || string(by) != own {
@@ -225,7 +226,8 @@ func Settle(dir string) error {
 	return nil
 }
 
-// finish moves the files of a committed change to their places and removes those that it removes. It can be interrupted and begun anew.
+// finish moves the files of a committed change to their places and removes those to be removed. It can
+// be interrupted and repeated.
 // Links do not lead it out of the folder.
 func finish(dir string) error {
 	root, err := os.OpenRoot(dir)
@@ -270,8 +272,8 @@ func finish(dir string) error {
 	return clearStage(filepath.Join(dir, committed))
 }
 
-// clearStage removes a stage that has nothing left to move. The file that identifies it is the last to go, so that what an
-// interruption leaves is cleared by the next Settle.
+// clearStage removes a stage without files to move. The file that identifies it is removed last, so that the next Settle
+// removes what an interruption leaves.
 func clearStage(stage string) error {
 	if err := RemoveAll(filepath.Join(stage, newFiles)); err != nil {
 		return err
@@ -282,7 +284,7 @@ func clearStage(stage string) error {
 	return RemoveAll(stage)
 }
 
-// move gives a staged file its place.
+// move renames a staged file to its final path.
 func move(root *os.Root, from, to string) error {
 	if d := filepath.Dir(to); d != "." {
 		if _, err := root.Stat(d); errors.Is(err, fs.ErrNotExist) {

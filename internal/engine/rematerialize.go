@@ -30,7 +30,7 @@ func (b *builder) spreadViews() {
 			}
 		}
 	}
-	front := map[*step][]*step{} // what runs right before a step
+	front := map[*step][]*step{} // steps to insert before a step
 	for _, s := range slices.Backward(b.steps) {
 		if !s.views() || s.out[0].root || len(readers[s.out[0]]) == 0 {
 			continue
@@ -108,7 +108,7 @@ func (b *builder) lives() *lives {
 		}
 		if s.views() {
 			l.stays[s.in[0]] = l.stays[s.in[0]] || s.out[0].root
-			continue // no memory of its own
+			continue // it is a view
 		}
 		for _, v := range s.out {
 			if v != nil {

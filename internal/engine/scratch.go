@@ -9,9 +9,9 @@ type scratchpad struct {
 	mu     sync.Mutex
 	from   *memory
 	arena  []byte
-	holes  []hole // what is left of the holes of the running step
+	holes  []hole // unused parts of the holes of the running step
 	blocks [][]byte
-	left   [][]byte // what is left of each block
+	left   [][]byte // unused part of each block
 }
 
 // take returns n uninitialised bytes that start on a cache line.

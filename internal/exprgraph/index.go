@@ -1,5 +1,6 @@
-// Package exprgraph contains all code that reads unexported fields of Gorgonia's expression graphs. Each function says
-// why it does, and what happens with a version of Gorgonia that lacks the field; the tests fail then.
+// Package exprgraph contains all code that reads unexported fields of Gorgonia's expression graphs.
+// Each function documents
+// its reason, and its behavior with a version of Gorgonia that lacks the field; the tests fail then.
 package exprgraph
 
 import (
@@ -38,9 +39,9 @@ func Index(g *gorgonia.ExprGraph) {
 	byID[int64(*(*uint)(unsafe.Add(unsafe.Pointer(g), exprIndex.counter)))] = len(all)
 }
 
-// IndexAhead prepares an expression graph for as many nodes that Gorgonia is going to add by itself, as it sums up
-// the gradients of what is read often. It does nothing where Gorgonia would first remove nodes that nothing is
-// connected to, which moves those after them.
+// IndexAhead prepares an expression graph for the given number of nodes that Gorgonia is going to add when it sums
+// the gradients of values with several readers. It does nothing if Gorgonia would first remove unconnected nodes, which
+// renumbers those after them.
 func IndexAhead(g *gorgonia.ExprGraph, nodes int) {
 	if exprIndex.byID == 0 {
 		return

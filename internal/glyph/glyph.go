@@ -83,7 +83,7 @@ func newPen(classes string) (*pen, error) {
 	return p, nil
 }
 
-// render renders image i of a seed: every random choice comes from a generator of its own.
+// render renders image i of a seed: every image has its own random generator.
 func (p *pen) render(i int, seed uint64) (*image.Gray, error) {
 	rng := rand.New(rand.NewPCG(seed, uint64(i)))
 	if err := p.trace(p.runes[i%len(p.runes)], rng); err != nil {

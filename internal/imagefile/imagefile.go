@@ -47,7 +47,7 @@ var formats = []format{
 	{"P6", sizePNM, decodePNM},
 }
 
-// find tells the format by the first bytes.
+// find determines the format from the first bytes.
 func find(data []byte) (format, error) {
 	for _, f := range formats {
 		fits := len(data) >= len(f.magic)

@@ -46,12 +46,12 @@ type jpegPart struct {
 	quant         int
 	first, rest   int // tables of codes
 	stride, rows  int // of the plane
-	width, height int // of what the image covers
+	width, height int // size of the image
 	plane         []uint8
 	last          int32
 }
 
-// segment reads the marker at the current place and what belongs to it.
+// segment reads the marker at the current position and its data.
 func (d *jpegFile) segment() (marker byte, body []byte, err error) {
 	for d.at < len(d.data) && d.data[d.at] != 0xff {
 		d.at++
@@ -160,12 +160,12 @@ func (d *jpegFile) frame(b []byte) error {
 	return nil
 }
 
-// units counts the groups of blocks that all components share.
+// units returns the numbers of MCUs (groups of blocks of all components) per row and per column.
 func (d *jpegFile) units() (across, down int) {
 	return (d.width + 8*d.most[0] - 1) / (8 * d.most[0]), (d.height + 8*d.most[1] - 1) / (8 * d.most[1])
 }
 
-// tables reads what coefficients are multiplied with.
+// tables reads quantization tables.
 func (d *jpegFile) tables(b []byte) error {
 	for len(b) > 0 {
 		wide, t := int(b[0]>>4), int(b[0]&3)
@@ -184,7 +184,7 @@ func (d *jpegFile) tables(b []byte) error {
 	return nil
 }
 
-// zigzag is where the coefficients belong, in the order in which files have them.
+// zigzag maps the order of coefficients in files to their positions in a block.
 var zigzag = func() (z [64]int) {
 	x, y, up := 0, 0, true
 	for i := range z {

@@ -31,7 +31,7 @@ func inverseCosine(c *[64]int32, out []uint8, stride int) {
 	}
 }
 
-// cosine8 transforms eight numbers that are step apart and shifts the results.
+// cosine8 transforms eight numbers with stride step and shifts the results.
 func cosine8(v []int32, step int, shift uint) {
 	at := func(i int) int32 { return v[i*step] }
 	z := (at(2) + at(6)) * c0541

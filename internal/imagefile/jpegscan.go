@@ -132,7 +132,7 @@ func (d *jpegFile) scan(b []byte) error {
 	return nil
 }
 
-// again goes on after the next restart marker.
+// again continues after the next restart marker.
 func (r *jpegBits) again() {
 	r.count = 0
 	for r.at+1 < len(r.data) && !(r.data[r.at] == 0xff && r.data[r.at+1] >= 0xd0 && r.data[r.at+1] <= 0xd7) {

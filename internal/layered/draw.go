@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// draw gives the nodes and wires their places.
+// draw computes the positions of nodes and edges.
 func (l *layout) draw() *Drawing {
 	d := &Drawing{Nodes: l.nodes, Wires: make([][]Segment, len(l.wires))}
 	top, bottom := make([]float64, len(l.layers)), make([]float64, len(l.layers))

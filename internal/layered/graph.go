@@ -8,7 +8,7 @@ import (
 // Node is a rectangle; X and Y, its upper left corner, are set by Place.
 type Node struct {
 	Width, Height float64
-	First, Last   bool // stands in the first or last layer, which then holds nothing else
+	First, Last   bool // is alone in the first or last layer
 	X, Y          float64
 }
 
@@ -17,14 +17,14 @@ type Wire struct {
 	From  int     // the node it starts from, at its lower edge
 	At    float64 // where, from the left of the node
 	To    []Target
-	Label float64 // width of what is written at the right of its start
+	Label float64 // width of the label to the right of its start
 }
 
 // Target is where a wire ends, at the upper edge of a node with a higher number than the one it starts from.
 type Target struct {
 	Node  int
 	At    float64 // where, from the left of the node
-	Fixed bool    // false: anywhere, beside the other wires
+	Fixed bool    // false: anywhere, beside the other edges
 }
 
 // Point is a place in the drawing, y downward.

@@ -2,7 +2,7 @@ package layered
 
 import "slices"
 
-// item stands in a layer: a node, or the place where a wire passes through the layer.
+// item is an element of a layer: a node, or the point where an edge passes through the layer.
 type item struct {
 	node   int // its number, -1 for a wire that passes
 	wire   int // the wire that passes, -1 for a node
@@ -64,8 +64,9 @@ func newLayout(s Spacing, nodes []Node, wires []Wire) *layout {
 	return l
 }
 
-// connect adds the links between an item and one in the next layer. Wires between nodes weigh most, so that what comes after one
-// another stands below one another, and those from nodes that nothing reaches least.
+// connect adds the links between an item and one in the next layer. Edges between nodes have the
+// largest weight, so that consecutive
+// nodes are aligned vertically, and those from nodes without predecessors the smallest.
 func (l *layout) connect(a int, to Target, wire int) {
 	b := to.Node
 	weight, start, stop := 2.0, 0.0, 0.0
@@ -87,8 +88,9 @@ func (l *layout) connect(a int, to Target, wire int) {
 	l.items[b].above = append(l.items[b].above, link{a, stop, start, weight})
 }
 
-// depths returns the layers of the nodes: as low as those that read them allow, then as high as those that they read where these are more.
-// Nodes that nothing reads stand as high as they can.
+// depths returns the layers of the nodes: as low as their readers allow, then as high as their inputs
+// allow if these are more.
+// Nodes without readers are as high as possible.
 func (l *layout) depths() []int {
 	first, end := l.has(func(n Node) bool { return n.First }), l.has(func(n Node) bool { return n.Last })
 	depth := make([]int, len(l.nodes))

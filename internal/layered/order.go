@@ -8,7 +8,8 @@ import (
 // rounds bounds the passes over all layers that look for an order with fewer crossings.
 const rounds = 16
 
-// order sets the order of the items of each layer: the best of the orders by medians of the layer above, and of that below, by turns.
+// order sets the order of the items of each layer: the best of the orders by medians of the layer
+// above and, alternately, of that below.
 func (l *layout) order() {
 	l.first()
 	best, fewest := l.copyLayers(), l.crossings()

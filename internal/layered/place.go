@@ -32,7 +32,7 @@ func (l *layout) place() {
 // pull is a place where a neighbor wants an item.
 type pull struct{ at, weight float64 }
 
-// pool are items next to each other that cannot all be where they want.
+// pool is a group of adjacent items that cannot all be at their preferred positions.
 type pool struct {
 	items []int // by their positions in the layer
 	pulls []pull

@@ -12,7 +12,7 @@ type Delayed struct {
 	Network
 }
 
-// Network is what messages take.
+// Network is the time that messages take.
 type Network struct {
 	Latency   time.Duration // of one message
 	Bandwidth float64       // bytes per second that one rank sends while it receives as many
@@ -48,7 +48,7 @@ func (d *Delayed) AllReduceFloat64(x []float64) error {
 	return until(time.Now(), d.Network.AllReduce(d.Size(), 8*float64(len(x))), d.Communicator.AllReduceFloat64(x))
 }
 
-// Broadcast takes as many messages as a tree is high.
+// Broadcast takes as many messages as the height of a tree.
 func (d *Delayed) Broadcast(b []byte, root int) error {
 	high := bits.Len(uint(d.Size() - 1))
 	return until(time.Now(), d.messages(high, float64(len(b))), d.Communicator.Broadcast(b, root))

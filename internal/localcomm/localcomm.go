@@ -24,7 +24,7 @@ func New(n int) []*Rank {
 	return ranks
 }
 
-// hub is where ranks meet: the last one to come does what the call wants on the arguments of all.
+// hub is the meeting point of ranks: the last to arrive executes the call with the arguments of all.
 type hub struct {
 	mu    sync.Mutex
 	turn  sync.Cond
@@ -38,7 +38,7 @@ type hub struct {
 // ErrAborted is wrapped by the errors of calls after an Abort.
 var ErrAborted = errors.New("localcomm: aborted")
 
-// meet waits for all ranks to make the same call, and does f once on what they gave.
+// meet waits until all ranks make the same call, and calls f once with their arguments.
 func meet[T any](r *Rank, what string, x T, f func(all []T)) error {
 	h := r.hub
 	h.mu.Lock()
@@ -151,5 +151,5 @@ func (r *Rank) Barrier() error { return meet(r, "Barrier", 0, func([]int) {}) }
 func (r *Rank) Abort(err error) {
 	r.hub.mu.Lock()
 	defer r.hub.mu.Unlock()
-	_ = r.hub.end(fmt.Errorf("%w: %w", ErrAborted, err)) // the error is what waiting calls return
+	_ = r.hub.end(fmt.Errorf("%w: %w", ErrAborted, err)) // waiting calls return the error
 }

@@ -13,8 +13,9 @@ type Communicator interface {
 	Abort(err error)
 }
 
-// Mirror is rank 0 of so many ranks of which all others do what it does: to measure one rank of a run that there are not the
-// machines for.
+// Mirror is rank 0 of the given number of ranks, all others of which behave like it: to measure one
+// rank of a run without the
+// other machines.
 type Mirror int
 
 // Rank implements train.Communicator.
@@ -51,7 +52,7 @@ func (m Mirror) AllGather(b []byte) error {
 	return nil
 }
 
-// AllToAll gives this rank its own part of all.
+// AllToAll gives this rank its own part from every rank.
 func (m Mirror) AllToAll(b []byte) error { return m.AllGather(b) }
 
 // Barrier implements train.Communicator.

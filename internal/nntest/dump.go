@@ -94,7 +94,7 @@ func Ramp(shape ...int) *tensor.Dense {
 	return d
 }
 
-// Run gives the graph's first output as numbers.
+// Run returns the elements of the graph's first output.
 func Run(t *testing.T, g *nn.Graph, in ...*tensor.Dense) []float64 {
 	t.Helper()
 	out, err := g.Run(context.Background(), in...)
@@ -150,7 +150,7 @@ func Trained(g *nn.Graph) string {
 	return strings.Join(list, " ")
 }
 
-// Sample returns an input of the given type, each open dimension of its own small size.
+// Sample returns an input of the given type; each open dimension has a different small size.
 func Sample(t *testing.T, typ op.Type) *tensor.Dense {
 	t.Helper()
 	shape, n := typ.Sizes(), 1

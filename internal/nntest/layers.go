@@ -1,4 +1,4 @@
-// Package nntest holds what tests of nn and of packages on it share: layers with the types that they return, texts of graphs,
+// Package nntest holds test helpers for nn and packages on it: layers with their result types, texts of graphs,
 // and comparison with files.
 package nntest
 
@@ -8,7 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// LayerCases are layers, with the type that they make of a type and the parameters that they add.
+// LayerCases are layers, with their result type for an input type and the parameters that they add.
 var LayerCases = []struct {
 	Name   string
 	In     string

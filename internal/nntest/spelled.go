@@ -131,7 +131,7 @@ func attributeText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// known returns what is known of a value before anything runs.
+// known returns what is known of a value before the run, as text.
 func known(v *nn.Value) string {
 	k := v.Known()
 	s := ""

@@ -18,7 +18,8 @@ import (
 // maxHeader bounds the bytes of a header; only those of records are longer.
 const maxHeader = 1 << 16
 
-// stringSize is the bytes of a Go string without its characters: of short ones, many times what the file has.
+// stringSize is the size in bytes of a Go string without its characters: for short ones, many times
+// their size in the file.
 const stringSize = 16
 
 // maxRank bounds the axes, which rowMajor goes through for each element.
@@ -138,7 +139,7 @@ func readHeader(r io.Reader) (h header, err error) {
 	return h, nil
 }
 
-// elementType returns the inverse of codes, Undefined for what is not among them.
+// elementType returns the inverse of codes, Undefined for unknown codes.
 func elementType(code string) dtype.DType {
 	for dt, c := range codes {
 		if c == code {
@@ -187,7 +188,7 @@ func texts(h header, data []byte, n, width int) []string {
 		}
 		var text strings.Builder
 		for ; len(b) > 0; b = b[4:] {
-			text.WriteRune(rune(order.Uint32(b))) // U+FFFD for what is not a character
+			text.WriteRune(rune(order.Uint32(b))) // U+FFFD for invalid characters
 		}
 		list[i] = strings.TrimRight(text.String(), "\x00")
 	}

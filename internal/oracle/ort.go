@@ -23,7 +23,7 @@ var ortScript string
 // Runtime is a running ONNX Runtime: a node process that answers one request at a time. Its methods may be called from
 // any number of goroutines. After a crash or a time-out the next call starts a new process.
 type Runtime struct {
-	// Optimize turns ONNX Runtime's graph optimizations on; the zero value runs the file as it is, on one thread.
+	// Optimize enables ONNX Runtime's graph optimizations; by default the file is run as it is, on one thread.
 	Optimize bool
 	// Timeout bounds one call; zero means two minutes.
 	Timeout time.Duration
@@ -72,7 +72,7 @@ func (r *Runtime) Run(model []byte, inputs map[string]Tensor) (map[string]Tensor
 	return r.call(request{Model: model, Inputs: inputs, Optimize: r.Optimize})
 }
 
-// RunFile is Run on a file, whose external data are found beside it.
+// RunFile is Run on a file, in whose folder external data are found.
 func (r *Runtime) RunFile(path string, inputs map[string]Tensor) (map[string]Tensor, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *Runtime) start() error {
 	return nil
 }
 
-// exchange sends a line, if there is one, and waits for the answer; on any trouble the process is ended.
+// exchange sends a line, if there is one, and waits for the answer; after an error the process is ended.
 func (r *Runtime) exchange(line []byte) (a answer, err error) {
 	limit := r.Timeout
 	if limit == 0 {
@@ -206,7 +206,7 @@ func (r *Runtime) stop() {
 	}
 	r.in.Close()
 	r.cmd.Process.Kill()
-	r.cmd.Wait() // it was killed: its exit status tells nothing
+	r.cmd.Wait() // it was killed: its exit status is meaningless
 	r.cmd = nil
 }
 

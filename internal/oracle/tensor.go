@@ -35,7 +35,7 @@ func (t Tensor) Size() int {
 	return n
 }
 
-// Float64s widens the elements; false and true become 0 and 1. 64-bit integers lose what a float64 cannot hold.
+// Float64s converts the elements to float64; false and true become 0 and 1. 64-bit integers are rounded.
 func (t Tensor) Float64s() ([]float64, error) {
 	width, ok := widths[t.DType]
 	if !ok {

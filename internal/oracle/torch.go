@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Torch runs a Python script that may import torch and onnx, and returns what it printed. It skips the test, or fails
-// it where oracles are required, when the interpreter or torch is missing; a script that fails fails the test.
+// Torch runs a Python script that may import torch and onnx, and returns its output. It skips the test, or fails
+// it if oracles are required, when the interpreter or torch is missing; a failing script fails the test.
 func Torch(t testing.TB, script string, args ...string) []byte {
 	t.Helper()
 	python := cmp.Or(os.Getenv("GRAFT_PYTHON"), "/usr/bin/python3")

@@ -1,11 +1,12 @@
-// Command score counts what `graft verify --json` printed and compares it with a recorded score.
+// Command score counts the results printed by `graft verify --json` and compares them with a recorded score.
 //
-//	graft verify --json DIR… | go run ./internal/score -recorded .ci/scores [-known docs/conformance.md] [-update]
+// graft verify --json DIR…
+// go run ./internal/score -recorded .ci/scores [-known docs/conformance.md] [-update]
 //
-// It prints a line per suite, "suite node: 1180 / 1182", and exits with 1 when a suite has fewer cases, or fewer that
-// pass, than recorded, when a case fails for which the list of known failures gives no reason, or when one passes that
-// the list says fails. A case's suite is the element before the last of its name: node in node/test_abs. Gradients that
-// were checked form a suite of their own, node-gradients.
+// It prints a line per suite, "suite node: 1180 / 1182", and exits with 1 if a suite has fewer cases, or fewer that
+// pass, than recorded, if a case fails for which the list of known failures gives no reason, or if one passes that
+// is on the list. A case's suite is the element before the last of its name: node in node/test_abs. Gradients that
+// were checked form a separate suite, node-gradients.
 package main
 
 import (

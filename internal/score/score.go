@@ -88,7 +88,7 @@ func suiteOf(name string) string {
 	return parts[len(parts)-2]
 }
 
-// compare tells on out where b is better than want, and returns an error where it is worse.
+// compare prints on out where b is better than want, and returns an error where it is worse.
 func (b board) compare(want board, out io.Writer) error {
 	var worse []string
 	for _, suite := range want.suites() {

@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Cast converts elements to another type. The zero value does what ONNX's Cast does by default.
+// Cast converts elements to another type. The zero value has the defaults of ONNX's Cast.
 type Cast struct {
 	NoSaturate bool     // for 8-bit floats: too large numbers become infinity or NaN instead of the largest value
 	Round      Rounding // for Float8E8M0
@@ -31,7 +31,7 @@ func ConvertTo(dt DType, src *tensor.Dense) (*tensor.Dense, error) {
 	return dst, Convert(dst, src)
 }
 
-// chunk is how many elements pass through float64 or int64 at a time: small enough for the stack.
+// chunk is the number of elements converted through float64 or int64 at a time: small enough for the stack.
 const chunk = 256
 
 // Convert sets the elements of dst to those of src, converted by the rules of ONNX's Cast: floating-point numbers are

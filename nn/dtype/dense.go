@@ -112,7 +112,7 @@ func Slice[T any](d *tensor.Dense) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(d.Raw))), rawLen(d)/int(unsafe.Sizeof(zero)))
 }
 
-// ToSlice returns what Slice does, or an error if d is nil or not contiguous, or T is not the type of its elements.
+// ToSlice is Slice that returns an error if d is nil or not contiguous, or T is not the type of its elements.
 func ToSlice[T any](d *tensor.Dense) ([]T, error) {
 	if d == nil {
 		return nil, errNil

@@ -37,7 +37,7 @@ func F16From(f float32) F16 {
 	switch {
 	case a > 255<<23:
 		return sign | 0x7e00
-	case a >= (127+16)<<23: // 2^16 and more; what rounds up to 2^16 carries below
+	case a >= (127+16)<<23: // 2^16 and more; smaller values that round up to 2^16 carry below
 		return sign | 0x7c00
 	case a < (127-14)<<23: // subnormal: adding 0.5 leaves the rounded bits in the low mantissa
 		v := math.Float32frombits(a) + 0.5
@@ -96,7 +96,7 @@ func f8e4m3fnuzFrom(f float32, saturate bool) F8E4M3FNUZ {
 	return F8E4M3FNUZ(e4m3fnuz.encode(float64(f), saturate))
 }
 
-// f8e5m2From is like F8E4M3FNFrom, with infinity instead of NaN for what is too large.
+// f8e5m2From is like F8E4M3FNFrom, with infinity instead of NaN for values that are too large.
 func f8e5m2From(f float32, saturate bool) F8E5M2 {
 	return F8E5M2(e5m2.encode(float64(f), saturate))
 }
@@ -106,7 +106,7 @@ func f8e5m2fnuzFrom(f float32, saturate bool) F8E5M2FNUZ {
 	return F8E5M2FNUZ(e5m2fnuz.encode(float64(f), saturate))
 }
 
-// f4e2m1From rounds to the nearest value, ties to even; what is too large becomes ±6 and NaN
+// f4e2m1From rounds to the nearest value, ties to even; values that are too large become ±6 and NaN
 // becomes -0, as in ONNX's backend tests.
 func f4e2m1From(f float32) F4E2M1 { return F4E2M1(e2m1.encode(float64(f), true)) }
 

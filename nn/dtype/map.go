@@ -92,10 +92,10 @@ func (m *Map) Size() int { return 1 }
 // Data is m.Values.
 func (m *Map) Data() interface{} { return m.Values }
 
-// Dtype returns a type of its own, the same for all maps.
+// Dtype returns a separate type, the same for all maps.
 func (m *Map) Dtype() tensor.Dtype { return tensor.Dtype{Type: reflect.TypeFor[Map]()} }
 
-// Type returns what Gorgonia's type inference sees, the type of a scalar.
+// Type returns the type for Gorgonia's type inference, that of a scalar.
 func (m *Map) Type() hm.Type { return m.Dtype() }
 
 // Uintptr returns the address of m.

@@ -6,7 +6,7 @@ import "math"
 type minifloat struct {
 	bits, mantissa, bias int
 	max                  uint32 // bits of the largest finite value
-	inf                  uint32 // bits of what stands for a value that is too large
+	inf                  uint32 // bit pattern for values that are too large
 	nan                  uint32
 	fnuz                 bool // one zero, one NaN, no infinities
 }

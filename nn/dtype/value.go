@@ -27,7 +27,7 @@ var _ = []Value{(*tensor.Dense)(nil), (*Strings)(nil), (*Sequence)(nil), (*Optio
 // from the garbage collector.
 type Strings struct {
 	Dims  tensor.Shape // its shape
-	Elems []string     // as many as Dims says
+	Elems []string     // the elements, as many as the product of Dims
 }
 
 // NewStrings returns a tensor that shares elems; without a shape it has rank 0 and one element. It is an error if the
@@ -55,7 +55,7 @@ func (s *Strings) Data() interface{} { return s.Elems }
 // Dtype is tensor.String.
 func (s *Strings) Dtype() tensor.Dtype { return tensor.String }
 
-// Type returns what Gorgonia's type inference sees, the type of a scalar.
+// Type returns the type for Gorgonia's type inference, that of a scalar.
 func (s *Strings) Type() hm.Type { return s.Dtype() }
 
 // Uintptr returns the address of the first string header, 0 without elements.
@@ -84,10 +84,10 @@ func (s *Sequence) Size() int { return 1 }
 // Data is s.Items.
 func (s *Sequence) Data() interface{} { return s.Items }
 
-// Dtype returns a type of its own, the same for all sequences.
+// Dtype returns a separate type, the same for all sequences.
 func (s *Sequence) Dtype() tensor.Dtype { return tensor.Dtype{Type: reflect.TypeFor[Sequence]()} }
 
-// Type returns what Gorgonia's type inference sees, the type of a scalar.
+// Type returns the type for Gorgonia's type inference, that of a scalar.
 func (s *Sequence) Type() hm.Type { return s.Dtype() }
 
 // Uintptr returns the address of s.
@@ -125,10 +125,10 @@ func (o *Optional) Size() int { return 1 }
 // Data is o.Item.
 func (o *Optional) Data() interface{} { return o.Item }
 
-// Dtype returns a type of its own, the same for all optionals.
+// Dtype returns a separate type, the same for all optionals.
 func (o *Optional) Dtype() tensor.Dtype { return tensor.Dtype{Type: reflect.TypeFor[Optional]()} }
 
-// Type returns what Gorgonia's type inference sees, the type of a scalar.
+// Type returns the type for Gorgonia's type inference, that of a scalar.
 func (o *Optional) Type() hm.Type { return o.Dtype() }
 
 // Uintptr returns the address of o.

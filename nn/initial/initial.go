@@ -189,7 +189,8 @@ func (Eye) Fill(v []float64, shape []int, _ *rand.Rand) {
 	}
 }
 
-// Fill writes the transpose of what Of, which must not be nil, writes. A tensor of another rank is not changed.
+// Fill writes the transpose of the values that Of, which must not be nil, writes. A tensor of another
+// rank is not changed.
 func (t Transposed) Fill(v []float64, shape []int, r *rand.Rand) {
 	if len(shape) != 2 {
 		return

@@ -76,7 +76,7 @@ func only(e *nn.Edit, in []*nn.Value) *nn.Value {
 }
 
 // ranked returns the single input of a layer, which must have at least the given number of axes, and
-// how many it has.
+// its rank.
 func ranked(e *nn.Edit, in []*nn.Value, least int) (*nn.Value, int) {
 	x := only(e, in)
 	if e.Err() != nil {

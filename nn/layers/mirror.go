@@ -6,8 +6,8 @@ import (
 	"github.com/graft-ml/graft/nn"
 )
 
-// mirror is the weight that makes gain·x and −gain·x of x in each group or, when not splitting,
-// gain·(a−b) of what was made so.
+// mirror is the weight that computes gain·x and −gain·x from x in each group or, unless splitting,
+// gain·(a−b) from their results.
 type mirror struct {
 	groups int
 	gain   float64

@@ -65,7 +65,7 @@ func (l RNN) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return recurrent{"RNN", "rnn", 1, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, a}.build(e, in)
 }
 
-// recurrent is what the three have in common.
+// recurrent holds the settings that the three layers share.
 type recurrent struct {
 	op, kind      string
 	gates         int

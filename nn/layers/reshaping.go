@@ -20,7 +20,7 @@ func (f Flatten) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	return []*nn.Value{put(e, e.Label("flatten", f.Name), "Flatten", attrs{"axis": axisOr(f.Axis, 1)}, x)}
 }
 
-// Reshape gives a tensor another shape. In Dims, 0 keeps the length of that axis, and −1, which may occur once, is
+// Reshape changes the shape of a tensor. In Dims, 0 keeps the length of that axis, and −1, which may occur once, is
 // computed from the number of elements.
 type Reshape struct {
 	Dims []int
@@ -82,7 +82,8 @@ func slice(e *nn.Edit, name string, x *nn.Value, axis, from, to, step int) *nn.V
 	return put(e, name, "Slice", nil, in...)
 }
 
-// Roll moves elements along an axis by By places, to the back if By is positive; those that pass the end come in at the other end.
+// Roll moves elements along an axis by By positions, towards the end if By is positive; elements that
+// pass the end continue at the beginning.
 type Roll struct {
 	Axis int    // a negative one counts from the last
 	By   int    // number of places; not 0

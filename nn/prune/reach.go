@@ -20,7 +20,7 @@ const (
 )
 
 // reach finds a cut near the target. Atoms are removed in the order of the queue. If the next atom of a group
-// overshoots because lengths are rounded, that group is left as it is and the search continues with the others.
+// overshoots because lengths are rounded, that group is not changed further and the search continues with the others.
 // With onTheWay the nearest cut is returned, even an empty one; otherwise a cut that misses the target by more
 // than slack only if there is no other.
 func (r *ranking) reach(ctx context.Context, g *nn.Graph, c *nn.Channels, t Target, onTheWay bool) ([]*nn.Atom, error) {
@@ -64,7 +64,7 @@ func (r *ranking) reach(ctx context.Context, g *nn.Graph, c *nn.Channels, t Targ
 	return best, nil
 }
 
-// candidate is the cut of the first k atoms of the queue, and by how much it misses the target (negative: target met).
+// candidate is the cut of the first k atoms of the queue, with its distance from the target (negative: target met).
 type candidate struct {
 	k     int
 	atoms []*nn.Atom

@@ -41,7 +41,7 @@ func (l BatchLoader) Count(n int) int {
 	return (l.used(n) + l.batch() - 1) / l.batch()
 }
 
-// used returns how many of n samples an epoch uses; with DropLast, a multiple of the unit.
+// used returns the number of the n samples that an epoch uses; with DropLast, a multiple of the unit.
 func (l BatchLoader) used(n int) int {
 	switch {
 	case !l.DropLast:

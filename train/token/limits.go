@@ -40,7 +40,7 @@ func growth(b json.RawMessage) float64 {
 		Content       string
 		Replacement   string
 	}
-	_ = json.Unmarshal(b, &c) // what is of another type is refused where it is used
+	_ = json.Unmarshal(b, &c) // values of another type are refused where they are used
 	switch c.Type {
 	case "Sequence":
 		all := 1.0

@@ -22,17 +22,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Options say how the demonstration runs. The zero value is what the command does.
+// Options are the settings of the demonstration. The zero value is that of the command.
 type Options struct {
 	Dir    string            // where the results go; "": a new temporary directory
 	Epochs int               // 0: 12
 	Images int               // images to train on; 0: 640
 	Seed   uint64            // of images, weights and order
-	Out    io.Writer         // what happens, in words; nil: nowhere
+	Out    io.Writer         // receives the progress as text; nil: discarded
 	Log    func(train.Event) // progress of training; nil: the trainer's default
 }
 
-// Result is what the demonstration measured and where it left everything.
+// Result holds the measurements of the demonstration and the paths of its files.
 type Result struct {
 	AccuracyBefore float64  `json:"accuracy_before"` // of the new head before training
 	AccuracyAfter  float64  `json:"accuracy_after"`
@@ -44,8 +44,8 @@ type Result struct {
 	History        string   `json:"history"`
 }
 
-// Run takes a network that knows digits, gives it a head for letters it never saw, inserts a
-// layer, fine-tunes it on rendered letters, saves it, loads it again and compares the outputs.
+// Run takes a network that recognizes digits, gives it a head for letters, inserts a layer, fine-tunes it on rendered
+// letters, saves it, loads it again and compares the outputs.
 func Run(ctx context.Context, o Options) (Result, error) {
 	o = o.defaults()
 	var err error

@@ -1,4 +1,4 @@
-// Package guide is what the programs of the pages are given: a model, an input for it, and data.
+// Package guide provides the programs of the pages with a model, an input for it, and data.
 package guide
 
 import (

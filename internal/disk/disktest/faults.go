@@ -10,18 +10,19 @@ import (
 	"github.com/graft-ml/graft/internal/disk"
 )
 
-// Fault is what happens at a call.
+// Fault is the injected outcome of a call.
 type Fault int
 
 // The faults.
 const (
 	Fails Fault = iota // the call fails, those after it work
 	Down               // it and all after it fail: the disk is full, or gone
-	Short              // a write takes half of what it is given, without an error; other calls fail
+	Short              // a write writes half of its data, without an error; other calls fail
 	Kill               // the process ends by SIGKILL, in a write after half of it
 )
 
-// Install makes the n-th call of disk.System a fault; n = 0: none. It returns the number of calls so far, and what puts the system back.
+// Install makes the n-th call of disk.System a fault; n = 0: none. It returns the number of calls so
+// far, and a function that restores the system.
 func Install(n int, fault Fault) (calls func() int, restore func()) {
 	whole := disk.System
 	var count atomic.Int64
@@ -85,7 +86,7 @@ func Install(n int, fault Fault) (calls func() int, restore func()) {
 	return func() int { return int(count.Load()) }, func() { disk.System = whole }
 }
 
-// first is err or, without one, what f does.
+// first returns err or, if it is nil, the result of f.
 func first(err error, f func() error) error {
 	if err != nil {
 		return err

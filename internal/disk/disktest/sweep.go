@@ -20,21 +20,27 @@ import (
 // Case is a way to write files.
 type Case struct {
 	Name    string
-	Prepare func(dir string) error // what is there before
-	Do      func(dir string) error // replaces it; done twice it gives the same files
-	// Apart says that files are replaced one by one, each old, new or, as Do goes on, of a version between.
+	Prepare func(dir string) error // creates the initial files
+	Do      func(dir string) error // replaces them; done twice it gives the same files
+	// Apart declares that files are replaced one by one; each is then the old one, the new one or, if Do
+	// continues, an intermediate version.
 	Apart bool
 	// Check reports whether a file can be used, by its path; nil: its bytes are compared alone.
 	Check func(path string) error
-	// Same is what of a file two runs have in common; nil: all of it. Files for which it is nil do not count.
+	// Same returns the part of a file that two runs have in common; nil: all of it. Files for which it
+	// returns nil are ignored.
 	Same func(name string, b []byte) []byte
 }
 
 const variable = "GRAFT_KILL"
 
-// Sweep makes each call of the system that a case makes fail, in every way, and checks that what is on disk is the old or the new, and
-// that doing it once more gives the new without a temporary file left. It also ends a child process at such calls. While GRAFT_FAULTS
-// is not "all", processes are ended at every seventh call only, and so are cases of more than 50 calls failed. The test that calls Sweep must be one of its own, which the child runs, too.
+// Sweep makes each call of the system in a case fail, in every way, and checks that the files on disk
+// are the old or the new ones, and
+// that a second run gives the new ones without a temporary file left. It also kills a child process at
+// such calls. Unless GRAFT_FAULTS
+// is "all", processes are killed at every seventh call only, and so are the failing calls of cases
+// with more than 50 calls. The test that calls Sweep must do nothing else, since the child runs it,
+// too.
 func Sweep(t *testing.T, cases ...Case) {
 	if s := os.Getenv(variable); s != "" {
 		child(t, s, cases)
@@ -97,7 +103,7 @@ func (c Case) interrupted(t *testing.T, dir string, n int, fault Fault) error {
 	return errKilled
 }
 
-// child is what the process does that is killed.
+// child runs the cases in the process that is killed.
 func child(t *testing.T, s string, cases []Case) {
 	part := strings.SplitN(s, "|", 3)
 	n, err := strconv.Atoi(part[1])
@@ -110,7 +116,7 @@ func child(t *testing.T, s string, cases []Case) {
 	}
 }
 
-// check looks at what is there as the next reader finds it.
+// check compares the files on disk as the next reader finds them.
 func (c Case) check(t *testing.T, where, dir string, old, whole map[string]string, err error, fault Fault) {
 	t.Helper()
 	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -221,7 +227,7 @@ func duplicate(t *testing.T, dir string) string {
 	return to
 }
 
-// memory returns a file system without a disk, where there is one: each fault syncs many files.
+// memory returns the path of a file system in memory, if there is one: each fault syncs many files.
 func memory() string {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		return "/dev/shm"

@@ -11,7 +11,7 @@ import (
 // others are copied to y.
 
 const (
-	// planeElements is the maximum size of a piece of a plane: half of an L1 cache.
+	// planeElements is the maximum size of a block of a plane: half of an L1 cache.
 	planeElements = 1 << 12
 	// batchElements is the number of elements of consecutive channels that are loaded together, for long
 	// contiguous reads.
@@ -68,7 +68,7 @@ func (d *depthwise[T]) run(p *kernel.Pool) {
 	})
 }
 
-// piece computes a phase of a piece for the channels [lo, hi).
+// piece computes a phase of a block for the channels [lo, hi).
 func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthPhase, lo, hi int) {
 	at.rows, at.cols = min(at.rows, ph.grid[1]-at.y), min(at.cols, ph.grid[2]-at.x)
 	if len(ph.taps) == 0 || at.z >= ph.grid[0] || at.rows <= 0 || at.cols <= 0 {

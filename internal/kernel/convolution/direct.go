@@ -38,7 +38,7 @@ type direct[T kernel.Float] struct {
 }
 
 const (
-	// pieceElements is the maximum size of a piece: half of an L2 cache of 512 KB.
+	// pieceElements is the maximum size of a block: half of an L2 cache of 512 KB.
 	pieceElements = 1 << 16
 	// pieceColumns is the number of columns from which the cost of a partial last tile is negligible.
 	pieceColumns = 256
@@ -104,7 +104,7 @@ func (d *direct[T]) run(p *kernel.Pool, scratch func(n int) []T) {
 	if d.a == nil && s.pieces >= 2*p.Threads() {
 		d.packAll(p, scratch)
 	}
-	// Each thread computes the same number of pieces; the panels of the remaining pieces are divided among threads.
+	// Each thread computes the same number of blocks; the panels of the remaining blocks are divided among threads.
 	t := p.Threads()
 	each, left := s.pieces*d.groups/t, s.pieces*d.groups%t
 	p.Run(t*(each+left), func(_, i int) {
@@ -132,7 +132,7 @@ func (d *direct[T]) packAll(p *kernel.Pool, scratch func(n int) []T) {
 	})
 }
 
-// piece computes the panels p0 to p1 of a piece. more reports whether the same thread computes the next piece, too.
+// piece computes the panels p0 to p1 of a block. more reports whether the same thread computes the next block, too.
 func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 int, more bool) {
 	at, l := s.part(piece, d.n, d.grid), &s.layout
 	size, space := l.size(d.inputs), d.in.Size()
@@ -163,7 +163,7 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 		return
 	}
 	var input []T
-	if more && d.groups == 1 && s.cuts.Size() == 1 { // the next piece has whole images, of all channels
+	if more && d.groups == 1 && s.cuts.Size() == 1 { // the next block has whole images, of all channels
 		image := d.inputs * space
 		first := at.image + at.images
 		input = d.x[first*image : min(first+at.images, d.n)*image]
@@ -179,7 +179,7 @@ func (d *direct[T]) base(at part, group int) int {
 	return at.image*d.imageY + group*d.outputs*d.planeY + d.first + at.z*d.step[0] + at.y*d.step[1] + at.x*d.step[2]
 }
 
-// sweep computes the tiles i0 to i1 of a part for the panels p0 to p1. b is the part's input; a is room for a
+// sweep computes the tiles i0 to i1 of a part for the panels p0 to p1. b is the part's input; a is scratch memory for a
 // panel of weights if they are not packed, t for a tile.
 func (d *direct[T]) sweep(s *directPlan, w *directWorker, at part, group, p0, p1, i0, i1 int, a, b, t []T, later *prefetch[T]) {
 	base := d.base(at, group)
@@ -216,8 +216,9 @@ func (d *direct[T]) activate(at part, group, p0, p1 int) {
 	}
 }
 
-// tiles computes tile i of a piece, and the tiles before end that are adjacent to it in y, for panel p. a has the panel's
-// weights with the row stride lead. It returns the number of tiles computed; room is scratch for one tile.
+// tiles computes tile i of a block, and the tiles before end that are adjacent to it in y, for panel
+// p. a has the panel's
+// weights with the row stride lead. It returns the number of tiles computed; room is scratch memory for one tile.
 func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p, i, end int, a []T, lead int, b, room []T, base int, later *prefetch[T]) int {
 	t, runs := &w.tiles[i], w.of(i)
 	if len(runs) == 0 {

@@ -6,18 +6,18 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// directPlan is the division of a convolution into pieces.
+// directPlan is the division of a convolution into blocks.
 type directPlan struct {
 	layout     planes
 	images     int
-	cuts       Triple // numbers of pieces in z, y and x
+	cuts       Triple // numbers of blocks in z, y and x
 	rows, cols int
 	pieces     int
 	off        []int32
 	inPlace    bool
 }
 
-// directWorker is the state of a worker, without its loaded piece.
+// directWorker is the state of a worker, without its loaded block.
 type directWorker struct {
 	runs  []tileRun
 	tiles []directTile // followed by an empty tile
@@ -44,7 +44,7 @@ func planDirect[T kernel.Float](d *direct[T], s *directPlan, threads int) {
 		threads = 1 // the weights are larger: divide the panels, not the images, among threads
 	}
 	s.cut(d.pool, d.n, d.inputs, d.grid, d.taps, threads, pieceElements, dense)
-	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols)                  // points of the smallest piece
+	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols)                  // points of the smallest block
 	s.inPlace = dense && d.in == d.grid && s.rows*s.cols >= 4*3*tileLanes() && last >= 3*tileLanes() // otherwise its last tile would start before it
 	channel := l.channel
 	if s.inPlace {
@@ -72,8 +72,8 @@ func tapOffsets(channels, channel int, taps []int, off []int32) []int32 {
 	return off
 }
 
-// cut divides n images of a grid of outputs into pieces of at most the given number of input elements. The images of a
-// piece are stacked horizontally or vertically.
+// cut divides n images of a grid of outputs into blocks of at most the given number of input elements. The images of a
+// block are stacked horizontally or vertically.
 func (s *directPlan) cut(p *kernel.Pool, n, channels int, grid Triple, taps []Triple, threads, elements int, below bool) {
 	l := &s.layout
 	try := func(rows, cols, images int) (small bool) {
@@ -100,7 +100,7 @@ func (s *directPlan) cut(p *kernel.Pool, n, channels int, grid Triple, taps []Tr
 	s.pieces = kernel.CeilDiv(n, s.images) * s.cuts.Size()
 }
 
-// part is the range of outputs of a piece.
+// part is the range of outputs of a block.
 type part struct {
 	image, z, y, x     int // position of the first output
 	images, rows, cols int

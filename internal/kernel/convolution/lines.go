@@ -7,8 +7,10 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// The gradient of a strided convolution with respect to the input, which is also a transposed convolution, decomposes into phases
-// (see phase). They share one loaded piece of dy. Phases that differ only in the column make up whole rows of dx: their tiles are
+// The gradient of a strided convolution with respect to the input, which is also a transposed
+// convolution, decomposes into phases
+// (see phase). They share one loaded block of dy. Phases that differ only in the column make up whole
+// rows of dx: their tiles are
 // computed one after another, and interleaved when they are stored.
 
 // line is the set of phases that make up the same rows of dx, in the order of their columns.

@@ -70,7 +70,7 @@ func (d *planeSteps) max(planes int, x, y []float32, taps []uint8) {
 	}
 }
 
-// nameEmpty gives windows of whole planes that have no tap yet the first one that reads inside.
+// nameEmpty sets the tap of windows without a maximum so far to their first tap inside the plane.
 func (g *geometry) nameEmpty(offsets []Triple, taps []uint8) {
 	for at := 0; ; at++ {
 		next := bytes.IndexByte(taps[at:], NoTap)

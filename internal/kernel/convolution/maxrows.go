@@ -61,7 +61,7 @@ func maxRows(p *kernel.Pool, g *geometry, x, y []float32, index []int64, taps8 [
 	})
 }
 
-// maxIndex turns numbers of taps into positions in x.
+// maxIndex converts numbers of taps to positions in x.
 func maxIndex(g *geometry, taps []Triple, which []int32, base int64, index []int64) {
 	flat := make([]int64, len(taps))
 	for t, v := range taps {

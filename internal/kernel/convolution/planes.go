@@ -6,9 +6,9 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// planes is the layout of a piece of the input of a convolution in which every tap reads at a fixed
+// planes is the layout of a block of the input of a convolution in which every tap reads at a fixed
 // offset from the position of the output point: the rows and columns of the input, padded with zeros
-// and grouped by their index modulo the stride. The kernels process such a piece as one long row;
+// and grouped by their index modulo the stride. The kernels process such a block as one long row;
 // the results between the rows are meaningless and are dropped.
 //
 // The right border of a row is also the left border of the next. Several images are stacked
@@ -16,8 +16,8 @@ import (
 type planes struct {
 	in, stride, least  Triple       // size and strides of the whole input, and the smallest tap
 	phases             []planePhase // phases (indices modulo the stride) that some tap reads
-	images, rows, cols int          // output points of the piece
-	whole, below       bool         // the piece has all columns; images are stacked vertically
+	images, rows, cols int          // output points of the block
+	whole, below       bool         // the block has all columns; images are stacked vertically
 	segment            int          // elements of a row of one image
 	row, image         int          // strides between rows and between images
 	phase, channel     int          // elements of a phase, and of all phases
@@ -30,7 +30,7 @@ type planePhase struct {
 	rows, cols int // rows and columns that the taps reach from the first output point on, less 1
 }
 
-// slack is the number of elements after a piece that the kernels may read.
+// slack is the number of elements after a block that the kernels may read.
 const slack = 64
 
 // describe sets l to the layout for an input with the strides and taps of an im2col matrix. It reuses the memory of the
@@ -76,7 +76,7 @@ func (l *planes) cover(ph *planePhase, x0, cols int) (from, end int) {
 	return from, max(from, min(end, kernel.CeilDiv(l.in[2]-first, s)))
 }
 
-// cut sets the size of the pieces: rows and columns of a number of images, stacked horizontally or
+// cut sets the size of the blocks: rows and columns of a number of images, stacked horizontally or
 // vertically. Adjacent rows share their borders if they are whole.
 func (l *planes) cut(images, rows, cols int, whole, below bool, taps []Triple) {
 	l.images, l.rows, l.cols, l.whole, l.below = images, rows, cols, whole, below
@@ -116,7 +116,7 @@ func (l *planes) cut(images, rows, cols int, whole, below bool, taps []Triple) {
 	}
 }
 
-// asItLies sets l to the layout of pieces that are read in place, which is possible for a single tap without borders.
+// asItLies sets l to the layout of blocks that are read in place, which is possible for a single tap without borders.
 func (l *planes) asItLies() {
 	l.segment, l.row, l.image = l.in[2], l.in[2], l.in.Size()
 }
@@ -129,13 +129,13 @@ func (l *planes) point(at int) (image, row, x int) {
 	return at % l.row / l.image, at / l.row, at % l.row % l.image
 }
 
-// size returns the number of elements of a piece with the given number of channels.
+// size returns the number of elements of a block with the given number of channels.
 func (l *planes) size(channels int) int { return channels*l.channel + l.extent() + l.segment + slack }
 
 // extent returns the number of columns from the first to the last output point.
 func (l *planes) extent() int { return (l.rows-1)*l.row + (l.images-1)*l.image + l.cols }
 
-// clean clears the parts of a piece that load does not write: borders and slack.
+// clean clears the parts of a block that load does not write: borders and slack.
 func clean[T kernel.Float](l *planes, channels int, piece []T) {
 	for i := range l.phases {
 		ph := &l.phases[i]
@@ -147,14 +147,14 @@ func clean[T kernel.Float](l *planes, channels int, piece []T) {
 	clear(piece[channels*l.channel:])
 }
 
-// source describes the input from which the channels of a piece are loaded.
+// source describes the input from which the channels of a block are loaded.
 type source struct {
 	images, channels int
 	image, channel   int // strides between images and between channels
 	z, y, x          int // first output point
 }
 
-// load copies channels of images to a piece. Rows outside the input are set to 0; columns outside it
+// load copies channels of images to a block. Rows outside the input are set to 0; columns outside it
 // must already be 0.
 func load[T kernel.Float](l *planes, src []T, from source, dst []T) {
 	for i := range l.phases {

@@ -11,7 +11,7 @@ type prefetch[T kernel.Float] struct {
 	fetches int
 }
 
-// newPrefetch returns the parts to prefetch, limited to the space that a piece leaves in the L2 cache.
+// newPrefetch returns the parts to prefetch, limited to the space that a block leaves in the L2 cache.
 func newPrefetch[T kernel.Float](fetches int, parts ...[]T) prefetch[T] {
 	room := pieceElements
 	if kernel.AVX512 {

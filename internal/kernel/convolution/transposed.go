@@ -53,7 +53,7 @@ func PackTransposed[T kernel.Float](p *kernel.Pool, s *Shape, w []T, e elementwi
 func TransposedPacked[T kernel.Float](p *kernel.Pool, s *Shape, x []T, w *Weights[T], e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) {
 	g := s.geometry()
 	d := newLines(&g, x, y)
-	if g.stride.Size() == 1 { // then there is nothing to interleave
+	if g.stride.Size() == 1 { // without strides there is nothing to interleave
 		d = newDense(&g, x, y)
 	}
 	d.a, d.shift = w.weights, w.shift

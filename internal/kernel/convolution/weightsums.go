@@ -7,7 +7,7 @@ import (
 
 // The gradient with respect to the weights is a sum over points. The kernel multiplies six rows of the left operand,
 // which it reads in place (the input with its borders, one row for each channel and tap), by vectors over the
-// channels of the right operand, which is transposed piece by piece to make its channels contiguous.
+// channels of the right operand, which is transposed block by block to make its channels contiguous.
 
 // weightSums computes such sums: sum[row][column] = Σ x[row's channel, point+tap] * b[column, point].
 type weightSums[T kernel.Float] struct {
@@ -21,9 +21,9 @@ type weightSums[T kernel.Float] struct {
 	imageX, imageB  int    // strides between images
 	groupX, groupB  int    // strides between groups
 	stride2         Triple // if set, b is every other point of every other row of planes of this size
-	images, rows    int    // images and rows of a piece
+	images, rows    int    // images and rows of a block
 	pieces          int
-	cuts            int // number of pieces of an image
+	cuts            int // number of blocks of an image
 	flat            bool
 	inPlace         bool
 	layout          planes
@@ -45,7 +45,7 @@ func weightPanel() int { return tileLanes() * tileLanes() / 4 }
 func (s *weightSums[T]) width() int  { return kernel.CeilDiv(s.columns, tileLanes()) * tileLanes() }
 func (s *weightSums[T]) height() int { return s.inputs * len(s.taps) }
 
-// plan divides the points into pieces whose input and transposed right operand fit into the L2
+// plan divides the points into blocks whose input and transposed right operand fit into the L2
 // cache.
 func (s *weightSums[T]) plan(threads int) {
 	s.flat = len(s.taps) == 1 && s.taps[0] == Triple{} && s.stride == Triple{1, 1, 1} && s.in == s.grid
@@ -76,7 +76,8 @@ func (s *weightSums[T]) plan(threads int) {
 	s.pieces = kernel.CeilDiv(s.n, s.images) * s.cuts
 }
 
-// add sets sum, whose first row is that of channel c0, to the sums over the pieces p0 to p1 for the channels c0 to c1 of a group of x.
+// add sets sum, whose first row is that of channel c0, to the sums over the blocks p0 to p1 for the
+// channels c0 to c1 of a group of x.
 func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 	w := directWorkers.Get().(*directWorker)
 	defer directWorkers.Put(w)
@@ -178,7 +179,8 @@ func transposeRows[T kernel.Float](rows, n int, src []T, ld int, dst []T, width 
 	}
 }
 
-// multiply adds the products of a piece to height rows of sum, or sets them. Rows that do not fill a kernel are written to last
+// multiply adds the products of a block to height rows of sum, or sets them. Rows that do not fill a
+// kernel are written to last
 // instead.
 func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, transposed, sum, last []T, add bool, later *prefetch[T]) {
 	l, n, width := &s.layout, s.grid[2], s.width()

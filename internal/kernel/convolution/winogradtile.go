@@ -38,7 +38,7 @@ type winogradKernels struct {
 func (t *winogradTile) points() int       { return t.side * t.side }
 func (t *winogradTile) weightPoints() int { return t.kinds * t.kinds }
 
-// newTile completes t with what follows from its matrices.
+// newTile completes t with fields derived from its matrices.
 func newTile(t *winogradTile) *winogradTile {
 	for _, row := range t.kind {
 		for _, column := range t.kind {

@@ -62,7 +62,7 @@ func powScalarInto[T kernel.Float](dst, a []T, b T) {
 
 // quarterPower is v to the power of b, a multiple of 1/4 between -4 and 4: of quarters/4 or its negative.
 func quarterPower[T kernel.Float](v, b T, quarters int) T {
-	if !(v > 0) { // roots have rules of their own there
+	if !(v > 0) { // roots follow other rules there
 		return T(math.Pow(float64(v), float64(b)))
 	}
 	p := T(1)

@@ -9,7 +9,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 )
 
-// Epilogues returns all combinations of what an Epilogue can do.
+// Epilogues returns all combinations of an Epilogue's operations.
 func Epilogues[T kernel.Float](channels, elements int) map[string]elementwise.Epilogue[T] {
 	scale, shift, add := kerneltest.Random[T](channels, 11), kerneltest.Random[T](channels, 12), kerneltest.Random[T](elements, 13)
 	all := map[string]elementwise.Epilogue[T]{}
@@ -26,7 +26,7 @@ func Epilogues[T kernel.Float](channels, elements int) map[string]elementwise.Ep
 	return all
 }
 
-// Finished returns what the epilogue e makes of an element v of channel c at place at, by the definition.
+// Finished returns element v of channel c at position at with the epilogue e applied, by its definition.
 func Finished[T kernel.Float](e *elementwise.Epilogue[T], v float64, c, at int) float64 {
 	if e.Scale != nil {
 		v *= float64(e.Scale[c])

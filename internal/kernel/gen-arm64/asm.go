@@ -16,7 +16,7 @@ type program struct {
 	err    error
 }
 
-// kernel writes the body of a declared function. A body that asks for what is not there ends the
+// kernel writes the body of a declared function. A body that uses an undeclared argument ends the
 // program with the first such error.
 func (p *program) kernel(name string, body func(f *function)) {
 	if p.err != nil {
@@ -214,7 +214,7 @@ func (f *function) add(bytes int, pointers ...reg) {
 	}
 }
 
-// countdown writes a loop of n ≥ 1 turns; it spoils n.
+// countdown writes a loop of n ≥ 1 iterations; it clobbers n.
 func (f *function) countdown(n reg, body func()) {
 	loop := f.label("loop")
 	f.mark(loop)
@@ -223,8 +223,8 @@ func (f *function) countdown(n reg, body func()) {
 	f.line("BNE %s", loop)
 }
 
-// blocks writes a loop over n floats, in pieces of 4*wide, of 4 and of one; it spoils n. body
-// gets the number of vectors, of which the only one has a single lane in the last case.
+// blocks writes a loop over n floats, in blocks of 4*wide, of 4 and of one; it clobbers n. body
+// receives the number of vectors, of which the only one has a single lane in the last case.
 func (f *function) blocks(n reg, wide int, body func(vectors int, single bool), advance ...reg) {
 	end := f.label("end")
 	for _, piece := range []struct {

@@ -29,8 +29,8 @@ func (f *function) pairs(what string, v []vec, p reg) {
 	}
 }
 
-// convTile: tiles of rows output channels and vecs vectors of neighbouring outputs. A row of the right operand begins
-// where the table of offsets says. What the registers cannot hold together they hold half by half.
+// convTile: tiles of rows output channels and vecs vectors of adjacent outputs. The rows of the right operand start
+// at the offsets of the table. If the registers do not hold a whole tile, it is computed in two halves.
 func convTile(f *function, rows, vecs int) {
 	height := rows
 	if rows*vecs > 24 {
@@ -89,7 +89,7 @@ func convTile(f *function, rows, vecs int) {
 	})
 }
 
-// bounds loads the two numbers that p points to, into all lanes of lo and hi.
+// bounds loads the two numbers that p points to into all lanes of lo and hi.
 func (f *function) bounds(p reg, lo, hi vec) {
 	f.line("VLD2R (%s), [V%d.S4, V%d.S4]", p, lo, hi)
 }
@@ -105,8 +105,8 @@ func (f *function) clip(p reg, lo, hi vec, acc ...[]vec) {
 	}
 }
 
-// convWeight: a block of six rows of the left operand, each with a place of its own, and vecs
-// vectors of the packed right operand; the inner dimension goes through rows of points. Half as
+// convWeight: a block of six rows of the left operand, each with its own address, and vecs
+// vectors of the packed right operand; the inner loop runs over rows of points. Half as
 // many vectors get two sets of accumulators, to hide the latency of the multiply-add.
 func convWeight(f *function, vecs int) {
 	images, x, off, b := f.arg("images"), f.arg("x"), f.arg("off"), f.arg("b")
@@ -233,8 +233,8 @@ func storeRuns(f *function, added bool) {
 	})
 }
 
-// scatterRuns stores the results of a gradient whose convolution had stride 2: what is between
-// them is left alone, so there is one store for each.
+// scatterRuns stores the results of a gradient whose convolution had stride 2: the elements between
+// them are not written, so there is one store for each.
 func scatterRuns(f *function) {
 	x := f.vec()
 	f.eachRun(func(s, d, n reg) {

@@ -25,7 +25,7 @@ func fold(p *program, name string, two bool, minus string, add func(f *function,
 		if two {
 			advance = append(advance, f.arg("y"))
 		}
-		all, first := vec(-1), vec(-1) // what to subtract, in all lanes or the first
+		all, first := vec(-1), vec(-1) // the operand to subtract, in all lanes or in the first
 		if minus != "" {
 			all, first = f.vec(), f.vec()
 			from := f.arg(minus)

@@ -109,7 +109,7 @@ func declared(file string) (list []*decl, pkg string, err error) {
 	return list, parsed.Name.Name, nil
 }
 
-// stubs declares the kernels made, and gives the others a body: generic code mentions them but
+// stubs declares the generated kernels, and gives the others a body: generic code refers to them but
 // never calls them here.
 func (p *program) stubs(pkg string) []byte {
 	var out bytes.Buffer

@@ -96,8 +96,8 @@ func scattered(f *function, kc, a, rsA, csA reg, acc [][][]vec, right []vec, row
 	})
 }
 
-// unrolled runs body n ≥ 0 times, by at a time while there are as many left; body gets its place
-// among those. It spoils n.
+// unrolled runs body n ≥ 0 times, unrolled by the given factor while possible; body receives its index
+// within the unrolled block. It clobbers n.
 func (f *function) unrolled(n reg, by int, body func(k int)) {
 	many, rest, end := f.label("many"), f.label("rest"), f.label("end")
 	f.line("SUBS $%d, %s", by, n)

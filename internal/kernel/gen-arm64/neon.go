@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// Go's assembler knows hardly any of the floating-point vector instructions: they are written
+// Go's assembler supports few of the floating-point vector instructions: they are written
 // as words. The encodings are those of the Arm Architecture Reference Manual for A-profile,
 // section C7.2, for vectors of four 32-bit lanes (.4S) unless the name says otherwise.
 

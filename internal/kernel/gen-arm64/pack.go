@@ -31,7 +31,7 @@ func packB16(f *function) {
 	})
 }
 
-// transpose4 turns four row vectors into four column vectors.
+// transpose4 transposes a 4×4 block.
 func transpose4(f *function, v []vec) []vec {
 	t, out := f.vecsOf(4), f.vecsOf(4)
 	f.op("ZIP1", t[0], v[0], v[2]) // 0₀ 2₀ 0₁ 2₁

@@ -98,7 +98,7 @@ func sigmoid(f *function, x vec) vec {
 	return e
 }
 
-// signed gives e the sign of x, and takes small instead where mask has ones; it returns mask.
+// signed gives e the sign of x, and selects small instead where mask is set; it returns mask.
 func signed(f *function, mask, small, e, x vec) vec {
 	sign := f.word4(1 << 31)
 	f.op("AND", sign, sign, x)
@@ -199,7 +199,7 @@ func log(f *function, orig vec) vec {
 	return logEdges(f, x, orig)
 }
 
-// logEdges: 0 gives -Inf; +Inf and NaN stay; what is below 0 gives NaN.
+// logEdges: 0 gives -Inf; +Inf and NaN are unchanged; negative numbers give NaN.
 func logEdges(f *function, x, orig vec) vec {
 	zero := f.vec()
 	f.clear(zero)

@@ -51,7 +51,7 @@ func product(x, y vec) vec {
 
 func squared(x vec) vec { return product(x, x) }
 
-// normal is Φ(x) = 1/2 + an odd function of x, which a quotient of polynomials in x² gives to 1.5e-7.
+// normal is Φ(x) = 1/2 + an odd function of x, which is approximated by a rational function in x² to 1.5e-7.
 // From -5.35 downward it is 0.
 func normal(x vec) vec {
 	return half(x, 5.35,

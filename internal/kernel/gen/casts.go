@@ -8,11 +8,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// castBlock is how many elements the loops of casts handle at a time.
+// castBlock is the number of elements that the loops of casts process at a time.
 const castBlock = 16
 
-// cast is a kernel that changes the element type. It stops at the first block in which f meets a number
-// that it cannot convert, and the last elements that fill no block are left, too.
+// cast is a kernel that changes the element type. It stops at the first block in which f finds a number
+// that it cannot convert, and before the last elements that do not fill a block.
 type cast struct {
 	name     string
 	from, to element
@@ -33,7 +33,7 @@ var (
 	longElement   = element{"int64", 8}
 )
 
-// casts makes the conversions between element types. Memory is what limits them: wider registers than
+// casts generates the conversions between element types. They are limited by memory: wider registers than
 // those of AVX2 do not make them faster.
 func casts() {
 	current = narrow

@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rowsPrefetch is how many rows before they are needed rows of planes are fetched: they are short, and the
-// next one is not where a processor expects it.
+// rowsPrefetch is how many rows before their use rows of planes are prefetched: they are short, and hardware
+// prefetchers do not expect the next one.
 const rowsPrefetch = 8
 
 // eachPlaneRow is the frame of a function that goes through the rows of planes. body gets places in a
@@ -99,7 +99,7 @@ func everyOther() {
 			VSHUFPS(Imm(evensThenOdds), y.AsX(), x.AsX(), x.AsX())
 			VMOVUPS(x.AsX(), Mem{Base: d})
 		}
-		toLast := func(lanes int) { // n is how many are left, which may be fewer
+		toLast := func(lanes int) { // n may be less than lanes
 			LEAQ(Mem{Base: s, Index: n, Scale: 8, Disp: -8 * lanes}, s)
 			LEAQ(Mem{Base: d, Index: n, Scale: 4, Disp: -4 * lanes}, d)
 		}
@@ -138,8 +138,9 @@ func everyOther() {
 	})
 }
 
-// stretchRows is the way back from every other float of every other row. Vectors that do not fit end where the rows
-// do, and repeat what others wrote.
+// stretchRows is the inverse of picking every other float of every other row. Vectors that do not fit
+// end at the end of the
+// row, and overlap the previous one.
 func stretchRows() {
 	TEXT("stretchRows", NOSPLIT, "func(rows, n int, src, dst *float32)")
 	Doc("stretchRows makes rows ≥ 1 of n ≥ 1 floats twice as many of twice as many: each float has a 0 behind it, each row one of zeros. All of them lie together.")

@@ -11,7 +11,7 @@ import (
 // prefetch is how many steps before their use elements of the right operand are prefetched.
 const prefetch = 12
 
-// aheadWeights is how many steps before they are needed weights are fetched: those of a large network are in a far
+// aheadWeights is how many steps before their use weights are prefetched: those of a large network are in a distant
 // cache.
 const aheadWeights = 64
 

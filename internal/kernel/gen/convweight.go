@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// convWeight: a block of six rows of the left operand, each with a place of its own, and vecs
-// vectors of the packed right operand; the inner dimension goes through rows of points.
+// convWeight: a block of six rows of the left operand, each with its own address, and vecs
+// vectors of the packed right operand; the inner loop runs over rows of points.
 func convWeight(w width, vecs int) {
 	name := fmt.Sprintf("convWeight%s%d", w.name, vecs)
 	TEXT(name, NOSPLIT, "func(images, rows, n int, x *float32, off *int32, jump, imageJump int, b, c *float32, ldc, add int, next *float32, pace int)")

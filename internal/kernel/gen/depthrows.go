@@ -11,8 +11,8 @@ import (
 // blockRows is the number of rows of outputs that depthRows computes at once.
 const blockRows = 8
 
-// depthRows: the weights of a column of the window stay in registers while the rows that they meet pass by, so that a
-// vector of the input, which seldom begins where a line of the cache does, is loaded once for all outputs above and below.
+// depthRows: the weights of a column of the window stay in registers while the rows of the input are visited, so that a
+// vector of the input, which is rarely aligned to a cache line, is loaded once for all outputs above and below.
 func depthRows(w width, side, stride int) {
 	name := fmt.Sprintf("depthRows%d%s%d", side, w.name, stride)
 	TEXT(name, NOSPLIT, "func(high, wide int, x *float32, xRow, odd int, y *float32, yRow int, f, shift, clip *float32)")
@@ -45,7 +45,7 @@ func depthRows(w width, side, stride int) {
 	}
 	Load(Param("f"), f)
 	LEAQ(Mem{Base: x, Index: column, Scale: 1}, from)
-	// taps adds what column tap of the window contributes, from where at points, disp bytes further on.
+	// taps adds the contribution of column tap of the window, from the address at plus disp bytes.
 	taps := func(tap, disp int) {
 		for i, u := range weights {
 			VBROADCASTSS(Mem{Base: f, Disp: 4 * (side*i + tap)}, u)
@@ -81,7 +81,7 @@ func depthRows(w width, side, stride int) {
 		}
 	}
 
-	// Rows that are there are stored, and columns.
+	// Store only existing rows and columns.
 	lo, hi := weights[0], weights[1]
 	Load(Param("clip"), f)
 	VBROADCASTSS(Mem{Base: f}, lo)

@@ -23,10 +23,10 @@ func packingGemm() {
 }
 
 // micro: with six rows, 12 accumulators, two vectors of B and two broadcasts of A
-// fill the sixteen registers. Blocks of few rows spread the inner dimension over
+// fill the sixteen registers. Blocks of few rows distribute the inner dimension over
 // several sets of accumulators to hide the latency of the multiply-add.
 //
-// The packing form reads B where it is and stores what it reads as a column panel: the first block of
+// The packing form reads B in place and stores it as a column panel: the first block of
 // rows packs B for the others, at hardly any cost.
 func micro(rows int, packing bool) {
 	name, to, doc := fmt.Sprintf("micro%dx16", rows), "", "."

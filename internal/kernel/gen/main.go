@@ -13,7 +13,7 @@ import (
 // part selects the file to write.
 var part = flag.String("part", "", "a name in parts")
 
-// parts are the files of assembly, by the subject that their kernels belong to.
+// parts are the assembly files, by the family of their kernels.
 var parts = map[string]struct {
 	make func()
 	neon bool // gen-arm64 writes some of the kernels, too

@@ -50,7 +50,7 @@ func packB() {
 	RET()
 }
 
-// transpose8 turns eight row vectors into eight column vectors.
+// transpose8 transposes an 8×8 block.
 func transpose8(v []reg.VecVirtual) []reg.VecVirtual {
 	t := make([]reg.VecVirtual, 8)
 	for i := 0; i < 8; i += 2 {

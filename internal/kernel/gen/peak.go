@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// peak makes loops of multiply-adds on registers only: the peak that benchmarks are measured
-// against. Each turn has 24 of them, in 12 chains, which hides their latency.
+// peak generates loops of multiply-adds on registers only: the peak that benchmarks are compared
+// with. Each iteration has 24 of them, in 12 chains, which hides their latency.
 func peak() {
 	for _, lanes := range []int{8, 16} {
 		name := fmt.Sprintf("fma%d", lanes)

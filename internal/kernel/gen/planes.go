@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// windowTaps is how many points a window of 3×3 has.
+// windowTaps is the number of points of a 3×3 window.
 const windowTaps = 3 * 3
 
 // planeLoop is the frame of kernels that go through planes step by step: a step reads square windows,
@@ -20,7 +20,7 @@ type planeLoop struct {
 	stride int
 	y      reg.GPVirtual
 	from   reg.GPVirtual // address that the first tap of a step reads
-	to     reg.GPVirtual // how many bytes after y the outputs of a step are
+	to     reg.GPVirtual // byte offset in y of the outputs of a step
 	row    reg.GPVirtual // bytes from row to row of taps
 	rows3  reg.GPVirtual // three times as many, for windows of 5×5
 	masks  reg.GPVirtual // of a step
@@ -35,7 +35,7 @@ func (w width) planeDoc(side, stride int) string {
 		w.lanes, w.lanes/stride, stride, side*side, w.maskBytes())
 }
 
-// planeCode is what a kernel does on the way.
+// planeCode is the code of a kernel for each step.
 type planeCode struct {
 	plane  func()                            // prepares a plane
 	step   func(p *planeLoop, masked bool)   // reads windows, masked or not
@@ -163,8 +163,8 @@ func (p *planeLoop) mask(t int) reg.Register {
 	return m
 }
 
-// depthPlanes: a convolution of planes one by one with a kernel of side×side, whose weights stay in registers if
-// those suffice. With 25 taps two sums take turns, or each would wait too long for the one before.
+// depthPlanes: a convolution of single planes with a kernel of side×side, whose weights stay in registers if
+// these suffice. With 25 taps two alternating sums are used, since each waits for the previous multiply-add.
 func depthPlanes(w width, side, stride int) {
 	name := fmt.Sprintf("depthPlanes%d%s%d", side, w.name, stride)
 	taps := side * side

@@ -103,7 +103,7 @@ func pool2x2(name, what string, tapped bool, combine func(z [4]reg.VecVirtual)) 
 		}
 		VPERMQ(Imm(0xd8), best, best)
 		store(best, result, Mem{Base: y})
-		if result != nil { // how many there were: those of the row that are left
+		if result != nil { // the number of windows, or of the rest of the row
 			MOVQ(n, rest)
 			ANDQ(Imm(7), rest)
 			if tapped {

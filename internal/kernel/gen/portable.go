@@ -10,7 +10,7 @@ import (
 )
 
 // portable writes, for the given builds, beside the Go declarations of the assembly, the same functions
-// for builds without it: the generic code mentions them but never calls them there.
+// for builds without it: the generic code refers to them but never calls them there.
 func portable(name, builds string) {
 	stubs, err := os.ReadFile(flag.Lookup("stubs").Value.String())
 	if err != nil {

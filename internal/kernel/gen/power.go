@@ -23,8 +23,8 @@ func powers() {
 	}
 }
 
-// power is x to the power of y by the rules of C: exp2(y*log2|x|) in double precision, half of the lanes after the
-// other, and what the sign of x says. It spoils x.
+// power is x to the power of y by the rules of C: exp2(y*log2|x|) in double precision, one half of the lanes after the
+// other, with the sign for negative x. It clobbers x.
 func power(x, y vec) vec {
 	sign, size := signAndSize(x)
 	r := inHalves(size, y, func(x, y vec) vec {
@@ -66,7 +66,7 @@ const (
 	differs    = 0x0c // not equal, and both numbers
 )
 
-// remainder returns what is left of |x| after taking |y| from it as often as possible, with the sign of x.
+// remainder returns the remainder of |x| divided by |y|, with the sign of x.
 func remainder(x, y vec) vec {
 	sign, left := signAndSize(x)
 	q, by := vector(), vector()
@@ -184,7 +184,8 @@ func blendD(x vec, relation uint8, y, yes, no vec) {
 	VBLENDVPD(m, yes, no, no)
 }
 
-// logarithm2 is log2(x) of what was a float32 that is not negative, to 1e-12 of the result. It splits x into 2ᵉ·m
+// logarithm2 is log2(x) of a nonnegative float32 converted to double, with a relative error of 1e-12.
+// It splits x into 2ᵉ·m
 // with m in [√½, √2); log2(m) is a series in s = (m-1)/(m+1).
 func logarithm2(x vec) vec {
 	const rootHalf, implied = 0x3fe6a09e667f3bcd, 0x3ff0000000000000
@@ -211,8 +212,9 @@ func logarithm2(x vec) vec {
 	return e
 }
 
-// exponential2 is 2ˣ to 1e-11 of the result as far as float32 reaches, and beyond what rounds to 0 and infinity. It
-// spoils x.
+// exponential2 is 2ˣ with a relative error of 1e-11 within float32's range, and beyond it what rounds
+// to 0 and infinity. It
+// clobbers x.
 func exponential2(x vec) vec {
 	const integers = 3 << 51
 	limit := constantD(130)

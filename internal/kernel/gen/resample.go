@@ -5,8 +5,8 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// resample makes the kernel of weighted sums of elements of rows: blocks of as many results as a register has lanes,
-// each lane of which picks its element out of two registers that are after one another.
+// resample generates the kernel of weighted sums of elements of rows: blocks of as many results as a register has lanes,
+// each lane of which selects its element from two registers with consecutive elements.
 func resample() {
 	TEXT("resampleRows", NOSPLIT, "func(rows, n, old int, taps, base *int64, index *int32, weight, src, dst *float32)")
 	Doc("resampleRows makes rows ≥ 1 of n ≥ 1 elements of rows of old elements. A block of one register of results has",
@@ -60,7 +60,7 @@ func resample() {
 
 const differsOrUnordered = 0x04
 
-// chosen is, in each lane, the element that index says of the registers at lower and upper.
+// chosen selects in each lane the element that index addresses in the registers at lower and upper.
 func chosen(lower, upper, index Mem) vec {
 	i, x, y := vector(), vector(), vector()
 	VMOVUPS(index, i)

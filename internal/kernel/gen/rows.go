@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// columns writes a loop over n columns like blocks, in pieces of 8*wide and one rest
+// columns writes a loop over n columns like blocks, in blocks of 8*wide and one remainder
 // of up to that many vectors, whose last one has a mask.
 func columns(n reg.Register, wide int, body func(vectors int, last mask), advance func(bytes int)) {
 	Label("wide")
@@ -37,7 +37,7 @@ func columns(n reg.Register, wide int, body func(vectors int, last mask), advanc
 	Label("end")
 }
 
-// at returns the mask of vector v of a piece.
+// at returns the mask of vector v of a block.
 func at(v, vectors int, last mask) mask {
 	if v < vectors-1 {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// eachRow writes the loop of a kernel of rows that follow one another and may be short: a call for each would take longer
-// than what is to be done. It is the loop over rows ≥ 1. begin comes first in each, body handles vectors of it at p, the last under a
-// mask, and end comes last.
+// eachRow writes the loop of a kernel over consecutive, possibly short rows: a call for each would take longer
+// than its work. It is the loop over rows ≥ 1. begin starts each row, body processes vectors of it at p, the last with a
+// mask, and end finishes it.
 func eachRow(p []reg.Register, begin func(), body func(vectors int, k mask), end func()) {
 	n, rows := GP64(), GP64()
 	Load(Param("rows"), rows)

@@ -51,8 +51,8 @@ func waves() {
 	loop{name: "atanV", doc: "dst[i] = atan(a[i])", arrays: "a", vectors: 1, f: of(arcTangent)}.write()
 }
 
-// arcTangent is, of the size t of x, atan(t), π/4 + atan((t-1)/(t+1)) or π/2 + atan(-1/t), so that what is left is
-// below tan(π/8); there it is a polynomial of the Cephes library.
+// arcTangent is, for t = |x|, atan(t), π/4 + atan((t-1)/(t+1)) or π/2 + atan(-1/t), so that the reduced argument is
+// below tan(π/8), where atan is a polynomial of the Cephes library.
 func arcTangent(x vec) vec {
 	sign, t := signAndSize(x)
 	one, angle := constant(1), cleared(1)[0]
@@ -78,8 +78,8 @@ func arcTangent(x vec) vec {
 	return r
 }
 
-// wave is sin(x + ahead·π/2); it spoils x. With n = round(x/(π/2)), sine and cosine of the rest are
-// the polynomials of the Cephes library, and n tells which of them it is, and the sign.
+// wave is sin(x + prefetch·π/2); it clobbers x. With n = round(x/(π/2)), sine and cosine of the remainder are
+// the polynomials of the Cephes library, and n determines which of them applies, and the sign.
 func wave(x vec, prefetch int32) vec {
 	n := constant(integers)
 	fma231C(f8(0.63661977236758134), x, n)

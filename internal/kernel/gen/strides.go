@@ -13,7 +13,7 @@ func strides() {
 	everyNth()
 }
 
-// interleave2: eight columns of both phases at a time, and what is left masked.
+// interleave2: eight columns of both phases at a time, and a masked remainder.
 func interleave2() {
 	TEXT("interleave2", NOSPLIT, "func(rows, n int, src *float32, srcPhase, srcRow int, dst *float32, dstRow int)")
 	Doc("interleave2 stores the first n ≥ 1 floats of rows ≥ 1, dstRow bytes apart, for which those of a row of src and those srcPhase bytes after it take turns. Rows of src are srcRow bytes apart. It reads up to 7 floats after what it needs of src.")
@@ -107,7 +107,7 @@ func interleave4() {
 	RET()
 }
 
-// everyNth: each lane of a vector is loaded by a broadcast of its own, which no shuffle has to wait for.
+// everyNth: each lane of a vector is loaded by a separate broadcast, so that no shuffle has to wait for it.
 func everyNth() {
 	eachPlaneRow("everyNth", ", step int", "the floats 0, step, … step*(n-1), step being in bytes,", func(s, d, _ reg.GPVirtual) {
 		n, step, step3, s4 := GP64(), GP64(), GP64(), GP64()

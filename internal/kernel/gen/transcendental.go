@@ -193,7 +193,7 @@ func log(x vec) vec {
 	fnma231C(f8(0.5), z, r)
 	VADDPS(r, x, x)
 	fma231C(f8(0.693359375), e, x)
-	// 0 gives -Inf, what is below it NaN; +Inf and NaN stay.
+	// 0 gives -Inf, negative numbers NaN; +Inf and NaN are unchanged.
 	none := cleared(1)[0]
 	blend(compare(orig, equal, none), constant(minusInf), x)
 	blend(compare(orig, less, none), constant(math.NaN()), x)

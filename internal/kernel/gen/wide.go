@@ -86,10 +86,10 @@ func microTall(rows int) {
 	RET()
 }
 
-// microPair: with two vectors of B each broadcast element of A serves two multiply-adds, so that
-// loads are no bottleneck. With few rows two sets of accumulators hide the latency.
+// microPair: with two vectors of B each broadcast element of A is used in two multiply-adds, so that
+// loads are not the bottleneck. With few rows two sets of accumulators hide the latency.
 //
-// The packing form reads B where it is and stores what it reads as two column panels: the first block of
+// The packing form reads B in place and stores it as two column panels: the first block of
 // rows packs B for the others, at hardly any cost.
 func microPair(rows int, packing bool) {
 	name, to, doc := fmt.Sprintf("micro%dx32", rows), "", "."

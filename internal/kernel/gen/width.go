@@ -17,8 +17,8 @@ type mask = reg.Register
 // current is the size of the registers of the code that is being made.
 var current = narrow
 
-// bothWidths makes code for processors with AVX-512, and for those without: the variable avx512 of the package
-// of package kernel tells at run time. finish ends both; it may be nil.
+// bothWidths generates code for processors with AVX-512, and for those without: the variable avx512 of package
+// kernel selects at run time. finish ends both; it may be nil.
 func bothWidths(code, finish func()) {
 	CMPB(NewDataAddr(Symbol{Name: "·avx512"}, 0), Imm(0))
 	JEQ(LabelRef("avx2"))
@@ -109,7 +109,7 @@ const (
 	greater            = 0x1e
 )
 
-// compare is where x stands in a relation to y.
+// compare returns the mask of lanes in which x and y have the relation.
 func compare(x vec, relation uint8, y vec) mask {
 	var m mask = K()
 	if !broadly() {
@@ -202,7 +202,7 @@ func store(x vec, k mask, m Mem) {
 	}
 }
 
-// loadMask returns the mask of the first r lanes, if r is not negative and not more than there are; it spoils r.
+// loadMask returns the mask of the first r lanes, 0 ≤ r ≤ lanes; it clobbers r.
 func loadMask(r reg.Register) mask {
 	if broadly() {
 		bits, k := GP32(), K()
@@ -218,8 +218,8 @@ func loadMask(r reg.Register) mask {
 	return m
 }
 
-// blocks writes a loop over n columns: pieces of wide vectors, of one, and a masked rest. body gets
-// the number of vectors and, for the rest, the mask.
+// blocks writes a loop over n columns: blocks of wide vectors, of one, and a masked remainder. body receives
+// the number of vectors and, for the remainder, the mask.
 func blocks(n reg.Register, wide int, body func(vectors int, k mask), advance func(bytes int)) {
 	lanes := current.lanes
 	Label(label("wide"))

@@ -26,7 +26,7 @@ func winograd() {
 	winogradProducts()
 }
 
-// line transforms in one dimension; it may spoil x and tells put each result. put leaves y as it is.
+// line transforms in one dimension; it may clobber x and calls put for each result. put does not change y.
 type line func(v *vectors, x []reg.VecVirtual, put func(i int, y reg.VecVirtual))
 
 // tile is a bilinear algorithm for a 3×3 convolution, as it is in one dimension: of reach inputs, step

@@ -8,9 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// square applies f to the columns of a block of from×from vectors and to the rows of what comes of
-// it; column and result load and store them, tmp is room for to×from vectors. row is told when a row of
-// results begins.
+// square applies f to the columns of a block of from×from vectors and then to the rows of the
+// result; column and result load and store them, tmp has space for to×from vectors. row is called at the start of
+// each row of results.
 func square(v *vectors, from, to int, tmp reg.Register, f line, column func(j int, x []reg.VecVirtual), row func(i int), result func(i, j int, y reg.VecVirtual)) {
 	place := func(i, j int) Mem { return Mem{Base: tmp, Disp: v.bytes() * (i*from + j)} }
 	for j := range from {

@@ -119,8 +119,8 @@ var tile2 = tile{
 	},
 }
 
-// halving is a convolution with stride 2. Of the inputs x₀ … x₄ of two outputs, those in even places
-// meet the outer taps, F(2, 2) with points 0, 1 and ∞, and those in odd places the middle one.
+// halving is a convolution with stride 2. Of the inputs x₀ … x₄ of two outputs, those at even positions
+// are multiplied by the outer taps, F(2, 2) with points 0, 1 and ∞, and those at odd positions by the middle one.
 var halving = tile{
 	name: "Halving", reach: 5, step: 4, points: 5, classes: 4, outs: 2,
 	input: func(v *vectors, x []reg.VecVirtual, put func(int, reg.VecVirtual)) {
@@ -188,7 +188,7 @@ var doubling = tile{
 }
 
 // quad makes planes of 2×2 outputs from planes of 2×2 inputs with a border of zeros, which the outer
-// taps meet: in one dimension y₀ = w₁x₀ + w₂x₁ and y₁ = w₀x₀ + w₁x₁.
+// taps multiply: in one dimension y₀ = w₁x₀ + w₂x₁ and y₁ = w₀x₀ + w₁x₁.
 var quad = tile{
 	name: "Quad", reach: 2, step: 2, points: 3, classes: 3, outs: 2,
 	input: func(v *vectors, x []reg.VecVirtual, put func(int, reg.VecVirtual)) {

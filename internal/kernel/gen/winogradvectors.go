@@ -111,7 +111,7 @@ func sumAndDifference(v *vectors, x, y reg.VecVirtual) reg.VecVirtual {
 	return s
 }
 
-// room is n vectors of the stack, at addresses that are multiples of their size.
+// room allocates n vectors on the stack, aligned to their size.
 func (v *vectors) room(n int) reg.Register {
 	r := GP64()
 	LEAQ(AllocLocal((n+1)*v.bytes()), r)

@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// quarters loads four floats of each lane, which address tells, so that register r has those of lanes
-// r, r+4, r+8, r+12 in its quarters.
+// quarters loads four floats for each lane from its address, so that the quarters of register r are those of lanes
+// r, r+4, r+8, r+12.
 func (v *vectors) quarters(address func(lane int) Mem) []reg.VecVirtual {
 	x := make([]reg.VecVirtual, 4)
 	for r := range x {
@@ -64,8 +64,8 @@ const (
 	tapsPrefetch     = 4
 )
 
-// winogradWeights: the nine taps of the lanes come in three pieces of four, the last of which begins
-// with what is known already.
+// winogradWeights: the nine taps of the lanes are loaded in three blocks of four, the last of which begins
+// with taps that were loaded before.
 func winogradWeights(t tile, lanes int) {
 	TEXT(fmt.Sprintf("winograd%sWeights%d", t.name, lanes), 0,
 		"func(n int, w *float32, lane, step, flipped int, dst *float32, point int)")

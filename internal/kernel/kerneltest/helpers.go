@@ -119,8 +119,8 @@ func alike(t *testing.T, what string, got, want []float32, tol float64) {
 	}
 }
 
-// fenced calls f with n elements that begin at an odd place, and checks that those around them
-// are left alone.
+// fenced calls f with n elements at an unaligned address, and checks that the elements around them
+// are not changed.
 func fenced(t *testing.T, what string, n int, f func(x []float32)) []float32 {
 	t.Helper()
 	const fence = 19
@@ -162,7 +162,7 @@ func Against(t *testing.T, what string, n int, tol float64, f func(y []float32))
 	Portably(func() { alike(t, what, got, fenced(t, what+" (portable)", n, run), tol) })
 }
 
-// Signs is n numbers that are ±unit or 0: few enough bits for exact sums.
+// Signs returns n numbers that are ±unit or 0: with few enough bits for exact sums.
 func Signs(n, seed int, unit float32) []float32 {
 	x := Small(n, seed, 0)
 	for i, v := range x {

@@ -4,5 +4,5 @@ package kerneltest
 
 import "testing"
 
-// Narrower runs tests as processors with less do: here there is one kind.
+// Narrower runs tests with the features of older processors; the portable code has a single variant.
 func Narrower(t *testing.T, _ map[string]func(t *testing.T)) { t.Skip("there are no narrower kernels") }

@@ -2,5 +2,5 @@
 
 package kerneltest
 
-// Portably calls f with the assembly switched off: there is none.
+// Portably calls f without assembly, of which there is none in this build.
 func Portably(f func()) { f() }

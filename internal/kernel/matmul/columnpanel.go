@@ -10,7 +10,7 @@ type colPanel[T kernel.Float] struct {
 	run   bool    // the columns are contiguous in C …
 	whole bool    // … and are nr
 	at    [NR]int // offsets of the columns in a row of C; of a run only the first
-	tile  []T     // buffer in place of C if the columns are not a whole run
+	tile  []T     // buffer instead of C if the columns are not a whole run
 }
 
 // aim sets s to the columns from j on, within jc to je.

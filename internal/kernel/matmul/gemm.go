@@ -108,9 +108,9 @@ type Product[T kernel.Float] struct {
 	Alpha    T
 	A        []T
 	RsA, CsA int            // elements from row to row and from column to column
-	Left     leftOperand[T] // in place of a, or nil
+	Left     leftOperand[T] // if not nil, used instead of a
 	B        operand[T]
-	Packed   []T // B packed before, in place of b, or nil
+	Packed   []T // if not nil, packed B, used instead of b
 	direct   []T // B in place, nil where it must be packed
 	ldb      int
 	WeightB  int // cost of packing one element of B, in multiply-adds

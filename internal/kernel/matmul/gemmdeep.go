@@ -33,8 +33,8 @@ func (x *Product[T]) runDeep(p *kernel.Pool, pieces int) {
 	x.Split(p, pieces, *sums)
 }
 
-// Split shares the inner dimension between pieces and adds up in order; all products but the first are
-// put into sums.
+// Split divides the inner dimension into pieces and adds their products in order; all products but the first are
+// written to sums.
 func (x *Product[T]) Split(p *kernel.Pool, pieces int, sums []T) {
 	x.pool = p
 	size := x.M * x.N

@@ -106,7 +106,7 @@ type worker[T kernel.Float] struct {
 	*Product[T]
 	i0, i1, tall, blocks int
 	wide                 bool // blocks of up to 2*mr rows and two column panels
-	packA, inTurn        bool // A is packed; each block in turn is packed to one panel
+	packA, inTurn        bool // A is packed; the blocks are packed one after the other to one panel
 	inPlace              bool
 	onTheWay             bool // the first block packs B as it reads it, unit columns at a time
 	unit                 int

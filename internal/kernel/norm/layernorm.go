@@ -26,7 +26,7 @@ func moments[T kernel.Float](p *kernel.Pool, x []T) (mean, variance T) {
 
 // LayerNorm computes y = (x-mean)*invstd*scale + bias for each row of x [rows, cols],
 // with invstd = 1/√(variance+eps). scale and bias [cols] may be nil. mean and invstd
-// [rows] receive what LayerNormGrad needs; they may be nil. y may be x.
+// [rows] receive the statistics for LayerNormGrad; they may be nil. y may be x.
 func LayerNorm[T kernel.Float](p *kernel.Pool, rows, cols int, eps T, x, scale, bias, y, mean, invstd []T) {
 	p.Range(rows, kernel.CeilDiv(kernel.ElementGrain, max(cols, 1)), func(lo, hi int) {
 		for r := lo; r < hi; r++ {

@@ -32,7 +32,7 @@ func Average[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T) {
 	elementwise.BinaryRow(p, elementwise.OpDiv, s.N*s.C, out, y, y, n)
 }
 
-// whole reports whether there is one window, which is the whole plane.
+// whole reports whether a single window covers the whole plane.
 func (w *window) whole() bool {
 	return w.out.Size() == 1 && w.ker == w.in && w.pad == convolution.Triple{}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// tiles reports whether the windows are side by side, all of them inside: then each element belongs to one
-// window at most, and each output row comes of input rows of its own.
+// tiles reports whether the windows are adjacent and all inside: then each element belongs to at most one
+// window, and each output row is computed from separate input rows.
 func (w *window) tiles() bool {
 	for d := range 3 {
 		if w.stride[d] != w.ker[d] || w.dil[d] != 1 && w.ker[d] != 1 || w.pad[d] != 0 || w.out[d]*w.ker[d] > w.in[d] {

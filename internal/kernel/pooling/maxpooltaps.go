@@ -14,8 +14,8 @@ func (s *Shape) Taps() bool {
 	return w.ker.Size() < convolution.NoTap
 }
 
-// MaxTaps is Max that writes to taps, in place of positions in x, which point of its
-// window each maximum is: an eighth of the memory. 255 stands for an empty window.
+// MaxTaps is Max that writes to taps, instead of positions in x, the index of each maximum within its
+// window: an eighth of the memory. 255 means an empty window.
 func MaxTaps[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T, taps []uint8) {
 	w := s.window()
 	in, out := w.in.Size(), w.out.Size()
@@ -89,17 +89,17 @@ func MaxTapsGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy []T, taps []uint8,
 	})
 }
 
-// quarters reports whether the windows are 2×2 and are side by side, all of them inside: then each
-// output row comes of two input rows of its own.
+// quarters reports whether the windows are 2×2, adjacent and all inside: then each
+// output row is computed from two separate input rows.
 func (w *window) quarters() bool {
 	return kernel.SIMD && w.ker == convolution.Triple{1, 2, 2} && w.stride == convolution.Triple{1, 2, 2} && w.dil[1] == 1 && w.dil[2] == 1 &&
 		w.pad == convolution.Triple{} && w.out[0] == w.in[0] && 2*w.out[1] <= w.in[1] && 2*w.out[2] <= w.in[2]
 }
 
-// tapSlack is how many bytes the assembly touches after the taps of a plane.
+// tapSlack is the number of bytes after the taps of a plane that the assembly may write.
 const tapSlack = 8
 
-// tapBuffer is room for the taps of a plane and what is touched after them.
+// tapBuffer returns memory for the taps of a plane and tapSlack.
 func tapBuffer(n int) (taps []uint8, release func()) {
 	buffer := kernel.Borrow[float32](kernel.CeilDiv(n+tapSlack, 4))
 	return unsafe.Slice((*uint8)(unsafe.Pointer(&(*buffer)[0])), n+tapSlack), func() { kernel.GiveBack(buffer) }
@@ -118,7 +118,7 @@ func maxQuarters(p *kernel.Pool, s *Shape, w *window, x, y []float32, taps []uin
 		spare, release := tapBuffer(out)
 		defer release()
 		for i := lo; i < hi; i++ {
-			// What is written after a plane is overwritten by the next one, if it is ours.
+			// Bytes written after a plane are overwritten by the next one, if the same worker computes it.
 			if i < hi-1 && out >= tapSlack {
 				maxQuartersPlane(w, x[i*in:][:in], y[i*out:][:out], taps[i*out:])
 				continue

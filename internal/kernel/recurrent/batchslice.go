@@ -32,8 +32,8 @@ func eachStream(p *kernel.Pool, s *RNNShape, f func(b stream)) {
 	p.Run(pieces, func(_, i int) { f(stream{s, p.Serial(), i * s.Batch / pieces, (i + 1) * s.Batch / pieces}) })
 }
 
-// rows returns what runs f in a step for each batch element n that is active there, at time t. It is
-// made once for all steps, which then make no garbage.
+// rows returns a function that runs f for each batch element n that is active in a step, at time t. It is
+// created once for all steps, which then allocate nothing.
 func (b *stream) rows(work int, f func(step, n, t int)) func(step int) {
 	at := 0
 	part := func(lo, hi int) {

@@ -7,8 +7,8 @@ import (
 )
 
 // GRUReserve returns the number of elements of RNNData.Reserve: for each (time, batch
-// element) the three activated gates, the state, and what the reset gate multiplies
-// with LinearBeforeReset.
+// element) the three activated gates, the state, and with LinearBeforeReset the factor of
+// the reset gate.
 func GRUReserve(s *RNNShape) int { return 5 * s.rows() * s.Hidden }
 
 // gru is one run of GRU or GRUGrad.
@@ -80,7 +80,7 @@ func GRU[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], scratch fun
 	copy(d.YH, h)
 }
 
-// bias returns what to add to X*Wᵀ: both biases, save that of R for the hidden gate where
+// bias returns the bias of X*Wᵀ: the sum of both biases, except that of R for the hidden gate if
 // the reset gate multiplies it.
 func (x *gru[T]) bias(scratch func(n int) []T) []T {
 	if x.d.B == nil {
@@ -95,7 +95,7 @@ func (x *gru[T]) bias(scratch func(n int) []T) []T {
 	return b
 }
 
-// resetStep computes the gates z and r of a row and what the reset gate leads to.
+// resetStep computes the gates z and r of a row, and the product with the reset gate.
 func (x *gru[T]) resetStep(row, n int, h, sums, reset []T) {
 	hid := x.Hidden
 	zr := x.gates[row*3*hid:][:2*hid]
@@ -134,7 +134,7 @@ func usualGRU[T kernel.Float](s *RNNShape, d *RNNData[T]) bool {
 		s.Act[0].Or(elementwise.ActSigmoid).Kind == elementwise.ActSigmoid && s.Act[1].Or(elementwise.ActTanh).Kind == elementwise.ActTanh
 }
 
-// innerBias is what a GRU with LinearBeforeReset adds to the product of the hidden gate; nil: nothing.
+// innerBias returns the bias of the hidden gate's product in a GRU with LinearBeforeReset; nil: none.
 func (d *RNNData[T]) innerBias(hid int) []T {
 	if d.B == nil {
 		return nil

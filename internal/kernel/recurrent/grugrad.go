@@ -8,8 +8,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// GRUGrad computes the gradients of GRU. d holds what GRU was given and what it
-// wrote to Reserve; Y is not needed. scratch may be nil.
+// GRUGrad computes the gradients of GRU. d holds the arguments of GRU and the Reserve that it
+// wrote; Y is not needed. scratch may be nil.
 func GRUGrad[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scratch func(n int) []T) {
 	x := newGRU(s, d, d.Reserve)
 	hid, rows := s.Hidden, s.rows()
@@ -74,7 +74,7 @@ func GRUGrad[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], g *RNNG
 }
 
 // hiddenGrad computes the gradients of z and the hidden gate before activation, and
-// replaces dh by what reaches the previous state directly.
+// replaces dh by its direct contribution to the previous state's gradient.
 func (x *gru[T]) hiddenGrad(row int, dh, prev, dg, picked []T) {
 	hid := x.Hidden
 	gates := x.gates[row*3*hid:][:3*hid]

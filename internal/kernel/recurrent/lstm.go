@@ -94,7 +94,7 @@ func LSTM[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], scratch fu
 	copy(d.YC, c)
 }
 
-// step turns the sums in row r of the gates into activations and advances the
+// step replaces the sums in row r of the gates by their activations and updates the
 // states h and c.
 func (x *lstm[T]) step(r int, h, c []T) {
 	hid := x.Hidden

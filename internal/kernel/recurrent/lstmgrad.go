@@ -7,7 +7,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// LSTMGrad computes the gradients of LSTM. d holds what LSTM was given and what it wrote to Reserve;
+// LSTMGrad computes the gradients of LSTM. d holds the arguments of LSTM and the Reserve that it wrote;
 // Y is not needed. Reserve is overwritten: the gates are replaced by their gradients. scratch may be
 // nil.
 func LSTMGrad[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scratch func(n int) []T) {
@@ -137,8 +137,8 @@ func backThrough[T kernel.Float](s *stream, step int, r matmul.Packed[T], cols i
 }
 
 // stepGrad writes the gradients of row r's gates before activation to dg, which may be
-// the gates themselves where the step is usual, and turns dc from that of the cell after
-// the step, what comes through h not counted, into that of the cell before it, prev.
+// the gates themselves if the step is usual, and replaces dc, the gradient of the cell after
+// the step without the contribution of h, by that of the cell before it, prev.
 func (x *lstm[T]) stepGrad(r int, dh, dc, prev, dg []T) {
 	hid := x.Hidden
 	gates, out := x.gates[r*4*hid:][:4*hid], x.outputs[r*hid:][:hid]

@@ -7,8 +7,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 )
 
-// lstmStream is LSTM for inference. A step is one product: of the
-// inputs and the hidden states beside them with W and R beneath it. What it needs stays in the caches:
+// lstmStream is LSTM for inference. A step is a single product of [x, h] with the stacked weights
+// W and R. Its data stay in the caches:
 // the packed weights and the gates of one time step, ordered gate, batch element, unit.
 func lstmStream[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], bias []T, scratch func(n int) []T) {
 	hid, cols, deep := s.Hidden, 4*s.Hidden, s.Input+s.Hidden

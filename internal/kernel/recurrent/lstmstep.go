@@ -12,16 +12,16 @@ func usual[T kernel.Float](s *RNNShape, d *RNNData[T]) bool {
 		s.Act[0].Or(elementwise.ActSigmoid).Kind == elementwise.ActSigmoid && s.Act[1].Or(elementwise.ActTanh).Kind == elementwise.ActTanh && s.Act[2].Or(elementwise.ActTanh).Kind == elementwise.ActTanh
 }
 
-// usualStep advances the states h and c of some units, where usual holds. The sums for the gates
-// i, o, f and g are stride elements apart in gates, their biases as many as there are units.
+// usualStep updates the states h and c of some units, where usual holds. The sums for the gates
+// i, o, f and g have the stride stride in gates; bias has the biases of the same units.
 func usualStep[T kernel.Float](stride int, gates, bias, c, h []T) {
 	n := len(c)
 	_, _, _ = gates[3*stride+n-1], bias[4*n-1], h[n-1]
 	lstmStep(n, stride, &kernel.Float32s(gates)[0], &kernel.Float32s(bias)[0], &kernel.Float32s(c)[0], &kernel.Float32s(h)[0])
 }
 
-// usualStepKept is usualStep that turns gates into the activations, and writes c and its
-// activation to cells and outputs. The gates are after each other.
+// usualStepKept is usualStep that also replaces gates by the activations, and writes c and its
+// activation to cells and outputs. The gates are contiguous.
 func usualStepKept[T kernel.Float](gates, bias, c, h, cells, outputs []T) {
 	n := len(c)
 	_, _, _, _, _ = gates[4*n-1], bias[4*n-1], h[n-1], cells[n-1], outputs[n-1]

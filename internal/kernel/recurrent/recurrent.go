@@ -163,8 +163,8 @@ func before[T kernel.Float](s *RNNShape, h0, h, out []T) []T {
 	return out
 }
 
-// weightGrads computes what follows from the gradients dg [Seq, Batch, gates*Hidden]
-// of the gates before activation: those of X, W and the first half of B.
+// weightGrads computes the gradients of X, W and the first half of B from the gradients dg [Seq, Batch, gates*Hidden]
+// of the gates before activation.
 func weightGrads[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], gates int, dg []T) {
 	cols, rows := gates*s.Hidden, s.rows()
 	if g.DX != nil {

@@ -44,8 +44,8 @@ func RNN[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], scratch fun
 	copy(d.YH, h)
 }
 
-// RNNGrad computes the gradients of RNN. d holds what RNN was given and what it
-// wrote to Reserve; Y is not needed. scratch may be nil.
+// RNNGrad computes the gradients of RNN. d holds the arguments of RNN and the Reserve that it
+// wrote; Y is not needed. scratch may be nil.
 func RNNGrad[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], g *RNNGrads[T], scratch func(n int) []T) {
 	hid, rows := s.Hidden, s.rows()
 	f := s.Act[0].Or(elementwise.ActTanh)

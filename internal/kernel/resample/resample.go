@@ -145,10 +145,10 @@ func (r *Resampling[T]) row(p *kernel.Pool, dst, src []T) {
 	}
 }
 
-// rowResampling is what resampleRows reads, for one row.
+// rowResampling holds the arguments of resampleRows for one row.
 type rowResampling struct {
 	old, new int
-	reach    int     // how many elements from the begin of a row on are read
+	reach    int     // number of elements read from the beginning of a row
 	taps     []int64 // of each block
 	base     []int64 // of each tap
 	index    []int32 // of each lane of each tap

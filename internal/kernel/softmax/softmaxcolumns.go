@@ -11,7 +11,7 @@ import (
 // Where the middle dimension is not the last, its lines are columns: Softmax and its relatives go row by
 // row, with vectors over neighbouring columns.
 
-// fewColumns is how many columns are not worth it.
+// fewColumns is the number of columns up to which the columnwise algorithm does not pay off.
 const fewColumns = 8
 
 // columnLines calls f with runs of neighbouring columns [axis] of x [outer, axis, inner]: at is where

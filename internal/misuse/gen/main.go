@@ -21,7 +21,7 @@ import (
 
 const module = "github.com/graft-ml/graft"
 
-// instances are the type arguments of generic functions and types: one for each parameter, float32 unless said otherwise.
+// instances are the type arguments of generic functions and types: one for each parameter, by default float32.
 var instances = map[string]string{"op.OnConfig": "op.Name", "op.NewFusion": "", "epilogue.FusionsOf": "", "data.Map": "float32, float32"}
 
 func main() {
@@ -50,7 +50,7 @@ func list(root string) ([]byte, error) {
 				return filepath.SkipDir
 			}
 			if _, err := os.Stat(filepath.Join(file, "go.mod")); err == nil && file != root {
-				return filepath.SkipDir // a module of its own
+				return filepath.SkipDir // a nested module
 			}
 			return nil
 		}
@@ -110,7 +110,7 @@ var types = map[string]reflect.Type{
 `, imports.String(), functions.String(), types.String()))
 }
 
-// names are what a package exports.
+// names are the exported names of a package.
 type names struct {
 	pkg              string
 	functions, types []string

@@ -55,7 +55,7 @@ func Each(t *testing.T, ranks []int, test func(t *testing.T, l Launcher, n int))
 	}
 }
 
-// Limit is how long the processes of one test may take: what takes longer hangs.
+// Limit is how long the processes of one test may take; longer ones are considered hanging.
 const Limit = time.Minute
 
 // A Run is a job that a test started.
@@ -74,7 +74,7 @@ func (l Launcher) Start(t *testing.T, n int, args []string, variables ...string)
 	return l.StartEach(t, [][]string{append([]string{"-n", strconv.Itoa(n), binary}, args...)}, variables...)
 }
 
-// StartEach starts what several parts of the launcher's command line say, each with its own number of ranks and program.
+// StartEach starts the given parts of the launcher's command line, each with its own number of ranks and program.
 func (l Launcher) StartEach(t *testing.T, parts [][]string, variables ...string) *Job {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Limit)
@@ -97,7 +97,7 @@ func (l Launcher) StartEach(t *testing.T, parts [][]string, variables ...string)
 	return j
 }
 
-// A Job is what a launcher runs.
+// A Job is a running launcher.
 type Job struct {
 	cmd    *exec.Cmd
 	ctx    context.Context
