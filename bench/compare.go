@@ -152,8 +152,7 @@ func line(cmd *exec.Cmd, patience time.Duration) (*result, error) {
 }
 
 // quietest condenses the rounds of a cell: the median of each figure over the half of the rounds with
-// the least load from
-// other processes.
+// the least load from other processes.
 func quietest(rs []result) result {
 	rs = slices.Clone(rs)
 	slices.SortStableFunc(rs, func(a, b result) int {

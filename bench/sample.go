@@ -23,8 +23,7 @@ type sample struct {
 }
 
 // batches is the number of batches that training cycles through. The peers have one, so these are
-// windows of one tensor, which
-// takes little additional memory.
+// windows of one tensor, which takes little additional memory.
 const batches = 4
 
 // description is the contents of a case's .json.

@@ -152,8 +152,7 @@ func (r *reader) toOutput(a *attention, v *nn.Value) bool {
 }
 
 // toMix returns the reader of a value that leads to the last layer or, for weights, the product with
-// the values. others reports
-// whether there are other readers, or the value is an output of the model.
+// the values. others reports whether there are other readers, or the value is an output of the model.
 func (r *reader) toMix(v *nn.Value, mixed bool) (next *nn.Node, others bool) {
 	users, output := readersOf(v), slices.Contains(r.g.Outputs(), v)
 	if len(users) == 1 {
@@ -229,8 +228,7 @@ func inOrder(axes []int) bool {
 }
 
 // matrices returns the factors of a product of stacks of matrices, and the axes of the result. The
-// first factor is the one that has the
-// rows of the product, or first, if that is given.
+// first factor is the one that has the rows of the product, or first, if that is given.
 func matrices(n *nn.Node, first *nn.Value) (a, b factor, out []int, ok bool) {
 	if len(n.Inputs()) != 2 || n.In(0) == nil || n.In(1) == nil || n.In(0) == n.In(1) {
 		return a, b, nil, false
@@ -262,8 +260,7 @@ func matrices(n *nn.Node, first *nn.Value) (a, b factor, out []int, ok bool) {
 }
 
 // labelled assigns labels to the axes of a product's factors. The rows and columns are the last labels
-// of the product or, with ofFirst,
-// the rows are those of the first factor.
+// of the product or, with ofFirst, the rows are those of the first factor.
 func labelled(a, b factor, ta, tb, to string, ofFirst bool) (_, _ factor, out []int, ok bool) {
 	stack, row, column, between := to[:len(to)-2], to[len(to)-2:len(to)-1], to[len(to)-1:], ""
 	for _, l := range ta {

@@ -203,10 +203,8 @@ func compare(ctx context.Context, a, b *nn.Graph) (float64, error) {
 }
 
 // standIns are pairs of lengths for open axes, the first of a value and the others, which the
-// comparison tries in turn until the model
-// runs: a convolution along the first axis, or a stack of them, needs more than a few elements, and a
-// table of positions has a
-// maximum.
+// comparison tries in turn until the model runs: a convolution along the first axis, or a stack of
+// them, needs more than a few elements, and a table of positions has a maximum.
 var standIns = [][2]int{{2, 64}, {16, 64}, {2, 640}, {2, 7}, {2, 3}}
 
 // randomFeed are numbers for inputs; an error is about the input of the name. Axes of one symbol have one length.

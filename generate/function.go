@@ -114,8 +114,7 @@ func (f *function) owned() {
 }
 
 // prefixes assigns, to instances that were found by structure, the scope that contains all of their
-// layers, if each has a different
-// one and the layers have the same names within it.
+// layers, if each has a different one and the layers have the same names within it.
 func (f *family) prefixes() {
 	if f.template.scope > 0 {
 		return

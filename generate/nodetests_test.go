@@ -20,8 +20,7 @@ import (
 var refusals = []string{"cannot be written in operator set", "cannot be written as Go source"}
 
 // TestNodeModels generates source for the models of ONNX's node tests: each computes the same as its
-// model or is refused with the
-// reason, without a panic.
+// model or is refused with the reason, without a panic.
 func TestNodeModels(t *testing.T) {
 	shared := os.Getenv("GRAFT_SHARED")
 	if shared == "" {

@@ -140,8 +140,7 @@ func cut(list []segment) []segment {
 const mostBetween = 4
 
 // extended adds to segments the steps of the enclosing scope between them, which combine the result of
-// a block with those
-// of previous blocks; nil if there are none.
+// a block with those of previous blocks; nil if there are none.
 func (r *reader) extended(list []segment, used map[*step]bool) []segment {
 	out := slices.Clone(list)
 	var forms []string // of the steps after the segment before

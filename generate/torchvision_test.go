@@ -12,8 +12,8 @@ import (
 )
 
 // TestTorchvision checks that the source of torchvision's networks compiles in an empty module,
-// computes the same as the files and
-// exports them again; repeated blocks become functions, so that the source stays short.
+// computes the same as the files and exports them again; repeated blocks become functions, so that the
+// source stays short.
 func TestTorchvision(t *testing.T) {
 	dir := t.TempDir()
 	oracle.Torch(t, filepath.Join("testdata", "networks.py"), dir)

@@ -43,8 +43,7 @@ func (c *Comm) reduce(element string, b []byte, width int, datatype uintptr, add
 const gathered = 1 << 14
 
 // reduceInOrder sends small data of all ranks to all; of large data, each rank adds up its part, and
-// the sums are distributed: as many bytes as in a
-// library's ring.
+// the sums are distributed: as many bytes as in a library's ring.
 func (c *Comm) reduceInOrder(b []byte, width int, add func(sum, x []byte)) int32 {
 	send, receive := c.buffer[:len(c.buffer)/2], c.buffer[len(c.buffer)/2:]
 	for rest := b; len(rest) > 0; {

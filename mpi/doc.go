@@ -10,13 +10,12 @@
 // of 1.
 //
 // Connect starts MPI. One goroutine, locked to its thread, makes all calls of the library, with a buffer whose memory is
-// never freed: network cards may have its pages registered, and the Go runtime returns pages
-// without notifying them. Signal handlers that the library installs are replaced by those of the Go runtime, which turns
-// the faults of Go code into panics and handles ctrl-C as package os/signal documents.
+// never freed: network cards may have its pages registered, and the Go runtime returns pages without notifying them.
+// Signal handlers that the library installs are replaced by those of the Go runtime, which turns the faults of Go code
+// into panics and handles ctrl-C as package os/signal documents.
 //
 // A call blocks until the other ranks have made theirs, without stopping other goroutines. When a rank
-// fails it must call
-// Abort, since the others wait for it.
+// fails it must call Abort, since the others wait for it.
 //
 // Linux and macOS; elsewhere Connect returns an error.
 package mpi

@@ -60,10 +60,9 @@ func tasks(list string, node int) int {
 }
 
 // Launched returns the rank of this process, the number of processes and how many of them are on this
-// machine, according to
-// the launcher's environment variables, without starting MPI. They are 0, 1 and 1 for a process
-// without a launcher, and with an unknown
-// launcher: the values of a Comm are authoritative.
+// machine, according to the launcher's environment variables, without starting MPI. They are 0, 1 and
+// 1 for a process without a launcher, and with an unknown launcher: the values of a Comm are
+// authoritative.
 func Launched() (rank, size, local int) {
 	l := launched()
 	return l.rank, l.size, l.local

@@ -105,8 +105,8 @@ func (c *Channels) shares(in, out axisID, o Realign, backwards bool) []share {
 }
 
 // meet chooses the number of atoms of each group to add (positive) or remove so that the pulls add up
-// to need, changing as few
-// channels as possible, the least important ones. Each group keeps at least one atom.
+// to need, changing as few channels as possible, the least important ones. Each group keeps at least
+// one atom.
 func meet(list []share, need int, allowed func(s share, grow bool) bool) ([]int, bool) {
 	reach := 2*max(need, -need) + 64
 	type cell struct {

@@ -11,8 +11,7 @@ import (
 )
 
 // TestChanged checks that the packed weights that runs cache follow Changed, an edit and the training
-// of a fork: later runs
-// agree with a first run, which has no cache.
+// of a fork: later runs agree with a first run, which has no cache.
 func TestChanged(t *testing.T) {
 	g := nn.New("linear")
 	if err := g.Edit(func(e *nn.Edit) {

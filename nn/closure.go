@@ -43,8 +43,7 @@ func (tr Tracer) closure(what string, g *gorgonia.ExprGraph, types []op.Type, f 
 }
 
 // enclose calls f and removes the nodes that it added from the graph, so that Gorgonia's machines do
-// not run them, except
-// nodes that hold a value, which are weights.
+// not run them, except nodes that hold a value, which are weights.
 func enclose(g *gorgonia.ExprGraph, types []op.Type, f func(gorgonia.Nodes) (gorgonia.Nodes, error)) (*closure, error) {
 	before := map[*gorgonia.Node]bool{}
 	for _, n := range g.AllNodes() {
@@ -197,8 +196,7 @@ func closureNodes(list []*closure, pick func(*closure) *gorgonia.Node) gorgonia.
 }
 
 // retraced returns the configuration of calls that are the same at several sizes, with subgraphs for
-// all sizes in place of
-// closures. captured are the values that the subgraphs read.
+// all sizes in place of closures. captured are the values that the subgraphs read.
 func (s *Site) retraced(calls []*op.Call, captured []*Value) op.Config {
 	v := reflect.New(reflect.TypeOf(calls[0].Config)).Elem()
 	v.Set(reflect.ValueOf(calls[0].Config))

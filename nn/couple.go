@@ -26,8 +26,7 @@ type reason struct {
 }
 
 // analysis holds what a graph's operators declare about its axes: which exist, what couples them, what
-// fixes them. Unknown
-// sizes are replaced by numbers (stand-ins).
+// fixes them. Unknown sizes are replaced by numbers (stand-ins).
 type analysis struct {
 	g      *Graph
 	axes   []chanAxis
@@ -80,8 +79,7 @@ func (g *Graph) analyse() *analysis {
 }
 
 // standIn walks the graph with numbers in place of open dimensions. It tries several choices, because
-// the sizes must suit
-// strides, concatenations of skip connections and position tables.
+// the sizes must suit strides, concatenations of skip connections and position tables.
 func (g *Graph) standIn() *walker {
 	var best *walker
 	most := -1

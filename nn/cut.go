@@ -101,10 +101,8 @@ func (e *Edit) cutParam(p *Param, axis int, keep []int) {
 }
 
 // reindex keeps the given indices of an axis; −1 stands for a new index, which is zero until it is
-// set. The tensor is computed
-// when the change is applied, so that a plan holds no copy of the model, and training between planning
-// and applying is not lost.
-// Undoing restores the old tensor.
+// set. The tensor is computed when the change is applied, so that a plan holds no copy of the model,
+// and training between planning and applying is not lost. Undoing restores the old tensor.
 func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
 	if p.data == nil {
 		e.Failf("parameter %q has no numeric data", p.Name())

@@ -11,9 +11,9 @@ import (
 )
 
 // Decompose replaces nodes by nodes of other operators: an ONNX function as the standard defines it, an operator of
-// another domain by standard operators, a call of a function of the model by the function's nodes. The outputs keep their names and stay the same values; names of new inner values
-// begin with that of the node. The edit fails if an operator has no decomposition, or if a length that shapes depend on
-// is an input of the model rather than a constant.
+// another domain by standard operators, a call of a function of the model by the function's nodes. The outputs keep
+// their names and stay the same values; names of new inner values begin with that of the node. The edit fails if an
+// operator has no decomposition, or if a length that shapes depend on is an input of the model rather than a constant.
 func (e *Edit) Decompose(nodes ...*Node) {
 	for _, n := range nodes {
 		e.decompose(n)

@@ -11,8 +11,8 @@ import (
 )
 
 // demand returns the value of v if it can be determined before the run: because it is available, or by a
-// short calculation from small available values. Floating-point values remain
-// computed values for all other readers, so that gradients pass through them.
+// short calculation from small available values. Floating-point values remain computed values for all
+// other readers, so that gradients pass through them.
 func (w *walker) demand(v *Value) (dtype.Value, bool, error) {
 	b := w.at(v)
 	if b == nil {

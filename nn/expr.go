@@ -7,10 +7,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Expr calls f with nodes of the types of the given values and adds the operators of its results to
-// the graph, as Trace does.
-// Symbolic and unknown dimensions remain so, and parameters that f creates become parameters of the graph. Operators
-// without an ONNX form fail the edit with an error that lists them.
+// Expr calls f with nodes of the types of the given values and adds the operators of its results to the graph, as
+// Trace does. Symbolic and unknown dimensions remain so, and parameters that f creates become parameters of the
+// graph. Operators without an ONNX form fail the edit with an error that lists them.
 func (e *Edit) Expr(f Expr, in ...*Value) []*Value { return e.trace(Tracer{}, f, in) }
 
 // Build adds the function to the graph, so that any Gorgonia function is a layer: e.Insert(v, nn.Expr(f)).

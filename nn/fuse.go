@@ -11,9 +11,9 @@ import (
 // lowering that is only run, such a group becomes one operator with its own kernel and gradient;
 // the graph keeps its nodes, which Lower, Trace and Save see.
 //
-// This relies on late emission: the walk infers the types of every node, but adds it to the
-// expression graph only when something reads it. When the last node of a group is visited, everything that
-// the rules of the graph's set (op.Set.Rewrites) depend on is known; if one matches, the inner nodes are never emitted.
+// This relies on late emission: the walk infers the types of every node, but adds it to the expression graph only when
+// something reads it. When the last node of a group is visited, everything that the rules of the graph's set
+// (op.Set.Rewrites) depend on is known; if one matches, the inner nodes are never emitted.
 
 // fuser finds the groups of one lowering.
 type fuser struct {

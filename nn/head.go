@@ -148,8 +148,7 @@ func (e *Edit) between(n *Node, out *Value) {
 }
 
 // data returns the one input of n that is computed from the graph's inputs, apart from those that give
-// shapes; nil if there
-// are several.
+// shapes; nil if there are several.
 func (n *Node) data() *Value {
 	var x *Value
 	if n.op == nil {

@@ -73,8 +73,7 @@ func (e *Edit) inlineCall(n *Node) error {
 }
 
 // inline moves the nodes of a subgraph out of n; they compute n's outputs. inputs are the inputs of
-// the subgraph, nil for
-// absent ones.
+// the subgraph, nil for absent ones.
 func (e *Edit) inline(n *Node, b *Body, inputs, captured []*Value) {
 	inside := map[*Value]*Value{} // values outside for those of the subgraph
 	absent := map[*Value]bool{}

@@ -12,14 +12,11 @@ import (
 )
 
 // SetInputChannels changes the number of channels of a graph input, for example to use grayscale images, or images with
-// more bands, with a model for RGB. The layers that sum over the channels keep their weights. With one
-// channel instead of
-// several, the slices of their kernels are summed, so that a grayscale image gives the same result as
-// with equal channels; with
-// more channels than before, slices are repeated and scaled by old/new. Parameters with one element
-// per channel in between are
-// averaged or repeated. axis is the axis of the channels; 0 means the usual one: axis 1, or the last one of images in
-// which axis 1 is longer.
+// more bands, with a model for RGB. The layers that sum over the channels keep their weights. With one channel instead
+// of several, the slices of their kernels are summed, so that a grayscale image gives the same result as with equal
+// channels; with more channels than before, slices are repeated and scaled by old/new. Parameters with one element per
+// channel in between are averaged or repeated. axis is the axis of the channels; 0 means the usual one: axis 1, or the
+// last one of images in which axis 1 is longer.
 func (e *Edit) SetInputChannels(v *Value, channels, axis int) {
 	if !e.mine(v) {
 		return

@@ -329,8 +329,8 @@ func (w *walker) differentiate() error {
 }
 
 // foldingTime limits how long a lowering without its own context computes values that do not depend on
-// inputs: Lower, and those
-// from which files are written. What takes longer becomes a node, and is computed by runs.
+// inputs: Lower, and those from which files are written. What takes longer becomes a node, and is
+// computed by runs.
 var foldingTime = time.Second
 
 var errFolding = errors.New("computing the shapes, which do not depend on inputs, takes more than a second: use Run, which computes them too and can be cancelled")
@@ -341,8 +341,7 @@ func folding() (context.Context, context.CancelFunc) {
 }
 
 // maxNested limits how many nodes of subgraphs one lowering visits, in addition to 16 times their
-// number: a Loop visits its body
-// several times to find its types, and a nested Loop does so each time.
+// number: a Loop visits its body several times to find its types, and a nested Loop does so each time.
 var maxNested = 1 << 16
 
 // nestedKey is the context key of the counter.

@@ -8,10 +8,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// partGradients emits the gradients of the last value that a Gradient node names with respect to the
-// first ones. in has a node
-// for each of these: the part of the graph between them is emitted once more, on those nodes. If they are the values
-// themselves, the engine merges both.
+// partGradients emits the gradients of the last value that a Gradient node names with respect to the first ones. in
+// has a node for each of these: the part of the graph between them is emitted once more, on those nodes. If they are
+// the values themselves, the engine merges both.
 func (w *walker) partGradients(n *Node, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	last := len(n.captured) - 1
 	y, given := n.captured[last], n.captured[:last]

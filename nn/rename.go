@@ -2,10 +2,9 @@ package nn
 
 import "slices"
 
-// Rename renames the selected nodes, the values they compute and the parameters they read by f, which
-// receives the old name;
-// without a selector, everything. Inputs and outputs of the graph keep their names, since callers use them. The edit
-// fails if a name is taken.
+// Rename renames the selected nodes, the values they compute and the parameters they read by f, which receives the
+// old name; without a selector, everything. Inputs and outputs of the graph keep their names, since callers use
+// them. The edit fails if a name is taken.
 func (e *Edit) Rename(f func(name string) string, sel ...Selector) {
 	if e.made(); e.err != nil {
 		return

@@ -55,8 +55,8 @@ func (e *Edit) retype(v *Value, t op.Type) {
 }
 
 // FreeBatch replaces the first dimension of every input by the given symbol if the file fixes it to a
-// number. Inputs that
-// already have a symbolic dimension are not changed, since that is assumed to be their batch.
+// number. Inputs that already have a symbolic dimension are not changed, since that is assumed to be
+// their batch.
 func (e *Edit) FreeBatch(symbol string) {
 	for _, v := range e.Inputs() {
 		if e.err != nil || len(v.typ.Shape) == 0 || slices.ContainsFunc(v.typ.Shape, func(d op.Dim) bool { return !d.Known() }) {

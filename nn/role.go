@@ -50,8 +50,8 @@ func (p *Param) Inferred() Role {
 const masked = -100
 
 // isMask reports whether a loaded tensor is a mask rather than a weight: it has infinite elements, or
-// all of its elements
-// are 0 or very low, with both present. It reads weights only until a block shows that they are weights.
+// all of its elements are 0 or very low, with both present. It reads weights only until a block shows
+// that they are weights.
 func isMask(d *tensor.Dense) bool {
 	n := d.Shape().TotalSize()
 	flat, err := dtype.View(d, n)

@@ -105,8 +105,7 @@ func (s *speller) name(what string, c op.Config) string {
 func (e *Edit) knows(name string) bool { return e != nil && (e.g.has(name) || e.outer.knows(name)) }
 
 // taken reports whether a value has the name in this graph, an enclosing graph or a subgraph: names in
-// a file's subgraphs must
-// not hide those of enclosing graphs.
+// a file's subgraphs must not hide those of enclosing graphs.
 func (e *Edit) taken(name string) bool {
 	if e.bodies == nil {
 		e.bodies = e.g.scopedBodies()

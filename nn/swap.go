@@ -43,8 +43,8 @@ func (n *Node) IsActivation() bool {
 }
 
 // written recognizes an activation x·f(x) by its last node, where f is a step from 0 to 1: one
-// operator, or ½·(1+g(a)) with a
-// step g from −1 to 1 and an odd function a of x. It returns x and the node that computes the step.
+// operator, or ½·(1+g(a)) with a step g from −1 to 1 and an odd function a of x. It returns x and the
+// node that computes the step.
 func written(n *Node) (x *Value, step *Node) {
 	if n.traits().Arithmetic != trait.Multiplies {
 		return nil, nil

@@ -6,9 +6,8 @@ import (
 )
 
 // taken returns the branch that an If takes at every size of the symbols, and the index in in of its
-// first captured value; nil if
-// that is unknown, or if the branch updates running statistics. An exported training step has the
-// nodes of the branch instead of the If.
+// first captured value; nil if that is unknown, or if the branch updates running statistics. An
+// exported training step has the nodes of the branch instead of the If.
 func (w *walker) taken(c *op.Call, in []*Value) (*Body, int) {
 	if w.mode != walkTrace || !w.strict || len(in) == 0 || in[0] == nil || w.at(in[0]).open {
 		return nil, 0

@@ -8,9 +8,8 @@ import (
 )
 
 // TrainingMode makes nodes, including those of subgraphs, behave as in training wherever the graph runs: normalization
-// uses the statistics of the batch, and dropout drops elements. Files can express this from operator
-// set 14 on; a graph in an
-// earlier one is converted. The edit fails if an operator has no such setting.
+// uses the statistics of the batch, and dropout drops elements. Files can express this from operator set 14 on; a
+// graph in an earlier one is converted. The edit fails if an operator has no such setting.
 func (e *Edit) TrainingMode() {
 	if e.err != nil {
 		return
@@ -97,8 +96,8 @@ func (n *Node) trainsAlways() bool {
 }
 
 // InferenceMode makes the TrainingNodes behave as in inference, and returns their number. The edit
-// fails if a training-only output
-// of such a node, a running statistic, is read by another node or is an output of the graph.
+// fails if a training-only output of such a node, a running statistic, is read by another node or is
+// an output of the graph.
 func (e *Edit) InferenceMode() (nodes int) {
 	if e.err != nil {
 		return 0

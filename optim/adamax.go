@@ -7,8 +7,7 @@ import (
 )
 
 // Adamax is torch.optim.Adamax (Kingma and Ba, 2015): Adam with the decayed maximum of past gradients
-// instead of the mean
-// square.
+// instead of the mean square.
 //
 // Slots: exp_avg and exp_inf.
 type Adamax struct {

@@ -7,9 +7,9 @@
 // Parameters and the state of the update rule stay on the device between the steps; the graph has them when an epoch
 // ends, or when Trainer.Sync is called. Checkpoints, metrics and callbacks are those of package train.
 //
-// The library, version 1.14 or later, is searched for at the path in the environment variable
-// GRAFT_ORT or, if that is not set,
-// by the system's loader, beside the program, and in the folders of npm's onnxruntime-node and Python's onnxruntime.
+// The library, version 1.14 or later, is searched for at the path in the environment variable GRAFT_ORT or, if that
+// is not set, by the system's loader, beside the program, and in the folders of npm's onnxruntime-node and Python's
+// onnxruntime.
 //
 // Tested with the CPU provider on Linux, amd64. The other providers are called as documented and are untested.
 package ort

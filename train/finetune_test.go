@@ -35,9 +35,9 @@ func barsNet(t *testing.T, classes int, tail nn.Sequential) *nn.Graph {
 	return g
 }
 
-// TestFineTune checks that a model trained on three kinds of bars transfers to two of them: first a
-// new classifier is fitted, then all layers
-// are trained, and the validation loss is no worse than after the first part. The same seed gives the same model.
+// TestFineTune checks that a model trained on three kinds of bars transfers to two of them: first a new
+// classifier is fitted, then all layers are trained, and the validation loss is no worse than after the first
+// part. The same seed gives the same model.
 func TestFineTune(t *testing.T) {
 	ctx := context.Background()
 	g := barsNet(t, 3, nil)

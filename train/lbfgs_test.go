@@ -7,9 +7,8 @@ import (
 )
 
 // TestMinimizeLooks checks the points of a line search, computed by hand: the first step is no longer
-// than 1 or the gradient, the second reaches the
-// minimum of a parabola; a step is halved until the decrease is a ten-thousandth of that predicted by
-// the slope, at most thirty times; the search ends
+// than 1 or the gradient, the second reaches the minimum of a parabola; a step is halved until the
+// decrease is a ten-thousandth of that predicted by the slope, at most thirty times; the search ends
 // after a hundred iterations, at a small gradient and at a small decrease.
 func TestMinimizeLooks(t *testing.T) {
 	type function func(w float64) (value, slope float64)

@@ -13,8 +13,7 @@ import (
 )
 
 // TestBiases checks that biases, which have no decay, make the mean probability of each class its
-// fraction of the rows, and the mean residual of a
-// regression 0, also for features with a large mean.
+// fraction of the rows, and the mean residual of a regression 0, also for features with a large mean.
 func TestBiases(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	p := problem{classes: 3}

@@ -17,8 +17,7 @@ import (
 )
 
 // TestMicroBatchIsRanks checks that one process with micro-batches gives bitwise the same results as
-// that number of ranks, including running statistics,
-// metrics and incomplete batches.
+// that number of ranks, including running statistics, metrics and incomplete batches.
 func TestMicroBatchIsRanks(t *testing.T) {
 	rows, others := blobs(43, 1), blobs(30, 2)
 	images, more := shapes(43, 1), shapes(20, 2)

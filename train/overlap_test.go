@@ -30,8 +30,7 @@ func (w watching) AllReduce(x []float32) error {
 }
 
 // TestSumsGoOnBesideTheBackwardPass checks that gradients are summed during the backward pass: from
-// the second step on, when their order is known, its last
-// product waits until the first sum has begun.
+// the second step on, when their order is known, its last product waits until the first sum has begun.
 func TestSumsGoOnBesideTheBackwardPass(t *testing.T) {
 	errs := together(2, func(rank int, comm train.Communicator) error {
 		w := watching{comm, make(chan struct{}, 1)}

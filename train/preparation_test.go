@@ -81,8 +81,7 @@ func trainedOn(t *testing.T, p data.Preprocess, channels int, norm bool) *nn.Gra
 }
 
 // TestPrepareByStatistics checks that the preprocessing with which a network with running statistics
-// was trained is found, with an unambiguous
-// scale, on other images.
+// was trained is found, with an unambiguous scale, on other images.
 func TestPrepareByStatistics(t *testing.T) {
 	for channels, names := range map[int][]string{1: {"unit", "symmetric", "raw", "mnist"}, 3: {"imagenet", "caffe", "unit", "symmetric", "raw", "raw-bgr"}} {
 		base := data.Preprocess{Size: 16, Crop: 1, Gray: channels == 1}

@@ -15,8 +15,8 @@ import (
 )
 
 // TestRaceOfExpensive checks that a model that is expensive to train is compared at two learning rates
-// with the classifier alone, with any evaluation; its plan
-// for trained models differs only in the rate.
+// with the classifier alone, with any evaluation; its plan for trained models differs only in the
+// rate.
 func TestRaceOfExpensive(t *testing.T) {
 	still := optim.SGD{LR: 1e-30} // all plans are as good: the first one wins
 	for _, c := range []struct {

@@ -147,8 +147,8 @@ func TestRanksMeetOtherTargets(t *testing.T) {
 }
 
 // TestTwoRanksAreTwoAccumulatedBatches checks that two ranks give bitwise the same results as one
-// process that accumulates two batches, including incomplete batches and
-// dropout, with any bucket size.
+// process that accumulates two batches, including incomplete batches and dropout, with any bucket
+// size.
 func TestTwoRanksAreTwoAccumulatedBatches(t *testing.T) {
 	fit, val := blobs(43, 1), blobs(30, 2)
 	for name, c := range map[string]train.Config{

@@ -12,8 +12,7 @@ import (
 )
 
 // TestMasksSurviveTraining checks that masked weights stay zero through training with weight decay,
-// momentum and averages, and in the model
-// after Bake; the others learn.
+// momentum and averages, and in the model after Bake; the others learn.
 func TestMasksSurviveTraining(t *testing.T) {
 	for name, mask := range map[string]prune.Sparsity{"half": {Share: 0.5}, "1 of 3": {N: 1, M: 3}} {
 		t.Run(name, func(t *testing.T) {

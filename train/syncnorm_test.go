@@ -30,8 +30,8 @@ func convNorm(t testing.TB) *nn.Graph {
 }
 
 // TestSyncBatchNorm checks that with synchronized normalization any number of ranks agrees
-// approximately with one process with the joined batch, including
-// running statistics, for uneven, empty, unequally weighted and accumulated parts.
+// approximately with one process with the joined batch, including running statistics, for uneven,
+// empty, unequally weighted and accumulated parts.
 func TestSyncBatchNorm(t *testing.T) {
 	for name, x := range map[string]struct {
 		net      func(testing.TB) *nn.Graph

@@ -1,8 +1,6 @@
 // Command distributed computes how training scales over several nodes: it measures, in a step of one
-// of them, when the gradients
-// are ready, and adds the time that a network takes to sum them. With -check it measures some of the
-// results, with a communicator that
-// sleeps for that time.
+// of them, when the gradients are ready, and adds the time that a network takes to sum them. With
+// -check it measures some of the results, with a communicator that sleeps for that time.
 package main
 
 import (

@@ -37,8 +37,7 @@ func difference(x, y []float64) float64 {
 var errNormalized = errors.New("only with Pruner.NormalizedAxes: what remains is not compared with a masked model, ONNX Runtime runs it")
 
 // pruned prunes to 70 % of the multiply-adds. The pruned model must compute the same as the whole
-// model with the removed slices
-// zeroed, and ONNX Runtime must run its file.
+// model with the removed slices zeroed, and ONNX Runtime must run its file.
 func pruned(ctx context.Context, t *trial) (string, error) {
 	if t.out == nil {
 		return "", errors.New("the model did not run")

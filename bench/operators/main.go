@@ -1,10 +1,9 @@
-// Command operators times single operators for compare.py: each line of its input names a model with
-// one input and one output of rank 0, and optionally some of its parameters; the answer is the time in milliseconds
-// of a run, and of a run with the gradients with respect to the input and those parameters, each the
-// minimum of all tries,
-// or 0 for what is not supported.
+// Command operators times single operators for compare.py: each line of its input names a model with one input and
+// one output of rank 0, and optionally some of its parameters; the answer is the time in milliseconds of a run, and
+// of a run with the gradients with respect to the input and those parameters, each the minimum of all tries, or 0
+// for what is not supported.
 //
-// operators [-threads 1]
+//	operators [-threads 1]
 package main
 
 import (

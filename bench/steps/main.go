@@ -1,22 +1,19 @@
 // Command steps checks exported training steps: it writes the step of each model, trains with it in
-// ONNX Runtime and with
-// graft's trainer on the same batches, and prints a row of a table.
+// ONNX Runtime and with graft's trainer on the same batches, and prints a row of a table.
 //
-// python3 bench/steps/torchvision_export.py NETS
-// go run ./bench/steps -ort $HOME/.cache/graft/ort -torch NETS/torch.json NETS/*.onnx
+//	python3 bench/steps/torchvision_export.py NETS
+//	go run ./bench/steps -ort $HOME/.cache/graft/ort -torch NETS/torch.json NETS/*.onnx
 //
 // Batches have 3 and 5 samples alternately, sizes that no export used. "loss" and "weights" are the
-// largest differences between the
-// two runs, relative for values above 1; beside each is the difference that float32 allows: that
-// between two runs of the trainer
-// whose initial weights differ by one rounding. Milliseconds are those of the fastest of several steps
-// with four samples.
+// largest differences between the two runs, relative for values above 1; beside each is the difference
+// that float32 allows: that between two runs of the trainer whose initial weights differ by one
+// rounding. Milliseconds are those of the fastest of several steps with four samples.
 //
-// go run ./bench/steps -ort $HOME/.cache/graft/ort -turns 30 NETS/*.onnx
+//	go run ./bench/steps -ort $HOME/.cache/graft/ort -turns 30 NETS/*.onnx
 //
-// prints comparable times: three persistent processes run one step after the other, the given number
-// of times; medians, and the first and
-// third quartile. All run the same step: forward, loss, backward, clipping of the gradients' norm, SGD with momentum.
+// prints comparable times: three persistent processes run one step after the other, the given number of times;
+// medians, and the first and third quartile. All run the same step: forward, loss, backward, clipping of the
+// gradients' norm, SGD with momentum.
 package main
 
 import (

@@ -3,7 +3,7 @@
 // its outputs, and continues training. One trainer is used throughout: its optimizer's state is cut
 // and widened along with the weights.
 //
-// go run ./examples/07-shrink IMAGES.gz LABELS.gz     # IDX files, such as MNIST's
+//	go run ./examples/07-shrink IMAGES.gz LABELS.gz     # IDX files, such as MNIST's
 //
 // Without arguments it renders its own digits. The three models are saved in the temporary folder.
 package main

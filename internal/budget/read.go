@@ -7,8 +7,7 @@ import (
 )
 
 // Read reads n bytes and expects r to end there. The memory grows with the data received, not with the
-// size claimed by a header,
-// and only up to the budget.
+// size claimed by a header, and only up to the budget.
 func Read(r io.Reader, n int) ([]byte, error) {
 	if left := Left(); int64(n) > left {
 		return nil, fmt.Errorf("%d bytes of data are more than the %d bytes of memory that are left", n, left)

@@ -13,8 +13,7 @@ import (
 )
 
 // TestLeavingMistakes checks the messages about mistakes with the commands that write test cases,
-// stripped files, annotations, source and
-// training steps. None of them writes a file.
+// stripped files, annotations, source and training steps. None of them writes a file.
 func TestLeavingMistakes(t *testing.T) {
 	dir := spoiled(t)
 	g := nn.New("elsewhere")

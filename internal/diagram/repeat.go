@@ -92,8 +92,8 @@ func (f *folding) best(nodes []*nn.Node) (from, length, times int) {
 }
 
 // fits reports whether sequences of equal nodes have equal connections: each reads of the previous one
-// what the second reads of the first,
-// and only the last is read by others. wires is the number of edges that enter or leave them.
+// what the second reads of the first, and only the last is read by others. wires is the number of
+// edges that enter or leave them.
 func (f *folding) fits(nodes []*nn.Node, start, length, times int) (wires int, ok bool) {
 	type port struct{ node, out int }
 	where := map[*nn.Value]port{}
@@ -199,8 +199,7 @@ func (f *folding) form(n *nn.Node) uint64 {
 }
 
 // inLayers sorts nodes by the number of nodes with weights before them, so that preprocessing that a
-// block needs is placed
-// before the first block and not in it.
+// block needs is placed before the first block and not in it.
 func inLayers(nodes []*nn.Node) []*nn.Node {
 	depth := map[*nn.Node]int{}
 	for _, n := range nodes {

@@ -1,6 +1,6 @@
 // Package disk writes files, and folders of files, atomically: after an error, a crash or a kill at
-// any moment either the old
-// or the new files exist, and the next writer removes or completes what was begun.
+// any moment either the old or the new files exist, and the next writer removes or completes what was
+// begun.
 package disk
 
 import (

@@ -10,10 +10,9 @@ import (
 )
 
 // WriteFile creates or replaces a file with the data that write writes, completely or not at all: they are written to a
-// temporary file in the same folder, which is flushed to disk and then renamed, so that a crash
-// leaves the old file or the new one. A replaced file keeps its permissions; targets that are not
-// regular files, such as a pipe or
-// /dev/null, are written to directly.
+// temporary file in the same folder, which is flushed to disk and then renamed, so that a crash leaves the old file or
+// the new one. A replaced file keeps its permissions; targets that are not regular files, such as a pipe or /dev/null,
+// are written to directly.
 func WriteFile(name string, write func(w io.Writer) error) (err error) {
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(name); err == nil {

@@ -196,9 +196,9 @@ func (f *Folder) prepare() error {
 	})
 }
 
-// Settle finishes a committed change of a folder whose process was interrupted. It must be called
-// before reading several files
-// that belong together. A stage that another machine wrote, for example one from an archive, is ignored.
+// Settle finishes a committed change of a folder whose process was interrupted. It must be called before
+// reading several files that belong together. A stage that another machine wrote, for example one from
+// an archive, is ignored.
 func Settle(dir string) error {
 	stage := filepath.Join(dir, committed)
 	if info, err := os.Lstat(stage); err != nil || !info.IsDir() {
@@ -227,8 +227,7 @@ func Settle(dir string) error {
 }
 
 // finish moves the files of a committed change to their places and removes those to be removed. It can
-// be interrupted and repeated.
-// Links do not lead it out of the folder.
+// be interrupted and repeated. Links do not lead it out of the folder.
 func finish(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -153,8 +153,8 @@ func TestHandOver(t *testing.T) {
 }
 
 // TestHandOverSavesMemory checks that products that need more memory than their factors are computed
-// one after the other in the
-// same memory, after a check of all; if that fails, nothing has been handed over.
+// one after the other in the same memory, after a check of all; if that fails, nothing has been handed
+// over.
 func TestHandOverSavesMemory(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := input(g, "x", random(rand.New(rand.NewSource(1)), 64))

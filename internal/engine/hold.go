@@ -12,8 +12,8 @@ import (
 )
 
 // Values on the Go heap that outlive the call that created them are charged to the budget while they
-// are reachable: tensors,
-// strings, sequences, maps. Small ones are charged only as elements of a sequence.
+// are reachable: tensors, strings, sequences, maps. Small ones are charged only as elements of a
+// sequence.
 const (
 	smallValue  = 1 << 16 // bytes
 	valueHeader = 256     // about what a tensor takes besides its elements

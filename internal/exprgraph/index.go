@@ -1,6 +1,6 @@
 // Package exprgraph contains all code that reads unexported fields of Gorgonia's expression graphs.
-// Each function documents
-// its reason, and its behavior with a version of Gorgonia that lacks the field; the tests fail then.
+// Each function documents its reason, and its behavior with a version of Gorgonia that lacks the
+// field; the tests fail then.
 package exprgraph
 
 import (

@@ -11,8 +11,7 @@ import (
 )
 
 // TestJPEGChangedByte changes each byte of small files in turn: the standard library's decoder gives
-// the same samples, up to rounding,
-// or refuses what other programs read as well.
+// the same samples, up to rounding, or refuses what other programs read as well.
 func TestJPEGChangedByte(t *testing.T) {
 	m := image.NewGray(image.Rect(0, 0, 19, 10))
 	for i := range m.Pix {

@@ -65,8 +65,8 @@ func newLayout(s Spacing, nodes []Node, wires []Wire) *layout {
 }
 
 // connect adds the links between an item and one in the next layer. Edges between nodes have the
-// largest weight, so that consecutive
-// nodes are aligned vertically, and those from nodes without predecessors the smallest.
+// largest weight, so that consecutive nodes are aligned vertically, and those from nodes without
+// predecessors the smallest.
 func (l *layout) connect(a int, to Target, wire int) {
 	b := to.Node
 	weight, start, stop := 2.0, 0.0, 0.0
@@ -89,8 +89,7 @@ func (l *layout) connect(a int, to Target, wire int) {
 }
 
 // depths returns the layers of the nodes: as low as their readers allow, then as high as their inputs
-// allow if these are more.
-// Nodes without readers are as high as possible.
+// allow if these are more. Nodes without readers are as high as possible.
 func (l *layout) depths() []int {
 	first, end := l.has(func(n Node) bool { return n.First }), l.has(func(n Node) bool { return n.Last })
 	depth := make([]int, len(l.nodes))

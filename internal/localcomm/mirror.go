@@ -14,8 +14,7 @@ type Communicator interface {
 }
 
 // Mirror is rank 0 of the given number of ranks, all others of which behave like it: to measure one
-// rank of a run without the
-// other machines.
+// rank of a run without the other machines.
 type Mirror int
 
 // Rank implements train.Communicator.

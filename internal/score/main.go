@@ -1,7 +1,6 @@
 // Command score counts the results printed by `graft verify --json` and compares them with a recorded score.
 //
-// graft verify --json DIR…
-// go run ./internal/score -recorded .ci/scores [-known docs/conformance.md] [-update]
+//	graft verify --json DIR… | go run ./internal/score -recorded .ci/scores [-known docs/conformance.md] [-update]
 //
 // It prints a line per suite, "suite node: 1180 / 1182", and exits with 1 if a suite has fewer cases, or fewer that
 // pass, than recorded, if a case fails for which the list of known failures gives no reason, or if one passes that

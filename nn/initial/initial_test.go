@@ -10,8 +10,7 @@ import (
 )
 
 // TestInitializers checks that initializers draw with the documented mean and standard deviation, and
-// within their bounds. The
-// weight has 32·9 inputs and 64·9 outputs.
+// within their bounds. The weight has 32·9 inputs and 64·9 outputs.
 func TestInitializers(t *testing.T) {
 	shape := []int{64, 32, 3, 3}
 	const in, out = 32 * 9.0, 64 * 9.0

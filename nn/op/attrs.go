@@ -12,13 +12,13 @@ import (
 
 // Attributes are fields of configuration structs. A field with an `onnx` tag is one attribute:
 //
-// 	type ConvConfig struct {
-// 		AutoPad string `onnx:"auto_pad,default=NOTSET"`
-// 		Group   int    `onnx:"group,default=1"`
-// 		Pads    []int  `onnx:"pads"`
-// 		Axes    []int  `onnx:"axes,until=12"`
-// 		To      DType  `onnx:"to,required"`
-// 	}
+//	type ConvConfig struct {
+//		AutoPad string `onnx:"auto_pad,default=NOTSET"`
+//		Group   int    `onnx:"group,default=1"`
+//		Pads    []int  `onnx:"pads"`
+//		Axes    []int  `onnx:"axes,until=12"`
+//		To      DType  `onnx:"to,required"`
+//	}
 //
 // since=V and until=V limit the operator versions that have the attribute. A field holds the
 // default if the attribute is absent, so the zero struct, decoded from nothing, is the operator

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Dim is one dimension of a shape: a number, an expression over symbols, or unknown. In a lowering it
-// can have both: Size
-// is the current number and Sym the expression that it depends on, so that a traced model keeps its symbolic batch.
+// Dim is one dimension of a shape: a number, an expression over symbols, or unknown. In a lowering it can have
+// both: Size is the current number and Sym the expression that it depends on, so that a traced model keeps its
+// symbolic batch.
 type Dim struct {
 	Size int    // -1: unknown
 	Sym  string // "N", "2*H+1"; "": a plain number, or unknown

@@ -63,12 +63,10 @@ type Op struct {
 	// outputs. in and dout hold nil for what is absent; out has the hidden outputs after the formal ones.
 	Grad func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 	// NoGrad is the reason, if Grad is nil, why gradients through the operator are zero: the derivative is
-	// zero wherever it exists,
-	// or no output is a floating-point tensor.
+	// zero wherever it exists, or no output is a floating-point tensor.
 	NoGrad string
 	// GradMissing is the reason why there is no Grad although the derivative is not zero. Requesting a
-	// gradient through the
-	// operator is an error.
+	// gradient through the operator is an error.
 	GradMissing string
 
 	// Hidden returns the types of outputs beyond the formal ones, which Grad or State needs: masks, saved statistics.

@@ -1,8 +1,8 @@
 package op
 
 // Resizing is a call whose inputs or outputs change their shapes, since channels are removed or added.
-// Lengths in the call's
-// attributes or integer inputs must follow. Traits.Resize reads it and sets Config and Set.
+// Lengths in the call's attributes or integer inputs must follow. Traits.Resize reads it and sets
+// Config and Set.
 type Resizing struct {
 	Call    *Call                     // before the change, with concrete shapes
 	In, Out []Resized                 // of inputs and outputs

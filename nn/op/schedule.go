@@ -3,8 +3,8 @@ package op
 import "github.com/graft-ml/graft/nn/op/trait"
 
 // Scheduling declares what the engine may do to run an operator faster or in less memory: fuse it with
-// others, reuse memory, skip or
-// repeat computations. None of it changes results, and the zero value is valid for every operator.
+// others, reuse memory, skip or repeat computations. None of it changes results, and the zero value is
+// valid for every operator.
 type Scheduling struct {
 	InPlace []int // inputs whose memory output 0 may take over
 	View    bool  // output 0 is input 0 with another shape
@@ -21,8 +21,7 @@ type Scheduling struct {
 	Cheap bool
 
 	// Rows declares that the rows of output 0 are computed independently, so that only those that are read
-	// need to be computed. nil
-	// as a function or as its result: they are not.
+	// need to be computed. nil as a function or as its result: they are not.
 	Rows func(c *Call) *trait.Rows
 
 	// Bilinear reports whether no element of output 0 of a call with two inputs exceeds the product of their Euclidean norms.

@@ -54,8 +54,7 @@ type Traits struct {
 	// Removable: the operator can be removed, with its input in place of its output: normalizations, pools.
 	Removable bool
 	// Starts declares for each input how a new index of a parameter is initialized when channels are
-	// added. The last element
-	// also holds for further inputs.
+	// added. The last element also holds for further inputs.
 	Starts []trait.Start
 	// Reads reports whether indices along an axis of parameter i are columns that read channels rather than rows that
 	// compute them, if couplings cannot tell because both are the same channels. nil: couplings can tell.

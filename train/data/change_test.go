@@ -45,8 +45,8 @@ func motion(t *testing.T, p Preprocess, h, w int, r *rand.Rand) (m [6]float64) {
 }
 
 // TestVariedImages checks that images are rotated by up to 10°, scaled by up to a tenth, shifted by up
-// to a twelfth of their size in each direction and
-// mirrored with probability ½; with Light by a third of that.
+// to a twelfth of their size in each direction and mirrored with probability ½; with Light by a third
+// of that.
 func TestVariedImages(t *testing.T) {
 	const draws = 2000
 	for _, c := range []struct {

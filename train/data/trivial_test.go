@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestTrivialAugment compares each operation of TrivialAugment with torchvision's
-// (testdata/augment.py): the bytes are equal, except for one gray level where
-// it rounds in another order, and for pixels on the border between two where the image is rotated or sheared.
+// TestTrivialAugment compares each operation of TrivialAugment with torchvision's (testdata/augment.py): the
+// bytes are equal, except for one gray level where it rounds in another order, and for pixels on the border
+// between two where the image is rotated or sheared.
 func TestTrivialAugment(t *testing.T) {
 	b, err := os.ReadFile("testdata/augment.json")
 	if err != nil {

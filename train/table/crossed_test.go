@@ -18,8 +18,8 @@ import (
 )
 
 // TestBlendFolds checks cross-validation for few rows: it chooses the weight of the linear model, and
-// all rows are trained on in the end. A quadratic
-// target has no linear part; a linear one leaves nothing to the network.
+// all rows are trained on in the end. A quadratic target has no linear part; a linear one leaves
+// nothing to the network.
 func TestBlendFolds(t *testing.T) {
 	ctx := context.Background()
 	for name, target := range map[string]func(x float64) float64{"square": func(x float64) float64 { return x * x }, "line": func(x float64) float64 { return x }} {

@@ -183,8 +183,7 @@ func column(t *testing.T, x ...float32) *tensor.Dense {
 }
 
 // TestCutDependencies checks which nodes are trained and which read inputs: values computed from
-// constants alone do neither, and remain in the
-// trained part.
+// constants alone do neither, and remain in the trained part.
 func TestCutDependencies(t *testing.T) {
 	ctx := t.Context()
 	g := nn.New("g")
@@ -364,8 +363,7 @@ func TestBlendChooses(t *testing.T) {
 }
 
 // TestChoose checks that mixing weights are compared by the losses of rows, within a number of
-// standard errors; a network no better than a constant
-// leaves all to the linear model.
+// standard errors; a network no better than a constant leaves all to the linear model.
 func TestChoose(t *testing.T) {
 	constant := []float64{9, 9, 9, 9}
 	first := []float64{1, 2, 3, 4}

@@ -125,8 +125,7 @@ func TestReadEncodings(t *testing.T) {
 }
 
 // TestInfer checks that words that are nearly unique are keys, that a few words among numbers count as
-// missing, and that a target of few frequent
-// integers is classes.
+// missing, and that a target of few frequent integers is classes.
 func TestInfer(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("key,size,grade\n")

@@ -35,12 +35,10 @@ type Case struct {
 const variable = "GRAFT_KILL"
 
 // Sweep makes each call of the system in a case fail, in every way, and checks that the files on disk
-// are the old or the new ones, and
-// that a second run gives the new ones without a temporary file left. It also kills a child process at
-// such calls. Unless GRAFT_FAULTS
-// is "all", processes are killed at every seventh call only, and so are the failing calls of cases
-// with more than 50 calls. The test that calls Sweep must do nothing else, since the child runs it,
-// too.
+// are the old or the new ones, and that a second run gives the new ones without a temporary file left.
+// It also kills a child process at such calls. Unless GRAFT_FAULTS is "all", processes are killed at
+// every seventh call only, and so are the failing calls of cases with more than 50 calls. The test
+// that calls Sweep must do nothing else, since the child runs it, too.
 func Sweep(t *testing.T, cases ...Case) {
 	if s := os.Getenv(variable); s != "" {
 		child(t, s, cases)

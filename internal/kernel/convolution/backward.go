@@ -108,9 +108,9 @@ func phaseProduct[T kernel.Float](g *geometry, ph *phase, group, k int, dy, dx [
 	return m
 }
 
-// weightBlock is the number of channels that transposeWeights transposes at a time, so that it reads
-// contiguous weights. With
-// more, the writes would exceed the associativity of the L1 cache, since the rows of dst are large powers of two apart.
+// weightBlock is the number of channels that transposeWeights transposes at a time, so that it reads contiguous
+// weights. With more, the writes would exceed the associativity of the L1 cache, since the rows of dst are large powers
+// of two apart.
 const weightBlock = 8
 
 // transposeWeights copies the weights of up to weightBlock channels of a group, from channel c on, as

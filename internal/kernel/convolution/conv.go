@@ -64,8 +64,7 @@ func convForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w, bias []T, relu 
 }
 
 // eachGroup calls f for each group: with at least as many groups as threads on one thread each,
-// otherwise one after the other
-// on all threads.
+// otherwise one after the other on all threads.
 func eachGroup(p *kernel.Pool, groups int, f func(p *kernel.Pool, i int)) {
 	if groups < p.Threads() {
 		for i := range groups {

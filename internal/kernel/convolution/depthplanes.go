@@ -8,8 +8,7 @@ import (
 )
 
 // flipped returns the convolution with stride 1 that computes the gradient of a depthwise convolution
-// with respect to its
-// input; its weights are those of g in reverse order.
+// with respect to its input; its weights are those of g in reverse order.
 func (g *geometry) flipped() geometry {
 	t := *g
 	t.in, t.out = g.out, g.in

@@ -8,8 +8,7 @@ import (
 )
 
 // Depthwise convolutions with large windows: a few planes at a time are copied with borders of zeros
-// (with stride 2, the even
-// columns of a row before the odd ones), and computed in blocks of rows.
+// (with stride 2, the even columns of a row before the odd ones), and computed in blocks of rows.
 
 // rowsBlock is the number of rows of outputs that a kernel computes at once.
 const rowsBlock = 8
@@ -42,8 +41,7 @@ func rowsKernel(g *geometry, broad bool) depthRowsKernel {
 const rowsLimit = 1 << 22
 
 // rowsFit reports whether a convolution has one kernel for each output channel, and a window for which
-// there is assembly. Small
-// planes with windows of 5×5 are computed in place instead, see windowsFit.
+// there is assembly. Small planes with windows of 5×5 are computed in place instead, see windowsFit.
 func rowsFit(g *geometry) bool {
 	inside := func(i int) bool { return g.pad[i] >= 0 && g.pad[i] < g.ker[i] }
 	return kernel.SIMD && g.cg == 1 && g.ker[0] == 1 && g.in[0] == 1 && g.out[0] == 1 && g.pad[0] == 0 && g.dil.Size() == 1 && inside(1) && inside(2) &&

@@ -70,8 +70,7 @@ func borderLoad[T kernel.Float](b *bordered, plane, dst []T) {
 			class, at := (x0+b.origin[2])%b.stride, (x0+b.origin[2])/b.stride
 			if b.stride == 2 && x1-x0 >= matmul.NR && kernel.IsFloat32[T]() && kernel.Has(kernel.TapGroup) {
 				// The class of the first column is at d[class*width+at:]; the others are at the same offset of their
-				// class, or one
-				// further where the class index wraps around.
+				// class, or one further where the class index wraps around.
 				n := (x1 - x0) / matmul.NR
 				first, second := d[class*b.width+at:], d[(1-class)*b.width+at+class:]
 				_, _ = first[8*n-1], second[8*n-1]

@@ -20,8 +20,7 @@ func (g *geometry) zeroDilated() (geometry, bool) {
 const zeroDilatedElements = 1 << 12
 
 // zeroDilatedBackward computes the gradient with respect to the input of g, whose zeroDilated
-// convolution is t; w has the
-// weights of g in reverse order.
+// convolution is t; w has the weights of g in reverse order.
 func zeroDilatedBackward(p *kernel.Pool, g, t *geometry, dy, w, dx []float32) {
 	in, out := g.in.Size(), g.out.Size()
 	inf := float32(math.Inf(1))

@@ -6,12 +6,12 @@ import (
 )
 
 // A convolution with dilation d computes every d-th row and column independently: it is a convolution
-// without dilation of
-// d·d times as many, smaller images. So Winograd's algorithm also applies to dilated convolutions.
+// without dilation of d·d times as many, smaller images. So Winograd's algorithm also applies to
+// dilated convolutions.
 
 // undilated returns the convolution of the smaller images, if g has a dilation and the borders of the
-// images are multiples of
-// it. All smaller images have the size of the largest; the missing points are 0.
+// images are multiples of it. All smaller images have the size of the largest; the missing points are
+// 0.
 func (g *geometry) undilated() (geometry, bool) {
 	u, d := *g, g.dil
 	if d.Size() == 1 || d[0] != 1 || g.stride.Size() > 1 || g.in[0] != 1 || g.out[0] != 1 || g.pad[0] != 0 {
@@ -69,8 +69,7 @@ func dilatedWeight[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry,
 }
 
 // divide splits n images [image][plane][point] into smaller ones [image][row][column][plane], where
-// row and column are the
-// remainders of a point's coordinates modulo d.
+// row and column are the remainders of a point's coordinates modulo d.
 func divide[T kernel.Float](p *kernel.Pool, d Triple, n, planes int, from, to Triple, x []T, scratch kernel.Scratch[T]) []T {
 	small, parts := kernel.Take(scratch, n*d.Size()*planes*to.Size()), d.Size()
 	p.Range(n*parts, max(1, kernel.ElementGrain/(planes*to.Size())), func(lo, hi int) {

@@ -216,9 +216,9 @@ func (d *direct[T]) activate(at part, group, p0, p1 int) {
 	}
 }
 
-// tiles computes tile i of a block, and the tiles before end that are adjacent to it in y, for panel
-// p. a has the panel's
-// weights with the row stride lead. It returns the number of tiles computed; room is scratch memory for one tile.
+// tiles computes tile i of a block, and the tiles before end that are adjacent to it in y, for panel p. a has the
+// panel's weights with the row stride lead. It returns the number of tiles computed; room is scratch memory for
+// one tile.
 func (d *direct[T]) tiles(s *directPlan, w *directWorker, group, p, i, end int, a []T, lead int, b, room []T, base int, later *prefetch[T]) int {
 	t, runs := &w.tiles[i], w.of(i)
 	if len(runs) == 0 {

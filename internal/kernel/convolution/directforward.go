@@ -26,8 +26,7 @@ func directForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e element
 }
 
 // Apart reports whether the images of a convolution's result may have gaps between them, see
-// Shape.ImageY. The epilogue must
-// not have an Add then.
+// Shape.ImageY. The epilogue must not have an Add then.
 func Apart[T kernel.Float](s *Shape) bool {
 	g := s.geometry()
 	return kernel.Has(kernel.ConvGroup) && kernel.IsFloat32[T]() && !g.empty() && !g.planar()

@@ -32,8 +32,7 @@ func packPanel[T kernel.Float](rows, k int, src, dst []T) {
 }
 
 // packData packs a panel of input channels of the weights [groups*og, cg, ker] for the gradient with
-// respect to the input;
-// the inner dimension is (output channel, tap), of the given taps.
+// respect to the input; the inner dimension is (output channel, tap), of the given taps.
 func packData[T kernel.Float](g *geometry, points []int, group, panel int, w, dst []T) {
 	ker, c := g.ker.Size(), panel*tileRows
 	rows := min(tileRows, g.cg-c)

@@ -23,8 +23,8 @@ func interleave[T kernel.Float](channels, phases, count int, t []T, ld int, y []
 }
 
 // interleaveChannel is interleave for one channel whose phases have stride ld. It stores four phases
-// at a time; a remainder of
-// fewer phases is stored first, so that the excess is overwritten by the next ones.
+// at a time; a remainder of fewer phases is stored first, so that the excess is overwritten by the
+// next ones.
 func interleaveChannel[T kernel.Float](phases int, t []T, ld int, y []T) {
 	whole := len(y) / phases // number of columns
 	for first := (phases - 1) / 4 * 4; first >= 0; first -= 4 {

@@ -8,10 +8,9 @@ import (
 )
 
 // The gradient of a strided convolution with respect to the input, which is also a transposed
-// convolution, decomposes into phases
-// (see phase). They share one loaded block of dy. Phases that differ only in the column make up whole
-// rows of dx: their tiles are
-// computed one after another, and interleaved when they are stored.
+// convolution, decomposes into phases (see phase). They share one loaded block of dy. Phases that
+// differ only in the column make up whole rows of dx: their tiles are computed one after another, and
+// interleaved when they are stored.
 
 // line is the set of phases that make up the same rows of dx, in the order of their columns.
 type line struct {

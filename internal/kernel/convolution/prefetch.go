@@ -3,8 +3,7 @@ package convolution
 import "github.com/graft-ml/graft/internal/kernel"
 
 // prefetch is a list of memory that kernels prefetch in small steps while they compute: data that are
-// not cached when they are
-// needed stall the processor, whereas arithmetic leaves the memory bus idle.
+// not cached when they are needed stall the processor, whereas arithmetic leaves the memory bus idle.
 type prefetch[T kernel.Float] struct {
 	parts   [][]T
 	left    int // number of elements left in all parts

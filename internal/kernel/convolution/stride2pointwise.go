@@ -12,8 +12,7 @@ func stride2[T kernel.Float](g *geometry) bool {
 }
 
 // stretches reports whether the gradient with respect to the input is that of the dense convolution
-// with a 0 inserted after
-// each point, and a row of zeros after each row.
+// with a 0 inserted after each point, and a row of zeros after each row.
 func stretches[T kernel.Float](g *geometry) bool {
 	return stride2[T](g) && g.in[1] == 2*g.out[1] && g.in[2] == 2*g.out[2]
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // Transposed computes the transposed convolution y [N, C, In…] of x [N, OC, Out…] with the weights w of s, which is the
-// gradient of the convolution s with respect to its input, and applies the epilogue e to the C
-// channels. scratch may be nil.
+// gradient of the convolution s with respect to its input, and applies the epilogue e to the C channels. scratch may be
+// nil.
 func Transposed[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) {
 	if TransposedPacks[T](s) {
 		packed := PackTransposed(p, s, w, e, scratch)

@@ -180,8 +180,7 @@ func transposeRows[T kernel.Float](rows, n int, src []T, ld int, dst []T, width 
 }
 
 // multiply adds the products of a block to height rows of sum, or sets them. Rows that do not fill a
-// kernel are written to last
-// instead.
+// kernel are written to last instead.
 func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, transposed, sum, last []T, add bool, later *prefetch[T]) {
 	l, n, width := &s.layout, s.grid[2], s.width()
 	blockRows, blockImages, cols := rows, 1, n

@@ -8,9 +8,8 @@ import (
 // winograd is a 3×3 convolution, or its gradient with respect to the input, by Winograd's algorithm; see winogradTile.
 //
 // Pixels are transposed to channels-last order, one band of rows at a time, so that the transforms process one
-// channel per vector lane and need not handle borders. For each of the tile's points, the transformed
-// inputs and weights are
-// multiplied as matrices [tile, input channel] × [input channel, output channel].
+// channel per vector lane and need not handle borders. For each of the tile's points, the transformed inputs
+// and weights are multiplied as matrices [tile, input channel] × [input channel, output channel].
 type winograd[T kernel.Float] struct {
 	*winogradTile
 	in     winogradPlanes[T]

@@ -96,8 +96,7 @@ func winogradFits(g *geometry) bool {
 }
 
 // winogradForward is Forward by Winograd's algorithm. It reports whether it applies to the shape and
-// the result is finite;
-// otherwise the caller must use another algorithm, which keeps infinities.
+// the result is finite; otherwise the caller must use another algorithm, which keeps infinities.
 func winogradForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) bool {
 	g := s.geometry()
 	t := winogradFor[T](s, &g, winogradY)

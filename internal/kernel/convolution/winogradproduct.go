@@ -10,11 +10,10 @@ import (
 const productRows = 4
 
 // pointProduct computes the product of the matrices of a point: c = a·b, or c += a·b if add, for rows×kc elements of a
-// and one or two column panels of 16 columns (b and b2), whose rows are rsB apart. The rows of a have stride
-// stride; if transposed, its columns have, and its rows are contiguous. Up to a multiple of
-// productRows rows are read and
-// written. The operands of the next product, ahead[0] elements after a and ahead[1] after b and b2, are
-// prefetched, since they are often in another core's cache or in the shared one.
+// and one or two column panels of 16 columns (b and b2), whose rows are rsB apart. The rows of a have stride stride;
+// if transposed, its columns have, and its rows are contiguous. Up to a multiple of productRows rows are read and
+// written. The operands of the next product, ahead[0] elements after a and ahead[1] after b and b2, are prefetched,
+// since they are often in another core's cache or in the shared one.
 func pointProduct[T kernel.Float](transposed bool, colPanels, rows, kc int, a []T, stride int, b, b2 []T, rsB int, c []T, ldc int, add bool, prefetch [2]int) {
 	next, column := stride, 1
 	if transposed {
@@ -49,8 +48,8 @@ func pointProduct[T kernel.Float](transposed bool, colPanels, rows, kc int, a []
 }
 
 // productBlocks returns the height, and the number, of the first blocks of equal height for the given
-// number of rows. A low
-// last block would leave registers unused; two of medium height come last instead.
+// number of rows. A low last block would leave registers unused; two of medium height come last
+// instead.
 func productBlocks(rows int) (height, blocks int) {
 	tall, middle := 6, 4
 	if kernel.AVX512 {

@@ -6,7 +6,7 @@ import "github.com/graft-ml/graft/internal/kernel"
 // computes m² outputs with side² multiplications. The matrices are those of one dimension; both dimensions use
 // the same. With x the inputs of a tile and g the taps,
 //
-// y = Aᵀ·((G·g·Gᵀ) ∘ (Bᵀ·x·B))·A
+//	y = Aᵀ·((G·g·Gᵀ) ∘ (Bᵀ·x·B))·A
 //
 // and the gradient of g is Gᵀ·((A·dy·Aᵀ) ∘ (Bᵀ·x·B))·G. See Lavin and Gray, "Fast
 // Algorithms for Convolutional Neural Networks", 2015.

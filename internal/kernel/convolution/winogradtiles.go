@@ -92,8 +92,7 @@ var winogradHalving = newTile(&winogradTile{
 })
 
 // winogradDoubling is the gradient with respect to the input of a convolution with stride 2, with taps
-// rotated by 180°: four
-// outputs y₀ = w₁x₀, y₁ = w₀x₀ + w₂x₁, y₂ = w₁x₁, y₃ = w₀x₁ + w₂x₂.
+// rotated by 180°: four outputs y₀ = w₁x₀, y₁ = w₀x₀ + w₂x₁, y₂ = w₁x₁, y₃ = w₀x₁ + w₂x₂.
 var winogradDoubling = newTile(&winogradTile{
 	m: 4, side: 5, reach: 3, step: 2,
 	kind: []int{0, 1, 2, 3, 3}, kinds: 4,

@@ -101,8 +101,7 @@ func oddLanes(n int) int { return (n/winogradLanes | 1) * winogradLanes }
 func roundLanes(n int) int { return kernel.CeilDiv(n, winogradLanes) * winogradLanes }
 
 // allFinite reports whether all marks are still 0: transforms turn them into NaN when they read a
-// value that is infinite or
-// NaN.
+// value that is infinite or NaN.
 func allFinite[T kernel.Float](marks []T) bool {
 	for _, v := range marks {
 		if v != v {

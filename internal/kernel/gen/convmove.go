@@ -12,8 +12,8 @@ import (
 // prefetchers do not expect the next one.
 const rowsPrefetch = 8
 
-// eachPlaneRow is the frame of a function that goes through the rows of planes. body gets places in a
-// row of src and dst, which it may move, and the distance of the rows of src. The function has more parameters if told so.
+// eachPlaneRow is the frame of a function that goes through the rows of planes. body gets places in a row of src and
+// dst, which it may move, and the distance of the rows of src. The function has more parameters if told so.
 func eachPlaneRow(name, more, what string, body func(s, d, srcRow reg.GPVirtual)) {
 	TEXT(name, NOSPLIT, "func(planes, rows, n int, src *float32, srcPlane, srcRow int, dst *float32, dstPlane, dstRow int"+more+")")
 	Doc(name + " copies " + what + " of rows ≥ 1, which are srcRow and dstRow bytes apart, of planes ≥ 1; n ≥ 1.")
@@ -139,8 +139,7 @@ func everyOther() {
 }
 
 // stretchRows is the inverse of picking every other float of every other row. Vectors that do not fit
-// end at the end of the
-// row, and overlap the previous one.
+// end at the end of the row, and overlap the previous one.
 func stretchRows() {
 	TEXT("stretchRows", NOSPLIT, "func(rows, n int, src, dst *float32)")
 	Doc("stretchRows makes rows ≥ 1 of n ≥ 1 floats twice as many of twice as many: each float has a 0 behind it, each row one of zeros. All of them lie together.")

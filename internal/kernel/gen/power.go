@@ -185,8 +185,7 @@ func blendD(x vec, relation uint8, y, yes, no vec) {
 }
 
 // logarithm2 is log2(x) of a nonnegative float32 converted to double, with a relative error of 1e-12.
-// It splits x into 2ᵉ·m
-// with m in [√½, √2); log2(m) is a series in s = (m-1)/(m+1).
+// It splits x into 2ᵉ·m with m in [√½, √2); log2(m) is a series in s = (m-1)/(m+1).
 func logarithm2(x vec) vec {
 	const rootHalf, implied = 0x3fe6a09e667f3bcd, 0x3ff0000000000000
 	bits, e := vector(), vector()
@@ -213,8 +212,7 @@ func logarithm2(x vec) vec {
 }
 
 // exponential2 is 2ˣ with a relative error of 1e-11 within float32's range, and beyond it what rounds
-// to 0 and infinity. It
-// clobbers x.
+// to 0 and infinity. It clobbers x.
 func exponential2(x vec) vec {
 	const integers = 3 << 51
 	limit := constantD(130)

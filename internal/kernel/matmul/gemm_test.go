@@ -124,8 +124,7 @@ func BenchmarkGemm(b *testing.B) {
 }
 
 // TestGemmTails checks blocks with all numbers of rows and columns, with NaN, infinities and subnormal
-// numbers: each must affect
-// only its own elements of C.
+// numbers: each must affect only its own elements of C.
 func TestGemmTails(t *testing.T) {
 	const k, lda, ldb, ldc = 19, 20, 77, 78
 	for m := 1; m <= 27; m++ {

@@ -31,8 +31,7 @@ func pooled(c *convolution.Shape, kernel, stride, dilation, pad []int, ceil int)
 }
 
 // TestConvPool compares convolutions fused with pooling with the two computed separately, for all
-// kinds of windows, for planes of one band
-// and of several.
+// kinds of windows, for planes of one band and of several.
 func TestConvPool(t *testing.T) {
 	kerneltest.Poison[float32]()
 	one, two, three, none := []int{1, 1}, []int{2, 2}, []int{3, 3}, []int{0, 0}

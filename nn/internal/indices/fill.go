@@ -8,8 +8,8 @@ type Offer struct {
 }
 
 // Fill chooses how many sets of each offer to remove (negative) or add so that the length of an axis
-// changes by need, with the
-// smallest loss. One set of each offer remains. It also returns the loss; false if it is impossible.
+// changes by need, with the smallest loss. One set of each offer remains. It also returns the loss;
+// false if it is impossible.
 func Fill(list []Offer, need int) ([]int, float64, bool) {
 	n, grows := max(need, -need), need > 0
 	type cell struct {

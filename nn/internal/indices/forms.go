@@ -16,9 +16,9 @@ type Count struct {
 	Count int
 }
 
-// Forms returns the sets of free indices that are tied in one of the views, by form, in the order in
-// which they are found. It omits sets
-// that contain all indices of an axis longer than 1, sets without a useful axis, and sets of earlier views.
+// Forms returns the sets of free indices that are tied in one of the views, by form, in the order in which
+// they are found. It omits sets that contain all indices of an axis longer than 1, sets without a useful
+// axis, and sets of earlier views.
 func (s *System) Forms(views []*View, useful func(Axis) bool) []*Form {
 	c := collector{system: s, useful: useful, owner: s.owners(), seen: map[uint64]bool{}}
 	for _, v := range views {

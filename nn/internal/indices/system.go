@@ -35,8 +35,7 @@ type Pin struct {
 }
 
 // Split declares that axes are products of factors. In one view at most one factor of each axis is
-// free: its indices can be
-// removed, each with all elements that belong to it.
+// free: its indices can be removed, each with all elements that belong to it.
 type Split struct {
 	By       int  // its origin, for the caller
 	Reshaped bool // the axes are those of a reshaped value, rather than groups

@@ -104,8 +104,7 @@ func dequantizeBlock[T float32 | float64](to []T, packed []uint8, bits int, scal
 }
 
 // blockDequantizeGrad sums over each block: the gradient of its scale is that of the result times the
-// result for a scale of 1, that of its
-// zero point is minus that of the result times the scale.
+// result for a scale of 1, that of its zero point is minus that of the result times the scale.
 func blockDequantizeGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	cfg, e := c.Config.(blockDequantizeConfig), &expression{c: c, g: dout[0].Graph()}
 	of := func(n *gorgonia.Node) value { return value{typ: op.NodeType(n), node: n} }

@@ -140,8 +140,8 @@ func (e *expression) convOf(in []value) FusedConvConfig {
 }
 
 // unblocked converts weights to the standard order [O, I, kernel…]. They are stored as [O/b, I/b,
-// kernel…, b of I, b of O] or,
-// if the input is not an image in blocks, and for depthwise convolutions, as [O/b, I, kernel…, b of O].
+// kernel…, b of I, b of O] or, if the input is not an image in blocks, and for depthwise convolutions,
+// as [O/b, I, kernel…, b of O].
 func (e *expression) unblocked(w value) value {
 	if !w.typ.Static() || len(w.typ.Shape) < 3 {
 		e.failf("the shape of the weights %v is not known", w.typ)

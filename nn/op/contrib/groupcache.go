@@ -71,8 +71,8 @@ func (s stores) unpack(e *expression, x value) value {
 }
 
 // cached returns the keys (or values) to attend to, [B, G, T, H], and the cache after this call: [B,
-// G, max(total, M), H], with the rows
-// of this call after the valid rows of each sequence. s converts rows to what the cache stores.
+// G, max(total, M), H], with the rows of this call after the valid rows of each sequence. s converts
+// rows to what the cache stores.
 func (c *grouped) cached(e *expression, slot int, past, x value, s stores) (all, next value) {
 	size := c.total
 	x = s.pack(e, x)

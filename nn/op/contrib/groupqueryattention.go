@@ -236,8 +236,7 @@ func (c *grouped) turned(e *expression, x value, in []value) value {
 }
 
 // seen returns which keys each query attends to, bool[B, 1, S, T]: those up to its own position and to
-// the last of its sequence, of which
-// a local window only has the last ones.
+// the last of its sequence, of which a local window only has the last ones.
 func (c *grouped) seen(e *expression, keys op.Dim) value {
 	one := op.D(1)
 	of := func(v value) value { return e.reshape(v, c.batch, one, one, one) }

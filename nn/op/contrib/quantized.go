@@ -155,8 +155,7 @@ func (e *expression) requantized(y, scale, zero value, to op.DType) value {
 }
 
 // shifted is requantized with the zero point added before rounding, as in ONNX Runtime's sums and
-// means of windows: with an odd
-// zero point ties are rounded to the other side.
+// means of windows: with an odd zero point ties are rounded to the other side.
 func (e *expression) shifted(y, scale, zero value, to op.DType) value {
 	e.single(zero, "the zero point of the result")
 	e.single(scale, "the scale of the result")

@@ -15,8 +15,8 @@ import (
 )
 
 // TestQuantizedStraightThrough checks that gradients pass straight through quantization and
-// dequantization, except for clipped values, in
-// the operators of either domain: sum(Q(x)·Q(w)) has the gradients of the product of rounded values.
+// dequantization, except for clipped values, in the operators of either domain: sum(Q(x)·Q(w)) has the
+// gradients of the product of rounded values.
 func TestQuantizedStraightThrough(t *testing.T) {
 	axis := pointer(1)
 	type pair struct{ quantize, dequantize op.Config }

@@ -3,8 +3,7 @@
 package coupling
 
 // Coupling relates the indices of two axes: when an index of From is removed, the corresponding
-// indices of To, given by Map, are
-// removed with it, and vice versa.
+// indices of To, given by Map, are removed with it, and vice versa.
 type Coupling struct {
 	From, To Axis
 	Map      Map

@@ -18,8 +18,8 @@ type indices map[coupling.Axis]map[int]bool
 var errNotCut = errors.New("cannot be cut alone")
 
 // checkCut removes the first and the last index of every coupled axis together with the indices coupled
-// to it, and compares the outputs of the smaller call with those of the whole
-// call in which the removed elements of the inputs are zero.
+// to it, and compares the outputs of the smaller call with those of the whole call in which the removed
+// elements of the inputs are zero.
 func (c *Case) checkCut() error {
 	o := c.op()
 	if o.Couple == nil || c.NoCut != "" || o.Random {

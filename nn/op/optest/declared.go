@@ -15,10 +15,10 @@ import (
 )
 
 // Declared describes what an operator declares about a call, without running it: the types it infers from sizes and from
-// symbols, the values computed from shapes, couplings, rows, cost and the steps of a program; then the same, and which numbers in its
-// inputs it refuses as it runs, for calls that differ from the case
-// in one respect, with a checksum of their couplings where they differ: the version, an axis, axes of equal length, a rank, an input, an attribute, a number that a shape depends on, or how
-// much of such numbers is known. Equal results share a line. A panic is an error.
+// symbols, the values computed from shapes, couplings, rows, cost and the steps of a program; then the same, and which
+// numbers in its inputs it refuses as it runs, for calls that differ from the case in one respect, with a checksum of
+// their couplings where they differ: the version, an axis, axes of equal length, a rank, an input, an attribute, a
+// number that a shape depends on, or how much of such numbers is known. Equal results share a line. A panic is an error.
 func Declared(c Case) (string, error) {
 	var b strings.Builder
 	call, asks, err := c.declared(variant{types: typesOf(c.In), values: c.In})
@@ -143,8 +143,7 @@ type variant struct {
 }
 
 // declared resolves a variant; the values of inputs that the operator asks for are known. asks lists
-// these inputs and the types that
-// are inferred before.
+// these inputs and the types that are inferred before.
 func (c *Case) declared(v variant) (call *op.Call, asks string, err error) {
 	known := map[int]bool{}
 	for {

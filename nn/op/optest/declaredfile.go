@@ -13,8 +13,7 @@ import (
 const declaredForms = 8
 
 // SameDeclared compares the results of Declared for cases, one of each form, with a file. With update
-// it rewrites the file, whose
-// differences should be read.
+// it rewrites the file, whose differences should be read.
 func SameDeclared(t *testing.T, file string, cases []Case, update bool) {
 	t.Helper()
 	var b strings.Builder

@@ -11,8 +11,8 @@ import (
 )
 
 // declaredSteps returns, for an operator that declares patterns, the steps of programs in which
-// another operator precedes or
-// follows it. A missed fusion does not change results; it is only visible here.
+// another operator precedes or follows it. A missed fusion does not change results; it is only visible
+// here.
 func (c *Case) declaredSteps() (string, error) {
 	if c.op().Scheduling.Patterns == nil {
 		return "", nil
@@ -39,8 +39,8 @@ func (c *Case) declaredSteps() (string, error) {
 }
 
 // neighbor is an operator next to that of a case: it computes input 0, or it reads output 0, together
-// with a tensor of the
-// same shape, of one element for each index of axis 1 or of the last axis, or of one element.
+// with a tensor of the same shape, of one element for each index of axis 1 or of the last axis, or of
+// one element.
 type neighbor struct{ name, before, after, with string }
 
 var neighbors = []neighbor{

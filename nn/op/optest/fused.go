@@ -9,8 +9,7 @@ import (
 )
 
 // checkFused runs an operator that declares patterns together with one that follows it: fused or not,
-// the results must be
-// those of the separate operators.
+// the results must be those of the separate operators.
 func (c *Case) checkFused() error {
 	if c.op().Scheduling.Patterns == nil {
 		return nil

@@ -20,9 +20,9 @@ type convStep struct {
 
 func (s convStep) Operator() op.Name { return op.Name{Domain: op.Internal, Name: s.Name} }
 
-// convSteps returns the operators of the gradients of Conv and ConvTranspose. The inputs of
-// ConvDataGrad are dY and W, those of
-// ConvWeightGrad X and dY; ConvOf is the forward convolution, which is the data gradient of ConvTranspose.
+// convSteps returns the operators of the gradients of Conv and ConvTranspose. The inputs of ConvDataGrad
+// are dY and W, those of ConvWeightGrad X and dY; ConvOf is the forward convolution, which is the data
+// gradient of ConvTranspose.
 func convSteps() []*op.Op {
 	step := func(name, in, doc string, spell func(*op.Spelling) error, f32, f64 func(convolution.Shape) op.Kernel) *op.Op {
 		return &op.Op{
@@ -64,8 +64,7 @@ func convData[T kernel.Float](s convolution.Shape) op.Kernel {
 }
 
 // convDataPatterns: if the kernel supports it, it adds its result to another gradient of the same
-// data, for example that of a
-// shortcut, instead of setting most of its own result to 0.
+// data, for example that of a shortcut, instead of setting most of its own result to 0.
 func convDataPatterns(c *op.Call) []op.Pattern {
 	s, t := c.Config.(convStep).Conv, c.In[0].DType
 	if t != dtype.Float32 || !convolution.DataAdds[float32](&s) {

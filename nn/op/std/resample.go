@@ -216,8 +216,7 @@ func (r *resampling) same(a int) bool {
 }
 
 // axisTaps lists for each index of the new axis the n elements of the old one, with their weights,
-// from which it is computed.
-// Resizing several axes is resizing one after the other.
+// from which it is computed. Resizing several axes is resizing one after the other.
 type axisTaps struct {
 	Axis    int
 	N       int // elements for each new index; 0: the axis stays

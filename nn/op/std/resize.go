@@ -156,8 +156,7 @@ func resizeSizes(r *op.Resizing) error {
 }
 
 // Conversions between Upsample and Resize for versions that lack one of them. Upsample 9 and Resize 10
-// compute the same, as does Resize 11 with
-// the coordinates "asymmetric" and the nearest mode "floor".
+// compute the same, as does Resize 11 with the coordinates "asymmetric" and the nearest mode "floor".
 
 func upsampleVersions() []op.Version {
 	old := op.Refuse("version 7 reads its scales differently")

@@ -49,8 +49,7 @@ func exact(o operand) operand { o.known.Exact = true; return o }
 func of(t op.DType, o operand) operand { o.typ.DType = t; return o }
 
 // TestShapeArithmetic checks shape arithmetic on partly symbolic dimensions, as exporters write it,
-// and whether a -1 in the result is a
-// number (false if not stated). "" stands for an unknown value.
+// and whether a -1 in the result is a number (false if not stated). "" stands for an unknown value.
 func TestShapeArithmetic(t *testing.T) {
 	ints := func(n ...int64) operand { return value(optest.Ints(n...)) }
 	null := unknown(op.Shaped(dtype.Int64, 2))

@@ -11,8 +11,7 @@ import (
 const mostTaps = 49
 
 // taps returns the parts of a padded input that each point of the kernel reads, [batch, channels,
-// space] with all spatial axes
-// flattened; nil if sizes are symbols, or the kernel has too many points.
+// space] with all spatial axes flattened; nil if sizes are symbols, or the kernel has too many points.
 func (n formula) taps(x *op.Operand) []*op.Operand {
 	s := n.Config.(convStep).Conv
 	rank := n.rank(0)

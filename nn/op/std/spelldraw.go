@@ -8,8 +8,7 @@ import (
 )
 
 // Random numbers expressed in integer operators: the same bits as those of streamKey and draw.
-// Integers are int64, whose sums
-// and products wrap around like those of uint64; shifts use uint64.
+// Integers are int64, whose sums and products wrap around like those of uint64; shifts use uint64.
 
 func (n formula) word(x uint64) *op.Operand {
 	d, err := dtype.FromSlice([]int64{int64(x)})

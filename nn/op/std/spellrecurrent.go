@@ -6,9 +6,9 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// The recurrent operators as training computes them, and their gradient. The forward pass keeps, for
-// the gradient, what each step of a
-// direction computed, [dirs, seq, batch, parts·hidden]: the gates, states and, with clipping, the inputs of the gates.
+// The recurrent operators as training computes them, and their gradient. The forward pass keeps, for the gradient,
+// what each step of a direction computed, [dirs, seq, batch, parts·hidden]: the gates, states and, with clipping, the
+// inputs of the gates.
 
 // recurrence is one direction of a recurrent operator while it is written out, with layout 0.
 type recurrence struct {
@@ -122,8 +122,7 @@ func (n formula) stacked(list []*op.Operand) *op.Operand {
 }
 
 // timeStep is one step in time: from the states and slices of sequences it computes the next states
-// and the values to stack. at returns
-// the placeholder of a captured value.
+// and the values to stack. at returns the placeholder of a captured value.
 type timeStep func(n formula, states, slices []*op.Operand, at func(*op.Operand) *op.Operand) (next, out []*op.Operand)
 
 // overTime returns a Scan that takes steps in the direction's order, or backward, over sequences, of which some may be absent.

@@ -83,8 +83,8 @@ func (c *recurrence) stateWeights(rec *op.Operand, states []*op.Operand) *op.Ope
 }
 
 // goingBack is one step backward in time: from the gradients of the states after it (including the
-// output's) to those before it and to
-// those of the gate inputs, by inputs and by states. kept returns part i of what the step kept.
+// output's) to those before it and to those of the gate inputs, by inputs and by states. kept returns
+// part i of what the step kept.
 type goingBack func(n formula, d []*op.Operand, kept func(i int) *op.Operand, at func(*op.Operand) *op.Operand) (before []*op.Operand, byInput, byState *op.Operand)
 
 // backward goes back through the steps from the gradients of Y, of the last state and of the last cell.

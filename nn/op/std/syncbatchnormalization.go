@@ -18,11 +18,9 @@ import (
 type BatchSum func(node string, x []float64, backward bool) error
 
 // SyncBatchNormalization returns the set with a BatchNormalization that, in training, normalizes by mean and variance of
-// the samples of all processes rather than those of its own (Ioffe and Szegedy, 2015;
-// torch.nn.SyncBatchNorm). sum computes
-// sums over the processes; it is called once forward and once backward for each normalization, in the
-// order in which they
-// run.
+// the samples of all processes rather than those of its own (Ioffe and Szegedy, 2015; torch.nn.SyncBatchNorm). sum
+// computes sums over the processes; it is called once forward and once backward for each normalization, in the order in
+// which they run.
 func SyncBatchNormalization(ops op.Set, sum BatchSum) (op.Set, error) {
 	forward, backward := ops.Find("", "BatchNormalization"), ops.Find(op.Internal, "BatchNormalizationGrad")
 	if forward == nil || backward == nil {
@@ -59,8 +57,7 @@ func SyncBatchNormalization(ops op.Set, sum BatchSum) (op.Set, error) {
 }
 
 // syncNormTrain is batchNormTrain with the moments of all processes: each contributes n, n·μ and n·(v
-// + μ²) to the sums, for n
-// elements with mean μ and variance v.
+// + μ²) to the sums, for n elements with mean μ and variance v.
 func syncNormTrain[T kernel.Float](m batchNorm, sum BatchSum, node string) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		mean, variance := dtype.ElemsAt[T](out, bnUsedMean), dtype.ElemsAt[T](out, bnUsedVar)

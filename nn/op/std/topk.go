@@ -135,8 +135,7 @@ func largestNumberAt[T number](best []int, row []T) bool {
 }
 
 // rankFloats32 sets ranks to integers that have the order of the elements of src, with stride step; 0
-// equals −0, and NaN is
-// the smallest.
+// equals −0, and NaN is the smallest.
 func rankFloats32(ranks []int64, src []float32, step int) {
 	for i := range ranks {
 		v := src[i*step]

@@ -186,8 +186,8 @@ func sliding[C op.Config](t op.Traits, weight int, at func(*C) geometry) op.Trai
 }
 
 // trainsFactor trains a factor of a product only if the other factor is computed from the network's
-// inputs, rather than from
-// positions; for one that is repeated over the batch, as learned queries are, a parameter suffices.
+// inputs, rather than from positions; for one that is repeated over the batch, as learned queries are,
+// a parameter suffices.
 func trainsFactor(i int, from op.Sources) bool {
 	for k := range from.Inputs() {
 		if k != i && (from.Data(k) || from.Repeated(i) && from.Parameter(k)) {
