@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 	"train/boxes":                  {"train/data"},
 	"train/table":                  {"internal/budget", "internal/snapshot", "nn/dtype", "nn/op", "nn/op/std", "nn", "nn/initial", "nn/layers", "train", "train/data"},
 	"train/step":                   {"nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio", "optim", "train"},
-	"train":                        {"internal/disk", "nn/dtype", "internal/kernel/...", "nn/op", "nn/op/std", "nn", "nn/initial", "nn/layers", "nn/prune", "onnxio", "optim", "train/data"},
+	"train":                        {"internal/disk", "internal/snapshot", "nn/dtype", "internal/kernel/...", "nn/op", "nn/op/std", "nn", "nn/initial", "nn/layers", "nn/prune", "onnxio", "optim", "train/data"},
 	"internal/cli":                 {"..."},
 	"mpi":                          {"train", "mpi/internal/mpitest"}, // a module of its own
 	"mpi/internal/mpitest":         {},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
 )
@@ -72,9 +73,9 @@ type tuning struct {
 	fit, val data.Dataset[data.Sample]
 	ranks    *ranks // all ranks compute the same results; they only agree that none has failed
 	cut      trunk
-	seen     *features // features that the classifier was fitted to; nil: it was not fitted
-	views    int       // of each sample in seen
-	began    snapshot  // the model's original weights if the fitted classifier replaced its own; otherwise nil
+	seen     *features        // features that the classifier was fitted to; nil: it was not fitted
+	views    int              // of each sample in seen
+	began    snapshot.Weights // the model's original weights if the fitted classifier replaced its own; otherwise nil
 	plan     recipe
 	say      func(string)
 	out      Outcome
@@ -176,7 +177,7 @@ func (t *tuning) headFirst(ctx context.Context) error {
 		}
 		return nil // no classifier that can be fitted separately
 	}
-	before := snap(t.g)
+	before := snapshot.Of(t.g)
 	views := max(1, min(4, 1200/t.fit.Len()))
 	var seen *features
 	alone := func() error {
@@ -200,7 +201,7 @@ func (t *tuning) headFirst(ctx context.Context) error {
 		return err
 	}
 	if kept && !t.New && !better(after, t.out.Head, t.valSize()) {
-		before.restore()
+		before.Restore()
 		t.say(fmt.Sprintf("head: the model's own classifier is as good as a new one%s", figures(t.out.Head)))
 		return nil
 	}
@@ -272,21 +273,21 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	t.out.Policy = t.plan.String()
 	c := t.plan.config(t.g, t.Config)
 	defer t.plan.hold(t.g)()
-	before := snap(t.g)
+	before := snapshot.Of(t.g)
 	if floor, err := t.floor(); err != nil {
 		return err
 	} else if floor != nil {
 		before = floor
 	}
-	now := snap(t.g)
-	before.restore()
+	now := snapshot.Of(t.g)
+	before.Restore()
 	alone, err := t.verdictOn(ctx, t.val)
 	if err != nil {
 		return err
 	}
-	now.restore()
+	now.Restore()
 	if t.plan.Anew {
-		t.began.restore()
+		t.began.Restore()
 	}
 	trainer, err := New(t.g, c)
 	if err != nil {
@@ -296,7 +297,7 @@ func (t *tuning) allLayers(ctx context.Context) error {
 		return err
 	}
 	if s := t.plan.Share; s > 0 && s < 1 {
-		before.toward(snap(t.g), s)
+		toward(before, snapshot.Of(t.g), s)
 	}
 	all, err := t.verdictOn(ctx, t.val)
 	if err != nil {
@@ -306,7 +307,7 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	if t.keeps(alone, all) {
 		return nil
 	}
-	before.restore()
+	before.Restore()
 	t.say(fmt.Sprintf("all layers: no better%s: the model keeps what it had%s", figures(t.out.Val), figures(t.out.Head)))
 	t.out.Val, t.out.AllKept = t.out.Head, false
 	return t.refit(ctx)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -88,14 +89,14 @@ func (t *tuning) writePlan(dir string) error {
 }
 
 // floor returns the model that an interrupted run started from, nil if none was interrupted.
-func (t *tuning) floor() (snapshot, error) {
+func (t *tuning) floor() (snapshot.Weights, error) {
 	if !t.Config.Resume || t.Config.Dir == "" {
 		return nil, nil
 	}
 	if t.ranks == nil {
 		return t.readFloor()
 	}
-	var s snapshot
+	var s snapshot.Weights
 	var err error
 	if t.ranks.first() {
 		s, err = t.readFloor()
@@ -107,7 +108,7 @@ func (t *tuning) floor() (snapshot, error) {
 	if err != nil || string(there) == "false" {
 		return nil, err
 	}
-	all := snap(t.g)
+	all := snapshot.Of(t.g)
 	for p, d := range s {
 		if to := all[p]; to != nil && slices.Equal(to.Shape(), d.Shape()) {
 			assign(to, d)
@@ -122,7 +123,7 @@ func (t *tuning) floor() (snapshot, error) {
 	return all, t.ranks.spread(blocks...)
 }
 
-func (t *tuning) readFloor() (snapshot, error) {
+func (t *tuning) readFloor() (snapshot.Weights, error) {
 	g, err := onnxio.Load(filepath.Join(t.Config.Dir, headModel))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -130,7 +131,7 @@ func (t *tuning) readFloor() (snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := snapshot{}
+	s := snapshot.Weights{}
 	for p := range g.Params() {
 		v, err := t.g.Value(p.Name())
 		if err != nil || v.Param() == nil || p.Data() == nil || p.Role() == nn.Constant {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -160,7 +161,7 @@ func TestFloor(t *testing.T) {
 			t.Fatal(err)
 		}
 		tunings(t, f, func() *nn.Graph { return normalized(t) }, func(what string, tu *tuning) {
-			before := snap(tu.g)
+			before := snapshot.Of(tu.g)
 			s, err := tu.floor()
 			if (s != nil) != c.there || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %s: %v, %v", name, what, s, err)

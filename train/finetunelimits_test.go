@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
@@ -35,7 +36,7 @@ func TestRefit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		before := snap(g)
+		before := snapshot.Of(g)
 		if err := tu.refit(ctx); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -139,7 +140,7 @@ func TestRehearsed(t *testing.T) {
 	for name, plans := range map[string][]recipe{"first": {good, wild, still}, "last": {still, wild, good}, "in the middle": {wild, good, still}, "alone": {good}} {
 		g := layered(t)
 		tu := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet}}, g: g, fit: points(t, 60), val: points(t, 30)}
-		before := snap(g)
+		before := snapshot.Of(g)
 		if err := tu.rehearse(context.Background(), plans); err != nil {
 			t.Fatal(name, err)
 		}
@@ -159,7 +160,7 @@ func TestRehearsed(t *testing.T) {
 func TestBeginsAnew(t *testing.T) {
 	for _, anew := range []bool{true, false} {
 		g := layered(t)
-		now, began := snap(g), snap(g)
+		now, began := snapshot.Of(g), snapshot.Of(g)
 		for _, d := range began {
 			for i := range d.Float32s() {
 				d.Float32s()[i] += 0.5

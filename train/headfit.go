@@ -6,11 +6,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
-	"gorgonia.org/tensor"
 )
 
 // errNotLinear reports that a tail is not a linear classifier on pooled features.
@@ -96,7 +96,7 @@ func (t trunk) place(ctx context.Context, l logistic, f *features) error {
 		}
 		lift = max(lift, s)
 	}
-	before := snap(t.tail)
+	before := snapshot.Of(t.tail)
 	w, b := dtype.Slice[float32](weight.Data()), dtype.Slice[float32](bias.Data())
 	for _, up := range []float64{0, lift} {
 		for _, rows := range []bool{true, false} {
@@ -117,7 +117,7 @@ func (t trunk) place(ctx context.Context, l logistic, f *features) error {
 			}
 		}
 	}
-	before.restore()
+	before.Restore()
 	return errNotLinear
 }
 
@@ -181,27 +181,4 @@ func (t trunk) handBack(g *nn.Graph) error {
 		}
 	}
 	return nil
-}
-
-// snapshot is a copy of a graph's weights and statistics.
-type snapshot map[*nn.Param]*tensor.Dense
-
-func snap(g *nn.Graph) snapshot {
-	s := snapshot{}
-	for p := range g.Params() {
-		if p.Data() != nil && p.Role() != nn.Constant {
-			s[p] = dtype.Clone(p.Data())
-		}
-	}
-	return s
-}
-
-// restore copies the values back.
-func (s snapshot) restore() {
-	for p, d := range s {
-		if p.Data() != nil && slices.Equal(p.Data().Shape(), d.Shape()) {
-			assign(p.Data(), d)
-			p.Changed()
-		}
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -54,7 +55,7 @@ func TestPlanOfSamples(t *testing.T) {
 		if c.judges > 0 {
 			tune.val = points(t, c.judges)
 		}
-		before := snap(g)
+		before := snapshot.Of(g)
 		if err := tune.choose(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func TestAlternatives(t *testing.T) {
 	if !slices.Equal(r, []float64{5e-4, 3e-4, 1e-3, 3e-3}) || slices.Contains(anew, true) {
 		t.Error(r, anew)
 	}
-	r, anew = rates((&tuning{began: snapshot{}}).alternatives(mild, bold))
+	r, anew = rates((&tuning{began: snapshot.Weights{}}).alternatives(mild, bold))
 	if !slices.Equal(r, []float64{5e-4, 1e-3, 1e-3, 3e-3, 3e-3}) || !slices.Equal(anew, []bool{false, true, false, false, true}) {
 		t.Error(r, anew)
 	}

@@ -159,13 +159,13 @@ func (t *tuning) alternatives(mild, bold recipe) []recipe {
 
 // rehearse trains with each plan for half of its epochs, and chooses the one with the lowest loss on the held-out samples.
 func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
-	whole := snap(t.g)
-	defer whole.restore()
+	whole := snapshot.Of(t.g)
+	defer whole.Restore()
 	fit, held, err := t.raceSets(ctx)
 	if err != nil {
 		return err
 	}
-	start := snap(t.g)
+	start := snapshot.Of(t.g)
 	alone, err := t.glance(ctx, held)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 	for i := 0; i < len(plans); i++ {
 		p := plans[i]
 		if p.Anew {
-			t.began.restore()
+			t.began.Restore()
 		}
 		short := p
 		short.Epochs, short.Patience = max(2, p.Epochs/2), 0
@@ -188,7 +188,7 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 			p.Share, got, err = t.share(ctx, start, held, p)
 		}
 		release()
-		start.restore()
+		start.Restore()
 		if err := t.ranks.agree(ctx.Err()); err != nil {
 			return err
 		}

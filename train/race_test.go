@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
@@ -43,7 +44,7 @@ func TestRaceOfExpensive(t *testing.T) {
 		if c.judges > 0 {
 			tune.val = points(t, c.judges)
 		}
-		before := snap(g)
+		before := snapshot.Of(g)
 		tune.plan = tune.draft(60, 1e12)
 		if err := tune.race(context.Background(), c.found, 1e12); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
 	"gonum.org/v1/plot"
@@ -59,8 +60,8 @@ func (r RateFinder) FindRate(ctx context.Context, g *nn.Graph, fit data.Dataset[
 	}
 	config.Schedule, config.Dir, config.Resume, config.Log, config.EMA = rising{r.Min, r.Max, r.Steps}, "", false, Quiet, 0
 	config.Observe, config.Whole, config.Plateau, config.Keep, config.Accumulate = nil, true, nil, 0, 0
-	saved := snap(g)
-	defer saved.restore()
+	saved := snapshot.Of(g)
+	defer saved.Restore()
 	t, err := New(g, config)
 	if err != nil {
 		return c, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -110,7 +111,7 @@ func TestPlanFile(t *testing.T) {
 	if err := kept.keepPlan(); err != nil {
 		t.Fatal(err)
 	}
-	began := snap(g)
+	began := snapshot.Of(g)
 	for p := range g.Params() {
 		for i := range p.Data().Float32s() {
 			p.Data().Float32s()[i] += 1

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
 )
@@ -15,14 +16,14 @@ var between = []float64{0.5, 0.75, 0.25, 1}
 // share evaluates a model that was trained by plan p from start. For a pretrained model with frozen statistics it also evaluates
 // interpolated models; the share is then the first one that no later one is significantly better than, and the verdict is that of
 // its model. Afterwards the model has the weights of the last one tried.
-func (t *tuning) share(ctx context.Context, start snapshot, held data.Dataset[data.Sample], p recipe) (share float64, got verdict, err error) {
+func (t *tuning) share(ctx context.Context, start snapshot.Weights, held data.Dataset[data.Sample], p recipe) (share float64, got verdict, err error) {
 	if p.Spread == 1 || !p.HoldStatistics {
 		got, err = t.glance(ctx, held)
 		return 0, got, err
 	}
-	end := snap(t.g)
+	end := snapshot.Of(t.g)
 	for i, s := range between {
-		start.toward(end, s)
+		toward(start, end, s)
 		v, err := t.glance(ctx, held)
 		if err != nil {
 			return 0, got, err
@@ -55,8 +56,8 @@ func (t *tuning) glance(ctx context.Context, s data.Dataset[data.Sample]) (verdi
 }
 
 // toward sets the model to the interpolation (1 − share)·s + share·end.
-func (s snapshot) toward(end snapshot, share float64) {
-	s.restore()
+func toward(s, end snapshot.Weights, share float64) {
+	s.Restore()
 	for p, d := range end {
 		switch dtype.Of(d.Dtype()) {
 		case dtype.Float32:

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
@@ -13,8 +14,8 @@ import (
 // TestToward checks that weights are interpolated between two states, and that other element types are those of the end.
 func TestToward(t *testing.T) {
 	g := layered(t)
-	start := snap(g)
-	end := snapshot{}
+	start := snapshot.Of(g)
+	end := snapshot.Weights{}
 	for p, d := range start {
 		end[p] = dtype.Clone(d)
 		for i := range end[p].Float32s() {
@@ -22,7 +23,7 @@ func TestToward(t *testing.T) {
 		}
 	}
 	for _, share := range []float64{0, 0.25, 1} {
-		start.toward(end, share)
+		toward(start, end, share)
 		for p, d := range start {
 			for i, x := range p.Data().Float32s() {
 				if math.Abs(float64(x-d.Float32s()[i])-2*share) > 1e-6 {
@@ -40,7 +41,7 @@ func TestShare(t *testing.T) {
 	g := layered(t)
 	held := points(t, 90)
 	tune := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet}}, g: g, fit: held}
-	start := snap(g)
+	start := snapshot.Of(g)
 	gentle := recipe{Spread: 0.1, HoldStatistics: true}
 	choose := func(p recipe) float64 {
 		share, got, err := tune.share(context.Background(), start, held, p)
@@ -97,7 +98,7 @@ func TestGlance(t *testing.T) {
 func TestShareIsKept(t *testing.T) {
 	change := func(share float64, dir string, resume bool) (list []float64) {
 		g := layered(t)
-		start := snap(g)
+		start := snapshot.Of(g)
 		c := Config{Log: Quiet, Seed: 3, Rule: optim.SGD{LR: 0.05}, Dir: dir, Resume: resume}
 		tune := &tuning{FineTuner: FineTuner{Config: c}, g: g, fit: points(t, 30), plan: recipe{Epochs: 2, Batch: 16, EMA: 0.5, Spread: 0.1, HoldStatistics: true, Share: share}, say: func(string) {}}
 		if !resume {

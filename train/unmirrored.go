@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/train/data"
 )
 
@@ -15,8 +16,8 @@ func (t *tuning) tryUnmirrored(ctx context.Context, cut trunk, seen *features, v
 	if !ok || views < 2 || t.out.Folds < 0 {
 		return seen, nil
 	}
-	before, folds := snap(t.g), t.out.Folds
-	tail := snap(cut.tail)
+	before, folds := snapshot.Of(t.g), t.out.Folds
+	tail := snapshot.Of(cut.tail)
 	again := seen.first(views) // the view without augmentation
 	if err := cut.lookAt(ctx, again, without, 1, views, t.Config.Seed, true); err != nil {
 		return nil, err
@@ -27,8 +28,8 @@ func (t *tuning) tryUnmirrored(ctx context.Context, cut trunk, seen *features, v
 	}
 	n := float64(t.fit.Len())
 	if got-folds <= math.Sqrt((got*(1-got)+folds*(1-folds))/n) {
-		before.restore()
-		tail.restore()
+		before.Restore()
+		tail.Restore()
 		return seen, nil
 	}
 	t.say(fmt.Sprintf("images: not mirrored, since mirroring mixes up classes: accuracy %.3f on held-out folds, %.3f with mirrored ones", got, folds))

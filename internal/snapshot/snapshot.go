@@ -2,6 +2,8 @@
 package snapshot
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -21,10 +23,12 @@ func Of(g *nn.Graph) Weights {
 	return w
 }
 
-// Restore writes the copies to the parameters that they were made of, whose shapes must be as they were.
+// Restore writes the copies back to their parameters, except to those that have another shape now.
 func (w Weights) Restore() {
 	for p, d := range w {
-		copy(dtype.Bytes(p.Data()), dtype.Bytes(d))
-		p.Changed()
+		if p.Data() != nil && slices.Equal(p.Data().Shape(), d.Shape()) {
+			copy(dtype.Bytes(p.Data()), dtype.Bytes(d))
+			p.Changed()
+		}
 	}
 }
