@@ -207,7 +207,8 @@ func (e *Edit) freeze(frozen bool, sel []Selector) {
 }
 
 // SetRole sets the role of a parameter, overriding the one inferred from the operators that read it. In files a weight
-// that is made a Constant is written as a Constant node, and a constant that is made a Weight is marked as trained.
+// that is made a Constant is written as a Constant node. A role that does not follow from the use is stored as the
+// documentation of the tensor or node: graft.role=constant or graft.role=weight.
 func (e *Edit) SetRole(v *Value, r Role) {
 	if !e.mine(v) {
 		return

@@ -2,6 +2,7 @@ package onnxio
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
@@ -16,7 +17,7 @@ import (
 func weights(a *nn.Assembler) error {
 	held, err := a.Weights(func(n *nn.Node) bool {
 		o, ok := n.Origin().(*nodeOrigin)
-		return ok && o.tensor() != nil && n.Doc() != notTrained
+		return ok && o.tensor() != nil && markedRole(n.Doc()) != nn.Constant
 	})
 	for v, n := range held {
 		o := n.Origin().(*nodeOrigin)
@@ -66,12 +67,21 @@ func (w *writer) weightsInNodes(g *nn.Graph) bool {
 	return found && w.dtype == dtype.Undefined
 }
 
-const (
-	// notTrained is the documentation of a node with a tensor that is not trained, although its use suggests it.
-	notTrained = "not trained"
-	// trained is the documentation of a tensor that is trained, although its use does not suggest it.
-	trained = "trained"
-)
+// roleMark precedes a role in the documentation of a tensor or of a Constant node whose role differs from the one that follows
+// from its use: files of earlier IR versions have no other field for it.
+const roleMark = "graft.role="
+
+// markOf returns the documentation of a tensor or node with a role of its own.
+func markOf(r nn.Role) *string { return proto.String(roleMark + string(r)) }
+
+// markedRole returns the role in the documentation of a tensor or node, "" if there is none.
+func markedRole(doc string) nn.Role {
+	r, ok := strings.CutPrefix(doc, roleMark)
+	if r := nn.Role(r); ok && (r == nn.Weight || r == nn.Constant) {
+		return r
+	}
+	return ""
+}
 
 // heldInNode reports whether a weight was stored in a node in the file, and is written in a node again.
 func (s *graphWriter) heldInNode(v *nn.Value) bool {

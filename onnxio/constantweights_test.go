@@ -159,6 +159,42 @@ func TestConstantWeightsEdited(t *testing.T) {
 	}
 }
 
+// TestOtherDocumentation checks that only graft's own mark in the documentation of a node decides about a role, and that other
+// texts are kept.
+func TestOtherDocumentation(t *testing.T) {
+	for doc, want := range map[string]nn.Role{
+		"": nn.Weight, "not trained": nn.Weight, "trained": nn.Weight, "graft.role=none": nn.Weight, "graft.role=weight": nn.Weight, "graft.role=constant": "",
+	} {
+		m, err := decodeModel(nodesOnly(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range m.Graph.Node {
+			if n.GetOutput()[0] == "conv.weight" && doc != "" {
+				n.DocString = proto.String(doc)
+			}
+		}
+		file, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := Read(bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rolesOf(g)["conv.weight"]; got != want {
+			t.Errorf("%q: the weight is %q, want %q", doc, got, want)
+		}
+		var b bytes.Buffer
+		if err := Write(&b, g); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := decodeModel(b.Bytes()); err != nil || !proto.Equal(m, now) {
+			t.Errorf("%q: saved as %v (%v)", doc, now, err)
+		}
+	}
+}
+
 // A model that has weights in initializers is read as it says: nodes hold constants. Joined with a model of such nodes, all
 // weights are initializers.
 func TestConstantWeightsJoined(t *testing.T) {

@@ -214,7 +214,7 @@ func (s *assembly) param(v *valueOrigin, t *onnxpb.TensorProto) error {
 	v.header = headerOfTensor(t)
 	v.typed = t.GetDataLocation() != onnxpb.TensorProto_EXTERNAL && t.RawData == nil
 	s.a.Param(t.GetName(), d, v)
-	if t.GetDocString() == trained {
+	if markedRole(t.GetDocString()) == nn.Weight {
 		s.a.Trained(t.GetName())
 	}
 	return nil

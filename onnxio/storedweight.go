@@ -97,7 +97,7 @@ func (s *graphWriter) withoutStored() {
 }
 
 // constantNode returns a Constant node with a tensor and its name. Readers train floating-point initializers but not outputs of
-// nodes, unless all weights are in nodes; with fixed the node is marked as not trained.
+// nodes, unless all weights are in nodes; with fixed the node has the role Constant in its documentation.
 func constantNode(t *onnxpb.TensorProto, fixed bool) *onnxpb.NodeProto {
 	name := t.GetName()
 	t = proto.Clone(t).(*onnxpb.TensorProto)
@@ -105,7 +105,7 @@ func constantNode(t *onnxpb.TensorProto, fixed bool) *onnxpb.NodeProto {
 	value := &onnxpb.AttributeProto{Name: proto.String("value"), T: t, Type: onnxpb.AttributeProto_TENSOR.Enum()}
 	n := &onnxpb.NodeProto{Name: proto.String(name + "/Constant"), OpType: proto.String("Constant"), Output: []string{name}, Attribute: []*onnxpb.AttributeProto{value}}
 	if fixed {
-		n.DocString = proto.String(notTrained)
+		n.DocString = markOf(nn.Constant)
 	}
 	return n
 }

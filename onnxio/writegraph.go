@@ -170,8 +170,8 @@ func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 	}
 	switch {
 	case p.Role() == nn.Weight && p.Inferred() == nn.Constant:
-		t.DocString = proto.String(trained)
-	case t.GetDocString() == trained:
+		t.DocString = markOf(nn.Weight)
+	case markedRole(t.GetDocString()) == nn.Weight:
 		t.DocString = nil
 	}
 	if fixed := fixedByHand(p); s.inNodes && (fixed || p.Role() != nn.Constant) || fixed && s.ir >= 4 && o.input == nil {
