@@ -134,7 +134,7 @@ func (s *graphWriter) weightNode(v *nn.Value) error {
 	n := withTensor(o.constant.proto, t)
 	n.Output = []string{s.name(v)}
 	if fixedByHand(s.param(v)) {
-		n.DocString = proto.String(notTrained)
+		n.DocString = markOf(nn.Constant)
 	}
 	s.p.Node = append(s.p.Node, n)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
 )
