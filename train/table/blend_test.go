@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
 	"github.com/graft-ml/graft/train/table"
 )
 
@@ -40,15 +40,44 @@ func wideTable(t *testing.T, classes bool) *table.Table {
 			fmt.Fprintf(&b, "%.3f\n", sum)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "wide.csv")
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	x, err := table.Reader{}.Read(path)
+	return readText(t, b.String())
+}
+
+// readText reads a table from the text of a CSV file.
+func readText(t *testing.T, text string) *table.Table {
+	t.Helper()
+	x, err := table.Reader{}.Read(write(t, "t.csv", text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return x
+}
+
+// trunkOf returns a new network for a table, prepared by the given rows, its trunk, and a function that returns samples of
+// the trunk's input.
+func trunkOf(t *testing.T, x *table.Table, rows []int, n table.Network, unit table.Scaling) (*nn.Graph, *table.Trunk, func(rows []int) data.Dataset[data.Sample]) {
+	t.Helper()
+	ctx := context.Background()
+	prep, err := table.Fit(ctx, x, rows, table.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := n.New(prep, x.Classes, unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trunk, err := table.Cut(g, prep.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, trunk, func(rows []int) data.Dataset[data.Sample] {
+		t.Helper()
+		s, err := trunk.Samples(ctx, x, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
 }
 
 // A network that was hardly trained is blended with a linear model, which does the work: the model answers well, and has the
@@ -58,33 +87,14 @@ func TestBlend(t *testing.T) {
 	for _, classes := range []bool{false, true} {
 		x := wideTable(t, classes)
 		rows, held := x.Divide(0.4, 1)
-		prep, err := table.Fit(ctx, x, rows, table.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		b := table.Blend{Classes: len(x.Classes), Refit: true, Seed: 1}
 		if !classes {
 			b.Unit = table.TargetScaling(x, rows)
 			b.Loss = b.Unit.Loss(train.MSE{})
 		}
 		run := func() (table.Blended, string, *nn.Graph) {
-			g, err := table.Network{Seed: 1}.New(prep, x.Classes, b.Unit)
-			if err != nil {
-				t.Fatal(err)
-			}
-			trunk, err := table.Cut(g, prep.Schema)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fit, err := trunk.Samples(ctx, x, rows)
-			if err != nil {
-				t.Fatal(err)
-			}
-			val, err := trunk.Samples(ctx, x, held)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := b.Apply(ctx, trunk, fit, val)
+			g, trunk, samples := trunkOf(t, x, rows, table.Network{Seed: 1}, b.Unit)
+			got, err := b.Apply(ctx, trunk, samples(rows), samples(held))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,34 +128,16 @@ func TestBlendKeepsNetwork(t *testing.T) {
 	ctx := context.Background()
 	x := wideTable(t, false)
 	rows, held := x.Divide(0.4, 1)
-	prep, err := table.Fit(ctx, x, rows, table.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	b := table.Blend{Unit: table.TargetScaling(x, rows)}
 	b.Loss = b.Unit.Loss(train.MSE{})
-	g, err := table.Network{}.New(prep, nil, b.Unit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trunk, err := table.Cut(g, prep.Schema)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fit, err := trunk.Samples(ctx, x, held)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, trunk, samples := trunkOf(t, x, rows, table.Network{}, b.Unit)
+	fit := samples(held)
 	first, err := b.Apply(ctx, trunk, fit, fit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What was fitted to these very rows is better on them than a linear model of others.
-	other, err := trunk.Samples(ctx, x, rows[:12])
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := b.Apply(ctx, trunk, other, fit)
+	// A model fitted to these rows is better on them than a linear model fitted to others.
+	again, err := b.Apply(ctx, trunk, samples(rows[:12]), fit)
 	if err != nil || again.Linear != 0 || again.Decay != 0 || again.Val["loss"] != first.Val["loss"] || !strings.HasPrefix(again.String(), "a linear model beside the network does not help: validation") {
 		t.Errorf("first %+v, again %+v, %v", first, again, err)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -31,36 +29,10 @@ func TestBlendFolds(t *testing.T) {
 				x := r.NormFloat64()
 				fmt.Fprintf(&b, "%.3f,%.3f\n", x, target(x)+0.05*r.NormFloat64())
 			}
-			path := filepath.Join(t.TempDir(), "few.csv")
-			if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			x, err := table.Reader{}.Read(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := readText(t, b.String())
 			rows, held := x.Divide(0.2, 1)
-			prep, err := table.Fit(ctx, x, rows, table.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
 			unit := table.TargetScaling(x, rows)
-			g, err := table.Network{Seed: 1}.New(prep, nil, unit)
-			if err != nil {
-				t.Fatal(err)
-			}
-			trunk, err := table.Cut(g, prep.Schema)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fit, err := trunk.Samples(ctx, x, rows)
-			if err != nil {
-				t.Fatal(err)
-			}
-			val, err := trunk.Samples(ctx, x, held)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, trunk, samples := trunkOf(t, x, rows, table.Network{Seed: 1}, unit)
 			var trained []int
 			first, loss := snapshot.Of(trunk.Rest), unit.Loss(train.MSE{})
 			anew := func(ctx context.Context, s data.Dataset[data.Sample], way, member int) error {
