@@ -41,6 +41,11 @@ func (g *Graph) exec(ctx context.Context, feed map[*Value]dtype.Value, r request
 	if err != nil {
 		return nil, err
 	}
+	for v, x := range feed {
+		if feed[v], err = rowMajor(x); err != nil {
+			return nil, &Error{Stage: "run", Input: v.name, Err: err}
+		}
+	}
 	have := feed
 	var trail []*stage
 	var haves []map[*Value]dtype.Value

@@ -82,6 +82,9 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Feed, err = o.Feed.rowMajor("lower"); err != nil {
+		return nil, err
+	}
 	for i, v := range g.inputs {
 		ask.bound[v] = &binding{typ: types[i]}
 		if x := o.Feed[v.name]; x != nil {

@@ -40,13 +40,22 @@ type entry struct {
 // metadata is the key under which a header keeps texts by name.
 const metadata = "__metadata__"
 
+// contiguous reports whether the elements of d are stored in row-major order, without gaps.
+func contiguous(d *tensor.Dense) bool {
+	o := d.DataOrder()
+	return len(d.Raw) == d.Shape().TotalSize()*int(d.Dtype().Size()) && !o.IsColMajor() && !o.IsNotContiguous() && !o.IsTransposed()
+}
+
 // Write writes tensors in the order of their names, so that equal tensors give equal files. Element types that the
-// format lacks are errors.
+// format lacks, and tensors that are nil, transposed or slices of others, are errors.
 func Write(w io.Writer, tensors map[string]*tensor.Dense) error {
 	header, at := map[string]entry{}, 0
 	names := slices.Sorted(maps.Keys(tensors))
 	for _, name := range names {
 		d := tensors[name]
+		if d == nil || !contiguous(d) {
+			return fmt.Errorf("safetensors: tensor %q is nil, transposed or a slice of another one: want a contiguous one", name)
+		}
 		t, ok := nameOf(dtype.Of(d.Dtype()))
 		if !ok || name == metadata {
 			return fmt.Errorf("safetensors: tensor %q, of type %v, cannot be written: the format lacks the type or reserves the name", name, dtype.Of(d.Dtype()))
