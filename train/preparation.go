@@ -107,9 +107,13 @@ func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, images []*t
 	}
 	for i := range tries {
 		a := &tries[i]
-		a.fit *= a.Usual
-		if a.Name == home && len(norms) == 0 {
-			a.fit *= 1.5
+		switch {
+		case len(norms) > 0: // measured by itself: what is usual decides between equals
+			a.fit *= math.Sqrt(math.Sqrt(a.Usual))
+		case a.Name == home:
+			a.fit *= 1.5 * a.Usual
+		default:
+			a.fit *= a.Usual
 		}
 	}
 	slices.SortStableFunc(tries, func(a, b attempt) int {

@@ -4,7 +4,8 @@
     go run ./bench/finetune --preparations DIR
 
 Five networks as torchvision builds them (with and without BatchNormalization) learn to tell glyphs on crops of scikit-learn's two sample
-photographs, in color, and MNIST's digits, in gray; some exports take channels last. DIR/glyphs and DIR/digits hold the models, named
+photographs, in color, and MNIST's digits, in gray; some exports take channels last. PyTorch folds BatchNormalization into convolutions by default; such networks
+are exported in both ways, as NETWORK and NETWORK-folded. DIR/glyphs and DIR/digits hold the models, named
 NETWORK_PRESET_LAYOUT.onnx, and in images/ images that were not trained on. --untrained writes the networks with random weights.
 """
 import argparse
@@ -145,12 +146,16 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--images", type=int, default=2000)
     p.add_argument("--epochs", type=int, default=4)
+    p.add_argument("--nets", nargs="+", choices=NETS, default=list(NETS))
+    p.add_argument("--kinds", nargs="+", choices=("glyphs", "digits"), default=["glyphs", "digits"])
     p.add_argument("--untrained", action="store_true")
     args = p.parse_args()
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)
     r = np.random.default_rng(args.seed)
     for kind, presets, (images, classes) in (("glyphs", COLOR, glyphs(args.images + 400, r)), ("digits", GRAY, digits(args.mnist, args.images + 400, r))):
+        if kind not in args.kinds:
+            continue
         for i, (img, c) in enumerate(zip(images[args.images:], classes[args.images:])):
             path = args.dir / kind / "images" / str(c)
             path.mkdir(parents=True, exist_ok=True)
@@ -158,6 +163,8 @@ def main():
         y = torch.tensor(classes)
         for number, (name, build) in enumerate(NETS.items()):
             for k, (preset, values) in enumerate(presets.items()):
+                if name not in args.nets:
+                    continue
                 net, x = build(images.shape[-1], int(classes.max()) + 1), prepared(images, values)
                 if not args.untrained:
                     trained(net, x[:args.images], y[:args.images], args.epochs)
@@ -165,10 +172,13 @@ def main():
                 with torch.no_grad():
                     right = (net(x[args.images:]).argmax(1) == y[args.images:]).float().mean().item()
                 last = (number + k) % 2 == 1
-                file = args.dir / kind / f"{name}_{preset}_{'nhwc' if last else 'nchw'}.onnx"
                 sample = x[:1].permute(0, 2, 3, 1) if last else x[:1]
-                torch.onnx.export(ChannelsLast(net) if last else net, sample, file, input_names=["x"], output_names=["scores"],
-                                  dynamic_axes={"x": {0: "N"}, "scores": {0: "N"}}, opset_version=13, do_constant_folding=True)
+                norms = any(isinstance(m, nn.BatchNorm2d) for m in net.modules())
+                for folded in (False, True) if norms else (False,):
+                    file = args.dir / kind / f"{name}{'-folded' * folded}_{preset}_{'nhwc' if last else 'nchw'}.onnx"
+                    mode = torch.onnx.TrainingMode.EVAL if folded or not norms else torch.onnx.TrainingMode.PRESERVE
+                    torch.onnx.export(ChannelsLast(net).eval() if last else net, sample, file, input_names=["x"], output_names=["scores"],
+                                      dynamic_axes={"x": {0: "N"}, "scores": {0: "N"}}, opset_version=13, training=mode)
                 print(f"{file} {right:.3f}", flush=True)
 
 
