@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,7 @@ import (
 type extraction struct {
 	source
 	from, to []string
-	output   string
+	writtenModel
 }
 
 func newExtract() *cobra.Command {
@@ -33,7 +32,7 @@ graft inspect --json lists the names of all values.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&x.from, "from", nil, "value that becomes an input; repeatable; default: the model's inputs")
 	f.StringArrayVar(&x.to, "to", nil, "value that becomes an output; repeatable; default: the model's outputs")
-	f.StringVarP(&x.output, "output", "o", "", "file to write the extracted model to")
+	x.writtenModel.flags(cmd, "file to write the extracted model to")
 	return cmd
 }
 
@@ -54,10 +53,5 @@ func (x extraction) run(w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
-	if err := saveModel(x.output, part); err != nil {
-		return err
-	}
-	t := part.Summary().Total
-	_, err = fmt.Fprintf(w, "%d nodes, %d parameters; inputs %v, outputs %v\n", t.Nodes, t.Params, ports(part.Inputs()), ports(part.Outputs()))
-	return err
+	return x.write(w, part)
 }

@@ -12,7 +12,7 @@ import (
 // joining holds the flags of the join command.
 type joining struct {
 	connect []string
-	output  string
+	writtenModel
 }
 
 func newJoin() *cobra.Command {
@@ -33,7 +33,7 @@ converted to the newer one of the two.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&j.connect, "connect", nil, "OUTPUT=INPUT, connects an output of the first model with an input of the second; repeatable")
-	f.StringVarP(&j.output, "output", "o", "", "file to write the model to")
+	j.writtenModel.flags(cmd, "file to write the model to")
 	return cmd
 }
 
@@ -67,12 +67,7 @@ func (j joining) run(w io.Writer, first, second string) error {
 	if err != nil {
 		return err
 	}
-	if err := saveModel(j.output, g); err != nil {
-		return err
-	}
-	t := g.Summary().Total
-	_, err = fmt.Fprintf(w, "%d nodes, %d parameters; inputs %v, outputs %v\n", t.Nodes, t.Params, ports(g.Inputs()), ports(g.Outputs()))
-	return err
+	return j.write(w, g)
 }
 
 // pairs returns the connections, keyed by the name of the output.

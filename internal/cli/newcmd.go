@@ -26,7 +26,7 @@ type creation struct {
 	perToken      bool
 	dropout       float64
 	seed          uint64
-	output        string
+	writtenModel
 }
 
 func newNew() *cobra.Command {
@@ -66,7 +66,7 @@ network that fits the columns.`,
 	f.BoolVar(&c.perToken, "per-token", false, "transformer with --mask: scores for each token, for token classification")
 	f.Float64Var(&c.dropout, "dropout", 0.1, "dropout probability before the last layer")
 	f.Uint64Var(&c.seed, "seed", 0, "seed of the weights")
-	f.StringVarP(&c.output, "output", "o", "", "file to write the network to")
+	c.writtenModel.flags(cmd, "file to write the network to")
 	return cmd
 }
 
@@ -224,12 +224,7 @@ func (c creation) run(w io.Writer, kind string) error {
 	}); err != nil {
 		return err
 	}
-	if err := saveModel(c.output, g); err != nil {
-		return err
-	}
-	t := g.Summary().Total
-	_, err = fmt.Fprintf(w, "%s: %d nodes, %d parameters; inputs %v, outputs %v\n", c.output, t.Nodes, t.Params, ports(g.Inputs()), ports(g.Outputs()))
-	return err
+	return c.write(w, g)
 }
 
 // numbers parses positive integers, separated by commas.

@@ -264,7 +264,7 @@ func TestExtract(t *testing.T) {
 	}
 	last(t, out, &r)
 	from, to := r.Summary.Nodes[1].Outputs[0], r.Summary.Nodes[3].Outputs[0]
-	if out, err = command("extract", model, "--from", from, "--to", to, "-o", part); err != nil || !strings.HasPrefix(out, "2 nodes") {
+	if out, err = command("extract", model, "--from", from, "--to", to, "-o", part); err != nil || !strings.HasPrefix(out, part+": 2 nodes") {
 		t.Fatalf("printed %q, %v", out, err)
 	}
 	g, err := onnxio.Load(part)
