@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/graft-ml/graft/train"
@@ -35,7 +36,7 @@ func MainWith(o Options) {
 	context.AfterFunc(ctx, stop) // a second ctrl-C ends the process at once
 	p := newProcess(o)
 	context.AfterFunc(ctx, func() { p.hurry(ctx) })
-	err := p.root().ExecuteContext(ctx)
+	err := bySignal(ctx, p.root().ExecuteContext(ctx))
 	p.end(err)
 	switch {
 	case err == nil, errors.Is(err, errElsewhere):
@@ -44,6 +45,14 @@ func MainWith(o Options) {
 		os.Exit(interrupted)
 	}
 	os.Exit(1)
+}
+
+// bySignal returns the error of a command that a signal ended, which says just that a context was canceled, with the name of the signal.
+func bySignal(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || !strings.HasSuffix(err.Error(), context.Canceled.Error()) {
+		return err
+	}
+	return plain{context.Cause(ctx).Error(), err}
 }
 
 // errSilent makes the command exit with status 1 after it has printed the reason.
