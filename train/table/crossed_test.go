@@ -42,7 +42,7 @@ func TestBlendFolds(t *testing.T) {
 				_, err := train.Fit(ctx, trunk.Rest, train.Config{Rule: optim.AdamW{LR: rate}, Loss: loss, Epochs: 60, Batch: 16, Log: train.Quiet}, s, nil)
 				return err
 			}
-			got, err := table.Blend{Unit: unit, Loss: loss, Refit: true, Anew: anew, Ways: 2}.Apply(ctx, trunk, fit, val)
+			got, err := table.Blend{Unit: unit, Loss: loss, Refit: true, Anew: anew, Ways: 2}.Apply(ctx, trunk, samples(rows), samples(held))
 			if err != nil {
 				t.Fatal(err)
 			}
