@@ -11,14 +11,17 @@ import (
 // with dy as its input and dx as its output.
 func BackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scratch func(n int) []T) {
 	if u, taps, ok := s.trim(); ok {
-		g := s.geometry()
-		BackwardData(p, &u, dy, gather(p, taps, g.ker, w[:g.oc*g.k()], scratch), dx, scratch)
+		BackwardData(p, &u, dy, live(p, s, taps, w, scratch), dx, scratch)
+		return
+	}
+	g := s.geometry()
+	if list := regionsFor[T](s, &g, winogradDX); list != nil {
+		dataRegions(p, &g, list, dy, w, dx, scratch)
 		return
 	}
 	if winogradBackwardData(p, s, dy, w, dx, scratch) {
 		return
 	}
-	g := s.geometry()
 	if stretches[T](&g) {
 		stretchData(p, &g, dy, w, dx, stretch, scratch)
 		return
@@ -170,10 +173,14 @@ func BackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scr
 		scatter(p, taps, g.ker, live, dw[:g.oc*g.k()])
 		return
 	}
+	g := s.geometry()
+	if regionsFor[T](s, &g, winogradDW) != nil {
+		weightRegions(p, &g, x, dy, dw, scratch)
+		return
+	}
 	if winogradBackwardWeight(p, s, x, dy, dw, scratch) {
 		return
 	}
-	g := s.geometry()
 	in, out := g.in.Size(), g.out.Size()
 	taps := g.taps()
 	k := g.cg * len(taps)

@@ -9,8 +9,12 @@ import (
 // Forward computes y = conv(x, w) and applies the epilogue e. scratch may be nil.
 func Forward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.Epilogue[T], y []T, scratch func(n int) []T) {
 	if u, taps, ok := s.trim(); ok {
-		g := s.geometry()
-		Forward(p, &u, x, gather(p, taps, g.ker, w[:g.oc*g.k()], scratch), e, y, scratch)
+		Forward(p, &u, x, live(p, s, taps, w, scratch), e, y, scratch)
+		return
+	}
+	g := s.geometry()
+	if list := regionsFor[T](s, &g, winogradY); list != nil {
+		forwardRegions(p, &g, list, x, w, e, y, scratch)
 		return
 	}
 	if winogradForward(p, s, x, w, e, y, scratch) {
@@ -24,7 +28,6 @@ func Forward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.E
 		return
 	}
 	convForward(p, s, x, w, nil, false, y)
-	g := s.geometry()
 	e.Planes(p, g.oc, g.out.Size(), y[:g.n*g.oc*g.out.Size()])
 }
 

@@ -31,6 +31,11 @@ var speedShapes = []struct {
 	{"3x3x3@32", square(8, 3, 32, 1, 32, 3, 1, 1)}, // a small network
 	{"3x3x32@16", square(16, 32, 64, 1, 16, 3, 1, 1)},
 	{"3x3x64@8", square(16, 64, 128, 1, 8, 3, 1, 1)},
+	{"3x3x256@28d12", convolution(4, 256, 256, 1, []int{28, 28}, []int{3, 3}, []int{1, 1}, []int{12, 12}, []int{12, 12})}, // DeepLab's pyramid
+	{"3x3x256@28d24", convolution(4, 256, 256, 1, []int{28, 28}, []int{3, 3}, []int{1, 1}, []int{24, 24}, []int{24, 24})},
+	{"3x3x64@40d2", convolution(4, 64, 64, 1, []int{40, 40}, []int{3, 3}, []int{1, 1}, []int{2, 2}, []int{2, 2})},
+	{"3x3x64@40d4", convolution(4, 64, 64, 1, []int{40, 40}, []int{3, 3}, []int{1, 1}, []int{4, 4}, []int{4, 4})},
+	{"5x5x64@28", square(4, 64, 64, 1, 28, 5, 1, 2)},
 	{"5x5x1@28", square(64, 1, 6, 1, 28, 5, 1, 2)}, // LeNet
 	{"5x5x6@14", square(64, 6, 16, 1, 14, 5, 1, 0)},
 	{"1x1x256@28", square(1, 256, 128, 1, 28, 1, 1, 0)},
@@ -47,8 +52,11 @@ var speedShapes = []struct {
 }
 
 func BenchmarkConv(b *testing.B) {
-	arena := make([]float32, 1<<24)
-	scratch := func(n int) []float32 { return arena[:n] }
+	arena, used := make([]float32, 1<<26), 0
+	scratch := func(n int) []float32 {
+		used += n
+		return arena[used-n : used]
+	}
 	yard := kerneltest.FmaPeak()
 	for threads := 1; threads <= min(2, runtime.GOMAXPROCS(0)); threads++ {
 		p := kernel.NewPool(threads)
@@ -67,10 +75,14 @@ func BenchmarkConv(b *testing.B) {
 				{"weight", func() { BackwardWeight(p, s, x, y, w, scratch) }},
 			} {
 				b.Run(fmt.Sprintf("%s/%s/threads=%d", c.name, pass.name, threads), func(b *testing.B) {
-					for b.Loop() {
+					run := func() {
+						used = 0
 						pass.f()
 					}
-					yard.Compare(b, p, flop, pass.f)
+					for b.Loop() {
+						run()
+					}
+					yard.Compare(b, p, flop, run)
 				})
 			}
 		}

@@ -45,19 +45,25 @@ func (s *Shape) trim() (Shape, Taps, bool) {
 	return u, t, true
 }
 
-// gather returns the weights [OC, C/Group, …] of the taps t of a kernel.
-func gather[T kernel.Float](p *kernel.Pool, t Taps, ker Triple, w []T, scratch kernel.Scratch[T]) []T {
+// live returns the weights [OC, C/Group, …] of the taps t of a convolution.
+func live[T kernel.Float](p *kernel.Pool, s *Shape, t Taps, w []T, scratch kernel.Scratch[T]) []T {
+	g := s.geometry()
+	live := kernel.Take(scratch, g.oc*g.cg*len(t.of(g.ker)))
+	gather(p, t, g.ker, w[:g.oc*g.k()], live)
+	return live
+}
+
+// gather copies the weights of the taps t of a kernel.
+func gather[T kernel.Float](p *kernel.Pool, t Taps, ker Triple, w, live []T) {
 	whole := ker.Size()
 	of := t.of(ker)
-	live, n := kernel.Take(scratch, len(w)/whole*len(of)), len(w)/whole
-	p.Range(n, max(1, kernel.ElementGrain/whole), func(lo, hi int) {
+	p.Range(len(w)/whole, max(1, kernel.ElementGrain/whole), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			for j, k := range of {
 				live[i*len(of)+j] = w[i*whole+k]
 			}
 		}
 	})
-	return live
 }
 
 // scatter is the way back from gather; the other taps become 0.

@@ -17,6 +17,9 @@ func Packs[T kernel.Float](s *Shape) bool {
 		s = &u
 	}
 	g := s.geometry()
+	if regionsFor[T](s, &g, winogradY) != nil {
+		return false
+	}
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() || g.empty() || winogradFor[T](s, &g, winogradY) != nil {
 		return false
 	}
@@ -27,7 +30,7 @@ func Packs[T kernel.Float](s *Shape) bool {
 func Pack[T kernel.Float](p *kernel.Pool, s *Shape, w []T, e elementwise.Epilogue[T], scratch kernel.Scratch[T]) *Weights[T] {
 	g := s.geometry()
 	if u, taps, ok := s.trim(); ok {
-		return Pack(p, &u, gather(p, taps, g.ker, w[:g.oc*g.k()], scratch), e, scratch)
+		return Pack(p, &u, live(p, s, taps, w, scratch), e, scratch)
 	}
 	if g.planar() {
 		c := &Weights[T]{kernel.Take(scratch, g.ker.Size()*g.oc), kernel.Take(scratch, g.oc)}

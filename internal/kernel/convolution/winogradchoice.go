@@ -19,21 +19,28 @@ const (
 // output channels, those of the weights as much as 10 tiles, or 30 if the weights are the result (measured by
 // BenchmarkWinograd). A convolution with dilation is treated as that of its smaller images, see undilated.
 func winogradFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) *winogradTile {
+	t, _ := cheapest[T](s, g, pass)
+	return t
+}
+
+// cheapest returns the algorithm and its cost, or that of the direct way.
+func cheapest[T kernel.Float](s *Shape, g *geometry, pass winogradPass) (best *winogradTile, lowest float64) {
+	lowest = float64(g.ker.Size() * (g.n*g.out.Size() + 4))
 	if u, ok := g.undilated(); ok {
 		g = &u
 	}
 	if s.exact || !kernel.IsFloat32[T]() || !winogradFits(g) {
-		return nil
+		return nil, lowest
 	}
 	if kernel.Has(kernel.BlockGroup) && !kernel.SIMD {
-		return nil // assembly for the products, but none for the transforms
+		return nil, lowest // assembly for the products, but none for the transforms
 	}
 	least := 16
 	if g.c%8 != 0 || g.oc%8 != 0 {
 		least = 32 // remaining channels are stored one by one
 	}
 	if g.c < least || g.oc < least {
-		return nil
+		return nil, lowest
 	}
 	const transforms = 40
 	weights, result := 10.0, g.out
@@ -48,8 +55,6 @@ func winogradFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) *wino
 		tiles := float64(g.n * kernel.CeilDiv(result[1], t.m) * kernel.CeilDiv(result[2], t.m))
 		return float64(t.points())*tiles*(1+transforms*(c+oc)/(c*oc)) + float64(t.weightPoints())*weights
 	}
-	var best *winogradTile
-	lowest := 9 * float64(g.n*g.out.Size()+4)
 	if g.stride[1] == 2 {
 		lowest *= 2 // direct tiles are slow then, most of all for the gradient with respect to the input
 	}
@@ -58,7 +63,7 @@ func winogradFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) *wino
 			best, lowest = t, v
 		}
 	}
-	return best
+	return best, lowest
 }
 
 // winogradWays returns the algorithms that can compute a pass of a convolution for which winogradFits is true.
