@@ -92,6 +92,7 @@ func TestServeTable(t *testing.T) {
 		`{"area":1}`: "no value for column city (category); null stands for a missing value",
 		`{"area":"much","city":"Rome","sold":null}`:                                        `column area: "much" is not a number`,
 		`[{"area":1,"city":"Rome","sold":null},{"area":"much","city":"Rome","sold":null}]`: `object 2: table: column area: "much" is not a number`,
+		`{"area":[1,2],"city":"Rome","sold":null}`:                                         "column area: [1,2]: want a number or a text",
 		`[]`: "no samples",
 		`{"a":"` + strings.Repeat("x", 1<<16) + `"}`: "the request is larger than 65536 bytes",
 	} {

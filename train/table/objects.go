@@ -49,7 +49,7 @@ func (c *Column) append(f Field, v any) error {
 	case bool, json.Number, float64, int:
 		text = fmt.Sprint(v)
 	default:
-		return fmt.Errorf("table: column %s: %v is a %T, want a number or a text", f.Name, v, v)
+		return fmt.Errorf("table: column %s: %v: want a number or a text", f.Name, v)
 	}
 	if f.Type == dtype.String.String() {
 		c.Code = append(c.Code, int32(len(c.Words)))
