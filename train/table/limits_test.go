@@ -398,7 +398,7 @@ func TestObjects(t *testing.T) {
 		want string
 	}{
 		{map[string]any{"n": 1, "d": "?"}, "table: no value for column c (category); null stands for a missing value"}, {map[string]any{"n": "one", "d": "?", "c": ""}, `table: column n: "one" is not a number`},
-		{map[string]any{"n": 1, "d": "soon", "c": ""}, `table: column d: "soon" is not a date`}, {map[string]any{"n": []int{1}, "d": "?", "c": ""}, "table: column n: [1] is a []int, want a number or a text"},
+		{map[string]any{"n": 1, "d": "soon", "c": ""}, `table: column d: "soon" is not a date`}, {map[string]any{"n": []int{1}, "d": "?", "c": ""}, "table: column n: [1]: want a number or a text"},
 	} {
 		if _, err := s.FeedObjects([]map[string]any{c.row}); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
