@@ -6,12 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"sync"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
@@ -62,7 +62,7 @@ func (l Loader) Load(path string) (*nn.Graph, error) {
 // file; done closes it.
 func (l Loader) openModel(name string) (m *onnxpb.ModelProto, raw sections, done func() error, err error) {
 	if l.FS == nil {
-		f, err := os.Open(name)
+		f, err := disk.Open(name)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -108,7 +108,7 @@ func (l Loader) readModel(name string) (*onnxpb.ModelProto, error) {
 	if l.FS != nil {
 		b, err = fs.ReadFile(l.FS, name)
 	} else {
-		b, err = os.ReadFile(name)
+		b, err = disk.ReadFile(name)
 	}
 	if err != nil {
 		return nil, err

@@ -149,14 +149,14 @@ func (w rewriting) staged(path, rel string, change *disk.Folder, always bool) (c
 		b, count, err = w.file(path)
 	case name == "meta.json":
 		var text []byte
-		if text, err = os.ReadFile(path); err == nil {
+		if text, err = disk.ReadFile(path); err == nil {
 			var now []byte
 			now, err = setStripFlag(text, w.flag)
 			b, always = message{bytes: now}, always || string(now) != string(text)
 		}
 	case always:
 		var text []byte
-		text, err = os.ReadFile(path)
+		text, err = disk.ReadFile(path)
 		b = message{bytes: text}
 	}
 	if err != nil || !always && count == 0 {
@@ -167,7 +167,7 @@ func (w rewriting) staged(path, rel string, change *disk.Folder, always bool) (c
 
 // file rewrites a model or a value.
 func (w rewriting) file(path string) (b message, count int, err error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return message{}, 0, err
 	}
@@ -192,7 +192,7 @@ func (w rewriting) file(path string) (b message, count int, err error) {
 
 // value rewrites a file with one value. Values that are not tensors are not changed, since the kinds of their parts are not known.
 func (w rewriting) value(path string) (message, int, error) {
-	text, err := os.ReadFile(path)
+	text, err := disk.ReadFile(path)
 	if err != nil {
 		return message{}, 0, err
 	}

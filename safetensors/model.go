@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/disk"
@@ -16,7 +15,7 @@ import (
 // lacks, or has in another shape or type, keep their values; their names are returned, in order. Tensors without a
 // parameter are ignored.
 func Load(g *nn.Graph, path string) (fresh []string, err error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -280,7 +280,7 @@ func (t *Trainer) Restore(path string) error {
 	var b []byte
 	var err error
 	if t.ranks.first() {
-		b, err = os.ReadFile(path)
+		b, err = disk.ReadFile(path)
 	}
 	if err := t.ranks.agree(err); err != nil {
 		return err

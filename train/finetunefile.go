@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -52,7 +51,7 @@ func (t *tuning) resumed() (bool, error) {
 }
 
 func (t *tuning) readPlan(path string) ([]byte, error) {
-	b, err := os.ReadFile(path)
+	b, err := disk.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("train: %s holds the checkpoint of a run with manual settings, not of fine-tuning: resume it in the same way", t.Config.Dir)
 	}

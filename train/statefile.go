@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -66,7 +66,7 @@ func writeState(w io.Writer, tensors map[string]*tensor.Dense, text map[string]s
 
 // readState reads what writeState wrote. It allocates no more than the size of the file.
 func readState(path string) (map[string]*tensor.Dense, map[string]string, error) {
-	b, err := os.ReadFile(path)
+	b, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, nil, err
 	}

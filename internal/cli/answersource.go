@@ -46,7 +46,7 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 	case ext == ".npz" || ext == ".npy":
 		return p.arraysOf(ctx, g, path, notes)
 	case ext == ".jsonl" || ext == ".ndjson" || ext == ".json":
-		b, err := os.ReadFile(path)
+		b, err := disk.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}

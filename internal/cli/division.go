@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/graft-ml/graft/internal/disk"
@@ -29,7 +28,7 @@ func (t training) keepDivision(now division) error {
 	}
 	path := filepath.Join(t.config.Dir, "division.json")
 	if t.config.Resume && train.HasCheckpoint(t.config.Dir) {
-		b, err := os.ReadFile(path)
+		b, err := disk.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/graft-ml/graft/generate"
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/mutate"
@@ -54,7 +54,7 @@ func recipeSource(g *nn.Graph, path, pkg string) (*generate.Source, error) {
 
 // planCuts returns the cuts of a plan; nil if the file is not a plan.
 func planCuts(path string) ([]nn.Cut, error) {
-	b, err := os.ReadFile(path)
+	b, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
@@ -19,7 +19,7 @@ func isLines(path string) bool {
 
 // lines reads JSON lines: inputs by name, or texts, and the target under the key of --target, the name of the first output, y or label.
 func (d *dataset) lines(path string) (s samples, err error) {
-	b, err := os.ReadFile(path)
+	b, err := disk.ReadFile(path)
 	if err != nil {
 		return s, err
 	}

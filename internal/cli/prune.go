@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/prune"
 	"github.com/graft-ml/graft/train"
@@ -168,7 +168,7 @@ func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner pr
 
 // again applies a saved plan.
 func (p pruning) again(w io.Writer, g *nn.Graph) error {
-	file, err := os.Open(p.replay)
+	file, err := disk.Open(p.replay)
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/mutate"
 )
@@ -64,7 +64,7 @@ func (s recipeStep) given() map[string]bool {
 
 // readRecipe reads and checks a recipe.
 func readRecipe(path string) (recipe, error) {
-	file, err := os.Open(path)
+	file, err := disk.Open(path)
 	if err != nil {
 		return recipe{}, err
 	}

@@ -181,7 +181,7 @@ func cutInput(g *nn.Graph, s string) (name, file string, ok bool) {
 func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string) (value, error) {
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".npy":
-		f, err := os.Open(file)
+		f, err := disk.Open(file)
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +201,7 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 		}
 		return r.numbersOf(file, x)
 	case ".pb":
-		f, err := os.Open(file)
+		f, err := disk.Open(file)
 		if err != nil {
 			return nil, err
 		}

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/graft-ml/graft/train/table"
@@ -64,7 +64,7 @@ func (d *dataset) allTexts(path string) ([]string, error) {
 		rows, _, err = d.texts.conll(path, "", false)
 	} else if isLines(path) {
 		var b []byte
-		if b, err = os.ReadFile(path); err == nil {
+		if b, err = disk.ReadFile(path); err == nil {
 			rows, err = objects(b)
 		}
 	}

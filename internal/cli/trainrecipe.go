@@ -38,7 +38,7 @@ var notYAML = regexp.MustCompile(`^yaml: (unmarshal errors:\s+)?| into map\[stri
 
 // applyRecipe sets the flags of a recipe that the command line does not set, and returns the recipe's model.
 func applyRecipe(cmd *cobra.Command, path string) (model string, err error) {
-	b, err := os.ReadFile(path)
+	b, err := disk.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("--recipe: %w", plainError(err))
 	}
@@ -163,7 +163,7 @@ func (t *training) keepSettings(f *pflag.FlagSet, model string) error {
 	}
 	path := filepath.Join(t.config.Dir, settingsFile)
 	if t.config.Resume {
-		then, err := os.ReadFile(path)
+		then, err := disk.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graft-ml/graft/conformance"
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/spf13/cobra"
 )
@@ -117,7 +118,7 @@ func readSkips(name string) (conformance.Skips, error) {
 	if name == "" {
 		return nil, nil
 	}
-	f, err := os.Open(name)
+	f, err := disk.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
+
+	"github.com/graft-ml/graft/internal/disk"
 )
 
 // Box is a rectangle in pixels, from the left and top edge to the right and bottom one.
@@ -98,7 +99,7 @@ func (f *flag) UnmarshalJSON(b []byte) error {
 // Load reads an annotation file in COCO's format: images, annotations with a bbox [left, top, width, height],
 // categories.
 func Load(path string) (*GroundTruth, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("boxes: %w", err)
 	}

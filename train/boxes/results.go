@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"github.com/graft-ml/graft/internal/disk"
 )
 
 // result is a detection in COCO's format, with the box as left, top, width and height.
@@ -19,7 +20,7 @@ type result struct {
 // LoadDetections reads a COCO results file, objects with image_id, category_id, bbox and score, for the images of s
 // in their order.
 func (s *GroundTruth) LoadDetections(path string) ([][]Detection, error) {
-	b, err := os.ReadFile(path)
+	b, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("boxes: %w", err)
 	}

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
+
+	"github.com/graft-ml/graft/internal/disk"
 )
 
 // open opens a file for reading, and decompresses it if its content is gzip,
 // regardless of its name.
 func open(path string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}

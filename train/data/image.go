@@ -11,11 +11,11 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	_ "golang.org/x/image/bmp"
 	"golang.org/x/image/draw"
 	_ "golang.org/x/image/tiff"
@@ -43,7 +43,7 @@ func decode(path string) (image.Image, error) {
 
 // decodeStored reads an image file without applying its Exif orientation, which it returns.
 func decodeStored(path string) (img image.Image, turn int, err error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, 0, fmt.Errorf("data: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"gorgonia.org/tensor"
 )
 
@@ -29,7 +30,7 @@ var tagHeads = [2][]string{{"file", "files", "filename", "file_name", "image", "
 
 // IsTagFile reports whether a CSV file has the two columns of ReadTags, by its header.
 func IsTagFile(path string) bool {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return false
 	}
@@ -54,7 +55,7 @@ func isTagHead(head []string) bool {
 // ReadTags reads a CSV file with the header file,tags: image files, relative to its folder, and their tags, separated
 // by spaces, semicolons or bars; tags may be empty. Errors name the line.
 func ReadTags(path string) (*Tagged, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/disk"
 	"golang.org/x/text/transform"
 )
 
@@ -74,7 +75,7 @@ func (f Format) Open(path, target string) (*Rows, error) {
 	if path == "-" {
 		return f.read(path, os.Stdin, nil, target)
 	}
-	file, err := os.Open(path)
+	file, err := disk.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("table: %w", err)
 	}

@@ -4,10 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/graft-ml/graft/internal/disk"
 )
 
 // Sentence is a sentence of a CoNLL file: for each word, the columns of its line.
@@ -24,7 +25,7 @@ var conllNames = []string{"ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD"
 // -DOCSTART- and, in .conllu files, multiword tokens (3-4) and empty nodes (5.1) are skipped. All words of a sentence
 // must have the same number of columns.
 func ReadConll(path string) ([]Sentence, error) {
-	b, err := os.ReadFile(path)
+	b, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)
 	}

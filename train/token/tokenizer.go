@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"strings"
+
+	"github.com/graft-ml/graft/internal/disk"
 )
 
 // Tokenizer converts texts to token ids. It is immutable and safe for concurrent use.
@@ -60,7 +61,7 @@ type file struct {
 
 // Load reads a tokenizer.json file.
 func Load(path string) (*Tokenizer, error) {
-	b, err := os.ReadFile(path)
+	b, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)
 	}

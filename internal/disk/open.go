@@ -1,0 +1,45 @@
+package disk
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// Open opens a file or folder for reading. Pipes, sockets and devices are refused before they are opened: reading them can block
+// for ever or never end.
+func Open(name string) (*os.File, error) {
+	if err := ordinary(name); err != nil {
+		return nil, err
+	}
+	return os.Open(name)
+}
+
+// ReadFile reads a whole file, and refuses what Open refuses.
+func ReadFile(name string) ([]byte, error) {
+	if err := ordinary(name); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(name)
+}
+
+func ordinary(name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	what := ""
+	switch mode := info.Mode(); {
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a pipe"
+	case mode&fs.ModeSocket != 0:
+		what = "a socket"
+	case mode&(fs.ModeDevice|fs.ModeCharDevice) != 0:
+		what = "a device"
+	case mode&fs.ModeIrregular != 0:
+		what = "neither a file nor a folder"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s is %s: write its content to a file first", name, what)
+}
