@@ -162,14 +162,14 @@ func (p *prediction) tableOf(ctx context.Context, g *nn.Graph, path string, note
 	}, path, g)
 }
 
-// arraysOf reads arrays by input name, or the only one. Arrays of uint8 with the shape of images are preprocessed like
-// images, others by --mean, --std and --range.
+// arraysOf reads arrays by input name, or the only one. Arrays that hold images are preprocessed like
+// them, others by --mean, --std and --range.
 func (p *prediction) arraysOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
 	read, err := readArrays(g, path, notes)
 	if err != nil {
 		return nil, err
 	}
-	x, err := p.pixelArray(path, g, read)
+	x, err := p.pixelArray(ctx, path, g, read)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -16,12 +17,12 @@ import (
 // arrays opens a NumPy archive: bytes with the shape of images are pixels; otherwise arrays have the names of
 // the model's inputs, or one is x. The targets are y, or have the name of the first output. Element types are converted
 // to those of the model.
-func (d *dataset) arrays(path string) (s samples, err error) {
+func (d *dataset) arrays(ctx context.Context, path string) (s samples, err error) {
 	all, err := data.Arrays(path)
 	if err != nil {
 		return s, err
 	}
-	pixels, err := d.pixelArray(path, d.graph, all)
+	pixels, err := d.pixelArray(ctx, path, d.graph, all)
 	if err != nil {
 		return s, err
 	}

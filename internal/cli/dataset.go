@@ -129,7 +129,7 @@ type samples struct {
 }
 
 // open reads the file or folder spec; held: of a folder that is split, the validation part.
-func (d *dataset) open(spec string, held bool) (s samples, err error) {
+func (d *dataset) open(ctx context.Context, spec string, held bool) (s samples, err error) {
 	if d.texts == nil && isConll(spec) {
 		return s, fmt.Errorf("%s has one word on each line: give --text, the number of the column of words (or words, for the first), and --tokenizer", spec)
 	}
@@ -153,7 +153,7 @@ func (d *dataset) open(spec string, held bool) (s samples, err error) {
 	}
 	switch strings.ToLower(filepath.Ext(spec)) {
 	case ".npz":
-		return d.arrays(spec)
+		return d.arrays(ctx, spec)
 	case ".bin":
 		s.tensors, err = data.CIFAR(spec)
 		s.pixels = true
@@ -222,7 +222,7 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Datas
 	if err := d.settleTexts(g); err != nil {
 		return nil, nil, err
 	}
-	s, err := d.open(d.data, false)
+	s, err := d.open(ctx, d.data, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -242,7 +242,7 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Datas
 		return fit, val, nil
 	}
 	d.among = s.classes
-	held, err := d.open(d.val, true)
+	held, err := d.open(ctx, d.val, true)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--val: %w", err)
 	}
@@ -288,7 +288,7 @@ func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Dataset[data.Samp
 		return nil, err
 	}
 	d.among = known
-	s, err := d.open(d.data, true)
+	s, err := d.open(ctx, d.data, true)
 	if err != nil {
 		return nil, err
 	}

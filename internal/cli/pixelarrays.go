@@ -15,10 +15,10 @@ import (
 )
 
 // pixelArray returns the array of an archive that holds images for the model's only input, under the input's name or x: whole numbers
-// from 0 to 255, [N, height, width] or with an axis of one or three channels before or after the spatial ones. If a flag says how
-// images are preprocessed, floating-point numbers are images, too, of the range 0 to 1 or 0 to 255. The result is uint8 or, from 0 to 1,
-// float32; nil if there are no images.
-func (p preparing) pixelArray(path string, g *nn.Graph, all map[string]*tensor.Dense) (*tensor.Dense, error) {
+// from 0 to 255, [N, height, width] or with an axis of one or three channels before or after the spatial ones. Floating-point numbers
+// from 0 to 1 or 0 to 255 are images, too, if a flag, the model's metadata or its statistics say how images are preprocessed. The
+// result is uint8 or, from 0 to 1, float32; nil if there are no images.
+func (p preparing) pixelArray(ctx context.Context, path string, g *nn.Graph, all map[string]*tensor.Dense) (*tensor.Dense, error) {
 	if !takesImages(g) || !g.Inputs()[0].Type().DType.IsFloat() {
 		return nil, nil
 	}
@@ -34,24 +34,44 @@ func (p preparing) pixelArray(path string, g *nn.Graph, all map[string]*tensor.D
 	if from == dtype.Uint8 {
 		return x, nil
 	}
-	asked := p.changed(forImages...)
-	if !from.IsInteger() && !(from.IsFloat() && asked) {
+	if !from.IsInteger() && !from.IsFloat() {
 		return nil, nil
 	}
 	v, err := dtype.Float64s(x)
 	if err != nil {
 		return nil, err
 	}
+	asked := p.changed(forImages...)
 	least, most, whole := spread(v)
+	var images *tensor.Dense
 	switch {
 	case whole && least >= 0 && most > 1 && most <= 255:
-		return dtype.ConvertTo(dtype.Uint8, x)
+		images, err = dtype.ConvertTo(dtype.Uint8, x)
 	case least >= 0 && most <= 1 && from.IsFloat():
-		return dtype.ConvertTo(dtype.Float32, x)
+		images, err = dtype.ConvertTo(dtype.Float32, x)
 	case asked:
 		return nil, fmt.Errorf("%s: the numbers are from %.3g to %.3g: want images from 0 to 1, or of whole numbers from 0 to 255; --mean, --std and --range prepare other numbers", path, least, most)
 	}
-	return nil, nil
+	if err != nil || images == nil || from.IsInteger() || asked {
+		return images, err
+	}
+	if known, err := p.knownFor(ctx, g, images); err != nil || !known {
+		return nil, err
+	}
+	return images, nil
+}
+
+// knownFor reports whether the model's metadata, or its statistics on some images, say reliably how images are preprocessed.
+func (p preparing) knownFor(ctx context.Context, g *nn.Graph, images *tensor.Dense) (bool, error) {
+	if p.changed("mean", "std", "range") || g.Meta()[metaScaling] != "" || images.Shape()[0] == 0 {
+		return false, nil
+	}
+	list, err := pixels(images)
+	if err != nil {
+		return false, err
+	}
+	found, err := p.settle(ctx, g, g.Inputs()[0].Type(), samples{tensors: list}.some)
+	return err == nil && !found.Guess, ctx.Err()
 }
 
 // withChannel returns gray images [N, height, width] as [N, 1, height, width] or [N, height, width, 1] if v takes such; other arrays
@@ -73,7 +93,7 @@ func withChannel(v *nn.Value, x *tensor.Dense) *tensor.Dense {
 	return x
 }
 
-// noteLevels notes that floating-point numbers which look like the bytes of images are not preprocessed.
+// noteLevels notes that floating-point numbers which look like images are not preprocessed.
 func (d *dataset) noteLevels(path string, all map[string]*tensor.Dense) {
 	g := d.graph
 	if d.changed("mean", "std", "range") || !takesImages(g) || g.Meta()[metaScaling] != "" {
@@ -87,8 +107,11 @@ func (d *dataset) noteLevels(path string, all map[string]*tensor.Dense) {
 		return
 	}
 	if v, err := dtype.Float64s(x); err == nil {
-		if least, most, whole := spread(v); whole && least == 0 && most > 1 && most <= 255 {
+		switch least, most, whole := spread(v); {
+		case whole && least == 0 && most > 1 && most <= 255:
 			d.note(path, fmt.Sprintf("whole numbers from 0 to %v go into the model as they are; --preset preprocesses them as images", most))
+		case least == 0 && most == 1 && !whole:
+			d.note(path, "numbers from 0 to 1 go into the model as they are; --preset preprocesses them as images")
 		}
 	}
 }

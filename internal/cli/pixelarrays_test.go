@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
 )
 
@@ -57,6 +59,21 @@ func TestPixelArrays(t *testing.T) {
 	if answers[0] != answers[1] || strings.Count(answers[0], "\n") != 9 || !strings.Contains(answers[0], ",1,0.") {
 		t.Errorf("channels first:\n%slast:\n%s", answers[0], answers[1])
 	}
+	bytes := make([]float32, 8*3*8*8)
+	units := make([]float64, len(bytes))
+	read, err := data.Arrays(filepath.Join(dir, "first.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, b := range dtype.Elems[uint8](read["x"]) {
+		bytes[i], units[i] = float32(b), float64(b)/255
+	}
+	for name, x := range map[string]any{"bytes.npz": bytes, "units.npz": units} { // the metadata say how images are preprocessed
+		archive(t, filepath.Join(dir, name), map[string]*tensor.Dense{"x": tensor.New(tensor.WithShape(8, 3, 8, 8), tensor.WithBacking(x)), "y": classes})
+		if out, err := in(dir, "predict out.onnx "+name+" --csv"); err != nil || out != answers[0] {
+			t.Errorf("%s: %v, %s, want %s", name, err, out, answers[0])
+		}
+	}
 	for shape, still := range map[*tensor.Dense]bool{classes: false, tensor.New(tensor.WithShape(8, 8, 8), tensor.WithBacking(make([]int64, 512))): true} {
 		s, err := pixelSamples("a", tensor.New(tensor.WithShape(8, 8, 8), tensor.WithBacking(make([]uint8, 512))), []*tensor.Dense{shape})
 		if err != nil || !s.pixels || s.still != still {
@@ -101,9 +118,11 @@ func TestImagesOfOtherTypes(t *testing.T) {
 	}
 	archive(t, filepath.Join(dir, "signed.npz"), map[string]*tensor.Dense{"x": tensor.New(tensor.WithShape(4, 3, 8, 8), tensor.WithBacking(signed)), "y": tensor.New(tensor.WithShape(4), tensor.WithBacking([]int64{0, 1, 1, 0}))})
 	archive(t, filepath.Join(dir, "levels.npz"), map[string]*tensor.Dense{"x": tensor.New(tensor.WithShape(4, 3, 8, 8), tensor.WithBacking(floats)), "y": tensor.New(tensor.WithShape(4), tensor.WithBacking([]int64{0, 1, 1, 0}))})
+	archive(t, filepath.Join(dir, "units.npz"), map[string]*tensor.Dense{"x": tensor.New(tensor.WithShape(4, 3, 8, 8), tensor.WithBacking(units)), "y": tensor.New(tensor.WithShape(4), tensor.WithBacking([]int64{0, 1, 1, 0}))})
 	expect(t, dir, [][3]string{
 		{"predict cnn.onnx signed.npz --preset unit", "", "the numbers are from -0.5 to 0.5: want images from 0 to 1, or of whole numbers from 0 to 255"},
 		{"eval cnn.onnx --data signed.npz", "4 samples", ""},
+		{"train cnn.onnx --data units.npz --val 0 --epochs 1 --lr 1e-3 -o out2.onnx", "numbers from 0 to 1 go into the model as they are; --preset preprocesses them as images", ""},
 		{"train cnn.onnx --data levels.npz --val 0 --epochs 1 --lr 1e-3 -o out.onnx", "whole numbers from 0 to 255 go into the model as they are; --preset preprocesses them as images", ""},
 	})
 }
