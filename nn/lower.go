@@ -91,7 +91,7 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 			ask.have[v] = x
 		}
 	}
-	if ask.want, err = g.named(o.Outputs, g.outputs); err != nil {
+	if ask.want, err = g.named("lower", o.Outputs, g.outputs); err != nil {
 		return nil, err
 	}
 	w, err := ask.lower()
@@ -178,8 +178,8 @@ func (g *Graph) inputTypes(o LowerOptions) ([]op.Type, error) {
 	return types, nil
 }
 
-// named looks values up by name; no names mean the default.
-func (g *Graph) named(names []string, def []*Value) ([]*Value, error) {
+// named looks values up by name, at a stage; no names mean the default.
+func (g *Graph) named(stage string, names []string, def []*Value) ([]*Value, error) {
 	if names == nil {
 		return def, nil
 	}
@@ -187,7 +187,7 @@ func (g *Graph) named(names []string, def []*Value) ([]*Value, error) {
 	for i, n := range names {
 		v, err := g.value(n)
 		if err != nil {
-			return nil, err
+			return nil, &Error{Stage: stage, Err: err}
 		}
 		list[i] = v
 	}

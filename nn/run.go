@@ -62,7 +62,7 @@ func (g *Graph) Eval(ctx context.Context, in Feed, want ...string) (Feed, error)
 	if len(want) == 0 {
 		want = names(g.outputs)
 	}
-	list, err := g.named(want, nil)
+	list, err := g.named("run", want, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (
 			}
 		}
 	}
-	list, err := g.named(wrt, nil)
+	list, err := g.named("run", wrt, nil)
 	if err != nil {
 		return nil, err
 	}

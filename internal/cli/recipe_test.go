@@ -68,6 +68,7 @@ func TestRecipes(t *testing.T) {
 		{`{"do":"activation","layer":{"op":"relu","kernel":[3]}}`, "", `layer relu does not take "kernel"`},
 		{`{"do":"mutate","count":3,"seed":7}`, "mutation 2:", ""},
 		{`{"do":"mutate","count":2,"weights":{"widen":1},"keep":["a","b"]}`, "mutation 1: widen", ""},
+		{`{"do":"mutate","count":1000000000000000000}`, "", "a count of 1000000000000000000: want at most 1000"},
 		{`{"do":"mutate","count":2,"weights":{"grow":1}}`, "", `there is no kind "grow"`},
 		{`{"do":"rename","value":"y","to":"scores"}`, "rename y to scores", ""},
 		{`{"do":"insert","value":"act","layer":{"op":"gelu"}},{"do":"decompose","glob":["gelu*"]}`, "add Erf", ""},

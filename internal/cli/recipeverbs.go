@@ -67,7 +67,10 @@ func verbs() []verb {
 			func(s recipeStep, e *nn.Edit) { e.SwapActivations(s.Layer.must(), globs(s.Glob)...) }},
 		{"mutate", list("count"), list("seed weights keep"), `"count": 3, "seed": 7, "weights": {"widen": 2, "deepen": 1}`,
 			func(s recipeStep, e *nn.Edit) {
-				for i := range s.Count {
+				if s.Count > mostMutations {
+					e.Failf("a count of %d: want at most %d", s.Count, mostMutations)
+				}
+				for i := 0; i < s.Count && e.Err() == nil; i++ {
 					s.mutator().Mutate(e, i)
 				}
 			}},
@@ -157,6 +160,9 @@ func (s recipeStep) realign() nn.Realign {
 	}
 	return o
 }
+
+// mostMutations is the largest count of a mutate step: each change takes some milliseconds and may enlarge the model.
+const mostMutations = 1000
 
 func (s recipeStep) mutator() mutate.Mutator {
 	return mutate.Mutator{Seed: s.Seed, Weights: s.Weights, Keep: globs(s.Keep)}

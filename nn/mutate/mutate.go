@@ -194,7 +194,7 @@ func (m Mutator) Plan(g *nn.Graph, step int) (*nn.Plan, Mutation, error) {
 func (m Mutator) Apply(g *nn.Graph, count int) ([]Mutation, error) {
 	var list []Mutation
 	err := g.Edit(func(e *nn.Edit) {
-		for i := range count {
+		for i := 0; i < count && e.Err() == nil; i++ {
 			list = append(list, m.Mutate(e, i))
 		}
 	})

@@ -31,6 +31,8 @@ func Example() {
 		fmt.Println(err)
 	}
 	// Output:
-	// hidden: axis 0 of hidden.weight 8 → 4 hidden: axis 0 of hidden.bias 8 → 4 top: axis 1 of top.weight
-	// 8 → 4 parameters 58 → 30 (-48.3 %), multiply-adds 48 → 24 (-50.0 %)
+	// hidden: axis 0 of hidden.weight 8 → 4
+	// hidden: axis 0 of hidden.bias 8 → 4
+	// top: axis 1 of top.weight 8 → 4
+	// parameters 58 → 30 (-48.3 %), multiply-adds 48 → 24 (-50.0 %)
 }
