@@ -20,7 +20,7 @@ func (s share) pull() int { return s.in - s.out }
 func (s share) weight() float64 { return float64(max(s.in, s.out)) }
 
 // balance resizes both sides of a gap so that their lengths agree, the way that o prefers.
-func (e *Edit) balance(g gap, o Realign) {
+func (e *Edit) balance(g splitEdge, o Realign) {
 	c := e.Channels()
 	if e.err != nil {
 		return
@@ -55,7 +55,7 @@ func (e *Edit) balance(g gap, o Realign) {
 }
 
 // noteBalance records what was realigned.
-func (e *Edit) noteBalance(g gap, c *Channels, in, out axisID) {
+func (e *Edit) noteBalance(g splitEdge, c *Channels, in, out axisID) {
 	now := g.near().typ.Shape[g.axis].Size
 	e.Note("realigned axis %d of %s: length %d before it and %d after it became %d", g.axis, g.near().label(), c.a.axes[in].size, c.a.axes[out].size, now)
 }
@@ -187,7 +187,7 @@ func (e *Edit) regroup(c *Channels, list []share, k []int) {
 }
 
 // unbalanced returns the reason why the two sides of a gap cannot agree.
-func (c *Channels) unbalanced(g gap, in, out axisID, o Realign, tried error) error {
+func (c *Channels) unbalanced(g splitEdge, in, out axisID, o Realign, tried error) error {
 	var why []string
 	for _, id := range []axisID{in, out} {
 		x := c.a.axes[id]
@@ -214,9 +214,9 @@ func (c *Channels) unbalanced(g gap, in, out axisID, o Realign, tried error) err
 		g.axis, c.a.axes[in].size, c.a.axes[out].size, strings.Join(why, "; "))}
 }
 
-// cutBehind removes exactly the marked indices after a gap, if they form whole atoms and nothing before the gap would be
+// cutAfter removes exactly the marked indices after a split edge, if they form whole atoms and nothing before it would be
 // removed with them.
-func (e *Edit) cutBehind(g gap, gone []bool) bool {
+func (e *Edit) cutAfter(g splitEdge, gone []bool) bool {
 	c := e.Channels()
 	if e.err != nil {
 		return false

@@ -167,7 +167,7 @@ func (p *programs) take(st *stage, v variant) (*engine.Program, error) {
 	}
 	o := engine.Options{Private: v.private, Lean: len(st.grads) > 0}
 	if v.hands {
-		o.Gate, o.Handed, o.Eager = st.handing.gate, st.handovers(), v.eager
+		o.LossReady, o.Callbacks, o.Eager = st.callbacks.lossReady, st.callbackList(), v.eager
 	}
 	x, err := engine.Compile(o, st.roots...)
 	if err != nil {

@@ -120,13 +120,13 @@ func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 	return true
 }
 
-// derive computes v from available values; memo holds intermediate results.
-func (w *walker) derive(v *Value, memo map[*Value]dtype.Value) (dtype.Value, error) {
-	if x, ok := memo[v]; ok {
+// derive computes v from available values; cached holds intermediate results.
+func (w *walker) derive(v *Value, cached map[*Value]dtype.Value) (dtype.Value, error) {
+	if x, ok := cached[v]; ok {
 		return x, nil
 	}
 	if x, ok := w.leaf(v, w.at(v)); ok {
-		memo[v] = x
+		cached[v] = x
 		return x, nil
 	}
 	n := v.producer
@@ -136,7 +136,7 @@ func (w *walker) derive(v *Value, memo map[*Value]dtype.Value) (dtype.Value, err
 		if x == nil {
 			continue
 		}
-		val, err := w.derive(x, memo)
+		val, err := w.derive(x, cached)
 		if err != nil {
 			return nil, err
 		}
@@ -151,10 +151,10 @@ func (w *walker) derive(v *Value, memo map[*Value]dtype.Value) (dtype.Value, err
 	}
 	for i, o := range n.out {
 		if o != nil {
-			memo[o] = known[i].Value
+			cached[o] = known[i].Value
 		}
 	}
-	return memo[v], nil
+	return cached[v], nil
 }
 
 func (w *walker) deferNode(n *Node) error {

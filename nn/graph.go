@@ -39,7 +39,7 @@ type Graph struct {
 	version int
 	journal journal
 	cache   cache
-	data    dataMemo
+	data    dataCache
 	unfused bool // runs every node by itself: for tests
 }
 

@@ -358,16 +358,16 @@ func reach(roots gorgonia.Nodes) map[*gorgonia.Node]bool {
 
 // dependents returns the nodes that depend differentiably on one of the given leaves.
 func dependents(roots, leaves gorgonia.Nodes) map[*gorgonia.Node]bool {
-	memo := map[*gorgonia.Node]bool{}
+	depends := map[*gorgonia.Node]bool{}
 	for _, l := range leaves {
-		memo[l] = true
+		depends[l] = true
 	}
 	var visit func(n *gorgonia.Node) bool
 	visit = func(n *gorgonia.Node) bool {
-		if d, ok := memo[n]; ok {
+		if d, ok := depends[n]; ok {
 			return d
 		}
-		memo[n] = false
+		depends[n] = false
 		kids := op.Children(n)
 		found := false
 		if sd, ok := n.Op().(gorgonia.SDOp); ok && len(kids) > 0 {
@@ -377,11 +377,11 @@ func dependents(roots, leaves gorgonia.Nodes) map[*gorgonia.Node]bool {
 				}
 			}
 		}
-		memo[n] = found
+		depends[n] = found
 		return found
 	}
 	for _, r := range roots {
 		visit(r)
 	}
-	return memo
+	return depends
 }

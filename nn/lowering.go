@@ -180,7 +180,7 @@ func (w *walker) collect() error {
 	}
 	need := slices.Concat(w.want, w.of)
 	if len(w.deferred) > 0 {
-		need = w.handOver(need)
+		need = w.readLater(need)
 		w.outs = need
 	}
 	for _, v := range need {
@@ -215,8 +215,8 @@ func (w *walker) require(v *Value) error {
 	return nil
 }
 
-// handOver lists the values of this stage that later ones read, and those they wait for.
-func (w *walker) handOver(want []*Value) []*Value {
+// readLater lists the values of this stage that later ones read, and those they wait for.
+func (w *walker) readLater(want []*Value) []*Value {
 	set := map[*Value]bool{}
 	var list []*Value
 	var add func(v *Value)

@@ -283,7 +283,7 @@ func (n *runOf) differences(t *testing.T, name string, grad *tensor.Dense) {
 	}
 }
 
-// steps takes a step of training, at once and handed over, and writes it.
+// steps takes a step of training, at once and with callbacks, and writes it.
 func (n *runOf) steps(t *testing.T) map[string]string {
 	n.g.SetFusion(true) // forgets what ran so far
 	o := nn.StepOptions{Loss: n.loss, Want: n.g.Outputs()[:1], Train: true, Seed: 7, Count: 3}
@@ -323,7 +323,7 @@ func (n *runOf) steps(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	if numeral(began) != numeral(s.Loss) || checked != len(taken) || !maps.Equal(taken, texts) {
-		t.Errorf("handed over: loss %v, %d checked, %v, want %v", began, checked, taken, texts)
+		t.Errorf("callbacks: loss %v, %d checked, %v, want %v", began, checked, taken, texts)
 	}
 	s.Release()
 	var list []string

@@ -135,11 +135,11 @@ func segment(n, lo, hi int) []bool {
 
 // fit makes the sides of a gap agree and closes it. The marked indices after it no longer have anything to read: they are
 // removed first if possible.
-func (e *Edit) fit(g gap, o Realign, gone []bool) {
+func (e *Edit) fit(g splitEdge, o Realign, gone []bool) {
 	if e.err != nil {
 		return
 	}
-	if gone == nil || !e.cutBehind(g, gone) {
+	if gone == nil || !e.cutAfter(g, gone) {
 		e.balance(g, o)
 	}
 	e.closeEdge(g)
@@ -207,7 +207,7 @@ func (o Realign) Replace(e *Edit, n *Node, l Layer) *Value {
 	if e.err != nil {
 		return nil
 	}
-	var open *gap
+	var open *splitEdge
 	var before Cost
 	for i, v := range n.out {
 		if v == nil || len(v.users) == 0 && !slices.Contains(e.g.outputs, v) {

@@ -210,7 +210,7 @@ func TestStructures(t *testing.T) {
 				}
 			}
 			text := p.String()
-			if !strings.Contains(text, s.says) || strings.Contains(text, "Gap") || strings.Contains(text, "_realigned") {
+			if !strings.Contains(text, s.says) || strings.Contains(text, "SplitEdge") || strings.Contains(text, "_realigned") {
 				t.Errorf("the plan says\n%s\nwant %q", text, s.says)
 			}
 			if err := p.Undo(); err != nil {

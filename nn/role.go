@@ -125,7 +125,7 @@ type use struct {
 }
 
 // use examines the users that have not been examined since the graph last changed otherwise than by additions.
-func (m *dataMemo) use(v *Value) use {
+func (m *dataCache) use(v *Value) use {
 	m.mutex.Lock()
 	u, ok := m.uses[v]
 	m.mutex.Unlock()
@@ -154,7 +154,7 @@ func (m *dataMemo) use(v *Value) use {
 }
 
 // remember stores how the first users of v use it.
-func (m *dataMemo) remember(v *Value, u use, users int) {
+func (m *dataCache) remember(v *Value, u use, users int) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.uses == nil {
@@ -265,15 +265,15 @@ func (v *Value) fromParams() bool {
 	return v.Param() != nil && v.typ.DType.IsFloat()
 }
 
-// dataMemo caches which values carry data, see carriesData, and how parameters are used. Additions of an edit leave
+// dataCache caches which values carry data, see carriesData, and how parameters are used. Additions of an edit leave
 // existing entries valid; any other change clears it.
-type dataMemo struct {
+type dataCache struct {
 	mutex sync.Mutex
 	known map[*Value]bool
 	uses  map[*Value]use
 }
 
-func (m *dataMemo) forget() {
+func (m *dataCache) forget() {
 	m.mutex.Lock()
 	m.known, m.uses = nil, nil
 	m.mutex.Unlock()
@@ -296,7 +296,7 @@ func (v *Value) carriesData() bool {
 }
 
 // sure reports whether carriesData is known for all inputs of a node.
-func (m *dataMemo) sure(n *Node) bool {
+func (m *dataCache) sure(n *Node) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.known == nil {
@@ -306,7 +306,7 @@ func (m *dataMemo) sure(n *Node) bool {
 }
 
 // of returns carriesData of one value; sure: all types on the way are known.
-func (m *dataMemo) of(v *Value) (carries, sure bool) {
+func (m *dataCache) of(v *Value) (carries, sure bool) {
 	switch {
 	case v == nil || v.param != nil:
 		return false, true

@@ -86,17 +86,17 @@ func testSharedStatistics(t *testing.T, staged bool) {
 		for name, w := range want {
 			for i := range w {
 				if len(next[name]) != len(w) || math.Abs(next[name][i]-w[i]) > 1e-4*math.Abs(w[i]) {
-					t.Fatalf("handed over %v: %s becomes %v, want %v", hand, name, next[name], w)
+					t.Fatalf("callbacks %v: %s becomes %v, want %v", hand, name, next[name], w)
 				}
 			}
 		}
 	}
 	if len(taken) != 2 {
-		t.Errorf("handed over: %v", taken)
+		t.Errorf("callbacks: %v", taken)
 	}
 	for name, n := range taken {
 		if n != 1 {
-			t.Errorf("%s was handed over %d times", name, n)
+			t.Errorf("%s was passed on %d times", name, n)
 		}
 	}
 }

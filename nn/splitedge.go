@@ -8,20 +8,20 @@ import (
 	"github.com/graft-ml/graft/nn/op/coupling"
 )
 
-// gapConfig is an operator placed on an edge while the sizes of its two sides are decided: its input and output have
+// splitEdgeConfig is an operator placed on an edge while the sizes of its two sides are decided: its input and output have
 // different, uncoupled lengths on one axis; every other axis passes through. A gap is removed by the call that inserted it.
-type gapConfig struct{ axis, size int }
+type splitEdgeConfig struct{ axis, size int }
 
 // Operator makes gapConfig a Config.
-func (gapConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "Gap"} }
+func (splitEdgeConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "SplitEdge"} }
 
-// gapOp is not in any set: an open edge is never lowered.
-func gapOp() *op.Op {
+// splitEdgeOp is not in any set: an open edge is never lowered.
+func splitEdgeOp() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "Gap", Since: []int{1}, Doc: "An open edge.",
+		Domain: op.Internal, Name: "SplitEdge", Since: []int{1}, Doc: "An open edge.",
 		In: "X T", Out: "Y T",
 		Infer: func(c *op.Call) ([]op.Type, error) {
-			g, t := c.Config.(gapConfig), c.In[0]
+			g, t := c.Config.(splitEdgeConfig), c.In[0]
 			if t.Unranked || g.axis >= len(t.Shape) {
 				return nil, c.Errorf("has no axis %d", g.axis)
 			}
@@ -30,7 +30,7 @@ func gapOp() *op.Op {
 			return []op.Type{t}, nil
 		},
 		Couple: func(c *op.Call) []coupling.Coupling {
-			g := c.Config.(gapConfig)
+			g := c.Config.(splitEdgeConfig)
 			var list []coupling.Coupling
 			for x := range c.In[0].Shape {
 				if x != g.axis {
@@ -43,7 +43,7 @@ func gapOp() *op.Op {
 			return list
 		},
 		Traits: op.Traits{Resize: func(r *op.Resizing) error {
-			g := r.Call.Config.(gapConfig)
+			g := r.Call.Config.(splitEdgeConfig)
 			g.size = r.Out[0].New[g.axis]
 			r.Config = g
 			return nil
@@ -51,24 +51,24 @@ func gapOp() *op.Op {
 	}
 }
 
-// gap is an open edge.
-type gap struct {
+// splitEdge is an open edge.
+type splitEdge struct {
 	node *Node
 	like *Value // its readers read the output of the gap meanwhile
 	axis int
 }
 
-func (g gap) near() *Value { return g.node.in[0] }
-func (g gap) far() *Value  { return g.node.out[0] }
+func (g splitEdge) near() *Value { return g.node.in[0] }
+func (g splitEdge) far() *Value  { return g.node.out[0] }
 
 // openEdge makes the given readers of like, and the graph's output if requested, read src through a gap, whose output has
 // the length of like on the axis until that is resized.
-func (e *Edit) openEdge(src, like *Value, axis int, users []*Node, output bool) gap {
+func (e *Edit) openEdge(src, like *Value, axis int, users []*Node, output bool) splitEdge {
 	if e.err != nil {
-		return gap{}
+		return splitEdge{}
 	}
-	c := gapConfig{axis, like.typ.Shape[axis].Size}
-	n := &Node{domain: op.Internal, opType: "Gap", op: gapOp(), config: c, in: []*Value{src}, graph: e.g, fresh: true}
+	c := splitEdgeConfig{axis, like.typ.Shape[axis].Size}
+	n := &Node{domain: op.Internal, opType: "SplitEdge", op: splitEdgeOp(), config: c, in: []*Value{src}, graph: e.g, fresh: true}
 	v := &Value{name: e.unique(like.name + "_realigned"), producer: n, graph: e.g}
 	n.out = []*Value{v}
 	from := len(e.log)
@@ -76,7 +76,7 @@ func (e *Edit) openEdge(src, like *Value, axis int, users []*Node, output bool) 
 	e.addNode(n)
 	if err := e.g.inferNode(n); err != nil {
 		e.fail(err)
-		return gap{}
+		return splitEdge{}
 	}
 	e.rewire(like, v, users)
 	if output {
@@ -86,7 +86,7 @@ func (e *Edit) openEdge(src, like *Value, axis int, users []*Node, output bool) 
 		e.setOutputs(list, "")
 	}
 	e.hush(from, n)
-	return gap{n, like, axis}
+	return splitEdge{n, like, axis}
 }
 
 // swapNames gives two values each other's names; it leaves no trace in the journal.
@@ -113,7 +113,7 @@ func (e *Edit) hush(from int, n *Node) {
 }
 
 // closeEdge removes the gap: its readers read its input, whose sizes agree now.
-func (e *Edit) closeEdge(g gap) {
+func (e *Edit) closeEdge(g splitEdge) {
 	if e.err != nil {
 		return
 	}

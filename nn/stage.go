@@ -12,23 +12,23 @@ import (
 
 // stage is a compiled part of a graph: everything that can be lowered with the values available.
 type stage struct {
-	final   bool
-	stuck   error // why the other nodes must wait, unless final
-	inputs  []boundNode
-	outs    []*Value // values for later stages, unless final
-	nodes   map[*Value]*gorgonia.Node
-	values  map[*Value]dtype.Value // known without running
-	spec    map[*Value]dtype.Value // values the lowering depends on
-	once    bool                   // it depends on values that are not in spec: no other run takes it
-	baked   map[*Param]uint64      // constants the lowering depends on, with their versions
-	wrt     []*Value
-	grads   gorgonia.Nodes // by wrt; nil: none
-	updates []stateUpdate
-	key     *gorgonia.Node
-	roots   gorgonia.Nodes
-	pool    programs
-	params  map[*Param]*gorgonia.Node // parameters of which kernels may cache something
-	handing handing
+	final     bool
+	stuck     error // why the other nodes must wait, unless final
+	inputs    []boundNode
+	outs      []*Value // values for later stages, unless final
+	nodes     map[*Value]*gorgonia.Node
+	values    map[*Value]dtype.Value // known without running
+	spec      map[*Value]dtype.Value // values the lowering depends on
+	once      bool                   // it depends on values that are not in spec: no other run takes it
+	baked     map[*Param]uint64      // constants the lowering depends on, with their versions
+	wrt       []*Value
+	grads     gorgonia.Nodes // by wrt; nil: none
+	updates   []stateUpdate
+	key       *gorgonia.Node
+	roots     gorgonia.Nodes
+	pool      programs
+	params    map[*Param]*gorgonia.Node // parameters of which kernels may cache something
+	callbacks gradientCallbacks
 }
 
 type boundNode struct {
@@ -72,7 +72,7 @@ func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, typ
 	}
 	st.seal(w)
 	if st.final && st.values[r.loss] == nil {
-		st.handing.gate = st.nodes[r.loss]
+		st.callbacks.lossReady = st.nodes[r.loss]
 	}
 	return st, nil
 }
@@ -86,7 +86,7 @@ func (st *stage) seal(w *walker) {
 		}
 	}
 	st.key, st.baked = w.key, w.baked
-	st.handing.nodes = w.params
+	st.callbacks.nodes = w.params
 	if !w.train { // training changes every weight
 		st.params = w.params
 	}

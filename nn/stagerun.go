@@ -18,7 +18,7 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 	if len(st.roots) == 0 {
 		return nil, ctx.Err()
 	}
-	hands := st.hands(r)
+	hands := st.hasCallbacks(r)
 	p, err := st.pool.take(st, r.variant(hands))
 	if err != nil {
 		return nil, &Error{Stage: "compile", Err: err}
@@ -47,7 +47,7 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 		}
 	}
 	if hands {
-		err = p.RunHanding(ctx, st.receiver(p, r))
+		err = p.RunWithCallbacks(ctx, st.receiver(p, r))
 	} else {
 		err = p.Run(ctx)
 	}
@@ -206,7 +206,7 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 		return nil, err
 	}
 	res := &result{values: make([]dtype.Value, len(r.want)), updates: map[*Param]*tensor.Dense{}, next: map[*Value]*tensor.Dense{}}
-	hands := st.hands(r)
+	hands := st.hasCallbacks(r)
 	res.done = func() { st.pool.give(p, r.variant(hands)) }
 	if hands { // the step is done
 		ctx = context.WithoutCancel(ctx)

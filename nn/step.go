@@ -114,7 +114,7 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*StepResult, 
 		}
 	}
 	if r.take != nil && !res.taken {
-		return s, s.handOver(o, params)
+		return s, s.passGradients(o, params)
 	}
 	return s, nil
 }
@@ -132,8 +132,8 @@ func lossOf(v *Value, x dtype.Value) (float64, error) {
 	return f[0], nil
 }
 
-// handOver passes on after the step what could not be handed over during it.
-func (s *StepResult) handOver(o StepOptions, params []*Param) error {
+// passGradients calls the callbacks after the step for the gradients that could not be passed during it.
+func (s *StepResult) passGradients(o StepOptions, params []*Param) error {
 	if err := o.Begin(s.Loss); err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func TestGroupIsForgotten(t *testing.T) {
 			if _, err := tr.Step(ctx, good); err != nil {
 				t.Fatal(name, err)
 			}
-			if bytes.Equal(before["mean"], values(g)["mean"]) || tr.lent != nil {
+			if bytes.Equal(before["mean"], values(g)["mean"]) || tr.borrowed != nil {
 				t.Errorf("%s: the batch moves no statistic, or its gradients are not the trainer's", name)
 			}
 		}
@@ -192,7 +192,7 @@ func TestFlush(t *testing.T) {
 // TestGradientsAreGivenBack checks that gradients used in the engine's memory are released after the
 // step, and those of a trainer are not kept.
 func TestGradientsAreGivenBack(t *testing.T) {
-	for name, c := range map[string]Config{"whole": {Whole: true}, "on arrival": {}, "clipped": {ClipNorm: 1}} {
+	for name, c := range map[string]Config{"whole": {Whole: true}, "streamed": {}, "clipped": {ClipNorm: 1}} {
 		c.Rule, c.Log = optim.SGD{LR: 0.1}, Quiet
 		tr, err := New(normalized(t), c)
 		if err != nil {
@@ -203,7 +203,7 @@ func TestGradientsAreGivenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			for p, s := range tr.params {
-				if s.grad != nil || s.has || tr.lent != nil {
+				if s.grad != nil || s.has || tr.borrowed != nil {
 					t.Errorf("%s: the gradient of %s is kept", name, p.Name())
 				}
 			}

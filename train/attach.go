@@ -144,7 +144,7 @@ func classTargets(l Loss) (axis int, ok bool) {
 // float32 scalar; batch and targets are the inputs of the model and of the loss in the edited graph. nil means that
 // gradients are added without weights.
 func (c Config) Weight(e *nn.Edit, batch, targets []*nn.Value) *nn.Value {
-	p := pieces{e}
+	p := lossBuilder{e}
 	if e.Err() != nil {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (c Config) Weight(e *nn.Edit, batch, targets []*nn.Value) *nn.Value {
 func (l CrossEntropy) entropy() CrossEntropy { return l }
 
 // count returns the sum of the weights of the labels that are not ignored.
-func (l CrossEntropy) count(p pieces, y *nn.Value) *nn.Value {
+func (l CrossEntropy) count(p lossBuilder, y *nn.Value) *nn.Value {
 	if l.Sum {
 		return nil
 	}

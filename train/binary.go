@@ -25,7 +25,7 @@ func (l BCEWithLogits) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 		x = v
 	}
 	y = paired(e, "BCE", x, y)
-	p := pieces{e}
+	p := lossBuilder{e}
 	if l.PosWeight == nil {
 		return p.reduce(p.do("Sub", p.do("Softplus", x), p.do("Mul", x, y)), l.Sum)
 	}

@@ -44,7 +44,7 @@ func (l CrossEntropy) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 	soft := y.Type().DType.IsFloat()
 	scores := logits(e, "cross-entropy", x, l.Axis)
 	if axis, ok := classAxis(e, "cross-entropy", x, l.Axis); ok && soft {
-		y = pieces{e}.front(y, axis)
+		y = lossBuilder{e}.front(y, axis)
 	}
 	if e.Err() != nil {
 		return nil
@@ -74,7 +74,7 @@ func (l CrossEntropy) fused(e *nn.Edit, name string, x, y *nn.Value) *nn.Value {
 		attrs["reduction"] = "sum"
 	}
 	in := []*nn.Value{x, y}
-	p := pieces{e}
+	p := lossBuilder{e}
 	if l.ClassWeights != nil {
 		in = append(in, p.vector("class_weights", x, l.ClassWeights))
 	}
@@ -83,7 +83,7 @@ func (l CrossEntropy) fused(e *nn.Edit, name string, x, y *nn.Value) *nn.Value {
 
 // hard writes the loss for class targets in basic operators: −Σ q·log p, divided by Σ of the weights of the true classes.
 func (l CrossEntropy) hard(e *nn.Edit, x, y *nn.Value, normalized bool, classes int) *nn.Value {
-	p := pieces{e}
+	p := lossBuilder{e}
 	logp := l.logp(p, x, normalized)
 	y = p.unsqueeze(y, y.Type().Rank())
 	numbers := make([]float64, classes)
@@ -109,7 +109,7 @@ func (l CrossEntropy) hard(e *nn.Edit, x, y *nn.Value, normalized bool, classes 
 
 // soft returns the loss for targets that are probabilities, a mean over samples.
 func (l CrossEntropy) soft(e *nn.Edit, x, y *nn.Value, classes int) *nn.Value {
-	p := pieces{e}
+	p := lossBuilder{e}
 	logp := l.logp(p, x, false)
 	if y.Type().DType != x.Type().DType {
 		y = p.cast(y, x.Type().DType)
@@ -129,7 +129,7 @@ func (l CrossEntropy) soft(e *nn.Edit, x, y *nn.Value, classes int) *nn.Value {
 }
 
 // logp returns log-probabilities with the classes on the last axis.
-func (l CrossEntropy) logp(p pieces, x *nn.Value, normalized bool) *nn.Value {
+func (l CrossEntropy) logp(p lossBuilder, x *nn.Value, normalized bool) *nn.Value {
 	x = p.last(x)
 	if normalized || p.e.Err() != nil {
 		return x
@@ -159,7 +159,7 @@ func classScores(e *nn.Edit, loss string, x, y *nn.Value, soft bool) *nn.Value {
 	if !soft {
 		want++
 	}
-	p := pieces{e}
+	p := lossBuilder{e}
 	for e.Err() == nil && x.Type().Rank() > max(want, 2) && x.Type().Shape[x.Type().Rank()-1].Size == 1 {
 		x = p.squeeze(x, x.Type().Rank()-1)
 	}

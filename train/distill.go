@@ -33,7 +33,7 @@ func (l Distill) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 	case l.Hard.Sum || l.Hard.Axis != 0 && l.Hard.Axis != 1:
 		e.Failf("distillation: the cross-entropy must be a mean with the classes on axis 1")
 	}
-	p := pieces{e}
+	p := lossBuilder{e}
 	x := logits(e, "distillation", out[0], 1)
 	if e.Err() != nil {
 		return nil

@@ -28,7 +28,7 @@ func (j Joint) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 		e.Failf("Joint: %d losses and %d weights for %d outputs: want one for each", len(j.Losses), len(j.Weights), n)
 		return nil
 	}
-	p := pieces{e}
+	p := lossBuilder{e}
 	var total *nn.Value
 	for i := range out {
 		l := j.of(i, want[i].Type().DType.IsFloat()).Build(e, out[i:i+1], want[i:i+1])

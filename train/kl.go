@@ -38,7 +38,7 @@ func (l KL) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 		e.Failf("KL: the size of a sample, %v, is not fixed", x.Type())
 		return nil
 	}
-	p := pieces{e}
+	p := lossBuilder{e}
 	logp := CrossEntropy{}.logp(p, x, false)
 	q, logq := p.last(y), p.last(y)
 	if e.Err() != nil {

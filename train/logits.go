@@ -78,7 +78,7 @@ func logits(e *nn.Edit, loss string, out *nn.Value, axis int) *nn.Value {
 		e.Note("%s: output %q ends in %s %s: the loss is computed from its input, the logits", loss, out.Name(), n.Type(), n.Label())
 		out = x
 	}
-	return pieces{e}.front(out, axis)
+	return lossBuilder{e}.front(out, axis)
 }
 
 // classAxis returns the axis of the classes: 1 unless the loss has another one.

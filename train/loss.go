@@ -63,7 +63,7 @@ func paired(e *nn.Edit, loss string, x, y *nn.Value) *nn.Value {
 	if e.Err() != nil {
 		return nil
 	}
-	p := pieces{e}
+	p := lossBuilder{e}
 	if y.Type().DType != x.Type().DType {
 		y = p.cast(y, x.Type().DType)
 	}

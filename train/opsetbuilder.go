@@ -6,11 +6,11 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// pieces adds operators in their newest version; the edit converts them to the graph's opset.
-type pieces struct{ e *nn.Edit }
+// lossBuilder adds operators in their newest version; the edit converts them to the graph's opset.
+type lossBuilder struct{ e *nn.Edit }
 
 // node adds a standard operator; attributes have the types of ONNX files.
-func (p pieces) node(name string, attrs map[string]any, in ...*nn.Value) *nn.Value {
+func (p lossBuilder) node(name string, attrs map[string]any, in ...*nn.Value) *nn.Value {
 	if p.e.Err() != nil {
 		return nil
 	}
@@ -28,30 +28,30 @@ func (p pieces) node(name string, attrs map[string]any, in ...*nn.Value) *nn.Val
 }
 
 // do adds an operator without attributes.
-func (p pieces) do(name string, in ...*nn.Value) *nn.Value { return p.node(name, nil, in...) }
+func (p lossBuilder) do(name string, in ...*nn.Value) *nn.Value { return p.node(name, nil, in...) }
 
-func (p pieces) cast(v *nn.Value, t op.DType) *nn.Value {
+func (p lossBuilder) cast(v *nn.Value, t op.DType) *nn.Value {
 	return p.node("Cast", map[string]any{"to": int64(t)}, v)
 }
 
 // times returns v·x.
-func (p pieces) times(v *nn.Value, x float64) *nn.Value {
+func (p lossBuilder) times(v *nn.Value, x float64) *nn.Value {
 	if x == 1 || p.e.Err() != nil {
 		return v
 	}
 	return p.do("Mul", v, p.e.Scalar("factor", v, x))
 }
 
-func (p pieces) unsqueeze(v *nn.Value, axis int) *nn.Value {
+func (p lossBuilder) unsqueeze(v *nn.Value, axis int) *nn.Value {
 	return p.do("Unsqueeze", v, p.e.Ints("axes", axis))
 }
 
-func (p pieces) squeeze(v *nn.Value, axis int) *nn.Value {
+func (p lossBuilder) squeeze(v *nn.Value, axis int) *nn.Value {
 	return p.do("Squeeze", v, p.e.Ints("axes", axis))
 }
 
 // reduce returns the sum or the mean over all axes, of rank 0.
-func (p pieces) reduce(v *nn.Value, sum bool) *nn.Value {
+func (p lossBuilder) reduce(v *nn.Value, sum bool) *nn.Value {
 	name := "ReduceMean"
 	if sum {
 		name = "ReduceSum"
@@ -63,7 +63,7 @@ func (p pieces) reduce(v *nn.Value, sum bool) *nn.Value {
 }
 
 // last moves axis 1 of v to the end.
-func (p pieces) last(v *nn.Value) *nn.Value {
+func (p lossBuilder) last(v *nn.Value) *nn.Value {
 	if p.e.Err() != nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (p pieces) last(v *nn.Value) *nn.Value {
 }
 
 // front moves an axis of v to axis 1.
-func (p pieces) front(v *nn.Value, axis int) *nn.Value {
+func (p lossBuilder) front(v *nn.Value, axis int) *nn.Value {
 	if p.e.Err() != nil || axis == 1 {
 		return v
 	}
@@ -93,7 +93,7 @@ func (p pieces) front(v *nn.Value, axis int) *nn.Value {
 }
 
 // vector returns a constant of rank 1 with the element type of like.
-func (p pieces) vector(name string, like *nn.Value, x []float64) *nn.Value {
+func (p lossBuilder) vector(name string, like *nn.Value, x []float64) *nn.Value {
 	if p.e.Err() != nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (p pieces) vector(name string, like *nn.Value, x []float64) *nn.Value {
 }
 
 // scalar returns a constant integer of rank 0 with the element type of like.
-func (p pieces) scalar(name string, like *nn.Value, x int) *nn.Value {
+func (p lossBuilder) scalar(name string, like *nn.Value, x int) *nn.Value {
 	if p.e.Err() != nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ type MSE struct {
 // Build implements Loss.
 func (l MSE) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 	d := difference(e, "MSE", out, want)
-	p := pieces{e}
+	p := lossBuilder{e}
 	return p.reduce(p.do("Mul", d, d), l.Sum)
 }
 
@@ -29,7 +29,7 @@ type L1 struct {
 
 // Build implements Loss.
 func (l L1) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
-	p := pieces{e}
+	p := lossBuilder{e}
 	return p.reduce(p.do("Abs", difference(e, "L1", out, want)), l.Sum)
 }
 
@@ -54,7 +54,7 @@ func (l Huber) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 		e.Failf("Huber: Delta is %v: want a positive number", delta)
 		return nil
 	}
-	p := pieces{e}
+	p := lossBuilder{e}
 	a := p.do("Abs", difference(e, "Huber", out, want))
 	if e.Err() != nil {
 		return nil
@@ -76,7 +76,7 @@ func difference(e *nn.Edit, loss string, out, want []*nn.Value) *nn.Value {
 		return nil
 	}
 	y = paired(e, loss, x, y)
-	return pieces{e}.do("Sub", x, y)
+	return lossBuilder{e}.do("Sub", x, y)
 }
 
 // samples returns the divisor of a mean over samples, negative for a sum.

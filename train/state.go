@@ -22,8 +22,8 @@ type state struct {
 	owner  int           // rank that keeps the slots, see Config.ShardState
 	n      int           // updates of this parameter
 	grad   *tensor.Dense // gradient, summed over micro-batches; memory of the engine while the group has a single batch
-	has    bool          // whether grad has a gradient, or the parameter was updated on its arrival
-	square float64       // sum of squares of a gradient that was used on arrival
+	has    bool          // whether grad has a gradient, or the parameter was updated by a streamed update
+	square float64       // sum of squares of a gradient that was used by a streamed update
 	ema    *tensor.Dense // moving average, or the raw weight while the graph has the average
 	young  bool          // whether the average has NaN for elements that start again at the weights
 	safe   *tensor.Dense // for a statistic: its value before the step, while gradients accumulate

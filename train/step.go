@@ -149,8 +149,8 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 		return 0, &op.Error{Stage: "train", Err: err}
 	}
 	o := nn.StepOptions{Loss: d.loss, Params: d.params, Train: true, Seed: t.c.Seed, Count: uint64(t.Micro)}
-	a := arrival{t: t, d: d, counts: weight != 0, rate: rate}
-	if t.onArrival(d, m) {
+	a := streamedUpdate{t: t, d: d, counts: weight != 0, rate: rate}
+	if t.streamUpdate(d, m) {
 		o.Begin, o.Check, o.Take, t.group.arrived = a.begin, a.check, a.take, true
 	}
 	s, err := d.fork.Step(ctx, d.feed, o)
@@ -160,7 +160,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	alone := !t.group.arrived && m.alone() // if so, the gradients are used without a copy
 	defer func() {
 		if alone && err == nil {
-			t.lent = s
+			t.borrowed = s
 		} else {
 			s.Release()
 		}
@@ -220,15 +220,15 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 
 // handBack returns the memory of gradients that were used in place to the engine.
 func (t *Trainer) handBack() {
-	if t.lent == nil {
+	if t.borrowed == nil {
 		return
 	}
 	for _, p := range t.group.order {
 		s := t.params[p]
 		s.grad, s.has = nil, false
 	}
-	t.lent.Release()
-	t.lent = nil
+	t.borrowed.Release()
+	t.borrowed = nil
 }
 
 // diverged returns the error of a step with results that are not finite.

@@ -23,7 +23,7 @@ func TestNothingCounts(t *testing.T) {
 	for i := range 8 {
 		dtype.Slice[int64](y)[i] = -100
 	}
-	for name, c := range map[string]train.Config{"on arrival": {}, "whole": {Whole: true}, "clipped": {ClipNorm: 1}, "accumulated": {Accumulate: 2}, "in parts": {Batch: 8, MicroBatch: 4}} {
+	for name, c := range map[string]train.Config{"streamed": {}, "whole": {Whole: true}, "clipped": {ClipNorm: 1}, "accumulated": {Accumulate: 2}, "in parts": {Batch: 8, MicroBatch: 4}} {
 		g := small(t)
 		c.Rule = optim.SGD{LR: 0.1}
 		tr, err := train.New(g, quiet(c))

@@ -14,9 +14,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// onArrival reports whether parameters are updated during the backward pass: once all gradients are known to be finite, those
+// streamUpdate reports whether parameters are updated during the backward pass: once all gradients are known to be finite, those
 // that take much memory are computed and used one after another. That is not possible if the update needs all gradients first.
-func (t *Trainer) onArrival(d *binding, m microBatch) bool {
+func (t *Trainer) streamUpdate(d *binding, m microBatch) bool {
 	return m.alone() && t.c.ClipNorm == 0 && !t.c.Whole && t.c.OnGradient == nil && d.apart
 }
 
@@ -69,8 +69,8 @@ func overlapping(tensors nn.Grads) map[*nn.Param]bool {
 	return shared
 }
 
-// arrival updates parameters on the arrival of their gradients during a step.
-type arrival struct {
+// streamedUpdate updates parameters on the arrival of their gradients during a step.
+type streamedUpdate struct {
 	t      *Trainer
 	d      *binding
 	counts bool    // whether the batch has samples that are not ignored
@@ -80,7 +80,7 @@ type arrival struct {
 }
 
 // begin checks the loss before anything changes.
-func (a *arrival) begin(loss float64) error {
+func (a *streamedUpdate) begin(loss float64) error {
 	a.loss = loss
 	if a.counts && !finite(loss) {
 		return a.t.diverged("the loss is %v", loss)
@@ -90,7 +90,7 @@ func (a *arrival) begin(loss float64) error {
 
 // check fails the step before anything changes if a gradient, or the next value of a statistic, is not finite. For a gradient
 // that is computed later, bound is an upper bound; since it is not tight, its limit is far below the largest float32.
-func (a *arrival) check(p *nn.Param, x *tensor.Dense, bound float64) error {
+func (a *streamedUpdate) check(p *nn.Param, x *tensor.Dense, bound float64) error {
 	o := a.d.origin[p]
 	s := a.t.params[o]
 	if !a.counts || s == nil && a.t.stats[o] == nil {
@@ -118,7 +118,7 @@ func (a *arrival) check(p *nn.Param, x *tensor.Dense, bound float64) error {
 var largest = map[op.DType]float64{dtype.Float32: 1e30, dtype.Float64: 1e300}
 
 // take updates one parameter, or stores the next value of a statistic.
-func (a *arrival) take(p *nn.Param, x *tensor.Dense) error {
+func (a *streamedUpdate) take(p *nn.Param, x *tensor.Dense) error {
 	o := a.d.origin[p]
 	if !a.counts {
 		return nil // all samples are ignored
@@ -142,7 +142,7 @@ func (a *arrival) take(p *nn.Param, x *tensor.Dense) error {
 }
 
 // failed adds to the error of a step how many parameters were updated. Only a bug in an operator or a rule can fail after the check.
-func (a *arrival) failed(err error) error {
+func (a *streamedUpdate) failed(err error) error {
 	if a.taken == 0 {
 		return err
 	}

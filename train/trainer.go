@@ -27,17 +27,17 @@ type Trainer struct {
 	bound  *binding             // nil: not made yet, or made for an older graph
 
 	progress
-	history History
-	kept    []kept         // models in Dir
-	tally   tally          // of the current epoch, up to the last update
-	ended   bool           // the next call of Epochs begins a run
-	group   group          // the micro-batches since the last update
-	blocks  []float64      // partial sums of the gradients' norm
-	lent    *nn.StepResult // step whose gradients the states use in place; nil: they have copies
-	tracker tracker        // tracks the best epoch
-	held    bool           // the graph has the averages, the states have the raw weights
-	best    map[*nn.Param]*tensor.Dense
-	log     func(Event)
+	history  History
+	kept     []kept         // models in Dir
+	tally    tally          // of the current epoch, up to the last update
+	ended    bool           // the next call of Epochs begins a run
+	group    group          // the micro-batches since the last update
+	blocks   []float64      // partial sums of the gradients' norm
+	borrowed *nn.StepResult // step whose gradients the states use in place; nil: they have copies
+	tracker  tracker        // tracks the best epoch
+	held     bool           // the graph has the averages, the states have the raw weights
+	best     map[*nn.Param]*tensor.Dense
+	log      func(Event)
 
 	ranks   *ranks     // nil: this process trains alone
 	reduced *reduction // reduction of gradients over ranks; nil: not made yet, or made for an older graph

@@ -187,16 +187,16 @@ func fit(buffers []*buffer) (total int64) {
 // end.
 func fitBySize(buffers []*buffer, end int64) int64 {
 	slices.SortStableFunc(buffers, func(a, b *buffer) int { return cmp.Compare(a.first, b.first) })
-	ending := slices.SortedStableFunc(slices.Values(buffers), func(a, b *buffer) int { return cmp.Compare(a.last, b.last) })
+	byEnd := slices.SortedStableFunc(slices.Values(buffers), func(a, b *buffer) int { return cmp.Compare(a.last, b.last) })
 	class := func(b *buffer) int64 { // the size, rounded up to four bits
 		unit := int64(1) << max(0, bits.Len64(uint64(b.size))-4)
 		return (b.size + unit - 1) / unit * unit
 	}
 	vacant := map[int64][]int64{}
 	for _, b := range buffers {
-		for ; ending[0].last < b.first; ending = ending[1:] {
-			c := class(ending[0])
-			vacant[c] = append(vacant[c], ending[0].off)
+		for ; byEnd[0].last < b.first; byEnd = byEnd[1:] {
+			c := class(byEnd[0])
+			vacant[c] = append(vacant[c], byEnd[0].off)
 		}
 		c := class(b)
 		if list := vacant[c]; len(list) > 0 {

@@ -47,7 +47,7 @@ func (x *Exec) Context() context.Context {
 }
 
 // Reserve charges n bytes that a kernel allocates on the heap to the budget, until release. Small amounts are not
-// charged. Once values were handed over it does not fail.
+// charged. Once values were passed to callbacks it does not fail.
 func (x *Exec) Reserve(n int64) (release func(), err error) {
 	if n < 1<<20 {
 		return func() {}, nil

@@ -235,14 +235,14 @@ func TestPlans(t *testing.T) {
 			roots = append(roots, d.outer...)
 			o := []Options{{}, {Unfused: true}, {Lean: true}, {Lean: true, Private: true}, {Private: true}, {Eager: true}}[way]
 			if way >= 4 {
-				o.Gate = roots[0]
+				o.LossReady = roots[0]
 				for _, n := range slices.Concat(roots, d.outer) {
-					if n != o.Gate && n.Op() != nil {
-						h := Handover{Root: n}
+					if n != o.LossReady && n.Op() != nil {
+						h := GradientCallback{Root: n}
 						if r.Intn(2) == 0 {
 							h.After = d.inputs[r.Intn(len(d.inputs))]
 						}
-						o.Handed = append(o.Handed, h)
+						o.Callbacks = append(o.Callbacks, h)
 					}
 				}
 			}
@@ -285,11 +285,11 @@ func TestPlans(t *testing.T) {
 func (d *planned) run(p *Program, o Options) map[*gorgonia.Node][]float32 {
 	d.t.Helper()
 	got := map[*gorgonia.Node][]float32{}
-	if len(o.Handed) == 0 {
+	if len(o.Callbacks) == 0 {
 		run(d.t, p)
 	} else {
 		n := &notes{check: func(i int, v *tensor.Dense, bound float64) error {
-			for k, x := range d.value[o.Handed[i].Root] {
+			for k, x := range d.value[o.Callbacks[i].Root] {
 				if v != nil && !near(dtype.Slice[float32](v)[k:k+1], []float32{x}) || v == nil && !(float64(max(x, -x)) <= bound*(1+1e-6)) {
 					d.t.Errorf("%d: element %d is %v; checked %v, bound %v", i, k, x, v, bound)
 				}
@@ -300,10 +300,10 @@ func (d *planned) run(p *Program, o Options) map[*gorgonia.Node][]float32 {
 		if o.Eager {
 			r = gentle{n}
 		}
-		if err := p.RunHanding(d.t.Context(), r); err != nil {
+		if err := p.RunWithCallbacks(d.t.Context(), r); err != nil {
 			d.t.Fatal(err)
 		}
-		for i, h := range o.Handed {
+		for i, h := range o.Callbacks {
 			got[h.Root] = n.got[i]
 		}
 	}

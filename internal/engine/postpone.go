@@ -15,7 +15,7 @@ import (
 // returns them by value.
 func (b *builder) postpone(o Options, m readings, values map[*gorgonia.Node]*value, stays map[*value]bool) map[*value]*step {
 	wanted := map[*value]int{}
-	for _, h := range o.Handed {
+	for _, h := range o.Callbacks {
 		if v := values[h.Root]; v != nil {
 			wanted[m.of(v)]++
 		}
@@ -28,11 +28,11 @@ func (b *builder) postpone(o Options, m readings, values map[*gorgonia.Node]*val
 			}
 		}
 	}
-	late, moves := map[*value]*step{}, map[*step]bool{}
+	lastPriority, moves := map[*value]*step{}, map[*step]bool{}
 	for _, s := range b.steps {
 		if v := s.out[0]; s.product() && wanted[v] == 1 && !read[v] && !stays[v] && m.of(s.in[0]).held()+m.of(s.in[1]).held() < v.bytes {
-			late[v], moves[s] = s, true
-		} else if s.views() && late[m.of(s.in[0])] != nil {
+			lastPriority[v], moves[s] = s, true
+		} else if s.views() && lastPriority[m.of(s.in[0])] != nil {
 			moves[s] = true
 		}
 	}
@@ -45,7 +45,7 @@ func (b *builder) postpone(o Options, m readings, values map[*gorgonia.Node]*val
 		}
 	}
 	b.steps = append(first, last...)
-	return late
+	return lastPriority
 }
 
 // product reports whether s computes one bilinear value of two tensors of floating-point numbers.
@@ -74,7 +74,7 @@ func (v *value) held() int64 {
 
 // commit bounds the values that are computed after it.
 func (s *step) commit(r Receiver, pool *kernel.Pool) error {
-	for k, i := range s.late {
+	for k, i := range s.lastPriority {
 		if err := r.Check(i, nil, norm(pool, s.in[2*k].dense)*norm(pool, s.in[2*k+1].dense)); err != nil {
 			return err
 		}

@@ -30,10 +30,10 @@ type Options struct {
 	// memory may then be outside of the Go heap.
 	Private bool
 	// Gate, if not nil, is a root that is computed before any value is passed on.
-	Gate *gorgonia.Node
-	// Handed are roots whose values are passed on while the program runs, see RunHanding. Their memory is reused
+	LossReady *gorgonia.Node
+	// Callbacks are roots whose values are passed on while the program runs, see RunWithCallbacks. Their memory is reused
 	// afterwards; Value does not return them.
-	Handed []Handover
+	Callbacks []GradientCallback
 	// Eager passes each value on as soon as it is computed, without checks: the receiver changes neither it nor an
 	// input before the run has ended, and ctx may end the run at any time.
 	Eager bool
@@ -49,15 +49,15 @@ func (o Options) maxBytes() int64 {
 // Program is a compiled expression graph: its steps in order, and the memory of all intermediate values. It must not be
 // used by several goroutines at once; different programs may run at once.
 type Program struct {
-	sources map[*gorgonia.Node]*value
-	inputs  []*value // the same, in order of use
-	roots   map[*gorgonia.Node]*value
-	steps   []*step
-	stats   Stats
-	exec    Exec
-	memory  *memory
-	handed  bool // Options.Handed is not empty
-	running atomic.Bool
+	sources      map[*gorgonia.Node]*value
+	inputs       []*value // the same, in order of use
+	roots        map[*gorgonia.Node]*value
+	steps        []*step
+	stats        Stats
+	exec         Exec
+	memory       *memory
+	hasCallbacks bool // Options.Callbacks is not empty
+	running      atomic.Bool
 }
 
 // Stats describes a compiled program, for tests and benchmarks.
@@ -102,7 +102,7 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 		b.fuse()
 	}
 	b.collapse()
-	if p.handed = len(o.Handed) > 0; p.handed {
+	if p.hasCallbacks = len(o.Callbacks) > 0; p.hasCallbacks {
 		if err := b.hand(o, roots, p.roots); err != nil {
 			return nil, err
 		}

@@ -103,7 +103,7 @@ func (b *builder) lives() *lives {
 				l.reads[v] = append(l.reads[v], i)
 			}
 		}
-		if s.kind == handStep && s.gives != nil {
+		if s.kind == callbackStep && s.gives != nil {
 			l.given[s.gives] = i
 		}
 		if s.views() {

@@ -125,13 +125,13 @@ func TestLeanReadsNoChangedInput(t *testing.T) {
 				out[i] = in[0][i] + in[1][i]
 			}
 		}), nil, big, y[0])[0]
-		p, err := Compile(Options{Lean: lean, Gate: loss, Handed: []Handover{{Root: change, After: x}}}, loss, change, end)
+		p, err := Compile(Options{Lean: lean, LossReady: loss, Callbacks: []GradientCallback{{Root: change, After: x}}}, loss, change, end)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := dtype.Clone(w)
 		r := &notes{take: func(int) error { clear(dtype.Slice[float32](w)); return nil }}
-		if err := p.RunHanding(t.Context(), r); err != nil {
+		if err := p.RunWithCallbacks(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		for i, v := range dtype.Slice[float32](before) {

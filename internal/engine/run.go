@@ -21,15 +21,15 @@ const copyBlock = 1 << 24
 // error of ctx. A panic in a kernel is returned as an error that names the core; the program may run again after an
 // error.
 func (p *Program) Run(ctx context.Context) error {
-	if p.handed {
-		return errors.New("engine: the program passes values on: use RunHanding")
+	if p.hasCallbacks {
+		return errors.New("engine: the program passes values on: use RunWithCallbacks")
 	}
-	return p.RunHanding(ctx, nil)
+	return p.RunWithCallbacks(ctx, nil)
 }
 
-// RunHanding is Run for a program that passes values on to r. From the first Take on, neither ctx nor the memory
+// RunWithCallbacks is Run for a program that passes values on to r. From the first Take on, neither ctx nor the memory
 // limit ends it; scratch memory of kernels may then exceed the limit.
-func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
+func (p *Program) RunWithCallbacks(ctx context.Context, r Receiver) (err error) {
 	if !p.running.CompareAndSwap(false, true) {
 		return errors.New("engine: the program is already running or closed")
 	}
@@ -63,7 +63,7 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 		}
 		p.exec.scratch.reset(at.holes)
 		switch at.kind {
-		case gateStep:
+		case lossReadyStep:
 			if err := r.Begin(); err != nil {
 				return err
 			}
@@ -71,7 +71,7 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 			if at.in[0].dense == nil {
 				return fmt.Errorf("engine: %s is not a tensor of numbers", at.in[0].name)
 			}
-			if err := r.Check(at.handover, at.in[0].dense, 0); err != nil {
+			if err := r.Check(at.callback, at.in[0].dense, 0); err != nil {
 				return err
 			}
 		case commitStep:
@@ -80,11 +80,11 @@ func (p *Program) RunHanding(ctx context.Context, r Receiver) (err error) {
 			}
 			p.exec.ctx, p.memory.must = context.WithoutCancel(ctx), true
 			p.exec.pool.StopBy(nil)
-		case handStep:
+		case callbackStep:
 			if at.in[0].dense == nil {
 				return fmt.Errorf("engine: %s is not a tensor of numbers", at.in[0].name)
 			}
-			if err := r.Take(at.handover, at.in[0].dense); err != nil {
+			if err := r.Take(at.callback, at.in[0].dense); err != nil {
 				return err
 			}
 		default:

@@ -50,14 +50,14 @@ const (
 	kernelStep stepKind = iota
 	funcStep
 	foreignStep
-	sumStep    // out[0] = in[0] + in[1] + …
-	copyStep   // out[0] = in[0], a root that would otherwise be its input
-	viewStep   // out[0] borrows the memory of in[0]
-	gateStep   // in[0] is Options.Gate
-	checkStep  // in[0] will be passed on
-	commitStep // from here on values are passed on; in are the factors of those that are computed later
-	handStep   // in[0] is passed on
-	deadStep   // absorbed by another step, or a view within the arena: not run
+	sumStep       // out[0] = in[0] + in[1] + …
+	copyStep      // out[0] = in[0], a root that would otherwise be its input
+	viewStep      // out[0] borrows the memory of in[0]
+	lossReadyStep // in[0] is Options.LossReady
+	checkStep     // in[0] will be passed on
+	commitStep    // from here on values are passed on; in are the factors of those that are computed later
+	callbackStep  // in[0] is passed on
+	deadStep      // fused into another step, or a view within the arena: not run
 )
 
 // step is one entry of the schedule.
@@ -69,15 +69,15 @@ type step struct {
 	in   []*value // nil: an absent optional input
 	out  []*value // nil: an output that is not read
 
-	din, dout []*tensor.Dense
-	last      []bool // by input: its memory is free from this step on
-	sum       *sum
-	done      []*value // heap values that are not read after this step
-	fused     int      // steps that run as part of it
-	holes     []hole   // of the arena during this step
-	handover  int      // index in Options.Handed …
-	gives     *value   // … and the source whose elements may change there, or nil
-	late      []int    // of the commitStep: the handovers whose factors are in
+	din, dout    []*tensor.Dense
+	last         []bool // by input: its memory is free from this step on
+	sum          *sum
+	done         []*value // heap values that are not read after this step
+	fused        int      // steps that run as part of it
+	holes        []hole   // of the arena during this step
+	callback     int      // index in Options.Callbacks …
+	gives        *value   // … and the source whose elements may change there, or nil
+	lastPriority []int    // of the commitStep: the callbacks whose factors are in
 }
 
 // newValue computes the size of a value; a shape that exceeds any memory is an error.

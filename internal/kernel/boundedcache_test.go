@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A memo computes once for each key, and holds no more than so many results.
+// A bounded cache computes once for each key, and holds no more than so many results.
 func TestMemo(t *testing.T) {
 	var m BoundedCache[int, int]
 	calls := 0

@@ -38,7 +38,7 @@ func relax(spins int) {
 //
 // Run and Range may be called from any number of goroutines. A call that finds the
 // pool busy, including a call from inside a task, runs its loop serially, in the same
-// pieces and thus with the same result.
+// shards and thus with the same result.
 //
 // A pool that [Pool.Stoppable] returned can be stopped, see [Pool.StopBy].
 type Pool struct {
@@ -337,16 +337,16 @@ const (
 	cutLarge  = 8
 )
 
-// Range splits [0, n) into contiguous pieces of at least grain elements, at most one per thread, and calls f(lo, hi) for each
-// piece, or for consecutive parts of a long one. The parts depend only on n, grain and the number of threads.
+// Range splits [0, n) into contiguous shards of at least grain elements, at most one per thread, and calls f(lo, hi) for each
+// shard, or for consecutive parts of a long one. The parts depend only on n, grain and the number of threads.
 func (p *Pool) Range(n, grain int, f func(lo, hi int)) {
 	grain = max(grain, 1)
-	pieces := min(p.Threads(), n/grain)
-	if pieces <= 1 {
+	shards := min(p.Threads(), n/grain)
+	if shards <= 1 {
 		p.inTurn(0, n, grain, f)
 		return
 	}
-	p.Run(pieces, func(_, i int) { p.inTurn(i*n/pieces, (i+1)*n/pieces, grain, f) })
+	p.Run(shards, func(_, i int) { p.inTurn(i*n/shards, (i+1)*n/shards, grain, f) })
 }
 
 // LongRow is the number of elements of a row that kernels compute between two checks whether the pool is stopped.

@@ -132,21 +132,21 @@ type group struct {
 
 // Rewriter replaces nodes of an expression graph, and copies those that depend on them. The given nodes do not change.
 type Rewriter struct {
-	memo   map[*gorgonia.Node]*gorgonia.Node
-	groups map[*emission]*group
+	replacements map[*gorgonia.Node]*gorgonia.Node
+	groups       map[*emission]*group
 }
 
 // NewRewriter returns a Rewriter without replacements.
 func NewRewriter() *Rewriter {
-	return &Rewriter{memo: map[*gorgonia.Node]*gorgonia.Node{}, groups: map[*emission]*group{}}
+	return &Rewriter{replacements: map[*gorgonia.Node]*gorgonia.Node{}, groups: map[*emission]*group{}}
 }
 
 // Replace replaces n by by.
 func (m *Rewriter) Replace(n, by *gorgonia.Node) {
-	if m.memo == nil {
+	if m.replacements == nil {
 		panic("op: a Rewriter is made by NewRewriter: this one is zero")
 	}
-	m.memo[n] = by
+	m.replacements[n] = by
 }
 
 func (m *Rewriter) find(n *gorgonia.Node, seen map[*gorgonia.Node]bool) {
@@ -169,7 +169,7 @@ func (m *Rewriter) find(n *gorgonia.Node, seen map[*gorgonia.Node]bool) {
 
 // RewriteAll returns the nodes that replace the roots, or the roots themselves if the Rewriter has no replacements.
 func (m *Rewriter) RewriteAll(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
-	if len(m.memo) == 0 {
+	if len(m.replacements) == 0 {
 		return roots, nil
 	}
 	out := make(gorgonia.Nodes, len(roots))
@@ -184,12 +184,12 @@ func (m *Rewriter) RewriteAll(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 
 // Rewrite returns the node that replaces n; nil if n is a partial gradient that Merge combined with another.
 func (m *Rewriter) Rewrite(n *gorgonia.Node) (*gorgonia.Node, error) {
-	if r, ok := m.memo[n]; ok {
+	if r, ok := m.replacements[n]; ok {
 		return r, nil
 	}
 	r, err := m.rewritten(n)
 	if err == nil {
-		m.memo[n] = r
+		m.replacements[n] = r
 	}
 	return r, err
 }
@@ -247,7 +247,7 @@ func (m *Rewriter) again(e *expr, kids gorgonia.Nodes) (*gorgonia.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.memo[sib] = n
+		m.replacements[sib] = n
 	}
 	return c.node(e.index)
 }

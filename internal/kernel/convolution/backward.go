@@ -249,9 +249,9 @@ func (s *imageRows[T]) Pack(l, kc, j, je int, dst []T) {
 		dst = dst[kc*matmul.NR:]
 		for q := 0; q < kc; {
 			n, r := (l+q)/s.space, (l+q)%s.space
-			piece := min(kc-q, s.space-r)
-			matmul.PackTransposed(piece, s.x[n*s.image+j*s.space+r:], s.space, min(matmul.NR, je-j), colPanel[q*matmul.NR:])
-			q += piece
+			cacheBlock := min(kc-q, s.space-r)
+			matmul.PackTransposed(cacheBlock, s.x[n*s.image+j*s.space+r:], s.space, min(matmul.NR, je-j), colPanel[q*matmul.NR:])
+			q += cacheBlock
 		}
 	}
 }

@@ -85,7 +85,7 @@ var convShapes = []*Shape{
 	convolution(2, 3, 3, 3, []int{6, 40}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}),
 	convolution(1, 3, 6, 3, []int{6, 51}, []int{2, 5}, []int{1, 2}, []int{1, 3}, []int{0, 2}),
 	convolution(2, 9, 17, 1, []int{25, 31}, []int{1, 1}, []int{2, 2}, []int{1, 1}, []int{0, 0}),  // rows in place, results apart
-	convolution(1, 3, 300, 1, []int{51, 79}, []int{1, 1}, []int{2, 2}, []int{1, 1}, []int{0, 0}), // pieces of which the last has one row
+	convolution(1, 3, 300, 1, []int{51, 79}, []int{1, 1}, []int{2, 2}, []int{1, 1}, []int{0, 0}), // cacheBlocks of which the last has one row
 	convolution(3, 16, 32, 1, []int{8, 4}, []int{1, 1}, []int{2, 2}, []int{1, 1}, []int{0, 0}),
 	convolution(2, 24, 40, 1, []int{14, 28}, []int{1, 1}, []int{2, 2}, []int{1, 1}, []int{0, 0}),
 	convolution(1, 2, 2, 2, []int{5, 37}, []int{1, 1}, []int{2, 2}, []int{1, 1}, []int{0, 0}),

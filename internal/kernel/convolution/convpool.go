@@ -65,7 +65,7 @@ func (b *ConvPool) fits() bool {
 	most := min((b.rows-1)*w.Stride[1]+(w.Kernel[1]-1)*w.Dilation[1]+1, g.out[1])
 	l.describe(g.in, g.stride, g.taps())
 	l.cut(1, most, g.out[2], true, false, g.taps())
-	return tileRows*most*l.row <= bandElements && g.c*l.channel <= pieceElements
+	return tileRows*most*l.row <= bandElements && g.c*l.channel <= cacheBlockElements
 }
 
 // read returns the rows of the convolution that the rows of maxima in [first, end) depend on.

@@ -58,18 +58,18 @@ func (d *depthwise[T]) run(p *kernel.Pool) {
 	p.Range(d.outputs, PlaneGrain(d.n*grid.Size()*len(d.taps)), func(lo, hi int) {
 		w := directWorkers.Get().(*directWorker)
 		defer directWorkers.Put(w)
-		for i := range s.pieces {
+		for i := range s.cacheBlocks {
 			p.Check()
 			at := s.part(i, d.n, grid)
 			for q := range d.phases {
-				d.piece(s, w, at, &d.phases[q], lo, hi)
+				d.cacheBlock(s, w, at, &d.phases[q], lo, hi)
 			}
 		}
 	})
 }
 
-// piece computes a phase of a block for the channels [lo, hi).
-func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthPhase, lo, hi int) {
+// cacheBlock computes a phase of a block for the channels [lo, hi).
+func (d *depthwise[T]) cacheBlock(s *directPlan, w *directWorker, at part, ph *depthPhase, lo, hi int) {
 	at.rows, at.cols = min(at.rows, ph.grid[1]-at.y), min(at.cols, ph.grid[2]-at.x)
 	if len(ph.taps) == 0 || at.z >= ph.grid[0] || at.rows <= 0 || at.cols <= 0 {
 		return
@@ -85,8 +85,8 @@ func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthP
 	size, room := l.size(batch), n+slack
 	buffer := kernel.Borrow[T](size + room + len(w.off))
 	defer kernel.GiveBack(buffer)
-	piece, t, weights := (*buffer)[:size], (*buffer)[size:][:room], (*buffer)[size+room:][:len(w.off)]
-	clean(l, batch, piece)
+	cacheBlock, t, weights := (*buffer)[:size], (*buffer)[size:][:room], (*buffer)[size+room:][:len(w.off)]
+	clean(l, batch, cacheBlock)
 	base := at.image*d.outputs*d.planeY + ph.first + at.z*ph.step[0] + at.y*ph.step[1] + at.x*ph.step[2]
 	clip, act := d.e.Bounds()
 	whole, done := at.rows*at.cols == d.planeY, lo
@@ -95,9 +95,9 @@ func (d *depthwise[T]) piece(s *directPlan, w *directWorker, at part, ph *depthP
 		from := c / d.multiple
 		if from >= end {
 			loaded, end = from, min(from+batch, (hi-1)/d.multiple+1)
-			load(l, d.x[(at.image*inputs+from)*space:], source{at.images, end - from, inputs * space, space, at.z, at.y, at.x}, piece)
+			load(l, d.x[(at.image*inputs+from)*space:], source{at.images, end - from, inputs * space, space, at.z, at.y, at.x}, cacheBlock)
 		}
-		x := piece[(from-loaded)*l.channel:]
+		x := cacheBlock[(from-loaded)*l.channel:]
 		scale, shift := T(1), T(0)
 		if d.e.Scale != nil {
 			scale = d.e.Scale[c]
@@ -252,23 +252,23 @@ func depthBackwardWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy, dw 
 		size := l.size(batch)
 		buffer := kernel.Borrow[T](size + len(off))
 		defer kernel.GiveBack(buffer)
-		piece, sum := (*buffer)[:size], (*buffer)[size:][:len(off)]
+		cacheBlock, sum := (*buffer)[:size], (*buffer)[size:][:len(off)]
 		clear(dw[lo*len(taps) : hi*len(taps)])
-		for i := range s.pieces {
+		for i := range s.cacheBlocks {
 			p.Check()
 			at := s.part(i, g.n, g.out)
-			clean(l, batch, piece)
+			clean(l, batch, cacheBlock)
 			loaded, end := 0, 0
 			for c := lo; c < hi; c++ {
 				from := c / g.og
 				if from >= end {
 					loaded, end = from, min(from+batch, (hi-1)/g.og+1)
-					load(l, x[(at.image*g.c+from)*in:], source{at.images, end - from, g.c * in, in, at.z, at.y, at.x}, piece)
+					load(l, x[(at.image*g.c+from)*in:], source{at.images, end - from, g.c * in, in, at.z, at.y, at.x}, cacheBlock)
 				}
 				clear(sum)
 				y := dy[(at.image*g.oc+c)*out+(at.z*g.out[1]+at.y)*g.out[2]+at.x:]
 				for t := 0; t < len(off); t += depthTaps {
-					addTapSums(at, piece[(from-loaded)*l.channel:], off[t:t+depthTaps], l.row, l.image, y, g.out[2], g.oc*out, sum[t:])
+					addTapSums(at, cacheBlock[(from-loaded)*l.channel:], off[t:t+depthTaps], l.row, l.image, y, g.out[2], g.oc*out, sum[t:])
 				}
 				for t := range taps {
 					dw[c*len(taps)+t] += sum[t]

@@ -38,10 +38,10 @@ type direct[T kernel.Float] struct {
 }
 
 const (
-	// pieceElements is the maximum size of a block: half of an L2 cache of 512 KB.
-	pieceElements = 1 << 16
-	// pieceColumns is the number of columns from which the cost of a partial last tile is negligible.
-	pieceColumns = 256
+	// cacheBlockElements is the maximum size of a block: half of an L2 cache of 512 KB.
+	cacheBlockElements = 1 << 16
+	// cacheBlockColumns is the number of columns from which the cost of a partial last tile is negligible.
+	cacheBlockColumns = 256
 )
 
 // panels returns the number of panels of weights of a group.
@@ -101,12 +101,12 @@ func (d *direct[T]) run(p *kernel.Pool, scratch func(n int) []T) {
 	d.flatten()
 	planDirect(d, s, p.Threads())
 	panels := d.panels()
-	if d.a == nil && s.pieces >= 2*p.Threads() {
+	if d.a == nil && s.cacheBlocks >= 2*p.Threads() {
 		d.packAll(p, scratch)
 	}
 	// Each thread computes the same number of blocks; the panels of the remaining blocks are divided among threads.
 	t := p.Threads()
-	each, left := s.pieces*d.groups/t, s.pieces*d.groups%t
+	each, left := s.cacheBlocks*d.groups/t, s.cacheBlocks*d.groups%t
 	p.Run(t*(each+left), func(_, i int) {
 		w := directWorkers.Get().(*directWorker)
 		defer directWorkers.Put(w)
@@ -116,7 +116,7 @@ func (d *direct[T]) run(p *kernel.Pool, scratch func(n int) []T) {
 			task, p0, p1 = t*each+j-each, thread*panels/t, (thread+1)*panels/t
 		}
 		if p0 < p1 {
-			d.piece(s, w, task/s.pieces, task%s.pieces, p0, p1, j+1 < each)
+			d.cacheBlock(s, w, task/s.cacheBlocks, task%s.cacheBlocks, p0, p1, j+1 < each)
 		}
 	})
 }
@@ -132,9 +132,9 @@ func (d *direct[T]) packAll(p *kernel.Pool, scratch func(n int) []T) {
 	})
 }
 
-// piece computes the panels p0 to p1 of a block. more reports whether the same thread computes the next block, too.
-func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 int, more bool) {
-	at, l := s.part(piece, d.n, d.grid), &s.layout
+// cacheBlock computes the panels p0 to p1 of a block. more reports whether the same thread computes the next block, too.
+func (d *direct[T]) cacheBlock(s *directPlan, w *directWorker, group, cacheBlock, p0, p1 int, more bool) {
+	at, l := s.part(cacheBlock, d.n, d.grid), &s.layout
 	size, space := l.size(d.inputs), d.in.Size()
 	if s.inPlace {
 		size = 0
@@ -168,7 +168,7 @@ func (d *direct[T]) piece(s *directPlan, w *directWorker, group, piece, p0, p1 i
 		first := at.image + at.images
 		input = d.x[first*image : min(first+at.images, d.n)*image]
 	}
-	after := d.after[len(d.after)*piece/s.pieces : len(d.after)*(piece+1)/s.pieces]
+	after := d.after[len(d.after)*cacheBlock/s.cacheBlocks : len(d.after)*(cacheBlock+1)/s.cacheBlocks]
 	later := newPrefetch(tileFetches((p1-p0)*(len(w.tiles)-1), len(s.off), tileRows, 3), input, after)
 	d.sweep(s, w, at, group, p0, p1, 0, len(w.tiles)-1, a, b, t, &later)
 	d.activate(at, group, p0, p1)

@@ -8,13 +8,13 @@ import (
 
 // directPlan is the division of a convolution into blocks.
 type directPlan struct {
-	layout     planes
-	images     int
-	cuts       Triple // numbers of blocks in z, y and x
-	rows, cols int
-	pieces     int
-	off        []int32
-	inPlace    bool
+	layout      planes
+	images      int
+	cuts        Triple // numbers of blocks in z, y and x
+	rows, cols  int
+	cacheBlocks int
+	off         []int32
+	inPlace     bool
 }
 
 // directWorker is the state of a worker, without its loaded block.
@@ -43,14 +43,14 @@ func planDirect[T kernel.Float](d *direct[T], s *directPlan, threads int) {
 	if d.outputs > d.n*d.grid.Size() {
 		threads = 1 // the weights are larger: divide the panels, not the images, among threads
 	}
-	s.cut(d.pool, d.n, d.inputs, d.grid, d.taps, threads, pieceElements, dense)
+	s.cut(d.pool, d.n, d.inputs, d.grid, d.taps, threads, cacheBlockElements, dense)
 	last := (d.grid[1] - (s.cuts[1]-1)*s.rows) * (d.grid[2] - (s.cuts[2]-1)*s.cols)                  // points of the smallest block
 	s.inPlace = dense && d.in == d.grid && s.rows*s.cols >= 4*3*tileLanes() && last >= 3*tileLanes() // otherwise its last tile would start before it
 	channel := l.channel
 	if s.inPlace {
 		s.images, channel = 1, d.in.Size()
-		l.asItLies()
-		s.pieces = d.n * s.cuts.Size()
+		l.readInPlace()
+		s.cacheBlocks = d.n * s.cuts.Size()
 	}
 	s.off = s.off[:0]
 	if d.lines != nil {
@@ -86,18 +86,18 @@ func (s *directPlan) cut(p *kernel.Pool, n, channels int, grid Triple, taps []Tr
 	for cuts := 2; !try(rows, cols, 1) && rows > 1; cuts++ {
 		rows = kernel.CeilDiv(grid[1], cuts)
 	}
-	for cuts := 2; !try(rows, cols, 1) && cols > pieceColumns; cuts++ {
+	for cuts := 2; !try(rows, cols, 1) && cols > cacheBlockColumns; cuts++ {
 		cols = kernel.CeilDiv(grid[2], cuts)
 	}
 	if rows == grid[1] && cols == grid[2] {
 		images := 1
-		for images < kernel.CeilDiv(n, threads) && l.extent() < pieceColumns && try(rows, cols, images+1) {
+		for images < kernel.CeilDiv(n, threads) && l.extent() < cacheBlockColumns && try(rows, cols, images+1) {
 			images++
 		}
 		try(rows, cols, kernel.CeilDiv(n, kernel.CeilDiv(n, images)))
 	}
 	s.cuts = Triple{grid[0], kernel.CeilDiv(grid[1], s.rows), kernel.CeilDiv(grid[2], s.cols)}
-	s.pieces = kernel.CeilDiv(n, s.images) * s.cuts.Size()
+	s.cacheBlocks = kernel.CeilDiv(n, s.images) * s.cuts.Size()
 }
 
 // part is the range of outputs of a block.
@@ -106,8 +106,8 @@ type part struct {
 	images, rows, cols int
 }
 
-func (s *directPlan) part(piece, n int, grid Triple) part {
-	image, r := piece/s.cuts.Size()*s.images, piece%s.cuts.Size()
+func (s *directPlan) part(cacheBlock, n int, grid Triple) part {
+	image, r := cacheBlock/s.cuts.Size()*s.images, cacheBlock%s.cuts.Size()
 	z, r := r/(s.cuts[1]*s.cuts[2]), r%(s.cuts[1]*s.cuts[2])
 	y, x := r/s.cuts[2]*s.rows, r%s.cuts[2]*s.cols
 	return part{image, z, y, x, min(s.images, n-image), min(s.rows, grid[1]-y), min(s.cols, grid[2]-x)}

@@ -6,8 +6,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// TestDirectPlanCuts: the runs of all pieces name each output point once, at the place where the layout has it, however
-// rows and columns are cut; pieces that are copied as well as those read in the input.
+// TestDirectPlanCuts: the runs of all blocks name each output point once, at the place where the layout has it, however
+// rows and columns are cut; blocks that are copied as well as those read in the input.
 func TestDirectPlanCuts(t *testing.T) {
 	grid, images := Triple{1, 7, 110}, 2
 	for _, c := range []struct {
@@ -22,12 +22,12 @@ func TestDirectPlanCuts(t *testing.T) {
 		s.rows, s.cols, s.images, s.inPlace = c.rows, c.cols, c.images, c.inPlace
 		l.cut(c.images, c.rows, c.cols, c.cols == grid[2], c.below, taps)
 		if c.inPlace {
-			l.asItLies()
+			l.readInPlace()
 		}
 		s.cuts = Triple{1, kernel.CeilDiv(grid[1], s.rows), kernel.CeilDiv(grid[2], s.cols)}
 		written := make([]int, images*grid.Size())
-		for piece := range kernel.CeilDiv(images, s.images) * s.cuts.Size() {
-			p := s.part(piece, images, grid)
+		for cacheBlock := range kernel.CeilDiv(images, s.images) * s.cuts.Size() {
+			p := s.part(cacheBlock, images, grid)
 			w.plan(l, p, tileWidth, Triple{grid.Size(), grid[2], 1}, grid.Size(), c.inPlace)
 			seen := map[int]bool{} // with exact set, tiles may write a point twice
 			for i, tile := range w.tiles[:len(w.tiles)-1] {
@@ -35,7 +35,7 @@ func TestDirectPlanCuts(t *testing.T) {
 					for j := range r.n {
 						to, at := r.to+j, tile.at+r.from+j
 						if image, row, x := l.point(at); to != image*grid.Size()+row*grid[2]+x {
-							t.Fatalf("%+v: column %d of piece %d goes to %d", c, at, piece, to)
+							t.Fatalf("%+v: column %d of piece %d goes to %d", c, at, cacheBlock, to)
 						}
 						if !seen[to] {
 							written[p.image*grid.Size()+p.y*grid[2]+p.x+to]++

@@ -66,18 +66,18 @@ func (s *weightSums[T]) run(p *kernel.Pool, group int, sum []T, scratch func(n i
 	t := p.Threads()
 	size := s.height() * s.width()
 	if t == 1 || s.inputs*len(s.taps)*s.columns*s.n*s.grid.Size() < matmul.SmallProduct {
-		s.add(group, 0, s.pieces, 0, s.inputs, sum)
+		s.add(group, 0, s.cacheBlocks, 0, s.inputs, sum)
 		return
 	}
-	even := s.pieces%t == 0 || s.pieces >= 8*t
-	if s.pieces >= t && (size <= partialSums && even || s.inputs < 2*weightRows*t) {
+	even := s.cacheBlocks%t == 0 || s.cacheBlocks >= 8*t
+	if s.cacheBlocks >= t && (size <= partialSums && even || s.inputs < 2*weightRows*t) {
 		partial := kernel.Take(scratch, (t-1)*size)
 		p.Run(t, func(_, i int) {
 			to := sum
 			if i > 0 {
 				to = partial[(i-1)*size:][:size]
 			}
-			s.add(group, i*s.pieces/t, (i+1)*s.pieces/t, 0, s.inputs, to)
+			s.add(group, i*s.cacheBlocks/t, (i+1)*s.cacheBlocks/t, 0, s.inputs, to)
 		})
 		p.Range(size, kernel.ElementGrain, func(lo, hi int) {
 			for i := range t - 1 {
@@ -95,7 +95,7 @@ func (s *weightSums[T]) run(p *kernel.Pool, group int, sum []T, scratch func(n i
 			hi = s.inputs
 		}
 		if lo < hi {
-			s.add(group, 0, s.pieces, lo, hi, sum[lo*taps*s.width():])
+			s.add(group, 0, s.cacheBlocks, lo, hi, sum[lo*taps*s.width():])
 		}
 	})
 }

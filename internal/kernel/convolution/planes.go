@@ -116,8 +116,8 @@ func (l *planes) cut(images, rows, cols int, whole, below bool, taps []Triple) {
 	}
 }
 
-// asItLies sets l to the layout of blocks that are read in place, which is possible for a single tap without borders.
-func (l *planes) asItLies() {
+// readInPlace sets l to the layout of blocks that are read in place, which is possible for a single tap without borders.
+func (l *planes) readInPlace() {
 	l.segment, l.row, l.image = l.in[2], l.in[2], l.in.Size()
 }
 
@@ -136,15 +136,15 @@ func (l *planes) size(channels int) int { return channels*l.channel + l.extent()
 func (l *planes) extent() int { return (l.rows-1)*l.row + (l.images-1)*l.image + l.cols }
 
 // clean clears the parts of a block that load does not write: borders and slack.
-func clean[T kernel.Float](l *planes, channels int, piece []T) {
+func clean[T kernel.Float](l *planes, channels int, cacheBlock []T) {
 	for i := range l.phases {
 		ph := &l.phases[i]
 		if from, end := l.cover(ph, 0, l.cols); from > 0 || end < l.cols+ph.cols || len(l.phases) > 1 || !l.whole {
-			clear(piece)
+			clear(cacheBlock)
 			return
 		}
 	}
-	clear(piece[channels*l.channel:])
+	clear(cacheBlock[channels*l.channel:])
 }
 
 // source describes the input from which the channels of a block are loaded.

@@ -12,7 +12,7 @@ type prefetch[T kernel.Float] struct {
 
 // newPrefetch returns the parts to prefetch, limited to the space that a block leaves in the L2 cache.
 func newPrefetch[T kernel.Float](fetches int, parts ...[]T) prefetch[T] {
-	room := pieceElements
+	room := cacheBlockElements
 	if kernel.AVX512 {
 		room *= 4 // such processors have larger L2 caches
 	}

@@ -129,7 +129,7 @@ func (l *layerRun) weight(p *kernel.Pool) {
 	BackwardWeight(p, l.s, t.x, t.dy, t.dw, l.scratch.take)
 }
 
-// stackScratch hands out pieces of one array, as an engine does: all of them until used is set to 0.
+// stackScratch hands out blocks of one array, as an engine does: all of them until used is set to 0.
 type stackScratch struct {
 	v          []float32
 	used, most int

@@ -22,7 +22,7 @@ type weightSums[T kernel.Float] struct {
 	groupX, groupB  int    // strides between groups
 	stride2         Triple // if set, b is every other point of every other row of planes of this size
 	images, rows    int    // images and rows of a block
-	pieces          int
+	cacheBlocks     int
 	cuts            int // number of blocks of an image
 	flat            bool
 	inPlace         bool
@@ -59,7 +59,7 @@ func (s *weightSums[T]) plan(threads int) {
 		s.images, s.rows = images, rows
 		s.layout.cut(images, rows, s.grid[2], true, true, s.taps)
 		x := s.inputs * s.layout.channel
-		return (s.inPlace || x <= pieceElements) && images*rows*s.grid[2]*s.width() <= pieceElements
+		return (s.inPlace || x <= cacheBlockElements) && images*rows*s.grid[2]*s.width() <= cacheBlockElements
 	}
 	rows := s.grid[1]
 	for cuts := 2; !fits(1, rows) && rows > 1; cuts++ {
@@ -73,7 +73,7 @@ func (s *weightSums[T]) plan(threads int) {
 		fits(kernel.CeilDiv(s.n, kernel.CeilDiv(s.n, images)), rows)
 	}
 	s.cuts = s.grid[0] * kernel.CeilDiv(s.grid[1], s.rows)
-	s.pieces = kernel.CeilDiv(s.n, s.images) * s.cuts
+	s.cacheBlocks = kernel.CeilDiv(s.n, s.images) * s.cuts
 }
 
 // add sets sum, whose first row is that of channel c0, to the sums over the blocks p0 to p1 for the
@@ -103,7 +103,7 @@ func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 	buffer := kernel.Borrow[T](size + points*width + weightRows*width + apart)
 	defer kernel.GiveBack(buffer)
 	clear((*buffer)[:size+points*width])
-	piece, room := cut(*buffer, size)
+	cacheBlock, room := cut(*buffer, size)
 	transposed, room := cut(room, points*width)
 	last, room := cut(room, weightRows*width) // buffer for the last rows of sum, filled up to whole kernels
 	if p0 == p1 {
@@ -117,8 +117,8 @@ func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 		images, rows := min(s.images, s.n-image), min(s.rows, s.grid[1]-y)
 		x := s.x[image*s.imageX+group*s.groupX+c0*s.in.Size():]
 		if !s.inPlace {
-			load(l, x, source{images, c1 - c0, s.imageX, s.in.Size(), z, y, 0}, piece)
-			x = piece
+			load(l, x, source{images, c1 - c0, s.imageX, s.in.Size(), z, y, 0}, cacheBlock)
+			x = cacheBlock
 		}
 		b := s.b[image*s.imageB+group*s.groupB:]
 		if apart > 0 {

@@ -69,9 +69,9 @@ func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	colPanels := kernel.CeilDiv(w.oc, winogradLanes)
 	point := colPanels*k*winogradLanes + winogradLanes
 	u := kernel.Take(scratch, w.weightPoints()*point)
-	pieces := kernel.CeilDiv(k, winogradDepth)
-	p.Run(colPanels*pieces, func(_, i int) {
-		colPanel, from := i/pieces, i%pieces*winogradDepth
+	cacheBlocks := kernel.CeilDiv(k, winogradDepth)
+	p.Run(colPanels*cacheBlocks, func(_, i int) {
+		colPanel, from := i/cacheBlocks, i%cacheBlocks*winogradDepth
 		w.taps.weights(w.winogradTile, colPanel*winogradLanes, from, min(winogradDepth, k-from), u[(colPanel*k+from)*winogradLanes:], point)
 	})
 	v, m := newGrid[T](w.points(), per*w.in.cols, k), newGrid[T](w.points(), per*w.in.cols, winogradPair)

@@ -59,9 +59,9 @@ func (w *winogradGradient[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T])
 			w.multiply(u, 0, oc, 0, c, (hi-lo)*w.x.cols, v, d, m, i > 0)
 		})
 	}
-	pieces := min(oc, p.Threads())
-	p.Run(pieces, func(worker, i int) {
-		lo, hi := i*oc/pieces, (i+1)*oc/pieces
+	cacheBlocks := min(oc, p.Threads())
+	p.Run(cacheBlocks, func(worker, i int) {
+		lo, hi := i*oc/cacheBlocks, (i+1)*oc/cacheBlocks
 		part := m
 		part.v = m.v[lo*m.step:]
 		w.store(worker, lo, hi-lo, 0, c, part)
@@ -92,9 +92,9 @@ func (w *winogradGradient[T]) apart(p *kernel.Pool, scratch kernel.Scratch[T], b
 			}
 		}
 	})
-	pieces := min(oc, threads)
-	p.Run(pieces, func(worker, i int) {
-		lo, hi := i*oc/pieces, (i+1)*oc/pieces
+	cacheBlocks := min(oc, threads)
+	p.Run(cacheBlocks, func(worker, i int) {
+		lo, hi := i*oc/cacheBlocks, (i+1)*oc/cacheBlocks
 		for t := 1; t < threads; t++ {
 			p.Check()
 			for u := range w.weightPoints() {

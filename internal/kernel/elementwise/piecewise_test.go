@@ -9,8 +9,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 )
 
-// bent returns the functions whose gradient looks at their result, and their errors in float32.
-func bent[T kernel.Float]() []struct {
+// piecewiseCases returns the functions whose gradient looks at their result, and their errors in float32.
+func piecewiseCases[T kernel.Float]() []struct {
 	name         string
 	f            func(p *kernel.Pool, dst, x []T)
 	grad         func(p *kernel.Pool, dx, dy, y []T)
@@ -60,7 +60,7 @@ func TestBentErrors(t *testing.T) {
 			x[i] *= 1e-3
 		}
 	}
-	for _, c := range bent[float32]() {
+	for _, c := range piecewiseCases[float32]() {
 		c.f(nil, y, x)
 		c.grad(nil, dx, ones, y)
 		worst, steepest := 0.0, 0.0
@@ -77,7 +77,7 @@ func TestBentErrors(t *testing.T) {
 
 func testBent[T kernel.Float](t *testing.T, tol float64) {
 	for pool, p := range kerneltest.Pools(t) {
-		for _, c := range bent[T]() {
+		for _, c := range piecewiseCases[T]() {
 			for _, n := range kerneltest.Lengths {
 				x, dy := kerneltest.Random[T](n, 4), kerneltest.Random[T](n, 5)
 				if n > 8 {

@@ -25,7 +25,7 @@ var parts = map[string]struct {
 		activations()
 		piecewise()
 		steps()
-		waves()
+		trigonometric()
 		casts()
 		powers()
 		scaleRowsBy()

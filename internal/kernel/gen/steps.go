@@ -44,8 +44,8 @@ func roundTo(direction uint64, x vec) {
 	}
 }
 
-// waves makes sine, cosine and arc tangent.
-func waves() {
+// trigonometric makes sine, cosine and arc tangent.
+func trigonometric() {
 	loop{name: "sinV", doc: "dst[i] = sin(a[i]) for |a[i]| up to 2²²", arrays: "a", vectors: 1, f: of(func(x vec) vec { return wave(x, 0) })}.write()
 	loop{name: "cosV", doc: "dst[i] = cos(a[i]) for |a[i]| up to 2²²", arrays: "a", vectors: 1, f: of(func(x vec) vec { return wave(x, 1) })}.write()
 	loop{name: "atanV", doc: "dst[i] = atan(a[i])", arrays: "a", vectors: 1, f: of(arcTangent)}.write()

@@ -20,37 +20,37 @@ func (x *Product[T]) deep() bool {
 		x.Beta == 0 && x.Span == x.N && x.CsA != 1 && x.direct != nil && x.M*x.N <= deepestSums
 }
 
-// depthCost returns the cost per thread, in the units of grid, if the inner dimension is split into pieces.
-func (x *Product[T]) depthCost(pieces, panels, colPanels int) int {
-	sums := x.M * x.N / pieces * (pieces - 1)
-	return x.cost(panels, colPanels)/pieces + sums*addedCost/x.K
+// depthCost returns the cost per thread, in the units of grid, if the inner dimension is split into shards.
+func (x *Product[T]) depthCost(shards, panels, colPanels int) int {
+	sums := x.M * x.N / shards * (shards - 1)
+	return x.cost(panels, colPanels)/shards + sums*addedCost/x.K
 }
 
 // runDeep computes the product split along the inner dimension.
-func (x *Product[T]) runDeep(p *kernel.Pool, pieces int) {
-	sums := kernel.Borrow[T]((pieces - 1) * x.M * x.N)
+func (x *Product[T]) runDeep(p *kernel.Pool, shards int) {
+	sums := kernel.Borrow[T]((shards - 1) * x.M * x.N)
 	defer kernel.GiveBack(sums)
-	x.Split(p, pieces, *sums)
+	x.Split(p, shards, *sums)
 }
 
-// Split divides the inner dimension into pieces and adds their products in order; all products but the first are
+// Split divides the inner dimension into shards and adds their products in order; all products but the first are
 // written to sums.
-func (x *Product[T]) Split(p *kernel.Pool, pieces int, sums []T) {
+func (x *Product[T]) Split(p *kernel.Pool, shards int, sums []T) {
 	x.pool = p
 	size := x.M * x.N
-	p.Run(pieces, func(_, i int) {
+	p.Run(shards, func(_, i int) {
 		y := borrowProduct[T]()
 		defer giveBackProduct(y)
 		*y = *x
 		if i > 0 {
 			y.C, y.LDC, y.Span = sums[(i-1)*size:][:size], x.N, x.N
 		}
-		y.part(0, x.M, 0, x.N, i*x.K/pieces, (i+1)*x.K/pieces)
+		y.part(0, x.M, 0, x.N, i*x.K/shards, (i+1)*x.K/shards)
 	})
-	p.Run(pieces, func(_, t int) {
-		for r := t * x.M / pieces; r < (t+1)*x.M/pieces; r++ {
+	p.Run(shards, func(_, t int) {
+		for r := t * x.M / shards; r < (t+1)*x.M/shards; r++ {
 			row := x.C[r*x.LDC:][:x.N]
-			for i := range pieces - 1 {
+			for i := range shards - 1 {
 				elementwise.BinaryInto(elementwise.OpAdd, row, row, sums[i*size+r*x.N:][:x.N])
 			}
 		}

@@ -26,10 +26,10 @@ func (x *Product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	}
 	kc := depth(l1 - l0)
 	nc, blocks := min(ncMax, j1-j0), min(mcMax/w.tall, w.blocks)
-	if w.wide { // the L2 cache of such a processor holds most of B, and a row of blocks for each piece
+	if w.wide { // the L2 cache of such a processor holds most of B, and a row of blocks for each shard
 		nc = min(nc, max(4*2*NR, cachedWide/kc/(2*NR)*2*NR))
 	}
-	nc = kernel.CeilDiv(kernel.CeilDiv(j1-j0, kernel.CeilDiv(j1-j0, nc)), w.unit) * w.unit // pieces of equal width
+	nc = kernel.CeilDiv(kernel.CeilDiv(j1-j0, kernel.CeilDiv(j1-j0, nc)), w.unit) * w.unit // shards of equal width
 	colPanels, panels := kernel.CeilDiv(nc, NR)*NR*kc, blocks*w.tall*(kc+16)
 	if x.Packed != nil {
 		colPanels = 0
@@ -74,7 +74,7 @@ func (x *Product[T]) crowded(wide bool) bool {
 	return x.RsA > near
 }
 
-// depth returns the length of the pieces into which an inner dimension k is split.
+// depth returns the length of the shards into which an inner dimension k is split.
 func depth(k int) int {
 	kc := kernel.CeilDiv(k, kernel.CeilDiv(k, kcMax))
 	if kc < k {
@@ -83,7 +83,7 @@ func depth(k int) int {
 	return kc
 }
 
-// flags returns the micro-kernel's flags for a piece of the inner dimension.
+// flags returns the micro-kernel's flags for a shard of the inner dimension.
 func (x *Product[T]) flags(add, last bool) (flags int) {
 	if add {
 		flags |= FlagAdd
@@ -112,7 +112,7 @@ type worker[T kernel.Float] struct {
 	unit                 int
 	colPanels, panels    []T
 	l, kc, flags         int
-	last                 bool                 // of the pieces of the inner dimension
+	last                 bool                 // of the shards of the inner dimension
 	list                 [mcMax / MR]block[T] // the rows being multiplied
 	colPanel             [2]colPanel[T]
 }
@@ -192,7 +192,7 @@ func (w *worker[T]) multiply(q0, q1, jc, je int) {
 }
 
 // finish applies the parts of the epilogue that micro-kernels cannot: to columns jc to je of the rows of
-// list, which are complete after the last piece of the inner dimension.
+// list, which are complete after the last shard of the inner dimension.
 func (w *worker[T]) finish(list []block[T], jc, je int) {
 	if w.last && w.end != nil {
 		end := &list[len(list)-1]

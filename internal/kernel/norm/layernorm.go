@@ -75,13 +75,13 @@ func normalizePart[T kernel.Float](x []T, mean, invstd T, scale, bias, y []T) {
 // dy; each may be nil, and is overwritten. add [rows, cols], which is apart from dx, is added to it; it may be
 // nil, and so may scale and scratch.
 func LayerNormGrad[T kernel.Float](p *kernel.Pool, rows, cols int, x, scale, mean, invstd, dy, add, dx, dscale, dbias []T, scratch func(n int) []T) {
-	pieces := max(1, min(p.Threads(), rows*cols/kernel.ElementGrain))
-	sums := kernel.Take(scratch, 2*pieces*cols)
+	shards := max(1, min(p.Threads(), rows*cols/kernel.ElementGrain))
+	sums := kernel.Take(scratch, 2*shards*cols)
 	clear(sums)
-	p.Run(pieces, func(_, i int) {
+	p.Run(shards, func(_, i int) {
 		ds, db := sums[2*i*cols:][:cols], sums[(2*i+1)*cols:][:cols]
 		if scale != nil && dx != nil && kernel.SIMD && kernel.IsFloat32[T]() && cols > 0 {
-			for r := i * rows / pieces; r < (i+1)*rows/pieces; r++ {
+			for r := i * rows / shards; r < (i+1)*rows/shards; r++ {
 				p.Check()
 				at := r * cols
 				layerNormRowGrad(p, kernel.Float32s(x[at:][:cols]), kernel.Float32s(dy[at:][:cols]), kernel.Float32s(scale[:cols]), float32(mean[r]), float32(invstd[r]), kernel.Float32s(dx[at:][:cols]), kernel.Float32s(ds), kernel.Float32s(db))
@@ -94,7 +94,7 @@ func LayerNormGrad[T kernel.Float](p *kernel.Pool, rows, cols int, x, scale, mea
 		buffer := kernel.Borrow[T](2 * cols)
 		defer kernel.GiveBack(buffer)
 		xhat, g := (*buffer)[:cols], (*buffer)[cols:][:cols]
-		for r := i * rows / pieces; r < (i+1)*rows/pieces; r++ {
+		for r := i * rows / shards; r < (i+1)*rows/shards; r++ {
 			p.Check()
 			var a, b T
 			p.InParts(cols, func(lo, hi int) {
@@ -139,7 +139,7 @@ func LayerNormGrad[T kernel.Float](p *kernel.Pool, rows, cols int, x, scale, mea
 			return
 		}
 		copy(dst[:cols], sums[first*cols:])
-		for i := 1; i < pieces; i++ {
+		for i := 1; i < shards; i++ {
 			elementwise.BinaryInto(elementwise.OpAdd, dst[:cols], dst[:cols], sums[(2*i+first)*cols:][:cols])
 		}
 	}

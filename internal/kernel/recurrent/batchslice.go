@@ -28,8 +28,8 @@ func eachStream(p *kernel.Pool, s *RNNShape, f func(b stream)) {
 		f(stream{s, p, 0, s.Batch})
 		return
 	}
-	pieces := max(1, min(p.Threads(), s.Batch/streamRows))
-	p.Run(pieces, func(_, i int) { f(stream{s, p.Serial(), i * s.Batch / pieces, (i + 1) * s.Batch / pieces}) })
+	shards := max(1, min(p.Threads(), s.Batch/streamRows))
+	p.Run(shards, func(_, i int) { f(stream{s, p.Serial(), i * s.Batch / shards, (i + 1) * s.Batch / shards}) })
 }
 
 // rows returns a function that runs f for each batch element n that is active in a step, at time t. It is

@@ -41,8 +41,8 @@ func Reduce[T kernel.Float](p *kernel.Pool, op ReduceOp, outer, axis, inner int,
 	if len(dst) == 0 {
 		return
 	}
-	if pieces := min(p.Threads(), axis/manyRows, axis*inner/kernel.ElementGrain); outer == 1 && inner > columnBlock && pieces > 1 && (op == ReduceSum || op == ReduceMean) {
-		sumPieces(p, pieces, axis, inner, dst, x)
+	if shards := min(p.Threads(), axis/manyRows, axis*inner/kernel.ElementGrain); outer == 1 && inner > columnBlock && shards > 1 && (op == ReduceSum || op == ReduceMean) {
+		sumShards(p, shards, axis, inner, dst, x)
 		if op == ReduceMean {
 			elementwise.BinaryScalarInto(elementwise.OpDiv, dst, dst, T(axis))
 		}
@@ -73,20 +73,20 @@ const columnBlock = 16
 // manyRows is the minimum number of rows for which the cost of another partial sum is negligible.
 const manyRows = 64
 
-// sumPieces sums the rows of x in pieces, and then the partial sums. Each thread reads whole rows, often
+// sumShards sums the rows of x in shards, and then the partial sums. Each thread reads whole rows, often
 // those that it has computed.
-func sumPieces[T kernel.Float](p *kernel.Pool, pieces, rows, inner int, dst, x []T) {
-	sums := kernel.Borrow[T]((pieces - 1) * inner)
+func sumShards[T kernel.Float](p *kernel.Pool, shards, rows, inner int, dst, x []T) {
+	sums := kernel.Borrow[T]((shards - 1) * inner)
 	defer kernel.GiveBack(sums)
-	p.Run(pieces, func(_, i int) {
+	p.Run(shards, func(_, i int) {
 		to := dst
 		if i > 0 {
 			to = (*sums)[(i-1)*inner:][:inner]
 		}
-		lo, hi := i*rows/pieces, (i+1)*rows/pieces
+		lo, hi := i*rows/shards, (i+1)*rows/shards
 		reduceRows(p, ReduceSum, hi-lo, to, x[lo*inner:], inner)
 	})
-	for i := range pieces - 1 {
+	for i := range shards - 1 {
 		elementwise.BinaryInto(elementwise.OpAdd, dst, dst, (*sums)[i*inner:][:inner])
 	}
 }

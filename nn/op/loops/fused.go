@@ -147,10 +147,10 @@ func (c *fused) kernel() op.Kernel {
 		for i, a := range c.loads {
 			from[i] = dtype.Slice[float32](in[a.Slot])
 		}
-		p.Run((c.n+tile-1)/tile, func(worker, piece int) {
+		p.Run((c.n+tile-1)/tile, func(worker, tileIndex int) {
 			own := scratch[worker*buffers*block:]
 			r := run{fused: c, in: from, results: own[:results*block], repeated: own[results*block:]}
-			r.blocks(y, piece*tile, min(c.n, (piece+1)*tile))
+			r.blocks(y, tileIndex*tile, min(c.n, (tileIndex+1)*tile))
 		})
 		return nil
 	}

@@ -143,13 +143,13 @@ func (b *built) forward(values map[*gorgonia.Node]gorgonia.Value) ([]dtype.Value
 
 // evaluate computes nodes by calling Op.Do in order, the plainest way to run a graph.
 func evaluate(nodes gorgonia.Nodes, values map[*gorgonia.Node]gorgonia.Value) ([]dtype.Value, error) {
-	memo := map[*gorgonia.Node]gorgonia.Value{}
+	seen := map[*gorgonia.Node]gorgonia.Value{}
 	out := make([]dtype.Value, len(nodes))
 	for i, n := range nodes {
 		if n == nil {
 			continue
 		}
-		v, err := evaluateNode(n, values, memo)
+		v, err := evaluateNode(n, values, seen)
 		if err != nil {
 			return nil, err
 		}
@@ -160,8 +160,8 @@ func evaluate(nodes gorgonia.Nodes, values map[*gorgonia.Node]gorgonia.Value) ([
 	return out, nil
 }
 
-func evaluateNode(n *gorgonia.Node, values, memo map[*gorgonia.Node]gorgonia.Value) (gorgonia.Value, error) {
-	if v, ok := memo[n]; ok {
+func evaluateNode(n *gorgonia.Node, values, seen map[*gorgonia.Node]gorgonia.Value) (gorgonia.Value, error) {
+	if v, ok := seen[n]; ok {
 		return v, nil
 	}
 	if v, ok := values[n]; ok {
@@ -173,14 +173,14 @@ func evaluateNode(n *gorgonia.Node, values, memo map[*gorgonia.Node]gorgonia.Val
 	}
 	in := make([]gorgonia.Value, len(kids))
 	for i, k := range kids {
-		v, err := evaluateNode(k, values, memo)
+		v, err := evaluateNode(k, values, seen)
 		if err != nil {
 			return nil, err
 		}
 		in[i] = v
 	}
 	v, err := n.Op().Do(in...)
-	memo[n] = v
+	seen[n] = v
 	return v, err
 }
 

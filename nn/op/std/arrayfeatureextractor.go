@@ -78,7 +78,7 @@ func oneHotEncoder() *op.Op {
 			}
 			return []op.Type{op.T(dtype.Float32, append(append([]op.Dim(nil), c.In[0].Shape...), op.D(n))...)}, nil
 		},
-		Kernel: valued(encodeOneHot).kernel, Strings: valued(encodeOneHot).strings,
+		Kernel: valueFunction(encodeOneHot).kernel, Strings: valueFunction(encodeOneHot).strings,
 		NoGrad: "a table lookup", Pinned: "categories are chosen by number",
 	}
 }

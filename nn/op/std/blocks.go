@@ -114,20 +114,20 @@ func (b blocks) all(x *op.Exec, index *tensor.Dense) ([]int, error) {
 
 // each calls f, on p, for ranges of blocks, with the number lo of the first and the offsets of all.
 func (b blocks) each(p *kernel.Pool, index *tensor.Dense, f func(lo int, at []int)) error {
-	const piece = 512
+	const chunk = 512
 	var lock sync.Mutex
 	var failed error
-	p.Range((b.count+piece-1)/piece, 8, func(from, to int) {
-		var buffer [piece]int
+	p.Range((b.count+chunk-1)/chunk, 8, func(from, to int) {
+		var buffer [chunk]int
 		for i := from; i < to; i++ {
-			at := buffer[:min(piece, b.count-i*piece)]
-			if err := b.part(at, index, i*piece); err != nil {
+			at := buffer[:min(chunk, b.count-i*chunk)]
+			if err := b.part(at, index, i*chunk); err != nil {
 				lock.Lock()
 				failed = err
 				lock.Unlock()
 				return
 			}
-			f(i*piece, at)
+			f(i*chunk, at)
 		}
 	})
 	return failed

@@ -96,7 +96,7 @@ func fusePool(first convStages, second *poolWindows, m op.Meeting) *op.Fused {
 // convChain returns the kernel of a chain; nil if there is none for it.
 func convChain(chain []*convStage) op.Kernel {
 	if len(chain) == 1 {
-		return convEnding(chain[0])
+		return convWithEpilogue(chain[0])
 	}
 	shapes := make([]*convolution.Shape, len(chain))
 	for i, l := range chain {

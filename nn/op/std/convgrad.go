@@ -10,33 +10,33 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// convStep is the configuration of the convolutions that gradients need: the geometry of the
+// convGradConfig is the configuration of the convolutions that gradients need: the geometry of the
 // forward convolution and the shape of the result.
-type convStep struct {
+type convGradConfig struct {
 	Name  string
 	Conv  convolution.Shape
 	Shape []op.Dim
 }
 
-func (s convStep) Operator() op.Name { return op.Name{Domain: op.Internal, Name: s.Name} }
+func (s convGradConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name: s.Name} }
 
-// convSteps returns the operators of the gradients of Conv and ConvTranspose. The inputs of ConvDataGrad
+// convGradConfigs returns the operators of the gradients of Conv and ConvTranspose. The inputs of ConvDataGrad
 // are dY and W, those of ConvWeightGrad X and dY; ConvOf is the forward convolution, which is the data
 // gradient of ConvTranspose.
-func convSteps() []*op.Op {
+func convGradConfigs() []*op.Op {
 	step := func(name, in, doc string, spell func(*op.Spelling) error, f32, f64 func(convolution.Shape) op.Kernel) *op.Op {
 		return &op.Op{
 			Domain: op.Internal, Name: name, Since: []int{1}, Doc: doc, Decompose: spell,
-			In: op.Slots(in), Out: "Z T", Where: op.Where{"T": op.Floats()}, Attrs: convStep{},
+			In: op.Slots(in), Out: "Z T", Where: op.Where{"T": op.Floats()}, Attrs: convGradConfig{},
 			GradMissing: op.NotTwice, Pinned: "gradient", Scheduling: op.Scheduling{Bilinear: func(*op.Call) bool { return true }, NoError: true},
 			Infer: func(c *op.Call) ([]op.Type, error) {
-				return []op.Type{c.In[0].With(c.Config.(convStep).Shape...)}, nil
+				return []op.Type{c.In[0].With(c.Config.(convGradConfig).Shape...)}, nil
 			},
 			Kernel: func(c *op.Call) (op.Kernel, error) {
-				s := c.Config.(convStep).Conv
+				s := c.Config.(convGradConfig).Conv
 				return floatKernel(c, f32(s), f64(s)), nil
 			},
-			Cost: func(c *op.Call) (int64, int64) { return convMacs(c.Config.(convStep).Conv), bytesMoved(c) },
+			Cost: func(c *op.Call) (int64, int64) { return convMacs(c.Config.(convGradConfig).Conv), bytesMoved(c) },
 		}
 	}
 	data := step("ConvDataGrad", "dY T, W T", "Gradient of Conv with respect to its data.", spelled(spellConvDataGrad), convData[float32], convData[float64])
@@ -66,7 +66,7 @@ func convData[T kernel.Float](s convolution.Shape) op.Kernel {
 // convDataPatterns: if the kernel supports it, it adds its result to another gradient of the same
 // data, for example that of a shortcut, instead of setting most of its own result to 0.
 func convDataPatterns(c *op.Call) []op.Pattern {
-	s, t := c.Config.(convStep).Conv, c.In[0].DType
+	s, t := c.Config.(convGradConfig).Conv, c.In[0].DType
 	if t != dtype.Float32 || !convolution.DataAdds[float32](&s) {
 		return nil
 	}

@@ -15,10 +15,10 @@ func convKernel(c *op.Call) (op.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return convEnding(link), nil
+	return convWithEpilogue(link), nil
 }
 
-func convEnding(l *convStage) op.Kernel {
+func convWithEpilogue(l *convStage) op.Kernel {
 	return perPrecision(l.dtype, convForward[float32](l), convForward[float64](l))
 }
 

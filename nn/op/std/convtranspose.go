@@ -167,11 +167,11 @@ func convTransposeGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes
 	if err != nil {
 		return nil, err
 	}
-	dx, err := c.Apply1(convStep{"ConvOf", s, c.In[0].Shape}, dout[0], in[1])
+	dx, err := c.Apply1(convGradConfig{"ConvOf", s, c.In[0].Shape}, dout[0], in[1])
 	if err != nil {
 		return nil, err
 	}
-	dw, err := c.Apply1(convStep{"ConvWeightGrad", s, c.In[1].Shape}, dout[0], in[0])
+	dw, err := c.Apply1(convGradConfig{"ConvWeightGrad", s, c.In[1].Shape}, dout[0], in[0])
 	if err != nil || len(in) < 3 || in[2] == nil {
 		return gorgonia.Nodes{dx, dw}, err
 	}

@@ -17,7 +17,7 @@ func convTransposeKernel(c *op.Call) (op.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return convTransposeEnding(c.In[0].DType, s, epilogue.List{Affine: true}), nil
+	return convTransposeWithEpilogue(c.In[0].DType, s, epilogue.List{Affine: true}), nil
 }
 
 func convTransposePatterns(c *op.Call) []op.Pattern {
@@ -26,10 +26,10 @@ func convTransposePatterns(c *op.Call) []op.Pattern {
 		return nil
 	}
 	t := c.In[0].DType
-	return []op.Pattern{&epilogue.Host{DType: t, Channels: s.C, Affine: true, Kernel: func(e epilogue.List) op.Kernel { return convTransposeEnding(t, s, e) }}}
+	return []op.Pattern{&epilogue.Host{DType: t, Channels: s.C, Affine: true, Kernel: func(e epilogue.List) op.Kernel { return convTransposeWithEpilogue(t, s, e) }}}
 }
 
-func convTransposeEnding(t op.DType, s convolution.Shape, e epilogue.List) op.Kernel {
+func convTransposeWithEpilogue(t op.DType, s convolution.Shape, e epilogue.List) op.Kernel {
 	return perPrecision(t, convTransposed[float32](s, e), convTransposed[float64](s, e))
 }
 

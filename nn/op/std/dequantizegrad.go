@@ -36,7 +36,7 @@ func dequantizeGradOp() *op.Op {
 		In: "dY T3, x T1, x_scale T2, x_zero_point? T1", Out: "dScale T2", Attrs: dequantizeGradConfig{},
 		Where:  op.Where{"T1": quantized(), "T2": scales(), "T3": op.Floats()},
 		Infer:  func(c *op.Call) ([]op.Type, error) { return []op.Type{c.In[2]}, nil },
-		Kernel: valued(sumIntoScales).kernel, GradMissing: op.NotTwice, Pinned: "gradient",
+		Kernel: valueFunction(sumIntoScales).kernel, GradMissing: op.NotTwice, Pinned: "gradient",
 	}
 }
 

@@ -44,8 +44,8 @@ func fourier() []*op.Op {
 				}
 				return convOutput(c, out)
 			},
-			Kernel: valued(transformFourier).kernel, Grad: dftGradient, Pinned: "the axes are time and frequency"},
-		{Name: "STFT", Since: []int{17}, Doc: "Spectra of overlapping pieces of a signal.",
+			Kernel: valueFunction(transformFourier).kernel, Grad: dftGradient, Pinned: "the axes are time and frequency"},
+		{Name: "STFT", Since: []int{17}, Doc: "Spectra of overlapping frames of a signal.",
 			In: "signal T1, frame_step T2 shape, window? T1, frame_length? T2 shape", Out: "output T1", Where: op.Where{"T1": op.Floats(), "T2": op.Indices()}, Attrs: STFTConfig{},
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				if c.In[0].Unranked {
@@ -57,7 +57,7 @@ func fourier() []*op.Op {
 				}
 				return convOutput(c, out)
 			},
-			Kernel: valued(shortFourier).kernel, Grad: stftGradient, Pinned: "the axes are time and frequency"},
+			Kernel: valueFunction(shortFourier).kernel, Grad: stftGradient, Pinned: "the axes are time and frequency"},
 	}
 }
 

@@ -63,11 +63,11 @@ func fourierGrads() []*op.Op {
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				return []op.Type{c.In[0].With(c.Config.(dftGradConfig).Input...)}, nil
 			},
-			Kernel: valued(fourierBack).kernel, GradMissing: op.NotTwice, Pinned: "gradient"},
+			Kernel: valueFunction(fourierBack).kernel, GradMissing: op.NotTwice, Pinned: "gradient"},
 		{Domain: op.Internal, Name: "STFTGrad", Since: []int{1}, Doc: "Gradients of STFT by signal and window.", In: "dY T, signal T, window? T", Out: "dSignal T, dWindow? T",
 			Where: op.Where{"T": op.Floats()}, Attrs: stftGradConfig{},
 			Infer:  func(c *op.Call) ([]op.Type, error) { return slices.Clone(c.In[1:]), nil },
-			Kernel: valued(shortFourierBack).kernel, GradMissing: op.NotTwice, Pinned: "gradient"},
+			Kernel: valueFunction(shortFourierBack).kernel, GradMissing: op.NotTwice, Pinned: "gradient"},
 	}
 }
 

@@ -111,7 +111,7 @@ func gemmKernel(c *op.Call) (op.Kernel, error) {
 	if c.In[0].DType.IsInteger() {
 		return integerGemm(p), nil
 	}
-	return gemmEnding(c.In[0].DType, p, epilogue.List{}), nil
+	return gemmWithEpilogue(c.In[0].DType, p, epilogue.List{}), nil
 }
 
 func gemmProduct(c *op.Call) product {
@@ -127,10 +127,10 @@ func gemmProduct(c *op.Call) product {
 // gemmPatterns: a following normalization, shift, addition or activation becomes the epilogue of the product.
 func gemmPatterns(c *op.Call) []op.Pattern {
 	p, t := gemmProduct(c), c.In[0].DType
-	return []op.Pattern{&epilogue.Host{DType: t, Channels: p.n, Affine: true, Slopes: true, Kernel: func(e epilogue.List) op.Kernel { return gemmEnding(t, p, e) }}}
+	return []op.Pattern{&epilogue.Host{DType: t, Channels: p.n, Affine: true, Slopes: true, Kernel: func(e epilogue.List) op.Kernel { return gemmWithEpilogue(t, p, e) }}}
 }
 
-func gemmEnding(t op.DType, p product, e epilogue.List) op.Kernel {
+func gemmWithEpilogue(t op.DType, p product, e epilogue.List) op.Kernel {
 	return perPrecision(t, floatGemm[float32](p, e), floatGemm[float64](p, e))
 }
 

@@ -9,27 +9,27 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// joined is the pattern of a Concat, of which convolutions can compute their parts in place.
-type joined struct {
+// concatInPlace is the pattern of a Concat, of which convolutions can compute their parts in place.
+type concatInPlace struct {
 	dtype op.DType
 	whole interleaved
-	parts []joinedPart
+	parts []concatPart
 }
 
-// joinedPart is one of the tensors that are joined.
-type joinedPart struct {
+// concatPart is one of the joined tensors.
+type concatPart struct {
 	in     []int     // the kernel inputs that are the part, or from which it is computed
 	kernel op.Kernel // computes it, in its place in output 0; nil: it is copied
 }
 
-func newJoined(c *op.Call) (*joined, error) {
+func newConcatInPlace(c *op.Call) (*concatInPlace, error) {
 	axis, err := concatAxis(c)
 	if err != nil {
 		return nil, err
 	}
 	outer, inner := around(c.Out[0].Sizes(), axis)
 	inner *= c.In[0].DType.Size()
-	j := &joined{dtype: c.In[0].DType, parts: make([]joinedPart, len(c.In))}
+	j := &concatInPlace{dtype: c.In[0].DType, parts: make([]concatPart, len(c.In))}
 	sizes := make([]int, len(c.In))
 	for i, t := range c.In {
 		sizes[i] = t.Shape[axis].Size * inner
@@ -40,24 +40,24 @@ func newJoined(c *op.Call) (*joined, error) {
 }
 
 func concatKernel(c *op.Call) (op.Kernel, error) {
-	j, err := newJoined(c)
+	j, err := newConcatInPlace(c)
 	if err != nil {
 		return nil, err
 	}
 	return j.run, nil
 }
 
-func (*joined) PatternName() string { return "concatenation" }
+func (*concatInPlace) PatternName() string { return "concatenation" }
 
 func concatPatterns(c *op.Call) []op.Pattern {
-	j, err := newJoined(c)
+	j, err := newConcatInPlace(c)
 	if err != nil {
 		return nil
 	}
 	return []op.Pattern{j}
 }
 
-func (j *joined) run(x *op.Exec, out, in []*tensor.Dense) error {
+func (j *concatInPlace) run(x *op.Exec, out, in []*tensor.Dense) error {
 	for _, p := range j.parts {
 		if p.kernel == nil {
 			continue
@@ -70,7 +70,7 @@ func (j *joined) run(x *op.Exec, out, in []*tensor.Dense) error {
 			return err
 		}
 	}
-	if slices.ContainsFunc(j.parts, func(p joinedPart) bool { return p.kernel == nil }) {
+	if slices.ContainsFunc(j.parts, func(p concatPart) bool { return p.kernel == nil }) {
 		j.whole.each(pool(x), func(part, at, to, n int) {
 			if p := &j.parts[part]; p.kernel == nil {
 				copy(out[0].Raw[to:to+n], in[p.in[0]].Raw[at:])
@@ -81,10 +81,10 @@ func (j *joined) run(x *op.Exec, out, in []*tensor.Dense) error {
 }
 
 // fuseConcat lets a convolution write its part of a Concat in place.
-func fuseConcat(first convStages, j *joined, m op.Meeting) *op.Fused {
+func fuseConcat(first convStages, j *concatInPlace, m op.Meeting) *op.Fused {
 	const size = 4 // bytes of an element
 	l := first[0]
-	part := slices.IndexFunc(j.parts, func(p joinedPart) bool { return p.kernel == nil && p.in[0] == m.Slot })
+	part := slices.IndexFunc(j.parts, func(p concatPart) bool { return p.kernel == nil && p.in[0] == m.Slot })
 	if part < 0 || len(first) > 1 || j.dtype != dtype.Float32 || l.dtype != j.dtype || l.end.Adds() || !convolution.Apart[float32](&l.shape) {
 		return nil
 	}
@@ -114,6 +114,6 @@ func fuseConcat(first convStages, j *joined, m op.Meeting) *op.Fused {
 	for i := range own {
 		own[i] = i
 	}
-	more.parts[part] = joinedPart{own, convEnding(&apart)}
+	more.parts[part] = concatPart{own, convWithEpilogue(&apart)}
 	return &op.Fused{Kernel: more.run, Patterns: []op.Pattern{&more}, KeepsSides: true}
 }

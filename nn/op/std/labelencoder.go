@@ -54,7 +54,7 @@ func labelEncoders() []*op.Op {
 				}
 				return []op.Type{c.In[0].Of(k.to)}, nil
 			},
-			Kernel: valued(encodeLabels).kernel, Strings: valued(encodeLabels).strings,
+			Kernel: valueFunction(encodeLabels).kernel, Strings: valueFunction(encodeLabels).strings,
 			NoGrad: "a table lookup", Couple: func(c *op.Call) []coupling.Coupling { return op.CoupleAll(c, 0) },
 		}
 	}

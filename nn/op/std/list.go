@@ -164,7 +164,7 @@ func all() []*op.Op {
 	list = append(list, arithmeticOps()...)
 	list = append(list, celu()...)
 	list = append(list, comparisonOps()...)
-	list = append(list, convSteps()...)
+	list = append(list, convGradConfigs()...)
 	list = append(list, cosineWindows()...)
 	list = append(list, elu()...)
 	list = append(list, fourier()...)

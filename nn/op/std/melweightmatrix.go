@@ -39,7 +39,7 @@ func melWeightMatrix() *op.Op {
 			}
 			return []op.Type{op.Shaped(t, n/2+1, mel)}, nil
 		},
-		Kernel: valued(weighMel).kernel, NoGrad: "constant", Pinned: "the axes are frequencies",
+		Kernel: valueFunction(weighMel).kernel, NoGrad: "constant", Pinned: "the axes are frequencies",
 	}
 }
 

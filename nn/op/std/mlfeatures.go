@@ -109,7 +109,7 @@ func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *o
 	}
 	o := &op.Op{
 		Domain: mlDomain, Name: name, Since: []int{1}, Doc: doc, In: "X T", Out: "Y T", Where: op.Where{"T": mlNumbers()}, Attrs: attrs,
-		Infer: op.Same, Kernel: valued(run).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features are identified by their position",
+		Infer: op.Same, Kernel: valueFunction(run).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features are identified by their position",
 	}
 	if !keepType {
 		o.Out = "Y float32"
@@ -273,7 +273,7 @@ func linearModels() []*op.Op {
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				return targetScores(c, c.Config.(LinearRegressorConfig).Targets, dtype.Float32)
 			},
-			Kernel: valued(regress).kernel, GradMissing: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
+			Kernel: valueFunction(regress).kernel, GradMissing: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
 		{Domain: mlDomain, Name: "LinearClassifier", Since: []int{1}, Doc: "The class that a linear model scores best.", In: "X T", Out: "Y any, Z float32",
 			Where: op.Where{"T": mlNumbers()}, Attrs: LinearClassifierConfig{},
 			Check: func(c *op.Call) error { return checkTransform(c, c.Config.(LinearClassifierConfig).Transform) },
@@ -282,7 +282,7 @@ func linearModels() []*op.Op {
 				l := classNames{cfg.StringLabels, cfg.IntLabels}
 				return classScores(c, l, max(l.count(), 1))
 			},
-			Kernel: valued(linearClassify).kernel, Strings: valued(linearClassify).strings,
+			Kernel: valueFunction(linearClassify).kernel, Strings: valueFunction(linearClassify).strings,
 			GradMissing: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
 		{Domain: mlDomain, Name: "FeatureVectorizer", Since: []int{1}, Doc: "Puts features behind one another.", In: "X* any", Out: "Y float32", Attrs: FeatureVectorizerConfig{},
 			Infer: func(c *op.Call) ([]op.Type, error) {
@@ -306,7 +306,7 @@ func linearModels() []*op.Op {
 				}
 				return []op.Type{op.T(dtype.Float32, rows, cols)}, nil
 			},
-			Kernel: valued(vectorize).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features are identified by their position"},
+			Kernel: valueFunction(vectorize).kernel, GradMissing: "classical preprocessing is not trained through", Pinned: "features are identified by their position"},
 	}
 }
 

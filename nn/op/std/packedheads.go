@@ -170,7 +170,7 @@ func partOfInput(c *op.Call, output int) (shape, strides []int, from int) {
 		}
 		return cut(axis, (index[0]+in[axis])%in[axis], 1)
 	case SliceConfig:
-		if axis, at, size, ok := piece(c); ok && axis >= 0 {
+		if axis, at, size, ok := sliceRange(c); ok && axis >= 0 {
 			return cut(axis, at, size)
 		}
 	}

@@ -115,7 +115,7 @@ func reduceGradKernel[T kernel.Float](cfg reduceGradConfig) op.Kernel {
 // and dy and a buffer of that length. y may be nil.
 func blocksBack[T kernel.Float](p *kernel.Pool, back strided, y, dy []T, f func(at int, y, dy, t []T)) {
 	step := back.strides[len(back.strides)-1]
-	back.pieces(p, func(lo, hi int) {
+	back.ranges(p, func(lo, hi int) {
 		buffer := kernel.Borrow[T](3 * blockSize)
 		defer kernel.GiveBack(buffer)
 		t, many, gradients := (*buffer)[:blockSize], (*buffer)[blockSize:2*blockSize], (*buffer)[2*blockSize:]

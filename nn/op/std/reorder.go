@@ -19,14 +19,14 @@ func (ReorderConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Na
 
 func reorder() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "Reorder", Since: []int{1}, Doc: "Puts pieces of an axis into another order, as exporters do with the gates of recurrent weights.",
+		Domain: op.Internal, Name: "Reorder", Since: []int{1}, Doc: "Puts segments of an axis into another order, as exporters do with the gates of recurrent weights.",
 		In: "X T", Out: "Y T", Where: op.Where{"T": op.Floats()}, Attrs: ReorderConfig{}, Pinned: "exists in lowerings only",
 		Infer: inferReorder,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
-			pieces := c.Config.(ReorderConfig).pieces(c.In[0])
+			segments := c.Config.(ReorderConfig).segments(c.In[0])
 			return func(_ *op.Exec, out, in []*tensor.Dense) error {
 				dst, src := dtype.Bytes(out[0]), dtype.Bytes(in[0])
-				pieces(func(at, from, n int) { copy(dst[at:at+n], src[from:]) })
+				segments(func(at, from, n int) { copy(dst[at:at+n], src[from:]) })
 				return nil
 			}, nil
 		},
@@ -59,9 +59,9 @@ func inferReorder(c *op.Call) ([]op.Type, error) {
 	return []op.Type{c.In[0].With(shape...)}, nil
 }
 
-// pieces iterates over the pieces: their offsets in the result and in the whole tensor, and their
+// segments iterates over the segments: their offsets in the result and in the whole tensor, and their
 // sizes, in bytes.
-func (cfg ReorderConfig) pieces(whole op.Type) func(f func(at, from, n int)) {
+func (cfg ReorderConfig) segments(whole op.Type) func(f func(at, from, n int)) {
 	shape := whole.Sizes()
 	outer, length, width := dtype.Product(shape[:cfg.Axis]), shape[cfg.Axis], dtype.Product(shape[cfg.Axis+1:])*whole.DType.Size()
 	return func(f func(at, from, n int)) {
@@ -86,29 +86,29 @@ func (reorderGradConfig) Operator() op.Name { return op.Name{Domain: op.Internal
 
 func reorderGradOp() *op.Op {
 	return &op.Op{
-		Domain: op.Internal, Name: "ReorderGrad", Since: []int{1}, Doc: "Puts pieces back to where Reorder took them.",
+		Domain: op.Internal, Name: "ReorderGrad", Since: []int{1}, Doc: "Puts segments back to where Reorder took them.",
 		In: "dY T", Out: "dX T", Where: op.Where{"T": op.Floats()}, Attrs: reorderGradConfig{}, GradMissing: op.NotTwice, Pinned: "gradient",
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return []op.Type{c.In[0].With(c.Config.(reorderGradConfig).Shape...)}, nil
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
-			pieces := c.Config.(reorderGradConfig).Of.pieces(c.Out[0])
+			segments := c.Config.(reorderGradConfig).Of.segments(c.Out[0])
 			complete := c.In[0].Elements() == c.Out[0].Elements()
 			return func(_ *op.Exec, out, in []*tensor.Dense) error {
 				dst, src := dtype.Bytes(out[0]), dtype.Bytes(in[0])
 				if !complete {
 					clear(dst)
 				}
-				pieces(func(at, from, n int) { copy(dst[from:from+n], src[at:]) })
+				segments(func(at, from, n int) { copy(dst[from:from+n], src[at:]) })
 				return nil
 			}, nil
 		},
 	}
 }
 
-// piece returns the axis and the indices that a resolved Slice selects, if it selects a range of one
+// sliceRange returns the axis and the indices that a resolved Slice selects, if it selects a range of one
 // axis without steps; all of input 0 is the range of axis -1.
-func piece(c *op.Call) (axis, from, size int, ok bool) {
+func sliceRange(c *op.Call) (axis, from, size int, ok bool) {
 	if _, is := c.Config.(SliceConfig); !is {
 		return 0, 0, 0, false
 	}

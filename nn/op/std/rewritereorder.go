@@ -21,7 +21,7 @@ func reorderRule() op.Rewrite {
 			if cut == nil {
 				return nil
 			}
-			axis, from, size, ok := piece(cut)
+			axis, from, size, ok := sliceRange(cut)
 			if !ok || axis != along {
 				return nil
 			}

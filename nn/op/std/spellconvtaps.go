@@ -13,7 +13,7 @@ const mostTaps = 49
 // taps returns the parts of a padded input that each point of the kernel reads, [batch, channels,
 // space] with all spatial axes flattened; nil if sizes are symbols, or the kernel has too many points.
 func (n formula) taps(x *op.Operand) []*op.Operand {
-	s := n.Config.(convStep).Conv
+	s := n.Config.(convGradConfig).Conv
 	rank := n.rank(0)
 	symbolic := slices.ContainsFunc(slices.Concat(n.In[0].Type.Shape[2:], n.In[1].Type.Shape[2:]), op.Dim.Symbolic)
 	if symbolic || dtype.Product(s.Kernel) > mostTaps {
@@ -47,7 +47,7 @@ func (n formula) taps(x *op.Operand) []*op.Operand {
 // convolutions, as a sum of products for each point: runtimes compute that faster than a convolution with kernels as
 // large as images. nil if it is not possible.
 func (n formula) convWeightByTaps() *op.Operand {
-	s := n.Config.(convStep).Conv
+	s := n.Config.(convGradConfig).Conv
 	g := max(s.Group, 1)
 	if g > 1 && (g != s.C || g != s.OC) {
 		return nil

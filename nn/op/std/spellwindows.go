@@ -23,8 +23,8 @@ func spatialSizes(t op.Type) ([]int, bool) {
 
 // spellConvDataGrad is a transposed convolution with the same weight.
 func spellConvDataGrad(n formula) error {
-	s := n.Config.(convStep).Conv
-	n.windows(func(c *op.Call) [][]int { s := c.Config.(convStep).Conv; return [][]int{s.PadBegin, s.Kernel} })
+	s := n.Config.(convGradConfig).Conv
+	n.windows(func(c *op.Call) [][]int { s := c.Config.(convGradConfig).Conv; return [][]int{s.PadBegin, s.Kernel} })
 	y := n.transposed(n.In[0], n.In[1], max(s.Group, 1), s.Stride, s.Dilation, s.PadBegin, s.Kernel)
 	n.Give(0, y)
 	return nil
@@ -73,9 +73,9 @@ func (n formula) after2(v *op.Operand) *op.Operand {
 // spellConvWeightGrad is a convolution in which batch and channels change places, and stride and dilation too: each
 // element of the weight is a sum over batch and space.
 func spellConvWeightGrad(n formula) error {
-	s := n.Config.(convStep).Conv
+	s := n.Config.(convGradConfig).Conv
 	n.windows(func(c *op.Call) [][]int {
-		s := c.Config.(convStep).Conv
+		s := c.Config.(convGradConfig).Conv
 		return [][]int{s.PadBegin, s.PadEnd, s.Kernel, {s.C, s.OC}}
 	})
 	if d := n.convWeightByTaps(); d != nil {
@@ -119,9 +119,9 @@ func spellConvWeightGrad(n formula) error {
 
 // spellConvOf is the convolution.
 func spellConvOf(n formula) error {
-	s := n.Config.(convStep).Conv
+	s := n.Config.(convGradConfig).Conv
 	n.windows(func(c *op.Call) [][]int {
-		s := c.Config.(convStep).Conv
+		s := c.Config.(convGradConfig).Conv
 		return [][]int{s.PadBegin, s.PadEnd, s.Kernel, {s.C, s.OC}}
 	})
 	n.Give(0, n.do(ConvConfig{Group: max(s.Group, 1), Strides: s.Stride, Dilations: s.Dilation, Pads: append(slices.Clone(s.PadBegin), s.PadEnd...)}, n.In[0], n.In[1]))

@@ -15,7 +15,7 @@ func stackedProduct(t op.DType, a, b []int, transA, transB bool) op.Kernel {
 	if t.IsInteger() {
 		return integerStack(s)
 	}
-	return stackEnding(t, s, epilogue.List{})
+	return stackWithEpilogue(t, s, epilogue.List{})
 }
 
 // stackPatterns: a shift, sum or activation after a single matrix product becomes its epilogue.
@@ -25,10 +25,10 @@ func stackPatterns(t op.DType, a, b []int, transA, transB bool) []op.Pattern {
 		return nil
 	}
 	matrix := len(a) == 2 && len(b) == 2 // else the columns are not the axis of the channels
-	return []op.Pattern{&epilogue.Host{DType: t, Channels: s.n, Affine: matrix, Slopes: true, Kernel: func(e epilogue.List) op.Kernel { return stackEnding(t, s, e) }}}
+	return []op.Pattern{&epilogue.Host{DType: t, Channels: s.n, Affine: matrix, Slopes: true, Kernel: func(e epilogue.List) op.Kernel { return stackWithEpilogue(t, s, e) }}}
 }
 
-func stackEnding(t op.DType, s stack, e epilogue.List) op.Kernel {
+func stackWithEpilogue(t op.DType, s stack, e epilogue.List) op.Kernel {
 	return perPrecision(t, floatStack[float32](s, e), floatStack[float64](s, e))
 }
 

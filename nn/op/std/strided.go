@@ -62,11 +62,11 @@ const maxRun = 1 << 15
 // runs calls f for every run of elements, a row (the last axis) of the block or a part of a long one: n elements from
 // number from on in the block, the first of which is at offset at.
 func (s strided) runs(p *kernel.Pool, f func(from, n, at int)) {
-	s.pieces(p, func(lo, hi int) { s.some(lo, hi, f) })
+	s.ranges(p, func(lo, hi int) { s.some(lo, hi, f) })
 }
 
-// pieces calls f for ranges of runs on the workers of p.
-func (s strided) pieces(p *kernel.Pool, f func(lo, hi int)) {
+// ranges calls f for ranges of runs on the workers of p.
+func (s strided) ranges(p *kernel.Pool, f func(lo, hi int)) {
 	last := len(s.shape) - 1
 	n := s.shape[last]
 	if n == 0 {

@@ -50,7 +50,7 @@ func supportVectorMachines() []*op.Op {
 			Where: op.Where{"T": mlNumbers()}, Attrs: SVMRegressorConfig{},
 			Check:  func(c *op.Call) error { return checkTransform(c, c.Config.(SVMRegressorConfig).Transform) },
 			Infer:  func(c *op.Call) ([]op.Type, error) { return targetScores(c, 1, dtype.Float32) },
-			Kernel: valued(svmRegress).kernel, GradMissing: why, Pinned: why},
+			Kernel: valueFunction(svmRegress).kernel, GradMissing: why, Pinned: why},
 		{Domain: mlDomain, Name: "SVMClassifier", Since: []int{1}, Doc: "A support vector machine that chooses a class.", In: "X T", Out: "Y any, Z float32",
 			Where: op.Where{"T": mlNumbers()}, Attrs: SVMClassifierConfig{},
 			Check: func(c *op.Call) error { return checkTransform(c, c.Config.(SVMClassifierConfig).Transform) },
@@ -58,7 +58,7 @@ func supportVectorMachines() []*op.Op {
 				cfg := c.Config.(SVMClassifierConfig)
 				return classScores(c, classNames{cfg.StringLabels, cfg.IntLabels}, max(cfg.scores(), 2))
 			},
-			Kernel: valued(svmClassify).kernel, Strings: valued(svmClassify).strings, GradMissing: why, Pinned: why},
+			Kernel: valueFunction(svmClassify).kernel, Strings: valueFunction(svmClassify).strings, GradMissing: why, Pinned: why},
 	}
 }
 

@@ -46,7 +46,7 @@ func tfIdfVectorizer() *op.Op {
 			}
 			return nil, c.Mismatch(0, "rank 1 or 2", c.In[0])
 		},
-		Kernel: valued(countGrams).kernel, Strings: valued(countGrams).strings,
+		Kernel: valueFunction(countGrams).kernel, Strings: valueFunction(countGrams).strings,
 		NoGrad: "a count of n-grams", Pinned: "columns are identified by their position",
 	}
 }

@@ -44,7 +44,7 @@ func treeEnsemble() *op.Op {
 			}
 			return targetScores(c, max(cfg.Targets, 1), c.In[0].DType)
 		},
-		Kernel: valued(ensembleTrees).kernel, NoGrad: "piecewise constant", Pinned: "features are chosen by number",
+		Kernel: valueFunction(ensembleTrees).kernel, NoGrad: "piecewise constant", Pinned: "features are chosen by number",
 	}
 }
 

@@ -55,7 +55,7 @@ func treeEnsembleClassifier() *op.Op {
 			}
 			return classScores(c, l, max(l.count(), 2))
 		},
-		Kernel: valued(classifyTrees).kernel, Strings: valued(classifyTrees).strings,
+		Kernel: valueFunction(classifyTrees).kernel, Strings: valueFunction(classifyTrees).strings,
 		NoGrad: "piecewise constant", Pinned: "features are chosen by number",
 	}
 }

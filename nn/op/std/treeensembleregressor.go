@@ -48,7 +48,7 @@ func treeEnsembleRegressor() *op.Op {
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			return targetScores(c, max(c.Config.(TreeEnsembleRegressorConfig).Targets, 1), dtype.Float32)
 		},
-		Kernel: valued(regressTrees).kernel, NoGrad: "piecewise constant", Pinned: "features are chosen by number",
+		Kernel: valueFunction(regressTrees).kernel, NoGrad: "piecewise constant", Pinned: "features are chosen by number",
 	}
 }
 

@@ -83,7 +83,7 @@ func updateRules() []*op.Op {
 				}
 				return out, nil
 			},
-			Kernel: valued(func(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
+			Kernel: valueFunction(func(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 				n, err := of(c)
 				if err != nil {
 					return nil, err

@@ -7,13 +7,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// valued prepares an operator that computes on whole values: results that do not depend on the run
+// valueFunction prepares an operator that computes on whole values: results that do not depend on the run
 // are computed once. Such operators also support tensors of strings. Long loops check whether the
 // pool is stopped.
-type valued func(c *op.Call) (func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error), error)
+type valueFunction func(c *op.Call) (func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error), error)
 
 // kernel makes it a Kernel.
-func (prepare valued) kernel(c *op.Call) (op.Kernel, error) {
+func (prepare valueFunction) kernel(c *op.Call) (op.Kernel, error) {
 	f, err := prepare(c)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func workspace(list []*tensor.Dense) (n int64) {
 }
 
 // strings returns the replacement of a Kernel for strings.
-func (prepare valued) strings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
+func (prepare valueFunction) strings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	f, err := prepare(c)
 	if err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ func cosineWindows() []*op.Op {
 				}
 				return []op.Type{op.Shaped(t, n)}, nil
 			},
-			Kernel: valued(func(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
+			Kernel: valueFunction(func(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 				n, t, periodic, err := of(c)
 				if err != nil {
 					return nil, err

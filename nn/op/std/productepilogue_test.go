@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestProductEnding runs products with what they absorb, and step by step.
-func TestProductEnding(t *testing.T) {
+// TestProductEpilogue runs products with what they absorb, and step by step.
+func TestProductEpilogue(t *testing.T) {
 	do := func(cfg op.Config, in ...*gorgonia.Node) *gorgonia.Node {
 		n, err := std.Operators().Apply1(cfg, in...)
 		if err != nil {

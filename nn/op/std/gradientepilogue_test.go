@@ -14,10 +14,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestGradientEnding differentiates a layer of a transformer, its parts absorbed and one by one: what goes
+// TestGradientEpilogue differentiates a layer of a transformer, its parts absorbed and one by one: what goes
 // around the layer joins the gradient of the normalization, the slope of GELU the product in front of it, and
 // the sum of two products the second of them.
-func TestGradientEnding(t *testing.T) {
+func TestGradientEpilogue(t *testing.T) {
 	for _, approximate := range []string{"none", "tanh"} {
 		g := gorgonia.NewGraph()
 		var in gorgonia.Nodes

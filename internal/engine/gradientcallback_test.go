@@ -83,9 +83,9 @@ func chain(t *testing.T, w *tensor.Dense) (loss, twice, view, square, stays *gor
 	return loss, twice, view, square, stays, []*gorgonia.Node{wn, x}
 }
 
-// TestHandOver checks that handed-over values are those of a program without handovers, that no input changes before all
+// TestCallbacks checks that values passed to callbacks are those of a program without callbacks, that no input changes before all
 // readers have run, and that receivers may overwrite their values without changing others.
-func TestHandOver(t *testing.T) {
+func TestCallbacks(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		w := random(rand.New(rand.NewSource(2)), 4, 8)
 		loss, twice, view, square, stays, in := chain(t, w)
@@ -95,8 +95,8 @@ func TestHandOver(t *testing.T) {
 		for _, n := range []*gorgonia.Node{loss, twice, view, square, stays} {
 			want[n] = slices.Clone(slice(t, plain.Value(n)))
 		}
-		handed := []Handover{{Root: twice, After: in[0]}, {Root: view}, {Root: square, After: in[1]}, {Root: square}}
-		p, err := Compile(Options{Private: private, Gate: loss, Handed: handed}, loss, twice, view, square, stays)
+		callbacks := []GradientCallback{{Root: twice, After: in[0]}, {Root: view}, {Root: square, After: in[1]}, {Root: square}}
+		p, err := Compile(Options{Private: private, LossReady: loss, Callbacks: callbacks}, loss, twice, view, square, stays)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,15 +119,15 @@ func TestHandOver(t *testing.T) {
 				}
 				return nil
 			}, check: func(i int, d *tensor.Dense, bound float64) error {
-				if d == nil || !slices.Equal(dtype.Slice[float32](d), want[handed[i].Root]) || bound != 0 {
+				if d == nil || !slices.Equal(dtype.Slice[float32](d), want[callbacks[i].Root]) || bound != 0 {
 					t.Errorf("%d: checked %v, bound %v", i, d, bound)
 				}
 				return nil
 			}}
-			if err := p.RunHanding(ctx, r); err != nil {
+			if err := p.RunWithCallbacks(ctx, r); err != nil {
 				t.Fatal(err)
 			}
-			for i, h := range handed {
+			for i, h := range callbacks {
 				if !slices.Equal(r.got[i], want[h.Root]) {
 					t.Errorf("%d: got %v, want %v", i, r.got[i], want[h.Root])
 				}
@@ -137,30 +137,30 @@ func TestHandOver(t *testing.T) {
 			}
 		}
 		if p.Value(twice) != nil {
-			t.Error("the program still knows what it handed over")
+			t.Error("the program still knows what it passed on")
 		}
 		no := errors.New("no")
 		for _, r := range []*notes{{begin: func() error { return no }}, {take: func(int) error { return no }}} {
-			if err := p.RunHanding(t.Context(), r); err != no {
+			if err := p.RunWithCallbacks(t.Context(), r); err != no {
 				t.Errorf("error %v", err)
 			}
 		}
 		p.Close()
-		if err := p.RunHanding(t.Context(), &notes{}); err == nil {
+		if err := p.RunWithCallbacks(t.Context(), &notes{}); err == nil {
 			t.Error("a closed program runs")
 		}
 	}
 }
 
-// TestHandOverSavesMemory checks that products that need more memory than their factors are computed
+// TestCallbacksSaveMemory checks that products that need more memory than their factors are computed
 // one after the other in the same memory, after a check of all; if that fails, nothing has been handed
 // over.
-func TestHandOverSavesMemory(t *testing.T) {
+func TestCallbacksSaveMemory(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := input(g, "x", random(rand.New(rand.NewSource(1)), 64))
 	loss := apply(t, floats("loss", tensor.Shape{1}, func(out []float32, in ...[]float32) { out[0] = in[0][0] }), nil, x)[0]
 	roots := []*gorgonia.Node{loss}
-	var handed []Handover
+	var callbacks []GradientCallback
 	for i := range 8 {
 		y := apply(t, scale("scaled", tensor.Shape{64}, float32(i)), nil, x)[0]
 		outer := floats("outer", tensor.Shape{64, 64}, func(out []float32, in ...[]float32) {
@@ -170,9 +170,9 @@ func TestHandOverSavesMemory(t *testing.T) {
 		})
 		outer.Bilinear = true
 		n := apply(t, outer, nil, x, y)[0]
-		roots, handed = append(roots, n), append(handed, Handover{Root: n})
+		roots, callbacks = append(roots, n), append(callbacks, GradientCallback{Root: n})
 	}
-	p, err := Compile(Options{Gate: loss, Handed: handed}, roots...)
+	p, err := Compile(Options{LossReady: loss, Callbacks: callbacks}, roots...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,10 +186,10 @@ func TestHandOverSavesMemory(t *testing.T) {
 		}
 		return nil
 	}}
-	if err := p.RunHanding(t.Context(), r); err != nil {
+	if err := p.RunWithCallbacks(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	for i := range handed {
+	for i := range callbacks {
 		most := float32(0)
 		for _, v := range r.got[i] {
 			most = max(most, v, -v)
@@ -205,14 +205,14 @@ func TestHandOverSavesMemory(t *testing.T) {
 		}
 		return nil
 	}}
-	if err := p.RunHanding(t.Context(), r); err != no || len(r.got) > 0 {
+	if err := p.RunWithCallbacks(t.Context(), r); err != no || len(r.got) > 0 {
 		t.Errorf("error %v, %d were taken", err, len(r.got))
 	}
 }
 
-// TestHandOverIsWhole checks that after the check scratch memory is allocated even beyond the limit,
+// TestCallbacksAreWhole checks that after the check scratch memory is allocated even beyond the limit,
 // whereas before it the run ends with an error.
-func TestHandOverIsWhole(t *testing.T) {
+func TestCallbacksAreWhole(t *testing.T) {
 	defer LimitMemory(0)
 	g := gorgonia.NewGraph()
 	x := input(g, "x", random(rand.New(rand.NewSource(1)), 64))
@@ -225,13 +225,13 @@ func TestHandOverIsWhole(t *testing.T) {
 		return nil
 	}
 	n := apply(t, outer, nil, x, apply(t, scale("scaled", tensor.Shape{64}, 2), nil, x)[0])[0]
-	p, err := Compile(Options{Gate: loss, Handed: []Handover{{Root: n}}}, loss, n)
+	p, err := Compile(Options{LossReady: loss, Callbacks: []GradientCallback{{Root: n}}}, loss, n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
 	r := &notes{begin: func() error { LimitMemory(1); return nil }}
-	if err := p.RunHanding(t.Context(), r); err != nil || len(r.got) != 1 {
+	if err := p.RunWithCallbacks(t.Context(), r); err != nil || len(r.got) != 1 {
 		t.Errorf("%v, %d were taken", err, len(r.got))
 	}
 	p, err = Compile(Options{}, n)

@@ -41,7 +41,7 @@ func TestArrivalChecks(t *testing.T) {
 	} {
 		s := &state{typ: dtype.Float32}
 		tr := &Trainer{g: g, params: map[*nn.Param]*state{list[0]: s}, stats: map[*nn.Param]*state{list[1]: {}}}
-		a := &arrival{t: tr, d: &binding{origin: map[*nn.Param]*nn.Param{list[0]: list[0], list[1]: list[1], list[2]: list[2]}}, counts: !c.silent}
+		a := &streamedUpdate{t: tr, d: &binding{origin: map[*nn.Param]*nn.Param{list[0]: list[0], list[1]: list[1], list[2]: list[2]}}, counts: !c.silent}
 		var x *tensor.Dense
 		if c.x != nil {
 			x = numbered(t, c.x...)
@@ -54,8 +54,8 @@ func TestArrivalChecks(t *testing.T) {
 			t.Errorf("%+v: squares %v, there %v", c, s.square, s.has)
 		}
 	}
-	a := &arrival{t: &Trainer{g: g}, counts: true}
-	if a.begin(1) != nil || a.begin(math.NaN()) == nil || (&arrival{t: a.t}).begin(math.NaN()) != nil {
+	a := &streamedUpdate{t: &Trainer{g: g}, counts: true}
+	if a.begin(1) != nil || a.begin(math.NaN()) == nil || (&streamedUpdate{t: a.t}).begin(math.NaN()) != nil {
 		t.Error("the loss of samples that count")
 	}
 	first := errors.New("first")
@@ -85,7 +85,7 @@ func TestArrivalTakes(t *testing.T) {
 			return &state{typ: dtype.Float32, plan: plan{optim.SGD{LR: 0.5}, 2}, has: has, square: 7, n: 4}
 		}
 		tr := &Trainer{g: g, params: map[*nn.Param]*state{list[0]: of(true), list[1]: of(false)}, stats: map[*nn.Param]*state{list[2]: {}}}
-		a := &arrival{t: tr, d: &binding{origin: map[*nn.Param]*nn.Param{list[0]: list[0], list[1]: list[1], list[2]: list[2]}}, counts: counts, rate: 0.5}
+		a := &streamedUpdate{t: tr, d: &binding{origin: map[*nn.Param]*nn.Param{list[0]: list[0], list[1]: list[1], list[2]: list[2]}}, counts: counts, rate: 0.5}
 		for i, p := range list {
 			if err := a.take(p, numbered(t, 3, 4)); err != nil {
 				t.Fatal(i, err)

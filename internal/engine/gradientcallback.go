@@ -9,9 +9,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Handover is a root whose value is passed on while the program runs: the gradient of a parameter, which can be updated
+// GradientCallback is a root whose value is passed on while the program runs: the gradient of a parameter, which can be updated
 // before the other gradients are computed.
-type Handover struct {
+type GradientCallback struct {
 	Root *gorgonia.Node
 	// After, if not nil, is an input node all of whose readers run before the value is passed on: its elements may
 	// then be changed.
@@ -21,7 +21,7 @@ type Handover struct {
 // Receiver receives the values that a program passes on while it runs. An error ends the run and is returned
 // unchanged.
 type Receiver interface {
-	// Begin is called once, before the first Check, when the value of Options.Gate has been computed.
+	// Begin is called once, before the first Check, when the value of Options.LossReady has been computed.
 	Begin() error
 	// Check is called once for each Handover before the first Take: with its value d, or, if it is computed after the
 	// check, with d nil and a bound on the absolute values of its elements (NaN if a factor is not finite). It must
@@ -35,7 +35,7 @@ type Receiver interface {
 // first: those in memory directly, those that need less memory as factors by a bound.
 func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.Node]*value) error {
 	given := map[*gorgonia.Node]bool{}
-	for _, h := range o.Handed {
+	for _, h := range o.Callbacks {
 		given[h.Root] = true
 	}
 	m := b.readings()
@@ -45,23 +45,23 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 			stays[v], mine[m.of(v)] = true, true
 		}
 	}
-	gate := values[o.Gate]
-	if gate == nil || given[o.Gate] {
-		return errors.New("engine: the gate must be a root that is kept, not passed on")
+	lossReady := values[o.LossReady]
+	if lossReady == nil || given[o.LossReady] {
+		return errors.New("engine: the loss must be a root that is kept, not passed on")
 	}
 	if o.Eager {
-		return b.handEagerly(o, m, values, stays)
+		return b.callEagerly(o, m, values, stays)
 	}
-	late := b.postpone(o, m, values, mine)
+	lastPriority := b.postpone(o, m, values, mine)
 	m = b.readings()
-	begin, commit := m.made(gate), len(b.steps)-1
-	for _, s := range late {
+	begin, commit := m.made(lossReady), len(b.steps)-1
+	for _, s := range lastPriority {
 		commit = min(commit, m.made(s.out[0])-1)
 	}
-	after := map[int][]*step{begin: {{kind: gateStep, name: "gate", in: []*value{gate}}}} // by the step that they follow
+	after := map[int][]*step{begin: {{kind: lossReadyStep, name: "loss ready", in: []*value{lossReady}}}} // by the step that they follow
 	commits := &step{kind: commitStep, name: "commit"}
 	var takes []*step // directly after the commit
-	for i, h := range o.Handed {
+	for i, h := range o.Callbacks {
 		v := values[h.Root]
 		if v == nil {
 			return fmt.Errorf("engine: %s is not among the roots", nodeName(h.Root))
@@ -83,13 +83,13 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 		} else {
 			mine[w], v.root = true, false
 		}
-		if s := late[m.of(v)]; s != nil {
-			commits.in, commits.late = append(commits.in, m.of(s.in[0]), m.of(s.in[1])), append(commits.late, i)
+		if s := lastPriority[m.of(v)]; s != nil {
+			commits.in, commits.lastPriority = append(commits.in, m.of(s.in[0]), m.of(s.in[1])), append(commits.lastPriority, i)
 		} else {
 			made := max(begin, m.made(values[h.Root]))
-			after[made] = append(after[made], &step{kind: checkStep, name: "check " + v.name, in: []*value{v}, handover: i})
+			after[made] = append(after[made], &step{kind: checkStep, name: "check " + v.name, in: []*value{v}, callback: i})
 		}
-		s := &step{kind: handStep, name: "hand over " + v.name, in: []*value{v}, handover: i, gives: gives}
+		s := &step{kind: callbackStep, name: "callback " + v.name, in: []*value{v}, callback: i, gives: gives}
 		if at == commit {
 			takes = append(takes, s)
 		} else {
@@ -104,22 +104,22 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 	return nil
 }
 
-// handEagerly adds the steps that pass values on directly after those that compute them, but not before the gate.
-func (b *builder) handEagerly(o Options, m readings, values map[*gorgonia.Node]*value, stays map[*value]bool) error {
-	gate := values[o.Gate]
-	begin := m.made(gate)
-	after := map[int][]*step{begin: {{kind: gateStep, name: "gate", in: []*value{gate}}}}
-	for i, h := range o.Handed {
+// callEagerly adds the steps that pass values on directly after those that compute them, but not before the loss is ready.
+func (b *builder) callEagerly(o Options, m readings, values map[*gorgonia.Node]*value, stays map[*value]bool) error {
+	lossReady := values[o.LossReady]
+	begin := m.made(lossReady)
+	after := map[int][]*step{begin: {{kind: lossReadyStep, name: "loss ready", in: []*value{lossReady}}}}
+	for i, h := range o.Callbacks {
 		v := values[h.Root]
 		if v == nil {
 			return fmt.Errorf("engine: %s is not among the roots", nodeName(h.Root))
 		}
 		v.root = stays[v]
 		at := max(begin, m.made(v))
-		after[at] = append(after[at], &step{kind: handStep, name: "hand over " + v.name, in: []*value{v}, handover: i})
+		after[at] = append(after[at], &step{kind: callbackStep, name: "callback " + v.name, in: []*value{v}, callback: i})
 	}
 	b.insert(after)
-	for _, h := range o.Handed {
+	for _, h := range o.Callbacks {
 		delete(values, h.Root)
 	}
 	return nil

@@ -9,30 +9,30 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// handing describes how the gradients of a stage are handed over during a run.
-type handing struct {
-	gate  *gorgonia.Node            // the loss; nil: the stage cannot hand over
-	nodes map[*Param]*gorgonia.Node // the only node through which a parameter is read
+// gradientCallbacks describes how the gradients of a stage are passed on during a run.
+type gradientCallbacks struct {
+	lossReady *gorgonia.Node            // the loss, after which gradients are passed on; nil: the stage has no callbacks
+	nodes     map[*Param]*gorgonia.Node // the only node through which a parameter is read
 }
 
-// hands reports whether a run for r hands over gradients and updates.
-func (st *stage) hands(r request) bool { return r.take != nil && st.handing.gate != nil }
+// hasCallbacks reports whether a run for r passes on gradients and updates.
+func (st *stage) hasCallbacks(r request) bool { return r.take != nil && st.callbacks.lossReady != nil }
 
 // variant returns how a program for r is compiled.
 func (r request) variant(hands bool) variant {
 	return variant{hands: hands, eager: hands && r.check == nil, private: !r.borrow}
 }
 
-// handovers returns what is handed over: gradients by st.wrt, then updates.
-func (st *stage) handovers() (list []engine.Handover) {
-	st.handed(func(p *Param, n *gorgonia.Node) {
-		list = append(list, engine.Handover{Root: n, After: st.handing.nodes[p]})
+// callbackList returns what is passed on: gradients by st.wrt, then updates.
+func (st *stage) callbackList() (list []engine.GradientCallback) {
+	st.passedOn(func(p *Param, n *gorgonia.Node) {
+		list = append(list, engine.GradientCallback{Root: n, After: st.callbacks.nodes[p]})
 	})
 	return list
 }
 
-// handed calls f for everything that is handed over.
-func (st *stage) handed(f func(p *Param, n *gorgonia.Node)) {
+// passedOn calls f for everything that is passed on.
+func (st *stage) passedOn(f func(p *Param, n *gorgonia.Node)) {
 	for i, n := range st.grads {
 		if n != nil {
 			f(st.wrt[i].param, n)
@@ -45,14 +45,14 @@ func (st *stage) handed(f func(p *Param, n *gorgonia.Node)) {
 
 // receiver receives what a program of the stage hands over.
 type receiver struct {
-	params  []*Param // by handover
+	params  []*Param // by callback
 	loss    func() (dtype.Value, error)
 	request request
 }
 
 func (st *stage) receiver(p *engine.Program, r request) *receiver {
 	x := &receiver{request: r, loss: func() (dtype.Value, error) { return st.value(context.Background(), p, r.loss, borrowed) }}
-	st.handed(func(p *Param, _ *gorgonia.Node) { x.params = append(x.params, p) })
+	st.passedOn(func(p *Param, _ *gorgonia.Node) { x.params = append(x.params, p) })
 	return x
 }
 
