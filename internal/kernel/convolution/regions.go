@@ -83,6 +83,7 @@ func byRegions[T kernel.Float](p *kernel.Pool, g *geometry, list []region, x []T
 	}
 	live := kernel.Take(scratch, g.oc*g.k())
 	inputs, result := kernel.Take(scratch, g.n*g.c*most+slack), kernel.Take(scratch, g.n*g.oc*largest+slack)
+	begin := reused(scratch)
 	for _, r := range list {
 		corners, size := g.corners(r), r.size.Size()
 		from, to := inputs[:g.n*g.c*size*len(corners)], result[:g.n*g.oc*size]
@@ -91,7 +92,7 @@ func byRegions[T kernel.Float](p *kernel.Pool, g *geometry, list []region, x []T
 		} else {
 			copyBoxes(p, g.n*g.c, g.in, x, corners, r.size, from)
 			weights(r.taps, live)
-			Forward(p, onePoint(g.n, g.c*len(corners), g.oc, r.size), from, live[:g.oc*g.c*len(corners)], elementwise.Epilogue[T]{}, to, scratch)
+			Forward(p, onePoint(g.n, g.c*len(corners), g.oc, r.size), from, live[:g.oc*g.c*len(corners)], elementwise.Epilogue[T]{}, to, begin())
 		}
 		placeBoxes(p, g.n*g.oc, to, r.first, r.size, g.out, y)
 	}
@@ -140,7 +141,7 @@ func dataRegions[T kernel.Float](p *kernel.Pool, g *geometry, list []region, dy,
 func weightRegions[T kernel.Float](p *kernel.Pool, g *geometry, x, dy, dw []T, scratch kernel.Scratch[T]) {
 	ker, whole := g.ker.Size(), g.out.Size()
 	left, right := kernel.Take(scratch, g.n*g.c*whole+slack), kernel.Take(scratch, g.n*g.oc*whole+slack)
-	live := kernel.Take(scratch, g.oc*g.c)
+	live, begin := kernel.Take(scratch, g.oc*g.c), reused(scratch)
 	for k, t := range g.taps() {
 		var first, size, corner Triple
 		for i := range 3 {
@@ -153,13 +154,33 @@ func weightRegions[T kernel.Float](p *kernel.Pool, g *geometry, x, dy, dw []T, s
 			a, b := left[:g.n*g.c*n], right[:g.n*g.oc*n]
 			copyBoxes(p, g.n*g.c, g.in, x, []Triple{corner}, size, a)
 			copyBoxes(p, g.n*g.oc, g.out, dy, []Triple{first}, size, b)
-			BackwardWeight(p, onePoint(g.n, g.c, g.oc, size), a, b, live, scratch)
+			BackwardWeight(p, onePoint(g.n, g.c, g.oc, size), a, b, live, begin())
 		}
 		p.Range(len(live), kernel.ElementGrain, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				dw[i*ker+k] = live[i]
 			}
 		})
+	}
+}
+
+// reused returns a function that begins a computation: the scratch memory that it returns is that of the computation before,
+// where that is large enough.
+func reused[T kernel.Float](scratch kernel.Scratch[T]) func() kernel.Scratch[T] {
+	var buffers [][]T
+	return func() kernel.Scratch[T] {
+		next := 0
+		return func(n int) []T {
+			next++
+			if next > len(buffers) {
+				buffers = append(buffers, nil)
+			}
+			b := &buffers[next-1]
+			if cap(*b) < n {
+				*b = kernel.Take(scratch, n)
+			}
+			return (*b)[:n]
+		}
 	}
 }
 
