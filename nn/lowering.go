@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -337,7 +338,7 @@ var errFolding = errors.New("computing the shapes, which do not depend on inputs
 
 // folding returns the context of such a lowering.
 func folding() (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(context.Background(), foldingTime, errFolding)
+	return context.WithTimeoutCause(engine.Unlimited(context.Background()), foldingTime, errFolding)
 }
 
 // maxNested limits how many nodes of subgraphs one lowering visits, in addition to 16 times their

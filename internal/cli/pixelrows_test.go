@@ -56,8 +56,10 @@ func TestImagesInRows(t *testing.T) {
 			t.Errorf("%s: %s%v", name, out, err)
 		}
 	}
+	if out, err := in(dir, "eval "+model+" --data kaggle.csv --preset unit"); err != nil || !strings.Contains(out, "200 samples") || strings.Contains(out, "accuracy   0.9") {
+		t.Errorf("--preset unit has no effect: %s%v", out, err) // about 0.6
+	}
 	expect(t, dir, [][3]string{
-		{"eval " + model + " --data kaggle.csv --preset unit", "accuracy   0.6", ""},
 		{"eval " + model + " --data kaggle.csv --crop 0.5", "", "the images are 28×28, as the model takes them, so nothing is cropped"},
 		{"eval " + model + " --data wide.csv", "", "is not a pixel: want numbers from 0 to 255, or from 0 to 1"},
 		{"eval " + model + " --data gap.csv", "", "the pixel is missing"},

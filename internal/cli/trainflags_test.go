@@ -13,12 +13,12 @@ import (
 	"github.com/graft-ml/graft/train"
 )
 
-// in runs a command line whose files are those of a folder.
+// in runs a command line; files without an absolute path are those of a folder.
 func in(dir, line string) (string, error) {
 	var args []string
 	for _, a := range strings.Fields(line) {
 		for _, end := range []string{".csv", ".onnx", ".yaml", ".npz", "/", ".html", ".png", ".svg", ".jsonl"} {
-			if strings.HasSuffix(a, end) && !strings.HasPrefix(a, "-") {
+			if strings.HasSuffix(a, end) && !strings.HasPrefix(a, "-") && !filepath.IsAbs(a) {
 				a = filepath.Join(dir, a)
 				break
 			}

@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -77,10 +78,11 @@ func checkAt(p *kernel.Pool, step int) {
 	}
 }
 
-// poolOf returns the pool for computations during type inference: the calling goroutine, stopped by the call's context.
+// poolOf returns the pool for computations during type inference and lowering: the calling goroutine, stopped by the call's
+// context, but not by a time limit for folding, which may be over when a graph is differentiated.
 func poolOf(c *op.Call) *kernel.Pool {
 	p := (*kernel.Pool)(nil).Stoppable()
-	p.StopBy(c.Context().Done())
+	p.StopBy(engine.WithoutLimit(c.Context()).Done())
 	return p
 }
 
