@@ -15,7 +15,7 @@ import (
 func TestOnlyFilesAreRead(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	for name, want := range map[string]string{pipe: "is a pipe", "/dev/zero": "is a device"} {
 		if _, err := disk.Open(name); err == nil || !strings.Contains(err.Error(), want) {

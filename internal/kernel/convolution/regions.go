@@ -19,7 +19,7 @@ type region struct {
 // counted like that of Winograd's algorithm: copies of a point's inputs and outputs take as much as 60 channels, those of the
 // weights of a tap as much as 30 points, and a region as much as half a million multiplications.
 func regionsFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) []region {
-	if g.groups != 1 || g.dil.Size() == 1 || g.stride.Size() > 1 || s.ImageY != 0 || g.empty() {
+	if g.ker.Size() > mostRegionTaps || g.groups != 1 || g.dil.Size() == 1 || g.stride.Size() > 1 || s.ImageY != 0 || g.empty() {
 		return nil
 	}
 	of := *g
@@ -30,13 +30,20 @@ func regionsFor[T kernel.Float](s *Shape, g *geometry, pass winogradPass) []regi
 	c, oc := float64(g.c), float64(g.oc)
 	cost := float64(len(list)) * 5e5 / (c * oc)
 	for _, r := range list {
-		taps := float64(len(r.taps.of(g.ker)))
+		taps := float64(r.taps.size())
 		cost += taps * (float64(g.n*r.size.Size())*(1+60*(c+oc)/(c*oc)) + 30)
 	}
 	if _, lowest := cheapest[T](s, g, pass); lowest <= cost {
 		return nil
 	}
 	return list
+}
+
+// mostRegionTaps limits the number of regions, of which there are up to two for each tap of an axis.
+const mostRegionTaps = 32
+
+func (t Taps) size() int {
+	return (t.End[0] - t.First[0]) * (t.End[1] - t.First[1]) * (t.End[2] - t.First[2])
 }
 
 var knownRegions kernel.BoundedCache[geometry, []region]

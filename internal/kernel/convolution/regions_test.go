@@ -57,6 +57,17 @@ func TestRegions(t *testing.T) {
 	t.Run("float64", func(t *testing.T) { testRegions[float64](t, 1e-12) })
 }
 
+// Large kernels would have too many regions.
+func TestFewRegions(t *testing.T) {
+	s := convolution(1, 64, 64, 1, []int{400, 400}, []int{200, 200}, []int{1, 1}, []int{2, 2}, []int{300, 300})
+	g := s.geometry()
+	for _, pass := range []winogradPass{winogradY, winogradDX, winogradDW} {
+		if list := regionsFor[float32](s, &g, pass); list != nil {
+			t.Errorf("pass %d: %d regions", pass, len(list))
+		}
+	}
+}
+
 // DeepLab's pyramid is computed by regions, ordinary dilations are not.
 func TestRegionsChosen(t *testing.T) {
 	for dilation, want := range map[int]bool{1: false, 2: false, 4: false, 24: true} {
