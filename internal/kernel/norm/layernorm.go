@@ -18,10 +18,26 @@ func RowMoments[T kernel.Float](p *kernel.Pool, rows, cols int, x, mean, varianc
 }
 
 func moments[T kernel.Float](p *kernel.Pool, x []T) (mean, variance T) {
-	p.InParts(len(x), func(lo, hi int) { mean += vector.BlockSum(x[lo:hi]) })
-	mean /= T(len(x))
-	p.InParts(len(x), func(lo, hi int) { variance += vector.BlockSumSqDiff(x[lo:hi], mean) })
-	return mean, variance / T(len(x))
+	if len(x) <= sumBlock {
+		mean = vector.BlockSum(x) / T(len(x))
+		return mean, vector.BlockSumSqDiff(x, mean) / T(len(x))
+	}
+	m := sumBlocks(p, x, vector.BlockSum[T]) / float64(len(x))
+	v := sumBlocks(p, x, func(block []T) T { return vector.BlockSumSqDiff(block, T(m)) }) / float64(len(x))
+	return T(m), T(v)
+}
+
+// sumBlock is the number of elements whose sum is rounded to T.
+const sumBlock = 1 << 14
+
+// sumBlocks adds the sums of the blocks of x.
+func sumBlocks[T kernel.Float](p *kernel.Pool, x []T, sum func(block []T) T) (total float64) {
+	p.InParts(len(x), func(lo, hi int) {
+		for ; lo < hi; lo += sumBlock {
+			total += float64(sum(x[lo:min(hi, lo+sumBlock)]))
+		}
+	})
+	return total
 }
 
 // LayerNorm computes y = (x-mean)*invstd*scale + bias for each row of x [rows, cols],
