@@ -82,6 +82,9 @@ func (e editing) run(w io.Writer, in io.Reader, model string) error {
 			return err
 		}
 	}
+	if err := checkFile("--plan", e.plan); err != nil {
+		return err
+	}
 	r, err := e.steps(in)
 	if err != nil {
 		return err
@@ -107,11 +110,11 @@ func (e editing) run(w io.Writer, in io.Reader, model string) error {
 		if err := plan.Apply(); err != nil {
 			return err
 		}
-		if err := e.storage.save(e.output, g); err != nil {
-			return err
-		}
 	}
-	return writePlan(w, plan, e.plan, e.asJSON)
+	if err := writePlan(w, plan, e.plan, e.asJSON); err != nil || e.dryRun {
+		return err
+	}
+	return e.storage.save(e.output, g)
 }
 
 // steps returns the steps of the recipe and of the flags.

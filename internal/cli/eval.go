@@ -105,19 +105,15 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 	if !(v.skipBad >= 0 && v.skipBad <= 1) {
 		return fmt.Errorf("--skip-bad %v: want a fraction from 0 to 1", v.skipBad)
 	}
-	for flag, path := range map[string]string{"--confusion": v.confusion, "--calibration": v.calibration} {
-		if err := checkEnding(flag, path, ".png"); err != nil {
+	for _, x := range []struct {
+		flag, path string
+		endings    []string
+	}{{"--confusion", v.confusion, []string{".png"}}, {"--calibration", v.calibration, []string{".png"}}, {"-o", v.page, []string{".html", ".htm", ".json"}}} {
+		if err := checkEnding(x.flag, x.path, x.endings...); err != nil {
 			return err
 		}
-	}
-	if err := checkEnding("-o", v.page, ".html", ".htm", ".json"); err != nil {
-		return err
-	}
-	for _, path := range []string{v.page, v.confusion, v.calibration} {
-		if path != "" {
-			if err := checkOutput(path); err != nil {
-				return err
-			}
+		if err := checkFile(x.flag, x.path); err != nil {
+			return err
 		}
 	}
 	if file := boxFile(v.data); file != "" {

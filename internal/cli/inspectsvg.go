@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -25,8 +24,8 @@ func drawGraph(cmd *cobra.Command, path string, g *nn.Graph, all bool) error {
 	if path == "-" {
 		return draw(cmd.OutOrStdout())
 	}
-	if err := checkOutput(path); err != nil {
-		return errors.New("--svg" + err.Error()[len("-o"):])
+	if err := checkFile("--svg", path); err != nil {
+		return err
 	}
 	return disk.WriteFile(path, draw)
 }

@@ -66,13 +66,11 @@ func (r *rateFinding) run(ctx context.Context, w io.Writer, model string) error 
 	if r.data == "" {
 		return errNoData
 	}
-	if r.plot != "" {
-		if err := checkOutput(r.plot); err != nil {
-			return err
-		}
-		if err := checkEnding("-o", r.plot, ".png"); err != nil {
-			return err
-		}
+	if err := checkEnding("-o", r.plot, ".png"); err != nil {
+		return err
+	}
+	if err := checkFile("-o", r.plot); err != nil {
+		return err
 	}
 	rule, err := choose("optimizer", r.optimizer, rules)
 	if err != nil {

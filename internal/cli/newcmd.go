@@ -26,6 +26,8 @@ type creation struct {
 	perToken      bool
 	dropout       float64
 	seed          uint64
+	data          string // table
+	tabular
 	writtenModel
 }
 
@@ -33,7 +35,7 @@ func newNew() *cobra.Command {
 	var c creation
 	cmd := &cobra.Command{
 		Use:   "new KIND",
-		Short: "Create an untrained network: " + strings.Join(slices.Sorted(maps.Keys(networks)), ", "),
+		Short: "Create an untrained network: " + c.kinds(),
 		Long: `new writes an untrained network with random weights. --input is the shape of one sample, without the batch:
 
   mlp          fully connected layers; --input 20 for 20 numbers
@@ -41,15 +43,24 @@ func newNew() *cobra.Command {
   resnet       residual blocks of convolutions in four stages; --input 3,224,224 or smaller
   lstm         a bidirectional LSTM; --input 50,8 (steps, numbers per step) or, with --vocabulary, 50 (steps)
   transformer  an encoder with learned positions; --input as for lstm
+  tabular      a network for the columns of a table, --data houses.csv, that encodes and scales them; --scale, --target, --column
+               and other flags for tables as in train
 
-With --classes the network outputs that many scores, otherwise --outputs numbers. For tables, graft train --new tabular creates a
-network that fits the columns.`,
+With --classes the network outputs that many scores, otherwise --outputs numbers. graft train --new tabular creates the same network
+for a table and trains it, with more tuning than train with a given network.`,
 		Example: `  graft new cnn --input 1,28,28 --classes 10 -o digits.onnx
   graft new mlp --input 13 --hidden 64,32 -o houses.onnx
+  graft new tabular --data houses.csv --target price -o houses.onnx
   graft new transformer --input 128 --vocabulary 30000 --mask --classes 2 -o reviews.onnx`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("want one KIND of %s, got %q", words(networks), args)
+				return fmt.Errorf("want one KIND of %s, got %q", c.kinds(), args)
+			}
+			if strings.EqualFold(args[0], "tabular") {
+				return c.forTable(cmd)
+			}
+			if c.data != "" {
+				return fmt.Errorf("--data %s: is for tabular; a new %s is described by --input and --classes", c.data, args[0])
 			}
 			return c.run(cmd.OutOrStdout(), args[0])
 		},
@@ -58,7 +69,7 @@ network that fits the columns.`,
 	f.StringVar(&c.input, "input", "", "shape of one sample: 20, or 3,32,32")
 	f.IntVar(&c.classes, "classes", 0, "number of classes; 0: regression with --outputs numbers")
 	f.IntVar(&c.outputs, "outputs", 1, "number of outputs without --classes")
-	f.StringVar(&c.hidden, "hidden", "128,64", "mlp: units of each hidden layer")
+	f.StringVar(&c.hidden, "hidden", "128,64", "mlp and tabular: units of each hidden layer")
 	f.IntVar(&c.width, "width", 32, "channels of the first stage; lstm: units; transformer: model dimension, a multiple of 4")
 	f.IntVar(&c.depth, "depth", 2, "blocks per stage; lstm and transformer: layers")
 	f.IntVar(&c.vocabulary, "vocabulary", 0, "lstm and transformer: vocabulary size; 0: the input is numbers")
@@ -66,11 +77,19 @@ network that fits the columns.`,
 	f.BoolVar(&c.perToken, "per-token", false, "transformer with --mask: scores for each token, for token classification")
 	f.Float64Var(&c.dropout, "dropout", 0.1, "dropout probability before the last layer")
 	f.Uint64Var(&c.seed, "seed", 0, "seed of the weights")
+	f.StringVar(&c.data, "data", "", "tabular: the table, a .csv or .tsv file")
+	c.targetFlags(cmd)
+	c.readFlags(cmd)
 	c.writtenModel.flags(cmd, "file to write the network to")
 	return cmd
 }
 
-// networks are the kinds of networks, with the number of sizes that describe a sample.
+// kinds lists the values of KIND.
+func (creation) kinds() string {
+	return strings.Join(slices.Sorted(maps.Keys(networks)), ", ") + ", tabular"
+}
+
+// networks are the kinds of networks that a shape describes, with the number of sizes that describe a sample.
 var networks = map[string]struct {
 	rank  int
 	layer func(c creation, hidden []int, out int) nn.Layer
@@ -164,7 +183,7 @@ func positions(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 func (c creation) run(w io.Writer, kind string) error {
 	n, err := choose("KIND", kind, networks)
 	if err != nil {
-		return fmt.Errorf("%s: want one of %s", kind, words(networks))
+		return fmt.Errorf("%s: want one of %s", kind, c.kinds())
 	}
 	if err := checkOutput(c.output); err != nil {
 		return err

@@ -2,9 +2,13 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -132,5 +136,68 @@ func TestNewMistakes(t *testing.T) {
 	}
 	if _, err := command("new", "mlp", "--input", "3"); err == nil || !strings.Contains(err.Error(), "missing -o FILE, the file to write the model to") {
 		t.Errorf("without -o: %v", err)
+	}
+}
+
+// TestNewForTable makes a network for a table, with an encoding that ONNX Runtime reads, and trains it: prices that are linear in the
+// columns are predicted nearly exactly.
+func TestNewForTable(t *testing.T) {
+	dir := t.TempDir()
+	var b strings.Builder
+	b.WriteString("town;area;price\n")
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 400 {
+		area, town := r.IntN(200), []string{"Rome", "Oslo"}[i%2]
+		fmt.Fprintf(&b, "%s;%d,5;%d\n", town, area, 1000*area+50_000*(i%2))
+	}
+	table, model := filepath.Join(dir, "houses.csv"), filepath.Join(dir, "m.onnx")
+	if err := os.WriteFile(table, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := command("new", "tabular", "--data", table, "--hidden", "16", "--json", "-o", model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made struct{ Inputs, Outputs []map[string]string }
+	if err := json.Unmarshal([]byte(out), &made); err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]string{{"name": "town", "type": "string[N,1]"}, {"name": "area", "type": "float32[N,1]"}}
+	if !reflect.DeepEqual(made.Inputs, want) || made.Outputs[0]["name"] != "price" {
+		t.Errorf("inputs %v, outputs %v", made.Inputs, made.Outputs)
+	}
+	if _, err := command("train", model, "--data", table, "--epochs", "60", "--lr", "0.01", "--batch", "16", "-o", filepath.Join(dir, "t.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	out, err = command("eval", filepath.Join(dir, "t.onnx"), "--data", table, "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Metrics map[string]float64 }
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Metrics["r2"] < 0.98 {
+		t.Errorf("%s, %v: want r2 near 1", out, err)
+	}
+}
+
+// TestNewForTableMistakes pins the messages of wrong uses.
+func TestNewForTableMistakes(t *testing.T) {
+	dir := t.TempDir()
+	table := filepath.Join(dir, "t.csv")
+	if err := os.WriteFile(table, []byte("a,b,c\n1,2,x\n3,4,x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"tabular -o m.onnx":                                             "missing --data, the table whose columns the network reads: --data houses.csv",
+		"tabular --data t.npz -o m.onnx":                                "--data t.npz: tabular is for tables (.csv, .tsv)",
+		"tabular --data " + table + " --classes 3 -o m.onnx":            "--classes: the columns of --data and its target describe a tabular network",
+		"tabular --data " + table + " -o m.onnx":                        table + ": the target c is always x: there is nothing to learn",
+		"tabular --data " + table + " --target b --scale log -o m.onnx": "--scale log: want standard or quantile",
+		"mlp --input 3 --data " + table + " -o m.onnx":                  "--data " + table + ": is for tabular; a new mlp is described by --input and --classes",
+		"tabula -o m.onnx":                                              "tabula: want one of cnn, lstm, mlp, resnet, transformer, tabular",
+	} {
+		args := strings.Fields(strings.ReplaceAll(args, "m.onnx", filepath.Join(dir, "m.onnx")))
+		if _, err := command(append([]string{"new"}, args...)...); err == nil || err.Error() != want {
+			t.Errorf("%v: %v, want %s", args, err, want)
+		}
 	}
 }

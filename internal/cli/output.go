@@ -48,7 +48,7 @@ var saver = onnxio.Saver{Warn: func(err error) { fmt.Fprintln(os.Stderr, "warnin
 // foreignFiles are the endings of other programs' models, and of data.
 var foreignFiles = []string{".h5", ".keras", ".pt", ".pth", ".tflite", ".safetensors", ".pkl", ".joblib", ".csv", ".npz"}
 
-// checkOutput checks that the file of -o can be written, before any work is done for it.
+// checkOutput is checkFile for the model of -o, which must be given.
 func checkOutput(path string) error {
 	if path == "" {
 		return errors.New("missing -o FILE, the file to write the model to")
@@ -56,8 +56,16 @@ func checkOutput(path string) error {
 	if ext := filepath.Ext(path); slices.Contains(foreignFiles, strings.ToLower(ext)) {
 		return fmt.Errorf("-o %s: models are written as ONNX: want a name such as %s.onnx", path, strings.TrimSuffix(path, ext))
 	}
+	return checkFile("-o", path)
+}
+
+// checkFile checks that the file of a flag can be written, before any work is done for it. No path is no file.
+func checkFile(flag, path string) error {
+	if path == "" {
+		return nil
+	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fmt.Errorf("-o %s: is a folder, want a file", path)
+		return fmt.Errorf("%s %s: is a folder, want a file", flag, path)
 	}
 	if err := disk.CheckFile(path); err != nil {
 		var p *fs.PathError
@@ -65,9 +73,9 @@ func checkOutput(path string) error {
 			err = p.Err // the path is of no interest
 		}
 		if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("-o %s: cannot be written: no such file or folder: %s", path, dir)
+			return fmt.Errorf("%s %s: cannot be written: no such file or folder: %s", flag, path, dir)
 		}
-		return fmt.Errorf("-o %s: cannot be written: %w", path, err)
+		return fmt.Errorf("%s %s: cannot be written: %w", flag, path, err)
 	}
 	return nil
 }

@@ -206,7 +206,7 @@ func TestPredictMistakes(t *testing.T) {
 		"train --new tabular --data houses.csv --task regression -o o.onnx":    `target column dear holds text, such as "`,
 		"train --new tabular --data houses.csv --separator : -o o.onnx":        `--separator ":": want one of "," ";" "|" "\t"`,
 		"train --new tabular --data houses.csv --header maybe -o o.onnx":       "--header maybe: want yes, no or auto",
-		"train --new tabular --data houses.csv --scale log -o o.onnx":          `scale "log": want standard or quantile`,
+		"train --new tabular --data houses.csv --scale log -o o.onnx":          "--scale log: want standard or quantile",
 		"train two.onnx --data houses.csv -o o.onnx":                           "the table's columns give 11 features (area: number, missing: 7, the first in line 6; city: category, 3 categories; sold: date, as 2006-01-02; price: number; column id is left out: 60 of 60 values differ; --column id=category uses it), the model takes 2: graft train --new tabular makes a network that fits",
 	} {
 		words := strings.Fields(args)

@@ -89,6 +89,9 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 			return err
 		}
 	}
+	if err := checkFile("--plan", p.plan); err != nil {
+		return err
+	}
 	if err := p.tune(); err != nil {
 		return err
 	}

@@ -22,10 +22,19 @@ func (t *training) tableFlags(cmd *cobra.Command) {
 }
 
 // targetFlags adds those that apply to an existing model.
-func (t *training) targetFlags(cmd *cobra.Command) {
+func (t *tabular) targetFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&t.target, "target", "", "target column of a table, by name or number (from 0); default: the last")
 	f.StringVar(&t.scale, "scale", "", "scaling of a table's numbers: standard, quantile or none; default: standard, or none for a model trained on such numbers")
+}
+
+// encoder fits the encoding of the columns to rows of a table.
+func (t *tabular) encoder(ctx context.Context, from *table.Table, rows []int) (*table.Encoder, error) {
+	scale := table.Scale(strings.ToLower(t.scale))
+	if !slices.Contains([]table.Scale{"", table.Standard, table.Quantile}, scale) {
+		return nil, fmt.Errorf("--scale %s: want %s or %s", t.scale, table.Standard, table.Quantile)
+	}
+	return table.Fit(ctx, from, rows, table.Options{Scale: scale})
 }
 
 // begin trains a network that is created for the data.
@@ -198,7 +207,7 @@ func (t *training) pack(ctx context.Context, p *plan, in *nn.Value) error {
 	if knows {
 		return nil
 	}
-	prep, err := table.Fit(ctx, p.table, p.fit, table.Options{Scale: table.Scale(strings.ToLower(t.scale))})
+	prep, err := t.encoder(ctx, p.table, p.fit)
 	if err != nil {
 		return err
 	}
@@ -253,7 +262,7 @@ func (t *training) prepend(ctx context.Context, p *plan, in *nn.Value, size int)
 	if strings.EqualFold(t.scale, "none") {
 		return fmt.Errorf("--scale none: the table has texts or missing values, which %s does not take; leave columns out with --column NAME=ignore", in.Name())
 	}
-	prep, err := table.Fit(ctx, p.table, p.fit, table.Options{Scale: table.Scale(strings.ToLower(t.scale))})
+	prep, err := t.encoder(ctx, p.table, p.fit)
 	if err != nil {
 		return err
 	}

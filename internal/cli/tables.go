@@ -358,7 +358,7 @@ func heldSamples(ctx context.Context, trunk *table.Trunk, p *plan) (data.Dataset
 
 // newTable creates a network for the table.
 func (t *training) newTable(ctx context.Context, p *plan) error {
-	prep, err := table.Fit(ctx, p.table, p.fit, table.Options{Scale: table.Scale(strings.ToLower(t.scale))})
+	prep, err := t.encoder(ctx, p.table, p.fit)
 	if err != nil {
 		return err
 	}
@@ -402,6 +402,9 @@ func oddities(t *table.Table) []string {
 
 // strays returns the texts in numeric columns.
 func strays(t *table.Table) (lines []string) {
+	if n := t.Preamble; n > 0 {
+		lines = append(lines, fmt.Sprintf("%s: left out: %s before the table", t.Path, plural(n, "line")))
+	}
 	if t.Recoded > 0 {
 		lines = append(lines, fmt.Sprintf("%s is not UTF-8: %d bytes were read as Windows-1252", t.Path, t.Recoded))
 	}

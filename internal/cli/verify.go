@@ -47,6 +47,9 @@ the reason. Those cases are run too, and one that passes is a failure.`,
 			if v.Backend, err = backendOf(backend); err != nil {
 				return err
 			}
+			if err := checkFile("--junit", junit); err != nil {
+				return err
+			}
 			for _, dir := range dirs {
 				if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 					return fmt.Errorf("%s: is a file, want a folder of test cases; graft testcase writes one for a model", dir)

@@ -27,10 +27,10 @@ func (m writtenModel) write(w io.Writer, g *nn.Graph) error {
 	}
 	t := g.Summary().Total
 	if m.asJSON {
-		typed := func(values []*nn.Value) []object {
-			list := []object{}
+		typed := func(values []*nn.Value) []map[string]string {
+			list := []map[string]string{}
 			for _, v := range values {
-				list = append(list, object{Name: v.Name(), Type: v.Type().String()})
+				list = append(list, map[string]string{"name": v.Name(), "type": v.Type().String()})
 			}
 			return list
 		}

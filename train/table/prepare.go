@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -37,7 +40,6 @@ type Options struct {
 type Encoder struct {
 	Schema
 	Names   []string // names of the features
-	Notes   []string // columns that were left out, and why
 	Options Options  // settings that it was made with
 
 	center  map[string]float64 // offsets of columns for which float32 is too coarse
@@ -48,6 +50,7 @@ type Encoder struct {
 	inverse []float64   // 1 / deviation
 	knots   [][]float64 // by number, ascending; Quantile only
 	marked  []int       // numbers with a feature that marks missing values
+	left    []described // columns that were left out, and why
 }
 
 var errNoTable = errors.New("table: the table is nil")
@@ -75,7 +78,7 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Encoder, error)
 		p.take(t, c, rows)
 	}
 	if len(p.Fields) == 0 {
-		return nil, fmt.Errorf("table: %s: no column can be used: %s", t.Path, brief(p.Notes))
+		return nil, fmt.Errorf("table: %s: no column can be used: %s", t.Path, brief(p.notes()))
 	}
 	return p, p.measure(ctx, t, rows)
 }
@@ -127,7 +130,7 @@ func (p *Encoder) take(t *Table, c *Column, rows []int) {
 }
 
 func (p *Encoder) leave(c *Column, why string) {
-	p.Notes = append(p.Notes, fmt.Sprintf("column %s is left out: %s", c.Name, cmp.Or(why, "--column says so")))
+	p.left = append(p.left, described{c.Name, cmp.Or(why, "--column says so")})
 }
 
 // common returns the categories in the training rows, including missing values (""), in alphabetical order. If they are embedded,
@@ -152,11 +155,11 @@ func (p *Encoder) common(c *Column, counts []int, rows int) []string {
 	return words
 }
 
-// Describe returns a line for each column: its name, kind and encoding.
+// Describe returns a line for each column: its name, kind and encoding. More than eight neighbours of the same description share one.
 func (p *Encoder) Describe() []string {
-	var lines []string
+	var list []described
 	for _, f := range p.Fields {
-		line := fmt.Sprintf("%s: %s", f.Name, f.Kind)
+		line := string(f.Kind)
 		switch words := p.words[f.Name]; {
 		case f.Kind == Date:
 			line += ", as " + f.Layout
@@ -168,9 +171,45 @@ func (p *Encoder) Describe() []string {
 		if at := p.gaps[f.Name]; len(at) > 0 {
 			line += ", missing: " + places(at)
 		}
-		lines = append(lines, line)
+		list = append(list, described{f.Name, line})
 	}
-	return append(lines, p.Notes...)
+	lines := together(list, func(names, what string) string { return names + ": " + what })
+	return append(lines, p.notes()...)
+}
+
+// notes returns a line for each column that was left out.
+func (p *Encoder) notes() []string {
+	return together(p.left, func(names, why string) string { return "column " + names + " is left out: " + why })
+}
+
+// described is a column with its description.
+type described struct{ name, what string }
+
+// together makes a line of each column; more than eight neighbours of the same description share one.
+func together(list []described, line func(names, what string) string) (lines []string) {
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n].what == list[0].what {
+			n++
+		}
+		if n > 8 {
+			lines = append(lines, line(fmt.Sprintf("%s … %s (%d columns)", printable(list[0].name), printable(list[n-1].name), n), list[0].what))
+		} else {
+			for _, d := range list[:n] {
+				lines = append(lines, line(printable(d.name), d.what))
+			}
+		}
+		list = list[n:]
+	}
+	return lines
+}
+
+// printable quotes a name with line breaks and the like.
+func printable(name string) string {
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 func (p *Encoder) embedded(column string) bool { return len(p.words[column]) > p.Options.OneHot }

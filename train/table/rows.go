@@ -36,6 +36,7 @@ type Rows struct {
 	first  []string // the first record if it is not a header
 	closer io.Closer
 	line   int
+	before int // lines before the first record
 	recode *recoder
 	record *bounded
 }
@@ -100,6 +101,9 @@ func (f Format) read(path string, in io.Reader, c io.Closer, target string) (*Ro
 		return nil, fmt.Errorf("table: %s: %w", path, err)
 	}
 	recode := &recoder{}
+	if head, _ := b.Peek(most); bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(head, '\r') >= 0 {
+		b = bufio.NewReaderSize(returns{b}, most)
+	}
 	b = bufio.NewReaderSize(transform.NewReader(b, recode), most)
 	head, err := b.Peek(most)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -116,10 +120,29 @@ func (f Format) read(path string, in io.Reader, c io.Closer, target string) (*Ro
 	if bytes.IndexByte(head, 0) >= 0 {
 		return nil, fmt.Errorf("table: %s: not a table: it holds bytes that are not text", path)
 	}
+	before, skip := f.preamble(string(head))
+	head = head[skip:]
 	f.sniff(string(head))
+	sampled := sample(string(head), f.Comma)
+	if _, err := b.Discard(skip); err != nil {
+		return nil, fmt.Errorf("table: %s: %w", path, err)
+	}
 	record := &bounded{Reader: b, most: max(budget.Left()/share, most)}
-	r := &Rows{Format: f, Path: path, csv: reader(record, f.Comma), closer: c, recode: recode, record: record}
-	return r, r.names(sample(string(head), f.Comma), target)
+	r := &Rows{Format: f, Path: path, csv: reader(record, f.Comma), closer: c, before: before, recode: recode, record: record}
+	return r, r.names(sampled, target)
+}
+
+// returns reads lines that end in a carriage return alone.
+type returns struct{ io.Reader }
+
+func (r returns) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	for i, c := range p[:n] {
+		if c == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 func reader(in io.Reader, comma rune) *csv.Reader {
@@ -186,7 +209,7 @@ func (r *Rows) names(sample [][]string, target string) error {
 		}
 	}
 	header := r.Header > 0
-	r.line = 1
+	r.line = 1 + r.before
 	seen, copies := map[string]bool{}, map[string]int{}
 	for i := range first {
 		name := fmt.Sprint(i)
@@ -214,7 +237,7 @@ func (r *Rows) Next() ([]string, int, error) {
 	if r.first != nil {
 		rec := r.first
 		r.first = nil
-		return rec, 1, nil
+		return rec, 1 + r.before, nil
 	}
 	if r.csv == nil {
 		return nil, 0, io.EOF
@@ -227,7 +250,8 @@ func (r *Rows) Next() ([]string, int, error) {
 	if err != nil {
 		return nil, r.line, r.failed(err)
 	}
-	r.line, _ = r.csv.FieldPos(0)
+	line, _ := r.csv.FieldPos(0)
+	r.line = line + r.before
 	for i, s := range rec {
 		rec[i] = strings.TrimSpace(s)
 	}
@@ -240,9 +264,9 @@ func (r *Rows) failed(err error) error {
 	switch {
 	case errors.As(err, &p) && errors.Is(err, csv.ErrFieldCount):
 		line, _ := r.csv.FieldPos(0)
-		return fmt.Errorf("table: %s: line %d has another number of columns than the first line, %d, with %q between columns", r.Path, line, len(r.Names), string(r.Comma))
+		return fmt.Errorf("table: %s: line %d has another number of columns than the first line, %d, with %q between columns", r.Path, line+r.before, len(r.Names), string(r.Comma))
 	case errors.As(err, &p):
-		return fmt.Errorf("table: %s: line %d: %w", r.Path, p.Line, p.Err)
+		return fmt.Errorf("table: %s: line %d: %w", r.Path, p.Line+r.before, p.Err)
 	}
 	return fmt.Errorf("table: %s: %w", r.Path, err)
 }

@@ -17,6 +17,47 @@ func (f *Format) sniff(head string) {
 	}
 }
 
+// preamble finds the lines before a table, and their size in bytes: sep=;, by which spreadsheets announce the separator, and comments,
+// lines that begin with # and have another number of columns than the line after them, as a header that begins with # has not.
+func (f *Format) preamble(head string) (lines, size int) {
+	rest := head
+	cut := func(end int) {
+		lines++
+		rest = rest[end+1:]
+	}
+	end := strings.IndexByte(rest, '\n')
+	if end >= 0 {
+		if s, ok := strings.CutPrefix(strings.TrimRight(rest[:end], "\r"), "sep="); ok && len(s) == 1 {
+			if f.Comma == 0 {
+				f.Comma = rune(s[0])
+			}
+			cut(end)
+		}
+	}
+	comments := 0
+	for at := rest; strings.HasPrefix(at, "#"); comments++ {
+		end := strings.IndexByte(at, '\n')
+		if end < 0 {
+			return lines, len(head) - len(rest) // nothing but comments
+		}
+		at = at[end+1:]
+	}
+	for ; comments > 0; comments-- {
+		end := strings.IndexByte(rest, '\n')
+		if comments == 1 {
+			comma := f.Comma
+			if comma == 0 {
+				comma = separator(rest[end+1:])
+			}
+			if pair := sample(rest, comma); len(pair) > 1 && len(pair[0]) == len(pair[1]) {
+				break
+			}
+		}
+		cut(end)
+	}
+	return lines, len(head) - len(rest)
+}
+
 // separator returns the candidate that splits most of the first lines into the same number of columns.
 func separator(head string) rune {
 	best, score := ',', 0.0

@@ -24,16 +24,17 @@ type Column struct {
 
 // Table is a table in memory.
 type Table struct {
-	Path    string    // of the file
-	Format  Format    // format of the file
-	Columns []*Column // feature columns, including ignored ones
-	Target  *Column   // nil: none
-	Classes []string  // names of the classes; nil for regression
-	Lines   []int     // line of the file, by row
-	Names   []string  // names of all columns of the file, in order
-	Recoded int       // number of bytes that are not UTF-8 and were read as Windows-1252
-	class   []int64   // by row; −1 where missing
-	text    []record
+	Path     string    // of the file
+	Format   Format    // format of the file
+	Columns  []*Column // feature columns, including ignored ones
+	Target   *Column   // nil: none
+	Classes  []string  // names of the classes; nil for regression
+	Lines    []int     // line of the file, by row
+	Names    []string  // names of all columns of the file, in order
+	Preamble int       // number of lines before the table, such as comments
+	Recoded  int       // number of bytes that are not UTF-8 and were read as Windows-1252
+	class    []int64   // by row; −1 where missing
+	text     []record
 }
 
 // Reader reads tables. With the zero value everything is detected, and the target is the last column.
@@ -88,7 +89,7 @@ func (r Reader) Read(path string) (*Table, error) {
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("table: %s: no rows below the header", path)
 	}
-	t := &Table{Path: path, Format: rows.Format, Lines: lines, Names: rows.Names, Recoded: rows.Recoded()}
+	t := &Table{Path: path, Format: rows.Format, Lines: lines, Names: rows.Names, Recoded: rows.Recoded(), Preamble: rows.before}
 	if r.KeepText {
 		t.text = records
 	}
