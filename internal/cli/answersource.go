@@ -288,7 +288,7 @@ func (p *prediction) objectsOf(g *nn.Graph, path string, b []byte) (*sampleSourc
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("%s: empty: want JSON objects, one on each line", path)
 	}
-	s, err := rowSource(g, path, rows, p.texts)
+	s, err := rowSource(g, path, rows, 0, p.texts)
 	if err != nil || takesImages(g) {
 		return s, err
 	}
@@ -296,7 +296,7 @@ func (p *prediction) objectsOf(g *nn.Graph, path string, b []byte) (*sampleSourc
 }
 
 // rowSource is a source of samples from objects; t tokenizes texts, nil if the model does not read any.
-func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*sampleSource, error) {
+func rowSource(g *nn.Graph, path string, rows []map[string]any, before int, t *texts) (*sampleSource, error) {
 	schema, known, err := table.ReadMeta(g.Meta())
 	if err != nil {
 		return nil, err
@@ -324,7 +324,7 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any, t *texts) (*samp
 			feed, err = fromObjects(g, picked)
 		}
 		if err != nil && len(index) == 1 {
-			err = fmt.Errorf("%s: object %d: %w", path, index[0]+1, err)
+			err = fmt.Errorf("%s: object %d: %w", path, before+index[0]+1, err)
 		}
 		for k := range index { // one by one: which of them is it
 			if err == nil || len(index) == 1 {

@@ -22,25 +22,43 @@ func (l jsonList) String() string { return shortened(string(l[:min(len(l), 200)]
 // jsonObject is a JSON object. Its arrays are of type jsonList, its numbers json.Number.
 type jsonObject map[string]any
 
+// mostKeys bounds the keys of an object, each of which takes over a hundred bytes.
+const mostKeys = 1 << 18
+
 // UnmarshalJSON implements json.Unmarshaler.
 func (o *jsonObject) UnmarshalJSON(b []byte) error {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(b, &fields); err != nil || fields == nil {
-		return err
+	if b = bytes.TrimSpace(b); len(b) == 0 || b[0] != '{' {
+		return fmt.Errorf("%s is not an object", shortened(string(b[:min(len(b), 200)])))
 	}
 	*o = jsonObject{}
-	for key, text := range fields {
+	key, isKey := "", true
+	for text := range jsonValues(b) {
+		if isKey = !isKey; !isKey {
+			if err := json.Unmarshal(text, &key); err != nil {
+				return err
+			}
+			continue
+		}
+		if len(*o) == mostKeys {
+			return fmt.Errorf("an object with more than %d keys", mostKeys)
+		}
 		x, err := jsonValue(text)
 		if err != nil {
 			return err
+		}
+		switch list := x.(type) { // b belongs to the decoder
+		case jsonList:
+			x = jsonList(bytes.Clone(list))
+		case jsonText:
+			x = jsonText(bytes.Clone(list))
 		}
 		(*o)[key] = x
 	}
 	return nil
 }
 
-// jsonValue reads a valid JSON value, without spaces around it: an array as a jsonList, a number as a json.Number. It returns nil for
-// an empty text.
+// jsonValue reads a valid JSON value, without spaces around it: an array as a jsonList, an object as a jsonText, which are parts of the
+// text, a number as a json.Number. It returns nil for an empty text.
 func jsonValue(text []byte) (x any, err error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -48,7 +66,9 @@ func jsonValue(text []byte) (x any, err error) {
 	switch text[0] {
 	case '[':
 		return jsonList(text), nil
-	case '"', '{', 't', 'f', 'n':
+	case '{':
+		return jsonText(text), nil
+	case '"', 't', 'f', 'n':
 		err = json.Unmarshal(text, &x)
 		return x, err
 	}
@@ -133,7 +153,7 @@ func (l jsonList) scan(depth int, f func(x any) error) (shape []int, rest jsonLi
 				return nil, nil, err
 			}
 		} else {
-			end := l.scalarEnd()
+			end := valueEnd(l)
 			x, err := jsonValue(l[:end])
 			if err == nil {
 				err = f(x)
@@ -152,21 +172,6 @@ func (l jsonList) scan(depth int, f func(x any) error) (shape []int, rest jsonLi
 		return nil, nil, errors.New("a list without an end")
 	}
 	return append([]int{n}, shape...), l[1:], nil
-}
-
-// scalarEnd returns the length of the element with which l begins.
-func (l jsonList) scalarEnd() int {
-	if l[0] == '"' || l[0] == '{' {
-		var text json.RawMessage
-		if json.NewDecoder(bytes.NewReader(l)).Decode(&text) == nil {
-			return len(text)
-		}
-		return len(l)
-	}
-	if end := bytes.IndexAny(l, " \t\r\n,]"); end >= 0 {
-		return end
-	}
-	return len(l)
 }
 
 // filler collects the elements of a tensor from JSON.

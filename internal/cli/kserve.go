@@ -25,17 +25,50 @@ type kserveTensor struct {
 
 // kserveInput is an input of a request.
 type kserveInput struct {
-	kserveTensor
-	Data json.RawMessage `json:"data"`
+	Name     string          `json:"name"`
+	Shape    kserveShape     `json:"shape"`
+	Datatype string          `json:"datatype"`
+	Data     json.RawMessage `json:"data"`
+}
+
+// kserveShape is the shape of an input, of at most maxRank axes.
+type kserveShape []int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *kserveShape) UnmarshalJSON(b []byte) error {
+	return decodeFew(b, maxRank, (*[]int)(s))
+}
+
+// kserveList is a list of inputs or outputs, which are fewer than a thousand.
+type kserveList[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *kserveList[T]) UnmarshalJSON(b []byte) error {
+	return decodeFew(b, 1000, (*[]T)(l))
+}
+
+// decodeFew decodes a list unless it is longer than most: small elements take many times the memory of their text.
+func decodeFew[T any](b []byte, most int, to *[]T) error {
+	if len(b) > 0 && b[0] == '[' {
+		n := 0
+		for range jsonValues(b) {
+			if n++; n > most {
+				return fmt.Errorf("a list of more than %d values", most)
+			}
+		}
+	}
+	return json.Unmarshal(b, to)
 }
 
 // modelVersion is the only version of a model.
 const modelVersion = "1"
 
 type kserveRequest struct {
-	ID      string         `json:"id"`
-	Inputs  []kserveInput  `json:"inputs"`
-	Outputs []kserveTensor `json:"outputs"`
+	ID      string                  `json:"id"`
+	Inputs  kserveList[kserveInput] `json:"inputs"`
+	Outputs kserveList[struct {
+		Name string `json:"name"`
+	}] `json:"outputs"`
 }
 
 // datatypes are the protocol's names of element types.

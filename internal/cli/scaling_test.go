@@ -105,7 +105,7 @@ func TestNumbersStayPrepared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for x, err := range h.objects(t.Context(), []map[string]any{{"x": []any{json.Number("101"), json.Number("102"), json.Number("103")}}}) {
+	for x, err := range h.together(t.Context(), []map[string]any{{"x": []any{json.Number("101"), json.Number("102"), json.Number("103")}}}, 0) {
 		if err != nil || len(x.values) != 1 || math.Abs(x.values[0]-2.5) > 1e-5 {
 			t.Error(x, err)
 		}

@@ -132,7 +132,7 @@ func TestServeTable(t *testing.T) {
 	if r.StatusCode != 400 || !strings.Contains(string(b), "the binary tensor extension of the protocol is not supported") {
 		t.Errorf("%d %s", r.StatusCode, b)
 	}
-	if code, got := post(t, s.URL+"/predict", "application/json", []byte("[1,2]")); code != 400 || got["error"] != "want a list of objects: number is of the wrong kind" {
+	if code, got := post(t, s.URL+"/predict", "application/json", []byte("[1,2]")); code != 400 || got["error"] != "object 1: 1 is not an object" {
 		t.Error(code, got)
 	}
 	for path, text := range map[string]string{"/v2/health/ready": `"ready":true`, "/v2/models/m": `"platform":"onnx_graft"`, "/metrics": `graft_requests_total{code="200"}`, "/else": "POST /predict or /v2/models/m/infer"} {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -125,7 +126,7 @@ func TestJSONList(t *testing.T) {
 			t.Errorf("element %d is %v, want %v", i, x, want[i/3][i%3])
 		}
 	}
-	for key, want := range map[string]string{"b": `[5] [x, ]" ä map[k:[1]] <nil> true]`, "c": "[0] []", "d": "[2 0] []"} {
+	for key, want := range map[string]string{"b": `[5] [x, ]" ä {"k":[1]} <nil> true]`, "c": "[0] []", "d": "[2 0] []"} {
 		flat, shape, err := flatten(rows[0][key])
 		if got := fmt.Sprint(shape, " ", flat); err != nil || got != want {
 			t.Errorf("%s: %s, %v, want %s", key, got, err, want)
@@ -145,4 +146,50 @@ func TestJSONList(t *testing.T) {
 	if _, err := eachElement(jsonList("[9007199254740993,2]"), f.add); err != nil || f.ints[0] != 9007199254740993 {
 		t.Error(f.ints, err)
 	}
+}
+
+// TestServeMemory sends a request of many small values, which must not take many times the memory of its text: it is refused after the
+// first part, or before it is decoded.
+func TestServeMemory(t *testing.T) {
+	path, _, _ := made(t, "mlp --input 2", []int{1, 2})
+	s := service{body: 64 << 20, bodies: 64 << 20, timeout: time.Minute, batchSize: 8, queue: 8, connections: 1, top: 1}
+	h, err := s.handler(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := func(before, one, after string) string {
+		return before + strings.Repeat(one+",", 1_000_000) + one + after
+	}
+	for name, c := range map[string]struct{ path, body, want string }{
+		"objects":            {"/predict", many("[", "{}", "]"), "object 1: no value for input x"},
+		"objects in one":     {"/predict", many(`{"x":[1,2],"y":[`, "{}", "]}"), "value"},
+		"keys":               {"/predict", `{` + manyKeys(mostKeys+1) + `}`, "more than 262144 keys"},
+		"an object as input": {"/predict", `{"x":{"a":` + many("[", "[]", "]") + `}}`, "is not a number"},
+		"inputs":             {"/v2/models/m/infer", many(`{"inputs":[`, "{}", "]}"), "a list of more than 1000 values"},
+		"outputs":            {"/v2/models/m/infer", many(`{"outputs":[`, "{}", "]}"), "a list of more than 1000 values"},
+		"shape":              {"/v2/models/m/infer", many(`{"inputs":[{"shape":[`, "1", "]}]}"), "a list of more than 64 values"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", c.path, strings.NewReader(c.body)))
+		runtime.ReadMemStats(&after)
+		if got := w.Body.String(); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %.200s, want %s", name, got, c.want)
+		}
+		if used, most := after.TotalAlloc-before.TotalAlloc, uint64(12*len(c.body)+60<<20); used > most {
+			t.Errorf("%s: %d bytes of JSON took %d, want at most %d", name, len(c.body), used, most)
+		}
+	}
+}
+
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `"%d":1`, i)
+	}
+	return b.String()
 }

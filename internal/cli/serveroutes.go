@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,63 +105,133 @@ func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 		reply(w, one, err)
 		return
 	}
-	rows, many, err := samplesIn(body)
+	samples, many, err := samplesIn(body)
 	if err != nil {
 		reply(w, nil, err)
 		return
 	}
-	var all []json.RawMessage
-	for x, err := range h.objects(r.Context(), rows) {
+	var all bytes.Buffer // answers, separated by commas: one value for each would take many times its text
+	n := 0
+	for x, err := range h.objects(r.Context(), samples) {
+		var f map[string]any
+		var text []byte
 		if err == nil {
-			all, err = appendAnswer(all, x, fields)
+			f, err = fields(x)
+		}
+		if err == nil {
+			text, err = json.Marshal(f)
+		}
+		if err == nil && int64(all.Len()+len(text)) > h.bodies {
+			err = fmt.Errorf("the answers are larger than %d bytes, as --max-bodies says: want fewer samples in a request", h.bodies)
 		}
 		if err != nil {
 			reply(w, nil, err)
 			return
 		}
+		if n++; n > 1 {
+			all.WriteByte(',')
+		}
+		all.Write(text)
 	}
-	if !many && len(all) == 1 {
-		reply(w, all[0], nil)
-		return
+	w.Header().Set("Content-Type", "application/json")
+	before, after := "", "\n"
+	if many || n != 1 {
+		before, after = `{"predictions":[`, "]}\n"
 	}
-	reply(w, map[string]any{"predictions": all}, nil)
+	for _, text := range [][]byte{[]byte(before), all.Bytes(), []byte(after)} {
+		if _, err := w.Write(text); err != nil {
+			return // the client is gone
+		}
+	}
 }
 
-// mostAnswered bounds the samples of a request that are computed together; answers take more memory than their JSON.
-const mostAnswered = 1024
+// mostAnswered and mostText bound the samples of a request, and the bytes of their JSON, that are decoded and computed together:
+// they take some thirty times the memory of the text.
+const mostAnswered, mostText = 1024, 1 << 20
 
-func appendAnswer(all []json.RawMessage, x answer, fields func(answer) (map[string]any, error)) ([]json.RawMessage, error) {
-	f, err := fields(x)
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(f)
-	return append(all, text), err
-}
-
-// samplesIn reads an object, a list of them, or {"samples": […]}. many reports whether it is a list.
-func samplesIn(body []byte) (rows []map[string]any, many bool, err error) {
+// samplesIn finds the samples of a request: an object, several in a list, in {"samples": […]} or one after the other. They are decoded
+// later, a part at a time. many reports whether it is a list.
+func samplesIn(body []byte) (samples iter.Seq2[[]byte, error], many bool, err error) {
 	var wrapped struct {
 		Samples json.RawMessage `json:"samples"`
 	}
 	if json.Unmarshal(body, &wrapped) == nil && wrapped.Samples != nil {
 		body, many = wrapped.Samples, true
 	}
-	text := strings.TrimSpace(string(body))
-	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
-		return nil, false, errors.New("want a JSON object with a value for each input or column, a list of them, or an image with Content-Type: image/…")
+	body = bytes.TrimSpace(body)
+	switch {
+	case bytes.HasPrefix(body, []byte("[")):
+		if err := json.Unmarshal(body, &unread{}); err != nil {
+			return nil, true, fmt.Errorf("want a list of objects: %w", plainError(err))
+		}
+		for range jsonValues(body) {
+			return func(yield func([]byte, error) bool) {
+				for text := range jsonValues(body) {
+					if !yield(text, nil) {
+						return
+					}
+				}
+			}, true, nil
+		}
+		return nil, true, errors.New("no samples")
+	case bytes.HasPrefix(body, []byte("{")):
+		return func(yield func([]byte, error) bool) {
+			for d := json.NewDecoder(bytes.NewReader(body)); ; {
+				var text json.RawMessage
+				err := d.Decode(&text)
+				if err == io.EOF || !yield(text, err) || err != nil {
+					return
+				}
+			}
+		}, many, nil
 	}
-	rows, err = objects([]byte(text))
-	if err == nil && len(rows) == 0 {
-		err = errors.New("no samples")
-	}
-	return rows, many || strings.HasPrefix(text, "["), err
+	return nil, false, errors.New("want a JSON object with a value for each input or column, a list of them, or an image with Content-Type: image/…")
 }
 
-// objects answers for JSON objects, mostAnswered at a time.
-func (h *endpoint) objects(ctx context.Context, rows []map[string]any) iter.Seq2[answer, error] {
+// unread is a JSON value that is checked and not decoded.
+type unread struct{}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (*unread) UnmarshalJSON([]byte) error { return nil }
+
+// objects answers for JSON objects, some at a time.
+func (h *endpoint) objects(ctx context.Context, samples iter.Seq2[[]byte, error]) iter.Seq2[answer, error] {
 	return func(yield func(answer, error) bool) {
-		s, err := rowSource(h.b.g, "request", rows, h.texts)
+		var rows []map[string]any
+		before, size := 0, 0
+		flush := func() (ok bool) {
+			for x, err := range h.together(ctx, rows, before) {
+				if !yield(x, err) || err != nil {
+					return false
+				}
+			}
+			before, size, rows = before+len(rows), 0, nil
+			return true
+		}
+		for text, err := range samples {
+			var row jsonObject
+			if err == nil {
+				err = json.Unmarshal(text, &row)
+			}
+			if err != nil {
+				yield(answer{}, fmt.Errorf("object %d: %w", before+len(rows)+1, plainError(err)))
+				return
+			}
+			if len(rows) == mostAnswered || size+len(text) > mostText && len(rows) > 0 {
+				if !flush() {
+					return
+				}
+			}
+			rows, size = append(rows, row), size+len(text)
+		}
+		flush()
+	}
+}
+
+// together answers for objects that follow the given number of others in a request.
+func (h *endpoint) together(ctx context.Context, rows []map[string]any, before int) iter.Seq2[answer, error] {
+	return func(yield func(answer, error) bool) {
+		s, err := rowSource(h.b.g, "request", rows, before, h.texts)
 		if err == nil && !takesImages(h.b.g) {
 			s, err = h.scaled(s, "request", h.b.g)
 		}

@@ -138,7 +138,7 @@ func TestTargetsByOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for x, err := range h.objects(t.Context(), []map[string]any{{"w": json.Number("1"), "h": json.Number("0")}}) {
+	for x, err := range h.together(t.Context(), []map[string]any{{"w": json.Number("1"), "h": json.Number("0")}}, 0) {
 		if err != nil || len(x.parts["kind"].top) != 3 || len(x.parts["load"].values) != 1 {
 			t.Error(x, err)
 		}
