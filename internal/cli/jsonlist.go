@@ -23,7 +23,7 @@ func (l jsonList) String() string { return shortened(string(l[:min(len(l), 200)]
 type jsonObject map[string]any
 
 // mostKeys bounds the keys of an object, each of which takes over a hundred bytes.
-const mostKeys = 1 << 18
+const mostKeys = 1 << 16
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (o *jsonObject) UnmarshalJSON(b []byte) error {

@@ -163,7 +163,7 @@ func TestServeMemory(t *testing.T) {
 	for name, c := range map[string]struct{ path, body, want string }{
 		"objects":            {"/predict", many("[", "{}", "]"), "object 1: no value for input x"},
 		"objects in one":     {"/predict", many(`{"x":[1,2],"y":[`, "{}", "]}"), "value"},
-		"keys":               {"/predict", `{` + manyKeys(mostKeys+1) + `}`, "more than 262144 keys"},
+		"keys":               {"/predict", `{` + manyKeys(mostKeys+1) + `}`, "more than 65536 keys"},
 		"an object as input": {"/predict", `{"x":{"a":` + many("[", "[]", "]") + `}}`, "is not a number"},
 		"inputs":             {"/v2/models/m/infer", many(`{"inputs":[`, "{}", "]}"), "a list of more than 1000 values"},
 		"outputs":            {"/v2/models/m/infer", many(`{"outputs":[`, "{}", "]}"), "a list of more than 1000 values"},
