@@ -3,6 +3,9 @@
 // moment to the return of the call.
 //
 //	cancel [-times 5] [-only Conv] [-least 100ms]
+//
+// Built with the tag gaps it also takes the longest processor time between two checks of the context in the run to the end, and prints
+// the functions that made the later check.
 package main
 
 import (
@@ -132,11 +135,11 @@ type trial struct {
 // run runs f to its end, and then with contexts that end before.
 func (t trial) run(what string, f func(ctx context.Context) error) error {
 	begin := spent()
-	if err := f(context.Background()); err != nil {
+	longest, where, err := longestGap(f)
+	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	total := spent() - begin
-	longest := time.Duration(0)
 	for range t.times {
 		took, err := canceled(f, time.Duration(t.rand.Float64()*float64(total)))
 		if err != nil {
@@ -145,7 +148,7 @@ func (t trial) run(what string, f func(ctx context.Context) error) error {
 		longest = max(longest, took)
 	}
 	if longest >= t.least {
-		fmt.Printf("%-8s %6d ms of %6d ms  %s\n", what, longest.Milliseconds(), total.Milliseconds(), t.line)
+		fmt.Printf("%-8s %6d ms of %6d ms  %s%s\n", what, longest.Milliseconds(), total.Milliseconds(), t.line, where)
 	}
 	return nil
 }

@@ -140,6 +140,7 @@ func (p *Pool) Check() {
 }
 
 func check(done <-chan struct{}) {
+	checked(done)
 	select {
 	case <-done:
 		panic(Stopped{})

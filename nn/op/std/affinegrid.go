@@ -52,7 +52,9 @@ func lowerAffineGrid(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	points := dtype.Product(space)
 	// Homogeneous coordinates, the last spatial axis first.
 	v := make([]float64, points*(n+1))
+	pace := poolOf(c).Pace()
 	for p := range points {
+		pace.Did(n + 1)
 		row, rest := v[p*(n+1):(p+1)*(n+1)], p
 		for a := n - 1; a >= 0; a-- {
 			row[n-1-a] = gridCoordinate(rest%space[a], space[a], c.Config.(AffineGridConfig).AlignCorners)

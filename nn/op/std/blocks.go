@@ -109,16 +109,18 @@ func tupleBlocks(c *op.Call, data, index []int, batch int) blocks {
 // all returns the offsets of all blocks, in scratch memory.
 func (b blocks) all(x *op.Exec, index *tensor.Dense) ([]int, error) {
 	at := x.Int(b.count)
-	return at, b.part(at, index, 0)
+	return at, b.each(pool(x).Serial(), index, func(lo int, places []int) { copy(at[lo:], places) })
 }
 
 // each calls f, on p, for ranges of blocks, with the number lo of the first and the offsets of all.
 func (b blocks) each(p *kernel.Pool, index *tensor.Dense, f func(lo int, at []int)) error {
-	const chunk = 512
+	const most = 512
+	chunk := max(1, min(most, checkEvery/max(b.size, 1)))
 	var lock sync.Mutex
 	var failed error
 	p.Range((b.count+chunk-1)/chunk, 8, func(from, to int) {
-		var buffer [chunk]int
+		var buffer [most]int
+		pace := p.Pace()
 		for i := from; i < to; i++ {
 			at := buffer[:min(chunk, b.count-i*chunk)]
 			if err := b.part(at, index, i*chunk); err != nil {
@@ -128,6 +130,7 @@ func (b blocks) each(p *kernel.Pool, index *tensor.Dense, f func(lo int, at []in
 				return
 			}
 			f(i*chunk, at)
+			pace.Did(len(at) * b.size)
 		}
 	})
 	return failed
@@ -147,7 +150,7 @@ func (b blocks) gather(x *op.Exec, dst, src []byte, index *tensor.Dense, width i
 	}
 	return b.each(pool(x), index, func(lo int, at []int) {
 		for i, k := range at {
-			copy(dst[(lo+i)*n:][:n], src[k*width:])
+			kernel.Copy(pool(x), dst[(lo+i)*n:][:n], src[k*width:])
 		}
 	})
 }
@@ -166,7 +169,7 @@ func (b blocks) scatter(p *kernel.Pool, dst, src []byte, index *tensor.Dense, wi
 	}
 	return b.each(p, index, func(lo int, at []int) {
 		for i, k := range at {
-			copy(dst[k*width:][:n], src[(lo+i)*n:])
+			kernel.Copy(p, dst[k*width:][:n], src[(lo+i)*n:])
 		}
 	})
 }
@@ -196,15 +199,15 @@ func scatterAdd[T number](p *kernel.Pool, b blocks, dst, src []T, index *tensor.
 			return
 		}
 		for i, k := range at {
-			addInto(dst[k:k+b.size], src[i*b.size:][:b.size])
+			addInto(p, dst[k:k+b.size], src[i*b.size:][:b.size])
 		}
 	})
 }
 
 // addInto adds src to dst.
-func addInto[T number](dst, src []T) {
+func addInto[T number](p *kernel.Pool, dst, src []T) {
 	if d, ok := any(dst).([]float32); ok {
-		elementwise.Add(nil, d, d, any(src).([]float32))
+		elementwise.Add(p, d, d, any(src).([]float32))
 		return
 	}
 	for i, v := range src {
@@ -250,7 +253,7 @@ func blockSum() *op.Op {
 
 func blockSumKernel[T kernel.Float](b blocks) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		clear(out[0].Raw)
+		kernel.Clear(pool(x), out[0].Raw)
 		return scatterAdd(pool(x).Serial(), b, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]), in[1])
 	}
 }

@@ -86,14 +86,14 @@ func gatherKernel(c *op.Call) (op.Kernel, error) {
 	inner *= c.In[0].DType.Size()
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		index := indexInts(x, in[1])
-		if err := wrapIndices(c, index, length); err != nil {
+		if err := wrapIndices(pool(x), c, index, length); err != nil {
 			return err
 		}
 		dst, src, n := out[0].Raw, in[0].Raw, len(index)
 		pool(x).Range(outer*n, max(1, 16384/max(inner, 1)), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				from := (r/n*length + index[r%n]) * inner
-				copy(dst[r*inner:(r+1)*inner], src[from:from+inner])
+				kernel.Copy(pool(x), dst[r*inner:(r+1)*inner], src[from:from+inner])
 			}
 		})
 		return nil
@@ -143,14 +143,17 @@ func gatherGradKernel[T kernel.Float](c *op.Call) op.Kernel {
 	outer, inner := around(shape, cfg.Axis)
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		index := indexInts(x, in[1])
-		if err := wrapIndices(c, index, length); err != nil {
+		if err := wrapIndices(pool(x), c, index, length); err != nil {
 			return err
 		}
 		dx, dy := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
-		pool(x).Range(length, max(1, 16384/max(inner*outer, 1)), func(lo, hi int) {
+		p := pool(x)
+		p.Range(length, max(1, 16384/max(inner*outer, 1)), func(lo, hi int) {
+			pace := p.Pace()
 			for o := range outer {
-				clear(dx[(o*length+lo)*inner : (o*length+hi)*inner])
+				kernel.Clear(p, dx[(o*length+lo)*inner:(o*length+hi)*inner])
 				for i, k := range index {
+					pace.Did(1)
 					if k < lo || k >= hi {
 						continue
 					}

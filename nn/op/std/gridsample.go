@@ -191,13 +191,16 @@ func gridSampleKernel[T kernel.Float](s sample) op.Kernel {
 		pool(x).Range(s.N*s.Points, 64, func(lo, hi int) {
 			var buf [64]corner
 			var p [3]float64
+			pace := pool(x).Pace()
 			for k := lo; k < hi; k++ {
 				for a := range n {
 					p[a] = float64(grid[k*n+a])
 				}
 				list := s.corners(p[:n], buf[:])
 				base := k / s.Points * s.C
+				pace.Did(10 * len(list))
 				for ch := range s.C {
+					pace.Did(len(list))
 					sum, src := T(0), img[(base+ch)*size:(base+ch+1)*size]
 					for i := range list {
 						if list[i].at >= 0 && list[i].w != 0 {
@@ -235,18 +238,22 @@ func gridSampleBack[T kernel.Float](s sample) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dy, img, grid := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](in[2])
 		dx, dgrid := dtype.Elems[T](out[0]), dtype.ElemsAt[T](out, 1)
-		clear(dx)
+		p := pool(x)
+		kernel.Clear(p, dx)
 		n, size := len(s.In), dtype.Product(s.In)
-		pool(x).Run(s.N, func(_, img0 int) { // positions of one image may share a pixel
+		p.Run(s.N, func(_, img0 int) { // positions of one image may share a pixel
 			var buf [64]corner
-			var p [3]float64
+			var at [3]float64
+			pace := p.Pace()
 			for k := img0 * s.Points; k < (img0+1)*s.Points; k++ {
 				for a := range n {
-					p[a] = float64(grid[k*n+a])
+					at[a] = float64(grid[k*n+a])
 				}
-				list := s.corners(p[:n], buf[:])
+				list := s.corners(at[:n], buf[:])
+				pace.Did(10 * len(list))
 				var dp [3]float64
 				for ch := range s.C {
+					pace.Did(len(list))
 					plane := (img0*s.C + ch) * size
 					g := dy[(img0*s.C+ch)*s.Points+k%s.Points]
 					for i := range list {

@@ -37,9 +37,10 @@ func nonZero() *op.Op {
 					return c.Errorf("found %d elements, the program was compiled for %d", len(at), n)
 				}
 				dst := dtype.Slice[int64](out[0])
-				clear(dst)
+				kernel.Clear(pool(x), dst)
+				pace := pool(x).Pace()
 				for i, k := range at {
-					checkAt(pool(x), i)
+					pace.Did(8 * len(shape))
 					for a := len(shape) - 1; a >= 0; a-- {
 						dst[a*n+i] = int64(k % shape[a])
 						k /= shape[a]

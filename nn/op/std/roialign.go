@@ -91,8 +91,8 @@ func roisOf(c *op.Call) rois {
 }
 
 // cell calls f for every sampling point of output cell (oy, ox) of a region with the four pixels around it
-// and their weights; count is the number of points.
-func (r *rois) cell(roi [4]float64, oy, ox int, f func(at [4]int, w [4]float64)) (count int) {
+// and their weights, unless f is nil; count is the number of points.
+func (r *rois) cell(pace *kernel.Pace, roi [4]float64, oy, ox int, f func(at [4]int, w [4]float64)) (count int) {
 	shift := 0.0
 	if r.Half {
 		shift = 0.5
@@ -107,7 +107,11 @@ func (r *rois) cell(roi [4]float64, oy, ox int, f func(at [4]int, w [4]float64))
 	if r.Sampling == 0 {
 		ny, nx = points(ch), points(cw)
 	}
+	if f == nil {
+		return max(ny*nx, 1)
+	}
 	for iy := range ny {
+		pace.Did(10 * nx)
 		y := y0 + float64(oy)*ch + (float64(iy)+0.5)*ch/float64(ny)
 		for ix := range nx {
 			x := x0 + float64(ox)*cw + (float64(ix)+0.5)*cw/float64(nx)
@@ -161,14 +165,14 @@ func roiAlignKernel[T kernel.Float](c *op.Call, r rois) op.Kernel {
 		}
 		plane, cells := r.H*r.W, r.OH*r.OW
 		pool(x).Range(len(index)*cells, 16, func(lo, hi int) {
+			pace := pool(x).Pace()
 			for k := lo; k < hi; k++ {
-				pool(x).Check()
 				n, p := k/cells, k%cells
 				roi := regionOf(regions, n)
 				for ch := range r.C {
 					src := img[(int(index[n])*r.C+ch)*plane:][:plane]
 					sum, top, some := T(0), T(0), false
-					count := r.cell(roi, p/r.OW, p%r.OW, func(at [4]int, w [4]float64) {
+					count := r.cell(&pace, roi, p/r.OW, p%r.OW, func(at [4]int, w [4]float64) {
 						for i, a := range at {
 							v := T(w[i]) * src[a]
 							sum += v
@@ -215,20 +219,22 @@ func roiAlignBack[T kernel.Float](c *op.Call, r rois) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dy, img, regions, index := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](in[2]), dtype.Slice[int64](in[3])
 		dx := dtype.Slice[T](out[0])
-		clear(dx)
+		p := pool(x)
+		kernel.Clear(p, dx)
 		if err := r.image(c, index); err != nil {
 			return err
 		}
 		plane, cells := r.H*r.W, r.OH*r.OW
-		pool(x).Run(r.C, func(_, ch int) { // regions may overlap, channels do not
+		p.Run(r.C, func(_, ch int) { // regions may overlap, channels do not
+			pace := p.Pace()
 			for k := range len(index) * cells {
-				n, p := k/cells, k%cells
+				n, o := k/cells, k%cells
 				base := (int(index[n])*r.C + ch) * plane
-				g := dy[(n*r.C+ch)*cells+p]
+				g := dy[(n*r.C+ch)*cells+o]
 				roi := regionOf(regions, n)
 				if !r.Max {
-					count := r.cell(roi, p/r.OW, p%r.OW, func([4]int, [4]float64) {})
-					r.cell(roi, p/r.OW, p%r.OW, func(at [4]int, w [4]float64) {
+					count := r.cell(&pace, roi, o/r.OW, o%r.OW, nil)
+					r.cell(&pace, roi, o/r.OW, o%r.OW, func(at [4]int, w [4]float64) {
 						for i, a := range at {
 							dx[base+a] += g * T(w[i]) / T(count)
 						}
@@ -236,7 +242,7 @@ func roiAlignBack[T kernel.Float](c *op.Call, r rois) op.Kernel {
 					continue
 				}
 				best, weight, top := -1, T(0), T(0)
-				r.cell(roi, p/r.OW, p%r.OW, func(at [4]int, w [4]float64) {
+				r.cell(&pace, roi, o/r.OW, o%r.OW, func(at [4]int, w [4]float64) {
 					for i, a := range at {
 						if v := T(w[i]) * img[base+a]; best < 0 || v > top {
 							best, weight, top = a, T(w[i]), v

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -147,7 +148,7 @@ func scatterKernel(c *op.Call) (op.Kernel, error) {
 	}
 	b, width := s.blocks(c), c.In[0].DType.Size()
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		copy(out[0].Raw, in[0].Raw)
+		kernel.Copy(pool(x), out[0].Raw, in[0].Raw)
 		return b.scatter(pool(x).Serial(), out[0].Raw, in[2].Raw, in[1], width)
 	}, nil
 }
@@ -173,7 +174,7 @@ func scatterReduce(c *op.Call) (op.Kernel, error) {
 func scatterReduceOf[T number](b blocks, reduction string) op.Kernel {
 	if reduction == "add" {
 		return func(x *op.Exec, out, in []*tensor.Dense) error {
-			copy(out[0].Raw, in[0].Raw)
+			kernel.Copy(pool(x), out[0].Raw, in[0].Raw)
 			return scatterAdd(pool(x).Serial(), b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1])
 		}
 	}
@@ -187,7 +188,7 @@ func scatterReduceOf[T number](b blocks, reduction string) op.Kernel {
 		f = func(a, b T) T { return min(a, b) }
 	}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		copy(out[0].Raw, in[0].Raw)
+		kernel.Copy(pool(x), out[0].Raw, in[0].Raw)
 		return scatterWith(pool(x).Serial(), b, dtype.Slice[T](out[0]), dtype.Slice[T](in[2]), in[1], f)
 	}
 }

@@ -2,6 +2,7 @@ package std
 
 import (
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -69,24 +70,29 @@ func scatterGradKernel[T kernel.Float](b blocks, reduction string) op.Kernel {
 		if out[1] != nil {
 			dUpdates = dtype.Slice[T](out[1])
 		}
-		copy(dData, dy)
+		p := pool(x)
+		kernel.Copy(p, dData, dy)
 		switch reduction {
 		case "none":
-			takeBack(b, at, dData, dUpdates, func(int, int) bool { return true })
+			takeBack(p, b, at, dData, dUpdates, func(int, int) bool { return true })
 		case "mul":
-			scatterProduct(b, at, data, updates, dy, dData, dUpdates, scratch)
+			scatterProduct(p, b, at, data, updates, dy, dData, dUpdates, scratch)
 		default: // the element that won takes the gradient; of equal ones the data, then the last
-			for i, v := range data {
-				if v == y[i] {
-					dData[i] = 0
+			p.InParts(len(data), func(lo, hi int) {
+				for i, v := range data[lo:hi] {
+					if v == y[lo+i] {
+						dData[lo+i] = 0
+					}
 				}
-			}
-			takeBack(b, at, dData, dUpdates, func(r, k int) bool { return updates[r] == y[k] })
-			for i, v := range data {
-				if dData[i] = 0; v == y[i] {
-					dData[i] = dy[i]
+			})
+			takeBack(p, b, at, dData, dUpdates, func(r, k int) bool { return updates[r] == y[k] })
+			p.InParts(len(data), func(lo, hi int) {
+				for i, v := range data[lo:hi] {
+					if dData[lo+i] = 0; v == y[lo+i] {
+						dData[lo+i] = dy[lo+i]
+					}
 				}
-			}
+			})
 		}
 		return nil
 	}
@@ -95,7 +101,7 @@ func scatterGradKernel[T kernel.Float](b blocks, reduction string) op.Kernel {
 // sumBack passes the gradient of each sum to the data and to the updates in it.
 func sumBack(x *op.Exec, b blocks, out, in []*tensor.Dense) error {
 	if out[0] != nil {
-		copy(out[0].Raw, in[4].Raw)
+		kernel.Copy(pool(x), out[0].Raw, in[4].Raw)
 	}
 	if out[1] == nil {
 		return nil
@@ -105,8 +111,10 @@ func sumBack(x *op.Exec, b blocks, out, in []*tensor.Dense) error {
 
 // takeBack moves gradients of elements to the updates that wrote them; won reports whether element k
 // holds update r.
-func takeBack[T kernel.Float](b blocks, at []int, dData, dUpdates []T, won func(r, k int) bool) {
+func takeBack[T kernel.Float](p *kernel.Pool, b blocks, at []int, dData, dUpdates []T, won func(r, k int) bool) {
+	pace := p.Pace()
 	for r := len(at) - 1; r >= 0; r-- {
+		pace.Did(b.size)
 		for i := range b.size {
 			u, k := r*b.size+i, at[r]+i
 			if dUpdates[u] = 0; won(u, k) {
@@ -117,27 +125,25 @@ func takeBack[T kernel.Float](b blocks, at []int, dData, dUpdates []T, won func(
 }
 
 // scatterProduct differentiates products without division, from the products of the factors before and after each factor.
-func scatterProduct[T kernel.Float](b blocks, at []int, data, updates, dy, dData, dUpdates []T, scratch func(int) []T) {
-	run := scratch(len(data))
-	copy(run, data)
+func scatterProduct[T kernel.Float](p *kernel.Pool, b blocks, at []int, data, updates, dy, dData, dUpdates []T, scratch func(int) []T) {
+	run, pace := scratch(len(data)), p.Pace()
+	kernel.Copy(p, run, data)
 	for r, k := range at {
+		pace.Did(b.size)
 		for i := range b.size {
 			u := r*b.size + i
 			dUpdates[u] = run[k+i]
 			run[k+i] *= updates[u]
 		}
 	}
-	for i := range run {
-		run[i] = 1
-	}
+	elementwise.Fill(p, run, 1)
 	for r := len(at) - 1; r >= 0; r-- {
+		pace.Did(b.size)
 		for i := range b.size {
 			u, k := r*b.size+i, at[r]+i
 			dUpdates[u] *= run[k] * dy[k]
 			run[k] *= updates[u]
 		}
 	}
-	for i := range dData {
-		dData[i] = dy[i] * run[i]
-	}
+	elementwise.Binary(p, elementwise.OpMul, dData, dy, run)
 }

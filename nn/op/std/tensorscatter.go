@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -103,15 +104,16 @@ func cacheKernel(c *op.Call, back bool) (op.Kernel, error) {
 			}
 		}
 		if out[0] != nil {
-			copy(out[0].Raw, in[0].Raw)
+			kernel.Copy(pool(x), out[0].Raw, in[0].Raw)
 		}
+		pace := pool(x).Pace()
 		for o := range outer {
 			from := 0
 			if first != nil {
 				from = int(first[o/perBatch])
 			}
-			pool(x).Check()
 			for s := range steps {
+				pace.Did(1 + width/8)
 				at := (o*length + (from+s)%length) * width
 				up := (o*steps + s) * width
 				switch {

@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -96,26 +97,28 @@ func copies(list []*tensor.Dense, types []op.Type) (n int64) {
 
 // indexInts returns the elements of an int32 or int64 tensor, in scratch memory.
 func indexInts(x *op.Exec, t *tensor.Dense) []int {
+	n := x.Int(t.Shape().TotalSize())
 	if dtype.Of(t.Dtype()) == dtype.Int32 {
-		s := dtype.Slice[int32](t)
-		n := x.Int(len(s))
-		for i, v := range s {
-			n[i] = int(v)
-		}
-		return n
-	}
-	s := dtype.Slice[int64](t)
-	n := x.Int(len(s))
-	for i, v := range s {
-		n[i] = int(v)
+		setInts(pool(x), n, dtype.Slice[int32](t))
+	} else {
+		setInts(pool(x), n, dtype.Slice[int64](t))
 	}
 	return n
 }
 
+func setInts[I int32 | int64](p *kernel.Pool, dst []int, src []I) {
+	p.Range(len(dst), kernel.ElementGrain, func(lo, hi int) {
+		for i, v := range src[lo:hi] {
+			dst[lo+i] = int(v)
+		}
+	})
+}
+
 // wrapIndices makes negative indices count from the end of an axis of the given length and
 // refuses those outside.
-func wrapIndices(c *op.Call, index []int, length int) error {
+func wrapIndices(p *kernel.Pool, c *op.Call, index []int, length int) error {
 	for i, v := range index {
+		checkAt(p, i+1)
 		if v < 0 {
 			v += length
 		}

@@ -1,0 +1,55 @@
+package kernel
+
+import "unsafe"
+
+// paceWork is the work, in elements, between two checks of a Pace: about a millisecond.
+const paceWork = 1 << 16
+
+// Pace checks in a serial loop, at even distances of work, whether a pool is stopped.
+type Pace struct {
+	pool *Pool
+	left int
+}
+
+// Pace returns a Pace for a loop on the calling goroutine. The loop calls Did with the work of each turn.
+func (p *Pool) Pace() Pace { return Pace{p, paceWork} }
+
+// Did counts n elements of work, each of a few nanoseconds. It panics with [Stopped] if the pool is stopped and a check is due.
+func (c *Pace) Did(n int) {
+	if c.left -= n; c.left < 0 {
+		c.check()
+	}
+}
+
+func (c *Pace) check() {
+	c.left = paceWork
+	c.pool.Check()
+}
+
+// copyPart is the number of bytes that Copy copies between two checks.
+const copyPart = 1 << 24
+
+// Copy copies the elements of src, and checks now and then whether p, which may be nil, is stopped.
+func Copy[E any](p *Pool, dst, src []E) {
+	if len(dst) < copyPart/64 {
+		copy(dst, src)
+		return
+	}
+	inBytes(p, dst, func(lo, hi int) { copy(dst[lo:hi], src[lo:]) })
+}
+
+// Clear sets the elements to zero, and checks now and then whether p, which may be nil, is stopped.
+func Clear[E any](p *Pool, dst []E) {
+	inBytes(p, dst, func(lo, hi int) { clear(dst[lo:hi]) })
+}
+
+func inBytes[E any](p *Pool, v []E, f func(lo, hi int)) {
+	var e E
+	step := max(1, copyPart/max(1, int(unsafe.Sizeof(e))))
+	for lo := 0; lo < len(v); lo += step {
+		if lo > 0 {
+			p.Check()
+		}
+		f(lo, min(lo+step, len(v)))
+	}
+}
