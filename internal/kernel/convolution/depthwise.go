@@ -55,9 +55,11 @@ func (b *bordered) row(z, y int, stride Triple) int {
 }
 
 // borderLoad copies a plane into dst, whose border is already 0.
-func borderLoad[T kernel.Float](b *bordered, plane, dst []T) {
+func borderLoad[T kernel.Float](p *kernel.Pool, b *bordered, plane, dst []T) {
+	pace := p.Pace()
 	for z := max(0, -b.origin[0]); z < min(b.in[0], b.extent[0]-b.origin[0]); z++ {
 		for y := max(0, -b.origin[1]); y < min(b.in[1], b.extent[1]-b.origin[1]); y++ {
+			pace.Did(b.in[2])
 			src := plane[(z*b.in[1]+y)*b.in[2]:][:b.in[2]]
 			d := dst[((z+b.origin[0])*b.extent[1]+y+b.origin[1])*b.pitch:][:b.pitch]
 			x0, x1 := max(0, -b.origin[2]), min(b.in[2], b.extent[2]-b.origin[2])
@@ -167,7 +169,7 @@ func depthwiseForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w, bias []
 				add = &bias[o]
 			}
 			if from := n*g.c + o/g.og; from != loaded {
-				borderLoad(&b, x[from*in:][:in], plane)
+				borderLoad(p, &b, x[from*in:][:in], plane)
 				loaded = from
 			}
 			yo := y[i*out:][:out]
@@ -203,7 +205,7 @@ func depthwiseBackwardData[T kernel.Float](p *kernel.Pool, g *geometry, phases [
 					for q, k := range ph.kernel {
 						weights[q] = w[oc*ker+k]
 					}
-					borderLoad(&b, dy[(n*g.oc+oc)*out:][:out], plane)
+					borderLoad(p, &b, dy[(n*g.oc+oc)*out:][:out], plane)
 					phasePlane(p, g, ph, &b, plane, weights, zero, rows, o > 0, dx[c*in:][:in])
 				}
 			}
@@ -251,7 +253,7 @@ func depthwiseBackwardWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy,
 			ci := first / g.og
 			last := min(hi, (ci+1)*g.og) // the output channels of one input channel
 			for n := range g.n {
-				borderLoad(&b, x[(n*g.c+ci)*in:][:in], plane)
+				borderLoad(p, &b, x[(n*g.c+ci)*in:][:in], plane)
 				for o := first; o < last; o++ {
 					src := dy[(n*g.oc+o)*out:][:out]
 					for z := range g.out[0] {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
 // NoTap is the tap of the maximum of an empty window.
@@ -30,12 +31,11 @@ func maxRows(p *kernel.Pool, g *geometry, x, y []float32, index []int64, taps8 [
 	p.Range(g.n*g.c, PlaneGrain(4*out*len(taps)), func(lo, hi int) {
 		buffer := kernel.Borrow[float32](b.size() + out)
 		defer kernel.GiveBack(buffer)
+		pace := p.Pace()
 		plane, which := (*buffer)[:b.size()], kernel.Int32s((*buffer)[b.size():][:out])
-		for i := range plane {
-			plane[i] = float32(math.Inf(-1))
-		}
+		elementwise.Fill(p, plane, float32(math.Inf(-1)))
 		for i := lo; i < hi; i++ {
-			borderLoad(&b, x[i*in:][:in], plane)
+			borderLoad(p, &b, x[i*in:][:in], plane)
 			to := y[i*out:][:out]
 			for z := range g.out[0] {
 				for r := 0; r < g.out[1]; r += some {
@@ -46,11 +46,12 @@ func maxRows(p *kernel.Pool, g *geometry, x, y []float32, index []int64, taps8 [
 				}
 			}
 			if index != nil {
-				maxIndex(g, taps, which, int64(i*in), index[i*out:][:out])
+				maxIndex(p, g, taps, which, int64(i*in), index[i*out:][:out])
 			}
 			if taps8 != nil {
 				to := taps8[i*out:][:out]
 				for o, t := range which {
+					pace.Did(1)
 					if t < 0 { // -Inf everywhere
 						t = g.firstInside(g.from(o), taps)
 					}
@@ -62,13 +63,14 @@ func maxRows(p *kernel.Pool, g *geometry, x, y []float32, index []int64, taps8 [
 }
 
 // maxIndex converts numbers of taps to positions in x.
-func maxIndex(g *geometry, taps []Triple, which []int32, base int64, index []int64) {
-	flat := make([]int64, len(taps))
+func maxIndex(p *kernel.Pool, g *geometry, taps []Triple, which []int32, base int64, index []int64) {
+	flat, pace := make([]int64, len(taps)), p.Pace()
 	for t, v := range taps {
 		flat[t] = base + int64((v[0]*g.in[1]+v[1])*g.in[2]+v[2])
 	}
 	step := int64(g.stride[2])
 	for r := range g.out[0] * g.out[1] {
+		pace.Did(g.out[2])
 		z, y := r/g.out[1]*g.stride[0], r%g.out[1]*g.stride[1]
 		row := int64((z*g.in[1] + y) * g.in[2])
 		to := index[r*g.out[2]:][:g.out[2]]

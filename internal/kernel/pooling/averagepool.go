@@ -27,7 +27,7 @@ func Average[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T) {
 	defer kernel.GiveBack(buffer)
 	n, ones := (*buffer)[:out], (*buffer)[out:][:s.C*ker]
 	divisors(p, s, &w, n)
-	elementwise.Fill(nil, ones, 1)
+	elementwise.Fill(p, ones, 1)
 	convolution.Forward(p, s.convolution(), x, ones, elementwise.Epilogue[T]{}, y, nil)
 	elementwise.BinaryRow(p, elementwise.OpDiv, s.N*s.C, out, y, y, n)
 }
@@ -42,7 +42,7 @@ func AverageGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy, dx []T) {
 	w := s.window()
 	in, out, ker, planes := w.in.Size(), w.out.Size(), w.ker.Size(), s.N*s.C
 	if w.whole() {
-		s.planes(p, &w, func(i int) { elementwise.Fill(nil, dx[i*in:][:in], dy[i]/T(in)) })
+		s.planes(p, &w, func(i int) { elementwise.Fill(p, dx[i*in:][:in], dy[i]/T(in)) })
 		return
 	}
 	if kernel.IsFloat32[T]() && out > 0 && w.quarters() {
@@ -57,7 +57,7 @@ func AverageGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy, dx []T) {
 	defer kernel.GiveBack(buffer)
 	n, ones, share := (*buffer)[:out], (*buffer)[out:][:s.C*ker], (*buffer)[out+s.C*ker:][:planes*out]
 	divisors(p, s, &w, n)
-	elementwise.Fill(nil, ones, 1)
+	elementwise.Fill(p, ones, 1)
 	elementwise.BinaryRow(p, elementwise.OpDiv, planes, out, share, dy, n)
 	convolution.BackwardData(p, s.convolution(), share, ones, dx, nil)
 }
@@ -67,7 +67,7 @@ func meanQuarters(p *kernel.Pool, s *Shape, w *window, x, y []float32) {
 	in, out := w.in[1]*w.in[2], w.out[1]*w.out[2]
 	p.Range(s.N*s.C*w.in[0], convolution.PlaneGrain(4*out), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			mean2x2(w.out[1], w.out[2], &x[i*in], w.in[2]*4, &y[i*out])
+			w.rowPairs(p, func(r, rows int) { mean2x2(rows, w.out[2], &x[i*in+2*r*w.in[2]], w.in[2]*4, &y[i*out+r*w.out[2]]) })
 		}
 	})
 }
@@ -79,16 +79,18 @@ func meanQuartersBack(p *kernel.Pool, s *Shape, w *window, dy, dx []float32) {
 	p.Range(s.N*s.C*w.in[0], convolution.PlaneGrain(4*out), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			if !complete {
-				clear(dx[i*in:][:in])
+				kernel.Clear(p, dx[i*in:][:in])
 			}
-			mean2x2Back(w.out[1], w.out[2], &dy[i*out], &dx[i*in], w.in[2]*4)
+			w.rowPairs(p, func(r, rows int) {
+				mean2x2Back(rows, w.out[2], &dy[i*out+r*w.out[2]], &dx[i*in+2*r*w.in[2]], w.in[2]*4)
+			})
 		}
 	})
 }
 
 // divisors sets n to the divisors of Average for the points of a plane.
 func divisors[T kernel.Float](p *kernel.Pool, s *Shape, w *window, n []T) {
-	clear(n)
+	kernel.Clear(p, n)
 	padded := *w
 	if s.CountIncludePad {
 		for d := range 3 {
@@ -97,7 +99,5 @@ func divisors[T kernel.Float](p *kernel.Pool, s *Shape, w *window, n []T) {
 		}
 	}
 	padded.each(p, func(o, _, count int) { n[o] += T(count) })
-	for o, v := range n {
-		n[o] = max(v, 1)
-	}
+	elementwise.BinaryScalar(p, elementwise.OpMax, n, n, 1)
 }

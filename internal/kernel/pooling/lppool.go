@@ -13,16 +13,18 @@ func Lp[T kernel.Float](p *kernel.Pool, s *Shape, ord float64, x, y []T) {
 	step := w.dil[2]
 	s.planes(p, &w, func(i int) {
 		xs, ys := x[i*in:][:in], y[i*out:][:out]
-		clear(ys)
+		kernel.Clear(p, ys)
 		w.each(p, func(o, at, count int) {
 			for range count {
 				ys[o] += T(power(math.Abs(float64(xs[at])), ord))
 				at += step
 			}
 		})
-		for o, v := range ys {
-			ys[o] = T(power(float64(v), 1/ord))
-		}
+		p.Range(out, kernel.FunctionGrain, func(lo, hi int) {
+			for o := lo; o < hi; o++ {
+				ys[o] = T(power(float64(ys[o]), 1/ord))
+			}
+		})
 	})
 }
 
@@ -34,7 +36,7 @@ func LpGrad[T kernel.Float](p *kernel.Pool, s *Shape, ord float64, x, y, dy, dx 
 	step := w.dil[2]
 	s.planes(p, &w, func(i int) {
 		xs, ys, ds, gs := x[i*in:][:in], y[i*out:][:out], dx[i*in:][:in], dy[i*out:][:out]
-		clear(ds)
+		kernel.Clear(p, ds)
 		w.each(p, func(o, at, count int) {
 			if ys[o] == 0 {
 				return

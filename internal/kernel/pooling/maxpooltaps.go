@@ -21,7 +21,7 @@ func MaxTaps[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T, taps []uint8) {
 	in, out := w.in.Size(), w.out.Size()
 	switch {
 	case out == 0 || in == 0 || !kernel.IsFloat32[T]() || !kernel.Has(kernel.TapGroup):
-		s.planes(p, &w, func(i int) { maxPlaneTaps(&w, x[i*in:][:in], y[i*out:][:out], taps[i*out:][:out]) })
+		s.planes(p, &w, func(i int) { maxPlaneTaps(p, &w, x[i*in:][:in], y[i*out:][:out], taps[i*out:][:out]) })
 	case w.quarters():
 		maxQuarters(p, s, &w, kernel.Float32s(x), kernel.Float32s(y), taps)
 	default:
@@ -30,14 +30,15 @@ func MaxTaps[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T, taps []uint8) {
 }
 
 // maxPlaneTaps is MaxTaps for one plane.
-func maxPlaneTaps[T kernel.Float](w *window, x, y []T, taps []uint8) {
-	o := 0
+func maxPlaneTaps[T kernel.Float](p *kernel.Pool, w *window, x, y []T, taps []uint8) {
+	o, pace := 0, p.Pace()
 	for z := range w.out[0] {
 		z0, z1, za := w.span(0, z)
 		for r := range w.out[1] {
 			y0, y1, ya := w.span(1, r)
 			for c := range w.out[2] {
 				x0, x1, xa := w.span(2, c)
+				pace.Did((z1 - z0) * (y1 - y0) * (1 + x1 - x0))
 				best, tap := T(math.Inf(-1)), convolution.NoTap
 				for kz := z0; kz < z1; kz++ {
 					for ky := y0; ky < y1; ky++ {
@@ -72,12 +73,13 @@ func MaxTapsGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy []T, taps []uint8,
 	}
 	s.planes(p, &w, func(i int) {
 		to := dx[i*in:][:in]
-		clear(to)
-		o := i * out
+		kernel.Clear(p, to)
+		o, pace := i*out, p.Pace()
 		for z := range w.out[0] {
 			for y := range w.out[1] {
 				at := ((z*w.stride[0]-w.pad[0])*w.in[1]+y*w.stride[1]-w.pad[1])*w.in[2] - w.pad[2]
 				row := dy[o:][:w.out[2]]
+				pace.Did(len(row))
 				for x, t := range taps[o:][:len(row)] {
 					if t != convolution.NoTap {
 						to[at+x*w.stride[2]+offset[t]] += row[x]
@@ -96,6 +98,17 @@ func (w *window) quarters() bool {
 		w.pad == convolution.Triple{} && w.out[0] == w.in[0] && 2*w.out[1] <= w.in[1] && 2*w.out[2] <= w.in[2]
 }
 
+// rowPairs calls f for parts of the rows of an output plane, in order, and checks before each part but the first whether p is stopped.
+func (w *window) rowPairs(p *kernel.Pool, f func(r, rows int)) {
+	step := max(1, checkEvery/max(1, w.out[2]))
+	for r := 0; r < w.out[1]; r += step {
+		if r > 0 {
+			p.Check()
+		}
+		f(r, min(step, w.out[1]-r))
+	}
+}
+
 // tapSlack is the number of bytes after the taps of a plane that the assembly may write.
 const tapSlack = 8
 
@@ -111,7 +124,7 @@ func maxQuarters(p *kernel.Pool, s *Shape, w *window, x, y []float32, taps []uin
 	p.Range(s.N*s.C, convolution.PlaneGrain(4*out), func(lo, hi int) {
 		if taps == nil {
 			for i := lo; i < hi; i++ {
-				maxQuartersPlane(w, x[i*in:][:in], y[i*out:][:out], nil)
+				maxQuartersPlane(p, w, x[i*in:][:in], y[i*out:][:out], nil)
 			}
 			return
 		}
@@ -120,25 +133,27 @@ func maxQuarters(p *kernel.Pool, s *Shape, w *window, x, y []float32, taps []uin
 		for i := lo; i < hi; i++ {
 			// Bytes written after a plane are overwritten by the next one, if the same worker computes it.
 			if i < hi-1 && out >= tapSlack {
-				maxQuartersPlane(w, x[i*in:][:in], y[i*out:][:out], taps[i*out:])
+				maxQuartersPlane(p, w, x[i*in:][:in], y[i*out:][:out], taps[i*out:])
 				continue
 			}
-			maxQuartersPlane(w, x[i*in:][:in], y[i*out:][:out], spare)
+			maxQuartersPlane(p, w, x[i*in:][:in], y[i*out:][:out], spare)
 			copy(taps[i*out:][:out], spare)
 		}
 	})
 }
 
 // maxQuartersPlane is maxQuarters for one plane; it writes up to tapSlack bytes after the taps.
-func maxQuartersPlane(w *window, x, y []float32, taps []uint8) {
+func maxQuartersPlane(p *kernel.Pool, w *window, x, y []float32, taps []uint8) {
 	for z := range w.out[0] {
-		at := z * w.out[1] * w.out[2]
-		from, to := &x[z*w.in[1]*w.in[2]], &y[at]
-		if taps == nil {
-			max2x2Alone(w.out[1], w.out[2], from, w.in[2]*4, to)
-		} else {
-			max2x2(w.out[1], w.out[2], from, w.in[2]*4, to, &taps[at])
-		}
+		w.rowPairs(p, func(r, rows int) {
+			at := (z*w.out[1] + r) * w.out[2]
+			from, to := &x[(z*w.in[1]+2*r)*w.in[2]], &y[at]
+			if taps == nil {
+				max2x2Alone(rows, w.out[2], from, w.in[2]*4, to)
+			} else {
+				max2x2(rows, w.out[2], from, w.in[2]*4, to, &taps[at])
+			}
+		})
 	}
 }
 
@@ -151,7 +166,7 @@ func quartersBack(p *kernel.Pool, s *Shape, w *window, dy []float32, taps []uint
 		defer release()
 		for i := lo; i < hi; i++ {
 			if !complete {
-				clear(dx[i*in:][:in])
+				kernel.Clear(p, dx[i*in:][:in])
 			}
 			from := taps[i*out:]
 			if len(from) < out+tapSlack {
@@ -159,8 +174,10 @@ func quartersBack(p *kernel.Pool, s *Shape, w *window, dy []float32, taps []uint
 				from = spare
 			}
 			for z := range w.out[0] {
-				at := z * w.out[1] * w.out[2]
-				max2x2Back(w.out[1], w.out[2], &dy[i*out+at], &from[at], &dx[i*in+z*w.in[1]*w.in[2]], w.in[2]*4)
+				w.rowPairs(p, func(r, rows int) {
+					at := (z*w.out[1] + r) * w.out[2]
+					max2x2Back(rows, w.out[2], &dy[i*out+at], &from[at], &dx[i*in+(z*w.in[1]+2*r)*w.in[2]], w.in[2]*4)
+				})
 			}
 		}
 	})

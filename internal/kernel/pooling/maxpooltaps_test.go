@@ -63,7 +63,7 @@ func maxPoolTapsCase[T kernel.Float](t *testing.T, s Shape) {
 	want, index, wantTaps := make([]T, planes*out), make([]int64, planes*out), make([]uint8, planes*out)
 	for i := range planes {
 		maxPlane(nil, &w, x[i*in:][:in], want[i*out:][:out], index[i*out:][:out], int64(i*in))
-		maxPlaneTaps(&w, x[i*in:][:in], want[i*out:][:out], wantTaps[i*out:][:out])
+		maxPlaneTaps(nil, &w, x[i*in:][:in], want[i*out:][:out], wantTaps[i*out:][:out])
 	}
 	y, taps := make([]T, planes*out), make([]uint8, planes*out)
 	MaxTaps(p, &s, x, y, taps)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/convolution"
+	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/internal/kernel/reduce"
 )
 
@@ -120,12 +121,12 @@ func Max[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T, index []int64) {
 }
 
 func maxPlane[T kernel.Float](p *kernel.Pool, w *window, x, y []T, index []int64, base int64) {
-	for o := range y {
-		y[o] = T(math.Inf(-1))
-	}
-	for o := range index {
-		index[o] = -1
-	}
+	elementwise.Fill(p, y, T(math.Inf(-1)))
+	p.Range(len(index), kernel.ElementGrain, func(lo, hi int) {
+		for o := lo; o < hi; o++ {
+			index[o] = -1
+		}
+	})
 	step := w.dil[2]
 	w.each(p, func(o, at, count int) {
 		best, where := y[o], -1
@@ -153,12 +154,14 @@ func MaxGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy []T, index []int64, dx
 	w := s.window()
 	in, out := w.in.Size(), w.out.Size()
 	s.planes(p, &w, func(i int) {
-		clear(dx[i*in:][:in])
-		for o, at := range index[i*out:][:out] {
-			if at >= 0 {
-				dx[at] += dy[i*out+o]
+		kernel.Clear(p, dx[i*in:][:in])
+		p.InParts(out, func(lo, hi int) {
+			for o := i*out + lo; o < i*out+hi; o++ {
+				if at := index[o]; at >= 0 {
+					dx[at] += dy[o]
+				}
 			}
-		}
+		})
 	})
 }
 

@@ -36,13 +36,12 @@ const checkEvery = 1 << 16
 // NewResampling returns the resampling with the given taps of all new elements; taps of weight 0 are dropped.
 func NewResampling[T kernel.Float](p *kernel.Pool, old, new int, taps Taps) *Resampling[T] {
 	r := &Resampling[T]{Old: old, New: new, start: make([]int, 1, new+1)}
-	for j, checked := 0, 0; j < new; j++ {
-		if len(r.index) >= checked {
-			checked = len(r.index) + checkEvery
-			p.Check()
-		}
+	pace := p.Pace()
+	for j := range new {
+		pace.Did(1)
 		index, weight := taps(j)
 		for k, w := range weight {
+			pace.Did(4)
 			if T(w) != 0 {
 				r.index, r.weight = append(r.index, index[k]), append(r.weight, T(w))
 			}
@@ -57,11 +56,10 @@ func NewResampling[T kernel.Float](p *kernel.Pool, old, new int, taps Taps) *Res
 
 // Back returns the transposed resampling, from New to Old elements, which computes the gradient.
 func (r *Resampling[T]) Back(p *kernel.Pool) *Resampling[T] {
+	pace := p.Pace()
 	begin := make([]int, r.Old+1) // of the taps of each old element
-	for k, i := range r.index {
-		if k%checkEvery == 0 {
-			p.Check()
-		}
+	for _, i := range r.index {
+		pace.Did(2)
 		begin[i+1]++
 	}
 	for i := range r.Old {
@@ -70,10 +68,8 @@ func (r *Resampling[T]) Back(p *kernel.Pool) *Resampling[T] {
 	at := slices.Clone(begin[:r.Old])
 	index, weight := make([]int, len(r.index)), make([]float64, len(r.index))
 	for j := range r.New {
-		if j%checkEvery == 0 {
-			p.Check()
-		}
 		for k := r.start[j]; k < r.start[j+1]; k++ {
+			pace.Did(4)
 			i := r.index[k]
 			index[at[i]], weight[at[i]] = j, float64(r.weight[k])
 			at[i]++
@@ -92,9 +88,10 @@ func (r *Resampling[T]) Run(p *kernel.Pool, outer, inner int, dst, src []T) {
 	if inner > 1 {
 		work := inner * (1 + len(r.index)/r.New)
 		p.Range(outer*r.New, max(1, kernel.ElementGrain/work), func(lo, hi int) {
+			pace := p.Pace()
 			for k := lo; k < hi; k++ {
 				o, j := k/r.New, k%r.New
-				r.element(j, dst[k*inner:][:inner], src[o*r.Old*inner:][:r.Old*inner])
+				r.element(&pace, j, dst[k*inner:][:inner], src[o*r.Old*inner:][:r.Old*inner])
 			}
 		})
 		return
@@ -112,7 +109,7 @@ func (r *Resampling[T]) Run(p *kernel.Pool, outer, inner int, dst, src []T) {
 }
 
 // element makes new element j, a row as long as dst.
-func (r *Resampling[T]) element(j int, dst, src []T) {
+func (r *Resampling[T]) element(pace *kernel.Pace, j int, dst, src []T) {
 	index, weight := r.index[r.start[j]:r.start[j+1]], r.weight[r.start[j]:r.start[j+1]]
 	row := func(k int) []T { return src[index[k]*len(dst):][:len(dst)] }
 	switch len(index) {
@@ -125,21 +122,22 @@ func (r *Resampling[T]) element(j int, dst, src []T) {
 	}
 	vector.Affine2(dst, row(0), row(1), weight[0], weight[1], 0)
 	for k := 2; k < len(index); k++ {
+		pace.Did(len(dst))
 		vector.AddScaled(weight[k], row(k), dst)
 	}
 }
 
 // row makes all new elements of a row.
 func (r *Resampling[T]) row(p *kernel.Pool, dst, src []T) {
-	checked := r.start[0]
+	pace := p.Pace()
 	for j := range dst {
-		if r.start[j] >= checked {
-			checked = r.start[j] + kernel.LongRow
-			p.Check()
-		}
 		var sum T
-		for k := r.start[j]; k < r.start[j+1]; k++ {
-			sum += r.weight[k] * src[r.index[k]]
+		for k, end := r.start[j], r.start[j+1]; k < end; {
+			part := min(end, k+checkEvery)
+			pace.Did(part - k)
+			for ; k < part; k++ {
+				sum += r.weight[k] * src[r.index[k]]
+			}
 		}
 		dst[j] = sum
 	}
@@ -155,24 +153,24 @@ type rowResampling struct {
 	weight   []float32
 }
 
-// newRowResampling returns nil if the elements of a tap are too far apart.
+// newRowResampling returns nil if the elements of a tap are too far apart, or most lanes of the taps unused.
 func newRowResampling(p *kernel.Pool, r *Resampling[float32]) *rowResampling {
 	lanes := 8
 	if kernel.AVX512 {
 		lanes = 16
 	}
 	rows := &rowResampling{old: r.Old, new: r.New}
+	pace := p.Pace()
 	for lo := 0; lo < r.New; lo += lanes {
-		if lo%checkEvery == 0 {
-			p.Check()
-		}
+		pace.Did(8 * lanes)
 		hi, most := min(r.New, lo+lanes), 0
 		for j := lo; j < hi; j++ {
 			most = max(most, r.start[j+1]-r.start[j])
 		}
 		rows.taps = append(rows.taps, int64(most))
 		for t := range most {
-			if !rows.tap(r, t, lo, hi, lanes) {
+			pace.Did(8 * lanes)
+			if len(rows.index) > 2*len(r.index)+checkEvery || !rows.tap(r, t, lo, hi, lanes) {
 				return nil
 			}
 		}
@@ -217,17 +215,28 @@ func (rows *rowResampling) run(p *kernel.Pool, n int, dst, src []float32) {
 }
 
 func (rows *rowResampling) some(p *kernel.Pool, n int, dst, src []float32) {
-	switch {
+	switch work := max(rows.new, len(rows.index)); {
 	case n == 0:
 	case len(rows.base) == 0: // no new element has a tap
-		clear(dst[:n*rows.new])
-	case rows.new <= kernel.LongRow:
+		kernel.Clear(p, dst[:n*rows.new])
+	case work <= kernel.LongRow && n > max(1, kernel.LongRow/work):
+		for some := max(1, kernel.LongRow/work); n > 0; {
+			p.Check()
+			rows.some(p, min(some, n), dst, src)
+			if n -= some; n > 0 {
+				dst, src = dst[some*rows.new:], src[some*rows.old:]
+			}
+		}
+	case work <= kernel.LongRow:
 		resampleRows(n, rows.new, rows.old, &rows.taps[0], &rows.base[0], &rows.index[0], &rows.weight[0], &src[0], &dst[0])
 	default:
 		lanes := len(rows.index) / len(rows.base)
 		for r := range n {
 			tap := 0
-			p.InParts(rows.new, func(lo, hi int) {
+			step := max(1, kernel.LongRow/(work/rows.new)/lanes) * lanes
+			for lo := 0; lo < rows.new; lo += step {
+				p.Check()
+				hi := min(rows.new, lo+step)
 				taps := rows.taps[lo/lanes : kernel.CeilDiv(hi, lanes)]
 				if tap < len(rows.base) {
 					resampleRows(1, hi-lo, rows.old, &taps[0], &rows.base[tap], &rows.index[tap*lanes], &rows.weight[tap*lanes], &src[r*rows.old], &dst[r*rows.new+lo])
@@ -237,7 +246,7 @@ func (rows *rowResampling) some(p *kernel.Pool, n int, dst, src []float32) {
 				for _, n := range taps {
 					tap += int(n)
 				}
-			})
+			}
 		}
 	}
 }

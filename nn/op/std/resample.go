@@ -232,8 +232,8 @@ func (r *resampling) taps(p *kernel.Pool) ([]*axisTaps, error) {
 		if r.same(a) {
 			continue
 		}
-		_, w := r.weights(a, 0, nil)
-		t, err := engine.MakeHeld(int64(r.out[a].Size)*int64(1+16*len(w)), func() *axisTaps { return r.axisTaps(p, a, len(w)) })
+		n := r.tapCount(a)
+		t, err := engine.MakeHeld(int64(r.out[a].Size)*int64(1+16*n), func() *axisTaps { return r.axisTaps(p, a, n) })
 		if err != nil {
 			return nil, err
 		}
@@ -249,27 +249,30 @@ func (r *resampling) axisTaps(p *kernel.Pool, a, n int) *axisTaps {
 	if r.Coordinates == "tf_crop_and_resize" {
 		t.Outside = make([]bool, count)
 	}
+	pace := p.Pace()
 	for o := range count {
-		checkAt(p, o*n/64)
+		pace.Did(64)
 		at := r.position(a, o)
 		if t.Outside != nil {
 			t.Outside[o] = at < 0 || at > float64(length-1)
 		}
 		var first int
-		first, t.Weight = r.weights(a, at, t.Weight)
+		first, t.Weight = r.weights(&pace, a, at, t.Weight)
 		if r.ExcludeOutside {
-			excludeOutside(t.Weight[o*n:], first, length)
+			excludeOutside(&pace, t.Weight[o*n:], first, length)
 		}
 		for i := range n {
+			pace.Did(2)
 			t.Index = append(t.Index, min(max(first+i, 0), length-1))
 		}
 	}
 	return t
 }
 
-func excludeOutside(w []float64, first, length int) {
+func excludeOutside(pace *kernel.Pace, w []float64, first, length int) {
 	sum := 0.0
 	for i := range w {
+		pace.Did(2)
 		if first+i < 0 || first+i >= length {
 			w[i] = 0
 		}
@@ -324,21 +327,35 @@ func (r *resampling) position(a, o int) float64 {
 }
 
 // weights appends to w those of the old elements from first on, for position at. There are equally many for all positions.
-func (r *resampling) weights(a int, at float64, w []float64) (first int, _ []float64) {
+func (r *resampling) weights(pace *kernel.Pace, a int, at float64, w []float64) (first int, _ []float64) {
 	low := math.Floor(at)
 	frac := at - low
 	switch r.Mode {
 	case "nearest":
 		return r.nearest(a, at, frac), append(w, 1)
 	case "linear":
-		return filter(w, int(low), frac, r.width(a), 1, func(x float64) float64 { return max(0, 1-math.Abs(x)) })
+		return filter(pace, w, int(low), frac, r.width(a), 1, func(x float64) float64 { return max(0, 1-math.Abs(x)) })
 	}
 	k := -0.75
 	if r.CubicA != nil {
 		k = float64(*r.CubicA)
 	}
-	return filter(w, int(low), frac, r.width(a), 2, func(x float64) float64 { return cubic(k, math.Abs(x)) })
+	return filter(pace, w, int(low), frac, r.width(a), 2, func(x float64) float64 { return cubic(k, math.Abs(x)) })
 }
+
+// tapCount is the number of weights for a position.
+func (r *resampling) tapCount(a int) int {
+	switch r.Mode {
+	case "nearest":
+		return 1
+	case "linear":
+		return 2 - 2*filterBegin(r.width(a), 1)
+	}
+	return 2 - 2*filterBegin(r.width(a), 2)
+}
+
+// filterBegin is the first element that filter evaluates, seen from the element below the position.
+func filterBegin(scale, radius float64) int { return int(math.Floor(-radius/scale)) + 1 }
 
 // width returns the scale of the filter: below 1 it spreads over more elements.
 func (r *resampling) width(a int) float64 {
@@ -367,16 +384,18 @@ func (r *resampling) nearest(a int, at, frac float64) int {
 }
 
 // filter evaluates a filter that reaches as far as radius, widened by 1/scale, norms it, and appends it to w.
-func filter(w []float64, low int, frac, scale, radius float64, f func(x float64) float64) (first int, _ []float64) {
-	from, begin := int(math.Floor(-radius/scale))+1, len(w)
+func filter(pace *kernel.Pace, w []float64, low int, frac, scale, radius float64, f func(x float64) float64) (first int, _ []float64) {
+	from, begin := filterBegin(scale, radius), len(w)
 	sum := 0.0
 	for i := from; i < 2-from; i++ {
+		pace.Did(8)
 		v := f((float64(i) - frac) * scale)
 		w = append(w, v)
 		sum += v
 	}
 	if scale != 1 {
 		for i := begin; i < len(w); i++ {
+			pace.Did(2)
 			w[i] /= sum
 		}
 	}
