@@ -42,6 +42,25 @@ func attributeType(a *onnxpb.AttributeProto) onnxpb.AttributeProto_AttributeType
 	return onnxpb.AttributeProto_UNDEFINED
 }
 
+// checkFields returns an error if an attribute has a value in another field than that of its declared type.
+func checkFields(a *onnxpb.AttributeProto) error {
+	declared := a.GetType()
+	for _, f := range []struct {
+		t   onnxpb.AttributeProto_AttributeType
+		set bool
+	}{
+		{onnxpb.AttributeProto_FLOAT, a.F != nil}, {onnxpb.AttributeProto_INT, a.I != nil}, {onnxpb.AttributeProto_STRING, a.S != nil},
+		{onnxpb.AttributeProto_TENSOR, a.T != nil}, {onnxpb.AttributeProto_GRAPH, a.G != nil}, {onnxpb.AttributeProto_SPARSE_TENSOR, a.SparseTensor != nil},
+		{onnxpb.AttributeProto_TYPE_PROTO, a.Tp != nil}, {onnxpb.AttributeProto_FLOATS, len(a.Floats) > 0}, {onnxpb.AttributeProto_INTS, len(a.Ints) > 0},
+		{onnxpb.AttributeProto_STRINGS, len(a.Strings) > 0},
+	} {
+		if f.set && f.t != declared && declared != onnxpb.AttributeProto_UNDEFINED {
+			return fmt.Errorf("is declared as %v, but has a value of type %v", declared, f.t)
+		}
+	}
+	return nil
+}
+
 // decodeAttribute converts an attribute, except for a graph, to the argument of op.Op.Decode.
 func decodeAttribute(a *onnxpb.AttributeProto, ext *externalFiles) (any, error) {
 	switch t := attributeType(a); t {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -57,6 +58,15 @@ func TestHostileFiles(t *testing.T) {
 			"Range n: cannot go from -9223372036854775807"},
 		"Range down": {scalar("a", "9223372036854775807") + scalar("b", "-9223372036854775807") + scalar("d", "-1") + `node { name: "n" op_type: "Range" input: "a" input: "b" input: "d" output: "y" }`,
 			"Range n: cannot go from 9223372036854775807"},
+		"attribute of two types": {x + `node { name: "n" op_type: "MaxPool" input: "x" output: "y" attribute { name: "kernel_shape" type: INTS floats: 2 } }`,
+			"MaxPool n: attribute kernel_shape: is declared as INTS, but has a value of type FLOATS"},
+		"attribute without name":   {x + `node { name: "n" op_type: "Neg" input: "x" output: "y" attribute { i: 1 type: INT } }`, "Neg n: attribute #0 has no name"},
+		"attribute of no function": {x + `node { name: "n" op_type: "Softmax" input: "x" output: "y" attribute { name: "axis" type: INT ref_attr_name: "a" } }`, "Softmax n: attribute axis refers to attribute a of a function"},
+		"tensor with data twice":   {`initializer { name: "w" data_type: 6 dims: 1 raw_data: "abcd" int32_data: 5 } node { name: "n" op_type: "Neg" input: "w" output: "y" }`, `input w: tensor "w": data are in two fields, raw_data and int32_data`},
+		"int8 of 300":              {`initializer { name: "w" data_type: 3 dims: 1 int32_data: 300 } node { name: "n" op_type: "Neg" input: "w" output: "y" }`, `input w: tensor "w": 300 is not a int8`},
+		"uint8 of -1":              {`initializer { name: "w" data_type: 2 dims: 1 int32_data: -1 } node { name: "n" op_type: "Identity" input: "w" output: "y" }`, `input w: tensor "w": -1 is not a uint8`},
+		"float16 of 17 bits":       {`initializer { name: "w" data_type: 10 dims: 1 int32_data: 70000 } node { name: "n" op_type: "Neg" input: "w" output: "y" }`, `input w: tensor "w": 70000 is not a float16`},
+		"uint32 of 33 bits":        {`initializer { name: "w" data_type: 12 dims: 1 uint64_data: 4294967296 } node { name: "n" op_type: "Identity" input: "w" output: "y" }`, `input w: tensor "w": 4294967296 is not a uint32`},
 		"hidden size": {"input " + float("s", "1 1 1") + "input " + float("W", "1 4 1") + "input " + float("R", "1 4 1") +
 			`node { name: "n" op_type: "LSTM" input: "s" input: "W" input: "R" output: "y" attribute { name: "hidden_size" i: -3 } }`, "LSTM n: hidden_size is -3"},
 		"kernel": {x + `node { name: "n" op_type: "MaxPool" input: "x" output: "y" attribute { name: "kernel_shape" ints: 1000000 ints: 1000000 } attribute { name: "pads" ints: 500000 ints: 500000 ints: 500000 ints: 500000 } }`, "MaxPool n: "},
@@ -81,10 +91,29 @@ func TestLoadMemory(t *testing.T) {
 		sparse += `sparse_initializer { values { name: "` + name + `" data_type: 1 dims: 0 } dims: 1000 dims: 1000 } `
 	}
 	model := textModel(t, sparse+`node { name: "n" op_type: "Sum" input: "a" input: "b" input: "c" output: "y" } output `+float("y", ""))
-	if _, err := (Loader{Memory: 12_000_000}).Read(bytes.NewReader(model)); err != nil {
+	const nodes = nodeMemory + 4*valueMemory + 4*edgeMemory
+	if _, err := (Loader{Memory: 12_000_000 + nodes}).Read(bytes.NewReader(model)); err != nil {
 		t.Error(err)
 	}
-	if _, err := (Loader{Memory: 11_000_000}).Read(bytes.NewReader(model)); err == nil || !strings.Contains(err.Error(), "input c: float32 of shape [1000 1000] takes more than the 3000000 bytes") {
+	if _, err := (Loader{Memory: 11_000_000 + nodes}).Read(bytes.NewReader(model)); err == nil || !strings.Contains(err.Error(), "input c: float32 of shape [1000 1000] takes more than the 3000000 bytes") {
+		t.Error(err)
+	}
+}
+
+// TestNodeMemory: nodes that take a hundred times the bytes that they have in the file are limited, when they are loaded and when they run.
+func TestNodeMemory(t *testing.T) {
+	const count = 20_000
+	var nodes strings.Builder
+	for i := range count {
+		fmt.Fprintf(&nodes, "node { op_type: \"Neg\" input: \"v%d\" output: \"v%d\" } ", i, i+1)
+	}
+	model := textModel(t, "input "+float("v0", "1")+nodes.String()+fmt.Sprintf("output { name: \"v%d\" }", count))
+	if _, err := (Loader{Memory: 10 << 20}).Read(bytes.NewReader(model)); err == nil || !strings.Contains(err.Error(), "20000 nodes with 40000 inputs, outputs and attributes") {
+		t.Error(err)
+	}
+	nn.LimitMemory(64 << 20)
+	defer nn.LimitMemory(0)
+	if err := use(model); err == nil || !strings.Contains(err.Error(), "lower: 20000 nodes: takes 81920000 bytes of memory") {
 		t.Error(err)
 	}
 }
@@ -144,15 +173,16 @@ func TestAttributeMemory(t *testing.T) {
 		"sparse": `name: "sparse_value" type: SPARSE_TENSOR sparse_tensor { values { data_type: 1 dims: 0 } dims: 100 dims: 100 }`,
 		"dense":  `name: "value" type: TENSOR t { data_type: 1 dims: 100 dims: 100 raw_data: "` + strings.Repeat(`\000`, 40_000) + `" }`,
 	} {
-		nodes := ""
+		graph := ""
 		for i := range 3 {
-			nodes += fmt.Sprintf(`node { name: "n%d" op_type: "Constant" output: "c%d" attribute { %s } } `, i, i, value)
+			graph += fmt.Sprintf(`node { name: "n%d" op_type: "Constant" output: "c%d" attribute { %s } } `, i, i, value)
 		}
-		model := textModel(t, nodes+`node { name: "n" op_type: "Sum" input: "c0" input: "c1" input: "c2" output: "y" } output `+float("y", ""))
-		if _, err := (Loader{Memory: 120_000}).Read(bytes.NewReader(model)); err != nil {
+		model := textModel(t, graph+`node { name: "n" op_type: "Sum" input: "c0" input: "c1" input: "c2" output: "y" } output `+float("y", ""))
+		const nodes = 4*nodeMemory + valueMemory + 10*edgeMemory
+		if _, err := (Loader{Memory: 120_000 + nodes}).Read(bytes.NewReader(model)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := (Loader{Memory: 110_000}).Read(bytes.NewReader(model)); err == nil || !strings.Contains(err.Error(), "Constant n2: ") || !strings.Contains(err.Error(), "float32 of shape [100 100] takes more than the 30000 bytes") {
+		if _, err := (Loader{Memory: 110_000 + nodes}).Read(bytes.NewReader(model)); err == nil || !strings.Contains(err.Error(), "Constant n2: ") || !strings.Contains(err.Error(), "float32 of shape [100 100] takes more than the 30000 bytes") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -31,7 +31,7 @@ type Loader struct {
 	// batch size can be run. If that is impossible, the error names the node that prevents it.
 	BatchDim string
 	Ops      op.Set // zero: the standard operators and those of nn/op/contrib and nn/op/legacy
-	Memory   int64  // largest number of bytes of the model's tensors; 0: nn.MemoryLeft
+	Memory   int64  // largest number of bytes of the model's tensors and nodes; 0: nn.MemoryLeft
 	FS       fs.FS  // where the model and its external data are; nil: files of the operating system
 }
 

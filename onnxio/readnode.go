@@ -61,7 +61,13 @@ func (s *assembly) node(n *onnxpb.NodeProto, index int) (nn.NodeSpec, error) {
 		return spec, fmt.Errorf("no overload %q of the function is defined", n.GetOverload())
 	}
 	for i, a := range n.Attribute {
-		if a.RefAttrName != nil {
+		if a.GetName() == "" {
+			return spec, fmt.Errorf("attribute #%d has no name", i)
+		}
+		if a.GetRefAttrName() != "" {
+			if len(s.calls) == 0 {
+				return spec, fmt.Errorf("attribute %s refers to attribute %s of a function, but the node is in none", a.GetName(), a.GetRefAttrName())
+			}
 			if a = s.referred(a); a == nil {
 				continue // the call omits the attribute: use the default
 			}
@@ -87,6 +93,11 @@ func (s *assembly) node(n *onnxpb.NodeProto, index int) (nn.NodeSpec, error) {
 // attribute returns the value of an attribute. It is nil for an attribute that is unknown to the operator, an
 // annotation, which is kept for saving. Of an unknown operator only subgraphs are decoded.
 func (s *assembly) attribute(o *nodeOrigin, i int, a *onnxpb.AttributeProto, known map[string]bool) (any, error) {
+	if known[a.GetName()] {
+		if err := checkFields(a); err != nil {
+			return nil, err
+		}
+	}
 	if attributeType(a) == onnxpb.AttributeProto_GRAPH && (known == nil || known[a.GetName()]) {
 		b, err := s.body(a.GetG())
 		if err != nil {

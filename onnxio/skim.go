@@ -270,6 +270,9 @@ func (r *reader) tensor(t *onnxpb.TensorProto) (dtype.Value, error) {
 		return decodeTensor(t, r.ext)
 	}
 	n, err := dtype.Count(shape)
+	if in := dataFields(t); len(in) > 0 {
+		err = fmt.Errorf("data are in two fields, raw_data and %s", in[0])
+	}
 	if err == nil {
 		err = checkBytes(dt, n, raw.length)
 	}

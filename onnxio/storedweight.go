@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -73,6 +74,9 @@ func (s *graphWriter) free(base string) string {
 
 // fits returns an error if numbers became infinite by the conversion.
 func fits(narrow, d *tensor.Dense) error {
+	if !infinite(narrow) {
+		return nil
+	}
 	a, err := dtype.Float64s(narrow)
 	if err != nil {
 		return err
@@ -87,6 +91,27 @@ func fits(narrow, d *tensor.Dense) error {
 		}
 	}
 	return nil
+}
+
+// infinite reports whether an element of d, whose type is one of op.Floats, is infinite.
+func infinite(d *tensor.Dense) bool {
+	bits := func(inf uint16) bool {
+		for v := range slices.Chunk(dtype.Bytes(d), 2) {
+			if binary.NativeEndian.Uint16(v)&0x7fff == inf {
+				return true
+			}
+		}
+		return false
+	}
+	switch dtype.Of(d.Dtype()) {
+	case dtype.Float64:
+		return slices.ContainsFunc(dtype.Slice[float64](d), func(v float64) bool { return math.IsInf(v, 0) })
+	case dtype.Float32:
+		return slices.ContainsFunc(dtype.Slice[float32](d), func(v float32) bool { return math.IsInf(float64(v), 0) })
+	case dtype.Float16:
+		return bits(0x7c00)
+	}
+	return bits(0x7f80)
 }
 
 // withoutStored removes weights that are now outputs of Casts from the inputs, among which old files list them.

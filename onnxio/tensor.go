@@ -20,7 +20,26 @@ func tensorType(p *onnxpb.TensorProto) (dtype.DType, []int, error) {
 	if err != nil {
 		return 0, nil, tensorError(p, "%w", err)
 	}
+	if in := dataFields(p); len(in) > 1 {
+		return 0, nil, tensorError(p, "data are in two fields, %s and %s", in[0], in[1])
+	}
 	return dt, shape, nil
+}
+
+// dataFields lists the fields of p that have data.
+func dataFields(p *onnxpb.TensorProto) (list []string) {
+	for _, f := range []struct {
+		name  string
+		count int
+	}{
+		{"raw_data", len(p.RawData)}, {"float_data", len(p.FloatData)}, {"int32_data", len(p.Int32Data)}, {"string_data", len(p.StringData)},
+		{"int64_data", len(p.Int64Data)}, {"double_data", len(p.DoubleData)}, {"uint64_data", len(p.Uint64Data)},
+	} {
+		if f.count > 0 {
+			list = append(list, f.name)
+		}
+	}
+	return list
 }
 
 // intDims converts dimensions; it returns an error if their product is not a valid tensor size.
@@ -71,6 +90,9 @@ func decodeTensor(p *onnxpb.TensorProto, ext *externalFiles) (dtype.Value, error
 	}
 	if have, want := typedLen(p, dt), typedWant(dt, n); have != want {
 		return nil, tensorError(p, "shape %v of %v takes %d stored numbers, found %d", shape, dt, want, have)
+	}
+	if err := checkTyped(dt, p); err != nil {
+		return nil, tensorError(p, "%w", err)
 	}
 	d := dtype.New(dt, shape...)
 	copyTyped(d, dt, p)

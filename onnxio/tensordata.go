@@ -138,6 +138,35 @@ func typedWant(dt dtype.DType, n int) int {
 	return n
 }
 
+// checkTyped returns an error for a number in the field of p for dt that the type cannot hold. Of floats and packed elements the fields
+// have the bits, with or without sign.
+func checkTyped(dt dtype.DType, p *onnxpb.TensorProto) error {
+	low, high := int64(math.MinInt32), int64(math.MaxInt32)
+	switch bits := max(8, dt.Bits()); {
+	case dt == dtype.Uint32:
+		for _, v := range p.Uint64Data {
+			if v > math.MaxUint32 {
+				return fmt.Errorf("%d is not a %v", v, dt)
+			}
+		}
+		return nil
+	case dt == dtype.Bool || bits > 16:
+		return nil
+	case dt.IsSigned() && !packed(dt):
+		low, high = -1<<(bits-1), 1<<(bits-1)-1
+	case dt.IsUnsigned() && !packed(dt):
+		low, high = 0, 1<<bits-1
+	default:
+		low, high = -1<<(bits-1), 1<<bits-1
+	}
+	for _, v := range p.Int32Data {
+		if int64(v) < low || int64(v) > high {
+			return fmt.Errorf("%d is not a %v", v, dt)
+		}
+	}
+	return nil
+}
+
 // copyTyped sets the elements of d from the field of p for dt; their number must have been checked.
 func copyTyped(d *tensor.Dense, dt dtype.DType, p *onnxpb.TensorProto) {
 	switch dt {

@@ -313,24 +313,24 @@ func (t *Trainer) restore(path string, content []byte) error {
 			return fmt.Errorf("train: %s is of another optimizer, %s: the configuration has %s", path, was, now)
 		}
 	}
-	var copies [][2]*tensor.Dense
+	copies := map[*tensor.Dense]storedTensor{}
 	take := func(name string, to *tensor.Dense) error {
-		from := tensors[name]
-		if from == nil {
+		from, ok := tensors[name]
+		if !ok {
 			return &op.Error{Stage: "train", Input: name, Err: fmt.Errorf("is not in %s: the checkpoint is of another model or configuration", path)}
 		}
-		if from.Dtype() != to.Dtype() || !slices.Equal(from.Shape(), to.Shape()) {
-			return &op.Error{Stage: "train", Input: name, Want: op.TypeOf(to), Got: op.TypeOf(from), Err: fmt.Errorf("in %s", path)}
+		if from.dtype != dtype.Of(to.Dtype()) || !slices.Equal(from.shape, to.Shape()) {
+			return &op.Error{Stage: "train", Input: name, Want: op.TypeOf(to), Got: op.Shaped(from.dtype, from.shape...), Err: fmt.Errorf("in %s", path)}
 		}
-		copies = append(copies, [2]*tensor.Dense{to, from})
+		copies[to] = from
 		return nil
 	}
 	t.hold(false)
 	if err := t.eachTensor(take); err != nil {
 		return err
 	}
-	for _, c := range copies {
-		assign(c[0], c[1])
+	for to, from := range copies {
+		from.copyTo(to)
 	}
 	for p := range t.g.Params() {
 		p.Changed()

@@ -10,6 +10,21 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// readState reads a state file.
+func readState(path string) (map[string]*tensor.Dense, map[string]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	stored, text, err := decodeState(path, b)
+	tensors := map[string]*tensor.Dense{}
+	for name, s := range stored {
+		tensors[name] = dtype.New(s.dtype, s.shape...)
+		s.copyTo(tensors[name])
+	}
+	return tensors, text, err
+}
+
 // FuzzState reads checkpoints of any bytes. What is read is written, and read again the same; nothing is allocated
 // that the file does not hold.
 func FuzzState(f *testing.F) {

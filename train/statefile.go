@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -64,18 +63,27 @@ func writeState(w io.Writer, tensors map[string]*tensor.Dense, text map[string]s
 	return nil
 }
 
-// readState reads what writeState wrote. It allocates no more than the size of the file.
-func readState(path string) (map[string]*tensor.Dense, map[string]string, error) {
-	b, err := disk.ReadFile(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	return decodeState(path, b)
+// storedTensor is a tensor in the content of a state file.
+type storedTensor struct {
+	dtype dtype.DType
+	shape []int
+	data  []byte // shares memory with the content
 }
 
-// decodeState is readState for the content of a file.
-func decodeState(path string, b []byte) (map[string]*tensor.Dense, map[string]string, error) {
-	bad := func(format string, args ...any) (map[string]*tensor.Dense, map[string]string, error) {
+// copyTo sets the elements of d, which has the type and shape of s.
+func (s storedTensor) copyTo(d *tensor.Dense) {
+	to := dtype.Bytes(d)
+	copy(to, s.data)
+	if s.dtype == dtype.Bool { // a Go bool other than 0 and 1 breaks the program
+		for i, v := range to {
+			to[i] = min(v, 1)
+		}
+	}
+}
+
+// decodeState returns what writeState wrote, from the content of the file. It copies no tensors.
+func decodeState(path string, b []byte) (map[string]storedTensor, map[string]string, error) {
+	bad := func(format string, args ...any) (map[string]storedTensor, map[string]string, error) {
 		return nil, nil, fmt.Errorf("train: %s: %w", path, fmt.Errorf(format, args...))
 	}
 	if len(b) < 8 {
@@ -97,7 +105,7 @@ func decodeState(path string, b []byte) (map[string]*tensor.Dense, map[string]st
 		}
 		delete(raw, "__metadata__")
 	}
-	tensors := map[string]*tensor.Dense{}
+	tensors := map[string]storedTensor{}
 	left := len(rest)
 	for name, m := range raw {
 		var e entry
@@ -116,7 +124,7 @@ func decodeState(path string, b []byte) (map[string]*tensor.Dense, map[string]st
 	return tensors, text, nil
 }
 
-func (e entry) read(b []byte) (*tensor.Dense, error) {
+func (e entry) read(b []byte) (storedTensor, error) {
 	for t, name := range tensorNames {
 		if name != e.DType {
 			continue
@@ -124,22 +132,15 @@ func (e entry) read(b []byte) (*tensor.Dense, error) {
 		from, to := e.Offsets[0], e.Offsets[1]
 		count, err := dtype.Count(e.Shape)
 		if err != nil {
-			return nil, err
+			return storedTensor{}, err
 		}
 		if from < 0 || to < from || to > len(b) {
-			return nil, fmt.Errorf("bytes %d to %d of %d", from, to, len(b))
+			return storedTensor{}, fmt.Errorf("bytes %d to %d of %d", from, to, len(b))
 		}
 		if size := t.Size(); (to-from)/size != count || (to-from)%size != 0 {
-			return nil, fmt.Errorf("%d bytes for %d elements of %v", to-from, count, t)
+			return storedTensor{}, fmt.Errorf("%d bytes for %d elements of %v", to-from, count, t)
 		}
-		d := dtype.New(t, e.Shape...)
-		copy(dtype.Bytes(d), b[from:to])
-		if t == dtype.Bool { // a Go bool other than 0 and 1 breaks the program
-			for i, v := range dtype.Bytes(d) {
-				dtype.Bytes(d)[i] = min(v, 1)
-			}
-		}
-		return d, nil
+		return storedTensor{t, e.Shape, b[from:to]}, nil
 	}
-	return nil, fmt.Errorf("dtype %q is unknown", e.DType)
+	return storedTensor{}, fmt.Errorf("dtype %q is unknown", e.DType)
 }
