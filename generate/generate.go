@@ -106,7 +106,7 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 // packageName returns an error if name is not a valid name of an importable package.
 func packageName(name string) error {
 	if !token.IsIdentifier(name) || name != strings.ToLower(name) || predeclared[name] || name == "main" {
-		return fmt.Errorf("generate: %q cannot be the name of a package that others import", name)
+		return fmt.Errorf("generate: %q cannot be the name of a package that others import: want lower-case letters and digits, and no word of Go", name)
 	}
 	return nil
 }

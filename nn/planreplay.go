@@ -24,7 +24,7 @@ func ReadPlan(g *Graph, r io.Reader) (*Plan, error) {
 	}
 	d := json.NewDecoder(io.LimitReader(r, 1<<30))
 	if err := d.Decode(&f); err != nil {
-		return nil, &Error{Stage: "plan", Err: err}
+		return nil, &Error{Stage: "plan", Err: fmt.Errorf("not a plan: %w", err)}
 	}
 	if len(f.Resizes) == 0 && len(f.Cuts) == 0 {
 		return nil, &Error{Stage: "plan", Err: fmt.Errorf("the file has neither cuts nor resizes")}

@@ -66,6 +66,8 @@ func (a annotating) run(w io.Writer, model string) error {
 		return errors.New("missing --glob PATTERN, the nodes to annotate")
 	case changes && a.output == "":
 		return errors.New("missing -o FILE, the file to write the model to")
+	case a.output != "" && !changes && a.batch == "" && len(a.types) == 0:
+		return errors.New("nothing to change: give --set KEY=VALUE or --remove KEY, or leave out -o to list annotations")
 	case a.output != "":
 		if err := checkOutput(a.output); err != nil {
 			return err

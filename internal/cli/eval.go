@@ -180,6 +180,11 @@ func (v *evaluation) samples(ctx context.Context, g *nn.Graph, list []train.Metr
 	if err != nil {
 		return 0, nil, nil, err
 	}
+	if y := first.Y; len(y) == 1 && y[0].DataSize() == 1 && !dtype.Of(y[0].Dtype()).IsInteger() && !v.tagged {
+		if err := v.numbersOnly(); err != nil {
+			return 0, nil, nil, err
+		}
+	}
 	v.last = len(first.Y) == 1 && v.inPositions(g, first.Y[0])
 	for _, m := range list {
 		switch m := m.(type) {
@@ -243,6 +248,16 @@ func (v evaluation) suit(list []train.Metric, g *nn.Graph, set data.Dataset[data
 // classMetric reports whether a metric, by name, reads a score for each class.
 func classMetric(name string) bool {
 	return slices.Contains([]string{"accuracy", "top5", "confusion"}, strings.ToLower(name))
+}
+
+// numbersOnly refuses metrics for classes where the targets are measurements.
+func (v evaluation) numbersOnly() error {
+	for _, name := range v.metrics {
+		if classMetric(name) {
+			return fmt.Errorf("--metric %s is for classes, and the targets are measurements: --metric deviation is for them", name)
+		}
+	}
+	return nil
 }
 
 // orNull replaces NaN and infinities, which JSON lacks, by null.

@@ -96,6 +96,12 @@ func TestMistakes(t *testing.T) {
 		{"eval two.onnx --data head.csv", "", "head.csv: no rows below the header"},
 		{"eval two.onnx --data ragged.csv", "", "ragged.csv: line 3 has another number of columns than the first line, 3"},
 		{"eval two.onnx --data rare.csv --target breed", "", `no column "breed"; it has width, height, depth, kind`},
+		{"eval two.onnx --data rare.csv --task regression --target depth --metric accuracy", "", "--metric accuracy is for classes, and the targets are measurements: --metric deviation is for them"},
+		{"eval digits.onnx --data letters/ --confusion no/in/c.png", "", "/c.png: cannot be written: no such file or folder"},
+		{"edit cnn.onnx --simplify --plan no/in/p.json -o e.onnx", "", "/p.json: cannot be written: no such file or folder"},
+		{"prune cnn.onnx --plan no/in/p.json -o e.onnx", "", "/p.json: cannot be written: no such file or folder"},
+		{"verify letters/ --junit no/in/j.xml", "", "/j.xml: cannot be written: no such file or folder"},
+		{"annotate cnn.onnx -o e.onnx", "", "nothing to change: give --set KEY=VALUE or --remove KEY, or leave out -o to list annotations"},
 		{"eval two.onnx --data rare.csv --batch_dim N", "", "unknown flag: --batch_dim; did you mean --batch-dim?"},
 
 		{"predict", "", "want MODEL and DATA, got 0 arguments []"},
@@ -120,7 +126,7 @@ func TestMistakes(t *testing.T) {
 		{"prune cnn.onnx", "", "missing -o FILE, the file to write the model to"},
 		{"prune missing.onnx --dry-run", "", "no such file or folder: "},
 		{"prune text.onnx --dry-run", "", "text.onnx: not an ONNX model"},
-		{"prune cnn.onnx --target macs=2 --dry-run", "", "target 2 is not a share between 0 and 1"},
+		{"prune cnn.onnx --target macs=2 --dry-run", "", "--target macs=2: want the fraction to keep, above 0 and at most 1"},
 		{"prune cnn.onnx --target speed=0.5 --dry-run", "", "--target speed=0.5: want macs=, params=, channels= or time= and a fraction"},
 		{"prune cnn.onnx --criterion taylor --dry-run", "", "--criterion taylor needs --data"},
 		{"prune cnn.onnx --criterion l3 --dry-run", "", "--criterion l3: want one of bn, fpgm, l1, l2, lamp, random, activation, hessian, taylor"},
@@ -172,7 +178,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("--type %s: %v, want %q", typ, err, want)
 		}
 	}
-	if _, err := command("prune", filepath.Join(dir, "cnn.onnx"), "--replay", filepath.Join(dir, "plan.json"), "-o", filepath.Join(dir, "x.onnx")); err == nil || !strings.Contains(err.Error(), `plan: "cuts" is a number, which is not allowed there`) {
+	if _, err := command("prune", filepath.Join(dir, "cnn.onnx"), "--replay", filepath.Join(dir, "plan.json"), "-o", filepath.Join(dir, "x.onnx")); err == nil || !strings.Contains(err.Error(), `plan.json, which --plan of graft prune or graft edit writes: plan: not a plan: "cuts" is a number, which is not allowed there`) {
 		t.Errorf("a plan that is none: %v", err)
 	}
 }

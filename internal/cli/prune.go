@@ -178,7 +178,7 @@ func (p pruning) again(w io.Writer, g *nn.Graph) error {
 	defer file.Close()
 	plan, err := nn.ReadPlan(g, file)
 	if err != nil {
-		return err
+		return fmt.Errorf("--replay %s, which --plan of graft prune or graft edit writes: %w", p.replay, err)
 	}
 	return p.finish(w, g, plan)
 }

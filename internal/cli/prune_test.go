@@ -55,7 +55,7 @@ func TestPruneAndEdit(t *testing.T) {
 		{[]string{"prune", model, "--target", "macs=0.5", "--criterion", "taylor", "--dry-run"}, "", "needs --data"},
 		{[]string{"prune", model, "--target", "size=1", "--dry-run"}, "", "want macs"},
 		{[]string{"prune", model, "--target", "macs=half", "--dry-run"}, "", `"half" is not a fraction`},
-		{[]string{"prune", model, "--target", "macs=0", "--dry-run"}, "", "want a fraction above 0"},
+		{[]string{"prune", model, "--target", "macs=0", "--dry-run"}, "", "want the fraction to keep, above 0"},
 		{[]string{"prune", model, "--round-to", "-3", "--dry-run"}, "", "--round-to is -3"},
 		{[]string{"prune", model, "--ignore", "none*", "--dry-run"}, "", "--ignore none*: no node or parameter has such a name"},
 		{[]string{"prune", model, "--criterion", "luck", "--dry-run"}, "", "want one of bn, fpgm"},

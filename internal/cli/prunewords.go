@@ -26,8 +26,8 @@ func targets(list []string) (t prune.Target, err error) {
 		if *to, err = strconv.ParseFloat(value, 64); err != nil {
 			return t, fmt.Errorf("--target %s: %q is not a fraction: want %s=0.5 or the like", s, value, key)
 		}
-		if *to == 0 {
-			return t, fmt.Errorf("--target %s: want a fraction above 0", s)
+		if !(*to > 0 && *to <= 1) {
+			return t, fmt.Errorf("--target %s: want the fraction to keep, above 0 and at most 1", s)
 		}
 	}
 	return t, nil

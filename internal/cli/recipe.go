@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/graft-ml/graft/internal/disk"
@@ -72,6 +76,26 @@ func readRecipe(path string) (recipe, error) {
 	return decodeRecipe(path, file)
 }
 
+// unknownKey is encoding/json's error for a key that a struct lacks.
+var unknownKey = regexp.MustCompile(`unknown field "([^"]*)"`)
+
+// nearest returns a question for the words that differ from the given one by at most two characters, "" if there is none.
+func nearest(word string, all []string) string {
+	best, list := 2, []string(nil)
+	for _, s := range all {
+		if d := editDistance(word, s); d < best || d == best && d < len(word) {
+			if d < best {
+				best, list = d, nil
+			}
+			list = append(list, strconv.Quote(s))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "did you mean " + strings.Join(list, " or ") + "?"
+}
+
 func decodeRecipe(name string, in io.Reader) (recipe, error) {
 	var r recipe
 	d := json.NewDecoder(in)
@@ -79,6 +103,9 @@ func decodeRecipe(name string, in io.Reader) (recipe, error) {
 	if err := d.Decode(&r); err != nil {
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			err = fmt.Errorf("not a recipe, which is JSON: %w", err)
+		} else if found := unknownKey.FindStringSubmatch(err.Error()); found != nil {
+			hint := nearest(found[1], append(slices.Sorted(maps.Keys(recipeStep{}.given())), "do", "steps"))
+			err = fmt.Errorf("%q is not a key of a recipe: %s", found[1], cmp.Or(hint, "graft edit --help has an example of every step"))
 		}
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
@@ -102,7 +129,11 @@ var preferences = map[string]nn.Prefer{
 func (s recipeStep) check() error {
 	v, ok := findVerb(s.Do)
 	if !ok {
-		return fmt.Errorf("unknown step %q", s.Do)
+		var all []string
+		for _, v := range verbs() {
+			all = append(all, v.name)
+		}
+		return fmt.Errorf("unknown step %q: %s", s.Do, cmp.Or(nearest(s.Do, all), "want one of "+strings.Join(all, ", ")))
 	}
 	given := s.given()
 	for _, field := range v.needs {

@@ -80,7 +80,11 @@ func TestRecipes(t *testing.T) {
 		{`{"do":"remove","node":"c","kernel":[3]}`, "", `remove does not take "kernel"`},
 		{`{"do":"insert","value":"act","layer":{"op":"conv"}}`, "", `layer conv needs "kernel"`},
 		{`{"do":"insert","value":"act","layer":{"op":"magic"}}`, "", `unknown layer "magic"`},
-		{`{"do":"dance"}`, "", `unknown step "dance"`},
+		{`{"do":"dance"}`, "", `unknown step "dance": want one of `},
+		{`{"do":"removee","node":"a"}`, "", `unknown step "removee": did you mean "remove"?`},
+		{`{"do":"remove","node":"aa"}`, "", `no node has the name or the output "aa"; near it: a`},
+		{`{"do":"remove","nod":"a"}`, "", `"nod" is not a key of a recipe: did you mean "node"?`},
+		{`{"do":"remove","inbetween":"a"}`, "", `"inbetween" is not a key of a recipe: graft edit --help has an example of every step`},
 		{`{"do":"widen","node":"a","factor":2},{"do":"kernel","node":"nobody","kernel":[3]}`, "", "step 2, kernel: edit:"},
 	} {
 		t.Run(c.steps, func(t *testing.T) {

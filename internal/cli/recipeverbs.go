@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
@@ -170,7 +171,7 @@ func (s recipeStep) mutator() mutate.Mutator {
 
 // find returns the node with a name, or the node that computes the value with that name.
 func (s recipeStep) find(e *nn.Edit, name string) *nn.Node {
-	return e.Find(func(n *nn.Node) bool {
+	named := func(n *nn.Node) bool {
 		if n.Name() == name {
 			return true
 		}
@@ -180,7 +181,12 @@ func (s recipeStep) find(e *nn.Edit, name string) *nn.Node {
 			}
 		}
 		return false
-	})
+	}
+	if all := e.Select(); e.Err() == nil && !slices.ContainsFunc(all, named) {
+		e.Failf("no node has the name or the output %q%s", name, near(slices.Values(all), name))
+		return nil
+	}
+	return e.Find(named)
 }
 
 // computeIn converts the model to compute in the named element type.

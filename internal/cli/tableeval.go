@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -99,7 +100,12 @@ func (v *evaluation) table(ctx context.Context, g *nn.Graph, list []train.Metric
 		return 0, nil, nil, err
 	}
 	if p.table.Target == nil {
-		return 0, nil, nil, fmt.Errorf("%s has no column %q, the model's target: --target names another", v.data, p.schema.Target)
+		return 0, nil, nil, fmt.Errorf("%s has no column %q, the target: --target names another", v.data, cmp.Or(v.target, p.schema.Target))
+	}
+	if p.table.Classes == nil {
+		if err := v.numbersOnly(); err != nil {
+			return 0, nil, nil, err
+		}
 	}
 	v.classes, v.odd = p.table.Classes, oddities(p.table)
 	rows := p.table.Complete()

@@ -141,7 +141,7 @@ func (t *training) readTable(known *nn.Graph) (*plan, error) {
 		return nil, err
 	}
 	if p.table.Target == nil {
-		return nil, fmt.Errorf("%s has no column %q, the model's target: --target names another", t.data, r.Target)
+		return nil, fmt.Errorf("%s has no column %q, the target: --target names another", t.data, r.Target)
 	}
 	if known == nil {
 		p.leaveRowNumbers(r)
