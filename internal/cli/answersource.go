@@ -128,6 +128,9 @@ func (p *prediction) tableOf(ctx context.Context, g *nn.Graph, path string, note
 		if err != nil {
 			return nil, err
 		}
+		for _, note := range p.notes {
+			fmt.Fprintln(notes, note)
+		}
 		s, err := p.preparedSource(ctx, g, rows.tensors, notes)
 		if err == nil {
 			s.name = func(i int) string { return fmt.Sprint(i + 1) }

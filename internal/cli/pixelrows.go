@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,15 +14,23 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// imageRows reports whether a table has a gray image of the size of g's only input in each row: a column for each pixel, and possibly one
-// for the target.
-func (d *dataset) imageRows(g *nn.Graph, path string) bool {
-	h, w, ok := graySize(g)
+// imageRows reports whether a table has an image of the size of g's only input in each row.
+func (d *dataset) imageRows(g *nn.Graph, path string) bool { return d.rowShape(g, path) != nil }
+
+// rowShape returns the shape of the images in the rows of a table, [1, height, width] or [3, height, width], for g's only input: rows have a
+// column for each pixel, or for each of its three colors, and possibly one for the target. The result is nil for other tables.
+func (d *dataset) rowShape(g *nn.Graph, path string) []int {
+	h, w, ok := imageSize(g)
 	if !ok || !isTable(path) || d.text != "" || d.texts != nil || data.IsTagFile(path) {
-		return false
+		return nil
 	}
-	n := len(d.header(path)) - h*w
-	return n == 0 || n == 1
+	columns := len(d.header(path))
+	for _, c := range []int{1, 3} {
+		if n := columns - c*h*w; n == 0 || n == 1 {
+			return []int{c, h, w}
+		}
+	}
+	return nil
 }
 
 // lookAtRows finds out whether each row of the table to train on is an image; models begins with the file of the model.
@@ -37,20 +46,20 @@ func (t *training) lookAtRows(models []string) error {
 	return nil
 }
 
-// graySize returns the size of the images that g takes; ok is false unless its only input takes gray ones.
-func graySize(g *nn.Graph) (height, width int, ok bool) {
+// imageSize returns the size of the images that g takes; ok is false unless its only input takes images as floating-point numbers.
+func imageSize(g *nn.Graph) (height, width int, ok bool) {
 	if !takesImages(g) || !g.Inputs()[0].Type().DType.IsFloat() {
 		return 0, 0, false
 	}
 	p, err := data.Guess(g.Inputs()[0].Type().Sizes())
 	p.NHWC = false
-	return p.Shape()[1], p.Shape()[2], err == nil && p.Gray
+	return p.Shape()[1], p.Shape()[2], err == nil
 }
 
 // imagesOfRows reads such a table. Without --target, the target is the column with one of the usual names or, of the first and the last, the
 // one that varies; a table with just the pixels has none.
 func (d *dataset) imagesOfRows(g *nn.Graph, path string) (s samples, err error) {
-	h, w, _ := graySize(g)
+	shape := d.rowShape(g, path)
 	r, err := d.reader()
 	if err != nil {
 		return s, err
@@ -60,7 +69,7 @@ func (d *dataset) imagesOfRows(g *nn.Graph, path string) (s samples, err error) 
 	for _, name := range names {
 		kinds[name] = table.Number
 	}
-	if r.NoTarget = len(names) == h*w; r.NoTarget {
+	if r.NoTarget = len(names) == shape[0]*shape[1]*shape[2]; r.NoTarget {
 		r.Target = ""
 	} else if r.Target == "" {
 		if r.Target, err = d.targetOfPixels(r, path, names); err != nil {
@@ -73,6 +82,10 @@ func (d *dataset) imagesOfRows(g *nn.Graph, path string) (s samples, err error) 
 	delete(kinds, r.Target)
 	r.Kinds = kinds
 	t, err := r.Read(path)
+	if err == nil && r.Task == table.Auto && scored(g, t) {
+		r.Task = table.Classes
+		t, err = r.Read(path)
+	}
 	if err != nil {
 		return s, err
 	}
@@ -80,20 +93,44 @@ func (d *dataset) imagesOfRows(g *nn.Graph, path string) (s samples, err error) 
 	if !r.NoTarget {
 		rows = t.Complete()
 	}
-	x, err := pixelsOfRows(t, rows, h, w)
+	x, err := pixelsOfRows(t, rows, shape)
 	if err != nil {
 		return s, err
+	}
+	said := fmt.Sprintf("a gray image of %d×%d in each row", shape[1], shape[2])
+	if shape[0] == 3 {
+		said = fmt.Sprintf("a color image of %d×%d in each row, %s", shape[1], shape[2], colorsInPlanes(x))
 	}
 	var y *tensor.Dense
 	if !r.NoTarget {
 		if y, err = t.Targets(rows); err != nil {
 			return s, err
 		}
-		d.note(path, fmt.Sprintf("a gray image of %d×%d in each row; the target is %s", h, w, t.Target.Name))
+		said += "; the target is " + t.Target.Name
+	}
+	if !r.NoTarget || shape[0] == 3 {
+		d.note(path, said)
 	}
 	s.classes, s.pixels = t.Classes, true
 	s.tensors, err = data.Tensors(x, y)
 	return s, err
+}
+
+// scored reports whether the numbers of t's target are all indices of g's class scores.
+func scored(g *nn.Graph, t *table.Table) bool {
+	if t.Target == nil || t.Classes != nil || len(g.Outputs()) != 1 {
+		return false
+	}
+	out := g.Outputs()[0].Type()
+	if out.Rank() != 2 || out.Shape[1].Size < 2 {
+		return false
+	}
+	for _, row := range t.Complete() {
+		if v := t.Target.Number[row]; v < 0 || v >= float64(out.Shape[1].Size) || v != math.Trunc(v) {
+			return false
+		}
+	}
+	return true
 }
 
 // targetOfPixels returns the column with the target of a table of images.
@@ -118,10 +155,10 @@ func (d *dataset) targetOfPixels(r table.Reader, path string, names []string) (s
 	return first, nil
 }
 
-// pixelsOfRows returns rows of a table as images [rows, 1, height, width] from 0 to 1.
-func pixelsOfRows(t *table.Table, rows []int, h, w int) (*tensor.Dense, error) {
-	x := dtype.New(dtype.Float32, len(rows), 1, h, w)
-	v := x.Float32s()
+// pixelsOfRows returns rows of a table as images [rows, channels, height, width] from 0 to 1.
+func pixelsOfRows(t *table.Table, rows, shape []int) (*tensor.Dense, error) {
+	x := dtype.New(dtype.Float32, slices.Insert(slices.Clone(shape), 0, len(rows))...)
+	v, pixels := x.Float32s(), shape[0]*shape[1]*shape[2]
 	scale, most := float32(1), 0.0
 	for k, c := range t.Columns {
 		if row := c.Gap(rows); row >= 0 {
@@ -133,7 +170,7 @@ func pixelsOfRows(t *table.Table, rows []int, h, w int) (*tensor.Dense, error) {
 				return nil, fmt.Errorf("%s: line %d, column %s: %v is not a pixel: want numbers from 0 to 255, or from 0 to 1", t.Path, t.Lines[row], c.Name, f)
 			}
 			most = max(most, f)
-			v[i*h*w+k] = float32(f)
+			v[i*pixels+k] = float32(f)
 		}
 	}
 	if most > 1 {
@@ -143,4 +180,42 @@ func pixelsOfRows(t *table.Table, rows []int, h, w int) (*tensor.Dense, error) {
 		v[i] /= scale
 	}
 	return x, nil
+}
+
+// colorsInPlanes finds out in which order rows have the colors of their images x, [rows, 3, height, width], brings them into planes, and
+// returns a description of the order: a plane for each color, as in CIFAR, or the three colors of a pixel in succession, as an image in
+// memory. In the true order neighboring pixels differ less.
+func colorsInPlanes(x *tensor.Dense) string {
+	shape, v := x.Shape(), x.Float32s()
+	size := shape[2] * shape[3]
+	if roughness(v, shape, size, 1) <= roughness(v, shape, 1, 3) {
+		return "all red, then all green, then all blue"
+	}
+	planes := make([]float32, 3*size)
+	for row := range slices.Chunk(v, 3*size) {
+		for i := range row {
+			planes[i%3*size+i/3] = row[i]
+		}
+		copy(row, planes)
+	}
+	return "red, green and blue of each pixel together"
+}
+
+// roughness returns the sum of absolute differences between neighboring pixels of images [rows, 3, height, width] whose colors are color
+// elements apart, and whose pixels pixel elements.
+func roughness(v []float32, shape []int, color, pixel int) (sum float64) {
+	h, w := shape[2], shape[3]
+	for row := range slices.Chunk(v, 3*h*w) {
+		for at := range row {
+			c, p := at/(h*w), at%(h*w)
+			i := c*color + p*pixel
+			if p%w+1 < w {
+				sum += math.Abs(float64(row[i+pixel] - row[i]))
+			}
+			if p+w < h*w {
+				sum += math.Abs(float64(row[i+w*pixel] - row[i]))
+			}
+		}
+	}
+	return sum
 }

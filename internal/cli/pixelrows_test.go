@@ -1,9 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,5 +73,70 @@ func TestImagesInRows(t *testing.T) {
 		{"predict " + model + " kaggle.csv --csv", "1,7,", ""},
 		{"train " + model + " --data first.csv --val kaggle.csv --epochs 1 --policy manual -o out.onnx", "200 samples to train on, 200 to validate; classes: 0, 1, 2", ""},
 		{"lr-find out.onnx --data last.csv --steps 4", "suggested rate", ""},
+	})
+}
+
+// A color image in each row, as planes or pixel by pixel, gives the same answers as the image in a file. Whole numbers that index the model's
+// scores are classes.
+func TestColorsInRows(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := in(dir, "new cnn --input 3,12,10 --classes 4 --width 4 --depth 1 -o m.onnx"); err != nil {
+		t.Fatal(out, err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "images"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const h, w, n = 12, 10, 5
+	var planes, pixels, classes, pixelClasses strings.Builder
+	for i := range n {
+		img := image.NewRGBA(image.Rect(0, 0, w, h))
+		var colors [3][]string
+		var each []string
+		for y := range h {
+			for x := range w {
+				c := color.RGBA{uint8(20*x + 5*i), uint8(18*y + 7*i), uint8(200 - 9*x - 8*y), 255}
+				img.Set(x, y, c)
+				for k, v := range []uint8{c.R, c.G, c.B} {
+					each, colors[k] = append(each, fmt.Sprint(v)), append(colors[k], fmt.Sprint(v))
+				}
+			}
+		}
+		f, err := os.Create(filepath.Join(dir, "images", fmt.Sprintf("%d.png", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(png.Encode(f, img), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		row := strings.Join(slices.Concat(colors[:]...), ",")
+		fmt.Fprintln(&planes, row)
+		fmt.Fprintln(&pixels, strings.Join(each, ","))
+		fmt.Fprintf(&classes, "%s,%d\n", row, i%4)
+		fmt.Fprintf(&pixelClasses, "%d,%s\n", i%4, strings.Join(each, ","))
+	}
+	for name, text := range map[string]string{"planes.csv": planes.String(), "pixels.csv": pixels.String(), "classes.csv": classes.String(), "pixelclasses.csv": pixelClasses.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answers := func(file string) (list []string) {
+		out, err := in(dir, "predict m.onnx "+file+" --json --preset unit --top 4")
+		for _, line := range regexp.MustCompile(`"label".*`).FindAllString(out, -1) {
+			list = append(list, line)
+		}
+		if err != nil || len(list) != n {
+			t.Fatalf("%s: %s%v", file, out, err)
+		}
+		return list
+	}
+	want := answers(filepath.Join(dir, "images") + " --crop 1")
+	for _, file := range []string{"planes.csv", "pixels.csv"} {
+		if got := answers(file); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", file, got, want)
+		}
+	}
+	expect(t, dir, [][3]string{
+		{"train m.onnx --data pixelclasses.csv --preset unit --epochs 1 --policy manual --val 0.4 -o out.onnx", "a color image of 12×10 in each row, red, green and blue of each pixel together", ""},
+		{"eval m.onnx --data classes.csv --preset unit", "accuracy", ""},
 	})
 }
