@@ -19,7 +19,7 @@ type verdict struct {
 
 // answer is the result of a classifier for a sample.
 type answer struct {
-	loss  float64 // −log of the probability of the true class
+	loss  float64 // −log of the probability of the true class, calibrated over all samples (see calibrated)
 	right bool
 }
 
@@ -99,6 +99,7 @@ func (t *tuning) answers(ctx context.Context, s data.Dataset[data.Sample]) (list
 		return nil, nil
 	}
 	name := t.g.Outputs()[0].Name()
+	var losses []lossesByScale
 	for b, err := range (data.BatchLoader{Batch: 16}).Batches(ctx, s, 0) {
 		if err != nil {
 			return nil, err
@@ -121,7 +122,8 @@ func (t *tuning) answers(ctx context.Context, s data.Dataset[data.Sample]) (list
 		err = eachLabel(b.Y[0], func(_, c int) error {
 			if at < len(rows) && c >= 0 && c < len(rows[at]) {
 				p := rows[at]
-				list = append(list, answer{-math.Log(max(p[c], 1e-9)), slices.Index(p, slices.Max(p)) == c})
+				list = append(list, answer{right: slices.Index(p, slices.Max(p)) == c})
+				losses = append(losses, scaledLosses(p, c))
 			}
 			at++
 			return nil
@@ -130,5 +132,51 @@ func (t *tuning) answers(ctx context.Context, s data.Dataset[data.Sample]) (list
 			return nil, err
 		}
 	}
+	best := calibrated(losses)
+	for i, l := range losses {
+		list[i].loss = l[best]
+	}
 	return list, nil
+}
+
+// lossesByScale are losses of a sample with its scores multiplied by ¼, ½, ¾, 1, 1½, 2, 3 and 4.
+type lossesByScale [8]float64
+
+// scaledLosses returns −log of the probability of class c, for probabilities p.
+func scaledLosses(p []float64, c int) lossesByScale {
+	var sum, own lossesByScale
+	for i, x := range p {
+		x = max(x, 1e-20)
+		root := math.Sqrt(x)
+		fourth := math.Sqrt(root)
+		square := x * x
+		powers := lossesByScale{fourth, root, root * fourth, x, x * root, square, square * x, square * square}
+		for k, y := range powers {
+			sum[k] += y
+		}
+		if i == c {
+			own = powers
+		}
+	}
+	for k := range own {
+		own[k] = math.Log(sum[k] / own[k])
+	}
+	return own
+}
+
+// calibrated returns the scale with the lowest mean loss. Models are compared at their best scales, since label smoothing and the length of
+// training change how confident a classifier is, and a temperature would correct that.
+func calibrated(losses []lossesByScale) (best int) {
+	var sum lossesByScale
+	for _, l := range losses {
+		for k, x := range l {
+			sum[k] += x
+		}
+	}
+	for k := range sum {
+		if sum[k] < sum[best] {
+			best = k
+		}
+	}
+	return best
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -61,5 +62,40 @@ func TestClearlyWorse(t *testing.T) {
 	}
 	if !(verdict{figures: map[string]float64{"loss": math.Inf(1)}}).clearlyWorse(verdict{}) {
 		t.Error("a model without a loss is none")
+	}
+}
+
+// TestCalibrated checks that scores that are too small or too large by a factor give the losses of the right ones: classes are drawn
+// from the probabilities of random scores, which are then divided by the factor.
+func TestCalibrated(t *testing.T) {
+	probability := func(z []float64, factor float64) []float64 {
+		a, b, c := math.Exp(factor*z[0]), math.Exp(factor*z[1]), math.Exp(factor*z[2])
+		return []float64{a / (a + b + c), b / (a + b + c), c / (a + b + c)}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	scores, class := make([][]float64, 2000), make([]int, 2000)
+	for i := range scores {
+		scores[i] = []float64{2 * r.NormFloat64(), 2 * r.NormFloat64(), 2 * r.NormFloat64()}
+		p, at := probability(scores[i], 1), r.Float64()
+		for class[i] = 0; class[i] < 2 && at >= p[class[i]]; class[i]++ {
+			at -= p[class[i]]
+		}
+	}
+	for k, factor := range []float64{0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4} {
+		var losses []lossesByScale
+		for i, z := range scores {
+			losses = append(losses, scaledLosses(probability(z, 1/factor), class[i]))
+		}
+		best := calibrated(losses)
+		if best != k {
+			t.Errorf("divided by %v: scale %d", factor, best)
+			continue
+		}
+		for i, z := range scores {
+			want := math.Log(math.Exp(z[0])+math.Exp(z[1])+math.Exp(z[2])) - z[class[i]]
+			if got := losses[i][best]; math.Abs(got-want) > 1e-3*(1+want) {
+				t.Fatalf("divided by %v: sample %d: loss %v, want %v", factor, i, got, want)
+			}
+		}
 	}
 }

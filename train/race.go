@@ -158,7 +158,8 @@ func (t *tuning) alternatives(mild, bold recipe) []recipe {
 	return plans
 }
 
-// rehearse trains with each plan for half of its epochs, and chooses the one with the lowest loss on the held-out samples.
+// rehearse trains with each plan for half of its epochs, and chooses the one with the lowest loss on the held-out samples, which is
+// calibrated if it is the default.
 func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 	whole := snapshot.Of(t.g)
 	defer whole.Restore()

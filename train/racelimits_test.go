@@ -43,7 +43,8 @@ func TestRaceSetsShare(t *testing.T) {
 	}
 }
 
-// TestAnswers checks the loss of each sample, and whether the prediction is right; an error of the set is returned.
+// TestAnswers checks the loss of each sample, and whether the prediction is right; an error of the set is returned. With a right and a
+// wrong prediction of the same confidence, the smallest scale of the scores, ¼, has the lowest loss.
 func TestAnswers(t *testing.T) {
 	g := nn.New("g")
 	if err := g.Edit(func(e *nn.Edit) {
@@ -58,7 +59,7 @@ func TestAnswers(t *testing.T) {
 	set := data.Of(sample(0, 0, 1), sample(3, 1, 0), sample(3, 1, 1))
 	tu := &tuning{g: g, fit: set}
 	got, err := tu.answers(t.Context(), set)
-	want := []answer{{math.Ln2, false}, {math.Log(1 + math.Exp(-2)), true}, {math.Log(1 + math.Exp(2)), false}}
+	want := []answer{{math.Ln2, false}, {math.Log(1 + math.Exp(-0.5)), true}, {math.Log(1 + math.Exp(0.5)), false}}
 	if err != nil || len(got) != len(want) {
 		t.Fatal(got, err)
 	}
