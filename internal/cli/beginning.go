@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"encoding/json"
 	"io"
 
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
+	"go.yaml.in/yaml/v3"
 )
 
 // ready prints what is trained on, and stores the settings of the run. With --dry-run it only prints them, and stop is
@@ -16,6 +18,13 @@ func (t *training) ready(w io.Writer, model string, fit, val data.Dataset[data.S
 		text, err := t.recipeText(f, model)
 		if err != nil {
 			return true, err
+		}
+		if t.asJSON {
+			settings := map[string]any{}
+			if err := yaml.Unmarshal(text, &settings); err != nil {
+				return true, err
+			}
+			return true, json.NewEncoder(w).Encode(map[string]any{"settings": settings})
 		}
 		t.announce(&comments{w: w}, fit, val)
 		_, err = w.Write(text)

@@ -208,7 +208,7 @@ initialization first.`,
 	f.BoolVar(&t.reset, "reset", false, "with --as-stored: run the file's initialization first")
 	f.StringVar(&t.recipe, "recipe", "", "YAML file with values for these flags")
 	f.BoolVar(&t.dryRun, "dry-run", false, "print all settings as a recipe, and do not train")
-	f.BoolVar(&t.asJSON, "json", false, "print one JSON object per epoch, and one at the end")
+	f.BoolVar(&t.asJSON, "json", false, "print one JSON object per epoch, and one at the end; with --dry-run, the settings as one object")
 	f.StringVarP(&t.output, "output", "o", "", "file to write the trained model to")
 	return cmd
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -156,6 +157,10 @@ func TestTrainRecipe(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out.run")); err == nil {
 		t.Error("--dry-run makes a folder")
+	}
+	var asked struct{ Settings map[string]any }
+	if out, err := in(dir, "train --recipe good.yaml --epochs 2 --dry-run --json"); err != nil || json.Unmarshal([]byte(out), &asked) != nil || fmt.Sprint(asked.Settings["epochs"]) != "2" {
+		t.Errorf("--dry-run --json prints %s, %v", out, err)
 	}
 	write("again.yaml", out)
 	expect(t, dir, [][3]string{
