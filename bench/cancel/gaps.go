@@ -16,30 +16,34 @@ import (
 func longestGap(f func(ctx context.Context) error) (longest time.Duration, where string, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	last := spent()
 	var at [12]uintptr
 	n := 0
+	last, counted := time.Now(), time.Now() // of the check before, and of the one before which lastSpent was taken
+	lastSpent := spent()
 	checked := func() {
-		now := spent()
-		if now-last > longest {
-			longest, n = now-last, runtime.Callers(3, at[:])
+		if gap := time.Since(last); gap > 2*time.Millisecond || last.Sub(counted) > 10*time.Millisecond {
+			now := spent() // a system call
+			if gap = min(gap, now-lastSpent); gap > longest {
+				longest, n = gap, runtime.Callers(3, at[:])
+			}
+			lastSpent, counted = now, time.Now()
 		}
-		last = spent()
+		last = time.Now()
 	}
 	kernel.Checked = checked
-	err = f(counted{ctx, checked})
+	err = f(checkedContext{ctx, checked})
 	checked()
 	kernel.Checked = func() {}
 	return longest, names(at[:n]), err
 }
 
-// counted is a context that calls a function when its error is asked for.
-type counted struct {
+// checkedContext is a context that calls a function when its error is asked for.
+type checkedContext struct {
 	context.Context
 	checked func()
 }
 
-func (c counted) Err() error {
+func (c checkedContext) Err() error {
 	c.checked()
 	return c.Context.Err()
 }

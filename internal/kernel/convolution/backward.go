@@ -15,6 +15,10 @@ func BackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scrat
 		return
 	}
 	g := s.geometry()
+	if g.covers() {
+		dataCovering(p, &g, dy, w, dx)
+		return
+	}
 	if list := regionsFor[T](s, &g, winogradDX); list != nil {
 		dataRegions(p, &g, list, dy, w, dx, scratch)
 		return
@@ -174,6 +178,10 @@ func BackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scr
 		return
 	}
 	g := s.geometry()
+	if g.covers() {
+		weightCovering(p, &g, x, dy, dw)
+		return
+	}
 	if regionsFor[T](s, &g, winogradDW) != nil {
 		weightRegions(p, &g, x, dy, dw, scratch)
 		return

@@ -13,6 +13,10 @@ func Forward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.E
 		return
 	}
 	g := s.geometry()
+	if g.covers() {
+		forwardCovering(p, &g, x, w, e, y)
+		return
+	}
 	if list := regionsFor[T](s, &g, winogradY); list != nil {
 		forwardRegions(p, &g, list, x, w, e, y, scratch)
 		return

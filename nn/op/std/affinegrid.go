@@ -52,7 +52,8 @@ func lowerAffineGrid(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	points := dtype.Product(space)
 	// Homogeneous coordinates, the last spatial axis first.
 	v := make([]float64, points*(n+1))
-	pace := poolOf(c).Pace()
+	workers := poolOf(c)
+	pace := workers.Pace()
 	for p := range points {
 		pace.Did(n + 1)
 		row, rest := v[p*(n+1):(p+1)*(n+1)], p
@@ -62,7 +63,7 @@ func lowerAffineGrid(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 		}
 		row[n] = 1
 	}
-	base := b.constant(dtype.FromFloats(c.In[0].DType, v, points, n+1))
+	base := b.constant(tensorOf(workers, c.In[0].DType, v, points, n+1))
 	grid := b.do(op.Plain("MatMul"), base, b.transpose(in[0], 0, 2, 1))
 	return b.results(in, b.reshape(grid, c.Out[0].Shape...))
 }

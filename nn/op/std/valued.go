@@ -95,9 +95,9 @@ func numbersOf(p *kernel.Pool, c *op.Call, i int, v dtype.Value) ([]float64, err
 	return float64s(p, d)
 }
 
-// tensorOf returns a tensor of type t with the given numbers.
+// tensorOf returns a tensor of type t with the given numbers, whose memory it may use.
 func tensorOf(p *kernel.Pool, t op.DType, v []float64, shape ...int) (*tensor.Dense, error) {
-	d, err := dtype.FromFloats(dtype.Float64, v, shape...)
+	d, err := dtype.FromSlice(v, shape...)
 	if err != nil {
 		return nil, err
 	}
