@@ -14,6 +14,7 @@ import (
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
 )
 
@@ -100,7 +101,7 @@ func (x CaseWriter) compute(ctx context.Context, g *nn.Graph, in nn.Feed) (*onnx
 		if value != nil {
 			feed[v.Name()] = value
 		}
-		set.Inputs = append(set.Inputs, onnxio.NamedValue{Name: v.Name(), Value: value})
+		set.Inputs = append(set.Inputs, onnxio.NamedValue{Name: v.Name(), Value: declared(v, value)})
 	}
 	out, err := g.Eval(ctx, feed)
 	if err != nil {
@@ -113,6 +114,16 @@ func (x CaseWriter) compute(ctx context.Context, g *nn.Graph, in nn.Feed) (*onnx
 		err = x.gradients(ctx, g, feed, set)
 	}
 	return set, out, err
+}
+
+// declared returns the value of an input in the form of its type, which its file has: what is given for an optional as an optional.
+func declared(v *nn.Value, given dtype.Value) dtype.Value {
+	if _, is := given.(*dtype.Optional); is || v.Type().Kind != op.Optional {
+		return given
+	}
+	o := op.EmptyOptional(elemOf(v.Type()))
+	o.Item = given
+	return o
 }
 
 // gradients adds the gradients of the outputs and of the parameters to the data set.

@@ -27,7 +27,7 @@ func (x CaseWriter) Recorder(dir string) func(ctx context.Context, r nn.Recordin
 			if value != nil {
 				feed[v.Name()] = value
 			}
-			set.Inputs = append(set.Inputs, onnxio.NamedValue{Name: v.Name(), Value: value})
+			set.Inputs = append(set.Inputs, onnxio.NamedValue{Name: v.Name(), Value: declared(v, value)})
 		}
 		if r.Err == nil {
 			for _, v := range g.Outputs() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/conformance"
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -171,6 +173,77 @@ func TestExportTraining(t *testing.T) {
 		if v := g.Opsets()[""]; v != opset {
 			t.Errorf("the graph itself is in operator set %d now", v)
 		}
+	}
+}
+
+// TestExportTrainingInRuntime checks that ONNX Runtime takes a model in training mode, and computes the outputs of the case.
+func TestExportTrainingInRuntime(t *testing.T) {
+	ort := oracle.ORT(t)
+	g := nn.New("net")
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Output("y", e.Apply(nn.Sequential{layers.Linear{Out: 4}, layers.BatchNorm{}, layers.ReLU{}}, e.Input("x", "float32[N,3]")))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "case")
+	x, err := dtype.FromSlice([]float32{1, 2, 3, -4, 5, 6, 7, 8, -9}, 3, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := conformance.CaseWriter{Train: true}.Export(t.Context(), g, dir, nn.Feed{"x": x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ort.RunFile(filepath.Join(dir, "model.onnx"), map[string]oracle.Tensor{"x": {DType: "float32", Shape: []int{3, 3}, Data: dtype.Bytes(x)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := got["y"].Float64s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := dtype.Float64s(out[0]["y"].(*tensor.Dense))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nntest.Near(t, "y", ours, want, 1e-5)
+}
+
+// TestExportOptional checks that what is given for an optional input, or not given, has the form of an optional in the file of a case and of
+// a recording.
+func TestExportOptional(t *testing.T) {
+	g := nn.New("optional")
+	if err := g.Edit(func(e *nn.Edit) {
+		o := e.Input("o", "optional(float32[2,3])")
+		e.Output("has", e.Node(op.Plain("OptionalHasElement"), o).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func(dir string, feed nn.Feed) error{
+		"export": func(dir string, feed nn.Feed) error {
+			_, err := conformance.CaseWriter{KeepModel: true}.Export(t.Context(), g, dir, feed)
+			return err
+		},
+		"recorder": func(dir string, feed nn.Feed) error {
+			r := nn.Recorder{Graph: g, Keep: conformance.CaseWriter{}.Recorder(dir)}
+			_, err := r.Eval(t.Context(), feed)
+			return errors.Join(err, r.Err())
+		},
+	} {
+		dir := filepath.Join(t.TempDir(), name)
+		for i, feed := range []nn.Feed{{"o": ones(t, 2, 3)}, {}, {"o": &dtype.Optional{Elem: dtype.Float32, Item: ones(t, 2, 3)}}} {
+			if err := write(dir, feed); err != nil {
+				t.Fatal(name, err)
+			}
+			set, err := onnxio.ReadDataSet(os.DirFS(dir), fmt.Sprint("test_data_set_", i), []op.Type{g.Inputs()[0].Type()}, nil)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if o, ok := set.Inputs[0].Value.(*dtype.Optional); !ok || o.Elem != dtype.Float32 || (o.Item != nil) != (i != 1) {
+				t.Errorf("%s %d: %v was written", name, i, set.Inputs[0].Value)
+			}
+		}
+		holds(t, dir)
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
 
@@ -197,11 +199,6 @@ func dropout(r *reader, n *nn.Node) *layer {
 }
 
 func concat(r *reader, n *nn.Node) *layer {
-	for _, v := range n.Inputs() {
-		if r.tensor(v) != nil {
-			return nil
-		}
-	}
 	axis, ok := axisOf(n.In(0), attrs[std.ConcatConfig](n).Axis, 1)
 	if n.In(0).Type().Rank() == 1 {
 		axis = new(-1)
@@ -209,7 +206,44 @@ func concat(r *reader, n *nn.Node) *layer {
 	if !ok {
 		return nil
 	}
-	return &layer{Layer: layers.Concat{Axis: axis}, in: n.Inputs(), out: n.Outputs()}
+	l := &layer{Layer: layers.Concat{Axis: axis}, in: slices.Clone(n.Inputs()), out: n.Outputs(), nodes: []*nn.Node{n}, what: "tokens"}
+	for i, v := range n.Inputs() {
+		if r.tensor(v) != nil {
+			return nil
+		}
+		x, repeats := r.repeated(v, n)
+		if x == nil || attrs[std.ConcatConfig](n).Axis == 0 || !slices.ContainsFunc(n.Inputs(), func(o *nn.Value) bool { return r.batchOf(o, v) }) {
+			continue
+		}
+		l.Layer, l.in[i] = layers.Concat{Axis: axis, Repeat: true}, x
+		l.nodes = append(repeats, l.nodes...)
+	}
+	return l
+}
+
+// repeated returns the value of one sample that v repeats for a batch, and the nodes that do so; nil if there is none.
+func (r *reader) repeated(v *nn.Value, by *nn.Node) (x *nn.Value, nodes []*nn.Node) {
+	for n := v.Producer(); n != nil && n.Domain() == "" && n.Traits().Moves == trait.MovedOften && only(v, by); n = v.Producer() {
+		nodes = append(nodes, n)
+		v, by = n.In(0), n
+	}
+	if len(nodes) == 0 {
+		return nil, nil
+	}
+	from, to := v.Type(), nodes[0].Out(0).Type()
+	if r.tensor(v) == nil || from.Unranked || to.Unranked || from.Rank() != to.Rank() || from.Shape[0] != op.D(1) || to.Shape[0] == op.D(1) ||
+		!slices.EqualFunc(from.Shape[1:], to.Shape[1:], op.Dim.Same) {
+		return nil, nil
+	}
+	return v, nodes
+}
+
+// batchOf reports whether o is a value of the same batch as v that is not repeated.
+func (r *reader) batchOf(o, v *nn.Value) bool {
+	if o.Type().Unranked || o.Type().Rank() == 0 || !o.Type().Shape[0].Same(v.Type().Shape[0]) {
+		return false
+	}
+	return o.Producer() == nil || o.Producer().Traits().Moves != trait.MovedOften
 }
 
 // epsilon returns the epsilon of a normalization, by default 1e-5.

@@ -36,9 +36,15 @@ func (r *reader) composite(x *nn.Composite) (draft, bool) {
 		if len(x.In) == 3 && x.In[1] != nil && x.In[2] != nil {
 			l = r.lastAxes(last, x.In[0], x.In[1], x.In[2], epsilon(c.Epsilon))
 		}
+		if l == nil {
+			return r.whole(x)
+		}
 	case std.RMSNormalizationConfig:
 		if len(x.In) == 2 && x.In[1] != nil {
 			l = r.rmsNorm(last, x.In[0], x.In[1], epsilon(c.Epsilon))
+		}
+		if l == nil {
+			return r.whole(x)
 		}
 	case std.GeluConfig:
 		l = layerOf(layers.GELU{Tanh: c.Approximate == "tanh"}, "", last, x.In[0], nil)
@@ -75,5 +81,11 @@ func (r *reader) composite(x *nn.Composite) (draft, bool) {
 		l.nodes = x.Nodes
 	}
 	d, err := r.layered(l, last)
+	return d, err == nil
+}
+
+// whole makes a step that calls the operator of a group that no layer is equivalent to: its weights are shared, or computed.
+func (r *reader) whole(x *nn.Composite) (draft, bool) {
+	d, err := r.call(x.Config, x.In, x.Nodes)
 	return d, err == nil
 }

@@ -255,17 +255,28 @@ func (r *reader) layered(l *layer, n *nn.Node) (draft, error) {
 
 // operator makes a step that calls the node's operator.
 func (r *reader) operator(n *nn.Node) (draft, error) {
-	c, err := configOf(n.Config())
+	d, err := r.call(n.Config(), n.Inputs(), []*nn.Node{n})
+	if err == nil {
+		err = r.bodies(n, &d)
+	}
+	return d, err
+}
+
+// call makes a step that calls an operator with these attributes and inputs in place of nodes, whose last has its outputs.
+func (r *reader) call(config op.Config, inputs []*nn.Value, nodes []*nn.Node) (draft, error) {
+	n := nodes[len(nodes)-1]
+	c, err := configOf(config)
 	if err != nil {
 		return draft{}, refuse(n, "%v", err)
 	}
-	s := &step{config: c, op: n.Config().Operator(), kind: strings.ToLower(n.Type()), nodes: []*nn.Node{n}, scope: scopeOfNode(n)}
+	s := &step{config: c, op: config.Operator(), nodes: nodes, scope: scopeOfNode(n)}
+	s.kind = strings.ToLower(s.op.Name)
 	if c.plain() {
 		s.config = nil
 	}
-	formal := n.Op().In.List()
+	formal := r.g.Ops().Find(s.op.Domain, s.op.Name).In.List()
 	d := draft{step: s}
-	for i, v := range n.Inputs() {
+	for i, v := range inputs {
 		t := r.tensor(v)
 		switch {
 		case v == nil:
@@ -284,9 +295,6 @@ func (r *reader) operator(n *nn.Node) (draft, error) {
 			s.in = append(s.in, arg{val: r.val(v)})
 			d.from = append(d.from, v)
 		}
-	}
-	if err := r.bodies(n, &d); err != nil {
-		return d, err
 	}
 	for _, v := range n.Outputs() {
 		if v == nil {

@@ -63,16 +63,16 @@ func (r *reader) cell(n, last *nn.Node, y *nn.Value) *layer {
 	case std.LSTMConfig:
 		hidden, direction = c.HiddenSize, c.Direction
 		plain = activated(c.Activations, "Sigmoid", "Tanh", "Tanh") && c.Clip == 0 && c.Layout == 0 && !c.InputForget && n.In(7) == nil
-		l = layers.LSTM{Hidden: hidden, Bidirectional: direction == "bidirectional"}
+		l = layers.LSTM{Hidden: hidden, Bidirectional: direction == "bidirectional", NoBias: n.In(3) == nil}
 	case std.GRUConfig:
 		hidden, direction = c.HiddenSize, c.Direction
 		plain = activated(c.Activations, "Sigmoid", "Tanh") && c.Clip == 0 && c.Layout == 0 && c.LinearBeforeReset
-		l = layers.GRU{Hidden: hidden, Bidirectional: direction == "bidirectional"}
+		l = layers.GRU{Hidden: hidden, Bidirectional: direction == "bidirectional", NoBias: n.In(3) == nil}
 	case std.RNNConfig:
 		hidden, direction = c.HiddenSize, c.Direction
 		relu := len(c.Activations) > 0 && activated(c.Activations, "Relu")
 		plain = (relu || activated(c.Activations, "Tanh")) && c.Clip == 0 && c.Layout == 0
-		l = layers.RNN{Hidden: hidden, ReLU: relu, Bidirectional: direction == "bidirectional"}
+		l = layers.RNN{Hidden: hidden, ReLU: relu, Bidirectional: direction == "bidirectional", NoBias: n.In(3) == nil}
 	default:
 		return nil
 	}
@@ -83,7 +83,11 @@ func (r *reader) cell(n, last *nn.Node, y *nn.Value) *layer {
 	if direction != "bidirectional" && last != n && last.In(0) != n.Out(0) || direction == "bidirectional" && last.In(0) == n.Out(0) {
 		return nil
 	}
-	out := layerOf(l, "rnn", n, x, map[string]*tensor.Dense{"weight_ih": r.weight(n.In(1)), "weight_hh": r.weight(n.In(2)), "bias": r.weight(n.In(3))})
+	weights := map[string]*tensor.Dense{"weight_ih": r.weight(n.In(1)), "weight_hh": r.weight(n.In(2))}
+	if n.In(3) != nil {
+		weights["bias"] = r.weight(n.In(3))
+	}
+	out := layerOf(l, "rnn", n, x, weights)
 	if out == nil || hidden <= 0 {
 		return nil
 	}

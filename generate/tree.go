@@ -56,7 +56,7 @@ func compOf(x any, defaults map[string]any) (*comp, error) {
 			x.def = nil
 		}
 		if fv.Kind() == reflect.Pointer {
-			x.pointer, x.absent, x.def = true, fv.IsNil(), nil
+			x.pointer, x.absent, x.def = true, byDefault(f, fv), nil
 			fv = reflect.New(f.Type.Elem()).Elem()
 			if !x.absent {
 				fv = v.Field(i).Elem()
@@ -111,16 +111,31 @@ func configOf(c op.Config) (*comp, error) {
 	}
 	if v := reflect.ValueOf(c); !slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
 		d, ok := defaults[f.Name]
-		return f.IsExported() && (ok && !same(v.FieldByIndex(f.Index).Interface(), d) || !ok && (required(f) || !v.FieldByIndex(f.Index).IsZero()))
+		return f.IsExported() && (ok && !same(v.FieldByIndex(f.Index).Interface(), d) || !ok && (required(f) || !byDefault(f, v.FieldByIndex(f.Index))))
 	}) {
 		return nil, nil
 	}
 	return compOf(c, defaults)
 }
 
-func required(f reflect.StructField) bool {
-	_, options, _ := strings.Cut(f.Tag.Get("onnx"), ",")
-	return slices.Contains(strings.Split(options, ","), "required")
+func required(f reflect.StructField) bool { return slices.Contains(options(f), "required") }
+
+// options returns what the tag of a field has after the name of the attribute.
+func options(f reflect.StructField) []string { return strings.Split(f.Tag.Get("onnx"), ",")[1:] }
+
+// byDefault reports whether an attribute without a default in the struct is absent, or has the value that an absent one stands for.
+func byDefault(f reflect.StructField, v reflect.Value) bool {
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return v.IsZero()
+	}
+	for _, o := range options(f) {
+		if text, ok := strings.CutPrefix(o, "nil="); ok {
+			def := reflect.New(f.Type.Elem())
+			_, err := fmt.Sscan(text, def.Interface())
+			return err == nil && def.Elem().Interface() == v.Elem().Interface()
+		}
+	}
+	return false
 }
 
 // hintOf returns a parameter name derived from a field name.

@@ -27,6 +27,9 @@ func TestInferenceMode(t *testing.T) {
 	if len(list) != 2 || list[0].Op().Name != "BatchNormalization" || list[1].Op().Name != "Dropout" {
 		t.Fatalf("%v train", list)
 	}
+	if out := list[0].Outputs(); len(out) != 3 || out[2].Type().String() != "float32[4]" { // as ONNX's shape inference demands
+		t.Errorf("the normalization has the outputs %v", out)
+	}
 	if err := g.Edit(func(e *nn.Edit) {
 		if n := e.InferenceMode(); n != 2 {
 			t.Errorf("%d nodes changed", n)

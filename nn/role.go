@@ -24,7 +24,8 @@ const (
 // Role returns what the parameter is for. It follows from the operators that read it: a floating-point tensor of rank one
 // or more in a weight slot is a Weight, one in a state slot a Statistic; all others are Constants. A file does not say
 // more, so a fixed matrix that data is multiplied by, such as a Fourier basis or an adjacency matrix, counts as a weight; a
-// mask of attention, whose elements are 0 or very low, is recognized when a file is loaded and is a Constant.
+// mask of attention, whose elements are 0 or very low, is recognized when a file is loaded and is a Constant, and so is a
+// factor of integers whose product only sines and cosines read: the frequencies of positions or times.
 // Edit.SetRole overrides the role, and Edit.Freeze excludes the parameter from training.
 func (p *Param) Role() Role {
 	if p.role != nil {
@@ -142,7 +143,7 @@ func (m *dataCache) use(v *Value) use {
 			m.remember(v, u, u.users+i)
 			return rest
 		}
-		if n.passesOn(v) || len(n.bodies()) > 0 {
+		if n.passesOn(v) || len(n.bodies()) > 0 || n.combinesPositions() {
 			u.open = append(slices.Clip(u.open), n)
 		} else {
 			u.role = u.role.or(n.roleOf(v, nil))
@@ -168,6 +169,9 @@ func (m *dataCache) remember(v *Value, u use, users int) {
 // role of their result.
 func (n *Node) roleOf(v *Value, seen map[*Value]bool) Role {
 	if n.op == nil {
+		return Constant
+	}
+	if n.combinesPositions() && n.onlyPeriodic() {
 		return Constant
 	}
 	formal := n.op.In.List()
@@ -236,6 +240,25 @@ func (n *Node) passesOn(v *Value) bool {
 	t := n.traits()
 	return slices.ContainsFunc(n.in, func(x *Value) bool { return x == v }) && t.Moves == trait.MovedAll ||
 		v == n.In(0) && (t.Moves != trait.NotMoved || t.Bounds && !v.carriesData())
+}
+
+// combinesPositions reports whether the node computes a function of parameters and of something that is not differentiable, such
+// as positions or times that are integers.
+func (n *Node) combinesPositions() bool {
+	return len(n.in) > 1 && !slices.ContainsFunc(n.in, (*Value).carriesData) && slices.ContainsFunc(n.in, func(v *Value) bool { return v != nil && !v.fromParams() && !fixed(v) })
+}
+
+// onlyPeriodic reports whether the output of the node has readers and all are periodic functions, if need be after other factors
+// without data, or operators that move elements.
+func (n *Node) onlyPeriodic() bool {
+	if len(n.out) != 1 || n.out[0] == nil || len(n.out[0].users) == 0 || slices.Contains(n.graph.outputs, n.out[0]) {
+		return false
+	}
+	return !slices.ContainsFunc(n.out[0].users, func(u *Node) bool {
+		t := u.traits()
+		passes := t.Moves != trait.NotMoved || t.Arithmetic == trait.Multiplies && !slices.ContainsFunc(u.in, (*Value).carriesData)
+		return !t.Periodic && !(passes && u.onlyPeriodic())
+	})
 }
 
 // trains reports whether a parameter in input i of the node is a weight.

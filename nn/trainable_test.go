@@ -1,6 +1,7 @@
 package nn_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
@@ -11,7 +12,7 @@ import (
 )
 
 // TestTrainableSlots has a parameter on either side of a product, and spread or divided by its norm before it is used;
-// what positions are multiplied with, and a numerator, stay constants.
+// what positions or times are multiplied with, if only sines read the product, and a numerator, stay constants.
 func TestTrainableSlots(t *testing.T) {
 	shape, err := dtype.FromSlice([]int64{4, 4}, 2)
 	if err != nil {
@@ -33,6 +34,31 @@ func TestTrainableSlots(t *testing.T) {
 			places := node(e, std.CastConfig{To: dtype.Float32}, e.Input("places", "int64[4,4]"))
 			return node(e, op.Plain("Mul"), x, node(e, op.Plain("Cos"), node(e, op.Plain("MatMul"), p, places)))
 		},
+		"frequencies": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			times := node(e, std.CastConfig{To: dtype.Float32}, e.Input("times", "int64[4,1]"))
+			turns := node(e, op.Plain("Mul"), times, p)
+			phase := node(e, op.Plain("Mul"), turns, e.Scalar("tau", turns, 6.28))
+			return node(e, op.Plain("Add"), node(e, op.Plain("Mul"), x, node(e, op.Plain("Cos"), phase)), node(e, op.Plain("Sin"), turns))
+		},
+		"projected times": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			times := node(e, std.CastConfig{To: dtype.Float32}, e.Input("times", "int64[4,4]"))
+			return node(e, op.Plain("Add"), x, node(e, op.Plain("Sin"), node(e, op.Plain("MatMul"), times, p)))
+		},
+		"mask token": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			mask := node(e, std.CastConfig{To: dtype.Float32}, e.Input("mask", "bool[4,1]"))
+			return node(e, op.Plain("Sin"), node(e, op.Plain("Add"), x, node(e, op.Plain("Mul"), mask, p)))
+		},
+		"periodic and not": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			y := node(e, op.Plain("Mul"), node(e, std.CastConfig{To: dtype.Float32}, e.Input("times", "int64[4,1]")), p)
+			return node(e, op.Plain("Add"), node(e, op.Plain("Mul"), x, y), node(e, op.Plain("Sin"), y))
+		},
+		"activation": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			return node(e, op.Plain("Sin"), node(e, op.Plain("MatMul"), x, p))
+		},
+		"a weight as sine": func(e *nn.Edit, x, p *nn.Value) *nn.Value {
+			angle := node(e, op.Plain("Mul"), p, e.Param("scale", initial.Ones{}, 4, 4))
+			return node(e, op.Plain("MatMul"), x, node(e, op.Plain("Sin"), angle))
+		},
 		"ratio": func(e *nn.Edit, x, p *nn.Value) *nn.Value { return node(e, op.Plain("Div"), p, x) },
 	} {
 		g := nn.New(name)
@@ -46,7 +72,8 @@ func TestTrainableSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if constant := name == "angles" || name == "ratio"; p.Param().Trainable() == constant {
+		constant := slices.Contains([]string{"angles", "frequencies", "projected times", "ratio"}, name)
+		if p.Param().Trainable() == constant {
 			t.Errorf("%s: the parameter is %v", name, p.Param().Role())
 		}
 	}

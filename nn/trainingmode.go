@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // TrainingMode makes nodes, including those of subgraphs, behave as in training wherever the graph runs: normalization
@@ -59,6 +60,7 @@ func (e *Edit) trainAlways() {
 		case n.op == nil || t == nil:
 		case t.Config != nil:
 			e.setConfig(n, t.Config(n.config))
+			e.addOutputs(n, t.Outputs)
 		default:
 			in := make([]*Value, max(len(n.in), t.Input+1))
 			copy(in, n.in)
@@ -66,6 +68,18 @@ func (e *Edit) trainAlways() {
 			e.setIn(n, in)
 		}
 	}
+}
+
+// addOutputs adds outputs that nothing reads to a node, up to the given number.
+func (e *Edit) addOutputs(n *Node, count int) {
+	out := slices.Clone(n.out)
+	for i := len(out); i < count; i++ {
+		formal, _ := op.At(n.op.Out.List(), i)
+		v := &Value{name: e.unique(out[0].name + "_" + formal.Name), graph: e.g}
+		e.addValue(v)
+		out = append(out, v)
+	}
+	e.setOut(n, out)
 }
 
 // TrainingNodes returns the nodes, including those of subgraphs, that behave as in training wherever the graph runs: they normalize by

@@ -107,6 +107,17 @@ def reversible(s, x):
     return s.end(torch.cat([x, y], -1))
 
 
+def shared(s, x):
+    for _ in range(3):
+        x = x + F.relu(s.fc(s.norm(x)))
+    return s.head(s.norm(x))
+
+
+def tokens(s, x):
+    x = torch.cat([s.first.expand(x.shape[0], -1, -1), s.second.repeat(x.shape[0], 1, 1), s.patches(x).flatten(2).transpose(1, 2)], 1)
+    return s.head(F.relu(s.fc(x)).mean(1))
+
+
 def translate(s, x):
     _, states = s.encoder(x)
     return s.decoder(x, states)[0]
@@ -138,6 +149,9 @@ nets = {
     "reversible": (Net(reversible, start=nn.Linear(6, 8), blocks=nn.ModuleList(Coupled() for _ in range(4)), end=nn.Linear(8, 3)), rows),
     "translator": (Net(translate, encoder=nn.LSTM(6, 5), decoder=nn.LSTM(6, 5)), sequence), "translatorgru": (Net(translate, encoder=nn.GRU(6, 5), decoder=nn.GRU(6, 5)), sequence),
     "convolved": (nn.Sequential(nn.Conv1d(2, 4, 3, stride=2), nn.ReLU6(), nn.MaxPool1d(2)), sequence.permute(0, 1, 2)),
+    "shared": (Net(shared, norm=nn.LayerNorm(6), fc=nn.Linear(6, 6), head=nn.Linear(6, 3)), rows),
+    "tokens": (Net(tokens, first=nn.Parameter(torch.rand(1, 1, 8)), second=nn.Parameter(torch.rand(1, 2, 8)), patches=nn.Conv2d(3, 8, 8, 8), fc=nn.Linear(8, 8), head=nn.Linear(8, 3)), image),
+    "unbiasedlstm": (recurrent(nn.LSTM, bias=False, bidirectional=True), sequence), "unbiasedgru": (recurrent(nn.GRU, bias=False), sequence),
     "volume": (nn.Sequential(nn.Conv3d(1, 2, 2), nn.Sigmoid(), nn.AdaptiveAvgPool3d(1), nn.Flatten()), torch.randn(2, 1, 4, 4, 4)),
 }
 for name, (model, x) in nets.items():

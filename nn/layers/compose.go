@@ -2,8 +2,10 @@ package layers
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op"
 )
 
 // Named prefixes the names of a layer's nodes and parameters with a name and a dot.
@@ -77,8 +79,9 @@ func (p Parallel) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 
 // Concat concatenates its inputs along an axis.
 type Concat struct {
-	Axis *int   // negative from the last; nil: 1, the channels
-	Name string // of its nodes and parameters; "": one is made
+	Axis   *int   // negative from the last; nil: 1, the channels
+	Repeat bool   // repeat an input of one sample for the batch of the others: learned tokens before a sequence
+	Name   string // of its nodes and parameters; "": one is made
 }
 
 // Build adds the layer with the inputs in.
@@ -87,6 +90,30 @@ func (c Concat) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		e.Fail(errors.New("there is nothing to join"))
 		return nil
 	}
-	axis := axisOf(e, in[0], axisOr(c.Axis, 1))
-	return []*nn.Value{put(e, e.Label("concat", c.Name), "Concat", attrs{"axis": axis}, in...)}
+	name, axis := e.Label("concat", c.Name), axisOf(e, in[0], axisOr(c.Axis, 1))
+	if c.Repeat {
+		in = forBatch(e, name, in)
+	}
+	return []*nn.Value{put(e, name, "Concat", attrs{"axis": axis}, in...)}
+}
+
+// forBatch repeats the inputs whose first axis has length 1 as often as the first of the other inputs is long there.
+func forBatch(e *nn.Edit, name string, in []*nn.Value) []*nn.Value {
+	single := func(v *nn.Value) bool { return v.Type().Rank() > 0 && v.Type().Shape[0] == op.D(1) }
+	i := slices.IndexFunc(in, func(v *nn.Value) bool { return !single(v) })
+	if e.Err() != nil || i < 0 || !slices.ContainsFunc(in, single) {
+		return in
+	}
+	shape := []*nn.Value{put(e, "", "Gather", attrs{"axis": 0}, put(e, "", "Shape", nil, in[i]), e.Ints(name+".batch", 0))}
+	if ones := in[i].Type().Rank() - 1; ones > 0 {
+		shape = append(shape, e.Ints(name+".ones", slices.Repeat([]int{1}, ones)...))
+	}
+	times := put(e, name+".shape", "Concat", attrs{"axis": 0}, shape...)
+	in = slices.Clone(in)
+	for k, v := range in {
+		if single(v) {
+			in[k] = put(e, "", "Expand", nil, v, times)
+		}
+	}
+	return in
 }

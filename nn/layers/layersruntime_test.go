@@ -63,6 +63,7 @@ func TestSecondsInRuntime(t *testing.T) {
 	}{
 		"LSTM":      {layers.LSTM{Hidden: 3}, []string{"float32[4,2,5]", "float32[1,2,3]", "float32[1,2,3]"}, []int{1, 2, 3}},
 		"GRU":       {layers.GRU{Hidden: 3, Bidirectional: true}, []string{"float32[4,2,5]", "float32[2,2,3]"}, []int{2, 2, 3}},
+		"no bias":   {layers.LSTM{Hidden: 3, NoBias: true}, []string{"float32[4,2,5]", "float32[1,2,3]", "float32[1,2,3]"}, []int{1, 2, 3}},
 		"RNN":       {layers.RNN{Hidden: 3, BatchFirst: true}, []string{"float32[2,4,5]", "float32[1,2,3]"}, []int{1, 2, 3}},
 		"RNN, relu": {layers.RNN{Hidden: 3, ReLU: true, Bidirectional: true}, []string{"float32[4,2,5]", "float32[2,2,3]"}, []int{2, 2, 3}},
 		"Attention": {layers.Attention{Heads: 2, Weights: true, Dropout: 0.5}, []string{"float32[2,4,6]", "float32[2,3,6]"}, []int{2, 2, 4, 3}},

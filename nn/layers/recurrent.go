@@ -15,6 +15,7 @@ type LSTM struct {
 	Layers        int            // 0: 1
 	Bidirectional bool           // also run from the end; the outputs of both directions are concatenated
 	BatchFirst    bool           // the input and the first output have shape [batch, seq, …]
+	NoBias        bool           // do not add a bias
 	Dropout       float64        // probability, between layers; 0: none
 	Init          initial.Filler // nil: uniform in ±1/√Hidden, as in PyTorch
 	Name          string         // of its nodes and parameters; "": one is made
@@ -23,7 +24,7 @@ type LSTM struct {
 // Build adds the layer. in[0] is its input; in[1] and in[2], if given and not nil, are the initial hidden and
 // cell state of a single layer; zeros otherwise.
 func (l LSTM) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
-	return recurrent{"LSTM", "lstm", 4, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, nil}.build(e, in)
+	return recurrent{"LSTM", "lstm", 4, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.NoBias, l.Dropout, l.Init, l.Name, nil}.build(e, in)
 }
 
 // GRU is a gated recurrent unit over [seq, batch, in], in PyTorch's variant. Its outputs are those of LSTM without the
@@ -33,6 +34,7 @@ type GRU struct {
 	Layers        int            // 0: 1
 	Bidirectional bool           // also run from the end; the outputs of both directions are concatenated
 	BatchFirst    bool           // the input and the first output have shape [batch, seq, …]
+	NoBias        bool           // do not add a bias
 	Dropout       float64        // probability, between layers; 0: none
 	Init          initial.Filler // nil: uniform in ±1/√Hidden, as in PyTorch
 	Name          string         // of its nodes and parameters; "": one is made
@@ -40,7 +42,7 @@ type GRU struct {
 
 // Build adds the layer. in[0] is its input; in[1], if given, is the initial hidden state of a single layer.
 func (l GRU) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
-	return recurrent{"GRU", "gru", 3, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name,
+	return recurrent{"GRU", "gru", 3, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.NoBias, l.Dropout, l.Init, l.Name,
 		attrs{"linear_before_reset": 1}}.build(e, in)
 }
 
@@ -51,6 +53,7 @@ type RNN struct {
 	ReLU          bool           // the activation is relu; false: tanh
 	Bidirectional bool           // also run from the end; the outputs of both directions are concatenated
 	BatchFirst    bool           // the input and the first output have shape [batch, seq, …]
+	NoBias        bool           // do not add a bias
 	Dropout       float64        // probability, between layers; 0: none
 	Init          initial.Filler // nil: uniform in ±1/√Hidden, as in PyTorch
 	Name          string         // of its nodes and parameters; "": one is made
@@ -62,7 +65,7 @@ func (l RNN) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if l.ReLU {
 		a["activations"] = []string{"Relu", "Relu"}[:directions(l.Bidirectional)]
 	}
-	return recurrent{"RNN", "rnn", 1, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.Dropout, l.Init, l.Name, a}.build(e, in)
+	return recurrent{"RNN", "rnn", 1, l.Hidden, l.Layers, l.Bidirectional, l.BatchFirst, l.NoBias, l.Dropout, l.Init, l.Name, a}.build(e, in)
 }
 
 // recurrent holds the settings that the three layers share.
@@ -73,6 +76,7 @@ type recurrent struct {
 	layers        int
 	bidirectional bool
 	batchFirst    bool
+	noBias        bool
 	dropout       float64
 	init          initial.Filler
 	name          string
@@ -140,14 +144,16 @@ func (r recurrent) layer(e *nn.Edit, name string, in []*nn.Value) []*nn.Value {
 	def := initial.BiasFanIn{Fan: r.hidden}
 	w := weight(e, name+".weight_ih", x, r.init, def, dirs, rows, n)
 	u := weight(e, name+".weight_hh", x, r.init, def, dirs, rows, r.hidden)
-	b := weight(e, name+".bias", x, r.init, def, dirs, 2*rows)
+	all := []*nn.Value{x, w, u}
+	if !r.noBias {
+		all = append(all, weight(e, name+".bias", x, r.init, def, dirs, 2*rows))
+	}
 	outputs := 2
 	if r.op == "LSTM" {
 		outputs = 3
 	}
-	all := []*nn.Value{x, w, u, b}
 	if len(in) > 1 {
-		all = append(append(all, nil), in[1:]...) // no lengths of sequences
+		all = append(append(all, make([]*nn.Value, 5-len(all))...), in[1:]...) // no lengths of sequences
 	}
 	out := putN(e, name, r.op, a, outputs, all...)
 	if e.Err() != nil {

@@ -22,7 +22,8 @@ import (
 //
 // since=V and until=V limit the operator versions that have the attribute. A field holds the
 // default if the attribute is absent, so the zero struct, decoded from nothing, is the operator
-// with default attributes; a pointer field (*int, *float32) is nil if absent. Go types: int,
+// with default attributes; a pointer field (*int, *float32) is nil if absent, and nil=V says what nil stands
+// for. Go types: int,
 // bool (an INT), float32, string, []int, []float32, []string, DType, dtype.Value (TENSOR), Body
 // (GRAPH), Type (TYPE_PROTO), and pointers to the scalars.
 //
@@ -63,6 +64,7 @@ func fields(t reflect.Type) []field {
 				f.since, _ = strconv.Atoi(v)
 			case "until":
 				f.until, _ = strconv.Atoi(v)
+			case "nil": // the value that a nil pointer stands for
 			default:
 				panic(fmt.Sprintf("op: %s.%s: no tag option %q", t, f.name, k))
 			}

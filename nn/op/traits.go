@@ -39,6 +39,8 @@ type Traits struct {
 	// Odd returns gain and scale such that φ(scale·x) − φ(−scale·x) = gain·scale·x, exactly or nearly so for small scales.
 	// nil: there are none.
 	Odd func(c *Call) (gain, scale float64, ok bool)
+	// Periodic: the operator is a periodic function of single elements of input 0.
+	Periodic bool
 	// Sigmoid: the operator increases from one bound to another, so that the product with its argument is an activation:
 	// x·sigmoid(x), x·½·(1+erf(x)).
 	Sigmoid trait.SigmoidKind
@@ -108,6 +110,8 @@ type TrainingMode struct {
 	Config func(Config) Config // returns the configuration with the setting; nil: the setting is an input
 	Off    func(Config) Config // returns the configuration without the setting, for a node with its first output alone
 	Input  int                 // the input that must be true
+	// Outputs is the number of outputs that a node with the setting has in a file, whether they are read or not.
+	Outputs int
 }
 
 // StartAt returns how a new index of a parameter in input i is initialized.

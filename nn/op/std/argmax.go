@@ -12,7 +12,7 @@ import (
 // ArgMaxConfig has the attributes of ArgMax.
 type ArgMaxConfig struct {
 	Axis            int   `onnx:"axis,default=0"`             // from −rank to rank−1
-	KeepDims        *bool `onnx:"keepdims"`                   // keep the reduced axis, with length 1; nil: true
+	KeepDims        *bool `onnx:"keepdims,nil=true"`          // keep the reduced axis, with length 1; nil: true
 	SelectLastIndex bool  `onnx:"select_last_index,since=12"` // of equal elements take the last, not the first
 }
 

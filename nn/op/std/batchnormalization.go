@@ -18,10 +18,10 @@ import (
 // statistics in the new ones, 0.9 when nil. Spatial is 1 when nil.
 type BatchNormalizationConfig struct {
 	ConsumedInputs []int    `onnx:"consumed_inputs,until=5"` // of no effect
-	Epsilon        *float32 `onnx:"epsilon"`                 // 1e-5 when nil
+	Epsilon        *float32 `onnx:"epsilon,nil=1e-05"`       // 1e-5 when nil
 	IsTest         bool     `onnx:"is_test,until=6"`         // if false and there are five outputs, normalize by the statistics of the batch
-	Momentum       *float32 `onnx:"momentum"`
-	Spatial        *int     `onnx:"spatial,until=8"`        // 0: statistics per element instead of per channel
+	Momentum       *float32 `onnx:"momentum,nil=0.9"`
+	Spatial        *int     `onnx:"spatial,until=8,nil=1"`  // 0: statistics per element instead of per channel
 	TrainingMode   bool     `onnx:"training_mode,since=14"` // normalize by the statistics of the batch
 }
 
@@ -62,7 +62,7 @@ func batchNormTraits() op.Traits {
 			return cfg
 		}
 	}
-	t.Training = &op.TrainingMode{Since: 14, Config: says(true), Off: says(false)}
+	t.Training = &op.TrainingMode{Since: 14, Config: says(true), Off: says(false), Outputs: 3} // ONNX's shape inference wants all three
 	return t
 }
 

@@ -17,7 +17,7 @@ import (
 // CastConfig has the attributes of Cast.
 type CastConfig struct {
 	To        op.DType `onnx:"to,required"`                    // type of the output
-	Saturate  *bool    `onnx:"saturate,since=19"`              // float8: values out of range become the largest finite one; nil: true
+	Saturate  *bool    `onnx:"saturate,since=19,nil=true"`     // float8: values out of range become the largest finite one; nil: true
 	RoundMode string   `onnx:"round_mode,default=up,since=24"` // float8e8m0 only: up, down or nearest
 }
 
@@ -26,7 +26,7 @@ func (CastConfig) Operator() op.Name { return op.Name{Name: "Cast"} }
 
 // CastLikeConfig has the attributes of CastLike, which have the same meaning as in CastConfig.
 type CastLikeConfig struct {
-	Saturate  *bool  `onnx:"saturate,since=19"`
+	Saturate  *bool  `onnx:"saturate,since=19,nil=true"`
 	RoundMode string `onnx:"round_mode,default=up,since=24"`
 }
 

@@ -7,7 +7,7 @@ import (
 
 // CeluConfig has the attributes of Celu. Alpha is 1 when nil.
 type CeluConfig struct {
-	Alpha *float32 `onnx:"alpha"`
+	Alpha *float32 `onnx:"alpha,nil=1"`
 }
 
 // Operator makes CeluConfig a Config.

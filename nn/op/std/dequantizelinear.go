@@ -9,7 +9,7 @@ import (
 
 // DequantizeLinearConfig has the attributes of DequantizeLinear.
 type DequantizeLinearConfig struct {
-	Axis      *int     `onnx:"axis,since=13"`                 // that the scales are along; 1 when nil
+	Axis      *int     `onnx:"axis,since=13,nil=1"`           // that the scales are along; 1 when nil
 	BlockSize int      `onnx:"block_size,default=0,since=21"` // elements along Axis that share a scale; 0: one scale per index of Axis, or a single one
 	Output    op.DType `onnx:"output_dtype,since=23"`         // type of the output; undefined: the scale's
 }

@@ -14,9 +14,9 @@ import (
 
 // DFTConfig has the attributes of DFT.
 type DFTConfig struct {
-	Axis     *int `onnx:"axis,until=19"` // 1 when nil; an input from version 20 on, -2 when absent
-	Inverse  bool `onnx:"inverse"`       // compute the inverse transform, divided by the number of points
-	OneSided bool `onnx:"onesided"`      // only the first ⌊n/2⌋ + 1 frequencies, which determine those of a real signal
+	Axis     *int `onnx:"axis,until=19,nil=1"` // 1 when nil; an input from version 20 on, -2 when absent
+	Inverse  bool `onnx:"inverse"`             // compute the inverse transform, divided by the number of points
+	OneSided bool `onnx:"onesided"`            // only the first ⌊n/2⌋ + 1 frequencies, which determine those of a real signal
 }
 
 // Operator makes DFTConfig a Config.
@@ -24,7 +24,7 @@ func (DFTConfig) Operator() op.Name { return op.Name{Name: "DFT"} }
 
 // STFTConfig has the attributes of STFT. OneSided is true when nil.
 type STFTConfig struct {
-	OneSided *bool `onnx:"onesided"` // only the first ⌊n/2⌋ + 1 frequencies; nil: true
+	OneSided *bool `onnx:"onesided,nil=true"` // only the first ⌊n/2⌋ + 1 frequencies; nil: true
 }
 
 // Operator makes STFTConfig a Config.

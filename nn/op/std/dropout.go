@@ -15,9 +15,9 @@ import (
 // DropoutConfig has the attributes of Dropout. From version 12 on the ratio is an input. IsTest
 // has no effect: before version 12 the mode of the lowering decides.
 type DropoutConfig struct {
-	Ratio  *float32 `onnx:"ratio,until=11"`  // probability of dropping an element, from 0 to 1; 0.5 when nil
-	IsTest bool     `onnx:"is_test,until=6"` // of no effect
-	Seed   *int     `onnx:"seed,since=12"`   // mixed into the seed of the run; nil: that alone
+	Ratio  *float32 `onnx:"ratio,until=11,nil=0.5"` // probability of dropping an element, from 0 to 1; 0.5 when nil
+	IsTest bool     `onnx:"is_test,until=6"`        // of no effect
+	Seed   *int     `onnx:"seed,since=12"`          // mixed into the seed of the run; nil: that alone
 }
 
 // Operator makes DropoutConfig a Config.

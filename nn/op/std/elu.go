@@ -10,7 +10,7 @@ import (
 
 // EluConfig has the attributes of Elu. Alpha is 1 when nil.
 type EluConfig struct {
-	Alpha *float32 `onnx:"alpha"`
+	Alpha *float32 `onnx:"alpha,nil=1"`
 }
 
 // Operator makes EluConfig a Config.

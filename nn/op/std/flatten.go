@@ -7,7 +7,7 @@ import (
 
 // FlattenConfig has the attributes of Flatten. Axis is 1 when nil.
 type FlattenConfig struct {
-	Axis *int `onnx:"axis"` // first axis of the second dimension, from −rank to rank; 1 when nil
+	Axis *int `onnx:"axis,nil=1"` // first axis of the second dimension, from −rank to rank; 1 when nil
 }
 
 // Operator makes FlattenConfig a Config.

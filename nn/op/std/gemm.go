@@ -15,8 +15,8 @@ import (
 
 // GemmConfig has the attributes of Gemm. Alpha and Beta are 1 when nil.
 type GemmConfig struct {
-	Alpha     *float32 `onnx:"alpha"`             // factor of A·B
-	Beta      *float32 `onnx:"beta"`              // factor of C
+	Alpha     *float32 `onnx:"alpha,nil=1"`       // factor of A·B
+	Beta      *float32 `onnx:"beta,nil=1"`        // factor of C
 	TransA    bool     `onnx:"transA"`            // transpose A
 	TransB    bool     `onnx:"transB"`            // transpose B
 	Broadcast bool     `onnx:"broadcast,until=6"` // C may be broadcast

@@ -16,7 +16,7 @@ import (
 
 // GroupNormalizationConfig has the attributes of GroupNormalization.
 type GroupNormalizationConfig struct {
-	Epsilon   *float32 `onnx:"epsilon"`                       // 1e-5 when nil
+	Epsilon   *float32 `onnx:"epsilon,nil=1e-05"`             // 1e-5 when nil
 	NumGroups int      `onnx:"num_groups,required"`           // must divide the number of channels
 	StashType int      `onnx:"stash_type,default=1,since=21"` // type to compute in; at least float32 is always used
 }
@@ -27,7 +27,7 @@ func (GroupNormalizationConfig) Operator() op.Name { return op.Name{Name: "Group
 // InstanceNormalizationConfig has the attributes of InstanceNormalization.
 type InstanceNormalizationConfig struct {
 	ConsumedInputs []int    `onnx:"consumed_inputs,until=5"` // of no effect
-	Epsilon        *float32 `onnx:"epsilon"`                 // 1e-5 when nil
+	Epsilon        *float32 `onnx:"epsilon,nil=1e-05"`       // 1e-5 when nil
 }
 
 // Operator makes InstanceNormalizationConfig a Config.

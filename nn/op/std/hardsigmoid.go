@@ -9,8 +9,8 @@ import (
 
 // HardSigmoidConfig has the attributes of HardSigmoid, max(0, min(1, Alpha·x + Beta)).
 type HardSigmoidConfig struct {
-	Alpha *float32 `onnx:"alpha"` // 0.2 when nil
-	Beta  *float32 `onnx:"beta"`  // 0.5 when nil
+	Alpha *float32 `onnx:"alpha,nil=0.2"` // 0.2 when nil
+	Beta  *float32 `onnx:"beta,nil=0.5"`  // 0.5 when nil
 }
 
 // Operator makes HardSigmoidConfig a Config.

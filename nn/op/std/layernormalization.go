@@ -17,8 +17,8 @@ import (
 // LayerNormalizationConfig has the attributes of LayerNormalization. Axis is -1 when nil: the
 // first of the axes that are normalized over.
 type LayerNormalizationConfig struct {
-	Axis      *int     `onnx:"axis"`                       // first axis of the normalized ones; −1 when nil
-	Epsilon   *float32 `onnx:"epsilon"`                    // 1e-5 when nil
+	Axis      *int     `onnx:"axis,nil=-1"`                // first axis of the normalized ones; −1 when nil
+	Epsilon   *float32 `onnx:"epsilon,nil=1e-05"`          // 1e-5 when nil
 	StashType op.DType `onnx:"stash_type,default=float32"` // element type of Mean and InvStdDev
 }
 

@@ -8,7 +8,7 @@ import (
 
 // LeakyReluConfig has the attributes of LeakyRelu. Alpha is 0.01 when nil.
 type LeakyReluConfig struct {
-	Alpha *float32 `onnx:"alpha"`
+	Alpha *float32 `onnx:"alpha,nil=0.01"`
 }
 
 // Operator makes LeakyReluConfig a Config.

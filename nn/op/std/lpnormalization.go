@@ -13,7 +13,7 @@ import (
 
 // LpNormalizationConfig has the attributes of LpNormalization. Axis is -1 when nil; P is 1 or 2.
 type LpNormalizationConfig struct {
-	Axis *int `onnx:"axis"`        // from −rank to rank−1; −1 when nil
+	Axis *int `onnx:"axis,nil=-1"` // from −rank to rank−1; −1 when nil
 	P    int  `onnx:"p,default=2"` // of the norm: 1 or 2
 }
 

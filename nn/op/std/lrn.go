@@ -15,10 +15,10 @@ import (
 
 // LRNConfig has the attributes of LRN. Alpha is 1e-4, Beta 0.75 and Bias 1 when nil.
 type LRNConfig struct {
-	Alpha *float32 `onnx:"alpha"`         // factor of the sum of squares; 1e-4 when nil
-	Beta  *float32 `onnx:"beta"`          // exponent; 0.75 when nil
-	Bias  *float32 `onnx:"bias"`          // 1 when nil
-	Size  int      `onnx:"size,required"` // number of neighboring channels that are summed, 1 or more
+	Alpha *float32 `onnx:"alpha,nil=1e-04"` // factor of the sum of squares; 1e-4 when nil
+	Beta  *float32 `onnx:"beta,nil=0.75"`   // exponent; 0.75 when nil
+	Bias  *float32 `onnx:"bias,nil=1"`      // 1 when nil
+	Size  int      `onnx:"size,required"`   // number of neighboring channels that are summed, 1 or more
 }
 
 // Operator makes LRNConfig a Config.

@@ -14,7 +14,7 @@ import (
 // MaxRoiPoolConfig has the attributes of MaxRoiPool.
 type MaxRoiPoolConfig struct {
 	Shape []int    `onnx:"pooled_shape,required"` // height and width of the output
-	Scale *float32 `onnx:"spatial_scale"`         // factor from coordinates of rois to those of X; nil: 1
+	Scale *float32 `onnx:"spatial_scale,nil=1"`   // factor from coordinates of rois to those of X; nil: 1
 }
 
 // Operator makes MaxRoiPoolConfig a Config.

@@ -12,7 +12,7 @@ import (
 
 // OneHotConfig has the attribute of OneHot.
 type OneHotConfig struct {
-	Axis *int `onnx:"axis"` // of the output that is new, from −rank−1 to rank; nil: −1
+	Axis *int `onnx:"axis,nil=-1"` // of the output that is new, from −rank−1 to rank; nil: −1
 }
 
 // Operator makes OneHotConfig a Config.

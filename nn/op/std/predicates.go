@@ -27,8 +27,8 @@ func isNaNOp() *op.Op {
 
 // IsInfConfig has the attributes of IsInf; nil is true.
 type IsInfConfig struct {
-	DetectNegative *bool `onnx:"detect_negative"`
-	DetectPositive *bool `onnx:"detect_positive"`
+	DetectNegative *bool `onnx:"detect_negative,nil=true"`
+	DetectPositive *bool `onnx:"detect_positive,nil=true"`
 }
 
 // Operator makes IsInfConfig a Config.

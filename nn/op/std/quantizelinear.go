@@ -14,11 +14,11 @@ import (
 
 // QuantizeLinearConfig has the attributes of QuantizeLinear. Saturate is true when nil.
 type QuantizeLinearConfig struct {
-	Axis      *int     `onnx:"axis,since=13"`                 // that the scales are along; 1 when nil
+	Axis      *int     `onnx:"axis,since=13,nil=1"`           // that the scales are along; 1 when nil
 	BlockSize int      `onnx:"block_size,default=0,since=21"` // elements along Axis that share a scale; 0: one scale per index of Axis, or a single one
 	Output    op.DType `onnx:"output_dtype,since=21"`         // type of the output if there is no zero point; undefined: uint8
 	Precision op.DType `onnx:"precision,since=23"`            // type in which x is divided by the scale; undefined: the scale's
-	Saturate  *bool    `onnx:"saturate,since=19"`             // float8: values out of range become the largest finite one; nil: true
+	Saturate  *bool    `onnx:"saturate,since=19,nil=true"`    // float8: values out of range become the largest finite one; nil: true
 }
 
 // Operator makes QuantizeLinearConfig a Config.

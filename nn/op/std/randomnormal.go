@@ -13,7 +13,7 @@ import (
 type RandomNormalConfig struct {
 	DType op.DType `onnx:"dtype,default=float32"` // of the output
 	Mean  float32  `onnx:"mean"`                  // expectation
-	Scale *float32 `onnx:"scale"`                 // standard deviation; 1 when nil
+	Scale *float32 `onnx:"scale,nil=1"`           // standard deviation; 1 when nil
 	Seed  *float32 `onnx:"seed"`                  // mixed into the seed of the run; nil: that alone
 	Shape []int    `onnx:"shape,required"`        // of the output
 }
@@ -25,7 +25,7 @@ func (RandomNormalConfig) Operator() op.Name { return op.Name{Name: "RandomNorma
 type RandomUniformConfig struct {
 	DType op.DType `onnx:"dtype,default=float32"` // of the output
 	Low   float32  `onnx:"low"`                   // lower bound, included
-	High  *float32 `onnx:"high"`                  // upper bound, excluded; 1 when nil
+	High  *float32 `onnx:"high,nil=1"`            // upper bound, excluded; 1 when nil
 	Seed  *float32 `onnx:"seed"`                  // mixed into the seed of the run; nil: that alone
 	Shape []int    `onnx:"shape,required"`        // of the output
 }
@@ -35,10 +35,10 @@ func (RandomUniformConfig) Operator() op.Name { return op.Name{Name: "RandomUnif
 
 // RandomNormalLikeConfig has the attributes of RandomNormalLike.
 type RandomNormalLikeConfig struct {
-	DType op.DType `onnx:"dtype"` // of the output; undefined: the input's
-	Mean  float32  `onnx:"mean"`  // expectation
-	Scale *float32 `onnx:"scale"` // standard deviation; 1 when nil
-	Seed  *float32 `onnx:"seed"`  // mixed into the seed of the run; nil: that alone
+	DType op.DType `onnx:"dtype"`       // of the output; undefined: the input's
+	Mean  float32  `onnx:"mean"`        // expectation
+	Scale *float32 `onnx:"scale,nil=1"` // standard deviation; 1 when nil
+	Seed  *float32 `onnx:"seed"`        // mixed into the seed of the run; nil: that alone
 }
 
 // Operator makes RandomNormalLikeConfig a Config.
@@ -46,10 +46,10 @@ func (RandomNormalLikeConfig) Operator() op.Name { return op.Name{Name: "RandomN
 
 // RandomUniformLikeConfig has the attributes of RandomUniformLike.
 type RandomUniformLikeConfig struct {
-	DType op.DType `onnx:"dtype"` // of the output; undefined: the input's
-	Low   float32  `onnx:"low"`   // lower bound, included
-	High  *float32 `onnx:"high"`  // upper bound, excluded; 1 when nil
-	Seed  *float32 `onnx:"seed"`  // mixed into the seed of the run; nil: that alone
+	DType op.DType `onnx:"dtype"`      // of the output; undefined: the input's
+	Low   float32  `onnx:"low"`        // lower bound, included
+	High  *float32 `onnx:"high,nil=1"` // upper bound, excluded; 1 when nil
+	Seed  *float32 `onnx:"seed"`       // mixed into the seed of the run; nil: that alone
 }
 
 // Operator makes RandomUniformLikeConfig a Config.

@@ -9,14 +9,14 @@ import "github.com/graft-ml/graft/nn/op"
 // reduceAttrs are the attributes that the configurations of reductions share.
 type reduceAttrs struct {
 	Axes              []int `onnx:"axes,until=17"`                 // to reduce, from −rank to rank−1; nil: all; later an input
-	KeepDims          *bool `onnx:"keepdims"`                      // keep reduced axes, with length 1; nil: true
+	KeepDims          *bool `onnx:"keepdims,nil=true"`             // keep reduced axes, with length 1; nil: true
 	NoopWithEmptyAxes bool  `onnx:"noop_with_empty_axes,since=18"` // without axes reduce none instead of all
 }
 
 // ReduceSumConfig has the attributes of ReduceSum.
 type ReduceSumConfig struct {
 	Axes              []int `onnx:"axes,until=12"`                 // to reduce, from −rank to rank−1; nil: all; later an input
-	KeepDims          *bool `onnx:"keepdims"`                      // keep reduced axes, with length 1; nil: true
+	KeepDims          *bool `onnx:"keepdims,nil=true"`             // keep reduced axes, with length 1; nil: true
 	NoopWithEmptyAxes bool  `onnx:"noop_with_empty_axes,since=13"` // without axes reduce none instead of all
 }
 

@@ -17,7 +17,7 @@ type ResizeConfig struct {
 	Mode            string   `onnx:"mode,default=nearest"`                                       // nearest, linear or cubic
 	Coordinates     string   `onnx:"coordinate_transformation_mode,default=half_pixel,since=11"` // half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric or tf_crop_and_resize
 	Nearest         string   `onnx:"nearest_mode,default=round_prefer_floor,since=11"`           // round_prefer_floor, round_prefer_ceil, floor or ceil
-	CubicA          *float32 `onnx:"cubic_coeff_a,since=11"`                                     // coefficient a of the cubic kernel; nil: -0.75
+	CubicA          *float32 `onnx:"cubic_coeff_a,since=11,nil=-0.75"`                           // coefficient a of the cubic kernel; nil: -0.75
 	ExcludeOutside  bool     `onnx:"exclude_outside,since=11"`                                   // positions outside of the input get weight 0; the others are renormalized
 	Extrapolation   float32  `onnx:"extrapolation_value,default=0,since=11"`                     // value outside of the input, in tf_crop_and_resize
 	Antialias       bool     `onnx:"antialias,since=18"`                                         // widen the filter when downsampling

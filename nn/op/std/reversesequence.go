@@ -9,7 +9,7 @@ import (
 
 // ReverseSequenceConfig has the attributes of ReverseSequence. One of the two axes is 0, the other 1.
 type ReverseSequenceConfig struct {
-	BatchAxis *int `onnx:"batch_axis"` // nil: 1
+	BatchAxis *int `onnx:"batch_axis,nil=1"` // nil: 1
 	TimeAxis  int  `onnx:"time_axis,default=0"`
 }
 

@@ -15,8 +15,8 @@ import (
 // RMSNormalizationConfig has the attributes of RMSNormalization. Axis is -1 when nil: the first of
 // the axes that are normalized over.
 type RMSNormalizationConfig struct {
-	Axis      *int     `onnx:"axis"`                       // first axis of the normalized ones; −1 when nil
-	Epsilon   *float32 `onnx:"epsilon"`                    // 1e-5 when nil
+	Axis      *int     `onnx:"axis,nil=-1"`                // first axis of the normalized ones; −1 when nil
+	Epsilon   *float32 `onnx:"epsilon,nil=1e-05"`          // 1e-5 when nil
 	StashType op.DType `onnx:"stash_type,default=float32"` // type to compute in; at least float32 is always used
 }
 

@@ -19,7 +19,7 @@ type RoiAlignConfig struct {
 	Height      int      `onnx:"output_height,default=1"`                                    // of the output
 	Width       int      `onnx:"output_width,default=1"`                                     // of the output
 	Sampling    int      `onnx:"sampling_ratio,default=0"`                                   // sampling points per axis of an output element; 0: ⌈region size / output size⌉
-	Scale       *float32 `onnx:"spatial_scale"`                                              // factor from coordinates of rois to those of X; nil: 1
+	Scale       *float32 `onnx:"spatial_scale,nil=1"`                                        // factor from coordinates of rois to those of X; nil: 1
 }
 
 // Operator makes RoiAlignConfig a Config.

@@ -8,8 +8,8 @@ import (
 
 // ShrinkConfig has the attributes of Shrink.
 type ShrinkConfig struct {
-	Bias  float32  `onnx:"bias"`  // subtracted from elements above Lambd, added to those below −Lambd
-	Lambd *float32 `onnx:"lambd"` // elements from −Lambd to Lambd become 0; 0.5 when nil
+	Bias  float32  `onnx:"bias"`          // subtracted from elements above Lambd, added to those below −Lambd
+	Lambd *float32 `onnx:"lambd,nil=0.5"` // elements from −Lambd to Lambd become 0; 0.5 when nil
 }
 
 // Operator makes ShrinkConfig a Config.

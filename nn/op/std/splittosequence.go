@@ -10,8 +10,8 @@ import (
 
 // SplitToSequenceConfig has the attributes of SplitToSequence. Without split the tensors have length 1 along Axis.
 type SplitToSequenceConfig struct {
-	Axis     int   `onnx:"axis,default=0"` // from −rank to rank−1
-	KeepDims *bool `onnx:"keepdims"`       // without split: keep the axis, with length 1; nil: true
+	Axis     int   `onnx:"axis,default=0"`    // from −rank to rank−1
+	KeepDims *bool `onnx:"keepdims,nil=true"` // without split: keep the axis, with length 1; nil: true
 }
 
 // Operator makes SplitToSequenceConfig a Config.

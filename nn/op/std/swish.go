@@ -8,7 +8,7 @@ import (
 
 // SwishConfig has the attributes of Swish. Alpha is 1 when nil.
 type SwishConfig struct {
-	Alpha *float32 `onnx:"alpha"`
+	Alpha *float32 `onnx:"alpha,nil=1"`
 }
 
 // Operator makes SwishConfig a Config.

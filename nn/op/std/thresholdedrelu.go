@@ -8,7 +8,7 @@ import (
 
 // ThresholdedReluConfig has the attributes of ThresholdedRelu. Alpha is 1 when nil.
 type ThresholdedReluConfig struct {
-	Alpha *float32 `onnx:"alpha"`
+	Alpha *float32 `onnx:"alpha,nil=1"`
 }
 
 // Operator makes ThresholdedReluConfig a Config.

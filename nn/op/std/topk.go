@@ -16,10 +16,10 @@ import (
 
 // TopKConfig has the attributes of TopK. K is the second input from version 10 on.
 type TopKConfig struct {
-	Axis    *int  `onnx:"axis"`             // from −rank to rank−1; nil: −1
-	K       int   `onnx:"k,until=9"`        // number of elements
-	Largest *bool `onnx:"largest,since=11"` // the largest instead of the smallest elements; nil: true
-	Sorted  *bool `onnx:"sorted,since=11"`  // of no effect: the result is always sorted
+	Axis    *int  `onnx:"axis,nil=-1"`               // from −rank to rank−1; nil: −1
+	K       int   `onnx:"k,until=9"`                 // number of elements
+	Largest *bool `onnx:"largest,since=11,nil=true"` // the largest instead of the smallest elements; nil: true
+	Sorted  *bool `onnx:"sorted,since=11,nil=true"`  // of no effect: the result is always sorted
 }
 
 // Operator makes TopKConfig a Config.

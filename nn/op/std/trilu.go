@@ -9,7 +9,7 @@ import (
 
 // TriluConfig has the attribute of Trilu.
 type TriluConfig struct {
-	Upper *bool `onnx:"upper"` // keep the upper triangle instead of the lower; nil: true
+	Upper *bool `onnx:"upper,nil=true"` // keep the upper triangle instead of the lower; nil: true
 }
 
 // Operator makes TriluConfig a Config.

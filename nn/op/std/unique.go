@@ -13,8 +13,8 @@ import (
 
 // UniqueConfig has the attributes of Unique.
 type UniqueConfig struct {
-	Axis   *int  `onnx:"axis"`   // that slices are compared along; nil: single elements
-	Sorted *bool `onnx:"sorted"` // ascending; false: in order of first occurrence; nil: true
+	Axis   *int  `onnx:"axis"`            // that slices are compared along; nil: single elements
+	Sorted *bool `onnx:"sorted,nil=true"` // ascending; false: in order of first occurrence; nil: true
 }
 
 // Operator makes UniqueConfig a Config.

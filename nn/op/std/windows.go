@@ -12,7 +12,7 @@ import (
 // HannWindowConfig has the attributes of HannWindow. Periodic is true when nil.
 type HannWindowConfig struct {
 	Output   op.DType `onnx:"output_datatype,default=float32"` // type of the output
-	Periodic *bool    `onnx:"periodic"`                        // the first size points of the symmetric window of size+1; nil: true
+	Periodic *bool    `onnx:"periodic,nil=true"`               // the first size points of the symmetric window of size+1; nil: true
 }
 
 // Operator makes HannWindowConfig a Config.
