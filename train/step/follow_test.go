@@ -123,7 +123,11 @@ func follow(t *testing.T, g *nn.Graph, x step.Exporter, batches []data.Sample, r
 		t.Fatal(err)
 	}
 	for i, b := range batches {
-		in := values{step.StepInput: scalar(int64(i)), step.RateInput: scalar(float32(1))}
+		rate := 1.0
+		if c.Schedule != nil {
+			rate = c.Schedule.At(i/max(c.Accumulate, 1), 0)
+		}
+		in := values{step.StepInput: scalar(int64(i)), step.RateInput: scalar(float32(rate))}
 		if s.Seeded {
 			in[step.SeedInput] = scalar(int64(c.Seed))
 		}
