@@ -37,14 +37,14 @@ func (r *reader) composite(x *nn.Composite) (draft, bool) {
 			l = r.lastAxes(last, x.In[0], x.In[1], x.In[2], epsilon(c.Epsilon))
 		}
 		if l == nil {
-			return r.whole(x)
+			return r.normalization(x)
 		}
 	case std.RMSNormalizationConfig:
 		if len(x.In) == 2 && x.In[1] != nil {
 			l = r.rmsNorm(last, x.In[0], x.In[1], epsilon(c.Epsilon))
 		}
 		if l == nil {
-			return r.whole(x)
+			return r.normalization(x)
 		}
 	case std.GeluConfig:
 		l = layerOf(layers.GELU{Tanh: c.Approximate == "tanh"}, "", last, x.In[0], nil)
@@ -84,8 +84,16 @@ func (r *reader) composite(x *nn.Composite) (draft, bool) {
 	return d, err == nil
 }
 
-// whole makes a step that calls the operator of a group that no layer is equivalent to: its weights are shared, or computed.
-func (r *reader) whole(x *nn.Composite) (draft, bool) {
+// normalization makes a step that calls the operator of a group whose parameters no layer can own, for they are shared.
+func (r *reader) normalization(x *nn.Composite) (draft, bool) {
+	for _, v := range x.In[1:] {
+		if v == nil || r.tensor(v) == nil || !endsIn(x.In[0].Type(), r.tensor(v).Shape()) {
+			return draft{}, false
+		}
+	}
+	if len(x.In) == 1 {
+		return draft{}, false
+	}
 	d, err := r.call(x.Config, x.In, x.Nodes)
 	return d, err == nil
 }
