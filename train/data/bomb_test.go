@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +46,30 @@ func TestPackedArrays(t *testing.T) {
 		all, err := Arrays(path)
 		if c.want == "" && (err != nil || len(all) != c.arrays) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%d arrays of %d: %d, %v, want %q", c.arrays, c.elements, len(all), err, c.want)
+		}
+		if budget.Left() != left {
+			t.Errorf("%d bytes are left of %d", budget.Left(), left)
+		}
+	}
+}
+
+// TestImageMemory: an image that takes more than the budget when it is decoded is refused by the size in its header, and what one took is
+// returned.
+func TestImageMemory(t *testing.T) {
+	budget.Limit(1 << 20)
+	defer budget.Limit(0)
+	left := budget.Left()
+	for width, want := range map[int]string{512: "", 513: "image of 513×256 pixels: takes 1050624 bytes of memory"} {
+		var b bytes.Buffer
+		if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 256))); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "a.png")
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decode(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("width %d: %v, want %q", width, err, want)
 		}
 		if budget.Left() != left {
 			t.Errorf("%d bytes are left of %d", budget.Left(), left)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	_ "golang.org/x/image/bmp"
 	"golang.org/x/image/draw"
@@ -31,6 +32,9 @@ func IsImage(name string) bool {
 
 // mostPixels limits the size that an image file may declare, to half a gigabyte of decoded pixels.
 const mostPixels = 1 << 27
+
+// pixelMemory is about how many bytes a pixel takes while an image is decoded.
+const pixelMemory = 8
 
 // decode reads an image file and applies its Exif orientation. A panic of the decoder on a corrupt file is returned as an error.
 func decode(path string) (image.Image, error) {
@@ -66,6 +70,11 @@ func decodeStored(path string) (img image.Image, turn int, err error) {
 	if c.Width < 1 || c.Height < 1 || c.Width > mostPixels/c.Height {
 		return nil, 0, fmt.Errorf("image of %d×%d pixels, want 1 to %d in all", c.Width, c.Height, mostPixels)
 	}
+	bytes := pixelMemory * int64(c.Width) * int64(c.Height)
+	if err := budget.Charge(bytes); err != nil {
+		return nil, 0, fmt.Errorf("image of %d×%d pixels: %w", c.Width, c.Height, err)
+	}
+	defer budget.Discharge(bytes)
 	if _, err := f.Seek(0, 0); err != nil {
 		return nil, 0, err
 	}
