@@ -246,18 +246,26 @@ func (t *Trainer) remoteUpdate(total int) (norm float64, err error) {
 			}
 			scale = 1
 		}
+		var params []*nn.Param
+		for _, p := range t.remote.of.params {
+			if o := t.remote.of.origin[p]; t.params[o] != nil && s.Trains(p) {
+				params = append(params, o)
+			}
+		}
+		rate := t.rate(total)
+		if err := t.usable(rate, params); err != nil {
+			return 0, err
+		}
 		n := float64(t.progress.Step + 1)
 		share := 1 - min(t.c.EMA, (1+n)/(10+n))
-		if norm, err = s.Update(context.Background(), scale, t.rate(total), share); err != nil {
+		if norm, err = s.Update(context.Background(), scale, rate, share); err != nil {
 			return norm, runtimeError(err)
 		}
 		if !finite(norm) {
 			return norm, t.culprit(s, norm)
 		}
-		for _, p := range t.remote.of.params {
-			if st := t.params[t.remote.of.origin[p]]; st != nil && s.Trains(p) {
-				st.n++
-			}
+		for _, p := range params {
+			t.params[p].n++
 		}
 	}
 	t.remote.filled = false

@@ -384,3 +384,25 @@ func TestRuntimeFails(t *testing.T) {
 		}
 	}
 }
+
+// A rate that is not finite, or negative, is refused before the device updates anything.
+func TestRuntimeRate(t *testing.T) {
+	for _, factor := range []float64{math.Inf(1), math.NaN(), -1} {
+		g := plainNet(t)
+		d := &device{rate: 0.1}
+		tr, err := train.New(g, quiet(train.Config{Rule: optim.SGD{LR: 0.1}, Runtime: d, Schedule: rising(factor)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := weights(g)
+		if _, err := tr.Step(context.Background(), batch(t, blobs(16, 1))); err == nil || !strings.Contains(err.Error(), "learning rate") || !strings.Contains(err.Error(), "nothing was changed") {
+			t.Errorf("factor %v: %v", factor, err)
+		}
+		if err := tr.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if same(t, fmt.Sprint("factor ", factor), before, weights(g)); d.dropped != 1 {
+			t.Errorf("factor %v: gradients were dropped %d times", factor, d.dropped)
+		}
+	}
+}

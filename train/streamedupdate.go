@@ -85,7 +85,7 @@ func (a *streamedUpdate) begin(loss float64) error {
 	if a.counts && !finite(loss) {
 		return a.t.diverged("the loss is %v", loss)
 	}
-	return a.t.usable(a.rate)
+	return a.t.usable(a.rate, a.t.group.order)
 }
 
 // check fails the step before anything changes if a gradient, or the next value of a statistic, is not finite. For a gradient

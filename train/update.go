@@ -65,7 +65,7 @@ func (t *Trainer) update(total int) (float64, error) {
 		scale *= min(1, c/(norm+1e-6))
 	}
 	rate := t.rate(total)
-	if err := t.usable(rate); err != nil {
+	if err := t.usable(rate, t.group.order); err != nil {
 		t.abandon()
 		return norm, err
 	}
@@ -177,8 +177,8 @@ func (t *Trainer) rate(total int) float64 {
 }
 
 // usable returns an error if the factor on the rate of a parameter is negative or not finite, before any parameter is updated.
-func (t *Trainer) usable(rate float64) error {
-	for _, p := range t.group.order {
+func (t *Trainer) usable(rate float64, params []*nn.Param) error {
+	for _, p := range params {
 		if r := rate * t.params[p].plan.rate; r < 0 || !finite(r) {
 			return t.diverged("the schedule and the group of %s make the factor on its learning rate %v", p.Name(), r)
 		}
