@@ -92,3 +92,28 @@ func TestLinearFitRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestLinearFitOffset checks that a constant added to all targets changes only the bias, although it is large beside their deviation.
+func TestLinearFitOffset(t *testing.T) {
+	const offset = 1 << 24
+	x, y := wideRows(60, 12)
+	near, err := train.FitMeasured(x, y, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range y {
+		y[i] += offset
+	}
+	far, err := train.FitMeasured(x, y, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, w := range near.Weight[0] {
+		if math.Abs(far.Weight[0][k]-w) > 1e-4 {
+			t.Errorf("weight %d: %v, want %v", k, far.Weight[0][k], w)
+		}
+	}
+	if d := far.Bias[0] - near.Bias[0] - offset; math.Abs(d) > 1e-4 {
+		t.Errorf("bias: off by %v", d)
+	}
+}

@@ -2,7 +2,9 @@ package train
 
 import (
 	"math"
-	"slices"
+
+	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
 
 // logistic is a linear classifier: the scores of a row x are weight·x + bias.
@@ -36,8 +38,18 @@ func (p problem) regress(views int, seed uint64) (logistic, float64) {
 		}
 	}
 	p.x = x
-	var accuracy float64
-	var factor float64
+	middle := 0.0 // of the targets, which are centered for the float32 products
+	if p.target != nil {
+		for _, v := range p.target {
+			middle += v / float64(len(p.target))
+		}
+		centered := make([]float64, len(p.target))
+		for i, v := range p.target {
+			centered[i] = v - middle
+		}
+		p.target = centered
+	}
+	var accuracy, factor float64
 	p.decay, factor, accuracy = p.choose(views, seed)
 	w := p.solve(nil)
 	d := len(mean)
@@ -47,7 +59,7 @@ func (p problem) regress(views int, seed uint64) (logistic, float64) {
 	fit := logistic{bias: make([]float64, p.classes), decay: p.decay, scale: factor}
 	for c := range p.classes {
 		row := make([]float64, d)
-		fit.bias[c] = w[c*(d+1)+d]
+		fit.bias[c] = w[c*(d+1)+d] + middle
 		for k := range d {
 			row[k] = w[c*(d+1)+k] * float64(scale[k])
 			fit.bias[c] -= row[k] * float64(mean[k])
@@ -105,46 +117,62 @@ func (p problem) scores(w []float64, x []float32) []float64 {
 	return out
 }
 
+// blockRows is the number of rows that value computes at a time: products of float32, whose sums are float64.
+const blockRows = 256
+
 // value returns the objective and its gradient, which is written to g.
 func (p problem) value(w, g []float64) float64 {
-	d, n := len(p.x[0]), float64(len(p.x))
+	width := len(p.x[0]) + 1 // with the bias, whose feature is 1
 	loss := 0.0
-	for c := range p.classes {
-		for k := range d {
-			v := w[c*(d+1)+k]
+	narrow := make([]float32, len(w))
+	for i, v := range w {
+		narrow[i] = float32(v)
+		if g[i] = 0; i%width != width-1 {
 			loss += p.decay / 2 * v * v
-			g[c*(d+1)+k] = p.decay * v
+			g[i] = p.decay * v
 		}
-		g[c*(d+1)+d] = 0
 	}
-	for i, x := range p.x {
-		s := p.scores(w, x)
-		if p.target != nil {
-			e := (s[0] - p.target[i]) / n
-			loss += e * (s[0] - p.target[i]) / 2
-			for k, v := range x {
-				g[k] += e * float64(v)
-			}
-			g[d] += e
-			continue
+	pool := kernel.Default()
+	x, s, sum := make([]float32, blockRows*width), make([]float32, p.classes*blockRows), make([]float32, len(w))
+	for lo := 0; lo < len(p.x); lo += blockRows {
+		rows := p.x[lo:min(lo+blockRows, len(p.x))]
+		n := len(rows)
+		for i, r := range rows {
+			copy(x[i*width:], r)
+			x[i*width+width-1] = 1
 		}
-		top, sum := slices.Max(s), 0.0
-		for _, v := range s {
-			sum += math.Exp(v - top)
+		matmul.Gemm(pool, false, true, p.classes, n, width, 1, narrow, width, x, width, 0, s, n) // scores, [classes, n]
+		for i := range rows {
+			loss += p.residual(s[i:], n, lo+i)
 		}
-		loss += (top + math.Log(sum) - s[p.y[i]]) / n
-		for c, v := range s {
-			e := math.Exp(v-top) / sum
-			if c == p.y[i] {
-				e--
-			}
-			e /= n
-			row := g[c*(d+1):][:d+1]
-			for k, v := range x {
-				row[k] += e * float64(v)
-			}
-			row[d] += e
+		matmul.Gemm(pool, false, false, p.classes, width, n, 1, s, n, x, width, 0, sum, width)
+		for i, v := range sum {
+			g[i] += float64(v)
 		}
 	}
 	return loss
+}
+
+// residual returns the part of sample i in the mean loss. Its scores, at s[0], s[n], s[2n] and so on, become the gradient of that.
+func (p problem) residual(s []float32, n, i int) float64 {
+	all := float64(len(p.x))
+	if p.target != nil {
+		e := float64(s[0]) - p.target[i]
+		s[0] = float32(e / all)
+		return e * e / 2 / all
+	}
+	own, top, sum := float64(s[p.y[i]*n]), s[0], 0.0
+	for c := range p.classes {
+		top = max(top, s[c*n])
+	}
+	for c := range p.classes {
+		e := math.Exp(float64(s[c*n] - top))
+		s[c*n] = float32(e)
+		sum += e
+	}
+	for c := range p.classes {
+		s[c*n] = float32(float64(s[c*n]) / sum / all)
+	}
+	s[p.y[i]*n] -= float32(1 / all)
+	return (float64(top) + math.Log(sum) - own) / all
 }

@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
-// The gradient of the regression is that of finite differences, and what solve finds has almost none.
+// TestRegressionGradient compares the gradient of the objective, whose products are float32, with finite differences, and checks that
+// it almost vanishes at the solution. The rows are more than a block.
 func TestRegressionGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	p := problem{classes: 3, decay: 0.3}
-	for i := range 40 {
+	for i := range 2*blockRows + 40 {
 		p.x = append(p.x, []float32{float32(r.NormFloat64()) + float32(i%3), float32(r.NormFloat64()), float32(r.NormFloat64())})
 		p.y = append(p.y, i%3)
 	}
@@ -20,14 +21,14 @@ func TestRegressionGradient(t *testing.T) {
 	}
 	p.value(w, g)
 	for i := range w {
-		const h = 1e-5
+		const h = 1e-2
 		at := w[i]
 		w[i] = at + h
 		up := p.value(w, other)
 		w[i] = at - h
 		down := p.value(w, other)
 		w[i] = at
-		if d := (up - down) / (2 * h); math.Abs(d-g[i]) > 1e-7 {
+		if d := (up - down) / (2 * h); math.Abs(d-g[i]) > 1e-4 {
 			t.Errorf("derivative %d is %v, want %v", i, g[i], d)
 		}
 	}
