@@ -114,7 +114,9 @@ func transposePlanes[E any](p *kernel.Pool, dst, src []E, dims, strides []int, f
 	tiles, parts := kernel.CeilDiv(rows, tileSide), kernel.CeilDiv(cols, maxColumns)
 	planes := len(dst) / (rows * cols)
 	p.Range(planes*tiles*parts, kernel.CeilDiv(1<<14, tileSide*min(cols, maxColumns)), func(lo, hi int) {
+		pace := p.Pace()
 		for t := lo; t < hi; t++ {
+			pace.Did(8 * tileSide * min(cols, maxColumns)) // elements may be a memory access each
 			plane, r0, c0 := t/parts/tiles, t/parts%tiles*tileSide, t%parts*maxColumns
 			s := src[offsetOf(plane, outerDims, outerSrc)+c0*ls:]
 			d := dst[offsetOf(plane, outerDims, outerDst)+c0:]
