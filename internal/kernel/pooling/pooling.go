@@ -51,7 +51,10 @@ func (w *window) span(d, o int) (k0, k1, at int) {
 // checkEvery is the number of points of windows after which each checks whether the pool is stopped.
 const checkEvery = 1 << 18
 
-// each calls f for every output point o of a plane and row of its window: count
+// listedTaps is the maximum number of taps for which Max lists them: the list of larger windows would take longer than their maxima.
+const listedTaps = 1 << 16
+
+// each calls f for every output point o of a plane and parts of the rows of its window: count
 // input points from at on, dil apart. A window without points gets no call.
 func (w *window) each(p *kernel.Pool, f func(o, at, count int)) {
 	o, points := 0, 0
@@ -65,10 +68,13 @@ func (w *window) each(p *kernel.Pool, f func(o, at, count int)) {
 				for kz := z0; kz < z1; kz++ {
 					for ky := y0; ky < y1; ky++ {
 						row := (za+kz*w.dil[0])*w.in[1] + ya + ky*w.dil[1]
-						f(o, row*w.in[2]+xa+x0*w.dil[2], x1-x0)
-						if points += x1 - x0; points >= checkEvery {
-							p.Check()
-							points = 0
+						for from := x0; from < x1; from += checkEvery {
+							count := min(x1-from, checkEvery)
+							f(o, row*w.in[2]+xa+from*w.dil[2], count)
+							if points += count; points >= checkEvery {
+								p.Check()
+								points = 0
+							}
 						}
 					}
 				}
@@ -102,7 +108,7 @@ func Max[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T, index []int64) {
 		maxVolume(p, s, &w, x, y)
 		return
 	}
-	if kernel.IsFloat32[T]() && kernel.Has(kernel.TapGroup) && out > 0 && in > 0 {
+	if kernel.IsFloat32[T]() && kernel.Has(kernel.TapGroup) && out > 0 && in > 0 && w.ker.Size() <= listedTaps {
 		if index == nil && w.quarters() {
 			maxQuarters(p, s, &w, kernel.Float32s(x), kernel.Float32s(y), nil)
 			return

@@ -35,8 +35,13 @@ const checkEvery = 1 << 16
 
 // NewResampling returns the resampling with the given taps of all new elements; taps of weight 0 are dropped.
 func NewResampling[T kernel.Float](p *kernel.Pool, old, new int, taps Taps) *Resampling[T] {
-	r := &Resampling[T]{Old: old, New: new, start: make([]int, 1, new+1)}
-	pace := p.Pace()
+	pace, count := p.Pace(), 0
+	for j := range new {
+		pace.Did(1)
+		index, _ := taps(j)
+		count += len(index)
+	}
+	r := &Resampling[T]{Old: old, New: new, start: make([]int, 1, new+1), index: make([]int, 0, count), weight: make([]T, 0, count)}
 	for j := range new {
 		pace.Did(1)
 		index, weight := taps(j)
@@ -160,17 +165,23 @@ func newRowResampling(p *kernel.Pool, r *Resampling[float32]) *rowResampling {
 		lanes = 16
 	}
 	rows := &rowResampling{old: r.Old, new: r.New}
-	pace := p.Pace()
+	pace, total := p.Pace(), 0
 	for lo := 0; lo < r.New; lo += lanes {
 		pace.Did(8 * lanes)
 		hi, most := min(r.New, lo+lanes), 0
 		for j := lo; j < hi; j++ {
 			most = max(most, r.start[j+1]-r.start[j])
 		}
-		rows.taps = append(rows.taps, int64(most))
-		for t := range most {
+		rows.taps, total = append(rows.taps, int64(most)), total+most
+	}
+	if total*lanes > 2*len(r.index)+checkEvery {
+		return nil
+	}
+	for block, most := range rows.taps {
+		lo := block * lanes
+		for t := range int(most) {
 			pace.Did(8 * lanes)
-			if len(rows.index) > 2*len(r.index)+checkEvery || !rows.tap(r, t, lo, hi, lanes) {
+			if !rows.tap(r, t, lo, min(r.New, lo+lanes), lanes) {
 				return nil
 			}
 		}
