@@ -162,9 +162,10 @@ func MaxGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy []T, index []int64, dx
 	s.planes(p, &w, func(i int) {
 		kernel.Clear(p, dx[i*in:][:in])
 		p.InParts(out, func(lo, hi int) {
-			for o := i*out + lo; o < i*out+hi; o++ {
-				if at := index[o]; at >= 0 {
-					dx[at] += dy[o]
+			d := dy[i*out+lo:][:hi-lo]
+			for o, at := range index[i*out+lo:][:hi-lo] {
+				if at >= 0 {
+					dx[at] += d[o]
 				}
 			}
 		})
