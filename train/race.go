@@ -109,7 +109,8 @@ func (t *tuning) rate(ctx context.Context, perSample float64) (float64, error) {
 }
 
 // race compares plans on held-out samples, each for half of its epochs, and keeps the best: plans with different rates if training is
-// cheap, otherwise the plan for pretrained models, with the rate that was found and with a higher one.
+// cheap, otherwise the plan for pretrained models, with the rate that was found and with a higher one; for FromScratch the rate that was
+// found and lower ones.
 func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 	bold, mild := t.plan, t.plan
 	bold.Rate, bold.Spread = min(boldest, max(found, 1e-4)), 1
@@ -121,13 +122,16 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 	}
 	t.isCheap = epoch*float64(t.plan.Epochs) <= cheap
 	alone := t.val == nil && t.seen == nil // the classifier was not fitted: nothing to compare with
-	if t.Policy == FromScratch || alone {
+	scratch := t.Policy == FromScratch
+	if alone && !scratch || scratch && (t.fit.Len() < 10 || len(slower(bold)) < 2) {
 		t.say("all layers: " + t.plan.String())
 		return nil
 	}
 	plans := []recipe{mild, mild}
 	plans[1].Rate = brisk
-	if t.isCheap {
+	if scratch {
+		plans = slower(bold)
+	} else if t.isCheap {
 		plans = t.alternatives(mild, bold)
 	}
 	if err := t.rehearse(ctx, plans); err != nil {
@@ -140,6 +144,19 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 	}
 	t.say(fmt.Sprintf("all layers: %s, the best of %d in half of the epochs", t.plan, t.tried))
 	return nil
+}
+
+// slower returns plans with the rate of p, a third and a tenth of it, down to the gentlest rate: where the loss is flat in the few steps of a
+// range test, the rate that it suggests can be far too high.
+func slower(p recipe) []recipe {
+	plans := []recipe{p}
+	for _, divisor := range []float64{3, 10} {
+		q := p
+		if q.Rate /= divisor; q.Rate >= gentlest {
+			plans = append(plans, q)
+		}
+	}
+	return plans
 }
 
 // alternatives returns the plans for a model that is cheap to train.
@@ -198,7 +215,7 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 			least, t.plan = got.figures["loss"], p
 			t.plan.Raced = got.better(alone)
 		}
-		if next, ok := bolder(t.plan, plans); ok && t.isCheap && i == len(plans)-1 {
+		if next, ok := bolder(t.plan, plans); ok && t.isCheap && t.Policy != FromScratch && i == len(plans)-1 {
 			plans = append(plans, next)
 		}
 	}
