@@ -15,31 +15,45 @@ import (
 type form struct {
 	method string
 	args   func(b *statements, s *step) []string
-	fits   func(s *step) bool // nil: always
+	needs  []need
 }
+
+// need is a condition under which a layer has a form.
+type need struct {
+	text string
+	met  func(s *step) bool
+}
+
+// ofRank needs an input of a rank.
+func ofRank(n int) need {
+	return need{fmt.Sprintf("an input of rank %d", n), func(s *step) bool { return rank(s) == n }}
+}
+
+// even needs fields that are lists of one number, or empty.
+func even(names ...string) need {
+	return need{"the same " + strings.Join(names, ", ") + " on all axes", func(s *step) bool {
+		return !slices.ContainsFunc(names, func(n string) bool {
+			l := s.layer.field(n)
+			return l != nil && len(l.v.([]int)) > 1
+		})
+	}}
+}
+
+// setting needs a field that has a value, or that the layer lacks.
+func setting(name string, v any) need {
+	return need{strings.NewReplacer("[", "", "]", "").Replace(fmt.Sprintf("%s %v", name, v)), func(s *step) bool {
+		l := s.layer.field(name)
+		return l == nil || same(l.v, v)
+	}}
+}
+
+// noAxis needs the default axis.
+var noAxis = need{"the default axis", func(s *step) bool { return s.layer.absent("Axis") }}
 
 // square returns the number of a list of one element, which applies to all axes.
 func square(b *statements, s *step, name string) string {
 	text := b.lit(s.layer.field(name))
 	return strings.TrimSuffix(strings.TrimPrefix(text, "[]int{"), "}")
-}
-
-// even reports whether fields are lists of one number, or empty.
-func even(s *step, names ...string) bool {
-	for _, n := range names {
-		if l := s.layer.field(n); l != nil {
-			if list := l.v.([]int); len(list) > 1 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// is reports whether a field has a value, or the layer has no such field.
-func is(s *step, name string, v any) bool {
-	l := s.layer.field(name)
-	return l == nil || same(l.v, v)
 }
 
 func rank(s *step) int { return s.values()[0].typ.Rank() }
@@ -53,27 +67,23 @@ func plainForm(method string) form {
 var gorgoniaLayers = map[string]form{
 	"Conv": {"conv", func(b *statements, s *step) []string {
 		return []string{b.lit(s.layer.field("Name")), b.lit(s.layer.field("Out")), square(b, s, "Kernel"), square(b, s, "Stride"), square(b, s, "Pad"), square(b, s, "Dilation"), fmt.Sprint(!s.layer.field("NoBias").v.(bool))}
-	}, func(s *step) bool {
-		return rank(s) == 4 && even(s, "Kernel", "Stride", "Pad", "Dilation") && is(s, "Group", 1)
-	}},
+	}, []need{ofRank(4), even("Kernel", "Stride", "Pad", "Dilation"), setting("Group", 1)}},
 	"Linear": {"linear", func(b *statements, s *step) []string {
 		return []string{b.lit(s.layer.field("Name")), b.lit(s.layer.field("Out")), fmt.Sprint(!s.layer.field("NoBias").v.(bool))}
-	}, func(s *step) bool { return rank(s) == 2 }},
+	}, []need{ofRank(2)}},
 	"BatchNorm": {"batchNorm", func(b *statements, s *step) []string {
 		return []string{b.lit(s.layer.field("Name")), b.lit(s.layer.field("Eps"))}
-	}, func(s *step) bool { return rank(s) == 4 }},
+	}, []need{ofRank(4)}},
 	"MaxPool": {"maxPool", func(b *statements, s *step) []string {
 		stride := square(b, s, "Stride")
 		if len(s.layer.field("Stride").v.([]int)) == 0 {
 			stride = square(b, s, "Kernel")
 		}
 		return []string{square(b, s, "Kernel"), stride, square(b, s, "Pad")}
-	}, func(s *step) bool {
-		return rank(s) == 4 && even(s, "Kernel", "Stride", "Pad") && is(s, "Dilation", []int{1}) && is(s, "Ceil", false)
-	}},
-	"GlobalAvgPool": {"globalAvgPool", func(*statements, *step) []string { return nil }, func(s *step) bool { return rank(s) == 4 }},
-	"Flatten":       {"flatten", func(*statements, *step) []string { return nil }, func(s *step) bool { return s.layer.absent("Axis") }},
-	"Softmax":       {"softmax", func(*statements, *step) []string { return nil }, func(s *step) bool { return rank(s) == 2 && s.layer.absent("Axis") }},
+	}, []need{ofRank(4), even("Kernel", "Stride", "Pad"), setting("Dilation", []int{1}), setting("Ceil", false)}},
+	"GlobalAvgPool": {"globalAvgPool", func(*statements, *step) []string { return nil }, []need{ofRank(4)}},
+	"Flatten":       {"flatten", func(*statements, *step) []string { return nil }, []need{noAxis}},
+	"Softmax":       {"softmax", func(*statements, *step) []string { return nil }, []need{ofRank(2), noAxis}},
 	"LeakyReLU":     {"leakyReLU", func(b *statements, s *step) []string { return []string{b.lit(s.layer.field("Slope"))} }, nil},
 	"Dropout":       {"dropout", func(b *statements, s *step) []string { return nil }, nil},
 	"ReLU":          plainForm("relu"), "Sigmoid": plainForm("sigmoid"), "Tanh": plainForm("tanh"), "SiLU": plainForm("silu"),
@@ -82,36 +92,47 @@ var gorgoniaLayers = map[string]form{
 // gorgoniaOperators are the functions of Gorgonia that operators on values of one shape are.
 var gorgoniaOperators = map[string]string{"Add": "Add", "Sub": "Sub", "Mul": "HadamardProd", "Div": "HadamardDiv", "Exp": "Exp", "Log": "Log", "Sqrt": "Sqrt", "Neg": "Neg", "Abs": "Abs"}
 
-// gorgoniaForm returns the form of a step; ok is false if there is none.
-func gorgoniaForm(s *step) (form, bool) {
+// gorgoniaForm returns the form of a step. Without one, ok is false and want is what the step would need for one, or empty.
+func gorgoniaForm(s *step) (f form, want string, ok bool) {
 	if s.layer != nil {
 		f, ok := gorgoniaLayers[s.layer.typ.Name()]
-		return f, ok && len(s.out) == 1 && (f.fits == nil || f.fits(s))
+		if !ok {
+			return f, "", false
+		}
+		for _, n := range append(f.needs, need{"one output", func(s *step) bool { return len(s.out) == 1 }}) {
+			if !n.met(s) {
+				return f, n.text, false
+			}
+		}
+		return f, "", true
 	}
 	name, ok := gorgoniaOperators[s.op.Name]
 	if len(s.bodies) > 0 || !ok || s.op.Domain != "" || s.config != nil || len(s.out) != 1 {
-		return form{}, false
+		return form{}, "", false
 	}
 	first := s.in[0].val
 	for _, a := range s.in {
 		if a.val == nil || first == nil || !slices.Equal(a.val.typ.Shape, first.typ.Shape) {
-			return form{}, false
+			return form{}, "inputs of one shape", false
 		}
 	}
-	return form{method: name}, true
+	return form{method: name}, "", true
 }
 
 // formless returns an error that lists the operators without a form for Gorgonia, each with a node.
 func (r *reader) formless() error {
 	missing := map[string]string{}
 	for _, s := range r.steps {
-		if _, ok := gorgoniaForm(s); !ok {
+		if _, want, ok := gorgoniaForm(s); !ok {
 			name := s.op.Name
 			if s.layer != nil {
 				name = s.layer.typ.Name()
 			}
 			if missing[name] == "" {
 				missing[name] = s.label()
+				if want != "" {
+					missing[name] += ", which would need " + want
+				}
 			}
 		}
 	}
@@ -137,7 +158,7 @@ func (r *reader) float32Inputs() error {
 
 // step writes a step as a call of the builder.
 func (b *statements) step(s *step, into string) {
-	f, _ := gorgoniaForm(s)
+	f, _, _ := gorgoniaForm(s)
 	var args []string
 	for _, v := range s.values() {
 		args = append(args, b.vars[v])

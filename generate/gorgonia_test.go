@@ -15,6 +15,7 @@ import (
 	"github.com/graft-ml/graft/generate"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -136,13 +137,27 @@ func TestGorgonia(t *testing.T) {
 	}
 }
 
+// pooled is a grouped convolution and a pooling with ceil_mode.
+func pooled(t *testing.T) *nn.Graph {
+	t.Helper()
+	g := nn.New("pooled")
+	if err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[N,4,9,9]")
+		e.Output("y", e.Apply(nn.Sequential{layers.Conv{Out: 4, Kernel: []int{3}, Group: 2, Name: "conv"}, layers.MaxPool{Kernel: []int{2}, Ceil: true, Name: "pool"}}, x))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
 // TestGorgoniaRefuses checks that operators without a Gorgonia equivalent are listed, and that nothing is written.
 func TestGorgoniaRefuses(t *testing.T) {
 	for _, c := range []struct {
 		g    *nn.Graph
 		want string
 	}{
-		{transformer(t), "no form in Gorgonia for Attention (encoder.layer.0.attention.output), Embedding (embedding), GELU (gelu1), LayerNorm (encoder.layer.0.norm1), Linear (encoder.layer.0.up)"},
+		{transformer(t), "no form in Gorgonia for Attention (encoder.layer.0.attention.output), Embedding (embedding), GELU (gelu1), LayerNorm (encoder.layer.0.norm1), Linear (encoder.layer.0.up, which would need an input of rank 2)"},
+		{pooled(t), "no form in Gorgonia for Conv (conv, which would need Group 1), MaxPool (pool, which would need Ceil false)"},
 	} {
 		_, err := generate.Generate(context.Background(), c.g, generate.Options{Style: generate.Gorgonia})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
