@@ -29,10 +29,14 @@ func (p pruning) tell(w io.Writer, was, is *nn.Summary, plan *nn.Plan) {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "layer\top\tgives\tparameters\tmultiply-adds\t")
+	fixed := int64(0)
 	for _, r := range was.Rows {
 		x, ok := after[r.Node]
-		if r.MACs == 0 || r.Params == 0 {
-			continue // not a layer
+		if r.Op == "If" || r.Op == "Loop" || r.Op == "Scan" {
+			fixed += int64(r.Params)
+		}
+		if r.Params == 0 || r.MACs == 0 && (was.Total.MACs > 0 || ok && x.Params == r.Params) {
+			continue // not a layer, or one of unknown costs that stays
 		}
 		if !ok {
 			fmt.Fprintf(t, "%s\t%s\t%s → -\t%s → 0\t%s → 0\t\n", r.Node, r.Op, sizesOf(r.Shape), grouped(int64(r.Params)), grouped(r.MACs))
@@ -41,15 +45,39 @@ func (p pruning) tell(w io.Writer, was, is *nn.Summary, plan *nn.Plan) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", r.Node, r.Op, change(sizesOf(r.Shape), sizesOf(x.Shape)), change(grouped(int64(r.Params)), grouped(int64(x.Params))), change(grouped(r.MACs), grouped(x.MACs)))
 	}
 	_ = t.Flush() // later writes return the error
+	if fixed > 0 {
+		fmt.Fprintf(w, "%s parameters in the bodies of If, Loop and Scan are not pruned\n", grouped(fixed))
+	}
 	a, b := was.Total, is.Total
-	fmt.Fprintf(w, "total: parameters %s → %s (%.1f %% remain), multiply-adds %s → %s (%.1f %% remain)\n",
-		grouped(int64(a.Params)), grouped(int64(b.Params)), 100*float64(b.Params)/float64(max(a.Params, 1)), grouped(a.MACs), grouped(b.MACs), 100*float64(b.MACs)/float64(max(a.MACs, 1)))
+	fmt.Fprintf(w, "total: parameters %s", remain(int64(a.Params), int64(b.Params)))
+	if a.MACs > 0 {
+		fmt.Fprintf(w, ", multiply-adds %s", remain(a.MACs, b.MACs))
+	}
+	fmt.Fprintln(w)
+}
+
+// remain returns "a → b (50.0 % remain)".
+func remain(a, b int64) string {
+	return fmt.Sprintf("%s → %s (%.1f %% remain)", grouped(a), grouped(b), 100*float64(b)/float64(max(a, 1)))
 }
 
 // sizesOf returns the sizes in a type: N×32×28×28.
 func sizesOf(typ string) string {
 	_, s, _ := strings.Cut(typ, "[")
-	return strings.ReplaceAll(strings.TrimSuffix(s, "]"), ",", "×")
+	depth := 0
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				return '×'
+			}
+		}
+		return r
+	}, strings.TrimSuffix(s, "]"))
 }
 
 // change returns "a → b", or a if they are equal.

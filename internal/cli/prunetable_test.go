@@ -24,3 +24,14 @@ func TestPruneTable(t *testing.T) {
 		{"prune cnn.onnx --finetune-epochs -2 --dry-run", "", "--finetune-epochs -2: want 0 or more"},
 	})
 }
+
+// TestSizesOf checks that commas within a function of symbols stay.
+func TestSizesOf(t *testing.T) {
+	for typ, want := range map[string]string{
+		"float32[N,32,28,28]": "N×32×28×28", "float32": "", "float32[N,floor(T-1,2)+1,4]": "N×floor(T-1,2)+1×4", "float32[max(floor(a,2),b),3]": "max(floor(a,2),b)×3",
+	} {
+		if got := sizesOf(typ); got != want {
+			t.Errorf("%s: %q, want %q", typ, got, want)
+		}
+	}
+}
