@@ -160,7 +160,7 @@ func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner pr
 		return err
 	}
 	if !p.asJSON {
-		p.tell(w, was, g.Summary(), all)
+		p.tell(w, g, was, g.Summary(), all)
 		printRounds(w, list)
 		for name := range sorted(before) {
 			fmt.Fprintf(w, "validation %s %.4g → %.4g\n", name, before[name], list[len(list)-1].Tuned[name])
@@ -196,7 +196,7 @@ func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 		}
 	}
 	if !p.asJSON {
-		p.tell(w, was, is, plan)
+		p.tell(w, g, was, is, plan)
 	}
 	if p.dryRun && p.iterations > 1 && !p.asJSON {
 		fmt.Fprintf(w, "planned in one round: with --iterations %d the later rounds depend on the fine-tuning\n", p.iterations)

@@ -18,7 +18,7 @@ type round struct {
 }
 
 // tell prints what was removed: a row for each layer, or the whole plan with --details.
-func (p pruning) tell(w io.Writer, was, is *nn.Summary, plan *nn.Plan) {
+func (p pruning) tell(w io.Writer, g *nn.Graph, was, is *nn.Summary, plan *nn.Plan) {
 	if p.details {
 		fmt.Fprintln(w, plan)
 		return
@@ -29,10 +29,13 @@ func (p pruning) tell(w io.Writer, was, is *nn.Summary, plan *nn.Plan) {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "layer\top\tgives\tparameters\tmultiply-adds\t")
-	fixed := int64(0)
+	bodies, fixed := map[string]bool{}, int64(0)
+	for n := range g.Nodes() {
+		bodies[n.Name()] = len(n.Bodies()) > 0
+	}
 	for _, r := range was.Rows {
 		x, ok := after[r.Node]
-		if r.Op == "If" || r.Op == "Loop" || r.Op == "Scan" {
+		if bodies[r.Node] {
 			fixed += int64(r.Params)
 		}
 		if r.Params == 0 || r.MACs == 0 && (was.Total.MACs > 0 || ok && x.Params == r.Params) {

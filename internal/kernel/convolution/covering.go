@@ -13,7 +13,7 @@ const coveringTaps = 1 << 12
 // covers reports whether the only output point of each image reads the whole image, each element once, by a large kernel. Then y is, for each
 // group, the product of x [N, C/Group·In] and the transposed weights [OC/Group, C/Group·In].
 func (g *geometry) covers() bool {
-	return g.ker == g.in && g.out.Size() == 1 && g.pad == Triple{} && g.ker.Size() >= coveringTaps && g.imageY == g.oc && g.n > 0 && g.oc > 0
+	return g.ker == g.in && g.out.Size() == 1 && g.pad == Triple{} && g.ker.Size() >= coveringTaps && g.n > 0 && g.oc > 0
 }
 
 // covering returns the columns of the weights, and the stride between images of x.
@@ -23,9 +23,11 @@ func (g *geometry) covering() (k, ldx int) { return g.k(), g.c * g.in.Size() }
 func forwardCovering[T kernel.Float](p *kernel.Pool, g *geometry, x, w []T, e elementwise.Epilogue[T], y []T) {
 	k, ldx := g.covering()
 	for i := range g.groups {
-		matmul.Gemm(p, false, true, g.n, g.og, k, 1, x[i*k:], ldx, w[i*g.og*k:], k, 0, y[i*g.og:], g.oc)
+		matmul.Gemm(p, false, true, g.n, g.og, k, 1, x[i*k:], ldx, w[i*g.og*k:], k, 0, y[i*g.og:], g.imageY)
 	}
-	e.Planes(p, g.oc, 1, y[:g.n*g.oc])
+	for i := range g.n {
+		e.Planes(p, g.oc, 1, y[i*g.imageY:][:g.oc])
+	}
 }
 
 // dataCovering computes the gradient with respect to x.
