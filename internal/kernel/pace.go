@@ -35,11 +35,23 @@ func Copy[E any](p *Pool, dst, src []E) {
 		copy(dst, src)
 		return
 	}
+	copyLong(p, dst, src)
+}
+
+func copyLong[E any](p *Pool, dst, src []E) {
 	inBytes(p, dst, func(lo, hi int) { copy(dst[lo:hi], src[lo:]) })
 }
 
 // Clear sets the elements to zero, and checks now and then whether p, which may be nil, is stopped.
 func Clear[E any](p *Pool, dst []E) {
+	if len(dst) < copyPart/64 {
+		clear(dst)
+		return
+	}
+	clearLong(p, dst)
+}
+
+func clearLong[E any](p *Pool, dst []E) {
 	inBytes(p, dst, func(lo, hi int) { clear(dst[lo:hi]) })
 }
 

@@ -149,8 +149,9 @@ func (b blocks) gather(x *op.Exec, dst, src []byte, index *tensor.Dense, width i
 		})
 	}
 	return b.each(pool(x), index, func(lo int, at []int) {
+		p := pool(x)
 		for i, k := range at {
-			kernel.Copy(pool(x), dst[(lo+i)*n:][:n], src[k*width:])
+			kernel.Copy(p, dst[(lo+i)*n:][:n], src[k*width:])
 		}
 	})
 }
@@ -207,6 +208,9 @@ func scatterAdd[T number](p *kernel.Pool, b blocks, dst, src []T, index *tensor.
 // addInto adds src to dst.
 func addInto[T number](p *kernel.Pool, dst, src []T) {
 	if d, ok := any(dst).([]float32); ok {
+		if len(d) < checkEvery {
+			p = nil
+		}
 		elementwise.Add(p, d, d, any(src).([]float32))
 		return
 	}

@@ -89,11 +89,11 @@ func gatherKernel(c *op.Call) (op.Kernel, error) {
 		if err := wrapIndices(pool(x), c, index, length); err != nil {
 			return err
 		}
-		dst, src, n := out[0].Raw, in[0].Raw, len(index)
-		pool(x).Range(outer*n, max(1, 16384/max(inner, 1)), func(lo, hi int) {
+		dst, src, n, p := out[0].Raw, in[0].Raw, len(index), pool(x)
+		p.Range(outer*n, max(1, 16384/max(inner, 1)), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				from := (r/n*length + index[r%n]) * inner
-				kernel.Copy(pool(x), dst[r*inner:(r+1)*inner], src[from:from+inner])
+				kernel.Copy(p, dst[r*inner:(r+1)*inner], src[from:from+inner])
 			}
 		})
 		return nil
@@ -148,18 +148,22 @@ func gatherGradKernel[T kernel.Float](c *op.Call) op.Kernel {
 		}
 		dx, dy := dtype.Slice[T](out[0]), dtype.Slice[T](in[0])
 		p := pool(x)
+		part := max(1, min(1024, checkEvery/max(inner, 1))) // rows between two checks
 		p.Range(length, max(1, 16384/max(inner*outer, 1)), func(lo, hi int) {
 			pace := p.Pace()
 			for o := range outer {
 				kernel.Clear(p, dx[(o*length+lo)*inner:(o*length+hi)*inner])
-				for i, k := range index {
-					pace.Did(1)
-					if k < lo || k >= hi {
-						continue
-					}
-					d := dx[(o*length+k)*inner:][:inner]
-					for j, v := range dy[(o*len(index)+i)*inner:][:inner] {
-						d[j] += v
+				for from := 0; from < len(index); from += part {
+					some := index[from:min(from+part, len(index))]
+					pace.Did(len(some) * inner)
+					for i, k := range some {
+						if k < lo || k >= hi {
+							continue
+						}
+						d := dx[(o*length+k)*inner:][:inner]
+						for j, v := range dy[(o*len(index)+from+i)*inner:][:inner] {
+							d[j] += v
+						}
 					}
 				}
 			}
