@@ -121,9 +121,7 @@ func TestColorsInRows(t *testing.T) {
 	}
 	answers := func(file string) (list []string) {
 		out, err := in(dir, "predict m.onnx "+file+" --json --preset unit --top 4")
-		for _, line := range regexp.MustCompile(`"label".*`).FindAllString(out, -1) {
-			list = append(list, line)
-		}
+		list = regexp.MustCompile(`"label".*`).FindAllString(out, -1)
 		if err != nil || len(list) != n {
 			t.Fatalf("%s: %s%v", file, out, err)
 		}

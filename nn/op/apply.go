@@ -24,7 +24,7 @@ func (s Set) Apply1(c Config, in ...*gorgonia.Node) (*gorgonia.Node, error) {
 // ApplyN adds the operator that c names to the expression graph of its inputs and returns its first n outputs. Gradients
 // and decompositions use it. A nil input is an absent one; zero fields of c mean the defaults.
 func (s Set) ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) {
-	return s.applyN(nil, n, c, in)
+	return s.applyN(context.Background(), n, c, in)
 }
 
 // Apply1 is the method of c's Set; what the operator prepares ends with c's context.
