@@ -25,8 +25,16 @@ func forwardCovering[T kernel.Float](p *kernel.Pool, g *geometry, x, w []T, e el
 	for i := range g.groups {
 		matmul.Gemm(p, false, true, g.n, g.og, k, 1, x[i*k:], ldx, w[i*g.og*k:], k, 0, y[i*g.og:], g.imageY)
 	}
+	if g.imageY == g.oc {
+		e.Planes(p, g.oc, 1, y[:g.n*g.oc])
+		return
+	}
 	for i := range g.n {
-		e.Planes(p, g.oc, 1, y[i*g.imageY:][:g.oc])
+		image := e
+		if e.Add != nil {
+			image.Add = e.Add[i*g.imageY:]
+		}
+		image.Planes(p, g.oc, 1, y[i*g.imageY:][:g.oc])
 	}
 }
 
