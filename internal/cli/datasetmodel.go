@@ -81,6 +81,9 @@ func (d *dataset) describe(e *nn.Edit) {
 	if d.texts != nil {
 		d.texts.describe(e)
 	}
+	if d.colors != "" {
+		e.SetMeta(metaColors, d.colors)
+	}
 	if d.tagged {
 		e.SetMeta(metaTask, "tags")
 	}

@@ -99,7 +99,15 @@ func (d *dataset) imagesOfRows(g *nn.Graph, path string) (s samples, err error) 
 	}
 	said := fmt.Sprintf("a gray image of %d×%d in each row", shape[1], shape[2])
 	if shape[0] == 3 {
-		said = fmt.Sprintf("a color image of %d×%d in each row, %s", shape[1], shape[2], colorsInPlanes(x))
+		if d.colors = g.Meta()[metaColors]; len(rows) >= sureRows || d.colors != inPlanes && d.colors != inPixels {
+			d.colors = orderOfColors(x)
+		}
+		order := "all red, then all green, then all blue"
+		if d.colors == inPixels {
+			toPlanes(x)
+			order = "red, green and blue of each pixel together"
+		}
+		said = fmt.Sprintf("a color image of %d×%d in each row, %s", shape[1], shape[2], order)
 	}
 	var y *tensor.Dense
 	if !r.NoTarget {
@@ -182,23 +190,37 @@ func pixelsOfRows(t *table.Table, rows, shape []int) (*tensor.Dense, error) {
 	return x, nil
 }
 
-// colorsInPlanes finds out in which order rows have the colors of their images x, [rows, 3, height, width], brings them into planes, and
-// returns a description of the order: a plane for each color, as in CIFAR, or the three colors of a pixel in succession, as an image in
-// memory. In the true order neighboring pixels differ less.
-func colorsInPlanes(x *tensor.Dense) string {
+// metaColors is the metadata key for the order of the colors in the rows that a model was trained on: inPlanes is a plane for each color, as
+// in CIFAR, inPixels the three colors of a pixel in succession, as an image in memory.
+const (
+	metaColors = "graft.colors"
+	inPlanes   = "planes"
+	inPixels   = "pixels"
+)
+
+// sureRows is the number of rows from which their smoothness decides; with fewer, the order that the model was trained on does, if it is known.
+const sureRows = 20
+
+// orderOfColors finds out in which order rows have the colors of their images x, [rows, 3, height, width]: in the true order neighboring pixels
+// differ less.
+func orderOfColors(x *tensor.Dense) string {
 	shape, v := x.Shape(), x.Float32s()
-	size := shape[2] * shape[3]
-	if roughness(v, shape, size, 1) <= roughness(v, shape, 1, 3) {
-		return "all red, then all green, then all blue"
+	if roughness(v, shape, shape[2]*shape[3], 1) <= roughness(v, shape, 1, 3) {
+		return inPlanes
 	}
+	return inPixels
+}
+
+// toPlanes brings the colors of images whose pixels have theirs in succession into planes.
+func toPlanes(x *tensor.Dense) {
+	size := x.Shape()[2] * x.Shape()[3]
 	planes := make([]float32, 3*size)
-	for row := range slices.Chunk(v, 3*size) {
+	for row := range slices.Chunk(x.Float32s(), 3*size) {
 		for i := range row {
 			planes[i%3*size+i/3] = row[i]
 		}
 		copy(row, planes)
 	}
-	return "red, green and blue of each pixel together"
 }
 
 // roughness returns the sum of absolute differences between neighboring pixels of images [rows, 3, height, width] whose colors are color

@@ -119,17 +119,17 @@ func TestColorsInRows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	answers := func(file string) (list []string) {
-		out, err := in(dir, "predict m.onnx "+file+" --json --preset unit --top 4")
+	answers := func(model, file string) (list []string) {
+		out, err := in(dir, "predict "+model+" "+file+" --json --preset unit --top 4")
 		list = regexp.MustCompile(`"label".*`).FindAllString(out, -1)
 		if err != nil || len(list) != n {
 			t.Fatalf("%s: %s%v", file, out, err)
 		}
 		return list
 	}
-	want := answers(filepath.Join(dir, "images") + " --crop 1")
+	want := answers("m.onnx", filepath.Join(dir, "images") + " --crop 1")
 	for _, file := range []string{"planes.csv", "pixels.csv"} {
-		if got := answers(file); !slices.Equal(got, want) {
+		if got := answers("m.onnx", file); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", file, got, want)
 		}
 	}
@@ -137,4 +137,12 @@ func TestColorsInRows(t *testing.T) {
 		{"train m.onnx --data pixelclasses.csv --preset unit --epochs 1 --policy manual --val 0.4 -o out.onnx", "a color image of 12×10 in each row, red, green and blue of each pixel together", ""},
 		{"eval m.onnx --data classes.csv --preset unit", "accuracy", ""},
 	})
+	// With few rows the order is the one that the model was trained on.
+	want = answers("out.onnx", filepath.Join(dir, "images")+" --crop 1")
+	if got := answers("out.onnx", "pixels.csv"); !slices.Equal(got, want) {
+		t.Errorf("after training: %v, want %v", got, want)
+	}
+	if got := answers("out.onnx", "planes.csv"); slices.Equal(got, want) {
+		t.Errorf("after training: the order of the training rows is not used")
+	}
 }
