@@ -127,7 +127,7 @@ func TestColorsInRows(t *testing.T) {
 		}
 		return list
 	}
-	want := answers("m.onnx", filepath.Join(dir, "images") + " --crop 1")
+	want := answers("m.onnx", filepath.Join(dir, "images")+" --crop 1")
 	for _, file := range []string{"planes.csv", "pixels.csv"} {
 		if got := answers("m.onnx", file); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", file, got, want)
