@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/graft-ml/graft/internal/disk"
@@ -33,6 +34,9 @@ type sampleSource struct {
 	words   func(i int, along []choice) ([]choice, []string) // of texts with a class for each word: the words, and which class each has; nil elsewhere
 	goesOn  func(i int) bool                                 // the next sample is of the same text
 }
+
+// ordinal is the name of a sample that is a row, an object or an element of an array: its number from 1.
+func ordinal(i int) string { return strconv.Itoa(i + 1) }
 
 // samplesOf opens DATA for the model g.
 func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
@@ -133,7 +137,7 @@ func (p *prediction) tableOf(ctx context.Context, g *nn.Graph, path string, note
 		}
 		s, err := p.preparedSource(ctx, g, rows.tensors, notes)
 		if err == nil {
-			s.name = func(i int) string { return fmt.Sprint(i + 1) }
+			s.name = ordinal
 		}
 		return s, err
 	}
@@ -147,7 +151,7 @@ func (p *prediction) tableOf(ctx context.Context, g *nn.Graph, path string, note
 		}
 		return &sampleSource{
 			n: t.Len(), columns: t.Names, raw: t.Raw,
-			name: func(i int) string { return fmt.Sprint(i + 1) },
+			name: ordinal,
 			feed: func(_ context.Context, index []int) (nn.Feed, error) { return schema.Feed(t, index) },
 		}, nil
 	}
@@ -160,7 +164,7 @@ func (p *prediction) tableOf(ctx context.Context, g *nn.Graph, path string, note
 	}
 	return p.scaled(&sampleSource{
 		n: c.table.Len(), columns: c.table.Names, raw: c.table.Raw,
-		name: func(i int) string { return fmt.Sprint(i + 1) },
+		name: ordinal,
 		feed: func(_ context.Context, index []int) (nn.Feed, error) { return c.schema.Feed(c.table, index) },
 	}, path, g)
 }
@@ -265,7 +269,7 @@ func stackedSource(all nn.Feed, path string) (*sampleSource, error) {
 		n = s[0]
 	}
 	return &sampleSource{
-		n: n, name: func(i int) string { return fmt.Sprint(i) },
+		n: n, name: ordinal,
 		feed: func(_ context.Context, index []int) (nn.Feed, error) {
 			return pick(all, index)
 		},
@@ -311,7 +315,7 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any, before int, t *t
 		}
 		return t.wordSource(list), nil
 	}
-	s := &sampleSource{n: len(rows), name: func(i int) string { return fmt.Sprint(i + 1) }}
+	s := &sampleSource{n: len(rows), name: ordinal}
 	s.feed = func(ctx context.Context, index []int) (nn.Feed, error) {
 		picked := make([]map[string]any, len(index))
 		for k, i := range index {

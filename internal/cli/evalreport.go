@@ -133,12 +133,12 @@ func (v evaluation) found(n int, figures map[string]float64, list []train.Metric
 	return r
 }
 
-// sample returns the name of a sample, its number where it has none.
+// sample returns the name of a sample, its number from 1 where it has none.
 func (v evaluation) sample(i int) string {
 	if v.names != nil {
 		return v.names(i)
 	}
-	return fmt.Sprint(i)
+	return ordinal(i)
 }
 
 // tagNames returns the names of tags, none where there are none.

@@ -17,7 +17,7 @@ func TestFound(t *testing.T) {
 		{"predict digits.onnx letters/C/*.png", "", "no file matches "},
 		{"predict digits.onnx letters/[.png", "", "not a pattern of file names"},
 		{"predict digits.onnx rare.csv", "", "rare.csv is a table, the model takes images (input image float32[N,1,28,28])"},
-		{"predict digits.onnx blind.npz --json", `"sample":"0"`, ""},
+		{"predict digits.onnx blind.npz --json", `"sample":"1"`, ""},
 		{"run digits.onnx --input blind.npz", "float32[4,10]", ""},
 		{"run digits.onnx --input letters/", "", "is a folder, want a file; graft predict answers for all images of a folder"},
 		{"eval digits.onnx --data bad/ --skip-bad 2", "", "--skip-bad 2: want a fraction from 0 to 1"},

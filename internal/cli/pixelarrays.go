@@ -212,7 +212,7 @@ func (p *prediction) preparedSource(ctx context.Context, g *nn.Graph, list data.
 	}
 	prepared := p.found.Prepare(list)
 	return &sampleSource{
-		n: list.Len(), name: func(i int) string { return fmt.Sprint(i) },
+		n: list.Len(), name: ordinal,
 		feed: func(_ context.Context, index []int) (nn.Feed, error) {
 			var rows []data.Sample
 			for _, i := range index {

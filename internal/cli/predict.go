@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,7 +50,8 @@ folder of --output. --explain writes saliency maps there: gradients (of the scor
 (Grad-CAM over the last convolution).
 
 Tables begin with the columns of the data; --csv prints comma-separated values; --json prints an object per sample:
-{"sample":"a.jpg","label":"rose","probability":0.93,"top":[…]} or {"sample":"3","value":12.5}.`,
+{"sample":"a.jpg","label":"rose","probability":0.93,"top":[…]} or {"sample":"3","value":12.5}. A sample is the file of an image,
+or the number of a row, an object or an element of an array, from 1.`,
 		Example: `  graft predict flowers.onnx photos/ --top 3
   graft predict houses.onnx new.csv --csv > answers.csv
   cat new.csv | graft predict houses.onnx - --json
@@ -87,11 +89,11 @@ Tables begin with the columns of the data; --csv prints comma-separated values; 
 	return cmd
 }
 
-func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, paths []string, rt Runtime) error {
+func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, paths []string, rt Runtime) (err error) {
 	if err := p.check(); err != nil {
 		return err
 	}
-	paths, err := expanded(paths)
+	paths, err = expanded(paths)
 	if err != nil {
 		return err
 	}
@@ -114,9 +116,17 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 		if p.output == "" {
 			return errors.New("missing -o FOLDER, the folder to write images to")
 		}
+		made := foldersToMake(p.output)
 		if err := disk.MkdirAll(p.output); err != nil {
 			return err
 		}
+		defer func() {
+			for _, dir := range made {
+				if err != nil {
+					_ = os.Remove(dir) // it stays if there is a file in it
+				}
+			}
+		}()
 	} else if p.output != "" {
 		return fmt.Errorf("-o %s is a folder for masks, images and maps, and this model's predictions are printed: --csv > FILE stores them", p.output)
 	}
@@ -192,6 +202,16 @@ func (p prediction) check() error {
 		return fmt.Errorf("--explain %s: want gradients or cam", p.explain)
 	}
 	return nil
+}
+
+// foldersToMake returns the folders of a path that do not exist, the innermost first.
+func foldersToMake(dir string) (list []string) {
+	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return list
+		}
+		list = append(list, dir)
+	}
 }
 
 // expanded replaces patterns that the shell did not expand, 'photos/*.jpg', by the files that they match.

@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/table"
 	"gorgonia.org/tensor"
 )
 
@@ -65,6 +66,25 @@ func (d *dataset) numbers(g *nn.Graph, what string, s data.Dataset[data.Sample])
 	return scale.of(s), nil
 }
 
+// forColumns checks the flags of preprocessing for a model that does not take images, and data called what: those for images are errors,
+// and so are those for numbers where the model encodes its columns itself.
+func (p preparing) forColumns(g *nn.Graph, what string) error {
+	for _, f := range forImages {
+		if p.changed(f) {
+			return notImages(f, what)
+		}
+	}
+	if _, own, err := table.ReadMeta(g.Meta()); err != nil || !own {
+		return err
+	}
+	for _, f := range []string{"mean", "std", "range"} {
+		if p.changed(f) {
+			return fmt.Errorf("--%s: the model scales its columns itself: leave it out", f)
+		}
+	}
+	return nil
+}
+
 // describe stores the scaling in the model's metadata.
 func (s scaling) describe(e *nn.Edit) {
 	b, err := json.Marshal(s)
@@ -86,10 +106,8 @@ func (s scaling) of(set data.Dataset[data.Sample]) data.Dataset[data.Sample] {
 
 // scaled scales the numbers of a source for the only input of g as in training.
 func (p preparing) scaled(from *sampleSource, path string, g *nn.Graph) (*sampleSource, error) {
-	for _, f := range forImages {
-		if p.changed(f) {
-			return nil, notImages(f, path)
-		}
+	if err := p.forColumns(g, path); err != nil {
+		return nil, err
 	}
 	scale, ok, err := p.scaling(g)
 	if err != nil || !ok {

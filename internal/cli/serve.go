@@ -169,6 +169,10 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 		}
 	} else if s.data != "" {
 		return nil, fmt.Errorf("--data %s: the model does not take images: its inputs are %v", s.data, ports(g.Inputs()))
+	} else if i := slices.IndexFunc(forImages, func(f string) bool { return s.changed(f) }); i >= 0 {
+		return nil, fmt.Errorf("--%s: the model does not take images: its inputs are %v", forImages[i], ports(g.Inputs()))
+	} else if err := s.forColumns(g, model); err != nil {
+		return nil, err
 	}
 	if b, fixed := fixedBatch(g); fixed {
 		h.fixed, h.batchSize = b, 1

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/graft-ml/graft/train/table"
@@ -55,6 +56,9 @@ func (t training) begin(ctx context.Context, w io.Writer, args []string) error {
 
 // packed reads a table of numbers as samples with one input.
 func (d *dataset) packed(path string) (s samples, err error) {
+	if err := d.forColumns(d.graph, path); err != nil {
+		return s, err
+	}
 	r, err := d.reader()
 	if err != nil {
 		return s, err
@@ -304,4 +308,13 @@ func yesOrNo(g *nn.Graph) bool {
 	var m train.BinaryAccuracy
 	readLogits([]train.Metric{&m}, g)
 	return !m.Logits
+}
+
+// floats reports whether v takes a matrix of float32.
+func floats(v *nn.Value) (columns int, ok bool) {
+	typ := v.Type()
+	if typ.Rank() != 2 || typ.DType != dtype.Float32 || !typ.Shape[1].Known() {
+		return 0, false
+	}
+	return typ.Shape[1].Size, true
 }

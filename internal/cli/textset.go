@@ -222,7 +222,7 @@ func (d *dataset) textsOf(path string) (*sampleSource, error) {
 	}
 	return &sampleSource{
 		n: t.Len(), columns: t.Names, raw: t.Raw,
-		name: func(i int) string { return fmt.Sprint(i + 1) },
+		name: ordinal,
 		feed: func(_ context.Context, index []int) (nn.Feed, error) {
 			return d.texts.feed(picked(list, index), picked(pairs, index))
 		},

@@ -228,7 +228,7 @@ func (x *texts) wordSource(list [][]string) *sampleSource {
 	}
 	return &sampleSource{
 		n:    len(all),
-		name: func(i int) string { return fmt.Sprint(all[i].text + 1) },
+		name: func(i int) string { return ordinal(all[i].text) },
 		feed: func(_ context.Context, index []int) (nn.Feed, error) {
 			var batch []data.Sample
 			for _, i := range index {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,6 +60,11 @@ func decodeStored(path string) (img image.Image, turn int, err error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("the file is truncated")
 		}
+		if errors.Is(err, image.ErrFormat) {
+			if err = fmt.Errorf("%w: want JPEG, PNG, GIF, BMP, TIFF or WebP", err); isEmpty(f) {
+				err = errors.New("the file is empty")
+			}
+		}
 		if err != nil {
 			img, err = nil, fmt.Errorf("data: %s: %w", path, err)
 		}
@@ -83,6 +89,11 @@ func decodeStored(path string) (img image.Image, turn int, err error) {
 		err = fmt.Errorf("image without pixels")
 	}
 	return img, orientation(f), err
+}
+
+func isEmpty(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Size() == 0
 }
 
 // Image prepares a decoded image as Eval does.

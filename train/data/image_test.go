@@ -183,7 +183,7 @@ func TestOddImages(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		"empty.png": {nil, "unknown format"},
+		"empty.png": {nil, "the file is empty"},
 		"text.jpg":  {[]byte("no image"), "unknown format"},
 		"cut.png":   {whole[:len(whole)/2], "not enough pixel data"},
 		"cut.jpg":   {jpg.Bytes()[:jpg.Len()/2], "the file is truncated"},

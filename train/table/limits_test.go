@@ -217,7 +217,7 @@ func TestPreparedColumns(t *testing.T) {
 		t.Errorf("numbers %q, want %q", p.Names, want)
 	}
 	lines := strings.Join(p.Describe(), "; ")
-	for _, want := range []string{"city: category, 4 categories;", "far: number;", "when: date, as 2006-01-02;", "clock: date, as 2006-01-02 15:04:05;", "column same is left out: its values in the training rows are all equal"} {
+	for _, want := range []string{"city: category, 3 categories, missing: line 10;", "far: number;", "when: date, as 2006-01-02;", "clock: date, as 2006-01-02 15:04:05;", "column same is left out: its values in the training rows are all equal"} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("%q lacks %q", lines, want)
 		}
@@ -234,7 +234,7 @@ func TestPreparedColumns(t *testing.T) {
 	if p.Target != "y" || p.Classes != nil {
 		t.Errorf("the target is %q of classes %v", p.Target, p.Classes)
 	}
-	if few, err := Fit(context.Background(), table, all[:20], Options{OneHot: 2}); err != nil || !slices.Equal(few.words["city"], []string{"", "a", "b"}) || !strings.Contains(strings.Join(few.Describe(), "; "), "city: category, 3 categories, embedded") {
+	if few, err := Fit(context.Background(), table, all[:20], Options{OneHot: 2}); err != nil || !slices.Equal(few.words["city"], []string{"", "a", "b"}) || !strings.Contains(strings.Join(few.Describe(), "; "), "city: category, 2 categories, embedded, missing: line 10") {
 		t.Errorf("of 20 rows: categories %q, %v", few.words["city"], err)
 	}
 	// The features of a row, by hand: standardized numbers, then one of each category.

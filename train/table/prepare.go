@@ -114,6 +114,8 @@ func (p *Encoder) take(t *Table, c *Column, rows []int) {
 		for _, r := range rows {
 			if k := c.Code[r]; k >= 0 {
 				counts[k]++
+			} else {
+				p.gaps[c.Name] = append(p.gaps[c.Name], t.Lines[r])
 			}
 		}
 		words := p.common(c, counts, len(rows))
@@ -160,13 +162,18 @@ func (p *Encoder) Describe() []string {
 	var list []described
 	for _, f := range p.Fields {
 		line := string(f.Kind)
-		switch words := p.words[f.Name]; {
+		words := p.words[f.Name]
+		n := len(words)
+		if n > 0 && words[0] == "" {
+			n-- // missing
+		}
+		switch {
 		case f.Kind == Date:
 			line += ", as " + f.Layout
 		case words != nil && p.embedded(f.Name):
-			line += fmt.Sprintf(", %d categories, embedded", len(words))
+			line += fmt.Sprintf(", %d categories, embedded", n)
 		case words != nil:
-			line += fmt.Sprintf(", %d categories", len(words))
+			line += fmt.Sprintf(", %d categories", n)
 		}
 		if at := p.gaps[f.Name]; len(at) > 0 {
 			line += ", missing: " + places(at)

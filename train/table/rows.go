@@ -30,15 +30,16 @@ type Format struct {
 // Rows reads a table line by line.
 type Rows struct {
 	Format
-	Names  []string // unique names of the columns; "0", "1" … without a header
-	Path   string   // of the file
-	csv    *csv.Reader
-	first  []string // the first record if it is not a header
-	closer io.Closer
-	line   int
-	before int // lines before the first record
-	recode *recoder
-	record *bounded
+	Names   []string // unique names of the columns; "0", "1" … without a header
+	Path    string   // of the file
+	csv     *csv.Reader
+	first   []string // the first record if it is not a header
+	closer  io.Closer
+	line    int
+	before  int      // lines before the first record
+	renamed []string // see Table
+	recode  *recoder
+	record  *bounded
 }
 
 // bounded limits the size of a record: a compressed one may expand a thousandfold.
@@ -220,6 +221,9 @@ func (r *Rows) names(sample [][]string, target string) error {
 			for base := name; seen[name]; {
 				copies[base]++ // of many that are alike, none is tried twice
 				name = fmt.Sprintf("%s.%d", base, copies[base])
+			}
+			if seen[first[i]] {
+				r.renamed = append(r.renamed, name)
 			}
 		}
 		seen[name] = true

@@ -31,6 +31,7 @@ type Table struct {
 	Classes  []string  // names of the classes; nil for regression
 	Lines    []int     // line of the file, by row
 	Names    []string  // names of all columns of the file, in order
+	Renamed  []string  // new names of columns that are called like an earlier one
 	Preamble int       // number of lines before the table, such as comments
 	Recoded  int       // number of bytes that are not UTF-8 and were read as Windows-1252
 	class    []int64   // by row; −1 where missing
@@ -89,7 +90,7 @@ func (r Reader) Read(path string) (*Table, error) {
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("table: %s: no rows below the header", path)
 	}
-	t := &Table{Path: path, Format: rows.Format, Lines: lines, Names: rows.Names, Recoded: rows.Recoded(), Preamble: rows.before}
+	t := &Table{Path: path, Format: rows.Format, Lines: lines, Names: rows.Names, Renamed: rows.renamed, Recoded: rows.Recoded(), Preamble: rows.before}
 	if r.KeepText {
 		t.text = records
 	}
