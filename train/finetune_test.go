@@ -173,3 +173,11 @@ func TestFindRate(t *testing.T) {
 		t.Errorf("falling rates: %v", err)
 	}
 }
+
+// Mixed training samples, whose targets are shares of the classes, are fine-tuned with a validation by classes.
+func TestFineTuneMixed(t *testing.T) {
+	mixed := data.MixUp{Classes: 3}.Of(blobs(64, 1))
+	if _, err := (train.FineTuner{Config: train.Config{Epochs: 1, Log: train.Quiet}}).FineTune(context.Background(), small(t), mixed, blobs(40, 2)); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
+	"gorgonia.org/tensor"
 )
 
 // Learning rates of AdamW for the layers of pretrained models.
@@ -239,7 +241,8 @@ func bolder(best recipe, plans []recipe) (recipe, bool) {
 const rehearsed = 500
 
 // raceSets returns the sets for comparing plans: the validation set, together with a part of the training set if the validation set is
-// small or the plans are expensive. A classifier that was fitted to that part is fitted again without it.
+// small or the plans are expensive, or that part alone if its targets have another form, as those of mixed samples have. A classifier that
+// was fitted to that part is fitted again without it.
 func (t *tuning) raceSets(ctx context.Context) (fit, held data.Dataset[data.Sample], err error) {
 	if t.isCheap && t.valSize() >= fewJudges {
 		return t.fit, t.val, nil
@@ -252,10 +255,34 @@ func (t *tuning) raceSets(ctx context.Context) (fit, held data.Dataset[data.Samp
 		judges = judges[:min(len(judges), rehearsed-len(out))]
 	}
 	fit = data.Subset(t.fit, in)
-	held = data.Concat(plain{data.Subset(t.fit, out)}, data.Subset(t.val, judges))
+	held = plain{data.Subset(t.fit, out)}
+	if t.val != nil {
+		same, err := sameTargets(t.fit, t.val)
+		if err = t.ranks.agree(err); err != nil {
+			return nil, nil, err
+		}
+		if same {
+			held = data.Concat(held, data.Subset(t.val, judges))
+		}
+	}
 	if t.seen != nil {
 		_, err = t.cut.fitHead(ctx, t.g, t.seen.of(in, t.views), t.views, t.Config.Seed, t.loss())
 		err = t.ranks.agree(err)
 	}
 	return fit, held, err
+}
+
+// sameTargets reports whether the targets of the first samples of both sets have the same element types and ranks, so that a batch may hold both.
+func sameTargets(a, b data.Dataset[data.Sample]) (bool, error) {
+	x, err := a.At(0, nil)
+	if err != nil {
+		return false, err
+	}
+	y, err := b.At(0, nil)
+	if err != nil {
+		return false, err
+	}
+	return slices.EqualFunc(x.Y, y.Y, func(u, v *tensor.Dense) bool {
+		return u.Dtype() == v.Dtype() && u.Dims() == v.Dims()
+	}), nil
 }
