@@ -10,15 +10,14 @@ import (
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
-	"google.golang.org/protobuf/proto"
 )
 
 // commit replaces the model at path, and writes tensors larger than over bytes to a file beside it; 0: none.
 // Renaming the model replaces the old one by the new one atomically.
-func commit(path string, m *onnxpb.ModelProto, over int64) error {
+func commit(path string, m *encoded, over int64) error {
 	var large []*onnxpb.TensorProto
 	if over > 0 {
-		large = largeTensors(m.Graph, over)
+		large = m.largeTensors(over)
 	}
 	old := dataBeside(path)
 	data := ""
@@ -27,11 +26,11 @@ func commit(path string, m *onnxpb.ModelProto, over int64) error {
 		for i := 1; there(data); i++ {
 			data = fmt.Sprintf("%s.%d.data", path, i)
 		}
-		if err := WriteFile(data, func(w io.Writer) error { return writeExternal(w, filepath.Base(data), large) }); err != nil {
+		if err := WriteFile(data, func(w io.Writer) error { return m.writeExternal(w, filepath.Base(data), large) }); err != nil {
 			return err
 		}
 	}
-	if err := WriteFile(path, func(w io.Writer) error { return writeModel(w, m) }); err != nil {
+	if err := WriteFile(path, func(w io.Writer) error { return m.write(w) }); err != nil {
 		if data != "" {
 			disk.System.Remove(data)
 		}
@@ -112,9 +111,9 @@ func locations(path string) (map[string]bool, error) {
 }
 
 // largeTensors returns the tensors of more than over bytes.
-func largeTensors(g *onnxpb.GraphProto, over int64) (large []*onnxpb.TensorProto) {
-	initializersOf(g, func(t *onnxpb.TensorProto) {
-		if t.GetDataLocation() == onnxpb.TensorProto_DEFAULT && t.GetDataType() != int32(dtype.String) && int64(proto.Size(t)) > over {
+func (m *encoded) largeTensors(over int64) (large []*onnxpb.TensorProto) {
+	initializersOf(m.Graph, func(t *onnxpb.TensorProto) {
+		if t.GetDataLocation() == onnxpb.TensorProto_DEFAULT && t.GetDataType() != int32(dtype.String) && m.tensorSize(t) > over {
 			large = append(large, t)
 		}
 	})
@@ -122,7 +121,7 @@ func largeTensors(g *onnxpb.GraphProto, over int64) (large []*onnxpb.TensorProto
 }
 
 // writeExternal moves the elements of tensors to w, the file location.
-func writeExternal(w io.Writer, location string, large []*onnxpb.TensorProto) error {
+func (m *encoded) writeExternal(w io.Writer, location string, large []*onnxpb.TensorProto) error {
 	sink := &externalSink{w: w, location: location}
 	for _, t := range large {
 		if t.RawData == nil {
@@ -137,9 +136,10 @@ func writeExternal(w io.Writer, location string, large []*onnxpb.TensorProto) er
 			clearData(t)
 			t.RawData = raw.RawData
 		}
-		if err := sink.put(t); err != nil {
+		if err := sink.put(t, m.data(t)); err != nil {
 			return err
 		}
+		delete(m.converted, t)
 	}
 	return nil
 }

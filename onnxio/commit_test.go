@@ -166,7 +166,7 @@ func TestWriteModelStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	var streamed, whole bytes.Buffer
-	if err := errors.Join(writeModel(&streamed, m), writeMessage(&whole, m)); err != nil {
+	if err := errors.Join(m.write(&streamed), writeMessage(&whole, m.ModelProto)); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(streamed.Bytes(), whole.Bytes()) {

@@ -189,18 +189,18 @@ type externalSink struct {
 	offset   int64
 }
 
-// put writes the raw data of p and replaces them by a reference.
-func (s *externalSink) put(p *onnxpb.TensorProto) error {
+// put writes the data of p and replaces them by a reference.
+func (s *externalSink) put(p *onnxpb.TensorProto, data rawSource) error {
 	if gap := (externalAlign - s.offset%externalAlign) % externalAlign; gap > 0 {
 		if _, err := s.w.Write(make([]byte, gap)); err != nil {
 			return err
 		}
 		s.offset += gap
 	}
-	if _, err := s.w.Write(p.RawData); err != nil {
+	if err := data.write(s.w); err != nil {
 		return err
 	}
-	length := int64(len(p.RawData))
+	length := data.size()
 	p.DataLocation = onnxpb.TensorProto_EXTERNAL.Enum()
 	p.ExternalData = []*onnxpb.StringStringEntryProto{
 		entry("location", s.location),

@@ -8,7 +8,6 @@ import (
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
-	"google.golang.org/protobuf/proto"
 )
 
 // Saver writes models. The zero value writes a graph as it is: what no edit changed is written as it was in the file, in
@@ -45,7 +44,7 @@ func (s Saver) Save(path string, g *nn.Graph) error {
 		return saveError(err)
 	}
 	over := s.ExternalOver
-	if over <= 0 && proto.Size(m) > maxFile {
+	if over <= 0 && m.size() > maxFile {
 		over = 1 << 20
 	}
 	return saveError(commit(path, m, over))
@@ -60,17 +59,17 @@ func (s Saver) Write(w io.Writer, g *nn.Graph) error {
 		return saveError(errors.New("external data need a file beside the model: use Save"))
 	}
 	m, err := s.encode(g)
-	if err == nil && proto.Size(m) > maxFile {
+	if err == nil && m.size() > maxFile {
 		err = errors.New("the model is larger than 2 GiB: use Save, which puts tensors into a file beside it")
 	}
 	if err != nil {
 		return saveError(err)
 	}
-	return saveError(writeModel(w, m))
+	return saveError(m.write(w))
 }
 
 // encode encodes a graph, converted by the settings of s.
-func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
+func (s Saver) encode(g *nn.Graph) (*encoded, error) {
 	if g == nil {
 		return nil, errors.New("there is no graph")
 	}
@@ -84,13 +83,14 @@ func (s Saver) encode(g *nn.Graph) (*onnxpb.ModelProto, error) {
 		}
 	}
 	unfit := convertTraining(g)
-	w := &writer{ops: g.Ops(), opsets: g.Opsets(), alias: map[*nn.Value]string{}}
+	w := &writer{ops: g.Ops(), opsets: g.Opsets(), alias: map[*nn.Value]string{}, whole: g, inOtherType: conversions{}}
 	if err := s.checkStored(w.opsets[""]); err != nil {
 		return nil, err
 	}
 	w.dtype, w.annotationMode, w.warn = s.DType, s.Annotations, s.Warn
 	w.unfit = unfit
-	return w.model(g)
+	m, err := w.model(g)
+	return &encoded{m, w.inOtherType}, err
 }
 
 // initializersOf calls visit for the initializers of a graph and of the subgraphs in its nodes.

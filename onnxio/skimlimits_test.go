@@ -212,7 +212,7 @@ func TestExternalPlaces(t *testing.T) {
 		offset string
 	}{{4096, "0"}, {1, "4096"}, {4095, "8192"}, {0, "12288"}, {8, "12288"}} {
 		p := &onnxpb.TensorProto{RawData: bytes.Repeat([]byte{byte(i + 1)}, c.size)}
-		if err := sink.put(p); err != nil || p.ExternalData[1].GetValue() != c.offset {
+		if err := sink.put(p, rawBytes(p.RawData)); err != nil || p.ExternalData[1].GetValue() != c.offset {
 			t.Errorf("%d bytes: %v, %v", c.size, p.ExternalData, err)
 		}
 	}
@@ -220,7 +220,7 @@ func TestExternalPlaces(t *testing.T) {
 		t.Errorf("%d bytes", b.Len())
 	}
 	full := &externalSink{w: failing{}, location: "m.data", offset: 1}
-	if err := full.put(&onnxpb.TensorProto{}); err == nil {
+	if err := full.put(&onnxpb.TensorProto{}, rawBytes{}); err == nil {
 		t.Error("the padding could not be written")
 	}
 }
@@ -242,7 +242,7 @@ func TestExternalOver(t *testing.T) {
 	}
 	size := int64(proto.Size(m.Graph.Initializer[0]))
 	for over, want := range map[int64]int{size - 1: 1, size: 0} {
-		if got := largeTensors(m.Graph, over); len(got) != want {
+		if got := m.largeTensors(over); len(got) != want {
 			t.Errorf("over %d of %d bytes: %d tensors", over, size, len(got))
 		}
 	}

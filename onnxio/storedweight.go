@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -39,17 +40,23 @@ func (s *graphWriter) stored(v *nn.Value) (bool, error) {
 	if own == s.dtype || !slices.Contains(op.Floats(), own) {
 		return false, nil
 	}
-	d, err := dtype.ConvertTo(s.dtype, p.Data())
-	if err == nil {
-		err = fits(d, p.Data())
-	}
-	if err != nil {
+	c := conversion{p.Data(), s.dtype}
+	if err := c.fits(); err != nil {
 		return false, err
 	}
 	name := s.free(s.name(v) + "/" + s.dtype.String())
-	t, err := encodeTensor(name, d)
-	if err != nil {
-		return false, err
+	t := &onnxpb.TensorProto{Name: proto.String(name), DataType: proto.Int32(int32(s.dtype)), RawData: []byte{}}
+	for _, d := range p.Data().Shape() {
+		t.Dims = append(t.Dims, int64(d))
+	}
+	if s.g == s.whole {
+		s.inOtherType[t] = c
+	} else {
+		var b bytes.Buffer
+		if err := c.write(&b); err != nil {
+			return false, err
+		}
+		t.RawData = b.Bytes()
 	}
 	to, err := encodeAttribute("to", int64(own), nil)
 	if err != nil {
@@ -72,8 +79,17 @@ func (s *graphWriter) free(base string) string {
 	}
 }
 
-// fits returns an error if numbers became infinite by the conversion.
-func fits(narrow, d *tensor.Dense) error {
+// fits returns an error if numbers become infinite by the conversion.
+func (c conversion) fits() error {
+	done := 0
+	return c.blocks(func(d, narrow *tensor.Dense) error {
+		defer func() { done += d.Shape().TotalSize() }()
+		return fits(narrow, d, done)
+	})
+}
+
+// fits returns an error if numbers of d, the elements from the given one on, are infinite in narrow.
+func fits(narrow, d *tensor.Dense, from int) error {
 	if !infinite(narrow) {
 		return nil
 	}
@@ -87,7 +103,7 @@ func fits(narrow, d *tensor.Dense) error {
 	}
 	for i := range a {
 		if math.IsInf(a[i], 0) && !math.IsInf(b[i], 0) {
-			return fmt.Errorf("element %d is %v, which is beyond the range of %v", i, b[i], dtype.Of(narrow.Dtype()))
+			return fmt.Errorf("element %d is %v, which is beyond the range of %v", from+i, b[i], dtype.Of(narrow.Dtype()))
 		}
 	}
 	return nil

@@ -222,7 +222,7 @@ func TestExternalRoundTrip(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if err := sink.put(p); err != nil {
+			if err := sink.put(p, rawBytes(p.RawData)); err != nil {
 				return err
 			}
 			values, protos = append(values, v), append(protos, p)

@@ -38,7 +38,7 @@ func TrainingInfo(g *nn.Graph) ([]Training, error) {
 		if i == len(m.TrainingInfo) {
 			return list, nil
 		}
-		t, err := readTraining(g, m, i)
+		t, err := readTraining(g, m.ModelProto, i)
 		if err != nil {
 			return nil, loadError(fmt.Errorf("training_info, entry %d: %w", i, err))
 		}

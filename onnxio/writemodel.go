@@ -10,35 +10,37 @@ import (
 
 // writeModel writes m like Marshal, except that the raw data of large initializers are written to w without
 // a copy: the memory needed is that of the model's structure, whatever its size.
-func writeModel(w io.Writer, m *onnxpb.ModelProto) error {
-	var raw [][]byte
+func writeModel(w io.Writer, m *onnxpb.ModelProto) error { return (&encoded{ModelProto: m}).write(w) }
+
+// write is writeModel, with the data of converted weights.
+func (m *encoded) write(w io.Writer) error {
+	var data []rawSource
 	if m.Graph != nil {
+		restore := map[*onnxpb.TensorProto][]byte{}
 		for _, t := range m.Graph.Initializer {
-			raw = append(raw, nil)
-			if len(t.RawData) >= skimFrom {
-				raw[len(raw)-1] = t.RawData
+			data = append(data, nil)
+			if x := m.data(t); len(t.RawData) >= skimFrom || x.size() > int64(len(t.RawData)) {
+				data[len(data)-1], restore[t] = x, t.RawData
 				t.RawData = []byte{}
 			}
 		}
 		defer func() {
-			for i, t := range m.Graph.Initializer {
-				if raw[i] != nil {
-					t.RawData = raw[i]
-				}
+			for t, raw := range restore {
+				t.RawData = raw
 			}
 		}()
 	}
 	if w == nil {
 		return errNoWriter
 	}
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.ModelProto)
 	if err != nil {
 		return err
 	}
-	s := &splicer{raw: raw}
+	s := &splicer{raw: data}
 	s.message(skimInModel, b)
 	for _, part := range s.parts {
-		if _, err := w.Write(part); err != nil {
+		if err := part.write(w); err != nil {
 			return err
 		}
 	}
@@ -47,17 +49,18 @@ func writeModel(w io.Writer, m *onnxpb.ModelProto) error {
 
 // splicer inserts raw data into a model that was marshalled without them.
 type splicer struct {
-	raw     [][]byte // by initializer; nil: its data were marshalled
+	raw     []rawSource // by initializer; nil: its data were marshalled
 	tensors int
-	parts   [][]byte // of the file
+	parts   []rawSource // of the file
 }
 
 // message appends the parts of a message and returns their length.
-func (s *splicer) message(in skimIn, b []byte) (size int) {
-	emit := func(part []byte) {
+func (s *splicer) message(in skimIn, b []byte) (size int64) {
+	add := func(part rawSource) {
 		s.parts = append(s.parts, part)
-		size += len(part)
+		size += part.size()
 	}
+	emit := func(part []byte) { add(rawBytes(part)) }
 	from := 0 // start of the data not yet written
 	for at := 0; at < len(b); {
 		num, typ, n := protowire.ConsumeTag(b[at:])
@@ -68,8 +71,8 @@ func (s *splicer) message(in skimIn, b []byte) (size int) {
 		case in == skimInTensor && num == tensorRawData && s.raw[s.tensors-1] != nil:
 			data := s.raw[s.tensors-1]
 			emit(b[from:field])
-			emit(protowire.AppendVarint(nil, uint64(len(data))))
-			emit(data)
+			emit(protowire.AppendVarint(nil, uint64(data.size())))
+			add(data)
 			from = end
 		case inner != in:
 			if inner == skimInTensor {
@@ -80,8 +83,8 @@ func (s *splicer) message(in skimIn, b []byte) (size int) {
 			s.parts = append(s.parts, nil)
 			content, _ := protowire.ConsumeBytes(b[field:])
 			n := s.message(inner, content)
-			s.parts[head] = protowire.AppendVarint(nil, uint64(n))
-			size += len(s.parts[head]) + n
+			s.parts[head] = rawBytes(protowire.AppendVarint(nil, uint64(n)))
+			size += s.parts[head].size() + n
 			from = end
 		}
 		at = end

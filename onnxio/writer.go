@@ -19,11 +19,14 @@ type writer struct {
 	ops    op.Set // of the graph
 	opsets map[string]int
 	dtype  op.DType             // type in which weights are stored; Undefined: their own
+	whole  *nn.Graph            // the graph that is not a subgraph
 	alias  map[*nn.Value]string // outer names of the placeholders in subgraphs
 	ir     int64
 
 	homes map[*nn.Value]*nn.Value // placeholders in subgraphs that hold a parameter in the file, to the parameter
 	away  map[*nn.Value]bool      // the parameters that they hold
+
+	inOtherType conversions // weights of the whole graph that are stored in another type
 
 	inNodes bool // whether weights are written in nodes, see weightsInNodes
 
