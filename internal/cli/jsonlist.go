@@ -177,6 +177,7 @@ func (l jsonList) scan(depth int, f func(x any) error) (shape []int, rest jsonLi
 // filler collects the elements of a tensor from JSON.
 type filler struct {
 	of     dtype.DType
+	gaps   bool // null is a missing value: NaN or ""
 	floats []float64
 	ints   []int
 	texts  []string
@@ -194,11 +195,21 @@ func (f *filler) reserve(x any) {
 
 // add adds an element.
 func (f *filler) add(x any) error {
+	missing := x == nil && f.gaps && !f.of.IsInteger()
 	if f.of == dtype.String {
+		switch {
+		case missing:
+			x = ""
+		case x == nil:
+			return errors.New("null, want a text")
+		}
 		f.texts = append(f.texts, fmt.Sprint(x))
 		return nil
 	}
 	v, n := 0.0, 0
+	if missing {
+		x, v = false, math.NaN()
+	}
 	switch x := x.(type) {
 	case bool:
 		if x {

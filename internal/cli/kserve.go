@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
+	"github.com/graft-ml/graft/train/table"
 )
 
 // The open inference protocol, version 2, over HTTP (github.com/kserve/open-inference-protocol).
@@ -108,6 +110,9 @@ func (h *endpoint) infer(w http.ResponseWriter, r *http.Request) {
 	d := json.NewDecoder(r.Body)
 	d.UseNumber()
 	if err := d.Decode(&q); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("the request has no body")
+		}
 		reply(w, nil, fmt.Errorf("not a request of the protocol: %w; want {\"inputs\":[{\"name\":…,\"shape\":…,\"datatype\":…,\"data\":…}]} with the inputs %v", plainError(err), ports(h.b.g.Inputs())))
 		return
 	}
@@ -141,6 +146,10 @@ const mostEmpty = 1 << 16
 // inputs makes a feed of a request's tensors. n is the number of samples.
 func (h *endpoint) inputs(list []kserveInput) (feed nn.Feed, n int, err error) {
 	feed = nn.Feed{}
+	_, columns, err := table.ReadMeta(h.b.g.Meta())
+	if err != nil {
+		return nil, 0, err
+	}
 	for k, t := range list {
 		if !slices.ContainsFunc(h.b.g.Inputs(), func(v *nn.Value) bool { return v.Name() == t.Name }) {
 			return nil, 0, fmt.Errorf("input %q: the model has the inputs %v", t.Name, ports(h.b.g.Inputs()))
@@ -158,7 +167,7 @@ func (h *endpoint) inputs(list []kserveInput) (feed nn.Feed, n int, err error) {
 		if want := datatypes[v.Type().DType]; t.Datatype != want {
 			return nil, 0, fmt.Errorf("input %s: datatype %q, want %s", t.Name, t.Datatype, want)
 		}
-		flat := filler{of: v.Type().DType}
+		flat := filler{of: v.Type().DType, gaps: columns}
 		data, err := jsonValue(t.Data)
 		if err == nil && len(t.Data) > 0 {
 			flat.reserve(data)

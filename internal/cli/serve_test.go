@@ -86,6 +86,12 @@ func TestServeTable(t *testing.T) {
 	if code != 200 || !strings.Contains(string(b), `"datatype":"FP32","name":"probabilities","shape":[1,2]`) || got["id"] != "7" {
 		t.Errorf("%d %s", code, b)
 	}
+	missing := strings.NewReplacer("150.5", "null", `"Rome"`, "null").Replace(infer)
+	code, got = post(t, s.URL+"/v2/models/m/infer", "application/json", []byte(missing))
+	_, same := post(t, s.URL+"/predict", "application/json", []byte(`{"area":null,"city":null,"sold":"2020-05-11"}`))
+	if a, b := fmt.Sprint(got["outputs"]), fmt.Sprint(same["probability"]); code != 200 || !strings.Contains(a, b[:6]) {
+		t.Errorf("missing values: %d %s, want %s", code, a, b)
+	}
 	together(t, s.URL+"/predict", row, want["probability"].(float64))
 	for body, text := range map[string]string{
 		"":           "want a JSON object with a value for each input or column",
@@ -102,6 +108,7 @@ func TestServeTable(t *testing.T) {
 		}
 	}
 	for body, text := range map[string]string{
+		"":              "the request has no body",
 		`{"inputs":[]}`: `the request lacks input area`,
 		strings.Replace(infer, `"name":"city"`, `"name":"citi"`, 1):                                                       `input "citi": the model has the inputs [`,
 		strings.Replace(infer, `"name":"city"`, `"name":"area"`, 1):                                                       `input "area" comes twice`,
