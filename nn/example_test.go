@@ -116,6 +116,27 @@ func ExampleGraph_Extract() {
 	// Softmax softmax1 float32[N,2]
 }
 
+// A parameter is found by its name; its elements may be read and written.
+func ExampleGraph_Value() {
+	g := perceptron()
+	v, err := g.Value("fc2.bias")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	bias := v.Param()
+	copy(bias.Data().Float32s(), []float32{1, 2, 3})
+	bias.Changed() // after each change of elements
+	fmt.Println(bias, bias.Data())
+	fmt.Println(v.Users()[0])
+	_, err = g.Value("fc2.bais")
+	fmt.Println(err)
+	// Output:
+	// fc2.bias float32[3] [1  2  3]
+	// Gemm fc2
+	// no value is named "fc2.bais": did you mean "fc2.bias"?
+}
+
 func perceptron() *nn.Graph {
 	g := nn.New("perceptron")
 	err := g.Edit(func(e *nn.Edit) {

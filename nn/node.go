@@ -56,6 +56,9 @@ func (n *Node) Type() string {
 	return n.opType
 }
 
+// String returns the operator and the label: "Conv conv1".
+func (n *Node) String() string { return n.Type() + " " + n.Label() }
+
 // Domain returns the domain of the operator, "" for the standard one.
 func (n *Node) Domain() string {
 	if n == nil {

@@ -26,6 +26,9 @@ func (p *Param) Name() string {
 	return p.value.Name()
 }
 
+// String returns the name and the type: "conv1.weight float32[8,3,3,3]".
+func (p *Param) String() string { return p.Value().String() }
+
 // Value returns the value whose contents the parameter holds.
 func (p *Param) Value() *Value {
 	if p == nil {

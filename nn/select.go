@@ -126,7 +126,7 @@ func After(n *Node) Selector {
 	return func(x *Node) bool { return set[x] }
 }
 
-// Value returns the value with the given name. The error lists similar names.
+// Value returns the value with the given name, such as that of a parameter (see Value.Param). The error lists similar names.
 func (g *Graph) Value(name string) (*Value, error) {
 	if err := g.edited("value"); err != nil {
 		return nil, err

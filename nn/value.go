@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
@@ -29,6 +30,9 @@ func (v *Value) Name() string {
 	}
 	return v.name
 }
+
+// String returns the name and the type: "scores float32[N,10]".
+func (v *Value) String() string { return fmt.Sprintf("%s %v", v.Name(), v.Type()) }
 
 // Type returns the value's type and shape, as far as they are known.
 func (v *Value) Type() op.Type {

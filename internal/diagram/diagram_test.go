@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -168,5 +169,27 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s: a place is no number", f)
 		}
 		drawn(t, Options{}, g)
+	}
+}
+
+// TestLongDiagram checks that a diagram of many nodes is scaled to a size that programs draw.
+func TestLongDiagram(t *testing.T) {
+	g := nn.New("long")
+	if err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[N,5]")
+		for range 700 {
+			x = e.Apply(layers.ReLU{}, x)
+		}
+		e.Output("y", x)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	svg, _ := drawn(t, Options{All: true}, g)
+	var w, h, wide, high float64
+	if _, err := fmt.Sscanf(svg, `<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g">`, &w, &h, &wide, &high); err != nil {
+		t.Fatal(err)
+	}
+	if h > 32767 || high < 32767 || math.Abs(w/h-wide/high) > 0.01*wide/high {
+		t.Errorf("%g×%g pixels for %g×%g", w, h, wide, high)
 	}
 }

@@ -17,6 +17,9 @@ type Options struct {
 	All bool // also constants and arithmetic on shapes, and each instance of repeated blocks
 }
 
+// maxSide limits the size of a diagram in pixels; a larger one is scaled down. librsvg and cairo draw at most 32767.
+const maxSide = 32000
+
 // SVG draws a graph. The same graph gives the same bytes.
 func (o Options) SVG(w io.Writer, g *nn.Graph) error {
 	p, err := o.graph(g, nil, g.Opsets())
@@ -25,7 +28,8 @@ func (o Options) SVG(w io.Writer, g *nn.Graph) error {
 	}
 	var d document
 	width, height := p.drawing.Width+2*edge, p.drawing.Height+2*edge
-	d.write(`<svg xmlns="http://www.w3.org/2000/svg" width="%v" height="%v" viewBox="0 0 %v %v">`+"\n", width, height, width, height)
+	scale := min(1, maxSide/max(width, height))
+	d.write(`<svg xmlns="http://www.w3.org/2000/svg" width="%v" height="%v" viewBox="0 0 %v %v">`+"\n", scale*width, scale*height, width, height)
 	d.WriteString(style)
 	d.write("<title>%v</title>\n", g.Name())
 	d.drawing(p, edge, edge)
