@@ -15,11 +15,11 @@ type Plateau struct {
 
 // PlateauState is the state of a Plateau; the zero value is the initial state.
 type PlateauState struct {
-	Rate   float64 // factor on the rate; 0 counts as 1
-	Best   float64 // the best value so far
-	Judged bool    // Best holds a value
-	Bad    int     // epochs without improvement
-	Cool   int     // epochs left that are not counted
+	Rate    float64 // factor on the rate; 0 counts as 1
+	Best    float64 // the best value so far
+	HasBest bool    // Best holds a value
+	Bad     int     // epochs without improvement
+	Cool    int     // epochs left that are not counted
 }
 
 // Next takes the metric of one more epoch. A NaN is not an improvement.
@@ -27,8 +27,8 @@ func (p Plateau) Next(s PlateauState, metric float64) PlateauState {
 	if s.Rate == 0 {
 		s.Rate = 1
 	}
-	if metric == metric && (!s.Judged || p.better(metric, s.Best)) {
-		s.Best, s.Judged, s.Bad = metric, true, 0
+	if metric == metric && (!s.HasBest || p.better(metric, s.Best)) {
+		s.Best, s.HasBest, s.Bad = metric, true, 0
 	} else {
 		s.Bad++
 	}

@@ -44,7 +44,7 @@ type notebook struct {
 	Tally    tally
 	History  []Epoch
 	Best     float64
-	Judged   bool
+	HasBest  bool
 	Bad      int
 	Plateau  optim.PlateauState
 	Updates  map[string]int    // number of updates, by parameter
@@ -127,7 +127,7 @@ func (t *Trainer) publish() error {
 // saveState writes a checkpoint. whole has the optimizer state of all parameters if it is sharded over processes, otherwise nil.
 func (t *Trainer) saveState(path string, whole map[*state][]optim.Slot) error {
 	b := notebook{
-		Progress: t.progress, Tally: t.tally, History: finiteHistory(t.history), Best: t.tracker.best, Judged: t.tracker.judged, Bad: t.tracker.bad,
+		Progress: t.progress, Tally: t.tally, History: finiteHistory(t.history), Best: t.tracker.best, HasBest: t.tracker.hasBest, Bad: t.tracker.bad,
 		Plateau: t.tracker.plateau, Updates: map[string]int{}, Rules: map[string]string{}, Seed: t.c.Seed, Batch: t.c.batch(), Keep: t.kept,
 		Order: t.order,
 	}
@@ -254,7 +254,7 @@ func (t *Trainer) resume() error {
 		return err
 	}
 	t.hold(false)
-	if t.c.RestoreBest && t.tracker.judged {
+	if t.c.RestoreBest && t.tracker.hasBest {
 		return t.recall()
 	}
 	return nil
@@ -339,7 +339,7 @@ func (t *Trainer) restore(path string, content []byte) error {
 		s.n = b.Updates[p.Name()]
 	}
 	t.progress, t.tally, t.history, t.kept = b.Progress, b.Tally, b.History, b.Keep
-	t.tracker.best, t.tracker.judged, t.tracker.bad, t.tracker.plateau = b.Best, b.Judged, b.Bad, b.Plateau
+	t.tracker.best, t.tracker.hasBest, t.tracker.bad, t.tracker.plateau = b.Best, b.HasBest, b.Bad, b.Plateau
 	t.best, t.order, t.reduced = nil, b.Order, nil
 	return nil
 }

@@ -63,8 +63,8 @@ func (p problem) choose(views int, seed uint64) (decay, scale, accuracy float64)
 			})
 		}
 		wait.Wait()
-		by := p.hottest(scores, order)
-		loss, right := p.judge(scores, order, by)
+		by := p.bestScale(scores, order)
+		loss, right := p.score(scores, order, by)
 		all = append(all, tried{try, by, loss, float64(right) / float64(len(order))})
 		if worse++; loss < best {
 			best, worse = loss, 0
@@ -80,15 +80,15 @@ func (p problem) choose(views int, seed uint64) (decay, scale, accuracy float64)
 	return all[i].decay * float64(len(parts[0].x)) / float64(len(p.x)), all[i].scale, all[i].accuracy
 }
 
-// hottest returns the factor on the scores that minimizes the loss, 1 for regression: by golden-section search over its logarithm, in
+// bestScale returns the factor on the scores that minimizes the loss, 1 for regression: by golden-section search over its logarithm, in
 // which the loss is unimodal.
-func (p problem) hottest(scores [][]float64, rows []int) float64 {
+func (p problem) bestScale(scores [][]float64, rows []int) float64 {
 	if p.target != nil {
 		return 1
 	}
 	const ratio = 0.6180339887498949
 	loss := func(x float64) float64 {
-		l, _ := p.judge(scores, rows, math.Exp(x))
+		l, _ := p.score(scores, rows, math.Exp(x))
 		return l
 	}
 	low, high := -3.0, 3.0
@@ -118,8 +118,8 @@ func (p *problem) take(from problem, i int) {
 	}
 }
 
-// judge returns the sum of the losses of the given rows, with scores multiplied by scale, and the number of correct predictions.
-func (p problem) judge(scores [][]float64, rows []int, scale float64) (loss float64, right int) {
+// score returns the sum of the losses of the given rows, with scores multiplied by scale, and the number of correct predictions.
+func (p problem) score(scores [][]float64, rows []int, scale float64) (loss float64, right int) {
 	for _, i := range rows {
 		q := scores[i]
 		if p.target != nil {

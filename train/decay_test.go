@@ -47,8 +47,8 @@ func chosen(p problem, views int, seed uint64) (decay, scale, accuracy float64) 
 				scores[order[at]] = p.scores(weights[f], p.x[order[at]])
 			}
 		}
-		by := p.hottest(scores, order)
-		loss, n := p.judge(scores, order, by)
+		by := p.bestScale(scores, order)
+		loss, n := p.score(scores, order, by)
 		losses, scales, right = append(losses, loss), append(scales, by), append(right, float64(n)/float64(len(order)))
 		if since++; loss < least {
 			least, since = loss, 0

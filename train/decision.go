@@ -7,19 +7,19 @@ import (
 	"github.com/graft-ml/graft/optim"
 )
 
-// decision is rank 0's verdict on an epoch, for all ranks.
+// decision is rank 0's evaluation on an epoch, for all ranks.
 type decision struct {
 	Val        map[string]float64
 	Best, Stop bool
 	Figure     float64
-	Judged     bool
+	HasBest    bool
 	Bad        int
 	Plateau    optim.PlateauState
 }
 
 // decide evaluates an epoch on rank 0 and sends the decision to the other ranks.
 func (t *Trainer) decide(ep *Epoch) (best, stop bool, err error) {
-	best, stop, err = t.tracker.judge(*ep)
+	best, stop, err = t.tracker.update(*ep)
 	if t.ranks == nil {
 		return best, stop, err
 	}
@@ -27,7 +27,7 @@ func (t *Trainer) decide(ep *Epoch) (best, stop bool, err error) {
 		return false, false, err
 	}
 	k := &t.tracker
-	v := decision{ep.Val, best, stop, k.best, k.judged, k.bad, k.plateau}
+	v := decision{ep.Val, best, stop, k.best, k.hasBest, k.bad, k.plateau}
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(v); err != nil {
 		return false, false, err
@@ -40,7 +40,7 @@ func (t *Trainer) decide(ep *Epoch) (best, stop bool, err error) {
 	if err := gob.NewDecoder(bytes.NewReader(all)).Decode(&v); err != nil {
 		return false, false, err
 	}
-	ep.Val, k.best, k.judged, k.bad, k.plateau = v.Val, v.Figure, v.Judged, v.Bad, v.Plateau
+	ep.Val, k.best, k.hasBest, k.bad, k.plateau = v.Val, v.Figure, v.HasBest, v.Bad, v.Plateau
 	return v.Best, v.Stop, nil
 }
 

@@ -7,15 +7,15 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// The plan for all layers by the number of samples, the work of an epoch and the samples that judge.
+// The plan for all layers by the number of samples, the work of an epoch and the samples to validate on.
 func TestDraft(t *testing.T) {
 	for _, c := range []struct {
-		n      int
-		cost   float64
-		judges int
-		policy Policy
-		set    Config
-		want   recipe
+		n          int
+		cost       float64
+		validation int
+		policy     Policy
+		set        Config
+		want       recipe
 	}{
 		{n: 5, want: recipe{Batch: 16, Epochs: 100, EMA: 0.9}},
 		{n: 1, set: Config{Epochs: 2}, want: recipe{Batch: 16, Epochs: 2, EMA: 0.8}},
@@ -34,14 +34,14 @@ func TestDraft(t *testing.T) {
 		{n: 100, cost: 1e12, want: recipe{Batch: 16, Epochs: 3, EMA: 0.8}},
 		{n: 100, cost: 4e12, want: recipe{Batch: 16, Epochs: 3, EMA: 0.8}},
 		{n: 100, cost: 4e12, set: Config{Batch: 10, Epochs: 7, EMA: 0.5}, want: recipe{Batch: 10, Epochs: 7, EMA: 0.5}},
-		{n: 100, judges: 49, want: recipe{Batch: 16, Epochs: 100, EMA: 1 - 10./700}},
-		{n: 100, judges: 50, want: recipe{Batch: 16, Epochs: 100, EMA: 1 - 10./700, Patience: 33}},
-		{n: 100, judges: 50, set: Config{Epochs: 9}, want: recipe{Batch: 16, Epochs: 9, EMA: 1 - 10./63, Patience: 4}},
+		{n: 100, validation: 49, want: recipe{Batch: 16, Epochs: 100, EMA: 1 - 10./700}},
+		{n: 100, validation: 50, want: recipe{Batch: 16, Epochs: 100, EMA: 1 - 10./700, Patience: 33}},
+		{n: 100, validation: 50, set: Config{Epochs: 9}, want: recipe{Batch: 16, Epochs: 9, EMA: 1 - 10./63, Patience: 4}},
 		{n: 100, policy: FromScratch, want: recipe{Batch: 16, Epochs: 100, EMA: 1 - 10./700}},
 	} {
 		tune := &tuning{FineTuner: FineTuner{Policy: c.policy, Config: c.set}}
-		if c.judges > 0 {
-			tune.val = data.Subset(data.Of(data.Sample{}), make([]int, c.judges))
+		if c.validation > 0 {
+			tune.val = data.Subset(data.Of(data.Sample{}), make([]int, c.validation))
 		}
 		got, want := tune.draft(c.n, c.cost), c.want
 		want.Spread, want.Decay, want.HoldStatistics = 0.1, 0.05, c.n < 2000
@@ -50,7 +50,7 @@ func TestDraft(t *testing.T) {
 		}
 		ema := got.EMA
 		got.EMA, want.EMA = 0, 0
-		if got.String() != want.String() || got.Patience != want.Patience || got.Raced || got.Head != nil || math.Abs(ema-c.want.EMA) > 1e-12 {
+		if got.String() != want.String() || got.Patience != want.Patience || got.BetterThanHead || got.Head != nil || math.Abs(ema-c.want.EMA) > 1e-12 {
 			t.Errorf("%+v: %s, average %v, patience %d", c, got, ema, got.Patience)
 		}
 	}

@@ -212,30 +212,30 @@ func TestStandards(t *testing.T) {
 	}
 }
 
-// TestJudgeScores checks losses of scores computed by hand, and the factor that minimizes the mean loss.
-func TestJudgeScores(t *testing.T) {
+// TestScore checks losses of scores computed by hand, and the factor that minimizes the mean loss.
+func TestScore(t *testing.T) {
 	p := problem{y: []int{0, 1, 1}, classes: 2}
 	scores := [][]float64{{2, 1}, {1, 3}, {5, 4}}
 	soft := func(d, scale float64) float64 { return math.Log(1 + math.Exp(-d*scale)) } // of a right class that is ahead by d
 	for _, scale := range []float64{1, 0.5} {
-		loss, right := p.judge(scores, []int{0, 1, 2}, scale)
+		loss, right := p.score(scores, []int{0, 1, 2}, scale)
 		if want := soft(1, scale) + soft(2, scale) + soft(-1, scale); math.Abs(loss-want) > 1e-12 || right != 2 {
 			t.Errorf("scale %v: loss %v, want %v, %d right", scale, loss, want, right)
 		}
 	}
-	if loss, right := p.judge(scores, []int{1}, 1); math.Abs(loss-soft(2, 1)) > 1e-12 || right != 1 {
+	if loss, right := p.score(scores, []int{1}, 1); math.Abs(loss-soft(2, 1)) > 1e-12 || right != 1 {
 		t.Errorf("one row: %v, %d", loss, right)
 	}
-	if loss, right := (problem{target: []float64{1, 5}}).judge([][]float64{{2}, {2}}, []int{0, 1}, 7); loss != 10 || right != 0 {
+	if loss, right := (problem{target: []float64{1, 5}}).score([][]float64{{2}, {2}}, []int{0, 1}, 7); loss != 10 || right != 0 {
 		t.Errorf("measurements: %v, %d", loss, right)
 	}
 	// Two scores ahead by 1, three of four of them right: least at a probability of 3/4, a factor of log 3.
 	four := problem{y: []int{0, 0, 0, 1}, classes: 2}
-	by := four.hottest([][]float64{{1, 0}, {1, 0}, {1, 0}, {1, 0}}, []int{0, 1, 2, 3})
+	by := four.bestScale([][]float64{{1, 0}, {1, 0}, {1, 0}, {1, 0}}, []int{0, 1, 2, 3})
 	if math.Abs(math.Log(by/math.Log(3))) > 0.02 {
 		t.Errorf("factor %v, want %v", by, math.Log(3))
 	}
-	if by := (problem{target: []float64{1}}).hottest([][]float64{{3}}, []int{0}); by != 1 {
+	if by := (problem{target: []float64{1}}).bestScale([][]float64{{3}}, []int{0}); by != 1 {
 		t.Errorf("measurements are multiplied by %v", by)
 	}
 	q := problem{}
@@ -257,9 +257,9 @@ func TestJudgeScores(t *testing.T) {
 	}
 }
 
-// An improvement of a few samples, and the verdict on all layers, by who judges.
+// An improvement of a few samples, and whether all layers are kept, by the number of validation samples.
 func TestGained(t *testing.T) {
-	answers := func(right, all int, loss float64) (v verdict) {
+	answers := func(right, all int, loss float64) (v evaluation) {
 		v.figures, v.samples = map[string]float64{"loss": loss}, all
 		for i := range all {
 			v.answers = append(v.answers, answer{loss, i < right})
@@ -275,22 +275,22 @@ func TestGained(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		before, after verdict
-		raced, want   bool
+		before, after        evaluation
+		betterThanHead, want bool
 	}{
 		{answers(5, 10, 1), answers(8, 10, 1), false, true}, {answers(5, 10, 1), answers(5, 10, 1), false, false}, {answers(5, 10, 1), answers(5, 10, 1), true, true},
 		{answers(5, 10, 1), answers(1, 10, 1), true, true}, {answers(5, 10, 1), answers(0, 10, 1), true, false}, {answers(5, 10, 1), answers(4, 10, 1), true, true},
 		{answers(5, 10, 1), answers(5, 10, math.NaN()), true, false}, {answers(5, 10, 1), answers(5, 10, math.Inf(1)), true, false}, {answers(5, 10, 1), answers(4, 10, 0.5), false, false},
 	} {
 		tune := &tuning{}
-		tune.plan.Raced = c.raced
+		tune.plan.BetterThanHead = c.betterThanHead
 		if got := tune.gained(c.before, c.after); got != c.want {
-			t.Errorf("%d right before, %d after, raced %v: %v", c.before.right(), c.after.right(), c.raced, got)
+			t.Errorf("%d right before, %d after, betterThanHead %v: %v", c.before.right(), c.after.right(), c.betterThanHead, got)
 		}
 	}
 }
 
-func (v verdict) right() (n int) {
+func (v evaluation) right() (n int) {
 	for _, a := range v.answers {
 		if a.right {
 			n++

@@ -161,7 +161,7 @@ func (t *tuning) headFirst(ctx context.Context) error {
 	var err error
 	kept := t.Head == nil
 	if kept {
-		if t.out.Head, err = t.judge(ctx); err != nil {
+		if t.out.Head, err = t.validate(ctx); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func (t *tuning) headFirst(ctx context.Context) error {
 	if err := t.ranks.agree(alone()); err != nil {
 		return err
 	}
-	after, err := t.judge(ctx)
+	after, err := t.validate(ctx)
 	if err != nil {
 		return err
 	}
@@ -250,14 +250,14 @@ func (t *tuning) refit(ctx context.Context) error {
 	}
 	n := 0
 	alone := func() error {
-		judges, err := t.cut.look(ctx, t.val, 1, t.Config.Seed, len(t.seen.rows) == len(t.seen.pooled))
+		validation, err := t.cut.look(ctx, t.val, 1, t.Config.Seed, len(t.seen.rows) == len(t.seen.pooled))
 		if err != nil {
 			return err
 		}
-		if err := checkClasses(judges.class, classesOf(t.g)); err != nil {
+		if err := checkClasses(validation.class, classesOf(t.g)); err != nil {
 			return err
 		}
-		all := t.seen.with(judges, t.views)
+		all := t.seen.with(validation, t.views)
 		n = len(all.class) / t.views
 		_, err = t.cut.fitHead(ctx, t.g, all, t.views, t.Config.Seed, t.loss())
 		return err
@@ -282,7 +282,7 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	}
 	now := snapshot.Of(t.g)
 	before.Restore()
-	alone, err := t.verdictOn(ctx, t.val)
+	alone, err := t.evaluate(ctx, t.val)
 	if err != nil {
 		return err
 	}
@@ -297,10 +297,10 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	if t.out.History, err = trainer.Fit(ctx, t.fit, t.val); err != nil {
 		return err
 	}
-	if s := t.plan.Share; s > 0 && s < 1 {
+	if s := t.plan.Interpolation; s > 0 && s < 1 {
 		toward(before, snapshot.Of(t.g), s)
 	}
-	all, err := t.verdictOn(ctx, t.val)
+	all, err := t.evaluate(ctx, t.val)
 	if err != nil {
 		return err
 	}
@@ -314,8 +314,8 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	return t.refit(ctx)
 }
 
-// keeps reports whether the trained layers are kept, given the verdicts before (alone) and after (all) training them.
-func (t *tuning) keeps(alone, all verdict) bool {
+// keeps reports whether the trained layers are kept, given the evaluations before (alone) and after (all) training them.
+func (t *tuning) keeps(alone, all evaluation) bool {
 	return t.val == nil || t.Policy == Full || t.Policy == FromScratch || t.out.Head == nil || t.gained(alone, all)
 }
 
@@ -329,28 +329,28 @@ func (t *tuning) valSize() int {
 	return t.val.Len()
 }
 
-// judge returns the validation metrics of the model; nil without validation.
-func (t *tuning) judge(ctx context.Context) (map[string]float64, error) {
+// validate returns the validation metrics of the model; nil without validation.
+func (t *tuning) validate(ctx context.Context) (map[string]float64, error) {
 	if t.val == nil {
 		return nil, nil
 	}
-	return t.judgeBy(ctx, t.val)
+	return t.metricsOn(ctx, t.val)
 }
 
-func (t *tuning) judgeBy(ctx context.Context, s data.Dataset[data.Sample]) (map[string]float64, error) {
+func (t *tuning) metricsOn(ctx context.Context, s data.Dataset[data.Sample]) (map[string]float64, error) {
 	c := Config{Loss: t.loss(), Metrics: t.Config.Metrics, Batch: t.Config.Batch, MicroBatch: t.Config.MicroBatch, Seed: t.Config.Seed, Workers: t.Config.Workers, Log: Quiet, Communicator: t.Config.Communicator}
 	if t.ranks != nil {
 		c.Batch = max(c.batch(), t.ranks.size)
 	}
-	judge, err := New(t.g, c)
+	evaluator, err := New(t.g, c)
 	if err != nil {
 		return nil, err
 	}
-	return judge.Evaluate(ctx, s)
+	return evaluator.Evaluate(ctx, s)
 }
 
-// fewJudges is the number of validation samples below which their accuracy is not reliable.
-const fewJudges = 100
+// enoughValidation is the number of validation samples below which their accuracy is not reliable.
+const enoughValidation = 100
 
 // better reports whether the metrics a of n samples are better than b: a higher accuracy or, with equal accuracy, a lower loss. With
 // few samples, the loss must not be worse. Without accuracies the loss decides.
@@ -362,7 +362,7 @@ func better(a, b map[string]float64, n int) bool {
 		return false
 	case !ok || !both || x == y:
 		return a["loss"] < b["loss"]
-	case n < fewJudges && a["loss"] > b["loss"]:
+	case n < enoughValidation && a["loss"] > b["loss"]:
 		return false
 	}
 	return x > y

@@ -18,7 +18,7 @@ import (
 // A classifier that alone was trained is fitted once more where that is wanted, there is a validation, and it was fitted.
 func TestRefit(t *testing.T) {
 	ctx := context.Background()
-	for _, c := range []struct{ wanted, judged, fitted, want bool }{
+	for _, c := range []struct{ wanted, validated, fitted, want bool }{
 		{true, true, true, true}, {false, true, true, false}, {true, false, true, false}, {true, true, false, false}, {false, false, true, false}, {false, true, false, false}, {true, false, false, false},
 	} {
 		g := layered(t)
@@ -28,7 +28,7 @@ func TestRefit(t *testing.T) {
 		}
 		said := ""
 		tu := &tuning{FineTuner: FineTuner{Refit: c.wanted}, g: g, fit: points(t, 30), cut: cut, views: 2, say: func(s string) { said += s }}
-		if c.judged {
+		if c.validated {
 			tu.val = points(t, 9)
 		}
 		if c.fitted {
@@ -133,18 +133,18 @@ func TestTuningSays(t *testing.T) {
 	}
 }
 
-// TestRehearsed checks that of several plans the one with the least loss on held-out samples is
+// TestTryPlans checks that of several plans the one with the least loss on held-out samples is
 // chosen, wherever it is listed; the others leave no trace.
-func TestRehearsed(t *testing.T) {
+func TestTryPlans(t *testing.T) {
 	good, wild, still := recipe{Rate: 0.02, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}, recipe{Rate: 1e6, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}, recipe{Rate: 1e-9, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}
 	for name, plans := range map[string][]recipe{"first": {good, wild, still}, "last": {still, wild, good}, "in the middle": {wild, good, still}, "alone": {good}} {
 		g := layered(t)
 		tu := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet}}, g: g, fit: points(t, 60), val: points(t, 30)}
 		before := snapshot.Of(g)
-		if err := tu.rehearse(context.Background(), plans); err != nil {
+		if err := tu.tryPlans(context.Background(), plans); err != nil {
 			t.Fatal(name, err)
 		}
-		if tu.plan.Rate != good.Rate || !tu.plan.Raced || tu.tried != len(plans) {
+		if tu.plan.Rate != good.Rate || !tu.plan.BetterThanHead || tu.tried != len(plans) {
 			t.Errorf("%s: %+v of %d", name, tu.plan, tu.tried)
 		}
 		for p, d := range before {

@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// verdict is the evaluation of a model on a set: metrics, and for classes the answer for each sample.
-type verdict struct {
+// evaluation is the evaluation of a model on a set: metrics, and for classes the answer for each sample.
+type evaluation struct {
 	figures map[string]float64
 	answers []answer
 	samples int
@@ -23,13 +23,13 @@ type answer struct {
 	right bool
 }
 
-// verdictOn evaluates the model on a set, which may be nil or empty.
-func (t *tuning) verdictOn(ctx context.Context, s data.Dataset[data.Sample]) (v verdict, err error) {
+// evaluate evaluates the model on a set, which may be nil or empty.
+func (t *tuning) evaluate(ctx context.Context, s data.Dataset[data.Sample]) (v evaluation, err error) {
 	if s == nil || s.Len() == 0 {
 		return v, nil
 	}
 	v.samples = s.Len()
-	if v.figures, err = t.judgeBy(ctx, s); err != nil {
+	if v.figures, err = t.metricsOn(ctx, s); err != nil {
 		return v, err
 	}
 	v.answers, err = t.answers(ctx, s)
@@ -38,22 +38,22 @@ func (t *tuning) verdictOn(ctx context.Context, s data.Dataset[data.Sample]) (v 
 
 // better reports whether v is a significant improvement on w: no fewer correct answers, and a difference of correct answers, or of
 // losses, that exceeds its standard error over paired samples.
-func (v verdict) better(w verdict) bool {
+func (v evaluation) better(w evaluation) bool {
 	if len(v.answers) == 0 || len(v.answers) != len(w.answers) {
 		return better(v.figures, w.figures, v.samples)
 	}
 	gained, lost := v.changes(w)
-	return gained >= lost && (exceeds(gained-lost, gained+lost) || v.calmer(w))
+	return gained >= lost && (exceeds(gained-lost, gained+lost) || v.lowerLoss(w))
 }
 
 // clearlyWorse reports whether v has fewer correct answers than w by more than two standard errors, or losses that are not finite.
-func (v verdict) clearlyWorse(w verdict) bool {
+func (v evaluation) clearlyWorse(w evaluation) bool {
 	gained, lost := v.changes(w)
 	return !finite(v.figures["loss"]) || exceeds(lost-gained, 4*(gained+lost))
 }
 
 // changes returns the number of answers that are correct only in v, and only in w.
-func (v verdict) changes(w verdict) (gained, lost int) {
+func (v evaluation) changes(w evaluation) (gained, lost int) {
 	for i, a := range v.answers {
 		switch {
 		case a.right && !w.answers[i].right:
@@ -68,8 +68,8 @@ func (v verdict) changes(w verdict) (gained, lost int) {
 // exceeds reports whether a difference of two counts is larger than its standard error, the square root of their sum.
 func exceeds(difference, sum int) bool { return difference > 0 && difference*difference > sum }
 
-// calmer reports whether the mean of the paired losses is lower in v by more than its standard error.
-func (v verdict) calmer(w verdict) bool {
+// lowerLoss reports whether the mean of the paired losses is lower in v by more than its standard error.
+func (v evaluation) lowerLoss(w evaluation) bool {
 	n, sum, square := float64(len(v.answers)), 0.0, 0.0
 	for i, a := range v.answers {
 		d := w.answers[i].loss - a.loss
@@ -80,14 +80,14 @@ func (v verdict) calmer(w verdict) bool {
 	return mean > math.Sqrt(max(0, square/n-mean*mean)/max(1, n-1))
 }
 
-// gained reports whether the trained layers are kept, given the validation verdicts before and after training them. Many validation
+// gained reports whether the trained layers are kept, given the validation evaluations before and after training them. Many validation
 // samples decide alone. With few, training must not be clearly worse if it was better on held-out samples before, and otherwise must
 // be significantly better.
-func (t *tuning) gained(before, after verdict) bool {
+func (t *tuning) gained(before, after evaluation) bool {
 	switch {
-	case t.valSize() >= fewJudges || len(before.answers) == 0 || len(before.answers) != len(after.answers):
+	case t.valSize() >= enoughValidation || len(before.answers) == 0 || len(before.answers) != len(after.answers):
 		return better(after.figures, before.figures, t.valSize())
-	case t.plan.Raced:
+	case t.plan.BetterThanHead:
 		return !after.clearlyWorse(before)
 	}
 	return after.better(before)

@@ -8,7 +8,7 @@ import (
 
 // An improvement is more than chance makes of so few samples: in the right answers, or in the losses while these are no fewer.
 func TestVerdict(t *testing.T) {
-	var before verdict
+	var before evaluation
 	for i, loss := range []float64{1, 0.5, 2, 0.1, 0.7, 0.9} {
 		before.answers = append(before.answers, answer{loss, i >= 2})
 	}
@@ -27,7 +27,7 @@ func TestVerdict(t *testing.T) {
 		{change: []float64{0, 0, 0, 0, 0, 0}, right: []int{2, 3}},
 		{change: []float64{-0.1, -0.1, -0.1, -0.1, -0.1, -0.1}, right: []int{2}},
 	} {
-		after := verdict{figures: map[string]float64{"loss": 1}}
+		after := evaluation{figures: map[string]float64{"loss": 1}}
 		for i, a := range before.answers {
 			a.loss += c.change[i]
 			after.answers = append(after.answers, a)
@@ -39,7 +39,7 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%+v: better %v", c, got)
 		}
 	}
-	if !(verdict{figures: map[string]float64{"loss": math.NaN()}}).clearlyWorse(verdict{}) {
+	if !(evaluation{figures: map[string]float64{"loss": math.NaN()}}).clearlyWorse(evaluation{}) {
 		t.Error("a model without a loss is none")
 	}
 }
@@ -51,7 +51,7 @@ func TestClearlyWorse(t *testing.T) {
 		lost, gained int
 		want         bool
 	}{{4, 0, false}, {5, 0, true}, {6, 1, false}, {9, 2, true}, {8, 2, false}, {0, 9, false}, {0, 0, false}} {
-		after, before := verdict{figures: map[string]float64{"loss": 1}}, verdict{}
+		after, before := evaluation{figures: map[string]float64{"loss": 1}}, evaluation{}
 		for i := range c.lost + c.gained + 3 {
 			after.answers = append(after.answers, answer{1, i >= c.lost})
 			before.answers = append(before.answers, answer{1, i < c.lost || i >= c.lost+c.gained})
@@ -60,7 +60,7 @@ func TestClearlyWorse(t *testing.T) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
-	if !(verdict{figures: map[string]float64{"loss": math.Inf(1)}}).clearlyWorse(verdict{}) {
+	if !(evaluation{figures: map[string]float64{"loss": math.Inf(1)}}).clearlyWorse(evaluation{}) {
 		t.Error("a model without a loss is none")
 	}
 }

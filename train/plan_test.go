@@ -35,10 +35,10 @@ func points(t *testing.T, n int) data.Dataset[data.Sample] {
 // TestPlanOfSamples checks the policy for given numbers of samples against values computed by hand.
 func TestPlanOfSamples(t *testing.T) {
 	for _, c := range []struct {
-		n, judges int
-		policy    Policy
-		config    Config
-		want      recipe
+		n, validation int
+		policy        Policy
+		config        Config
+		want          recipe
 	}{
 		{960, 0, FromScratch, Config{}, recipe{Batch: 16, Epochs: 25, Spread: 1}},                 // 60 batches
 		{976, 49, FromScratch, Config{}, recipe{Batch: 32, Epochs: 48, Spread: 1}},                // 61 would be too many
@@ -52,8 +52,8 @@ func TestPlanOfSamples(t *testing.T) {
 		c.config.Log = Quiet
 		g := layered(t)
 		tune := &tuning{FineTuner: FineTuner{Policy: c.policy, Config: c.config}, g: g, fit: points(t, c.n), say: func(string) {}}
-		if c.judges > 0 {
-			tune.val = points(t, c.judges)
+		if c.validation > 0 {
+			tune.val = points(t, c.validation)
 		}
 		before := snapshot.Of(g)
 		if err := tune.choose(context.Background()); err != nil {
@@ -83,21 +83,21 @@ func TestPlanOfSamples(t *testing.T) {
 	}
 }
 
-// TestAlternatives checks the plans for a model that is cheap to train: one mild and three bold ones,
+// TestAlternatives checks the plans for a model that is cheap to train: one discriminative and three uniform ones,
 // and those that start from the original weights.
 func TestAlternatives(t *testing.T) {
-	mild, bold := recipe{Rate: 5e-4, Spread: 0.1, HoldStatistics: true}, recipe{Rate: 7, Spread: 1}
+	discriminative, uniform := recipe{Rate: 5e-4, Spread: 0.1, HoldStatistics: true}, recipe{Rate: 7, Spread: 1}
 	rates := func(list []recipe) (r []float64, anew []bool) {
 		for _, p := range list {
 			r, anew = append(r, p.Rate), append(anew, p.Anew)
 		}
 		return r, anew
 	}
-	r, anew := rates((&tuning{}).alternatives(mild, bold))
+	r, anew := rates((&tuning{}).alternatives(discriminative, uniform))
 	if !slices.Equal(r, []float64{5e-4, 3e-4, 1e-3, 3e-3}) || slices.Contains(anew, true) {
 		t.Error(r, anew)
 	}
-	r, anew = rates((&tuning{began: snapshot.Weights{}}).alternatives(mild, bold))
+	r, anew = rates((&tuning{began: snapshot.Weights{}}).alternatives(discriminative, uniform))
 	if !slices.Equal(r, []float64{5e-4, 1e-3, 1e-3, 3e-3, 3e-3}) || !slices.Equal(anew, []bool{false, true, false, false, true}) {
 		t.Error(r, anew)
 	}

@@ -18,12 +18,12 @@ type recipe struct {
 	EMA            float64            `json:"ema"`
 	Smoothing      float64            `json:"label_smoothing"`
 	Patience       int                `json:"patience"`
-	HoldStatistics bool               `json:"hold_statistics"`      // freeze running statistics
-	Anew           bool               `json:"anew,omitempty"`       // start from the weights before the classifier was fitted
-	Unmirrored     bool               `json:"unmirrored,omitempty"` // remove horizontal flips from the set
-	Share          float64            `json:"share,omitempty"`      // fraction of the change of the weights that is kept; 0: all
-	Raced          bool               `json:"raced,omitempty"`      // was better than the classifier alone on held-out samples
-	Head           map[string]float64 `json:"head,omitempty"`       // validation metrics before
+	HoldStatistics bool               `json:"hold_statistics"`            // freeze running statistics
+	Anew           bool               `json:"anew,omitempty"`             // start from the weights before the classifier was fitted
+	Unmirrored     bool               `json:"unmirrored,omitempty"`       // remove horizontal flips from the set
+	Interpolation  float64            `json:"interpolation,omitempty"`    // fraction of the change of the weights that is kept; 0: all
+	BetterThanHead bool               `json:"better_than_head,omitempty"` // was better than the classifier alone on held-out samples
+	Head           map[string]float64 `json:"head,omitempty"`             // validation metrics before
 }
 
 // String returns one line.
@@ -42,8 +42,8 @@ func (p recipe) String() string {
 	if p.Anew {
 		s += ", from the weights before the classifier was fitted"
 	}
-	if p.Share > 0 && p.Share < 1 {
-		s += fmt.Sprintf(", %g of the change kept", p.Share)
+	if p.Interpolation > 0 && p.Interpolation < 1 {
+		s += fmt.Sprintf(", %g of the change kept", p.Interpolation)
 	}
 	return s
 }

@@ -46,7 +46,7 @@ func TestRecipe(t *testing.T) {
 	}
 	for share, want := range map[float64]string{0.5: words + ", 0.5 of the change kept", 1: words} {
 		q := p
-		if q.Share = share; q.String() != want {
+		if q.Interpolation = share; q.String() != want {
 			t.Error(q)
 		}
 	}

@@ -268,7 +268,7 @@ func TestRuntimeValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := func() error { _, err := tr.Step(context.Background(), batch(t, fit)); return err }
-	judge := func() float64 {
+	evaluate := func() float64 {
 		f, err := tr.Evaluate(context.Background(), fit)
 		if err != nil {
 			t.Fatal(err)
@@ -289,7 +289,7 @@ func TestRuntimeValues(t *testing.T) {
 	}
 	expect("three steps", 1, 0)
 	same(t, "before Sync", before, weights(g))
-	loss := judge()
+	loss := evaluate()
 	expect("an evaluation while the device is ahead", 1, 0)
 	if err := tr.Sync(); err != nil {
 		t.Fatal(err)
@@ -299,7 +299,7 @@ func TestRuntimeValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("Sync again", 1, 1)
-	if again := judge(); again != loss {
+	if again := evaluate(); again != loss {
 		t.Errorf("loss %v after Sync, %v before", again, loss)
 	}
 	expect("an evaluation", 2, 1)
@@ -307,7 +307,7 @@ func TestRuntimeValues(t *testing.T) {
 		dtype.Slice[float32](param(t, g, "w1").Data())[i] = 0
 	}
 	param(t, g, "w1").Changed()
-	if judge() == loss {
+	if evaluate() == loss {
 		t.Error("the evaluation does not see what the program changed")
 	}
 	if err := step(); err != nil {

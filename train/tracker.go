@@ -17,7 +17,7 @@ type tracker struct {
 	rule     *optim.Plateau
 
 	best    float64
-	judged  bool
+	hasBest bool
 	bad     int // number of epochs since the best one
 	plateau optim.PlateauState
 }
@@ -60,8 +60,8 @@ func (t *tracker) figure(e Epoch) (float64, error) {
 	return 0, fmt.Errorf("train: Monitor is %q, the validation has %v", t.monitor, History{e}.figures())
 }
 
-// judge records one more epoch. stop reports whether patience is exhausted.
-func (t *tracker) judge(e Epoch) (best, stop bool, err error) {
+// update records one more epoch. stop reports whether patience is exhausted.
+func (t *tracker) update(e Epoch) (best, stop bool, err error) {
 	v, err := t.figure(e)
 	if err != nil {
 		return false, false, err
@@ -70,9 +70,9 @@ func (t *tracker) judge(e Epoch) (best, stop bool, err error) {
 	if t.higher {
 		gain = -gain
 	}
-	best = finite(v) && (!t.judged || gain > t.minDelta)
+	best = finite(v) && (!t.hasBest || gain > t.minDelta)
 	if best {
-		t.best, t.judged, t.bad = v, true, 0
+		t.best, t.hasBest, t.bad = v, true, 0
 	} else {
 		t.bad++
 	}

@@ -30,7 +30,7 @@ func TestTracker(t *testing.T) {
 		tr := newTracker(c.config)
 		got, stopped := "", 0
 		for k, v := range c.curve {
-			best, stop, err := tr.judge(Epoch{Epoch: k + 1, Loss: 7, Val: map[string]float64{"loss": v}})
+			best, stop, err := tr.update(Epoch{Epoch: k + 1, Loss: 7, Val: map[string]float64{"loss": v}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,8 +58,8 @@ func TestTracker(t *testing.T) {
 		if v != c.want || (err != nil) != (c.err != "") || err != nil && err.Error() != c.err {
 			t.Errorf("%q: %v, %v, want %v, %s", c.monitor, v, err, c.want, c.err)
 		}
-		if _, _, judged := tr.judge(c.e); (judged != nil) != (c.err != "") {
-			t.Errorf("%q: judged with %v", c.monitor, judged)
+		if _, _, failed := tr.update(c.e); (failed != nil) != (c.err != "") {
+			t.Errorf("%q: error %v", c.monitor, failed)
 		}
 	}
 	for name, want := range map[string]bool{
@@ -77,7 +77,7 @@ func TestTrackerLowersRate(t *testing.T) {
 		tr := newTracker(Config{Mode: mode, Plateau: &optim.Plateau{Factor: 0.5, Patience: 1}})
 		var got []float64
 		for _, v := range curve {
-			if _, _, err := tr.judge(Epoch{Loss: v}); err != nil {
+			if _, _, err := tr.update(Epoch{Loss: v}); err != nil {
 				t.Fatal(err)
 			}
 			got = append(got, tr.plateau.Rate)

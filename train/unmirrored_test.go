@@ -58,19 +58,19 @@ func TestUnmirrored(t *testing.T) {
 	}
 }
 
-// The next plan has more than three times the rate, where the boldest was best, up to a rate that nothing stands.
+// The next plan has more than three times the rate, where the maxUniformRate was best, up to a rate that nothing stands.
 func TestBolder(t *testing.T) {
 	plans := []recipe{{Rate: 3e-4}, {Rate: 1e-3}, {Rate: 3e-3}}
-	if p, ok := bolder(plans[2], plans); !ok || p.Rate != 3e-3*10/3 {
+	if p, ok := higherRate(plans[2], plans); !ok || p.Rate != 3e-3*10/3 {
 		t.Errorf("%v, %v", p.Rate, ok)
 	}
-	if _, ok := bolder(plans[1], plans); ok {
-		t.Error("there was a bolder one")
+	if _, ok := higherRate(plans[1], plans); ok {
+		t.Error("there was a higherRate one")
 	}
-	if _, ok := bolder(plans[2], plans[2:]); ok {
+	if _, ok := higherRate(plans[2], plans[2:]); ok {
 		t.Error("nothing was compared")
 	}
-	if _, ok := bolder(recipe{Rate: 0.03}, append(plans, recipe{Rate: 0.03})); ok {
+	if _, ok := higherRate(recipe{Rate: 0.03}, append(plans, recipe{Rate: 0.03})); ok {
 		t.Error("a rate of a tenth")
 	}
 }

@@ -17,10 +17,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log"
+	"maps"
 	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,8 +45,8 @@ func main() {
 	test := flag.String("test", "", "another one to test on")
 	seeds := flag.Int("seeds", 3, "runs of each way")
 	first := flag.Uint64("first", 0, "seed of the first run; the others follow")
-	grid := flag.Bool("grid", false, "measure the grid of 20 settings, too")
-	ways := flag.String("policies", "head-only,auto,full", "of photographs: which to measure")
+	grid := flag.Bool("grid", false, "measure the grid of 20 settings on MNIST, too, and print the best and the median of their means")
+	ways := flag.String("policies", "head-only,auto,full", "which to measure, separated by commas: auto is training without settings")
 	parts := flag.Bool("parts", false, "of runs without settings: print the accuracy of the classifier alone, and of all layers with the whole of what training changed, too")
 	verbose := flag.Bool("v", false, "print what the policies say")
 	flag.Parse()
@@ -54,7 +56,7 @@ func main() {
 	if *prepared != "" {
 		err = preparations(ctx, *prepared)
 	} else if *mnist != "" {
-		err = digits(ctx, *mnist, *images, *model, seeding{*first, *seeds}, *grid)
+		err = digits(ctx, *mnist, *images, *model, seeding{*first, *seeds}, strings.Split(*ways, ","), *grid, *verbose)
 	} else {
 		err = photographs(ctx, *model, *fit, *test, seeding{*first, *seeds}, strings.Split(*ways, ","), *parts, *verbose)
 	}
@@ -78,7 +80,7 @@ type task struct {
 }
 
 // digits measures on MNIST.
-func digits(ctx context.Context, dir, counts, model string, seeds seeding, grid bool) error {
+func digits(ctx context.Context, dir, counts, model string, seeds seeding, policies []string, grid, verbose bool) error {
 	images, labels := data.FindIDX(dir, true)
 	if labels == "" {
 		return fmt.Errorf("%s: no IDX files", dir)
@@ -98,24 +100,31 @@ func digits(ctx context.Context, dir, counts, model string, seeds seeding, grid 
 			return []data.Dataset[data.Sample]{p.Vary(fit), p.Prepare(val), p.Prepare(span(all, n, all.Len())), p.Prepare(fit)}[share]
 		}
 		t := task{
-			model: func(seed uint64) (*nn.Graph, error) { return digitNet(model, seed) },
-			fit:   func(seed uint64) data.Dataset[data.Sample] { return part(0, seed) },
-			val:   func(seed uint64) data.Dataset[data.Sample] { return part(1, seed) },
-			test:  func(seed uint64) data.Dataset[data.Sample] { return part(2, seed) },
+			verbose: verbose,
+			model:   func(seed uint64) (*nn.Graph, error) { return digitNet(model, seed) },
+			fit:     func(seed uint64) data.Dataset[data.Sample] { return part(0, seed) },
+			val:     func(seed uint64) data.Dataset[data.Sample] { return part(1, seed) },
+			test:    func(seed uint64) data.Dataset[data.Sample] { return part(2, seed) },
 		}
 		fmt.Printf("%d images\n", n)
-		if err := t.measure(ctx, "no settings", seeds, untuned(train.Auto)); err != nil {
+		if err := t.measurePolicies(ctx, seeds, policies); err != nil {
 			return err
 		}
 		if !grid {
 			continue
 		}
 		t.fit = func(seed uint64) data.Dataset[data.Sample] { return part(3, seed) }
-		for name, c := range settings() {
-			if err := t.measure(ctx, name, seeds, byHand(c)); err != nil {
+		all := settings()
+		var means []float64
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			mean, err := t.measure(ctx, name, seeds, byHand(all[name]))
+			if err != nil {
 				return err
 			}
+			means = append(means, mean)
 		}
+		slices.Sort(means)
+		fmt.Printf("  grid: best %.4f, median %.4f\n", means[len(means)-1], (means[len(means)/2-1]+means[len(means)/2])/2)
 	}
 	return nil
 }
@@ -151,7 +160,7 @@ func settings() map[string]train.Config {
 	for schedule, s := range map[string]optim.Schedule{"constant": nil, "one cycle": optim.OneCycleLR{}} {
 		for _, rate := range []float64{1e-4, 3e-4, 1e-3, 3e-3, 1e-2} {
 			all[fmt.Sprintf("adamw %g, %s", rate, schedule)] = train.Config{Rule: optim.AdamW{LR: rate}, Schedule: s}
-			all[fmt.Sprintf("sgd %g, %s", 10*rate, schedule)] = train.Config{Rule: optim.SGD{LR: 10 * rate, Momentum: 0.9}, Schedule: s}
+			all[fmt.Sprintf("sgd %.3g, %s", 10*rate, schedule)] = train.Config{Rule: optim.SGD{LR: 10 * rate, Momentum: 0.9}, Schedule: s}
 		}
 	}
 	return all
@@ -214,28 +223,42 @@ func byHand(c train.Config) way {
 	}
 }
 
-// measure runs one way with each seed and prints a line.
-func (t task) measure(ctx context.Context, name string, seeds seeding, w way) error {
+// measurePolicies measures the named policies.
+func (t task) measurePolicies(ctx context.Context, seeds seeding, names []string) error {
+	for _, name := range names {
+		p := train.Policy(name)
+		if name == "auto" {
+			name, p = "no settings", train.Auto
+		}
+		if _, err := t.measure(ctx, name, seeds, untuned(p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure runs one way with each seed, prints a line and returns the mean accuracy, 0 if a run failed.
+func (t task) measure(ctx context.Context, name string, seeds seeding, w way) (float64, error) {
 	var sum, square, clock, processor float64
 	for i := range uint64(seeds.runs) {
 		seed := seeds.first + i
 		g, err := t.model(seed)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		begin, used := time.Now(), processorTime()
 		if err := w(ctx, t, g, seed); err != nil {
 			if ctx.Err() != nil {
-				return err
+				return 0, err
 			}
 			fmt.Printf("  %-24s seed %d: %v\n", name, seed, err)
-			return nil
+			return 0, nil
 		}
 		clock += time.Since(begin).Seconds()
 		processor += (processorTime() - used).Seconds()
 		figures, err := train.Evaluate(ctx, g, t.test(seed))
 		if err != nil {
-			return err
+			return 0, err
 		}
 		sum += figures["accuracy"]
 		square += figures["accuracy"] * figures["accuracy"]
@@ -243,7 +266,7 @@ func (t task) measure(ctx context.Context, name string, seeds seeding, w way) er
 	n := float64(seeds.runs)
 	mean := sum / n
 	fmt.Printf("  %-24s %.4f ± %.4f  %.1f s of processors, %.1f s\n", name, mean, math.Sqrt(max(0, square/n-mean*mean)), processor/n, clock/n)
-	return nil
+	return mean, nil
 }
 
 // photographs measures a model on two folders of images by class.
@@ -291,14 +314,5 @@ func photographs(ctx context.Context, model, fit, test string, seeds seeding, wa
 		val:  func(seed uint64) data.Dataset[data.Sample] { _, v := part(seed); return v },
 		test: func(uint64) data.Dataset[data.Sample] { return held.All(found.Preprocess) },
 	}
-	for _, way := range ways {
-		name, p := way, train.Policy(way)
-		if way == "auto" {
-			name, p = "no settings", train.Auto
-		}
-		if err := t.measure(ctx, name, seeds, untuned(p)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.measurePolicies(ctx, seeds, ways)
 }

@@ -105,7 +105,7 @@ func (v *evaluation) boxes(ctx context.Context, w io.Writer, model, file string)
 	if err != nil {
 		return plainBoxes(err)
 	}
-	f, err := set.Judge(found)
+	f, err := set.Evaluate(found)
 	if err != nil {
 		return plainBoxes(err)
 	}

@@ -73,7 +73,7 @@ type dataset struct {
 	beside                  func() io.Writer   // where notes are printed if the output is machine-readable
 	blackWhite              bool               // masks: the model has one score per pixel
 	rowImages               bool               // each row of the table is an image
-	colors                  string             // their order of colors, see metaColors
+	colors                  colorOrder         // of the rows
 	segmented               int                // classes of masks; 0: there are none
 	pixelRows, pixelColumns int                // of the masks
 

@@ -82,7 +82,7 @@ func (d *dataset) describe(e *nn.Edit) {
 		d.texts.describe(e)
 	}
 	if d.colors != "" {
-		e.SetMeta(metaColors, d.colors)
+		e.SetMeta(metaColors, string(d.colors))
 	}
 	if d.tagged {
 		e.SetMeta(metaTask, "tags")

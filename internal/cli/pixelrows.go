@@ -99,7 +99,7 @@ func (d *dataset) imagesOfRows(g *nn.Graph, path string) (s samples, err error) 
 	}
 	said := fmt.Sprintf("a gray image of %d×%d in each row", shape[1], shape[2])
 	if shape[0] == 3 {
-		if d.colors = g.Meta()[metaColors]; len(rows) >= sureRows || d.colors != inPlanes && d.colors != inPixels {
+		if d.colors = storedColors(g.Meta()); len(rows) >= sureRows || d.colors == "" {
 			d.colors = orderOfColors(x)
 		}
 		order := "all red, then all green, then all blue"
@@ -190,20 +190,31 @@ func pixelsOfRows(t *table.Table, rows, shape []int) (*tensor.Dense, error) {
 	return x, nil
 }
 
-// metaColors is the metadata key for the order of the colors in the rows that a model was trained on: inPlanes is a plane for each color, as
-// in CIFAR, inPixels the three colors of a pixel in succession, as an image in memory.
+// metaColors is the metadata key for the colorOrder of the rows that a model was trained on.
+const metaColors = "graft.colors"
+
+// colorOrder is the order of the color values of an image in a row; the zero value is not known.
+type colorOrder string
+
 const (
-	metaColors = "graft.colors"
-	inPlanes   = "planes"
-	inPixels   = "pixels"
+	inPlanes colorOrder = "planes" // a plane for each color, as in CIFAR
+	inPixels colorOrder = "pixels" // the three colors of each pixel in succession, as an image in memory
 )
+
+// storedColors returns the order in a model's metadata.
+func storedColors(meta map[string]string) colorOrder {
+	if c := colorOrder(meta[metaColors]); c == inPlanes || c == inPixels {
+		return c
+	}
+	return ""
+}
 
 // sureRows is the number of rows from which their smoothness decides; with fewer, the order that the model was trained on does, if it is known.
 const sureRows = 20
 
 // orderOfColors finds out in which order rows have the colors of their images x, [rows, 3, height, width]: in the true order neighboring pixels
 // differ less.
-func orderOfColors(x *tensor.Dense) string {
+func orderOfColors(x *tensor.Dense) colorOrder {
 	shape, v := x.Shape(), x.Float32s()
 	if roughness(v, shape, shape[2]*shape[3], 1) <= roughness(v, shape, 1, 3) {
 		return inPlanes

@@ -42,7 +42,7 @@ func houses(t *testing.T, path string, rows int, seed uint64) {
 	}
 }
 
-// A stranger's table, no flag but its target: a network is made, trained, judged on other rows, and answers in the target's unit.
+// A stranger's table, no flag but its target: a network is made, trained, evaluated on other rows, and answers in the target's unit.
 func TestNewTabular(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

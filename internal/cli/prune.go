@@ -122,7 +122,7 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 
 // rounds prunes step by step, with fine-tuning between the steps. The plan that is written combines all steps.
 func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner prune.Pruner, t tuning) error {
-	before, err := t.judge(ctx)
+	before, err := t.validate(ctx)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner pr
 			return err
 		}
 		r := round{Number: len(list)}
-		if r.Cut, err = t.judge(ctx); err != nil {
+		if r.Cut, err = t.validate(ctx); err != nil {
 			return err
 		}
 		if !p.asJSON {
@@ -149,7 +149,7 @@ func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner pr
 			if _, err := t.trainer.Fit(ctx, t.fit, t.val); err != nil {
 				return err
 			}
-			if r.Tuned, err = t.judge(ctx); err != nil {
+			if r.Tuned, err = t.validate(ctx); err != nil {
 				return err
 			}
 		}
@@ -222,7 +222,7 @@ func (p *pruning) tune() error {
 	case p.iterations < 1:
 		return fmt.Errorf("--iterations %d: want 1 or more", p.iterations)
 	}
-	if err := p.judging(); err != nil {
+	if err := p.addLossAndMetrics(); err != nil {
 		return err
 	}
 	err := p.byHand()
@@ -266,8 +266,8 @@ func (p *pruning) tuning(ctx context.Context, g *nn.Graph) (t tuning, err error)
 	return t, err
 }
 
-// judge returns the validation metrics of the model; none without data.
-func (t tuning) judge(ctx context.Context) (map[string]float64, error) {
+// validate returns the validation metrics of the model; none without data.
+func (t tuning) validate(ctx context.Context) (map[string]float64, error) {
 	if t.trainer == nil || t.val.Len() == 0 {
 		return nil, nil
 	}

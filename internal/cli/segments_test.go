@@ -42,7 +42,7 @@ func squares(t *testing.T, dir string, n int) {
 	}
 }
 
-// A folder of images and masks: a model with scores for each pixel learns them, is judged and answers.
+// A folder of images and masks: a model with scores for each pixel learns them, is evaluated and predicts.
 func TestMasks(t *testing.T) {
 	dir := t.TempDir()
 	squares(t, filepath.Join(dir, "seg"), 40)

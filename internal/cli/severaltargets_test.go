@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// An archive with an array for each input and each output trains and judges all outputs, by name.
+// An archive with an array for each input and each output trains and evaluates all outputs, by name.
 func TestSeveralTargets(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

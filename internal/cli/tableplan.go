@@ -11,7 +11,7 @@ import (
 
 // plan is a training run on a table: training rows, validation rows, and the model.
 type plan struct {
-	table, other *table.Table // other: where the rows to judge by are; the same table, or that of --val
+	table, other *table.Table // other: where the validation rows are; the same table, or that of --val
 	fit, held    []int
 	graph        *nn.Graph
 	schema       table.Schema

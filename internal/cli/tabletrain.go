@@ -59,14 +59,14 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 		return err
 	}
 	t.notes = append(t.notes, p.lines...)
-	shaped, judges, err := t.shape(trunk.Rest, fit, val)
+	shaped, valShaped, err := t.shape(trunk.Rest, fit, val)
 	if err != nil {
 		return err
 	}
 	if stop, err := t.ready(w, model, fit, val); stop || err != nil {
 		return err
 	}
-	fit, val = shaped, judges
+	fit, val = shaped, valShaped
 	end, err := t.watch()
 	if err != nil {
 		return err

@@ -266,14 +266,14 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	if err := t.tagging(g); err != nil {
 		return err
 	}
-	shaped, judges, err := t.shape(g, fit, val)
+	shaped, valShaped, err := t.shape(g, fit, val)
 	if err != nil {
 		return err
 	}
 	if stop, err := t.ready(w, model, fit, val); stop || err != nil {
 		return err
 	}
-	fit, val = shaped, judges
+	fit, val = shaped, valShaped
 	end, err := t.watch()
 	if err != nil {
 		return err
@@ -317,7 +317,7 @@ func (t *training) configure() error {
 	if c.Monitor != "" && !slices.Contains(monitors, c.Monitor) {
 		return fmt.Errorf("--monitor %s: want a figure of the validation: %s", c.Monitor, strings.Join(monitors, ", "))
 	}
-	if err := t.judging(); err != nil {
+	if err := t.addLossAndMetrics(); err != nil {
 		return err
 	}
 	if t.asJSON || !t.process.first() {
@@ -329,8 +329,8 @@ func (t *training) configure() error {
 	return t.byHand()
 }
 
-// judging adds the loss and metrics that the flags name.
-func (t *training) judging() error {
+// addLossAndMetrics adds the loss and metrics that the flags name.
+func (t *training) addLossAndMetrics() error {
 	c := &t.config
 	for _, n := range []struct {
 		flag         string

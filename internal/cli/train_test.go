@@ -234,7 +234,7 @@ func TestTrainInterrupted(t *testing.T) {
 	}
 }
 
-// A run goes on with the samples it began with: others would have it judged by what it was trained on.
+// A run goes on with the samples it began with: others would validate it on what it was trained on.
 func TestTrainResumedOnOtherSamples(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -61,26 +61,26 @@ func TestMatches(t *testing.T) {
 		}
 	}
 	// Half of the recalls have precision 1, the others that of two in three.
-	p, r := judged([][]Truth{{object(0, 1), object(2, 3)}}, [][]Detection{{found(0.9, 0, 1), found(0.8, 5, 6), found(0.7, 2, 3)}}, 0.5, all, 100)
+	p, r := averagePrecision([][]Truth{{object(0, 1), object(2, 3)}}, [][]Detection{{found(0.9, 0, 1), found(0.8, 5, 6), found(0.7, 2, 3)}}, 0.5, all, 100)
 	if want := (51 + 50*2./3) / 101; math.Abs(p-want) > 1e-12 || r != 1 {
 		t.Errorf("precision %v, recall %v, want %v and 1", p, r, want)
 	}
-	if p, r := judged([][]Truth{{object(0, 1)}}, [][]Detection{nil}, 0.5, all, 100); p != 0 || r != 0 {
+	if p, r := averagePrecision([][]Truth{{object(0, 1)}}, [][]Detection{nil}, 0.5, all, 100); p != 0 || r != 0 {
 		t.Errorf("of nothing: precision %v, recall %v", p, r)
 	}
-	if p, r := judged([][]Truth{{object(0, 1)}}, [][]Detection{{found(0.9, 5, 6), found(0.8, 0, 1)}}, 0.5, all, 1); p != 0 || r != 0 {
+	if p, r := averagePrecision([][]Truth{{object(0, 1)}}, [][]Detection{{found(0.9, 5, 6), found(0.8, 0, 1)}}, 0.5, all, 1); p != 0 || r != 0 {
 		t.Errorf("of the first alone: precision %v, recall %v", p, r)
 	}
-	if p, r := judged([][]Truth{nil}, [][]Detection{{found(0.9, 5, 6)}}, 0.5, all, 1); p != -1 || r != -1 {
+	if p, r := averagePrecision([][]Truth{nil}, [][]Detection{{found(0.9, 5, 6)}}, 0.5, all, 1); p != -1 || r != -1 {
 		t.Errorf("without objects: precision %v, recall %v", p, r)
 	}
 	set := &GroundTruth{Categories: make([]Category, 2), Images: []Image{{File: "a.png"}}}
 	for d, want := range map[Detection]string{{Category: 2}: "a detection of category 2", {Category: -1}: "a detection of category -1", {Category: 1, Score: math.NaN()}: "with the score NaN", {Category: 1}: "", {}: ""} {
-		if _, err := set.Judge([][]Detection{{d}}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := set.Evaluate([][]Detection{{d}}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", d, err, want)
 		}
 	}
-	if _, err := set.Judge(nil); err == nil {
+	if _, err := set.Evaluate(nil); err == nil {
 		t.Error("no image for one")
 	}
 }

@@ -47,8 +47,8 @@ var areas = [4][2]float64{{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96,
 // counts are the maximum numbers of boxes per image and category that are evaluated.
 var counts = [3]int{1, 10, 100}
 
-// Judge evaluates detections, one list for each image of the set.
-func (s *GroundTruth) Judge(found [][]Detection) (Figures, error) {
+// Evaluate evaluates detections, one list for each image of the set.
+func (s *GroundTruth) Evaluate(found [][]Detection) (Figures, error) {
 	if len(found) != len(s.Images) {
 		return Figures{}, fmt.Errorf("boxes: detections of %d images for a set of %d", len(found), len(s.Images))
 	}
@@ -81,7 +81,7 @@ func (s *GroundTruth) Judge(found [][]Detection) (Figures, error) {
 		for a, area := range areas {
 			for t := range 10 {
 				limit := lowest + float64(t)*((highest-lowest)/9)
-				p, r := judged(truth[c], guess[c], limit, area, counts[2])
+				p, r := averagePrecision(truth[c], guess[c], limit, area, counts[2])
 				all[a].precision.add(p)
 				all[a].recall.add(r)
 				if a > 0 {
@@ -96,7 +96,7 @@ func (s *GroundTruth) Judge(found [][]Detection) (Figures, error) {
 					at75.add(p)
 				}
 				for n := range few {
-					_, r := judged(truth[c], guess[c], limit, area, counts[n])
+					_, r := averagePrecision(truth[c], guess[c], limit, area, counts[n])
 					few[n].recall.add(r)
 				}
 			}
@@ -128,8 +128,8 @@ func (m mean) value() float64 {
 	return m.sum / m.n
 }
 
-// judged returns the mean precision and the largest recall of one category at one threshold, −1 if there is no object of that size.
-func judged(truth [][]Truth, guess [][]Detection, limit float64, area [2]float64, most int) (precision, recall float64) {
+// averagePrecision returns the mean precision and the largest recall of one category at one threshold, −1 if there is no object of that size.
+func averagePrecision(truth [][]Truth, guess [][]Detection, limit float64, area [2]float64, most int) (precision, recall float64) {
 	var list []match
 	objects := 0
 	for i := range truth {

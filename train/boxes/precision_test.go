@@ -18,8 +18,8 @@ func (f Figures) named() map[string]float64 {
 	}
 }
 
-// TestJudge compares with the definition as testdata/coco.py spells it out: crowds, objects of all sizes, a category without objects.
-func TestJudge(t *testing.T) {
+// TestEvaluate compares with the definition as testdata/coco.py spells it out: crowds, objects of all sizes, a category without objects.
+func TestEvaluate(t *testing.T) {
 	s, err := Load("testdata/instances.json")
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := s.Judge(found)
+	f, err := s.Evaluate(found)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +50,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeKnown compares with figures that pycocotools gives for boxes on four images of COCO.
-func TestJudgeKnown(t *testing.T) {
+// TestEvaluateKnown compares with figures that pycocotools gives for boxes on four images of COCO.
+func TestEvaluateKnown(t *testing.T) {
 	box := func(c int, v ...float64) Truth {
 		b := Box{v[0], v[1], v[2], v[3]}
 		return Truth{Box: b, Category: c, Area: b.Area()}
@@ -66,7 +66,7 @@ func TestJudgeKnown(t *testing.T) {
 			box(0, 356.62, 95.47, 372.33, 147.55), box(0, 462.08, 105.09, 493.74, 146.99), box(0, 277.11, 103.84, 292.44, 150.72)}},
 		{Truth: []Truth{box(5, 13.99, 2.87, 640, 421.52)}},
 	}}
-	f, err := s.Judge([][]Detection{
+	f, err := s.Evaluate([][]Detection{
 		{got(4, 0.236, 258.15, 41.29, 606.41, 285.07)},
 		{got(3, 0.318, 61, 22.75, 565, 632.42), got(2, 0.726, 12.66, 3.32, 281.26, 275.23)},
 		{got(4, 0.546, 87.87, 276.25, 384.29, 379.43), got(1, 0.3, 0, 3.66, 142.15, 316.06), got(0, 0.407, 296.55, 93.96, 314.97, 152.79), got(0, 0.611, 328.94, 97.05, 342.49, 122.98),
@@ -131,7 +131,7 @@ func TestSizeAtTheBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := s.Judge(found)
+	f, err := s.Evaluate(found)
 	if err != nil || f.APSmall != 0.5 {
 		t.Errorf("AP small is %v, want 0.5 with a wrong box of 1024 pixels, %v", f.APSmall, err)
 	}

@@ -105,7 +105,7 @@ func TestReaderRefuses(t *testing.T) {
 	}
 }
 
-// TestReaderRaw refuses offsets from anchors and heads of several scales, which would be judged as boxes that nobody meant; the boxes that
+// TestReaderRaw refuses offsets from anchors and heads of several scales, which would be averagePrecision as boxes that nobody meant; the boxes that
 // TensorFlow's zoo gives beside the chosen ones are no such heads, and neither are a few bad ones among many.
 func TestReaderRaw(t *testing.T) {
 	outputs := func(inverted int) []Output {

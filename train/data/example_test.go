@@ -17,7 +17,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fit, val := data.Split(all, 0.2, 1)
-	fmt.Println(fit.Len(), "to train on,", val.Len(), "to judge")
+	fmt.Println(fit.Len(), "to train on,", val.Len(), "to validate")
 	for batch, err := range (data.BatchLoader{Batch: 3}).Batches(context.Background(), all, 0) {
 		if err != nil {
 			log.Fatal(err)
@@ -25,7 +25,7 @@ func Example() {
 		fmt.Println(batch.X[0].Shape(), batch.Y[0].Int64s())
 	}
 	// Output:
-	// 4 to train on, 1 to judge
+	// 4 to train on, 1 to validate
 	// (3, 2) [0 1 1]
 	// (2, 2) [0 2]
 }

@@ -74,16 +74,16 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Dataset[data.S
 	if b.Classes == 0 {
 		c.Metrics = []train.Metric{&train.Deviation{}}
 	}
-	judge, err := train.New(t.Rest, c)
+	evaluator, err := train.New(t.Rest, c)
 	if err != nil {
 		return out, err
 	}
 	if fit.Len()*last.features*last.scores > mostFitted {
-		out.Val, err = judge.Evaluate(ctx, val)
+		out.Val, err = evaluator.Evaluate(ctx, val)
 		return out, err
 	}
 	if n := fit.Len() + val.Len(); b.Anew != nil && b.Refit && n <= fewRows && n*last.features <= fewCells {
-		return b.crossed(ctx, t, judge, fit, val)
+		return b.crossed(ctx, t, evaluator, fit, val)
 	}
 	got, err := b.try(ctx, t, fit, val)
 	if err != nil {
@@ -92,7 +92,7 @@ func (b Blend) Apply(ctx context.Context, t *Trunk, fit, val data.Dataset[data.S
 	l := got.linear
 	out.Linear, out.Decay = shares[choose(got.each, got.constant, slack(last.features, fit.Len()))], l.Decay
 	last.set(l, out.Linear)
-	if out.Val, err = judge.Evaluate(ctx, val); err != nil {
+	if out.Val, err = evaluator.Evaluate(ctx, val); err != nil {
 		return out, err
 	}
 	if out.Linear == 0 {

@@ -24,7 +24,7 @@ func foldsFor(rows int) int {
 // crossed is Apply for few rows: it chooses the way of training and the weight of the linear model by cross-validation on all rows, and
 // then fits both models to all of them, the network being the mean of several. The metrics are those of both models fitted to the
 // training rows.
-func (b Blend) crossed(ctx context.Context, t *Trunk, judge *train.Trainer, fit, val data.Dataset[data.Sample]) (out Blended, err error) {
+func (b Blend) crossed(ctx context.Context, t *Trunk, evaluator *train.Trainer, fit, val data.Dataset[data.Sample]) (out Blended, err error) {
 	before := snapshot.Of(t.Rest)
 	all := data.Concat(fit, val)
 	order := data.Order(all.Len(), b.Seed, 0)
@@ -39,12 +39,12 @@ func (b Blend) crossed(ctx context.Context, t *Trunk, judge *train.Trainer, fit,
 				in = append(in, i)
 			}
 		}
-		rest, judges := data.Subset(all, in), data.Subset(all, held)
+		rest, validation := data.Subset(all, in), data.Subset(all, held)
 		for way := range ways {
 			if err := b.Anew(ctx, rest, way, 0); err != nil {
 				return out, err
 			}
-			got, err := b.try(ctx, t, rest, judges)
+			got, err := b.try(ctx, t, rest, validation)
 			if err != nil {
 				return out, err
 			}
@@ -67,7 +67,7 @@ func (b Blend) crossed(ctx context.Context, t *Trunk, judge *train.Trainer, fit,
 	if _, err := b.mix(ctx, t, fit, out.Linear); err != nil {
 		return out, err
 	}
-	if out.Val, err = judge.Evaluate(ctx, val); err != nil {
+	if out.Val, err = evaluator.Evaluate(ctx, val); err != nil {
 		return out, err
 	}
 	if err := b.average(ctx, t, all, out.Way); err != nil {

@@ -22,12 +22,12 @@ func TestToward(t *testing.T) {
 			end[p].Float32s()[i] += 2
 		}
 	}
-	for _, share := range []float64{0, 0.25, 1} {
-		toward(start, end, share)
+	for _, c := range []float64{0, 0.25, 1} {
+		toward(start, end, c)
 		for p, d := range start {
 			for i, x := range p.Data().Float32s() {
-				if math.Abs(float64(x-d.Float32s()[i])-2*share) > 1e-6 {
-					t.Fatalf("share %v: %s is %v, begins as %v", share, p.Name(), x, d.Float32s()[i])
+				if math.Abs(float64(x-d.Float32s()[i])-2*c) > 1e-6 {
+					t.Fatalf("c %v: %s is %v, begins as %v", c, p.Name(), x, d.Float32s()[i])
 				}
 			}
 		}
@@ -44,11 +44,11 @@ func TestShare(t *testing.T) {
 	start := snapshot.Of(g)
 	gentle := recipe{Spread: 0.1, HoldStatistics: true}
 	choose := func(p recipe) float64 {
-		share, got, err := tune.share(context.Background(), start, held, p)
+		c, got, err := tune.interpolate(context.Background(), start, held, p)
 		if err != nil || len(got.answers) != held.Len() {
 			t.Fatalf("%d answers, %v", len(got.answers), err)
 		}
-		return share
+		return c
 	}
 	if s := choose(gentle); s != 0.5 {
 		t.Errorf("nothing was trained: %v", s)
@@ -66,16 +66,16 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestGlance checks that glance has the figures of verdictOn, except that the default loss is calibrated, so lower.
-func TestGlance(t *testing.T) {
+// TestEvaluateCalibrated checks that evaluateCalibrated has the figures of evaluate, except that the default loss is calibrated, so lower.
+func TestEvaluateCalibrated(t *testing.T) {
 	held := points(t, 40)
 	for _, loss := range []Loss{nil, CrossEntropy{LabelSmoothing: 0.3}} {
 		tune := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet, Loss: loss}}, g: layered(t), fit: held}
-		quick, err := tune.glance(context.Background(), held)
+		quick, err := tune.evaluateCalibrated(context.Background(), held)
 		if err != nil {
 			t.Fatal(err)
 		}
-		slow, err := tune.verdictOn(context.Background(), held)
+		slow, err := tune.evaluate(context.Background(), held)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,18 +90,18 @@ func TestGlance(t *testing.T) {
 		}
 	}
 	tune := &tuning{g: layered(t), fit: held}
-	if v, err := tune.glance(context.Background(), data.Subset(held, nil)); err != nil || len(v.answers) != 0 {
+	if v, err := tune.evaluateCalibrated(context.Background(), data.Subset(held, nil)); err != nil || len(v.answers) != 0 {
 		t.Errorf("of nothing: %+v, %v", v, err)
 	}
 }
 
 // TestShareIsKept checks that the plan's fraction of the change is applied to all layers, also in a resumed run.
 func TestShareIsKept(t *testing.T) {
-	change := func(share float64, dir string, resume bool) (list []float64) {
+	change := func(c float64, dir string, resume bool) (list []float64) {
 		g := layered(t)
 		start := snapshot.Of(g)
-		c := Config{Log: Quiet, Seed: 3, Rule: optim.SGD{LR: 0.05}, Dir: dir, Resume: resume}
-		tune := &tuning{FineTuner: FineTuner{Config: c}, g: g, fit: points(t, 30), plan: recipe{Epochs: 2, Batch: 16, EMA: 0.5, Spread: 0.1, HoldStatistics: true, Share: share}, say: func(string) {}}
+		config := Config{Log: Quiet, Seed: 3, Rule: optim.SGD{LR: 0.05}, Dir: dir, Resume: resume}
+		tune := &tuning{FineTuner: FineTuner{Config: config}, g: g, fit: points(t, 30), plan: recipe{Epochs: 2, Batch: 16, EMA: 0.5, Spread: 0.1, HoldStatistics: true, Interpolation: c}, say: func(string) {}}
 		if !resume {
 			if err := tune.keepPlan(); err != nil {
 				t.Fatal(err)

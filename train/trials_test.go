@@ -21,32 +21,32 @@ import (
 func TestRaceOfExpensive(t *testing.T) {
 	still := optim.SGD{LR: 1e-30} // all plans are as good: the first one wins
 	for _, c := range []struct {
-		policy Policy
-		judges int
-		rule   optim.Rule
-		found  float64
-		rate   float64
-		tried  int
+		policy     Policy
+		validation int
+		rule       optim.Rule
+		found      float64
+		rate       float64
+		tried      int
 	}{
-		{judges: 12, rule: still, found: 1e-5, rate: 1e-4, tried: 2, policy: Full},
-		{judges: 120, rule: still, found: 1e-4, rate: 3e-4, tried: 2, policy: Full},
-		{judges: 120, rule: still, found: 1e-2, rate: 5e-4, tried: 2, policy: Full},
-		{judges: 120, found: 1e-5, rate: 1e-3, tried: 2}, // what was never trained wants more
-		{judges: 12, found: 1e-5, rate: 1e-3, tried: 2, policy: Full},
+		{validation: 12, rule: still, found: 1e-5, rate: 1e-4, tried: 2, policy: Full},
+		{validation: 120, rule: still, found: 1e-4, rate: 3e-4, tried: 2, policy: Full},
+		{validation: 120, rule: still, found: 1e-2, rate: 5e-4, tried: 2, policy: Full},
+		{validation: 120, found: 1e-5, rate: 1e-3, tried: 2}, // what was never trained wants more
+		{validation: 12, found: 1e-5, rate: 1e-3, tried: 2, policy: Full},
 		{found: 1, rate: 5e-4},
-		{judges: 12, found: 2e-3, rate: 2e-3, tried: 3, policy: FromScratch},
-		{judges: 12, found: 1, rate: 1e-2, tried: 3, policy: FromScratch},
+		{validation: 12, found: 2e-3, rate: 2e-3, tried: 3, policy: FromScratch},
+		{validation: 12, found: 1, rate: 1e-2, tried: 3, policy: FromScratch},
 		{found: 1e-6, rate: 1e-4, policy: FromScratch},
 	} {
 		g := layered(t)
 		said := ""
 		tune := &tuning{FineTuner: FineTuner{Policy: c.policy, Config: Config{Log: Quiet, Epochs: 20, Rule: c.rule}}, g: g, fit: points(t, 60), say: func(s string) { said += s }}
-		if c.judges > 0 {
-			tune.val = points(t, c.judges)
+		if c.validation > 0 {
+			tune.val = points(t, c.validation)
 		}
 		before := snapshot.Of(g)
 		tune.plan = tune.draft(60, 1e12)
-		if err := tune.race(context.Background(), c.found, 1e12); err != nil {
+		if err := tune.comparePlans(context.Background(), c.found, 1e12); err != nil {
 			t.Fatal(err)
 		}
 		p := tune.plan
@@ -86,10 +86,10 @@ func TestRaceIsLost(t *testing.T) {
 		said := ""
 		tune := &tuning{FineTuner: FineTuner{Policy: policy, Config: Config{Log: Quiet, Epochs: 300, Rule: optim.SGD{LR: 3}}}, g: g, fit: wrong, val: right, say: func(s string) { said += s }}
 		tune.plan = tune.draft(60, 1e12)
-		if err := tune.race(context.Background(), 1e-3, 1e12); err != nil {
+		if err := tune.comparePlans(context.Background(), 1e-3, 1e12); err != nil {
 			t.Fatal(err)
 		}
-		if lost := policy == Auto; tune.headIsBest != lost || tune.plan.Raced || strings.HasPrefix(said, "all layers: no better than the classifier alone on samples") != lost {
+		if lost := policy == Auto; tune.headIsBest != lost || tune.plan.BetterThanHead || strings.HasPrefix(said, "all layers: no better than the classifier alone on samples") != lost {
 			t.Errorf("policy %q: %s", policy, said)
 		}
 	}
@@ -103,17 +103,17 @@ func TestRaceIsEven(t *testing.T) {
 		c := Config{Log: Quiet, Epochs: 4, Rule: optim.SGD{LR: 1e-30}}
 		tune := &tuning{FineTuner: FineTuner{Config: c}, g: g, fit: points(t, 60), val: points(t, 12), say: func(string) {}}
 		tune.plan = tune.draft(60, cost)
-		if err := tune.race(context.Background(), 1e-4, cost); err != nil {
+		if err := tune.comparePlans(context.Background(), 1e-4, cost); err != nil {
 			t.Fatal(err)
 		}
-		if isCheap := cost == 0; tune.isCheap != isCheap || tune.plan.Raced || tune.headIsBest == isCheap || !isCheap && math.Abs(tune.plan.Rate-3e-4) > 1e-12 {
+		if isCheap := cost == 0; tune.isCheap != isCheap || tune.plan.BetterThanHead || tune.headIsBest == isCheap || !isCheap && math.Abs(tune.plan.Rate-3e-4) > 1e-12 {
 			t.Errorf("cost %v: %+v, %d tried", cost, tune.plan, tune.tried)
 		}
 	}
 	// The limit of what is cheap, in multiply-adds of all epochs.
 	for cost, isCheap := range map[float64]bool{1e11: true, 1.0001e11: false} {
 		tune := &tuning{FineTuner: FineTuner{Policy: FromScratch}, g: layered(t), fit: points(t, 6), plan: recipe{Epochs: 4}, say: func(string) {}}
-		if err := tune.race(context.Background(), 1e-4, cost); err != nil || tune.isCheap != isCheap {
+		if err := tune.comparePlans(context.Background(), 1e-4, cost); err != nil || tune.isCheap != isCheap {
 			t.Errorf("%v: cheap %v, %v", cost, tune.isCheap, err)
 		}
 	}
@@ -123,23 +123,23 @@ func TestRaceIsEven(t *testing.T) {
 // expensive, and disjoint.
 func TestRaceSetsBounded(t *testing.T) {
 	for _, c := range []struct {
-		n, judges int
-		isCheap   bool
-		fit, held int
+		n, validation int
+		isCheap       bool
+		fit, held     int
 	}{
 		{10, 0, true, 7, 3}, {10, 1, true, 7, 4}, {10, 99, true, 7, 102}, {10, 100, true, 10, 100},
 		{10, 100, false, 7, 103}, {1000, 150, false, 500, 450}, {1000, 300, false, 500, 500}, {3000, 300, false, 500, 500}, {3000, 99, true, 2100, 999},
 	} {
 		at := func(i int) data.Sample { return data.Sample{X: []*tensor.Dense{numbered(t, float32(i))}} }
 		var all []data.Sample
-		for i := range c.n + c.judges {
+		for i := range c.n + c.validation {
 			all = append(all, at(i))
 		}
 		tune := &tuning{fit: data.Of(all[:c.n]...), isCheap: c.isCheap}
-		if c.judges > 0 {
+		if c.validation > 0 {
 			tune.val = data.Of(all[c.n:]...)
 		}
-		fit, held, err := tune.raceSets(context.Background())
+		fit, held, err := tune.trialSets(context.Background())
 		if err != nil || fit.Len() != c.fit || held.Len() != c.held {
 			t.Fatalf("%+v: %d to fit, %d held out, %v", c, fit.Len(), held.Len(), err)
 		}

@@ -14,10 +14,10 @@ import (
 
 // Learning rates of AdamW for the layers of pretrained models.
 const (
-	gentlest, gentle = 1e-4, 5e-4
-	brisk            = 1e-3
-	boldest          = 1e-2
-	peak             = 3 // factor on the rate finder's suggestion for a constant rate; a one-cycle schedule is at its peak only briefly
+	minRate, maxFoundRate = 1e-4, 5e-4
+	highRate              = 1e-3
+	maxUniformRate        = 1e-2
+	peak                  = 3 // factor on the rate finder's suggestion for a constant rate; a one-cycle schedule is at its peak only briefly
 )
 
 // work and updates limit the training of all layers, in multiply-adds of forward and backward passes and in updates; anew replaces work
@@ -43,7 +43,7 @@ func (t *tuning) choose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.race(ctx, found, cost)
+	return t.comparePlans(ctx, found, cost)
 }
 
 // macs returns the multiply-adds of a forward pass for one sample, at the sizes that the data have where the model leaves them open.
@@ -110,36 +110,36 @@ func (t *tuning) rate(ctx context.Context, perSample float64) (float64, error) {
 	return found.Suggestion, err
 }
 
-// race compares plans on held-out samples, each for half of its epochs, and keeps the best: plans with different rates if training is
+// comparePlans compares plans on held-out samples, each for half of its epochs, and keeps the best: plans with different rates if training is
 // cheap, otherwise the plan for pretrained models, with the rate that was found and with a higher one; for FromScratch the rate that was
 // found and lower ones.
-func (t *tuning) race(ctx context.Context, found, epoch float64) error {
-	bold, mild := t.plan, t.plan
-	bold.Rate, bold.Spread = min(boldest, max(found, 1e-4)), 1
-	bold.HoldStatistics = false
-	mild.Rate = min(gentle, max(gentlest, peak*found))
-	t.plan = mild
+func (t *tuning) comparePlans(ctx context.Context, found, epoch float64) error {
+	uniform, discriminative := t.plan, t.plan
+	uniform.Rate, uniform.Spread = min(maxUniformRate, max(found, 1e-4)), 1
+	uniform.HoldStatistics = false
+	discriminative.Rate = min(maxFoundRate, max(minRate, peak*found))
+	t.plan = discriminative
 	if t.Policy == FromScratch {
-		t.plan = bold
+		t.plan = uniform
 	}
 	t.isCheap = epoch*float64(t.plan.Epochs) <= cheap
 	alone := t.val == nil && t.seen == nil // the classifier was not fitted: nothing to compare with
 	scratch := t.Policy == FromScratch
-	if alone && !scratch || scratch && (t.fit.Len() < 10 || len(slower(bold)) < 2) {
+	if alone && !scratch || scratch && (t.fit.Len() < 10 || len(slower(uniform)) < 2) {
 		t.say("all layers: " + t.plan.String())
 		return nil
 	}
-	plans := []recipe{mild, mild}
-	plans[1].Rate = brisk
+	plans := []recipe{discriminative, discriminative}
+	plans[1].Rate = highRate
 	if scratch {
-		plans = slower(bold)
+		plans = slower(uniform)
 	} else if t.isCheap {
-		plans = t.alternatives(mild, bold)
+		plans = t.alternatives(discriminative, uniform)
 	}
-	if err := t.rehearse(ctx, plans); err != nil {
+	if err := t.tryPlans(ctx, plans); err != nil {
 		return err
 	}
-	if t.Policy == Auto && !t.plan.Raced && (!t.isCheap || t.val == nil) {
+	if t.Policy == Auto && !t.plan.BetterThanHead && (!t.isCheap || t.val == nil) {
 		t.headIsBest = true
 		t.say("all layers: no better than the classifier alone on samples that were held out")
 		return nil
@@ -148,13 +148,13 @@ func (t *tuning) race(ctx context.Context, found, epoch float64) error {
 	return nil
 }
 
-// slower returns plans with the rate of p, a third and a tenth of it, down to the gentlest rate: where the loss is flat in the few steps of a
+// slower returns plans with the rate of p, a third and a tenth of it, down to minRate: where the loss is flat in the few steps of a
 // range test, the rate that it suggests can be far too high.
 func slower(p recipe) []recipe {
 	plans := []recipe{p}
 	for _, divisor := range []float64{3, 10} {
 		q := p
-		if q.Rate /= divisor; q.Rate >= gentlest {
+		if q.Rate /= divisor; q.Rate >= minRate {
 			plans = append(plans, q)
 		}
 	}
@@ -162,36 +162,64 @@ func slower(p recipe) []recipe {
 }
 
 // alternatives returns the plans for a model that is cheap to train.
-func (t *tuning) alternatives(mild, bold recipe) []recipe {
-	plans := []recipe{mild}
+func (t *tuning) alternatives(discriminative, uniform recipe) []recipe {
+	plans := []recipe{discriminative}
 	for _, rate := range []float64{3e-4, 1e-3, 3e-3} {
-		bold.Rate = rate
-		plans = append(plans, bold)
+		uniform.Rate = rate
+		plans = append(plans, uniform)
 	}
-	if bold.Anew = t.began != nil; bold.Anew {
+	if uniform.Anew = t.began != nil; uniform.Anew {
 		// A model that was never trained learns better features without a classifier that was fitted to its initial ones.
 		plans[1].Anew = true
-		plans = append(plans, bold)
+		plans = append(plans, uniform)
 		plans[1].Rate = 1e-3
 	}
 	return plans
 }
 
-// rehearse trains with each plan for half of its epochs, and chooses the one with the lowest loss on the held-out samples, which is
-// calibrated if it is the default.
-func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
+// trial is the result of a plan in half of its epochs: the loss on held-out samples.
+type trial struct {
+	plan recipe
+	loss float64
+}
+
+// leastLoss returns the plan with the lowest loss. If plans with the same rates were tried from both starts, the original weights and the fitted
+// classifier, the mean losses of these decide about the start: with few held-out samples the lowest loss of all can be luck.
+func leastLoss(trials []trial) (best recipe, ok bool) {
+	var original, fitted float64
+	for _, a := range trials {
+		for _, b := range trials {
+			if a.plan.Anew && !b.plan.Anew && a.plan.Spread == b.plan.Spread && a.plan.Rate == b.plan.Rate {
+				original += a.loss
+				fitted += b.loss
+			}
+		}
+	}
+	least := math.Inf(1)
+	for _, r := range trials {
+		outdone := r.plan.Spread == 1 && (r.plan.Anew && original > fitted || !r.plan.Anew && fitted > original)
+		if !outdone && r.loss < least {
+			best, least = r.plan, r.loss
+		}
+	}
+	return best, least < math.Inf(1)
+}
+
+// tryPlans trains with each plan for half of its epochs, and chooses one by its loss on the held-out samples, which is calibrated if it is the
+// default.
+func (t *tuning) tryPlans(ctx context.Context, plans []recipe) error {
 	whole := snapshot.Of(t.g)
 	defer whole.Restore()
-	fit, held, err := t.raceSets(ctx)
+	fit, held, err := t.trialSets(ctx)
 	if err != nil {
 		return err
 	}
 	start := snapshot.Of(t.g)
-	alone, err := t.glance(ctx, held)
+	alone, err := t.evaluateCalibrated(ctx, held)
 	if err != nil {
 		return err
 	}
-	least := math.Inf(1)
+	var trials []trial
 	for i := 0; i < len(plans); i++ {
 		p := plans[i]
 		if p.Anew {
@@ -204,20 +232,23 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 		c.Dir, c.Resume, c.Keep, c.Log, c.Observe, c.RestoreBest, c.Patience = "", false, 0, Quiet, nil, false, 0
 		release := short.hold(t.g)
 		_, err := Fit(ctx, t.g, c, fit, nil)
-		var got verdict
+		var got evaluation
 		if err == nil {
-			p.Share, got, err = t.share(ctx, start, held, p)
+			p.Interpolation, got, err = t.interpolate(ctx, start, held, p)
 		}
 		release()
 		start.Restore()
 		if err := t.ranks.agree(ctx.Err()); err != nil {
 			return err
 		}
-		if err == nil && got.figures["loss"] < least {
-			least, t.plan = got.figures["loss"], p
-			t.plan.Raced = got.better(alone)
+		if err == nil && finite(got.figures["loss"]) {
+			p.BetterThanHead = got.better(alone)
+			trials = append(trials, trial{p, got.figures["loss"]})
 		}
-		if next, ok := bolder(t.plan, plans); ok && t.isCheap && t.Policy != FromScratch && i == len(plans)-1 {
+		if best, ok := leastLoss(trials); ok {
+			t.plan = best
+		}
+		if next, ok := higherRate(t.plan, plans); ok && t.isCheap && t.Policy != FromScratch && i == len(plans)-1 {
 			plans = append(plans, next)
 		}
 	}
@@ -225,34 +256,34 @@ func (t *tuning) rehearse(ctx context.Context, plans []recipe) error {
 	return nil
 }
 
-// bolder returns the plan with three times the rate if the best of several plans has the highest rate: an untrained model may need a
+// higherRate returns the plan with three times the rate if the best of several plans has the highest rate: an untrained model may need a
 // much higher one.
-func bolder(best recipe, plans []recipe) (recipe, bool) {
+func higherRate(best recipe, plans []recipe) (recipe, bool) {
 	for _, p := range plans {
 		if len(plans) < 2 || p.Rate > best.Rate {
 			return best, false
 		}
 	}
-	best.Rate, best.Raced = best.Rate*10/3, false
+	best.Rate, best.BetterThanHead = best.Rate*10/3, false
 	return best, best.Rate < 0.05
 }
 
-// rehearsed limits the number of samples on which expensive plans are trained and evaluated for the comparison.
-const rehearsed = 500
+// trialSamples limits the number of samples on which expensive plans are trained and evaluated for the comparison.
+const trialSamples = 500
 
-// raceSets returns the sets for comparing plans: the validation set, together with a part of the training set if the validation set is
+// trialSets returns the sets for comparing plans: the validation set, together with a part of the training set if the validation set is
 // small or the plans are expensive, or that part alone if its targets have another form, as those of mixed samples have. A classifier that
 // was fitted to that part is fitted again without it.
-func (t *tuning) raceSets(ctx context.Context) (fit, held data.Dataset[data.Sample], err error) {
-	if t.isCheap && t.valSize() >= fewJudges {
+func (t *tuning) trialSets(ctx context.Context) (fit, held data.Dataset[data.Sample], err error) {
+	if t.isCheap && t.valSize() >= enoughValidation {
 		return t.fit, t.val, nil
 	}
 	order := data.Order(t.fit.Len(), t.Config.Seed, 0)
 	out, in := order[:len(order)*3/10], order[len(order)*3/10:]
-	judges := data.Order(t.valSize(), t.Config.Seed, 0)
+	validation := data.Order(t.valSize(), t.Config.Seed, 0)
 	if !t.isCheap {
-		out, in = out[:min(len(out), rehearsed)], in[:min(len(in), rehearsed)]
-		judges = judges[:min(len(judges), rehearsed-len(out))]
+		out, in = out[:min(len(out), trialSamples)], in[:min(len(in), trialSamples)]
+		validation = validation[:min(len(validation), trialSamples-len(out))]
 	}
 	fit = data.Subset(t.fit, in)
 	held = plain{data.Subset(t.fit, out)}
@@ -262,7 +293,7 @@ func (t *tuning) raceSets(ctx context.Context) (fit, held data.Dataset[data.Samp
 			return nil, nil, err
 		}
 		if same {
-			held = data.Concat(held, data.Subset(t.val, judges))
+			held = data.Concat(held, data.Subset(t.val, validation))
 		}
 	}
 	if t.seen != nil {

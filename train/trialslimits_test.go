@@ -24,7 +24,7 @@ func TestRaceSetsShare(t *testing.T) {
 		all = append(all, data.Sample{X: []*tensor.Dense{numbered(t, float32(i))}})
 	}
 	tu := &tuning{fit: data.Of(all...), val: data.Of(all[0])}
-	fit, held, err := tu.raceSets(context.Background())
+	fit, held, err := tu.trialSets(context.Background())
 	if err != nil || fit.Len() != 7 || held.Len() != 4 {
 		t.Fatalf("%d to fit, %d held out, %v", fit.Len(), held.Len(), err)
 	}
@@ -68,10 +68,10 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("sample %d: %+v, want %+v", i, a, want[i])
 		}
 	}
-	if v, err := tu.verdictOn(t.Context(), set); err != nil || !slices.Equal(v.answers, got) || v.samples != 3 || v.figures["accuracy"] != 1./3 {
+	if v, err := tu.evaluate(t.Context(), set); err != nil || !slices.Equal(v.answers, got) || v.samples != 3 || v.figures["accuracy"] != 1./3 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if v, err := tu.verdictOn(t.Context(), nil); err != nil || v.figures != nil || v.answers != nil || v.samples != 0 {
+	if v, err := tu.evaluate(t.Context(), nil); err != nil || v.figures != nil || v.answers != nil || v.samples != 0 {
 		t.Errorf("of nothing: %+v, %v", v, err)
 	}
 	if got, err := tu.answers(t.Context(), data.Of(sample(0, 0, 2), sample(0, 0, -100), sample(3, 1, 0))); err != nil || len(got) != 1 || !got[0].right {
@@ -81,7 +81,7 @@ func TestAnswers(t *testing.T) {
 	if _, err := tu.answers(t.Context(), unreadable{broken}); !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	if _, err := tu.verdictOn(t.Context(), unreadable{broken}); !errors.Is(err, broken) {
+	if _, err := tu.evaluate(t.Context(), unreadable{broken}); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }
@@ -96,11 +96,11 @@ func (u unreadable) At(int, *rand.Rand) (data.Sample, error) { return data.Sampl
 // classifier to return to, and a choice.
 func TestKeepsAllLayers(t *testing.T) {
 	head := map[string]float64{"accuracy": 0.9}
-	good, bad := verdict{figures: map[string]float64{"accuracy": 0.95, "loss": 0.1}}, verdict{figures: map[string]float64{"accuracy": 0.5, "loss": 2}}
+	good, bad := evaluation{figures: map[string]float64{"accuracy": 0.95, "loss": 0.1}}, evaluation{figures: map[string]float64{"accuracy": 0.5, "loss": 2}}
 	val := data.Of(make([]data.Sample, 1000)...)
 	for name, c := range map[string]struct {
 		t     *tuning
-		after verdict
+		after evaluation
 		want  bool
 	}{
 		"worse":             {&tuning{val: val, out: Outcome{Head: head}}, bad, false},
@@ -110,7 +110,7 @@ func TestKeepsAllLayers(t *testing.T) {
 		"told to, all":      {&tuning{val: val, FineTuner: FineTuner{Policy: Full}, out: Outcome{Head: head}}, bad, true},
 		"told to, from new": {&tuning{val: val, FineTuner: FineTuner{Policy: FromScratch}, out: Outcome{Head: head}}, bad, true},
 	} {
-		if got := c.t.keeps(verdict{figures: map[string]float64{"accuracy": 0.9, "loss": 0.3}}, c.after); got != c.want {
+		if got := c.t.keeps(evaluation{figures: map[string]float64{"accuracy": 0.9, "loss": 0.3}}, c.after); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -118,7 +118,7 @@ func TestKeepsAllLayers(t *testing.T) {
 
 // TestVerdictSums checks that three predictions more and one less are within chance.
 func TestVerdictSums(t *testing.T) {
-	of := func(right ...bool) (v verdict) {
+	of := func(right ...bool) (v evaluation) {
 		for _, r := range right {
 			v.answers = append(v.answers, answer{1, r})
 		}
@@ -126,7 +126,7 @@ func TestVerdictSums(t *testing.T) {
 	}
 	before := of(false, false, false, true, false, false)
 	for _, c := range []struct {
-		after verdict
+		after evaluation
 		want  bool
 	}{{of(true, true, true, false, false, false), false}, {of(true, true, true, true, false, false), true}, {of(true, true, true, true, true, true), true}, {of(true, false, false, true, false, false), false}, {of(true, true, false, true, false, false), true}} {
 		if got := c.after.better(before); got != c.want {
