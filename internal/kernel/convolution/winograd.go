@@ -5,7 +5,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// winograd is a 3×3 convolution, or its gradient with respect to the input, by Winograd's algorithm; see winogradTile.
+// winograd is a convolution, or its gradient with respect to the input, by Winograd's algorithm; see winogradTile.
 //
 // Pixels are transposed to channels-last order, one band of rows at a time, so that the transforms process one
 // channel per vector lane and need not handle borders. For each of the tile's points, the transformed inputs
@@ -54,18 +54,18 @@ func newMarks[T kernel.Float](p *kernel.Pool, scratch kernel.Scratch[T]) []T {
 }
 
 // tiles returns the number of tiles of all images.
-func (w *winograd[T]) tiles() int { return w.n * w.in.rows * w.in.cols }
+func (w *winograd[T]) tiles() int { return w.n * w.in.down * w.in.across }
 
 // byTiles transforms all weights, then processes one block of tiles at a time, from input to output pixels.
 func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	threads := p.Threads()
-	rows := w.n * w.in.rows
-	per := max(kernel.CeilDiv(winogradLeast, w.in.cols), winogradBlock/(w.points()*w.in.cols*roundLanes(w.in.channels)))
+	rows := w.n * w.in.down
+	per := max(kernel.CeilDiv(winogradLeast, w.in.across), winogradBlock/(w.points()*w.in.across*roundLanes(w.in.all())))
 	blocks := kernel.CeilDiv(rows, per)
 	blocks = min(rows, kernel.CeilDiv(blocks, threads)*threads)
 	per = kernel.CeilDiv(rows, blocks)
 
-	k := w.in.channels
+	k := w.in.all()
 	colPanels := kernel.CeilDiv(w.oc, winogradLanes)
 	point := colPanels*k*winogradLanes + winogradLanes
 	u := kernel.Take(scratch, w.weightPoints()*point)
@@ -74,7 +74,7 @@ func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 		colPanel, from := i/cacheBlocks, i%cacheBlocks*winogradDepth
 		w.taps.weights(w.winogradTile, colPanel*winogradLanes, from, min(winogradDepth, k-from), u[(colPanel*k+from)*winogradLanes:], point)
 	})
-	v, m := newGrid[T](w.points(), per*w.in.cols, k), newGrid[T](w.points(), per*w.in.cols, winogradPair)
+	v, m := newGrid[T](w.points(), per*w.in.across, k), newGrid[T](w.points(), per*w.in.across, winogradPair)
 	size := v.size + m.size + w.bands(per)
 	size = roundLanes(size)
 	rooms := kernel.Take(scratch, size*threads)
@@ -95,7 +95,7 @@ func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 					next = place(q+1, s)
 				}
 				right := u[at:]
-				pointProduct(false, n, (hi-lo)*w.in.cols, k, v.v[q*v.point:], v.step, right, right[(n-1)*k*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, false, [2]int{v.point, next - at})
+				pointProduct(false, n, (hi-lo)*w.in.across, k, v.v[q*v.point:], v.step, right, right[(n-1)*k*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, false, [2]int{v.point, next - at})
 			}
 			w.store(worker, lo, hi, s, n, m, room)
 		}
@@ -107,19 +107,19 @@ func (w *winograd[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
 // divided among the threads.
 func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
 	threads, tiles := p.Threads(), w.tiles()
-	rows := w.n * w.in.rows
-	k := w.in.channels
+	rows := w.n * w.in.down
+	k := w.in.all()
 	v, m := newGrid[T](w.points(), tiles, k), newGrid[T](w.points(), tiles, winogradPair)
 	v.v = kernel.Take(scratch, v.size+productRows*v.step) // the product of the last tiles reads up to productRows rows beyond them
 	depth := min(winogradDepth, k)
 	point := winogradPair*depth + winogradLanes
 	size := m.size + w.weightPoints()*point
-	size = roundLanes(size + w.bands(w.in.rows))
+	size = roundLanes(size + w.bands(w.in.down))
 	rooms := kernel.Take(scratch, size*threads)
 	groups, pairs := kernel.CeilDiv(k, winogradLanes), kernel.CeilDiv(w.oc, winogradPair)
 	transform := func(worker, lo, hi, group, end int) {
 		v := v
-		v.v = v.v[lo*w.in.cols*v.step:]
+		v.v = v.v[lo*w.in.across*v.step:]
 		w.in.transform(w.winogradTile, lo, hi, group, end, v, rooms[worker*size:][:size])
 	}
 	multiply := func(worker, lo, hi, i int) {
@@ -135,8 +135,8 @@ func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
 				w.taps.weights(w.winogradTile, i*winogradPair+s*winogradLanes, from, kc, u[s*kc*winogradLanes:], point)
 			}
 			for q := range w.points() {
-				left, right := v.v[q*v.point+lo*w.in.cols*v.step+from:], u[w.weightPoint[q]*point:]
-				pointProduct(false, colPanels, (hi-lo)*w.in.cols, kc, left, v.step, right, right[(colPanels-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0, [2]int{v.point, point})
+				left, right := v.v[q*v.point+lo*w.in.across*v.step+from:], u[w.weightPoint[q]*point:]
+				pointProduct(false, colPanels, (hi-lo)*w.in.across, kc, left, v.step, right, right[(colPanels-1)*kc*winogradLanes:], winogradLanes, m.v[q*m.point:], m.step, from > 0, [2]int{v.point, point})
 			}
 		}
 		w.store(worker, lo, hi, 2*i, colPanels, m, room)
@@ -160,12 +160,12 @@ func (w *winograd[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
 // dividing the pairs of column panels.
 func (w *winograd[T]) sharesTiles(threads int) bool {
 	const weights = 10 // cost of transforming the weights, in tiles; see winogradFor
-	rows, colPanels := w.n*w.in.rows, kernel.CeilDiv(w.oc, winogradLanes)
+	rows, colPanels := w.n*w.in.down, kernel.CeilDiv(w.oc, winogradLanes)
 	if threads == 1 || rows < threads {
 		return false
 	}
 	some := min(colPanels, 2*kernel.CeilDiv(kernel.CeilDiv(colPanels, 2), threads))
-	return colPanels*(kernel.CeilDiv(rows, threads)*w.in.cols+weights) < some*(w.tiles()+weights)
+	return colPanels*(kernel.CeilDiv(rows, threads)*w.in.across+weights) < some*(w.tiles()+weights)
 }
 
 // cut splits room after n elements.
@@ -177,7 +177,7 @@ func (w *winograd[T]) bands(rows int) int {
 	return max(size, rows*w.m*w.outPitch()*winogradLanes)
 }
 
-func (w *winograd[T]) outPitch() int { return kernel.CeilDiv(w.in.cols*w.m, 8) * 8 }
+func (w *winograd[T]) outPitch() int { return kernel.CeilDiv(w.in.across*w.m, 8) * 8 }
 
 // store transforms column panels of products, from panel first on, to output pixels.
 func (w *winograd[T]) store(worker, lo, hi, first, colPanels int, m grid[T], room []T) {
@@ -189,7 +189,7 @@ func (w *winograd[T]) store(worker, lo, hi, first, colPanels int, m grid[T], roo
 		for s := range colPanels {
 			c := (first + s) * winogradLanes
 			n := min(winogradLanes, w.oc-c)
-			outputs(w.winogradTile, g.rows, w.in.cols, grid[T]{v: m.v[g.tile*m.step+s*winogradLanes:], point: m.point, step: m.step}, &b, w.marks[worker*winogradLanes:])
+			outputs(w.winogradTile, g.rows, w.in.across, grid[T]{v: m.v[g.tile*m.step+s*winogradLanes:], point: m.point, step: m.step}, &b, w.marks[worker*winogradLanes:])
 			at := g.image*w.imageY + c*plane + above*w.wide
 			b.transposeOut(rows, w.wide, n, w.y[at:], w.wide, plane)
 			if !w.e.IsNone() {

@@ -31,6 +31,13 @@ var winogradShapes = []*Shape{
 	convolution(2, 24, 40, 1, []int{7, 30}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}),
 	convolution(12, 16, 96, 1, []int{6, 9}, []int{3, 3}, []int{2, 2}, []int{1, 1}, []int{1, 1}),
 	{N: 2, C: 18, OC: 19, In: []int{9, 8}, Kernel: []int{3, 3}, Out: []int{8, 9}, PadBegin: []int{1, 2}, PadEnd: []int{0, 1}},
+	square(2, 16, 32, 1, 9, 5, 1, 2), // blocks of 3×3
+	square(3, 20, 35, 1, 7, 4, 1, 0),
+	square(1, 20, 17, 1, 6, 7, 1, 6),
+	square(2, 16, 24, 1, 2, 5, 1, 4),
+	square(5, 17, 20, 1, 30, 5, 1, 2),
+	convolution(2, 24, 16, 1, []int{6, 19}, []int{3, 9}, []int{1, 1}, []int{1, 1}, []int{1, 7}),
+	{N: 2, C: 18, OC: 19, In: []int{9, 8}, Kernel: []int{6, 5}, Out: []int{8, 9}, PadBegin: []int{1, 2}, PadEnd: []int{3, 3}},
 }
 
 func plane3x3(n, c, oc, high, wide, pad int) *Shape {
@@ -52,7 +59,7 @@ func eachWay(s *Shape, pass winogradPass, f func(t *winogradTile, g *geometry)) 
 func testWinograd[T kernel.Float](t *testing.T, tol float64) {
 	all := kerneltest.Pools(t)
 	for _, s := range winogradShapes {
-		x, w := kerneltest.Random[T](s.N*s.C*kerneltest.Product1(s.In), 1), kerneltest.Random[T](s.OC*s.C*9, 2)
+		x, w := kerneltest.Random[T](s.N*s.C*kerneltest.Product1(s.In), 1), kerneltest.Random[T](s.OC*s.C*kerneltest.Product1(s.Kernel), 2)
 		dy := kerneltest.Random[T](s.N*s.OC*kerneltest.Product1(s.Out), 4)
 		y, dx, dw := make([]float64, len(dy)), make([]float64, len(x)), make([]float64, len(w))
 		visit(s, func(xi, wi, yi int) {
@@ -107,7 +114,7 @@ func TestWinograd(t *testing.T) {
 func TestWinogradEpilogue(t *testing.T) {
 	s := plane3x3(2, 32, 20, 9, 10, 1)
 	g := s.geometry()
-	x, w := kerneltest.Random[float32](s.N*s.C*kerneltest.Product1(s.In), 1), kerneltest.Random[float32](s.OC*s.C*9, 2)
+	x, w := kerneltest.Random[float32](s.N*s.C*kerneltest.Product1(s.In), 1), kerneltest.Random[float32](s.OC*s.C*kerneltest.Product1(s.Kernel), 2)
 	space := kerneltest.Product1(s.Out)
 	y := make([]float64, s.N*s.OC*space)
 	visit(s, func(xi, wi, yi int) { y[yi] += float64(x[xi]) * float64(w[wi]) })
@@ -135,7 +142,7 @@ func TestWinogradEpilogue(t *testing.T) {
 
 // An infinity or NaN anywhere gives what the definition says, and is not spread over a tile.
 func TestWinogradNotFinite(t *testing.T) {
-	for _, s := range []*Shape{plane3x3(2, 64, 64, 12, 12, 1), square(2, 64, 64, 1, 24, 3, 2, 1), plane3x3(16, 64, 64, 2, 2, 1), dilated(2, 64, 64, []int{24, 25}, []int{2, 2}, []int{2, 2})} {
+	for _, s := range []*Shape{plane3x3(2, 64, 64, 12, 12, 1), square(2, 64, 64, 1, 24, 3, 2, 1), plane3x3(16, 64, 64, 2, 2, 1), square(8, 64, 64, 1, 12, 5, 1, 2), dilated(2, 64, 64, []int{24, 25}, []int{2, 2}, []int{2, 2})} {
 		testNotFinite(t, s)
 	}
 }
@@ -151,7 +158,7 @@ func testNotFinite(t *testing.T, s *Shape) {
 	exact := *s
 	exact.exact = true
 	for what, v := range map[string]float64{"Inf": math.Inf(1), "-Inf": math.Inf(-1), "NaN": math.NaN(), "overflow": math.MaxFloat32} {
-		x, w := kerneltest.Random[float32](s.N*s.C*kerneltest.Product1(s.In), 1), kerneltest.Random[float32](s.OC*s.C*9, 2)
+		x, w := kerneltest.Random[float32](s.N*s.C*kerneltest.Product1(s.In), 1), kerneltest.Random[float32](s.OC*s.C*kerneltest.Product1(s.Kernel), 2)
 		dy := kerneltest.Random[float32](s.N*s.OC*kerneltest.Product1(s.Out), 4)
 		for name, into := range map[string][]float32{"x": x, "w": w, "dy": dy} {
 			at := len(into) / 3
@@ -183,7 +190,7 @@ func TestWinogradSameBytes(t *testing.T) {
 	p := kernel.NewPool(2)
 	defer p.Close()
 	for _, s := range winogradShapes {
-		x, w := kerneltest.Random[float32](s.N*s.C*kerneltest.Product1(s.In), 1), kerneltest.Random[float32](s.OC*s.C*9, 2)
+		x, w := kerneltest.Random[float32](s.N*s.C*kerneltest.Product1(s.In), 1), kerneltest.Random[float32](s.OC*s.C*kerneltest.Product1(s.Kernel), 2)
 		dy := kerneltest.Random[float32](s.N*s.OC*kerneltest.Product1(s.Out), 4)
 		same := func(what string, n int, run func(got []float32)) {
 			first := kerneltest.Random[float32](n, 1)

@@ -44,16 +44,19 @@ func cheapest[T kernel.Float](s *Shape, g *geometry, pass winogradPass) (best *w
 	}
 	const transforms = 40
 	weights, result := 10.0, g.out
+	from, to := g.c, g.oc // channels that are divided into blocks, and the others
 	switch pass {
 	case winogradDX:
 		result = g.in
+		from, to = to, from
 	case winogradDW:
 		weights = 30
 	}
-	c, oc := float64(g.c), float64(g.oc)
+	b := g.blocks(from)
+	all, in, out := float64(b.all()), float64(from), float64(to)
 	cost := func(t *winogradTile) float64 {
 		tiles := float64(g.n * kernel.CeilDiv(result[1], t.m) * kernel.CeilDiv(result[2], t.m))
-		return float64(t.points())*tiles*(1+transforms*(c+oc)/(c*oc)) + float64(t.weightPoints())*weights
+		return float64(t.points())*tiles*(all/in+transforms*(all+out)/(in*out)) + float64(t.weightPoints())*weights*all/in
 	}
 	if g.stride[1] == 2 {
 		lowest *= 2 // direct tiles are slow then, most of all for the gradient with respect to the input
@@ -71,7 +74,7 @@ func winogradWays(g *geometry, pass winogradPass) []*winogradTile {
 	ones := g.pad == Triple{0, 1, 1}
 	two := Triple{1, 2, 2}
 	switch {
-	case g.stride[1] == 1 && ones && g.in == two && g.out == two:
+	case g.whole() && g.stride[1] == 1 && ones && g.in == two && g.out == two:
 		return []*winogradTile{winogradQuad}
 	case g.stride[1] == 1:
 		return []*winogradTile{winograd4, winograd2}
@@ -86,14 +89,14 @@ func winogradWays(g *geometry, pass winogradPass) []*winogradTile {
 // winogradFits reports whether Winograd's algorithm can compute a convolution.
 func winogradFits(g *geometry) bool {
 	ones := Triple{1, 1, 1}
-	if g.groups != 1 || g.ker != (Triple{1, 3, 3}) || g.dil != ones || g.pad[0] != 0 || g.in[0] != 1 || g.out[0] != 1 {
+	if g.groups != 1 || g.ker[0] != 1 || g.ker[1] < 3 || g.ker[2] < 3 || g.dil != ones || g.pad[0] != 0 || g.in[0] != 1 || g.out[0] != 1 {
 		return false
 	}
-	if g.stride != ones && g.stride != (Triple{1, 2, 2}) {
+	if g.stride != ones && (g.stride != Triple{1, 2, 2} || !g.whole()) {
 		return false
 	}
 	for d := 1; d < 3; d++ {
-		if g.pad[d] < 0 || g.pad[d] > 2 || g.out[d] < 1 || g.out[d] > (g.in[d]+2*g.pad[d]-1)/g.stride[d]+1 {
+		if g.pad[d] < 0 || g.pad[d] >= g.ker[d] || g.out[d] < 1 || g.out[d] > (g.in[d]+2*g.pad[d]-1)/g.stride[d]+1 {
 			return false
 		}
 	}
@@ -112,13 +115,14 @@ func winogradForward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e eleme
 }
 
 func forwardWinograd[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, x, w []T, e elementwise.Epilogue[T], y []T, scratch kernel.Scratch[T]) bool {
+	ker, b := g.ker.Size(), g.blocks(g.c)
 	a := winograd[T]{
 		winogradTile: t,
 		in: winogradPlanes[T]{
-			x: x, channels: g.c, high: g.in[1], wide: g.in[2], pad: t.padding(g),
-			rows: kernel.CeilDiv(g.out[1], t.m), cols: kernel.CeilDiv(g.out[2], t.m),
+			x: x, winogradChannels: b, high: g.in[1], wide: g.in[2], pad: t.padding(g),
+			down: kernel.CeilDiv(g.out[1], t.m), across: kernel.CeilDiv(g.out[2], t.m),
 		},
-		taps: winogradTaps[T]{w: w, lane: 9 * g.c, step: 9, lanes: g.oc},
+		taps: blockTaps(p, g, b, winogradTaps[T]{w: w, lane: ker * g.c, step: ker, lanes: g.oc}, scratch),
 		n:    g.n, oc: g.oc, high: g.out[1], wide: g.out[2], imageY: g.imageY, y: y, e: e,
 	}
 	return a.run(p, scratch)
@@ -137,7 +141,7 @@ func (t *winogradTile) paddingBack(g *geometry) [2]int {
 	if t == winogradQuad || t == winogradDoubling {
 		return [2]int{}
 	}
-	return [2]int{2 - g.pad[1], 2 - g.pad[2]}
+	return [2]int{g.ker[1] - 1 - g.pad[1], g.ker[2] - 1 - g.pad[2]}
 }
 
 // winogradBackwardData is BackwardData by Winograd's algorithm; see winogradForward.
@@ -151,13 +155,14 @@ func winogradBackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []
 }
 
 func dataWinograd[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, dy, w, dx []T, scratch kernel.Scratch[T]) bool {
+	ker, b := g.ker.Size(), g.blocks(g.oc)
 	a := winograd[T]{
 		winogradTile: t,
 		in: winogradPlanes[T]{
-			x: dy, channels: g.oc, high: g.out[1], wide: g.out[2], pad: t.paddingBack(g),
-			rows: kernel.CeilDiv(g.in[1], t.m), cols: kernel.CeilDiv(g.in[2], t.m),
+			x: dy, winogradChannels: b, high: g.out[1], wide: g.out[2], pad: t.paddingBack(g),
+			down: kernel.CeilDiv(g.in[1], t.m), across: kernel.CeilDiv(g.in[2], t.m),
 		},
-		taps: winogradTaps[T]{w: w, lane: 9, step: 9 * g.c, lanes: g.c, flipped: true},
+		taps: blockTaps(p, g, b, winogradTaps[T]{w: w, lane: ker, step: ker * g.c, lanes: g.c, flipped: true}, scratch),
 		n:    g.n, oc: g.c, high: g.in[1], wide: g.in[2], imageY: g.c * g.in.Size(), y: dx,
 	}
 	return a.run(p, scratch)
@@ -174,17 +179,24 @@ func winogradBackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw 
 }
 
 func weightWinograd[T kernel.Float](p *kernel.Pool, t *winogradTile, g *geometry, x, dy, dw []T, scratch kernel.Scratch[T]) bool {
-	rows, cols := kernel.CeilDiv(g.out[1], t.m), kernel.CeilDiv(g.out[2], t.m)
+	down, across := kernel.CeilDiv(g.out[1], t.m), kernel.CeilDiv(g.out[2], t.m)
+	b := g.blocks(g.c)
 	a := winogradGradient[T]{
 		winogradTile: t,
 		x: winogradPlanes[T]{
-			x: x, channels: g.c, high: g.in[1], wide: g.in[2], pad: t.padding(g),
-			rows: rows, cols: cols,
+			x: x, winogradChannels: b, high: g.in[1], wide: g.in[2], pad: t.padding(g),
+			down: down, across: across,
 		},
 		dy: winogradPlanes[T]{
-			x: dy, channels: g.oc, high: g.out[1], wide: g.out[2], rows: rows, cols: cols, delta: true,
+			x: dy, winogradChannels: winogradChannels{g.oc, g.oc, 1, 1}, high: g.out[1], wide: g.out[2], down: down, across: across, delta: true,
 		},
 		n: g.n, dw: dw,
 	}
-	return a.run(p, scratch)
+	if g.whole() {
+		return a.run(p, scratch)
+	}
+	a.dw = kernel.Take(scratch, g.oc*9*b.all())
+	finite := a.run(p, scratch)
+	joinTaps(p, g, b, a.dw, dw)
+	return finite
 }

@@ -35,6 +35,11 @@ func BenchmarkWinograd(b *testing.B) {
 			{"squeezenet/64@55", plane3x3(4, 16, 64, 55, 55, 1)},
 			{"squeezenet/128@27", plane3x3(4, 32, 128, 27, 27, 1)},
 			{"squeezenet/256@13", plane3x3(4, 64, 256, 13, 13, 1)},
+			{"5x5/64@28", square(4, 64, 64, 1, 28, 5, 1, 2)},
+			{"5x5/32@14", square(8, 16, 32, 1, 14, 5, 1, 2)},   // GoogLeNet
+			{"5x5/192@27", square(1, 64, 192, 1, 27, 5, 1, 2)}, // AlexNet
+			{"7x7/64@28", square(4, 64, 64, 1, 28, 7, 1, 3)},
+			{"9x9/64@28", square(4, 64, 64, 1, 28, 9, 1, 4)},
 		} {
 			benchmarkWays(b, p, yard, c.name, c.s)
 		}

@@ -2,7 +2,7 @@ package convolution
 
 import "github.com/graft-ml/graft/internal/kernel"
 
-// winogradTaps describes 3×3 weights: those of output lane l and input channel k begin at l*lane + k*step.
+// winogradTaps describes weights, 3×3 after blockTaps: those of output lane l and input channel k begin at l*lane + k*step.
 type winogradTaps[T kernel.Float] struct {
 	w          []T
 	lane, step int

@@ -5,7 +5,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
 
-// winogradGradient is the gradient with respect to the weights of a 3×3 convolution: for each point the product, over
+// winogradGradient is the gradient with respect to the weights of a convolution: for each point the product, over
 // tiles, of transformed gradients of outputs with transformed inputs.
 type winogradGradient[T kernel.Float] struct {
 	*winogradTile
@@ -24,7 +24,7 @@ const (
 // run computes dw and reports whether all values are finite; if not, dw may have NaN in place of infinities.
 func (w *winogradGradient[T]) run(p *kernel.Pool, scratch kernel.Scratch[T]) bool {
 	w.marks = newMarks(p, scratch)
-	if w.n*w.x.rows*w.x.cols < w.x.channels {
+	if w.n*w.x.down*w.x.across < w.x.all() {
 		w.byWeights(p, scratch)
 	} else {
 		w.byTiles(p, scratch)
@@ -34,9 +34,9 @@ func (w *winogradGradient[T]) run(p *kernel.Pool, scratch kernel.Scratch[T]) boo
 
 // byTiles processes a block of tiles at a time, adding to the products of all weights.
 func (w *winogradGradient[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T]) {
-	c, oc := w.x.channels, w.dy.channels
-	rows := w.n * w.x.rows
-	per := max(kernel.CeilDiv(2*winogradLeast, w.x.cols), winogradTiles/(w.points()*w.x.cols*(roundLanes(c)+roundLanes(oc))))
+	c, oc := w.x.all(), w.dy.all()
+	rows := w.n * w.x.down
+	per := max(kernel.CeilDiv(2*winogradLeast, w.x.across), winogradTiles/(w.points()*w.x.across*(roundLanes(c)+roundLanes(oc))))
 	blocks := kernel.CeilDiv(rows, per)
 	m := newGrid[T](w.weightPoints(), oc, c)
 	if t := p.Threads(); t > 1 && blocks >= 2*t && m.size <= winogradSums {
@@ -56,7 +56,7 @@ func (w *winogradGradient[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T])
 		w.transform(p, lo, hi, v, d, rooms, size)
 		p.Run(w.weightPoints(), func(_, task int) {
 			u := task * step % w.weightPoints()
-			w.multiply(u, 0, oc, 0, c, (hi-lo)*w.x.cols, v, d, m, i > 0)
+			w.multiply(u, 0, oc, 0, c, (hi-lo)*w.x.across, v, d, m, i > 0)
 		})
 	}
 	cacheBlocks := min(oc, p.Threads())
@@ -71,10 +71,10 @@ func (w *winogradGradient[T]) byTiles(p *kernel.Pool, scratch kernel.Scratch[T])
 // apart is byTiles for few products: each thread processes its own blocks of tiles and adds to its own products m,
 // which are summed at the end.
 func (w *winogradGradient[T]) apart(p *kernel.Pool, scratch kernel.Scratch[T], blocks int, m grid[T]) {
-	c, oc, threads := w.x.channels, w.dy.channels, p.Threads()
-	rows, all := w.n*w.x.rows, blocks*threads
+	c, oc, threads := w.x.all(), w.dy.all(), p.Threads()
+	rows, all := w.n*w.x.down, blocks*threads
 	per := kernel.CeilDiv(rows, all)
-	v, d := newGroups[T](w.points(), per*w.x.cols, c), newGroups[T](w.points(), per*w.x.cols, oc)
+	v, d := newGroups[T](w.points(), per*w.x.across, c), newGroups[T](w.points(), per*w.x.across, oc)
 	each := roundLanes(m.size + v.size + d.size + w.bands(per))
 	rooms := kernel.Take(scratch, threads*each)
 	p.Run(threads, func(_, t int) {
@@ -88,7 +88,7 @@ func (w *winogradGradient[T]) apart(p *kernel.Pool, scratch kernel.Scratch[T], b
 			w.x.transform(w.winogradTile, lo, hi, 0, kernel.CeilDiv(c, winogradLanes), v, room)
 			w.dy.transform(w.winogradTile, lo, hi, 0, kernel.CeilDiv(oc, winogradLanes), d, room)
 			for u := range w.weightPoints() {
-				w.multiply(u, 0, oc, 0, c, (hi-lo)*w.x.cols, v, d, m, i > 0)
+				w.multiply(u, 0, oc, 0, c, (hi-lo)*w.x.across, v, d, m, i > 0)
 			}
 		}
 	})
@@ -112,9 +112,9 @@ func (w *winogradGradient[T]) apart(p *kernel.Pool, scratch kernel.Scratch[T], b
 // byWeights transforms all tiles, then processes a group of output channels and a range of input channels at a time,
 // so that the products and the tiles of x stay in a cache.
 func (w *winogradGradient[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T]) {
-	c, oc := w.x.channels, w.dy.channels
-	rows := w.n * w.x.rows
-	tiles := rows * w.x.cols
+	c, oc := w.x.all(), w.dy.all()
+	rows := w.n * w.x.down
+	tiles := rows * w.x.across
 	pair := (w.points()*tiles + w.weightPoints()*winogradLanes) * winogradPair
 	wide := max(1, winogradKeep/pair) * winogradPair
 	wide = kernel.CeilDiv(kernel.CeilDiv(c, kernel.CeilDiv(c, wide)), winogradPair) * winogradPair // blocks of equal width
@@ -137,7 +137,7 @@ func (w *winogradGradient[T]) byWeights(p *kernel.Pool, scratch kernel.Scratch[T
 // rooms allocates memory for the tiles of some tile rows and, for each thread, for a band and at least
 // size elements.
 func (w *winogradGradient[T]) rooms(p *kernel.Pool, scratch kernel.Scratch[T], rows, size int) (v, d grid[T], rooms []T, each int) {
-	v, d = newGroups[T](w.points(), rows*w.x.cols, w.x.channels), newGroups[T](w.points(), rows*w.x.cols, w.dy.channels)
+	v, d = newGroups[T](w.points(), rows*w.x.across, w.x.all()), newGroups[T](w.points(), rows*w.x.across, w.dy.all())
 	v.v, d.v = kernel.Take(scratch, v.size), kernel.Take(scratch, d.size)
 	size = roundLanes(max(size, w.bands(rows)))
 	return v, d, kernel.Take(scratch, p.Threads()*size), size
@@ -145,15 +145,15 @@ func (w *winogradGradient[T]) rooms(p *kernel.Pool, scratch kernel.Scratch[T], r
 
 // bands returns the number of elements of a band of the given number of tile rows, of x or of dy.
 func (w *winogradGradient[T]) bands(rows int) int {
-	x, _ := w.x.band(w.winogradTile, min(rows, w.x.rows))
-	dy, _ := w.dy.band(w.winogradTile, min(rows, w.dy.rows))
+	x, _ := w.x.band(w.winogradTile, min(rows, w.x.down))
+	dy, _ := w.dy.band(w.winogradTile, min(rows, w.dy.down))
 	return max(x, dy)
 }
 
 // transform sets v and d to the transformed tile rows lo to hi of x and dy.
 func (w *winogradGradient[T]) transform(p *kernel.Pool, lo, hi int, v, d grid[T], rooms []T, size int) {
-	groups := kernel.CeilDiv(w.x.channels, winogradLanes)
-	p.Run(groups+kernel.CeilDiv(w.dy.channels, winogradLanes), func(worker, i int) {
+	groups := kernel.CeilDiv(w.x.all(), winogradLanes)
+	p.Run(groups+kernel.CeilDiv(w.dy.all(), winogradLanes), func(worker, i int) {
 		room := rooms[worker*size:][:size]
 		if i < groups {
 			w.x.transform(w.winogradTile, lo, hi, i, i+1, v, room)
@@ -193,7 +193,7 @@ func (w *winogradGradient[T]) multiply(u, o, n, from, end, tiles int, v, d, m gr
 
 // store writes the gradients of the weights of n output channels from o on and of the input channels from up to end.
 func (w *winogradGradient[T]) store(worker, o, n, from, end int, m grid[T]) {
-	c := w.x.channels
+	c := w.x.all()
 	for i := range n {
 		gradients(w.winogradTile, end-from, m.v[i*m.step:], m.point, w.dw[((o+i)*c+from)*9:][:(end-from)*9], w.marks[worker*winogradLanes:])
 	}
