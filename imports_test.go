@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"internal/exprgraph":           {},
 	"internal/imagefile":           {},
 	"internal/disk":                {},
+	"internal/terminal":            {},
 	"internal/layered":             {},
 	"internal/diagram":             {"nn/dtype", "nn/op", "nn/op/std", "nn", "nn/layers", "onnxio", "internal/layered"},
 	"internal/disk/...":            {"internal/disk"},
@@ -71,7 +72,7 @@ var mayImport = map[string][]string{
 	"train/boxes":                  {"internal/disk", "train/data"},
 	"train/table":                  {"internal/disk", "internal/budget", "internal/snapshot", "nn/dtype", "nn/op", "nn/op/std", "nn", "nn/initial", "nn/layers", "train", "train/data"},
 	"train/step":                   {"nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio", "optim", "train"},
-	"train":                        {"internal/disk", "internal/snapshot", "nn/dtype", "internal/kernel/...", "nn/op", "nn/op/std", "nn", "nn/initial", "nn/layers", "nn/prune", "onnxio", "optim", "train/data"},
+	"train":                        {"internal/disk", "internal/snapshot", "internal/terminal", "nn/dtype", "internal/kernel/...", "nn/op", "nn/op/std", "nn", "nn/initial", "nn/layers", "nn/prune", "onnxio", "optim", "train/data"},
 	"internal/cli":                 {"..."},
 	"mpi":                          {"train", "mpi/internal/mpitest"}, // a module of its own
 	"mpi/internal/mpitest":         {},

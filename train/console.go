@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/graft-ml/graft/internal/terminal"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
@@ -53,7 +54,7 @@ func (c *console) event(e Event) {
 	case Note:
 		c.clear()
 		c.columns = nil // start a new table
-		fmt.Fprintln(c.out(), e)
+		fmt.Fprintln(c.out(), terminal.Escape(e.String()))
 	case Stepped, Tested:
 		if e.Kind == Stepped {
 			c.speed = e.Speed // without the validation

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/terminal"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -43,7 +44,7 @@ func (s storage) save(path string, g *nn.Graph) error {
 	return to.Save(path, g)
 }
 
-var saver = onnxio.Saver{Warn: func(err error) { fmt.Fprintln(os.Stderr, "warning:", err) }}
+var saver = onnxio.Saver{Warn: func(err error) { fmt.Fprintln(os.Stderr, "warning:", terminal.Escape(err.Error())) }}
 
 // foreignFiles are the endings of other programs' models, and of data.
 var foreignFiles = []string{".h5", ".keras", ".pt", ".pth", ".tflite", ".safetensors", ".pkl", ".joblib", ".csv", ".npz"}

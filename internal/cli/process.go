@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graft-ml/graft/internal/terminal"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train"
 	"github.com/spf13/cobra"
@@ -43,6 +44,8 @@ func (p *process) first() bool { return p.rank == 0 }
 // root returns the command line. Of several processes, only the first one prints.
 func (p *process) root() *cobra.Command {
 	root := p.commands()
+	root.SetOut(terminal.Writer(os.Stdout))
+	root.SetErr(terminal.Writer(os.Stderr))
 	if !p.first() {
 		root.SetOut(io.Discard)
 		root.SetErr(io.Discard)
@@ -148,11 +151,12 @@ func (p *process) end(err error) {
 
 // line returns an error in its printed form.
 func (p *process) line(err error) string {
+	text := terminal.Escape(err.Error())
 	if p.size == 1 {
-		return "graft: " + err.Error()
+		return "graft: " + text
 	}
 	own := fmt.Sprintf("rank %d: ", p.rank)
-	return fmt.Sprintf("graft: rank %d of %d: %s", p.rank, p.size, strings.TrimPrefix(err.Error(), own))
+	return fmt.Sprintf("graft: rank %d of %d: %s", p.rank, p.size, strings.TrimPrefix(text, own))
 }
 
 // Time limits of an interrupted process that trains with others. Launchers that end a run kill the processes after a second,

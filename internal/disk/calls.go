@@ -14,8 +14,8 @@ import (
 // Calls are the calls of the operating system that change the contents of a disk.
 type Calls struct {
 	Create     func(name string) (*os.File, error)
-	CreateTemp func(dir, pattern string) (*os.File, error)
-	MkdirTemp  func(dir, pattern string) (string, error)
+	CreateNew  func(name string, mode fs.FileMode) (*os.File, error) // an error if it exists
+	Mkdir      func(dir string, mode fs.FileMode) error              // an error if it exists
 	MkdirAll   func(dir string, mode fs.FileMode) error
 	Write      func(f *os.File, b []byte) (int, error)
 	Chmod      func(name string, mode fs.FileMode) error
@@ -28,7 +28,11 @@ type Calls struct {
 
 // System are the calls that this package uses. Tests replace them, see disktest.
 var System = Calls{
-	os.Create, os.CreateTemp, os.MkdirTemp, os.MkdirAll, (*os.File).Write, os.Chmod, (*os.File).Sync, (*os.File).Close, os.Rename, os.Remove, syncFolder,
+	os.Create, createNew, os.Mkdir, os.MkdirAll, (*os.File).Write, os.Chmod, (*os.File).Sync, (*os.File).Close, os.Rename, os.Remove, syncFolder,
+}
+
+func createNew(name string, mode fs.FileMode) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
 // syncFolder makes a rename durable. If the system does not support it, there is nothing to wait for.
@@ -45,7 +49,7 @@ func syncFolder(dir string) error {
 }
 
 // MkdirAll makes a folder and those above it.
-func MkdirAll(dir string) error { return System.MkdirAll(dir, 0o755) }
+func MkdirAll(dir string) error { return System.MkdirAll(dir, 0o777) }
 
 // Remove removes a file. A missing file is not an error.
 func Remove(name string) error {

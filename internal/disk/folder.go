@@ -23,11 +23,12 @@ type Folder struct {
 
 const (
 	committed = ".graft-commit" // the stage of a change that is made
-	stages    = ".graft.*.tmp"
-	newFiles  = "new"         // in a stage: the files by their paths
-	oldFiles  = "remove.json" // in a stage: the paths of files to remove
-	writtenBy = "by"          // in a stage: a text that identifies this machine
+	newFiles  = "new"           // in a stage: the files by their paths
+	oldFiles  = "remove.json"   // in a stage: the paths of files to remove
+	writtenBy = "by"            // in a stage: a text that identifies this machine
 )
+
+var stages = pattern{".graft.", ".tmp"}
 
 // Begin begins a change of a folder, which is created if it does not exist. Discard ends a change without Commit.
 func Begin(dir string) (*Folder, error) {
@@ -39,9 +40,9 @@ func Begin(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("%s holds %s, a change that another machine left or that cannot be finished: remove it", dir, committed)
 	}
 	f := &Folder{dir: dir}
-	parent, pattern, beside := dir, stages, "."+filepath.Base(dir)+".*.tmp"
+	parent, names, beside := dir, stages, hidden(dir)
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		f.fresh, parent, pattern = true, filepath.Dir(dir), beside
+		f.fresh, parent, names = true, filepath.Dir(dir), beside
 		if err := MkdirAll(parent); err != nil {
 			return nil, about(dir, err)
 		}
@@ -52,7 +53,7 @@ func Begin(dir string) (*Folder, error) {
 	sweep(filepath.Dir(dir), beside) // of a process that began the folder
 	for {
 		var err error
-		if f.stage, err = System.MkdirTemp(parent, pattern); err != nil {
+		if f.stage, err = names.create(parent, func(path string) error { return System.Mkdir(path, 0o777) }); err != nil {
 			return nil, about(dir, err)
 		}
 		f.release = claimFolder(f.stage)
@@ -155,7 +156,7 @@ func (f *Folder) Commit() error {
 // prepare completes the stage.
 func (f *Folder) prepare() error {
 	if !f.fresh {
-		if err := System.MkdirAll(f.root(), 0o755); err != nil {
+		if err := System.MkdirAll(f.root(), 0o777); err != nil {
 			return err
 		}
 		b, err := json.Marshal(f.removed)
@@ -167,9 +168,6 @@ func (f *Folder) prepare() error {
 				return err
 			}
 		}
-	}
-	if err := System.Chmod(f.stage, 0o755); err != nil {
-		return err
 	}
 	return filepath.WalkDir(f.root(), func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -287,7 +285,7 @@ func clearStage(stage string) error {
 func move(root *os.Root, from, to string) error {
 	if d := filepath.Dir(to); d != "." {
 		if _, err := root.Stat(d); errors.Is(err, fs.ErrNotExist) {
-			if err := System.MkdirAll(filepath.Join(root.Name(), d), 0o755); err != nil {
+			if err := System.MkdirAll(filepath.Join(root.Name(), d), 0o777); err != nil {
 				return err
 			}
 		} else if err != nil {

@@ -43,17 +43,14 @@ func Install(n int, fault Fault) (calls func() int, restore func()) {
 			}
 			return whole.Create(name)
 		},
-		CreateTemp: func(dir, pattern string) (*os.File, error) {
-			if err := broken(dir); err != nil {
+		CreateNew: func(name string, mode fs.FileMode) (*os.File, error) {
+			if err := broken(name); err != nil {
 				return nil, err
 			}
-			return whole.CreateTemp(dir, pattern)
+			return whole.CreateNew(name, mode)
 		},
-		MkdirTemp: func(dir, pattern string) (string, error) {
-			if err := broken(dir); err != nil {
-				return "", err
-			}
-			return whole.MkdirTemp(dir, pattern)
+		Mkdir: func(dir string, mode fs.FileMode) error {
+			return first(broken(dir), func() error { return whole.Mkdir(dir, mode) })
 		},
 		MkdirAll: func(dir string, mode fs.FileMode) error {
 			return first(broken(dir), func() error { return whole.MkdirAll(dir, mode) })
