@@ -21,14 +21,19 @@ type winogradChannels struct {
 // blocks divides the kernel of a convolution, or of its gradient with respect to the input, whose input has the given channels.
 func (g *geometry) blocks(channels int) winogradChannels {
 	b := winogradChannels{channels, channels, kernel.CeilDiv(g.ker[1], 3), kernel.CeilDiv(g.ker[2], 3)}
-	if b.count() > 1 {
+	if !g.whole() {
 		b.each = roundLanes(channels)
 	}
 	return b
 }
 
-func (b *winogradChannels) count() int { return b.rows * b.cols }
-func (b *winogradChannels) all() int   { return b.count() * b.each }
+// all returns the number of channels of all blocks.
+func (b *winogradChannels) all() int { return b.rows * b.cols * b.each }
+
+// mostBlocks limits the memory of transformed blocks.
+const mostBlocks = 16
+
+func (g *geometry) blockCount() int { return kernel.CeilDiv(g.ker[1], 3) * kernel.CeilDiv(g.ker[2], 3) }
 
 // whole reports whether the kernel is one block of 3×3.
 func (g *geometry) whole() bool { return g.ker == Triple{1, 3, 3} }

@@ -89,7 +89,7 @@ func winogradWays(g *geometry, pass winogradPass) []*winogradTile {
 // winogradFits reports whether Winograd's algorithm can compute a convolution.
 func winogradFits(g *geometry) bool {
 	ones := Triple{1, 1, 1}
-	if g.groups != 1 || g.ker[0] != 1 || g.ker[1] < 3 || g.ker[2] < 3 || g.dil != ones || g.pad[0] != 0 || g.in[0] != 1 || g.out[0] != 1 {
+	if g.groups != 1 || g.ker[0] != 1 || g.ker[1] < 3 || g.ker[2] < 3 || g.blockCount() > mostBlocks || g.dil != ones || g.pad[0] != 0 || g.in[0] != 1 || g.out[0] != 1 {
 		return false
 	}
 	if g.stride != ones && (g.stride != Triple{1, 2, 2} || !g.whole()) {
