@@ -54,7 +54,7 @@ func (p *process) root() *cobra.Command {
 }
 
 // forSeveral are the commands that several processes may run. All except train only print.
-var forSeveral = []string{"train", "version", "help", "completion"}
+var forSeveral = []string{"graft", "train", "version", "help", "completion"}
 
 // errElsewhere makes the process exit with status 0, since the first one reports the error.
 var errElsewhere = errors.New("see the message of the first process")

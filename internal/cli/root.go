@@ -46,6 +46,7 @@ Exit status: 0 for success, 1 for a failure, 130 for an interruption (ctrl-C).`,
 		return p.alone(cmd)
 	}
 	root.AddCommand(newDemo(), newInspect(), newRun(p), newTrain(p), newLRFind(p), newEval(p), newPredict(p), newServe(), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newJoin(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
+	settleCommands(root)
 	inWords(root)
 	return root
 }
