@@ -220,7 +220,7 @@ func TestCurvesAxes(t *testing.T) {
 			t.Errorf("%d epochs from %v: marks %v, want %s", c.last, c.low, got, c.want)
 		}
 	}
-	if got := []string{kind("r2"), kind("mae"), kind("rmse"), kind("accuracy"), kind("top5"), kind("ece")}; !slices.Equal(got, []string{"r2", "error", "error", "share", "share", "ece"}) {
+	if got := []string{kind("r2"), kind("mae"), kind("rmse"), kind("accuracy"), kind("top5"), kind("ece")}; !slices.Equal(got, []string{"r2", "error", "error", "fraction", "fraction", "ece"}) {
 		t.Errorf("kinds %v", got)
 	}
 	rates := func(x ...float64) (h History) {
@@ -239,10 +239,14 @@ func TestCurvesAxes(t *testing.T) {
 			t.Errorf("%d charts, the last logarithmic %v: want %d, %v", len(list), list[len(list)-1].log, c.charts, c.log)
 		}
 	}
-	if s := (History{{Epoch: 1, Loss: 2}}).title(); s != "1 epochs" {
+	small := rates(1e-6, 1e-5, 1e-3)
+	if p, err := small.plot(small.charts()[1]); err != nil || words(first(drawn(p)))["1e-05"] != 1 || words(first(drawn(p)))["0.0001"] != 1 {
+		t.Errorf("rates are called %v, %v", words(first(drawn(p))), err)
+	}
+	if s := (History{{Epoch: 1, Loss: 2}}).title(); s != "1 epoch" {
 		t.Errorf("title %q", s)
 	}
-	if s := (History{{Epoch: 1, Best: true}}).title(); s != "1 epochs, the best is 1" {
+	if s := (History{{Epoch: 1, Best: true}}).title(); s != "1 epoch, the best is 1" {
 		t.Errorf("title %q", s)
 	}
 }

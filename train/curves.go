@@ -59,6 +59,9 @@ func (h History) WriteCurves(w io.Writer) error {
 // title describes the length of the training and the best epoch.
 func (h History) title() string {
 	s := fmt.Sprintf("%d epochs", len(h))
+	if len(h) == 1 {
+		s = "1 epoch"
+	}
 	if best := h.Best(); best.Epoch > 0 {
 		s += fmt.Sprintf(", the best is %d", best.Epoch)
 		if v, ok := best.Val["loss"]; ok {
@@ -119,7 +122,7 @@ func kind(name string) string {
 	case name == "r2":
 		return name
 	case higher(name):
-		return "share"
+		return "fraction"
 	case slices.Contains([]string{"mae", "rmse"}, name):
 		return "error"
 	}
@@ -133,7 +136,7 @@ func (h History) plot(c chart) (*plot.Plot, error) {
 	p.X.Tick.Marker = wholeTicks{h.Last().Epoch}
 	p.Legend.Top = true
 	if c.log {
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: 3}
 	}
 	p.Add(plotter.NewGrid())
 	low, high := math.Inf(1), math.Inf(-1)

@@ -20,7 +20,7 @@ func TestCharts(t *testing.T) {
 			t.Errorf("%s: logarithmic is %v", c.title, c.log)
 		}
 	}
-	want := map[string]int{"loss": 2, "share": 2, "ece": 1, "error": 2, "r2": 1, "learning rate": 1}
+	want := map[string]int{"loss": 2, "fraction": 2, "ece": 1, "error": 2, "r2": 1, "learning rate": 1}
 	if !maps.Equal(count, want) {
 		t.Errorf("charts and their curves are %v, want %v", count, want)
 	}

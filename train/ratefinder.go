@@ -162,7 +162,7 @@ func (c RateCurve) WritePNG(w io.Writer) error {
 	p := plot.New()
 	p.Title.Text = fmt.Sprintf("suggested rate %.2g", c.Suggestion)
 	p.X.Label.Text, p.Y.Label.Text = "learning rate", "loss"
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: 3}
 	p.Add(plotter.NewGrid())
 	var xy plotter.XYs
 	for i, r := range c.Rate {
