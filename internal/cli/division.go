@@ -13,6 +13,8 @@ import (
 	"github.com/graft-ml/graft/train"
 )
 
+const divisionFile = "division.json"
+
 // division is how a run's samples were split. A run that is resumed with another split would be validated on samples
 // that it was trained on.
 type division struct {
@@ -26,7 +28,7 @@ func (t training) keepDivision(now division) error {
 	if !t.process.first() {
 		return nil
 	}
-	path := filepath.Join(t.config.Dir, "division.json")
+	path := filepath.Join(t.config.Dir, divisionFile)
 	if t.config.Resume && train.HasCheckpoint(t.config.Dir) {
 		b, err := disk.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train"
 )
@@ -96,4 +98,19 @@ func (t *training) settleDir() error {
 		t.notes = append(t.notes, fmt.Sprintf("%s holds another run, so this one is written to %s (--resume continues a run, --force overwrites it)", numbered(taken), c.Dir))
 	}
 	return nil
+}
+
+// dropSettings removes the folder of a failed run if it only has the settings of the run, and nothing to continue from.
+func dropSettings(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		events, _ := filepath.Match("events.out.tfevents.*", e.Name())
+		if e.Name() != settingsFile && e.Name() != divisionFile && !events {
+			return
+		}
+	}
+	_ = disk.RemoveAll(dir)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -229,6 +230,13 @@ func (t *training) off(cmd *cobra.Command) error {
 func (t training) run(ctx context.Context, w io.Writer, model string) (err error) {
 	if err := t.configure(); err != nil {
 		return err
+	}
+	if _, missing := os.Lstat(t.config.Dir); missing != nil && t.process.first() {
+		defer func() {
+			if err != nil {
+				dropSettings(t.config.Dir)
+			}
+		}()
 	}
 	if t.columnar() {
 		several, err := t.severalAnswers(model)
