@@ -205,13 +205,12 @@ func (x CaseWriter) write(g *nn.Graph, dir string, sets []*onnxio.DataSet) error
 }
 
 func (x CaseWriter) writeModel(change *disk.Folder, g *nn.Graph) error {
-	model, err := change.Path("model.onnx")
-	if err == nil {
-		err = x.Saver.Save(model, g)
-	}
-	if err == nil {
-		err = x.strip(model)
-	}
+	err := change.Make("model.onnx", func(path string) error {
+		if err := x.Saver.Save(path, g); err != nil {
+			return err
+		}
+		return x.strip(path)
+	})
 	if err != nil {
 		return err
 	}
@@ -220,26 +219,25 @@ func (x CaseWriter) writeModel(change *disk.Folder, g *nn.Graph) error {
 
 func (x CaseWriter) writeSet(change *disk.Folder, name string, set *onnxio.DataSet) error {
 	set.SequenceFiles = x.SequenceFiles
-	dir, err := change.Path(name)
-	if err == nil {
-		err = set.Write(dir)
-	}
-	if err == nil {
-		err = change.RemoveOthers(name, matches("input_*.pb", "output_*.pb", "gradient_*.pb"))
-	}
-	if err != nil || x.Strip == nil {
-		return err
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.pb"))
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		if err := x.strip(f); err != nil {
+	return change.Make(name, func(dir string) error {
+		err := set.Write(dir)
+		if err == nil {
+			err = change.RemoveOthers(name, matches("input_*.pb", "output_*.pb", "gradient_*.pb"))
+		}
+		if err != nil || x.Strip == nil {
 			return err
 		}
-	}
-	return nil
+		files, err := filepath.Glob(filepath.Join(dir, "*.pb"))
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if err := x.strip(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // matches returns a function that reports whether a name matches one of the patterns.

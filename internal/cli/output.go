@@ -98,10 +98,7 @@ func saveTogether(dir string, models map[string]*nn.Graph) error {
 	defer change.Discard()
 	for name, g := range models {
 		ours := regexp.MustCompile("^" + regexp.QuoteMeta(name) + `(\.\d+)?\.data$`)
-		path, err := change.Path(name)
-		if err == nil {
-			err = onnxio.Save(path, g)
-		}
+		err := change.Make(name, func(path string) error { return onnxio.Save(path, g) })
 		if err == nil {
 			err = change.RemoveOthers(".", func(other string) bool {
 				return ours.MatchString(other)

@@ -151,7 +151,7 @@ func (p *process) end(err error) {
 
 // line returns an error in its printed form.
 func (p *process) line(err error) string {
-	text := terminal.Escape(err.Error())
+	text := terminal.Escape(terminal.Brief(err.Error()))
 	if p.size == 1 {
 		return "graft: " + text
 	}

@@ -125,6 +125,10 @@ func TestRunFolders(t *testing.T) {
 	if err != nil || len(found) != 0 || !train.HasCheckpoint(filepath.Join(dir, "out-2.run")) {
 		t.Errorf("--force left %v, %v", found, err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "out-2.run", "recipe.yaml"), []byte("# empty\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, dir, [][3]string{{run + "--epochs 4 --lr 0.02 --resume", "the resumed run has other settings: ", ""}})
 	expect(t, dir, [][3]string{{"train two.onnx --data rare.csv --scale none --batch 8 --lr 1e30 --optimizer sgd --epochs 2 --tensorboard -o failed.onnx", "", "step 2: the loss is NaN"}})
 	if left, err := filepath.Glob(filepath.Join(dir, "failed*")); err != nil || len(left) != 0 {
 		t.Errorf("a run that failed before its first checkpoint left %v, %v", left, err)

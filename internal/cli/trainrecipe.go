@@ -206,7 +206,8 @@ func differences(then, now []byte) string {
 		}
 		return fmt.Sprint(v)
 	}
-	keys := maps.Clone(a)
+	keys := map[string]any{} // the stored recipe may be empty
+	maps.Copy(keys, a)
 	maps.Copy(keys, b)
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {

@@ -64,16 +64,18 @@ func Begin(dir string) (*Folder, error) {
 	}
 }
 
-// Path is where the file or folder that will be name, relative to the folder, is to be written. Folders above it are made.
-func (f *Folder) Path(name string) (string, error) {
+// Make calls make with the path at which the file or folder that will be name, relative to the folder, is to be written. Folders above it
+// exist. Errors are about name.
+func (f *Folder) Make(name string, make func(path string) error) error {
 	if !filepath.IsLocal(name) {
-		return "", fmt.Errorf("%s is not inside %s", name, f.dir)
+		return fmt.Errorf("%s is not inside %s", name, f.dir)
 	}
 	path := filepath.Join(f.root(), name)
-	if err := MkdirAll(filepath.Dir(path)); err != nil {
-		return "", about(filepath.Join(f.dir, name), err)
+	err := MkdirAll(filepath.Dir(path))
+	if err == nil {
+		err = make(path)
 	}
-	return path, nil
+	return about(filepath.Join(f.dir, name), err)
 }
 
 // root returns the folder in the stage that holds the new files.
@@ -86,14 +88,7 @@ func (f *Folder) root() string {
 
 // Write writes a new file, by its path relative to the folder.
 func (f *Folder) Write(name string, write func(w io.Writer) error) error {
-	path, err := f.Path(name)
-	if err != nil {
-		return err
-	}
-	if err := WriteFile(path, write); err != nil {
-		return about(filepath.Join(f.dir, name), err)
-	}
-	return nil
+	return f.Make(name, func(path string) error { return WriteFile(path, write) })
 }
 
 // Remove removes a file, by its path relative to the folder. A missing file is not an error.

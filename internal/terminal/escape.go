@@ -28,6 +28,14 @@ func Escape(s string) string {
 	return b.String()
 }
 
+// Brief shortens a text of more than 4,000 bytes in the middle, where it may hold the content of a file.
+func Brief(s string) string {
+	if len(s) <= 4000 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:2000], "") + " … " + strings.ToValidUTF8(s[len(s)-1000:], "")
+}
+
 func acts(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
 }

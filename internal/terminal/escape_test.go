@@ -3,8 +3,17 @@ package terminal
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 )
+
+func TestBrief(t *testing.T) {
+	for n, want := range map[int]int{0: 0, 4000: 4000, 4002: 3000 + len(" … "), 1 << 20: 3000 + len(" … ")} {
+		if got := len(Brief(strings.Repeat("é", n/2))); got != want {
+			t.Errorf("%d bytes: %d, want %d", n, got, want)
+		}
+	}
+}
 
 func TestEscape(t *testing.T) {
 	for in, want := range map[string]string{

@@ -165,7 +165,7 @@ func Read(r io.Reader) (*GroundTruth, error) {
 			return nil, fmt.Errorf("annotation %d is of category %d, which is not among the categories", i, a.Category)
 		}
 		if len(a.Box) != 4 || slices.ContainsFunc(a.Box, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) || a.Box[2] < 0 || a.Box[3] < 0 {
-			return nil, fmt.Errorf("annotation %d has the bbox %v, want left, top, width and height", i, a.Box)
+			return nil, fmt.Errorf("annotation %d has the bbox %s, want left, top, width and height", i, boxText(a.Box))
 		}
 		t := Truth{Box: Box{a.Box[0], a.Box[1], a.Box[0] + a.Box[2], a.Box[1] + a.Box[3]}, Category: c, Crowd: bool(a.Crowd)}
 		if t.Area = t.Box.Area(); a.Area != nil {
@@ -174,4 +174,12 @@ func Read(r io.Reader) (*GroundTruth, error) {
 		s.Images[p].Truth = append(s.Images[p].Truth, t)
 	}
 	return s, nil
+}
+
+// boxText returns the numbers of a box that is not one, or how many there are.
+func boxText(b []float64) string {
+	if len(b) > 8 {
+		return fmt.Sprintf("of %d numbers", len(b))
+	}
+	return fmt.Sprint(b)
 }

@@ -95,14 +95,15 @@ func TestReadRefuses(t *testing.T) {
 		`[]`:                                    "cannot unmarshal array",
 		`{}`:                                    "no images: want a COCO file, an object with images, annotations and categories",
 		`{"images":[{"id":1,"file_name":"a"}]}`: "no categories: want a COCO file, an object with images, annotations and categories",
-		`{"images":[{"file_name":"a"}],"categories":[{"id":1}]}`:                                                                                        "image 0 has no id or no file_name",
-		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"name":"x"}]}`:                                                                             "category 0 has no id",
-		`{"images":[{"id":1,"file_name":"a"},{"id":1,"file_name":"b"}],"categories":[{"id":1}]}`:                                                        "two images have the id 1",
-		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"id":1},{"id":1}]}`:                                                                        "two categories have the id 1",
-		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"id":1}],"annotations":[{"image_id":2,"category_id":1,"bbox":[1,2,3,4]}]}`:                 "annotation 0 is of image 2, which is not among the images",
-		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"id":1}],"annotations":[{"image_id":1,"category_id":7,"bbox":[1,2,3,4]}]}`:                 "annotation 0 is of category 7, which is not among the categories",
-		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"id":1}],"annotations":[{"image_id":1,"category_id":1,"bbox":[1,2,-3,4]}]}`:                "annotation 0 has the bbox [1 2 -3 4], want left, top, width and height",
-		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"id":1}],"annotations":[{"image_id":1,"category_id":1,"bbox":[1,2,3,4],"iscrowd":"yes"}]}`: `iscrowd is "yes", want 0 or 1`,
+		`{"images":[{"file_name":"a"}],"categories":[{"id":1}]}`:                                                                                                   "image 0 has no id or no file_name",
+		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"name":"x"}]}`:                                                                                        "category 0 has no id",
+		`{"images":[{"id":1,"file_name":"a"},{"id":1,"file_name":"b"}],"categories":[{"id":1}]}`:                                                                   "two images have the id 1",
+		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"id":1},{"id":1}]}`:                                                                                   "two categories have the id 1",
+		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"id":1}],"annotations":[{"image_id":2,"category_id":1,"bbox":[1,2,3,4]}]}`:                            "annotation 0 is of image 2, which is not among the images",
+		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"id":1}],"annotations":[{"image_id":1,"category_id":7,"bbox":[1,2,3,4]}]}`:                            "annotation 0 is of category 7, which is not among the categories",
+		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"id":1}],"annotations":[{"image_id":1,"category_id":1,"bbox":[` + strings.Repeat("1,", 1e5) + `1]}]}`: "annotation 0 has the bbox of 100001 numbers, want left, top, width and height",
+		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"id":1}],"annotations":[{"image_id":1,"category_id":1,"bbox":[1,2,-3,4]}]}`:                           "annotation 0 has the bbox [1 2 -3 4], want left, top, width and height",
+		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"id":1}],"annotations":[{"image_id":1,"category_id":1,"bbox":[1,2,3,4],"iscrowd":"yes"}]}`:            `iscrowd is "yes", want 0 or 1`,
 	} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

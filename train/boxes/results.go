@@ -45,7 +45,7 @@ func (s *GroundTruth) LoadDetections(path string) ([][]Detection, error) {
 		case !known:
 			return nil, fmt.Errorf("boxes: %s: result %d is of category %d, which the set does not have", path, k, d.Category)
 		case len(d.Box) != 4:
-			return nil, fmt.Errorf("boxes: %s: result %d has the bbox %v, want left, top, width and height", path, k, d.Box)
+			return nil, fmt.Errorf("boxes: %s: result %d has the bbox %s, want left, top, width and height", path, k, boxText(d.Box))
 		}
 		found[i] = append(found[i], Detection{
 			Box: Box{d.Box[0], d.Box[1], d.Box[0] + d.Box[2], d.Box[1] + d.Box[3]}, Category: c, Score: d.Score, FileArea: d.Box[2] * d.Box[3],
