@@ -273,7 +273,7 @@ func (t *tuning) refit(ctx context.Context) error {
 func (t *tuning) allLayers(ctx context.Context) error {
 	t.out.Policy = t.plan.String()
 	c := t.plan.config(t.g, t.Config)
-	defer t.plan.hold(t.g)()
+	defer t.plan.hold(t.g, t.fit.Len())()
 	before := snapshot.Of(t.g)
 	if floor, err := t.floor(); err != nil {
 		return err

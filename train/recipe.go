@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/optim"
 )
 
@@ -117,14 +118,17 @@ func depths(g *nn.Graph) map[*nn.Param]float64 {
 	return place
 }
 
-// hold freezes running statistics if the plan requires it, and returns a function that unfreezes them.
-func (p recipe) hold(g *nn.Graph) func() {
+// hold freezes running statistics if the plan requires it, and otherwise lets them follow the weights within a tenth of the run, for n samples:
+// with few updates a momentum of 0.99, as MobileNetV3's, would leave a model that is evaluated with the statistics it began with. It returns a
+// function that restores both.
+func (p recipe) hold(g *nn.Graph, n int) func() {
+	if !p.HoldStatistics {
+		return p.shortenMomentum(g, n)
+	}
 	var held []*nn.Param
-	if p.HoldStatistics {
-		for x := range g.Params() {
-			if x.Role() == nn.Statistic && !x.Frozen() {
-				held = append(held, x)
-			}
+	for x := range g.Params() {
+		if x.Role() == nn.Statistic && !x.Frozen() {
+			held = append(held, x)
 		}
 	}
 	freeze := func(frozen bool) {
@@ -136,6 +140,33 @@ func (p recipe) hold(g *nn.Graph) func() {
 	}
 	freeze(true)
 	return func() { freeze(false) }
+}
+
+// shortenMomentum lowers the momentum of normalizations to 1 − 10 / (updates of the run), at least 0.8, and returns a function that restores it.
+func (p recipe) shortenMomentum(g *nn.Graph, n int) func() {
+	updates := p.Epochs * ((n + p.Batch - 1) / max(1, p.Batch))
+	most := float32(max(0.8, 1-10/float64(max(1, updates))))
+	before := map[*nn.Node]std.BatchNormalizationConfig{}
+	for x := range g.Nodes() {
+		if c, ok := x.Config().(std.BatchNormalizationConfig); ok && (c.Momentum == nil && most < 0.9 || c.Momentum != nil && *c.Momentum > most) {
+			before[x] = c
+		}
+	}
+	configure := func(momentum *float32) {
+		if len(before) == 0 {
+			return
+		}
+		_ = g.Edit(func(e *nn.Edit) { // it can only fail inside another edit
+			for x, c := range before {
+				if momentum != nil {
+					c.Momentum = momentum
+				}
+				e.Configure(x, c)
+			}
+		})
+	}
+	configure(&most)
+	return func() { configure(nil) }
 }
 
 // smoothing returns the label smoothing: not 0 if the loss is not configured and the targets are classes.

@@ -13,6 +13,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
+	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
@@ -76,7 +77,7 @@ func TestRecipe(t *testing.T) {
 		}
 	}
 	p.HoldStatistics = true
-	thaw := p.hold(g)
+	thaw := p.hold(g, 30)
 	frozen := func() (n int) {
 		for x := range g.Params() {
 			if x.Frozen() {
@@ -92,8 +93,46 @@ func TestRecipe(t *testing.T) {
 		t.Error("the statistics stay frozen")
 	}
 	p.HoldStatistics = false
-	if p.hold(g)(); frozen() != 0 {
+	if p.hold(g, 30)(); frozen() != 0 {
 		t.Error("nothing was to be held")
+	}
+}
+
+// TestShortenMomentum checks the momentum of running statistics in runs of few updates, and that it is restored.
+func TestShortenMomentum(t *testing.T) {
+	for _, c := range []struct {
+		momentum      float64 // 0: the default
+		epochs, batch int
+		want          float32
+	}{
+		{0, 100, 16, 0.9}, {0.99, 100, 16, 0.95}, {0.5, 1, 30, 0.5}, {0, 1, 30, 0.8}, {0.99, 2, 16, 0.8}, {0.97, 1000, 1, 0.97},
+	} {
+		g := nn.New("")
+		err := g.Edit(func(e *nn.Edit) {
+			e.Output("y", e.Apply(nn.Sequential{layers.Conv{Out: 2, Kernel: []int{1}}, layers.BatchNorm{Momentum: c.momentum}}, e.Input("x", "float32[N,1,2,2]")))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		momentum := func() float32 {
+			for n := range g.Nodes() {
+				if c, ok := n.Config().(std.BatchNormalizationConfig); ok {
+					if c.Momentum == nil {
+						return 0.9
+					}
+					return *c.Momentum
+				}
+			}
+			return -1
+		}
+		before := momentum()
+		restore := recipe{Epochs: c.epochs, Batch: c.batch}.hold(g, 30)
+		if got := momentum(); math.Abs(float64(got-c.want)) > 1e-6 {
+			t.Errorf("%+v: %v", c, got)
+		}
+		if restore(); momentum() != before {
+			t.Errorf("%+v: %v afterwards, was %v", c, momentum(), before)
+		}
 	}
 }
 

@@ -105,7 +105,7 @@ func (t *tuning) draft(n int, cost float64) recipe {
 func (t *tuning) rate(ctx context.Context, perSample float64) (float64, error) {
 	steps := min(60, max(20, int(work/8/max(1, perSample*float64(t.plan.Batch)))))
 	c := t.plan.config(t.g, t.Config)
-	defer t.plan.hold(t.g)()
+	defer t.plan.hold(t.g, t.fit.Len())()
 	found, err := RateFinder{Min: 1e-6, Max: 0.3, Steps: steps, Config: c}.FindRate(ctx, t.g, t.fit)
 	return found.Suggestion, err
 }
@@ -230,7 +230,7 @@ func (t *tuning) tryPlans(ctx context.Context, plans []recipe) error {
 		short.EMA = max(0.5, 1-2*(1-p.EMA)) // decays twice as fast, for half of the time
 		c := short.config(t.g, t.Config)
 		c.Dir, c.Resume, c.Keep, c.Log, c.Observe, c.RestoreBest, c.Patience = "", false, 0, Quiet, nil, false, 0
-		release := short.hold(t.g)
+		release := short.hold(t.g, fit.Len())
 		_, err := Fit(ctx, t.g, c, fit, nil)
 		var got evaluation
 		if err == nil {
