@@ -414,9 +414,13 @@ func imageFiles(path string) (files []string, err error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
+	root, err := filepath.EvalSymlinks(path) // WalkDir does not follow links
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && data.IsImage(file) && !strings.HasPrefix(d.Name(), ".") {
-			files = append(files, file)
+			files = append(files, filepath.Join(path, strings.TrimPrefix(file, root)))
 		}
 		return err
 	})

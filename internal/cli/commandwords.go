@@ -74,7 +74,7 @@ func settleShells(completion *cobra.Command) {
 
 // unknownCommand is the error for a word in the place of a command, with a similar command.
 func unknownCommand(root *cobra.Command, word string) error {
-	best, at := "", 3
+	best, at := "", min(3, max(2, 1+len(word)/2))
 	for _, c := range root.Commands() {
 		d := editDistance(strings.ToLower(word), c.Name())
 		if len(word) > 1 && strings.HasPrefix(c.Name(), word) {

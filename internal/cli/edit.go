@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/spf13/cobra"
 )
@@ -126,6 +127,9 @@ func (e editing) steps(in io.Reader) (r recipe, err error) {
 		r, err = readRecipe(e.recipe)
 	case !e.simplify && !e.inference && e.channels == 0 && e.weights == "" && e.opset == 0 && e.compute == "" && e.batch == "" && len(e.types) == 0:
 		return r, errors.New("nothing to change: give --recipe FILE, or --batch-dim, --type, --channels, --compute, --inference, --simplify, --opset, --store")
+	}
+	if to, known := storedTypes[e.compute]; e.compute != "" && (!known || to != dtype.Float32 && to != dtype.Float64) {
+		return r, fmt.Errorf("--compute %s: want float32 or float64", e.compute)
 	}
 	if e.compute != "" {
 		r.Steps = append([]recipeStep{{Do: "compute", Type: e.compute}}, r.Steps...)

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -50,6 +53,11 @@ func (x extraction) run(w io.Writer, model string) error {
 		}
 	}
 	part, err := g.Extract(x.from, x.to)
+	for _, name := range slices.Concat(x.from, x.to) {
+		if err != nil && strings.Contains(name, ",") {
+			return fmt.Errorf("%w; for several values the flag is given several times: --to a --to b", err)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 		}
 		made := foldersToMake(p.output)
 		if err := disk.MkdirAll(p.output); err != nil {
-			return err
+			return fmt.Errorf("-o %s: cannot be a folder: %w", p.output, err)
 		}
 		defer func() {
 			for _, dir := range made {

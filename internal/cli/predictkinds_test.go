@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -182,5 +184,23 @@ func TestPredictProbabilities(t *testing.T) {
 		if out, err := command("predict", filepath.Join(dir, "m.onnx"), filepath.Join(dir, "x.npz"), "--csv"); err != nil || !strings.HasSuffix(out, want) {
 			t.Errorf("after %T: %q, %v, want %q", layer, out, err, want)
 		}
+	}
+}
+
+// TestPredictFolders checks that a link to a folder is followed, its images called by the name of the link, and that a failure leaves no
+// folder behind.
+func TestPredictFolders(t *testing.T) {
+	dir := spoiled(t)
+	t.Chdir(dir)
+	if err := os.Symlink("letters", "linked"); err != nil {
+		t.Skip(err)
+	}
+	expect(t, ".", [][3]string{
+		{"predict digits.onnx linked --preset unit --json", `{"sample":"linked/A/0000.png",`, ""},
+		{"predict digits.onnx none --explain cam --preset unit -o maps/a", "", "no images in this folder"},
+		{"predict digits.onnx bad --explain cam --preset unit -o maps/a", "", "none of 2 samples can be read"},
+	})
+	if _, err := os.Stat("maps"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder maps is left: %v", err)
 	}
 }

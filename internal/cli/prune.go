@@ -225,12 +225,19 @@ func (p *pruning) tune() error {
 	if err := p.addLossAndMetrics(); err != nil {
 		return err
 	}
-	err := p.byHand()
+	if err := p.byHand(); err != nil {
+		return err
+	}
+	for _, f := range []string{"lr", "optimizer", "schedule", "warmup", "weight-decay", "momentum", "mixup", "cutmix", "teacher", "lr-group"} {
+		if epochs == 0 && p.changed(f) {
+			return fmt.Errorf("--%s is for fine-tuning: --finetune-epochs says how many epochs follow each round", f)
+		}
+	}
 	p.config.Epochs = epochs
 	if p.asJSON {
 		p.config.Log = train.Quiet
 	}
-	return err
+	return nil
 }
 
 // tuning opens the data, if there are any, and makes a trainer for them.

@@ -71,6 +71,7 @@ var otherWords = map[string]string{
 	"learning-rate": "lr", "batch-size": "batch", "output-file": "output", "out": "output", "validation": "val", "val-split": "val", "opt": "optimizer",
 	"scheduler": "schedule", "wd": "weight-decay", "early-stopping": "patience", "augmentation": "augment", "random-seed": "seed", "criterion-loss": "loss",
 	"port": "listen", "host": "listen", "address": "listen", "format": "json", "num-epochs": "epochs", "label": "target", "checkpoint-dir": "dir", "overwrite": "force", "grad-clip": "clip-norm", "max-norm": "clip-norm",
+	"node": "glob", "remove": "recipe", "insert": "recipe", "replace": "recipe", "rename": "recipe", "resize": "recipe", "head": "recipe", "freeze": "recipe", "amount": "target", "ratio": "target", "sparsity": "target", "pkg": "package",
 }
 
 // nearFlag returns the flag of a command that is most similar to a word; "" if none is.
@@ -79,7 +80,7 @@ func nearFlag(cmd *cobra.Command, word string) string {
 	if name := otherWords[word]; name != "" && cmd.Flags().Lookup(name) != nil {
 		return name
 	}
-	best, at := "", 3
+	best, at := "", min(3, max(2, 1+len(word)/2))
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		d := editDistance(word, f.Name)
 		if strings.HasPrefix(f.Name, word) || len(f.Name) > 3 && strings.HasPrefix(word, f.Name) {

@@ -27,6 +27,9 @@ func (s *source) flags(cmd *cobra.Command) {
 }
 
 func (s source) load(path string) (*nn.Graph, error) {
+	if s.batch != "" && s.batch[0] <= '9' {
+		return nil, fmt.Errorf("--batch-dim %s: want a name for the batch dimension, such as N; --type fixes the size of an input", s.batch)
+	}
 	g, err := onnxio.Loader{Inputs: s.types, BatchDim: s.batch}.Load(path)
 	if err == nil {
 		err = freezeAgain(g)
