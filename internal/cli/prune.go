@@ -27,6 +27,8 @@ type pruning struct {
 	details              bool
 	most                 float64
 	plan, replay         string
+
+	columns *columnPruning // of a model that encodes the columns of a table; nil for others
 }
 
 func newPrune() *cobra.Command {
@@ -102,7 +104,16 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 	if p.replay != "" {
 		return p.again(w, g)
 	}
-	t, err := p.tuning(ctx, g)
+	own, err := p.ownColumns(g)
+	if err != nil {
+		return err
+	}
+	var t tuning
+	if own {
+		g, t, err = p.tableTuning(ctx, g)
+	} else {
+		t, err = p.tuning(ctx, g)
+	}
 	if err != nil {
 		return err
 	}
@@ -166,7 +177,7 @@ func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner pr
 			fmt.Fprintf(w, "validation %s %.4g → %.4g\n", name, before[name], list[len(list)-1].Tuned[name])
 		}
 	}
-	return saveModel(p.output, g)
+	return p.store(g, all)
 }
 
 // again applies a saved plan.
@@ -204,7 +215,7 @@ func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 	if err := writePlan(w, plan, p.plan, p.asJSON); err != nil || p.dryRun {
 		return err
 	}
-	return saveModel(p.output, g)
+	return p.store(g, plan)
 }
 
 // tuning holds the data and the trainer for scoring channels and for fine-tuning between rounds; zero for runs without data.

@@ -31,7 +31,7 @@ func (p pruning) tell(w io.Writer, g *nn.Graph, was, is *nn.Summary, plan *nn.Pl
 	fmt.Fprintln(t, "layer\top\tgives\tparameters\tmultiply-adds\t")
 	bodies, fixed := map[string]bool{}, int64(0)
 	for n := range g.Nodes() {
-		bodies[n.Name()] = len(n.Bodies()) > 0
+		bodies[n.Label()] = len(n.Bodies()) > 0
 	}
 	for _, r := range was.Rows {
 		x, ok := after[r.Node]

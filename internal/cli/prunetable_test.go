@@ -3,6 +3,13 @@ package cli
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
+	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/onnxio"
 )
 
 // A row for each layer; the figures after each round; the flags of train.
@@ -34,4 +41,27 @@ func TestSizesOf(t *testing.T) {
 			t.Errorf("%s: %q, want %q", typ, got, want)
 		}
 	}
+}
+
+// TestPruneBodies checks that prune says how many parameters are in the body of a loop, which stay.
+func TestPruneBodies(t *testing.T) {
+	dir := t.TempDir()
+	g := nn.New("loop")
+	err := g.Edit(func(e *nn.Edit) {
+		x := e.Apply(nn.Sequential{layers.Linear{Out: 16}, layers.ReLU{}, layers.Linear{Out: 4}}, e.Input("x", "float32[N,8]"))
+		w := e.Param("inside", initial.Full{Value: 0.5}, 4, 4)
+		body := e.Body("body", []string{"int64[]", "bool[]", "float32[N,4]"}, []*nn.Value{w}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			return []*nn.Value{in[1], e.Node(op.Plain("MatMul"), in[2], in[3]).Out(0)}
+		})
+		e.Output("y", e.Node(std.LoopConfig{Body: body}, e.Ints("times", 2), nil, x).Out(0))
+	})
+	if err == nil {
+		err = onnxio.Save(filepath.Join(dir, "loop.onnx"), g)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, dir, [][3]string{
+		{"prune loop.onnx --target params=0.7 --dry-run", "\n16 parameters in the bodies of If, Loop and Scan are not pruned\ntotal: ", ""},
+	})
 }
