@@ -28,6 +28,7 @@ type answerer struct {
 // answer is the result for one sample.
 type answer struct {
 	top    []choice
+	tags   []string // of a model for tags: those with a probability of ½ or more; nil for others
 	values []float64
 	along  []choice          // of a sequence: the class of each position, or of each word
 	words  []string          // of along; nil where positions are not words
@@ -242,6 +243,15 @@ func (a *answerer) one(row *tensor.Dense) (x answer, err error) {
 			x.top = append(x.top, choice{a.label(c), p})
 		}
 		slices.SortStableFunc(x.top, func(a, b choice) int { return cmp.Compare(b.Probability, a.Probability) })
+		if a.kind != "tags" {
+			break
+		}
+		x.tags = []string{}
+		for _, c := range x.top {
+			if c.Probability >= 0.5 {
+				x.tags = append(x.tags, c.Label)
+			}
+		}
 	case "classes":
 		if slices.ContainsFunc(x.values, math.IsNaN) {
 			return x, errScoresNaN
@@ -336,6 +346,9 @@ func (x answer) fields(top int) map[string]any {
 	switch {
 	case x.top != nil:
 		all["label"], all["probability"], all["top"] = x.top[0].Label, x.top[0].Probability, x.top[:min(top, len(x.top))]
+		if x.tags != nil {
+			all["tags"] = x.tags
+		}
 	case x.along != nil:
 		var labels []string
 		var sure []float64

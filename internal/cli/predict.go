@@ -44,7 +44,8 @@ model's inputs (.npz), one array (.npy), JSON lines (.jsonl; keys are the names 
 line (.conll, .conllu, .bio, .iob), or - for a table, JSON lines, an image or arrays on standard input. Images, also those in
 arrays of bytes, columns and texts are preprocessed as the model's metadata say, which train wrote.
 
-Class scores become labels with probabilities, per word for models of words; the single score of a binary classifier becomes a
+Class scores become labels with probabilities, per word for models of words, and models of tags also list those with a probability of
+½ or more; the single score of a binary classifier becomes a
 probability; numbers are in the unit of the target. Masks and images that a model outputs are written as PNG files to the
 folder of --output. --explain writes saliency maps there: gradients (of the score with respect to the pixels) or cam
 (Grad-CAM over the last convolution).

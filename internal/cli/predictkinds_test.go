@@ -169,8 +169,8 @@ func TestPredictProbabilities(t *testing.T) {
 	dir := t.TempDir()
 	archive(t, filepath.Join(dir, "x.npz"), map[string]*tensor.Dense{"x": tensor.New(tensor.WithShape(1, 3), tensor.WithBacking(make([]float32, 3)))})
 	for want, layer := range map[string]nn.Layer{
-		"0,0,0.5000,0.5000,0.5000,0.5000\n": layers.Sigmoid{},
-		"0,0,0.3333,0.3333,0.3333,0.3333\n": layers.ReLU{},
+		"1,0,0.5000,0.5000,0.5000,0.5000\n": layers.Sigmoid{},
+		"1,0,0.3333,0.3333,0.3333,0.3333\n": layers.ReLU{},
 	} {
 		g := nn.New("m")
 		if err := g.Edit(func(e *nn.Edit) {

@@ -100,6 +100,9 @@ func (t *sheet) add(s *sampleSource, i int, x answer) error {
 	}
 	switch {
 	case x.top != nil:
+		if x.tags != nil {
+			names, values = append(names, "tags"), append(values, strings.Join(x.tags, " "))
+		}
 		names = append(names, "label", "probability")
 		values = append(values, x.top[0].Label, share(x.top[0].Probability))
 		if t.short {

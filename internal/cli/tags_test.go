@@ -72,13 +72,13 @@ func TestTags(t *testing.T) {
 		{"eval tags.onnx --data several.csv", "accuracy   1", ""},
 		{"eval tags.onnx --data several.csv --worst 2 -o page.html", "p", ""},
 		{"eval tags.onnx --data several.csv --worst 60", "left right  left right", ""},
-		{"predict tags.onnx p03.png --csv", "p03.png", ""},
+		{"predict tags.onnx p03.png --csv", "sample,tags,label,probability,p(left),p(right)", ""},
 		{"train plain.onnx --data single.csv -o single.onnx" + how, "classes: n0, n1, n2", ""},
 		{"train plain.onnx --data several.csv --loss mse -o no.onnx" + how, "", "--loss mse: an image may have several tags, which needs the loss bce"},
 		{"train soft.onnx --data several.csv -o no.onnx" + how, "", "is probabilities of classes that exclude each other: graft extract --to VALUE makes the scores before them the output"},
 	})
 	out, err := command("predict", filepath.Join(dir, "tags.onnx"), filepath.Join(dir, "p03.png"), "--json")
-	if err != nil || strings.Count(out, `"probability":0.9`) < 3 {
+	if err != nil || strings.Count(out, `"probability":0.9`) < 3 || !strings.Contains(out, `"tags":["left","right"]`) && !strings.Contains(out, `"tags":["right","left"]`) {
 		t.Errorf("both tags: %s, %v", out, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "p05.png"), []byte("nothing"), 0o600); err != nil {
