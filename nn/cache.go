@@ -157,7 +157,7 @@ type variant struct {
 	private bool // nobody keeps its values
 }
 
-func (p *programs) take(st *stage, v variant) (*engine.Program, error) {
+func (p *programs) take(ctx context.Context, st *stage, v variant) (*engine.Program, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock() // one graph must not be compiled by two goroutines at once
 	if list := p.idle[v]; len(list) > 0 {
@@ -165,7 +165,7 @@ func (p *programs) take(st *stage, v variant) (*engine.Program, error) {
 		p.idle[v] = list[:last]
 		return list[last], nil
 	}
-	o := engine.Options{Private: v.private, Lean: len(st.grads) > 0}
+	o := engine.Options{Private: v.private, Context: ctx, Lean: len(st.grads) > 0}
 	if v.hands {
 		o.LossReady, o.Callbacks, o.Eager = st.callbacks.lossReady, st.callbackList(), v.eager
 	}
@@ -176,14 +176,14 @@ func (p *programs) take(st *stage, v variant) (*engine.Program, error) {
 	for param, n := range st.params {
 		x.Keep(n, param.kept)
 	}
-	if o.Lean && x.Stats().Arena >= large {
+	if o.Lean && x.Stats().Arena >= largeProgram {
 		debug.FreeOSMemory() // release what lowering and compiling left before the program allocates its memory
 	}
 	return x, nil
 }
 
-// large is the size in bytes from which the cost of a garbage collection is negligible beside compilation.
-const large = 4 << 20
+// largeProgram is the size in bytes from which the cost of a garbage collection is negligible beside compilation.
+const largeProgram = 4 << 20
 
 func (p *programs) give(x *engine.Program, v variant) {
 	if x == nil {

@@ -1,6 +1,8 @@
 package nn_test
 
 import (
+	"context"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -89,5 +91,31 @@ func TestFoldingTime(t *testing.T) {
 	}
 	if _, err := g.Lower(nn.LowerOptions{Feed: nn.Feed{"x": x}}); err == nil || !strings.Contains(err.Error(), "use Run, which computes them too") {
 		t.Errorf("a shape that cannot be known in time: %v", err)
+	}
+}
+
+// TestFoldingTimeOfShapes: a shape that follows from values by a long computation ends it, too.
+func TestFoldingTimeOfShapes(t *testing.T) {
+	defer nn.SetFoldingTime(time.Millisecond)()
+	const n = 1 << 20
+	boxes, scores := dtype.New(dtype.Float32, 1, n, 4), dtype.New(dtype.Float32, 1, 1, n)
+	for i := range dtype.Slice[float32](boxes) { // far apart: each is compared with all before
+		dtype.Slice[float32](boxes)[i] = float32(i)
+	}
+	g := nn.NewGraph("m", std.Operators(), map[string]int{"": nn.LatestOpset})
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		picked := e.Node(std.NonMaxSuppressionConfig{}, e.Const("boxes", boxes), e.Const("scores", scores), e.Ints("most", n), e.Const("limit", dtype.Scalar(float32(0.5))))
+		if got, want := picked.Out(0).Type().String(), "int64[?,3]"; got != want {
+			t.Errorf("the boxes that are picked are %s before a run, want %s", got, want)
+		}
+		e.Output("y", picked.Out(0))
+	})
+	if _, err := g.Lower(nn.LowerOptions{}); err == nil || !strings.Contains(err.Error(), "use Run, which computes them too") {
+		t.Errorf("a shape that takes hours: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := g.Eval(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a run for a millisecond: %v", err)
 	}
 }

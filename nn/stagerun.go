@@ -19,7 +19,7 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 		return nil, ctx.Err()
 	}
 	hands := st.hasCallbacks(r)
-	p, err := st.pool.take(st, r.variant(hands))
+	p, err := st.pool.take(ctx, st, r.variant(hands))
 	if err != nil {
 		return nil, &Error{Stage: "compile", Err: err}
 	}

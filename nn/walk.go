@@ -1,9 +1,11 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -37,20 +39,21 @@ type binding struct {
 type walker struct {
 	lowering
 
-	nodes    []*Node
-	env      map[*Value]*binding
-	params   map[*Param]*gorgonia.Node
-	key      *gorgonia.Node // of random operators
-	updates  []stateUpdate
-	spec     map[*Value]dtype.Value // available values that the lowering depends on
-	once     bool                   // it also depends on values that are not kept
-	baked    map[*Param]uint64      // constants that were folded, with their versions
-	deferred []*Node
-	waiting  map[*Node]bool
-	demanded map[*Value]error   // values that deferred nodes wait for
-	missing  []*Node            // nodes whose operators are unknown
-	fuser    *fuser             // finds groups of nodes to replace by one operator; nil: none
-	called   map[*Node]*op.Call // calls of resolved nodes, if the caller wants them
+	nodes     []*Node
+	env       map[*Value]*binding
+	params    map[*Param]*gorgonia.Node
+	key       *gorgonia.Node // of random operators
+	updates   []stateUpdate
+	spec      map[*Value]dtype.Value // available values that the lowering depends on
+	inferring time.Duration          // spent on types that follow from large values
+	once      bool                   // it also depends on values that are not kept
+	baked     map[*Param]uint64      // constants that were folded, with their versions
+	deferred  []*Node
+	waiting   map[*Node]bool
+	demanded  map[*Value]error   // values that deferred nodes wait for
+	missing   []*Node            // nodes whose operators are unknown
+	fuser     *fuser             // finds groups of nodes to replace by one operator; nil: none
+	called    map[*Node]*op.Call // calls of resolved nodes, if the caller wants them
 
 	influenced map[*Value]bool          // values whose gradients are requested, and what depends on them
 	lost       map[*Value]error         // values that no gradient goes through, and why
@@ -105,6 +108,52 @@ func (n *Node) reads() []*Value {
 	return append(slices.Clone(n.in), n.captured...)
 }
 
+// resolve infers the types of a call. What follows from large values takes at most foldingTime in all while only types are wanted; beyond
+// that the values count as unknown. What the end of the time for folding interrupts is tried once more, with a little time of its own.
+func (w *walker) resolve(c *op.Call) error {
+	attempt := func() (err error, stopped bool) {
+		defer func() {
+			if p := recover(); p == (kernel.Stopped{}) {
+				stopped = true
+			} else if p != nil {
+				panic(p)
+			}
+		}()
+		return c.Resolve(), false
+	}
+	if w.mode == walkInfer && w.ctx.Done() == nil && slices.ContainsFunc(c.Known, large) {
+		start := time.Now()
+		ctx, stop := context.WithTimeout(context.Background(), foldingTime-w.inferring)
+		defer func() {
+			stop()
+			w.inferring += time.Since(start)
+		}()
+		c.Ctx = ctx
+		err, stopped := attempt()
+		if c.Ctx = w.ctx; !stopped && (err == nil || ctx.Err() == nil) {
+			return err
+		}
+		for i := range c.Known {
+			if large(c.Known[i]) {
+				c.Known[i].Value = nil
+			}
+		}
+		return c.Resolve()
+	}
+	late := w.late()
+	err, stopped := attempt()
+	if stopped && !late && w.late() {
+		err, stopped = attempt()
+	}
+	if stopped {
+		panic(kernel.Stopped{})
+	}
+	return err
+}
+
+// large reports whether an input has a known value that is not small.
+func large(k op.Known) bool { return k.Value != nil && k.Value.Size() > 1024 }
+
 // visit handles one node. A panic, which is a bug of the operator, is returned as an error.
 func (w *walker) visit(n *Node) (err error) {
 	defer func() {
@@ -129,7 +178,7 @@ func (w *walker) visit(n *Node) (err error) {
 		return nil
 	}
 	for {
-		err := c.Resolve()
+		err := w.resolve(c)
 		if err == nil {
 			break
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -29,6 +30,8 @@ type Options struct {
 	// Private: what Value returned is not used after the program has run again, was closed or is unreachable. Its
 	// memory may then be outside of the Go heap.
 	Private bool
+	// Context, if not nil, ends a compilation that takes long.
+	Context context.Context
 	// Gate, if not nil, is a root that is computed before any value is passed on.
 	LossReady *gorgonia.Node
 	// Callbacks are roots whose values are passed on while the program runs, see RunWithCallbacks. Their memory is reused
@@ -77,6 +80,9 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 	b := newBuilder()
 	order := b.order(roots)
 	for _, n := range order {
+		if o.Context != nil && o.Context.Err() != nil {
+			return nil, o.Context.Err()
+		}
 		if err := b.add(n); err != nil {
 			return nil, err
 		}

@@ -190,14 +190,20 @@ func NodeType(n *gorgonia.Node) Type {
 
 // Compute applies an operator to values and returns its first n outputs. version is its since-version, 0 for the latest.
 func (s Set) Compute(n int, c Config, version int, in ...dtype.Value) ([]dtype.Value, error) {
+	return (&Call{Set: s}).Compute(n, c, version, in...)
+}
+
+// Compute is Set.Compute with the operators and the context of c, an operator that is computed by others.
+func (c *Call) Compute(n int, of Config, version int, in ...dtype.Value) ([]dtype.Value, error) {
 	types := make([]Type, len(in))
 	for i, v := range in {
 		types[i] = TypeOf(v)
 	}
-	call, err := s.NewCall(c, types...)
+	call, err := c.Set.NewCall(of, types...)
 	if err != nil {
 		return nil, err
 	}
+	call.Ctx = c.Ctx
 	if call.Outputs = n; version != 0 {
 		call.Version = version
 	}

@@ -68,6 +68,9 @@ func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.
 	if c == nil || c.Op == nil {
 		return nil, errNoOp
 	}
+	if err := engine.WithoutLimit(c.Context()).Err(); err != nil {
+		return nil, err
+	}
 	if c.Op.Lower != nil && !c.whole() {
 		if err := c.fits(); err != nil {
 			return nil, err

@@ -59,13 +59,13 @@ func borderLoad[T kernel.Float](p *kernel.Pool, b *bordered, plane, dst []T) {
 	pace := p.Pace()
 	for z := max(0, -b.origin[0]); z < min(b.in[0], b.extent[0]-b.origin[0]); z++ {
 		for y := max(0, -b.origin[1]); y < min(b.in[1], b.extent[1]-b.origin[1]); y++ {
-			pace.Did(b.in[2])
 			src := plane[(z*b.in[1]+y)*b.in[2]:][:b.in[2]]
 			d := dst[((z+b.origin[0])*b.extent[1]+y+b.origin[1])*b.pitch:][:b.pitch]
 			x0, x1 := max(0, -b.origin[2]), min(b.in[2], b.extent[2]-b.origin[2])
 			if b.stride == 1 {
 				if x0 < x1 {
-					copy(d[x0+b.origin[2]:], src[x0:x1])
+					pace.Did(x1 - x0)
+					kernel.Copy(p, d[x0+b.origin[2]:][:x1-x0], src[x0:x1])
 				}
 				continue
 			}
@@ -73,22 +73,33 @@ func borderLoad[T kernel.Float](p *kernel.Pool, b *bordered, plane, dst []T) {
 			if b.stride == 2 && x1-x0 >= matmul.NR && kernel.IsFloat32[T]() && kernel.Has(kernel.TapGroup) {
 				// The class of the first column is at d[class*width+at:]; the others are at the same offset of their
 				// class, or one further where the class index wraps around.
-				n := (x1 - x0) / matmul.NR
-				first, second := d[class*b.width+at:], d[(1-class)*b.width+at+class:]
-				_, _ = first[8*n-1], second[8*n-1]
-				split2(n, &kernel.Float32s(src)[x0], &kernel.Float32s(first)[0], &kernel.Float32s(second)[0])
-				x0 += matmul.NR * n
-				at += 8 * n
-			}
-			for x := x0; x < x1; x++ {
-				d[class*b.width+at] = src[x]
-				if class++; class == b.stride {
-					class, at = 0, at+1
+				for x1-x0 >= matmul.NR {
+					n := min(x1-x0, 1<<16) / matmul.NR
+					pace.Did(matmul.NR * n)
+					first, second := d[class*b.width+at:], d[(1-class)*b.width+at+class:]
+					_, _ = first[8*n-1], second[8*n-1]
+					split2(n, &kernel.Float32s(src)[x0], &kernel.Float32s(first)[0], &kernel.Float32s(second)[0])
+					x0 += matmul.NR * n
+					at += 8 * n
 				}
+			}
+			for x0 < x1 {
+				part := src[x0:min(x0+1<<16, x1)]
+				pace.Did(len(part))
+				for _, v := range part {
+					d[class*b.width+at] = v
+					if class++; class == b.stride {
+						class, at = 0, at+1
+					}
+				}
+				x0 += len(part)
 			}
 		}
 	}
 }
+
+// pointsAtOnce returns the number of points of a long row, with the given number of taps, that take about a millisecond.
+func pointsAtOnce(taps int) int { return max(64, (1<<20)/max(1, taps)) }
 
 // rowsAtOnce returns the number of rows of n points, with the given number of taps, that take about a millisecond.
 func rowsAtOnce(n, taps int) int { return max(1, (1<<20)/max(1, n*taps)) }
@@ -105,6 +116,10 @@ func tapRows[T kernel.Float](p *kernel.Pool, rows, n int, x []T, xRow int, offse
 			tapRows(p, min(most, rows-r), n, x[r*xRow:], xRow, offset, w, bias, y[r*yRow:], yRow)
 		}
 		return
+	}
+	for most := pointsAtOnce(len(offset)); n > most; n, x, y = n-most, x[most:], y[most:] { // of one row
+		tapRows(p, rows, most, x, xRow, offset, w, bias, y, yRow)
+		p.Check()
 	}
 	y = y[:(rows-1)*yRow+n]
 	if kernel.IsFloat32[T]() && kernel.Has(kernel.TapGroup) {
@@ -134,6 +149,10 @@ func addTapDots[T kernel.Float](p *kernel.Pool, rows, n int, x []T, xRow int, of
 			addTapDots(p, min(most, rows-r), n, x[r*xRow:], xRow, offset, dw, y[r*yRow:], yRow)
 		}
 		return
+	}
+	for most := 16 * pointsAtOnce(len(offset)); n > most; n, x, y = n-most, x[most:], y[most:] { // of one row
+		addTapDots(p, rows, most, x, xRow, offset, dw, y, yRow)
+		p.Check()
 	}
 	y = y[:(rows-1)*yRow+n]
 	if kernel.IsFloat32[T]() && kernel.Has(kernel.TapGroup) {

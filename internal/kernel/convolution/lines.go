@@ -37,7 +37,7 @@ var knownLines kernel.BoundedCache[geometry, *lines]
 // lines returns the lines for the gradient of a convolution with respect to the input.
 func (g *geometry) lines() *lines {
 	return knownLines.Get(*g, func() *lines {
-		l := &lines{}
+		l, known := &lines{}, map[Triple]int{}
 		for _, ph := range g.phases() {
 			if ph.first[2] == 0 {
 				l.all = append(l.all, line{z: ph.first[0], y: ph.first[1], alike: true})
@@ -45,9 +45,10 @@ func (g *geometry) lines() *lines {
 			to := &l.all[len(l.all)-1]
 			q := linePhase{points: ph.kernel}
 			for _, tap := range ph.taps {
-				i := slices.Index(l.taps, tap)
-				if i < 0 {
+				i, ok := known[tap]
+				if !ok {
 					i, l.taps = len(l.taps), append(l.taps, tap)
+					known[tap] = i
 				}
 				q.taps = append(q.taps, i)
 			}

@@ -27,7 +27,7 @@ func maxRows(p *kernel.Pool, g *geometry, x, y []float32, index []int64, taps8 [
 	taps := g.taps()
 	b := border(g.in, g.out, g.stride, taps)
 	in, out := g.in.Size(), g.out.Size()
-	some := max(1, (1<<20)/max(1, g.out[2]*len(taps))) // rows between checks of the context
+	some, most := rowsAtOnce(g.out[2], len(taps)), pointsAtOnce(len(taps))
 	p.Range(g.n*g.c, PlaneGrain(4*out*len(taps)), func(lo, hi int) {
 		buffer := kernel.Borrow[float32](b.size() + out)
 		defer kernel.GiveBack(buffer)
@@ -39,10 +39,12 @@ func maxRows(p *kernel.Pool, g *geometry, x, y []float32, index []int64, taps8 [
 			to := y[i*out:][:out]
 			for z := range g.out[0] {
 				for r := 0; r < g.out[1]; r += some {
-					p.Check()
-					at := (z*g.out[1] + r) * g.out[2]
-					tapMax(min(some, g.out[1]-r), g.out[2], &plane[b.row(z, r, g.stride)], g.stride[1]*b.pitch*4,
-						len(taps), &b.offset[0], &to[at], &which[at], g.out[2]*4)
+					at, from := (z*g.out[1]+r)*g.out[2], b.row(z, r, g.stride)
+					for c := 0; c < g.out[2]; c += most {
+						p.Check()
+						tapMax(min(some, g.out[1]-r), min(most, g.out[2]-c), &plane[from+c], g.stride[1]*b.pitch*4,
+							len(taps), &b.offset[0], &to[at+c], &which[at+c], g.out[2]*4)
+					}
 				}
 			}
 			if index != nil {

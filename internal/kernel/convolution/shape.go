@@ -119,7 +119,6 @@ func (g *geometry) phases() []phase {
 
 func (g *geometry) findPhases() []phase {
 	var all []phase
-	points := g.points()
 	for i := range g.stride.Size() {
 		first := Triple{i / (g.stride[1] * g.stride[2]), i / g.stride[2] % g.stride[1], i % g.stride[2]}
 		ph := phase{first: first}
@@ -129,16 +128,20 @@ func (g *geometry) findPhases() []phase {
 		if ph.grid.Size() == 0 {
 			continue
 		}
-		for k, point := range points {
-			var tap Triple
-			reaches := true
-			for d := range 3 {
-				at := first[d] + g.pad[d] - point[d]*g.dil[d]
-				reaches = reaches && at%g.stride[d] == 0
-				tap[d] = at / g.stride[d]
+		var points, taps [3][]int // of each axis, the kernel points that reach it, and their taps
+		for d := range 3 {
+			for point := range g.ker[d] {
+				if at := first[d] + g.pad[d] - point*g.dil[d]; at%g.stride[d] == 0 {
+					points[d], taps[d] = append(points[d], point), append(taps[d], at/g.stride[d])
+				}
 			}
-			if reaches {
-				ph.kernel, ph.taps = append(ph.kernel, k), append(ph.taps, tap)
+		}
+		for i, z := range points[0] {
+			for j, y := range points[1] {
+				for k, x := range points[2] {
+					ph.kernel = append(ph.kernel, (z*g.ker[1]+y)*g.ker[2]+x)
+					ph.taps = append(ph.taps, Triple{taps[0][i], taps[1][j], taps[2][k]})
+				}
 			}
 		}
 		all = append(all, ph)

@@ -1,6 +1,7 @@
 package contrib
 
 import (
+	"context"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -77,7 +78,9 @@ func inverseKernel(c *op.Call) (op.Kernel, error) {
 		y := make([]float64, len(v))
 		a := slices.Clone(v)
 		for at := 0; n > 0 && at < len(a); at += n * n {
-			invert(a[at:at+n*n], y[at:at+n*n], n)
+			if err := invert(x.Context(), a[at:at+n*n], y[at:at+n*n], n); err != nil {
+				return err
+			}
 		}
 		d, err := dtype.FromFloats(c.In[0].DType, y, shape...)
 		if err == nil {
@@ -88,12 +91,15 @@ func inverseKernel(c *op.Call) (op.Kernel, error) {
 }
 
 // invert puts the inverse of a [n, n] into y, which is zero, and leaves the factors of a in its place: P·a = L·U.
-func invert(a, y []float64, n int) {
+func invert(ctx context.Context, a, y []float64, n int) error {
 	row := func(m []float64, i int) []float64 { return m[i*n : (i+1)*n] }
 	for i := range n {
 		y[i*n+i] = 1
 	}
 	for k := range n {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		p := k
 		for i := k + 1; i < n; i++ {
 			if abs(a[i*n+k]) > abs(a[p*n+k]) {
@@ -116,6 +122,9 @@ func invert(a, y []float64, n int) {
 		}
 	}
 	for k := n - 1; k >= 0; k-- {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		to := row(y, k)
 		for j := range to {
 			to[j] /= a[k*n+k]
@@ -124,6 +133,7 @@ func invert(a, y []float64, n int) {
 			subtract(row(y, i), to, a[i*n+k])
 		}
 	}
+	return nil
 }
 
 // subtract is to −= factor·from.

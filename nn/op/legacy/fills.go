@@ -45,12 +45,18 @@ func fills() []*op.Op {
 			},
 			Kernel: func(c *op.Call) (op.Kernel, error) {
 				v := float64(c.Config.(ConstantFillConfig).Value)
-				return func(_ *op.Exec, out, _ []*tensor.Dense) error {
-					list := make([]float64, out[0].Shape().TotalSize())
-					for i := range list {
-						list[i] = v
+				return func(x *op.Exec, out, _ []*tensor.Dense) error {
+					list := slices.Repeat([]float64{v}, min(out[0].Shape().TotalSize(), 1<<18))
+					part := dtype.New(dtype.Of(out[0].Dtype()), len(list))
+					if err := put(part, list); err != nil {
+						return err
 					}
-					return put(out[0], list)
+					for to := out[0].Raw; len(to) > 0; to = to[copy(to, part.Raw):] {
+						if err := x.Context().Err(); err != nil {
+							return err
+						}
+					}
+					return nil
 				}, nil
 			}},
 		{Name: "GivenTensorFill", Since: []int{1}, Doc: "A tensor whose elements are an attribute, and whose shape an attribute or the input tells.",

@@ -48,9 +48,10 @@ func arrayFeatureExtractor() *op.Op {
 						return c.Errorf("index %d is outside of %d columns", k, cols)
 					}
 				}
-				src, dst := in[0].Raw, out[0].Raw
+				src, dst, pace := in[0].Raw, out[0].Raw, pool(x).Pace()
 				for len(dst) > 0 && len(at) > 0 {
 					for _, k := range at {
+						pace.Did(2)
 						copy(dst[:size], src[k*size:])
 						dst = dst[size:]
 					}
@@ -97,12 +98,13 @@ func encodeOneHot(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 		n = len(cfg.Strings)
 	}
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		keys, _, err := listOf(in[0], nil, nil, nil)
+		keys, err := keysOf(p, in[0])
 		if err != nil {
 			return nil, err
 		}
-		y := make([]float32, len(keys)*n)
+		y, pace := make([]float32, len(keys)*n), p.Pace()
 		for i, key := range keys {
+			pace.Did(16 + n)
 			if f, ok := key.(float64); ok {
 				key = float64(int64(f))
 			}

@@ -192,7 +192,7 @@ func addValues(s op.Set, a, b dtype.Value) (dtype.Value, error) {
 	if b == nil {
 		return a, nil
 	}
-	return compute1(s, op.Plain("Add"), 0, a, b)
+	return compute1(&op.Call{Set: s}, op.Plain("Add"), 0, a, b)
 }
 
 // orZeros returns v, or zeros of type t if v is nil.

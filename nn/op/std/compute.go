@@ -5,9 +5,9 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// compute1 is compute for one output.
-func compute1(s op.Set, c op.Config, version int, in ...dtype.Value) (dtype.Value, error) {
-	out, err := s.Compute(1, c, version, in...)
+// compute1 is Compute for one output.
+func compute1(c *op.Call, of op.Config, version int, in ...dtype.Value) (dtype.Value, error) {
+	out, err := c.Compute(1, of, version, in...)
 	if err != nil {
 		return nil, err
 	}
@@ -15,22 +15,26 @@ func compute1(s op.Set, c op.Config, version int, in ...dtype.Value) (dtype.Valu
 }
 
 // indexValue is index i along an axis of v, without that axis.
-func indexValue(s op.Set, v dtype.Value, axis, i int) (dtype.Value, error) {
-	part, err := compute1(s, SliceConfig{Starts: []int{i}, Ends: []int{i + 1}, Axes: []int{axis}}, 1, v)
+func indexValue(c *op.Call, v dtype.Value, axis, i int) (dtype.Value, error) {
+	part, err := compute1(c, SliceConfig{Starts: []int{i}, Ends: []int{i + 1}, Axes: []int{axis}}, 1, v)
 	if err != nil {
 		return nil, err
 	}
-	return compute1(s, SqueezeConfig{Axes: []int{axis}}, 1, part)
+	return compute1(c, SqueezeConfig{Axes: []int{axis}}, 1, part)
 }
 
+// partWork is about the work, as [kernel.Pace] counts it, of computing one part of a value.
+const partWork = 1 << 12
+
 // stackValues puts values of equal shape after one another along a new axis.
-func stackValues(s op.Set, list []dtype.Value, axis int) (dtype.Value, error) {
-	parts := make([]dtype.Value, len(list))
+func stackValues(c *op.Call, list []dtype.Value, axis int) (dtype.Value, error) {
+	parts, pace := make([]dtype.Value, len(list)), poolOf(c).Pace()
 	for i, v := range list {
+		pace.Did(partWork)
 		var err error
-		if parts[i], err = compute1(s, UnsqueezeConfig{Axes: []int{axis}}, 1, v); err != nil {
+		if parts[i], err = compute1(c, UnsqueezeConfig{Axes: []int{axis}}, 1, v); err != nil {
 			return nil, err
 		}
 	}
-	return compute1(s, ConcatConfig{Axis: axis}, 13, parts...)
+	return compute1(c, ConcatConfig{Axis: axis}, 13, parts...)
 }

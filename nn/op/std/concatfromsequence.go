@@ -45,9 +45,9 @@ func concatFromSequence() *op.Op {
 			}
 			var out dtype.Value
 			if cfg.NewAxis {
-				out, err = stackValues(c.Set, s.Items, cfg.Axis)
+				out, err = stackValues(c, s.Items, cfg.Axis)
 			} else {
-				out, err = compute1(c.Set, ConcatConfig{Axis: cfg.Axis}, 13, s.Items...)
+				out, err = compute1(c, ConcatConfig{Axis: cfg.Axis}, 13, s.Items...)
 			}
 			return []dtype.Value{out}, err
 		},

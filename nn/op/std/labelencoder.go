@@ -109,6 +109,19 @@ func orString(p *string, def string) string {
 	return *p
 }
 
+// keysOf returns the elements of a value as listOf does.
+func keysOf(p *kernel.Pool, t dtype.Value) ([]any, error) {
+	pace := p.Pace()
+	switch v := t.(type) {
+	case *dtype.Strings:
+		return anys(v.Elems, func(s string) string { pace.Did(8); return s }), nil
+	case *tensor.Dense:
+		list, err := float64s(p, v)
+		return anys(list, func(f float64) float64 { pace.Did(8); return f }), err
+	}
+	return nil, nil
+}
+
 func codeOf(c *op.Call) (k code, err error) {
 	fromStrings := c.In[0].DType == dtype.String
 	pairs := func(strings []string, ints []int, defString string, defInt int) code {
@@ -178,13 +191,15 @@ func encodeLabels(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 		table[k.keys[i]] = k.values[i]
 	}
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		keys, _, err := listOf(in[0], nil, nil, nil)
+		keys, err := keysOf(p, in[0])
 		if err != nil {
 			return nil, err
 		}
 		var s []string
 		var n []float64
+		pace := p.Pace()
 		for _, key := range keys {
+			pace.Did(16)
 			v, ok := table[key]
 			if f, float := key.(float64); !ok {
 				if v = k.def; float && math.IsNaN(f) {

@@ -221,7 +221,7 @@ func runLoop(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 // collected stacks the outputs of the iterations; without iterations, the result is empty, in the inferred type.
 func collected(c *op.Call, t op.Type, list []dtype.Value, axis int) (dtype.Value, error) {
 	if len(list) > 0 {
-		return stackValues(c.Set, list, axis)
+		return stackValues(c, list, axis)
 	}
 	shape := []int{0}
 	if !t.Unranked {
@@ -289,7 +289,7 @@ func runLoopGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		for _, d := range dout[n:] {
 			if d != nil {
 				var err error
-				if d, err = indexValue(c.Set, d, 0, t); err != nil {
+				if d, err = indexValue(c, d, 0, t); err != nil {
 					return nil, err
 				}
 			}

@@ -100,8 +100,9 @@ func zipMap(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &dtype.Sequence{Elem: dtype.Float32}
+	out, pace := &dtype.Sequence{Elem: dtype.Float32}, poolOf(c).Pace()
 	for at := 0; n > 0 && at < len(scores); at += n {
+		pace.Did(256 + n)
 		values, err := dtype.FromSlice(append([]float32(nil), scores[at:at+n]...), n)
 		if err != nil {
 			return nil, err

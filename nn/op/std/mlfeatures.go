@@ -83,7 +83,7 @@ func (FeatureVectorizerConfig) Operator() op.Name {
 }
 
 // rowwise returns an operator that rewrites rows of features.
-func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *op.Call, cols int) (func(row []float64), error)) *op.Op {
+func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *op.Call, cols int) (func(pace *kernel.Pace, row []float64), error)) *op.Op {
 	run := func(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 		s := c.In[0].Sizes()
 		cols := 1
@@ -99,9 +99,9 @@ func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *o
 			if err != nil {
 				return nil, err
 			}
+			pace := p.Pace()
 			for at := 0; cols > 0 && at < len(x); at += cols {
-				p.Check()
-				f(x[at : at+cols])
+				f(&pace, x[at:at+cols])
 			}
 			y, err := tensorOf(p, c.Out[0].DType, x, s...)
 			return []dtype.Value{y}, err
@@ -138,31 +138,33 @@ func perFeature(c *op.Call, name string, list []float32, cols int, def float64) 
 
 func mlFeatures() []*op.Op {
 	list := []*op.Op{
-		rowwise("Binarizer", "1 above a threshold, 0 elsewhere.", BinarizerConfig{}, true, func(c *op.Call, _ int) (func([]float64), error) {
+		rowwise("Binarizer", "1 above a threshold, 0 elsewhere.", BinarizerConfig{}, true, func(c *op.Call, _ int) (func(*kernel.Pace, []float64), error) {
 			t := float64(c.Config.(BinarizerConfig).Threshold)
-			return func(row []float64) {
+			return func(pace *kernel.Pace, row []float64) {
 				for i, v := range row {
+					pace.Did(1)
 					if row[i] = 0; v > t {
 						row[i] = 1
 					}
 				}
 			}, nil
 		}),
-		rowwise("Scaler", "Subtracts offsets, multiplies with scales.", ScalerConfig{}, false, func(c *op.Call, cols int) (func([]float64), error) {
+		rowwise("Scaler", "Subtracts offsets, multiplies with scales.", ScalerConfig{}, false, func(c *op.Call, cols int) (func(*kernel.Pace, []float64), error) {
 			cfg := c.Config.(ScalerConfig)
 			offset, err := perFeature(c, "offset", cfg.Offset, cols, 0)
 			if err != nil {
 				return nil, err
 			}
 			scale, err := perFeature(c, "scale", cfg.Scale, cols, 1)
-			return func(row []float64) {
+			return func(pace *kernel.Pace, row []float64) {
 				for i, v := range row {
+					pace.Did(1)
 					row[i] = (v - offset[i]) * scale[i]
 				}
 			}, err
 		}),
 		rowwise("Normalizer", "Divides every row by its norm.", NormalizerConfig{}, false, prepareNormalizer),
-		rowwise("Imputer", "Replaces a value, missing ones mostly.", ImputerConfig{}, true, func(c *op.Call, cols int) (func([]float64), error) {
+		rowwise("Imputer", "Replaces a value, missing ones mostly.", ImputerConfig{}, true, func(c *op.Call, cols int) (func(*kernel.Pace, []float64), error) {
 			cfg := c.Config.(ImputerConfig)
 			list, old := cfg.Floats, float64(cfg.ReplaceFloat)
 			if c.In[0].DType.IsInteger() {
@@ -175,8 +177,9 @@ func mlFeatures() []*op.Op {
 				return nil, c.Errorf("has no imputed value of type %v", c.In[0].DType)
 			}
 			fill, err := perFeature(c, "imputed values", list, cols, 0)
-			return func(row []float64) {
+			return func(pace *kernel.Pace, row []float64) {
 				for i, v := range row {
+					pace.Did(1)
 					if v == old || v != v && old != old {
 						row[i] = fill[i]
 					}
@@ -188,17 +191,18 @@ func mlFeatures() []*op.Op {
 	return list
 }
 
-func prepareNormalizer(c *op.Call, _ int) (func([]float64), error) {
+func prepareNormalizer(c *op.Call, _ int) (func(*kernel.Pace, []float64), error) {
 	norm := c.Config.(NormalizerConfig).Norm
 	if norm != "MAX" && norm != "L1" && norm != "L2" {
 		return nil, c.Errorf("norm %q is unknown", norm)
 	}
-	return func(row []float64) {
+	return func(pace *kernel.Pace, row []float64) {
 		n := 0.0
 		if norm == "MAX" {
 			n = math.Inf(-1)
 		}
 		for _, v := range row {
+			pace.Did(2)
 			switch norm {
 			case "MAX":
 				n = math.Max(n, v)
@@ -215,6 +219,7 @@ func prepareNormalizer(c *op.Call, _ int) (func([]float64), error) {
 			return
 		}
 		for i := range row {
+			pace.Did(1)
 			row[i] /= n
 		}
 	}, nil
@@ -231,9 +236,9 @@ func linear(c *op.Call, coefficients, intercepts []float32, targets int) (func(p
 	}
 	return func(p *kernel.Pool, in dtype.Value) ([]float64, int, error) {
 		x, err := numbersOf(p, c, 0, in)
-		y := make([]float64, rows.Size*targets)
+		y, pace := make([]float64, rows.Size*targets), p.Pace()
 		for i := range y {
-			checkAt(p, i)
+			pace.Did(1 + cols.Size)
 			r, t := i/targets, i%targets
 			if len(intercepts) > 0 {
 				y[i] = float64(intercepts[t])
@@ -375,9 +380,9 @@ func vectorize(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, er
 			if err != nil {
 				return nil, err
 			}
-			k := len(x) / max(rows, 1)
+			k, pace := len(x)/max(rows, 1), p.Pace()
 			for r := range rows {
-				checkAt(p, r)
+				pace.Did(1 + k)
 				copy(y[r*cols+at:], x[r*k:(r+1)*k])
 			}
 			at += k

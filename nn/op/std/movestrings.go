@@ -1,6 +1,8 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -15,7 +17,13 @@ func moveStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := []string{""}
+	p, size := poolOf(c), 1
+	for _, v := range in {
+		if s, ok := v.(*dtype.Strings); ok {
+			size += len(s.Elems)
+		}
+	}
+	table, pace := make([]string, 1, size), p.Pace()
 	args := make([]*tensor.Dense, len(in))
 	for i, v := range in {
 		switch v := v.(type) {
@@ -25,9 +33,12 @@ func moveStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		case *dtype.Strings:
 			n := make([]int64, len(v.Elems))
 			for j := range n {
+				pace.Did(1)
 				n[j] = int64(len(table) + j)
 			}
-			table = append(table, v.Elems...)
+			from := len(table)
+			table = table[:from+len(v.Elems)]
+			kernel.Copy(p, table[from:], v.Elems)
 			if args[i], err = dtype.FromSlice(n, v.Shape()...); err != nil {
 				return nil, err
 			}
@@ -41,7 +52,7 @@ func moveStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			res[i] = dtype.New(t.DType, t.Sizes()...)
 		}
 	}
-	if err := k(nil, res, args); err != nil {
+	if err := k((*op.Exec)(engine.WithContext(c.Context())), res, args); err != nil {
 		return nil, err
 	}
 	out := make([]dtype.Value, len(res))
@@ -51,6 +62,7 @@ func moveStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		case c.Out[i].DType == dtype.String:
 			s := make([]string, c.Out[i].Elements())
 			for j, n := range dtype.Slice[int64](d) {
+				pace.Did(2)
 				s[j] = table[n]
 			}
 			if out[i], err = dtype.NewStrings(s, c.Out[i].Sizes()...); err != nil {

@@ -128,12 +128,16 @@ func corners(v []float32, center bool) []box {
 
 func pickBoxes(p *kernel.Pool, boxes []box, scores []float32, most int, limit float32, least *float32) []int {
 	var order, picked []int
+	pace := p.Pace()
 	for i, s := range scores {
 		if least == nil || s > *least {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		pace.Did(1)
+		return cmp.Compare(scores[b], scores[a])
+	})
 	for _, i := range order {
 		p.Check()
 		if len(picked) >= most {

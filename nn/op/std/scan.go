@@ -168,7 +168,7 @@ func (s *scanning) steps(c *op.Call, r op.SubgraphRun, in []dtype.Value, n int, 
 		args := slices.Clone(state)
 		for k := range s.scanned {
 			v := in[s.states+k]
-			x, err := indexValue(c.Set, v, s.axis(k, v), at(t, n, s.inBack[k]))
+			x, err := indexValue(c, v, s.axis(k, v), at(t, n, s.inBack[k]))
 			if err != nil {
 				return nil, nil, err
 			}
@@ -266,7 +266,7 @@ func (s *scanning) runBatch(c *op.Call, in []dtype.Value) ([]dtype.Value, error)
 		args := slices.Concat(in[1:1+s.states+s.scanned], captured)
 		for i := range s.states + s.scanned {
 			var err error
-			if args[i], err = indexValue(c.Set, in[1+i], 0, b); err != nil {
+			if args[i], err = indexValue(c, in[1+i], 0, b); err != nil {
 				return nil, err
 			}
 		}
@@ -280,7 +280,7 @@ func (s *scanning) runBatch(c *op.Call, in []dtype.Value) ([]dtype.Value, error)
 			if i >= s.states && n < length {
 				pads := make([]int, 2*len(v.Shape()))
 				pads[len(v.Shape())] = length - n
-				if v, err = compute1(c.Set, PadConfig{Pads: pads}, 2, v); err != nil {
+				if v, err = compute1(c, PadConfig{Pads: pads}, 2, v); err != nil {
 					return nil, err
 				}
 			}
@@ -371,7 +371,7 @@ func runScanGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 				if axis < 0 {
 					axis += len(d.Shape())
 				}
-				if d, err = indexValue(c.Set, d, axis, at(t, n, s.outBack[k])); err != nil {
+				if d, err = indexValue(c, d, axis, at(t, n, s.outBack[k])); err != nil {
 					return nil, err
 				}
 			}
@@ -393,7 +393,7 @@ func runScanGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	}
 	for k, list := range parts {
 		if v := args[s.states+k]; n > 0 && op.Differentiable(op.TypeOf(v)) {
-			if total[s.states+k], err = stackValues(c.Set, list, s.axis(k, v)); err != nil {
+			if total[s.states+k], err = stackValues(c, list, s.axis(k, v)); err != nil {
 				return nil, err
 			}
 		}

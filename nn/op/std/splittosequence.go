@@ -78,11 +78,12 @@ func splitIntoSequence(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, err
 	}
 	seq := &dtype.Sequence{Elem: dtype.DTypeOf(in[0])}
-	at := 0
+	at, pace := 0, poolOf(c).Pace()
 	for _, n := range lengths {
-		part, err := compute1(c.Set, SliceConfig{Starts: []int{at}, Ends: []int{at + n}, Axes: []int{axis}}, 1, in[0])
+		pace.Did(partWork)
+		part, err := compute1(c, SliceConfig{Starts: []int{at}, Ends: []int{at + n}, Axes: []int{axis}}, 1, in[0])
 		if err == nil && drop {
-			part, err = compute1(c.Set, SqueezeConfig{Axes: []int{axis}}, 1, part)
+			part, err = compute1(c, SqueezeConfig{Axes: []int{axis}}, 1, part)
 		}
 		if err != nil {
 			return nil, err

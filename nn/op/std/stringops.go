@@ -65,6 +65,9 @@ func stringOps() []*op.Op {
 	}
 }
 
+// stringWork is about the work, as [kernel.Pace] counts it, of handling a short string.
+const stringWork = 64
+
 // stringsOf returns the elements of input i.
 func stringsOf(c *op.Call, i int, v dtype.Value) (*dtype.Strings, error) {
 	s, ok := v.(*dtype.Strings)
@@ -87,16 +90,18 @@ func concatStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	p := poolOf(c)
 	// The other operand's elements are found by broadcasting their numbers.
 	pick := func(s *dtype.Strings) ([]int64, error) {
-		n := make([]int64, len(s.Elems))
+		n, pace := make([]int64, len(s.Elems)), p.Pace()
 		for i := range n {
+			pace.Did(1)
 			n[i] = int64(i)
 		}
 		d := dtype.New(dtype.Int64, op.Sizes(shape)...)
 		from, err := dtype.FromSlice(n, s.Shape()...)
 		if err == nil && len(d.Raw) > 0 {
-			layout.ExpandBytes(nil, d.Raw, from.Raw, s.Shape(), op.Sizes(shape), 8)
+			layout.ExpandBytes(p, d.Raw, from.Raw, s.Shape(), op.Sizes(shape), 8)
 		}
 		return dtype.Slice[int64](d), err
 	}
@@ -108,8 +113,9 @@ func concatStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]string, len(at))
+	out, pace := make([]string, len(at)), p.Pace()
 	for i := range out {
+		pace.Did(stringWork)
 		out[i] = a.Elems[at[i]] + b.Elems[bt[i]]
 	}
 	s, err := dtype.NewStrings(out, op.Sizes(shape)...)
@@ -133,8 +139,9 @@ func matchStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	y := make([]bool, len(x.Elems))
+	y, pace := make([]bool, len(x.Elems)), poolOf(c).Pace()
 	for i, s := range x.Elems {
+		pace.Did(stringWork + 16*len(s))
 		y[i] = r.MatchString(s)
 	}
 	d, err := dtype.FromSlice(y, x.Shape()...)
@@ -185,13 +192,15 @@ func splitStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, count, most := make([][]string, len(x.Elems)), make([]int64, len(x.Elems)), 0
+	parts, count, most, pace := make([][]string, len(x.Elems)), make([]int64, len(x.Elems)), 0, poolOf(c).Pace()
 	for i, s := range x.Elems {
+		pace.Did(stringWork + len(s))
 		parts[i] = c.Config.(StringSplitConfig).parts(s)
 		count[i], most = int64(len(parts[i])), max(most, len(parts[i]))
 	}
 	list := make([]string, len(parts)*most)
 	for i, p := range parts {
+		pace.Did(most)
 		copy(list[i*most:], p)
 	}
 	y, err := dtype.NewStrings(list, append(slices.Clone([]int(x.Shape())), most)...)
@@ -245,7 +254,9 @@ func normalizeStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		stop[fold(w)] = true
 	}
 	var out []string
+	pace := poolOf(c).Pace()
 	for _, s := range x.Elems {
+		pace.Did(stringWork + len(s))
 		if stop[fold(s)] {
 			continue
 		}

@@ -107,7 +107,7 @@ func countGrams(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, e
 	}
 	cols := slices.Max(append([]int{-1}, cfg.Indexes...)) + 1
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		words, _, err := listOf(in[0], nil, nil, nil)
+		words, err := keysOf(p, in[0])
 		if err != nil {
 			return nil, err
 		}
@@ -143,9 +143,9 @@ func (cfg TfIdfVectorizerConfig) count(p *kernel.Pool, row []any, at map[string]
 			if n == 1 && step > 1 || (n-1)*step >= len(row) {
 				break
 			}
-			gram := make([]any, n)
+			gram, pace := make([]any, n), p.Pace()
 			for from := 0; from+(n-1)*step < len(row); from++ {
-				checkAt(p, from)
+				pace.Did(64 * n)
 				for k := range gram {
 					gram[k] = row[from+k*step]
 				}

@@ -143,11 +143,11 @@ func uniqueValues(p *kernel.Pool, c *op.Call, v dtype.Value) ([]dtype.Value, err
 	if err != nil {
 		return nil, err
 	}
-	flat, err := compute1(c.Set, ReshapeConfig{Shape: shape, AllowZero: true}, 1, v)
+	flat, err := compute1(c, ReshapeConfig{Shape: shape, AllowZero: true}, 1, v)
 	if err != nil {
 		return nil, err
 	}
-	y, err := compute1(c.Set, GatherConfig{Axis: axis}, 13, flat, index)
+	y, err := compute1(c, GatherConfig{Axis: axis}, 13, flat, index)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package std
 
 import (
+	"context"
+	"time"
+
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -43,7 +46,7 @@ func (prepare valueFunction) kernel(c *op.Call) (op.Kernel, error) {
 			if !ok || len(r.Raw) != len(d.Raw) {
 				return c.Errorf("output %d is %v, should be %v", i, op.TypeOf(res[i]), op.TypeOf(d))
 			}
-			copy(d.Raw, r.Raw)
+			kernel.Copy(pool(x), d.Raw, r.Raw)
 		}
 		return nil
 	}, nil
@@ -65,7 +68,7 @@ func (prepare valueFunction) strings(c *op.Call, in []dtype.Value) ([]dtype.Valu
 	if err != nil {
 		return nil, err
 	}
-	return f(nil, in)
+	return f(poolOf(c), in)
 }
 
 // checkEvery is the number of elements that a loop processes between checks whether the run is stopped.
@@ -78,11 +81,19 @@ func checkAt(p *kernel.Pool, step int) {
 	}
 }
 
-// poolOf returns the pool for computations during type inference and lowering: the calling goroutine, stopped by the call's
-// context, but not by a time limit for folding, which may be over when a graph is differentiated.
+// lateTime limits a computation that begins when the time for folding is over, as it may be when a graph is differentiated.
+const lateTime = 300 * time.Millisecond
+
+// poolOf returns the pool for computations on values outside of kernels, also during type inference and lowering: the calling
+// goroutine, stopped by the call's context.
 func poolOf(c *op.Call) *kernel.Pool {
-	p := (*kernel.Pool)(nil).Stoppable()
-	p.StopBy(engine.WithoutLimit(c.Context()).Done())
+	p, ctx := (*kernel.Pool)(nil).Stoppable(), c.Context()
+	if all := engine.WithoutLimit(ctx); ctx.Err() != nil && all.Err() == nil {
+		late, stop := context.WithCancel(all)
+		time.AfterFunc(lateTime, stop)
+		ctx = late
+	}
+	p.StopBy(ctx.Done())
 	return p
 }
 
