@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
@@ -86,7 +87,7 @@ func (l Loader) Read(r io.Reader) (*nn.Graph, error) {
 	if r == nil {
 		return nil, loadError(errNoReader)
 	}
-	b, err := io.ReadAll(r)
+	b, err := budget.ReadAll(r)
 	if err != nil {
 		return nil, loadError(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -42,7 +43,7 @@ func ReadValue(r io.Reader, t op.Type) (NamedValue, error) {
 	if r == nil {
 		return NamedValue{}, errNoReader
 	}
-	b, err := io.ReadAll(r)
+	b, err := budget.ReadAll(r)
 	if err != nil {
 		return NamedValue{}, err
 	}

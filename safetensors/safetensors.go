@@ -16,6 +16,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -113,6 +114,9 @@ func Read(r io.Reader) (map[string]*tensor.Dense, error) {
 		x := header[name]
 		if x.Offsets[0] != at {
 			return nil, fmt.Errorf("safetensors: tensor %q begins at byte %d, want %d", name, x.Offsets[0], at)
+		}
+		if left := budget.Left(); int64(x.Offsets[1]) > left {
+			return nil, fmt.Errorf("safetensors: tensor %q: ends at byte %d, with %d bytes of memory left", name, x.Offsets[1], left)
 		}
 		d, err := x.read(r)
 		if err != nil {

@@ -96,7 +96,7 @@ func TestRefuses(t *testing.T) {
 		{file(`{"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 0, 0, 0, 0), `tensor "w"`},
 		{file(`{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 0, 0, 0, 0), `tensor "w": float32[2] does not match the 4 bytes of its data_offsets [0 4]`},
 		{file(`{"w":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}}`, 0, 0, 0, 0), `tensor "w"`},
-		{file(`{"w":{"dtype":"F32","shape":[1000000000],"data_offsets":[0,4000000000]}}`, 0, 0, 0, 0), `tensor "w": has 4 bytes of 4000000000`},
+		{file(`{"w":{"dtype":"F32","shape":[100000000],"data_offsets":[0,400000000]}}`, 0, 0, 0, 0), `tensor "w": has 4 bytes of 400000000`},
 		{file(`{"w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 0, 0, 0, 0), `tensor "w" begins at byte 4, want 0`},
 		{file(`{"w":{"dtype":"Q4","shape":[1],"data_offsets":[0,4]}}`, 0, 0, 0, 0), `element type "Q4" is not supported`},
 		{file(`{"w":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}}`, 2), "the byte 2 is not a bool"},
@@ -104,6 +104,16 @@ func TestRefuses(t *testing.T) {
 		if _, err := safetensors.Read(bytes.NewReader(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.file, err, c.want)
 		}
+	}
+}
+
+// TestMemory: a file of more than the memory that is left is refused before it is read.
+func TestMemory(t *testing.T) {
+	nn.LimitMemory(1 << 20)
+	defer nn.LimitMemory(0)
+	b := file(`{"v":{"dtype":"U8","shape":[1000000],"data_offsets":[0,1000000]},"w":{"dtype":"U8","shape":[1000000],"data_offsets":[1000000,2000000]}}`, make([]byte, 2000000)...)
+	if _, err := safetensors.Read(bytes.NewReader(b)); err == nil || !strings.Contains(err.Error(), `tensor "w": ends at byte 2000000, with 10`) {
+		t.Error(err)
 	}
 }
 

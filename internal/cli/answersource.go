@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -64,7 +64,7 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 
 // standardInput returns a table, JSON lines, an image or arrays, detected from the first bytes.
 func (p *prediction) standardInput(ctx context.Context, g *nn.Graph, notes io.Writer) (*sampleSource, error) {
-	b, err := io.ReadAll(bufio.NewReader(os.Stdin))
+	b, err := budget.ReadAll(os.Stdin)
 	if err != nil {
 		return nil, err
 	}

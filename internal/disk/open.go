@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // Open opens a file or folder for reading. Pipes, sockets and devices are refused before they are opened: reading them can block
@@ -15,10 +17,13 @@ func Open(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-// ReadFile reads a whole file, and refuses what Open refuses.
+// ReadFile reads a whole file, and refuses what Open refuses and what is larger than the memory that is left.
 func ReadFile(name string) ([]byte, error) {
 	if err := ordinary(name); err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(name); err == nil && info.Size() > budget.Left() {
+		return nil, fmt.Errorf("%s has %d bytes, more than the %d bytes of memory that are left", name, info.Size(), budget.Left())
 	}
 	return os.ReadFile(name)
 }

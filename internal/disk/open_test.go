@@ -3,10 +3,12 @@
 package disk_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"golang.org/x/sys/unix"
 )
@@ -24,5 +26,22 @@ func TestOnlyFilesAreRead(t *testing.T) {
 		if _, err := disk.ReadFile(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ReadFile %s: %v", name, err)
 		}
+	}
+}
+
+// TestReadFileMemory: a file of more than the memory that is left is not read.
+func TestReadFileMemory(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(name, make([]byte, 1001), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer budget.Limit(0)
+	budget.Limit(1001)
+	if b, err := disk.ReadFile(name); err != nil || len(b) != 1001 {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	budget.Limit(1000)
+	if _, err := disk.ReadFile(name); err == nil || err.Error() != name+" has 1001 bytes, more than the 1000 bytes of memory that are left" {
+		t.Error(err)
 	}
 }
