@@ -37,6 +37,9 @@ func TestCommandMistakes(t *testing.T) {
 		{"completion fish --no-desc", "", "unknown flag: --no-desc; did you mean --no-descriptions?"},
 		{"completion fish -o f", "", "unknown shorthand flag: 'o' in -o"},
 		{"completion bash --no-descriptions=2", "", `invalid argument "2" for "--no-descriptions" flag: want true or false`},
+		{"completion powershell.exe", "", `no shell "powershell.exe": ` + shells},
+		{"completion -h=maybe", "", `invalid argument "maybe" for "-h, --help" flag: want true or false`},
+		{"completion bash --json", "", "unknown flag: --json; graft completion bash --help lists the flags"},
 		{"completion bash --memory -1GB", "", "--memory -1GB: want a number of bytes"},
 
 		{"version 2", "", `want no arguments, got ["2"]; graft version --help says more`},

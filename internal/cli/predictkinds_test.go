@@ -204,3 +204,13 @@ func TestPredictFolders(t *testing.T) {
 		t.Errorf("the folder maps is left: %v", err)
 	}
 }
+
+// TestPredictedNames checks that a prediction is not called like a column of the data.
+func TestPredictedNames(t *testing.T) {
+	dir := t.TempDir()
+	classifier(t, filepath.Join(dir, "two.onnx"), 3, 2)
+	if err := os.WriteFile(filepath.Join(dir, "t.csv"), []byte("a,b,c,label\n1,2,3,0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, dir, [][3]string{{"predict two.onnx t.csv --csv", "sample,a,b,c,label,predicted label,probability,p(", ""}})
+}

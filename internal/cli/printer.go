@@ -98,6 +98,7 @@ func (t *sheet) add(s *sampleSource, i int, x answer) error {
 			names, values = append(names, name), append(values, value)
 		}
 	}
+	own := len(names)
 	switch {
 	case x.top != nil:
 		if x.tags != nil {
@@ -154,6 +155,11 @@ func (t *sheet) add(s *sampleSource, i int, x answer) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.whole)) {
 		names, values = append(names, name), append(values, preview(x.whole[name], 4))
+	}
+	for k := own; k < len(names); k++ {
+		if slices.Contains(s.columns, names[k]) {
+			names[k] = "predicted " + names[k]
+		}
 	}
 	return t.row(names, values)
 }
