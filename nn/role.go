@@ -243,9 +243,9 @@ func (n *Node) passesOn(v *Value) bool {
 }
 
 // combinesPositions reports whether the node computes a function of parameters and of something that is not differentiable, such
-// as positions or times that are integers.
+// as positions or times that are integers. While types are not known it does not.
 func (n *Node) combinesPositions() bool {
-	return len(n.in) > 1 && !slices.ContainsFunc(n.in, (*Value).carriesData) && slices.ContainsFunc(n.in, func(v *Value) bool { return v != nil && !v.fromParams() && !fixed(v) })
+	return len(n.in) > 1 && n.graph.data.sure(n) && !slices.ContainsFunc(n.in, (*Value).carriesData) && slices.ContainsFunc(n.in, func(v *Value) bool { return v != nil && !v.fromParams() && !fixed(v) })
 }
 
 // onlyPeriodic reports whether the output of the node has readers and all are periodic functions, if need be after other factors
