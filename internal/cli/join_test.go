@@ -69,7 +69,7 @@ func TestJoin(t *testing.T) {
 		{"join whole.onnx second.onnx -o no.onnx", "", "[N,3]"},
 		{"join first.onnx second.onnx --conect flatten1=flatten1 -o no.onnx", "", "did you mean --connect?"},
 		{"edit whole.onnx -o no.onnx", "", "nothing to change: give --recipe FILE, or --batch-dim, --type, --channels, --compute, --inference, --simplify, --opset, --store"},
-		{"edit whole.onnx --compute int8 -o no.onnx", "", "cannot compute in int8: want float32 or float64"},
+		{"edit whole.onnx --compute int8 -o no.onnx", "", "--compute int8: want float32 or float64"},
 		{"edit whole.onnx --compute half -o no.onnx", "", "half"},
 		{"edit whole.onnx --opset -1 -o no.onnx", "", "--opset -1: want 1 or more"},
 		{"edit whole.onnx --opset 99 -o no.onnx", "", "99"},

@@ -121,7 +121,7 @@ func TestTargetsByOutput(t *testing.T) {
 	}
 	// The model of a.npz, which ran last, has classes without names.
 	expect(t, dir, [][3]string{
-		{"predict out.onnx a.npz --csv", "sample,kind,kind probability,load\n0,0,", ""},
+		{"predict out.onnx a.npz --csv", "sample,kind,kind probability,load\n1,0,", ""},
 		{"train apart.onnx --data a.jsonl --epochs 1 --force -o out.onnx", "2 targets: the sum of their losses is trained", ""},
 		{"eval out.onnx --data odd.csv", "", `column kind: row 1: the target is "round", which is not among the classes flat, tall, wide`},
 		{"eval out.onnx --data odd.jsonl", "", `object 1: the target is "round", which is not among the classes flat, tall, wide`},
