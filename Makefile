@@ -99,7 +99,7 @@ mutants:
 fuzz:
 	@go list -f '{{.Dir}}' ./... | while read -r dir; do \
 		for target in $$(cat "$$dir"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do \
-			echo "$$dir $$target"; (cd "$$dir" && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . </dev/null); \
+			echo "$$dir $$target"; (cd "$$dir" && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s . </dev/null); \
 		done; \
 	done
 
@@ -111,7 +111,7 @@ soak:
 		go list -f '{{.Dir}}' ./... | while read -r dir; do \
 			for target in $$(cat "$$dir"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do \
 				left=$$((end - $$(date +%s))); if [ $$left -le 0 ]; then exit 0; fi; \
-				echo "$$dir $$target"; (cd "$$dir" && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $$((left < 300 ? left : 300))s -parallel 1 . </dev/null); \
+				echo "$$dir $$target"; (cd "$$dir" && go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $$((left < 300 ? left : 300))s -fuzzminimizetime 1s -parallel 1 . </dev/null); \
 			done; \
 		done; \
 	done
