@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/op/std"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/optim"
 )
 
@@ -145,28 +145,24 @@ func (p recipe) hold(g *nn.Graph, n int) func() {
 // shortenMomentum lowers the momentum of normalizations to 1 − 10 / (updates of the run), at least 0.8, and returns a function that restores it.
 func (p recipe) shortenMomentum(g *nn.Graph, n int) func() {
 	updates := p.Epochs * ((n + p.Batch - 1) / max(1, p.Batch))
-	most := float32(max(0.8, 1-10/float64(max(1, updates))))
-	before := map[*nn.Node]std.BatchNormalizationConfig{}
+	limit := float32(max(0.8, 1-10/float64(max(1, updates))))
+	before, limited := map[*nn.Node]op.Config{}, map[*nn.Node]op.Config{}
 	for x := range g.Nodes() {
-		if c, ok := x.Config().(std.BatchNormalizationConfig); ok && (c.Momentum == nil && most < 0.9 || c.Momentum != nil && *c.Momentum > most) {
-			before[x] = c
+		if o := x.Op(); o != nil && o.Traits.LimitMomentum != nil {
+			if c, changed := o.Traits.LimitMomentum(x.Config(), limit); changed {
+				before[x], limited[x] = x.Config(), c
+			}
 		}
 	}
-	configure := func(momentum *float32) {
-		if len(before) == 0 {
-			return
-		}
+	configure := func(all map[*nn.Node]op.Config) {
 		_ = g.Edit(func(e *nn.Edit) { // it can only fail inside another edit
-			for x, c := range before {
-				if momentum != nil {
-					c.Momentum = momentum
-				}
+			for x, c := range all {
 				e.Configure(x, c)
 			}
 		})
 	}
-	configure(&most)
-	return func() { configure(nil) }
+	configure(limited)
+	return func() { configure(before) }
 }
 
 // smoothing returns the label smoothing: not 0 if the loss is not configured and the targets are classes.

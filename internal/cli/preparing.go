@@ -196,7 +196,11 @@ func (d *dataset) preparation() string {
 func prepared(p train.Preparation) string {
 	text := fmt.Sprintf("images: %v\n          %v\n", p, p.Preprocess)
 	if p.Guess {
-		text += fmt.Sprintf("          --preset %s confirms it, --preset %s is the next best\n", p.Name, cmp.Or(p.RunnerUp, "unit"))
+		text += fmt.Sprintf("          --preset %s confirms it", p.Name)
+		if next := cmp.Or(p.RunnerUp, "unit"); next != p.Name {
+			text += fmt.Sprintf(", --preset %s is the next best", next)
+		}
+		text += "\n"
 	}
 	return text
 }

@@ -102,6 +102,10 @@ type Traits struct {
 	// Training declares how a file can request the operator's behaviour in training. nil: it is the same as elsewhere, or no
 	// file can request it.
 	Training *TrainingMode
+
+	// LimitMomentum returns the attributes with a momentum of running statistics (the fraction of the old ones that an update keeps) of at
+	// most limit, and whether that changes them; nil: there are no running statistics.
+	LimitMomentum func(c Config, limit float32) (limited Config, changed bool)
 }
 
 // TrainingMode declares how a node can be made to behave as in training wherever it runs.

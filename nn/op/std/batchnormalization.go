@@ -63,6 +63,14 @@ func batchNormTraits() op.Traits {
 		}
 	}
 	t.Training = &op.TrainingMode{Since: 14, Config: says(true), Off: says(false), Outputs: 3} // ONNX's shape inference wants all three
+	t.LimitMomentum = func(c op.Config, limit float32) (op.Config, bool) {
+		cfg := c.(BatchNormalizationConfig)
+		if orFloat(cfg.Momentum, float64(float32(0.9))) <= float64(limit) {
+			return c, false
+		}
+		cfg.Momentum = &limit
+		return cfg, true
+	}
 	return t
 }
 
