@@ -57,7 +57,12 @@ func (n *Node) Type() string {
 }
 
 // String returns the operator and the label: "Conv conv1".
-func (n *Node) String() string { return n.Type() + " " + n.Label() }
+func (n *Node) String() string {
+	if n == nil {
+		return "<nil>"
+	}
+	return n.Type() + " " + n.Label()
+}
 
 // Domain returns the domain of the operator, "" for the standard one.
 func (n *Node) Domain() string {

@@ -32,7 +32,12 @@ func (v *Value) Name() string {
 }
 
 // String returns the name and the type: "scores float32[N,10]".
-func (v *Value) String() string { return fmt.Sprintf("%s %v", v.Name(), v.Type()) }
+func (v *Value) String() string {
+	if v == nil {
+		return "<nil>"
+	}
+	return fmt.Sprintf("%s %v", v.Name(), v.Type())
+}
 
 // Type returns the value's type and shape, as far as they are known.
 func (v *Value) Type() op.Type {
