@@ -54,21 +54,23 @@ func (d *dataset) arrays(ctx context.Context, path string) (s samples, err error
 	return s, nil
 }
 
-// answers returns the targets: y, or the arrays by output name. A model with several outputs has one for each, or only
-// for one.
+// answers returns the targets: y, or the arrays by output name, or one called as targets usually are. A model with several outputs has
+// one for each, or only for one.
 func (d *dataset) answers(path string, all map[string]*tensor.Dense, s *samples) (list []*tensor.Dense, err error) {
-	names := []string{"y"}
-	if all["y"] == nil {
-		names = nil
-		for _, v := range d.graph.Outputs() {
-			if all[v.Name()] != nil {
-				names = append(names, v.Name())
-			}
-		}
+	wanted := d.targetNames()
+	missing := func(name string) bool { return all[name] == nil }
+	other := func(name string) bool {
+		return !slices.ContainsFunc(d.graph.Outputs(), func(v *nn.Value) bool { return v.Name() == name })
+	}
+	names := slices.DeleteFunc(slices.Clone(wanted), missing)
+	if outputs := slices.DeleteFunc(slices.Clone(names), other); len(outputs) > 0 && names[0] != "y" {
+		names = outputs
+	} else if len(names) > 1 {
+		names = names[:1]
 	}
 	has := strings.Join(slices.Sorted(maps.Keys(all)), ", ")
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no array %q with the targets; it has %s", path, "y", has)
+		return nil, fmt.Errorf("%s: no array with the targets under %s; it has %s; --target names another", path, strings.Join(wanted, ", "), has)
 	}
 	if n := len(d.graph.Outputs()); len(names) > 1 && len(names) < n {
 		return nil, fmt.Errorf("%s: targets for %d of the outputs %v: want one for each, or a single one; it has %s", path, len(names), ports(d.graph.Outputs()), has)

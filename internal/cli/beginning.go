@@ -2,12 +2,32 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"go.yaml.in/yaml/v3"
 )
+
+// within shapes the samples for the training of g, prints or stores the settings, and trains by run, unless --dry-run ends the command
+// before. Files of a run that fails are put in order.
+func (t *training) within(w io.Writer, model string, g *nn.Graph, fit, val data.Dataset[data.Sample], run func(fit, val data.Dataset[data.Sample]) error) (err error) {
+	shaped, valShaped, err := t.shape(g, fit, val)
+	if err != nil {
+		return err
+	}
+	if stop, err := t.ready(w, model, fit, val); stop || err != nil {
+		return err
+	}
+	end, err := t.watch()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end(), t.takeBack(err)) }()
+	return run(shaped, valShaped)
+}
 
 // ready prints what is trained on, and stores the settings of the run. With --dry-run it only prints them, and stop is
 // true.

@@ -80,6 +80,10 @@ func objects(b []byte) (rows []map[string]any, err error) {
 	if t := bytes.TrimSpace(b); len(t) > 0 && t[0] == '[' {
 		var list []jsonObject
 		if err := json.Unmarshal(t, &list); err != nil {
+			var s *json.SyntaxError
+			if errors.As(err, &s) {
+				return nil, objectError(b, 1, err)
+			}
 			return nil, fmt.Errorf("want a list of objects: %w", plainError(err))
 		}
 		for _, row := range list {
@@ -96,7 +100,7 @@ func objects(b []byte) (rows []map[string]any, err error) {
 		if err := d.Decode(&row); err == io.EOF {
 			return rows, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("object %d: %w", len(rows)+1, err)
+			return nil, objectError(b, len(rows)+1, err)
 		}
 		rows = append(rows, row)
 	}

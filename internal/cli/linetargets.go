@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
@@ -93,17 +94,29 @@ func (d *dataset) lineTargets(rows []map[string]any, s *samples) (y lineTargets,
 	return y, nil
 }
 
-// targetKey returns the key of the target: --target, or y, label, target, labels, tags, or the name of an output.
-func (d *dataset) targetKey(row map[string]any) (string, error) {
-	keys := []string{"y", "label", "target", "labels", "tags"}
-	for _, v := range d.graph.Outputs() {
-		keys = append(keys, v.Name())
-	}
+// targetNames returns the names that the target may have: --target, or y, label, target, labels, tags, or the name of an output.
+// An input of the model is its target only by --target.
+func (d *dataset) targetNames() []string {
 	if d.target != "" {
-		keys = []string{d.target}
-	} else if d.texts != nil && d.texts.Target != "" {
-		keys = []string{d.texts.Target}
+		return []string{d.target}
 	}
+	if d.texts != nil && d.texts.Target != "" {
+		return []string{d.texts.Target}
+	}
+	names := []string{"y", "label", "target", "labels", "tags"}
+	for _, v := range d.graph.Outputs() {
+		if !slices.Contains(names, v.Name()) {
+			names = append(names, v.Name())
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(d.graph.Inputs(), func(v *nn.Value) bool { return v.Name() == name })
+	})
+}
+
+// targetKey returns the key of the target.
+func (d *dataset) targetKey(row map[string]any) (string, error) {
+	keys := d.targetNames()
 	at := slices.IndexFunc(keys, func(k string) bool { _, ok := row[k]; return ok })
 	if at < 0 {
 		return "", fmt.Errorf("object 1: no target under %s; it has %s; --target names another", strings.Join(keys, ", "), brief(slices.Sorted(maps.Keys(row))))

@@ -85,7 +85,7 @@ func TestMistakes(t *testing.T) {
 		{"eval digits.onnx --data none/", "", "no class folders in it"},
 		{"eval digits.onnx --data letters/ --metric acuracy", "", "--metric acuracy: want one of accuracy, auroc"},
 		{"eval digits.onnx --data letters/", "", "the data have 2 classes (A, B), the model gives 10 scores"},
-		{"eval digits.onnx --data blind.npz", "", `blind.npz: no array "y" with the targets; it has x`},
+		{"eval digits.onnx --data blind.npz", "", "blind.npz: no array with the targets under y, label, target, labels, tags, "},
 		{"eval digits.onnx --data odd.npz", "", "want float32[N,1,28,28], got float32[4,3,5]"},
 		{"eval digits.onnx --data text.onnx", "", "text.onnx: want a folder of images, a table (.csv, .tsv), arrays (.npz)"},
 		{"eval digits.onnx --data letters/A/0000.png", "", "0000.png is one image: want a folder with a folder of images for each class"},

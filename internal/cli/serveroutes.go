@@ -162,7 +162,7 @@ func samplesIn(body []byte) (samples iter.Seq2[[]byte, error], many bool, err er
 	switch {
 	case bytes.HasPrefix(body, []byte("[")):
 		if err := json.Unmarshal(body, &unread{}); err != nil {
-			return nil, true, fmt.Errorf("want a list of objects: %w", plainError(err))
+			return nil, true, objectError(body, 1, err)
 		}
 		for range jsonValues(body) {
 			return func(yield func([]byte, error) bool) {
@@ -176,10 +176,17 @@ func samplesIn(body []byte) (samples iter.Seq2[[]byte, error], many bool, err er
 		return nil, true, errors.New("no samples")
 	case bytes.HasPrefix(body, []byte("{")):
 		return func(yield func([]byte, error) bool) {
-			for d := json.NewDecoder(bytes.NewReader(body)); ; {
+			d := json.NewDecoder(bytes.NewReader(body))
+			for n := 1; ; n++ {
 				var text json.RawMessage
 				err := d.Decode(&text)
-				if err == io.EOF || !yield(text, err) || err != nil {
+				if err == io.EOF {
+					return
+				}
+				if err != nil {
+					err = objectError(body, n, err)
+				}
+				if !yield(text, err) || err != nil {
 					return
 				}
 			}
@@ -211,10 +218,12 @@ func (h *endpoint) objects(ctx context.Context, samples iter.Seq2[[]byte, error]
 		for text, err := range samples {
 			var row jsonObject
 			if err == nil {
-				err = json.Unmarshal(text, &row)
+				if err = json.Unmarshal(text, &row); err != nil {
+					err = fmt.Errorf("object %d: %w", before+len(rows)+1, plainError(err))
+				}
 			}
 			if err != nil {
-				yield(answer{}, fmt.Errorf("object %d: %w", before+len(rows)+1, plainError(err)))
+				yield(answer{}, err)
 				return
 			}
 			if len(rows) == mostAnswered || size+len(text) > mostText && len(rows) > 0 {

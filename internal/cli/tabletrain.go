@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -59,39 +58,28 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 		return err
 	}
 	t.notes = append(t.notes, p.lines...)
-	shaped, valShaped, err := t.shape(trunk.Rest, fit, val)
-	if err != nil {
-		return err
-	}
-	if stop, err := t.ready(w, model, fit, val); stop || err != nil {
-		return err
-	}
-	fit, val = shaped, valShaped
-	end, err := t.watch()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, end(), t.takeBack(err)) }()
-	anew := t.anew(trunk.Rest, fit, val)
-	history, err := t.fit(ctx, w, trunk.Rest, fit, val)
-	if err != nil {
-		return err
-	}
-	if t.blends(val) {
-		b := table.Blend{Classes: len(t.classes), Unit: p.unit, Loss: t.config.Loss, Refit: p.other == p.table, Seed: t.seed, Anew: anew(history.Best()), Ways: 2}
-		mixed, err := b.Apply(ctx, trunk, fit, val)
+	return t.within(w, model, trunk.Rest, fit, val, func(fit, val data.Dataset[data.Sample]) error {
+		anew := t.anew(trunk.Rest, fit, val)
+		history, err := t.fit(ctx, w, trunk.Rest, fit, val)
 		if err != nil {
 			return err
 		}
-		t.blend = &mixed
-	}
-	if err := trunk.Return(); err != nil {
-		return err
-	}
-	if err := t.save(p.graph); err != nil {
-		return err
-	}
-	return t.conclude(w, history)
+		if t.blends(val) {
+			b := table.Blend{Classes: len(t.classes), Unit: p.unit, Loss: t.config.Loss, Refit: p.other == p.table, Seed: t.seed, Anew: anew(history.Best()), Ways: 2}
+			mixed, err := b.Apply(ctx, trunk, fit, val)
+			if err != nil {
+				return err
+			}
+			t.blend = &mixed
+		}
+		if err := trunk.Return(); err != nil {
+			return err
+		}
+		if err := t.save(p.graph); err != nil {
+			return err
+		}
+		return t.conclude(w, history)
+	})
 }
 
 // heldSamples returns the validation rows, an empty set if there are none.

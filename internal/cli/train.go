@@ -274,30 +274,19 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	if err := t.tagging(g); err != nil {
 		return err
 	}
-	shaped, valShaped, err := t.shape(g, fit, val)
-	if err != nil {
-		return err
-	}
-	if stop, err := t.ready(w, model, fit, val); stop || err != nil {
-		return err
-	}
-	fit, val = shaped, valShaped
-	end, err := t.watch()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, end(), t.takeBack(err)) }()
-	if t.policy != "manual" {
-		return t.fineTune(ctx, w, g, fit, val)
-	}
-	history, err := t.fit(ctx, w, g, fit, val)
-	if err != nil {
-		return err
-	}
-	if err := t.save(g); err != nil {
-		return err
-	}
-	return t.conclude(w, history)
+	return t.within(w, model, g, fit, val, func(fit, val data.Dataset[data.Sample]) error {
+		if t.policy != "manual" {
+			return t.fineTune(ctx, w, g, fit, val)
+		}
+		history, err := t.fit(ctx, w, g, fit, val)
+		if err != nil {
+			return err
+		}
+		if err := t.save(g); err != nil {
+			return err
+		}
+		return t.conclude(w, history)
+	})
 }
 
 // severalTargets sets up training on several targets. A linear classifier cannot be fitted to them first.

@@ -345,7 +345,7 @@ func TestTrainOnArrays(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"lacks.npz": "no array for input right; it has left, y: want arrays by the names of the inputs [left float32[N,2] right float32[N,3]], and y",
-		"blind.npz": `no array "y" with the targets; it has left, right`,
+		"blind.npz": "; it has left, right; --target names another",
 		"nan.npz":   "array left: element [6 1] is NaN: the loss would not be finite",
 	} {
 		if _, err := command("train", in("two.onnx"), "--data", in(name), "-o", in("other.onnx")); err == nil || !strings.Contains(err.Error(), want) {
