@@ -142,6 +142,9 @@ func (e *Edit) undo() {
 
 // commit makes a new version of the graph and writes the journal.
 func (g *Graph) commit(log []action) {
+	if len(log) == 0 {
+		return
+	}
 	g.version++
 	g.journal.add(g.version, log)
 	g.cache.clear()

@@ -116,10 +116,13 @@ func (f FineTuner) FineTune(ctx context.Context, g *nn.Graph, fit, val data.Data
 			see(Event{Kind: Note, Text: text})
 		}
 	}
-	if f.Head != nil {
-		if err := g.Edit(func(e *nn.Edit) { e.Head(*f.Head) }); err != nil {
-			return t.out, err
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Separate()
+		if f.Head != nil {
+			e.Head(*f.Head)
 		}
+	}); err != nil {
+		return t.out, err
 	}
 	done := false
 	defer t.ranks.guard(&done)

@@ -62,7 +62,7 @@ type progress struct {
 }
 
 // New prepares the training of g and creates the folder Config.Dir. With Config.Resume it reads the last checkpoint in
-// Config.Dir, if there is one.
+// Config.Dir, if there is one. Parameters that a file stores once because they were equal are separated, see nn.Edit.Separate.
 //
 // With a Config.Communicator every rank creates a Trainer, of the same model with the same configuration, and calls the
 // same methods in the same order: New, Fit, Epochs, Step, Flush, Evaluate, Save and Restore synchronize the ranks. Only
@@ -93,6 +93,9 @@ func (t *Trainer) prepare() error {
 		if err := disk.MkdirAll(t.c.Dir); err != nil {
 			return fmt.Errorf("train: cannot create the folder for checkpoints: %w", err)
 		}
+	}
+	if err := t.g.Edit(func(e *nn.Edit) { e.Separate() }); err != nil {
+		return err
 	}
 	t.g.Trim()
 	debug.FreeOSMemory() // once: returns memory from loading and running, so that training can use it

@@ -60,3 +60,12 @@ func inference(g *nn.Graph) (string, error) {
 	}
 	return fmt.Sprintf("the model was exported in training mode, %s as in training: it is evaluated, and saved, in inference mode", what), nil
 }
+
+// separated gives parameters that the file stores once, since they were equal, a copy each. It returns a description, "" if there were none.
+func separated(g *nn.Graph) (string, error) {
+	copies := 0
+	if err := g.Edit(func(e *nn.Edit) { copies = e.Separate() }); err != nil || copies == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("vectors of equal elements, such as the ones and zeros of normalizations that were never trained, are stored once for several parameters: %d copies made, each trained for itself", copies), nil
+}

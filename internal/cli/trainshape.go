@@ -11,10 +11,10 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// widen prepares a model for training: half precision becomes float32, and training mode in the file is removed, each
-// with a message.
+// widen prepares a model for training: half precision becomes float32, training mode in the file is removed, and parameters that the
+// file stores once are separated, each with a message.
 func (t *training) widen(g *nn.Graph) error {
-	for _, change := range []func(*nn.Graph) (string, error){widened, inference} {
+	for _, change := range []func(*nn.Graph) (string, error){widened, inference, separated} {
 		note, err := change(g)
 		if err != nil {
 			return err
