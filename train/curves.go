@@ -164,6 +164,13 @@ func (h History) plot(c chart) (*plot.Plot, error) {
 		p.Add(line, points)
 		p.Legend.Add(x.name, line, points)
 	}
+	if low == high {
+		p.Y.Min, p.Y.Max = min(0, 2*low), max(0, 2*low)
+		if low == 0 {
+			p.Y.Max = 1
+		}
+		low, high = p.Y.Min, p.Y.Max
+	}
 	if best := h.Best(); best.Epoch > 0 && low <= high {
 		mark, err := plotter.NewLine(plotter.XYs{{X: float64(best.Epoch), Y: low}, {X: float64(best.Epoch), Y: high}})
 		if err != nil {
@@ -172,9 +179,6 @@ func (h History) plot(c chart) (*plot.Plot, error) {
 		mark.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
 		p.Add(mark)
 		p.Legend.Add("best", mark)
-	}
-	if low == high && low != 0 {
-		p.Y.Min, p.Y.Max = min(0, 2*low), max(0, 2*low)
 	}
 	p.X.Min = min(p.X.Min, float64(h.Last().Epoch))
 	p.X.Max += 0.2 * max(1, p.X.Max-p.X.Min) // room for the legend

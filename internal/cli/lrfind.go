@@ -137,10 +137,10 @@ func (r *rateFinding) samples(ctx context.Context, g *nn.Graph, model string) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	r.tellNotes()
 	if err := r.prepare(g, fit); err != nil {
 		return nil, nil, err
 	}
+	r.tellNotes()
 	return g, fit, r.tagging(g)
 }
 

@@ -51,6 +51,9 @@ func (p pruning) tell(w io.Writer, g *nn.Graph, was, is *nn.Summary, plan *nn.Pl
 	if fixed > 0 {
 		fmt.Fprintf(w, "%s parameters in the bodies of If, Loop and Scan are not pruned\n", grouped(fixed))
 	}
+	if p.columns != nil {
+		fmt.Fprintln(w, "the encoding of the columns, which comes before these layers, is not pruned and not counted")
+	}
 	a, b := was.Total, is.Total
 	fmt.Fprintf(w, "total: parameters %s", remain(int64(a.Params), int64(b.Params)))
 	if a.MACs > 0 {

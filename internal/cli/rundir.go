@@ -69,7 +69,11 @@ func (t *training) settleDir() error {
 	c := &t.config
 	stem, ext := strings.TrimSuffix(t.output, ".onnx"), ".run"
 	if c.Dir != "" {
-		stem, ext = strings.TrimRight(c.Dir, string(filepath.Separator)), ""
+		stem = strings.TrimRight(c.Dir, string(filepath.Separator))
+		if filepath.Ext(stem) != ext {
+			ext = ""
+		}
+		stem = strings.TrimSuffix(stem, ext)
 	}
 	numbered := func(n int) string {
 		if n == 1 {

@@ -120,6 +120,7 @@ func TestRunFolders(t *testing.T) {
 		{run + "--epochs 3 --lr 0.01 --optimizer adamax --resume", "optimizer default → adamax", "is of another optimizer, --optimizer adamw: the configuration has --optimizer adamax"},
 		{run + "--epochs 3 --lr 0.02 --resume", "the resumed run has other settings: epochs 2 → 3, lr 0.01 → 0.02\n", ""}, // not those of the run that was refused
 		{run + "--epochs 1 --force", "history and curves in " + filepath.Join(dir, "out.run"), ""},
+		{run + "--epochs 1 --dir " + filepath.Join(dir, "out.run"), "out-2.run holds another run, so this one is written to " + filepath.Join(dir, "out-3.run"), ""},
 	})
 	found, err := filepath.Glob(filepath.Join(dir, "out.run", "events.*"))
 	if err != nil || len(found) != 0 || !train.HasCheckpoint(filepath.Join(dir, "out-2.run")) {

@@ -46,9 +46,11 @@ func (t *training) prepare(g *nn.Graph, fit data.Dataset[data.Sample]) error {
 		}
 	} else if n, ok := scores(g.Outputs()); t.agree(g) != nil {
 		classes = len(t.classes)
+		t.newClassifier(classes, n)
 	} else if ok && n > 1 && t.classes == nil {
 		if found, err := t.count(fit); err == nil && found > n {
 			classes = found
+			t.newClassifier(classes, n)
 		}
 		if measures > 0 && measures != n && len(g.Outputs()[0].Type().Shape) == 2 {
 			t.notes = append(t.notes, fmt.Sprintf("the targets are numbers: the last layer is replaced by one with %d outputs instead of %d scores", measures, n))
@@ -56,6 +58,14 @@ func (t *training) prepare(g *nn.Graph, fit data.Dataset[data.Sample]) error {
 		}
 	}
 	return t.reshape(g, classes)
+}
+
+// newClassifier notes that the model gets a classifier for other classes than its n.
+func (t *training) newClassifier(classes, n int) {
+	if t.columnar() || n == classes {
+		return
+	}
+	t.notes = append(t.notes, fmt.Sprintf("the data have %d classes, the model gives %d scores: it gets a new classifier", classes, n))
 }
 
 // measured returns how many numbers each target is; 0: targets are classes, or probabilities of classes.

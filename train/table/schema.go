@@ -80,7 +80,11 @@ func (s Schema) lacks(names []string) error {
 	if len(none) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the model takes the column %s, which the table lacks; it has %s", brief(none), brief(names))
+	column := "column"
+	if len(none) > 1 {
+		column = "columns"
+	}
+	return fmt.Errorf("the model takes the %s %s, which the table lacks; it has %s", column, brief(none), brief(names))
 }
 
 // Feed returns the values of the columns in the given rows, by the names of the model's inputs.
