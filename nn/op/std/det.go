@@ -107,25 +107,15 @@ func detGrad() *op.Op {
 	}
 }
 
-// detBack computes each cofactor as a determinant, which is also correct for singular matrices.
 func detBack[T kernel.Float](n int) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dy, src, dx := dtype.Slice[T](in[0]), dtype.Slice[T](in[1]), dtype.Slice[T](out[0])
-		m := x.Float64(n * n)
+		c := newCofactors(x, n)
 		for r := range dy {
-			for k := range n * n {
-				minor := m[:0]
-				for i := range n * n {
-					if i/n != k/n && i%n != k%n {
-						minor = append(minor, float64(src[r*n*n+i]))
-					}
-				}
-				d := determinant(pool(x), minor, n-1)
-				if (k/n+k%n)%2 == 1 {
-					d = -d
-				}
-				dx[r*n*n+k] = dy[r] * T(d)
+			for i := range c.m {
+				c.m[i] = float64(src[r*n*n+i])
 			}
+			c.of(pool(x), func(i, j int, cofactor float64) { dx[(r*n+i)*n+j] = dy[r] * T(cofactor) })
 		}
 		return nil
 	}
