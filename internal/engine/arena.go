@@ -26,6 +26,7 @@ func (b *builder) plan(limit int64) (arena, naive int64, err error) {
 	b.liveness()
 	var buffers []*buffer
 	for i, s := range b.steps {
+		b.turn()
 		for k, v := range s.out {
 			if v == nil || v.kind != placed || v.bytes == 0 {
 				continue
@@ -40,11 +41,12 @@ func (b *builder) plan(limit int64) (arena, naive int64, err error) {
 			buffers = append(buffers, v.buf)
 		}
 	}
-	if arena = fit(buffers); arena > limit {
+	if arena = b.fit(buffers); arena > limit {
 		return 0, 0, fmt.Errorf("engine: the graph takes %d bytes for its intermediate values, more than the limit of %d", arena, limit)
 	}
 	b.findHoles(buffers, arena)
 	for i, s := range b.steps {
+		b.turn()
 		if s.kind == kernelStep {
 			s.last = lastReads(s, i)
 		}
@@ -72,6 +74,7 @@ func lastReads(s *step, i int) []bool {
 // liveness finds the last reader of each value, and the steps after which heap values can be released.
 func (b *builder) liveness() {
 	for i, s := range b.steps {
+		b.turn()
 		for _, v := range s.in {
 			if v != nil {
 				v.last = i
@@ -79,6 +82,7 @@ func (b *builder) liveness() {
 		}
 	}
 	for i, s := range b.steps {
+		b.turn()
 		for _, v := range s.out {
 			if v != nil && v.root {
 				v.last = len(b.steps)
@@ -175,61 +179,63 @@ const mostCompared = 8192
 // fit gives each buffer an offset such that buffers alive at the same time do not overlap: the largest first, each
 // into the smallest gap that is large enough. Beyond mostCompared, buffers are placed by size only. It returns the
 // total size.
-func fit(buffers []*buffer) (total int64) {
+func (b *builder) fit(buffers []*buffer) (total int64) {
 	order := slices.Clone(buffers)
 	slices.SortStableFunc(order, func(a, b *buffer) int { return cmp.Compare(b.size, a.size) })
 	few := order[:min(len(order), mostCompared)]
-	total = fitClosely(few)
-	return fitBySize(order[len(few):], total)
+	total = b.fitClosely(few)
+	return b.fitBySize(order[len(few):], total)
 }
 
 // fitBySize places buffers from an offset on, reusing the memory of buffers of the same size class, and returns their
 // end.
-func fitBySize(buffers []*buffer, end int64) int64 {
+func (b *builder) fitBySize(buffers []*buffer, end int64) int64 {
 	slices.SortStableFunc(buffers, func(a, b *buffer) int { return cmp.Compare(a.first, b.first) })
 	byEnd := slices.SortedStableFunc(slices.Values(buffers), func(a, b *buffer) int { return cmp.Compare(a.last, b.last) })
-	class := func(b *buffer) int64 { // the size, rounded up to four bits
-		unit := int64(1) << max(0, bits.Len64(uint64(b.size))-4)
-		return (b.size + unit - 1) / unit * unit
+	class := func(x *buffer) int64 { // the size, rounded up to four bits
+		unit := int64(1) << max(0, bits.Len64(uint64(x.size))-4)
+		return (x.size + unit - 1) / unit * unit
 	}
 	vacant := map[int64][]int64{}
-	for _, b := range buffers {
-		for ; byEnd[0].last < b.first; byEnd = byEnd[1:] {
+	for _, x := range buffers {
+		b.turn()
+		for ; byEnd[0].last < x.first; byEnd = byEnd[1:] {
 			c := class(byEnd[0])
 			vacant[c] = append(vacant[c], byEnd[0].off)
 		}
-		c := class(b)
+		c := class(x)
 		if list := vacant[c]; len(list) > 0 {
-			b.off, vacant[c] = list[len(list)-1], list[:len(list)-1]
+			x.off, vacant[c] = list[len(list)-1], list[:len(list)-1]
 		} else {
-			b.off, end = end, end+c
+			x.off, end = end, end+c
 		}
 	}
 	return end
 }
 
 // fitClosely places buffers, which are sorted by size.
-func fitClosely(order []*buffer) (total int64) {
+func (b *builder) fitClosely(order []*buffer) (total int64) {
 	var fixed []*buffer // by offset
-	for _, b := range order {
+	for _, x := range order {
+		b.turn()
 		const none = int64(-1)
 		best, slack, end := none, int64(0), int64(0)
 		for _, f := range fixed {
-			if f.last < b.first || b.last < f.first {
+			if f.last < x.first || x.last < f.first {
 				continue
 			}
-			if gap := f.off - end; gap >= b.size && (best == none || gap-b.size < slack) {
-				best, slack = end, gap-b.size
+			if gap := f.off - end; gap >= x.size && (best == none || gap-x.size < slack) {
+				best, slack = end, gap-x.size
 			}
 			end = max(end, f.off+f.size)
 		}
 		if best == none {
 			best = end
 		}
-		b.off = best
-		total = max(total, b.off+b.size)
-		at, _ := slices.BinarySearchFunc(fixed, b, func(a, b *buffer) int { return cmp.Compare(a.off, b.off) })
-		fixed = slices.Insert(fixed, at, b)
+		x.off = best
+		total = max(total, x.off+x.size)
+		at, _ := slices.BinarySearchFunc(fixed, x, func(a, b *buffer) int { return cmp.Compare(a.off, b.off) })
+		fixed = slices.Insert(fixed, at, x)
 	}
 	return total
 }

@@ -6,9 +6,10 @@ import "slices"
 // its normalization and activation, for example. The cores decide which pairs can be fused, see [Core].Fuse; a fused
 // step runs in place of the later one.
 func (b *builder) fuse() {
-	p := newPlaces(b.steps)
+	p := b.newPlaces()
 	for _, last := range []bool{false, true} {
 		for _, s := range b.steps {
+			b.turn()
 			if t, next, slot := p.follower(s); t != nil {
 				m := s.core.Fuse(Meeting{Self: s.core, Next: next, Slot: slot, Sides: t.sides(), Last: last})
 				if m != nil && (m.KeepsSides || !s.sides()) {
@@ -50,9 +51,10 @@ func (p *places) reader(s *step) *step {
 	return s
 }
 
-func newPlaces(steps []*step) *places {
+func (b *builder) newPlaces() *places {
 	p := &places{at: map[*step]int{}, readers: map[*value][]*step{}, part: map[*step]*step{}}
-	for i, s := range steps {
+	for i, s := range b.steps {
+		b.turn()
 		p.at[s] = i
 		for _, v := range s.in {
 			if v != nil {

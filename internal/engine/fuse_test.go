@@ -54,7 +54,7 @@ func TestFuseDeclines(t *testing.T) {
 	pair := func() *value { return &value{kind: placed, dtype: tensor.Float32, shape: tensor.Shape{2}} }
 	first := &step{kind: kernelStep, core: adder("a", 1, 2), out: []*value{pair()}}
 	next := &step{kind: foreignStep, op: sum.Op(), in: []*value{first.out[0], pair()}, out: []*value{pair()}}
-	if t2, core, _ := newPlaces([]*step{first, next}).follower(first); t2 != next || core == nil || next.core != nil {
+	if t2, core, _ := (&builder{steps: []*step{first, next}}).newPlaces().follower(first); t2 != next || core == nil || next.core != nil {
 		t.Errorf("the follower is %v, its core %v; the step has become %v", t2, core, next.core)
 	}
 	prog, err := Compile(Options{}, sum)

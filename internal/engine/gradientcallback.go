@@ -129,6 +129,7 @@ func (b *builder) callEagerly(o Options, m readings, values map[*gorgonia.Node]*
 func (b *builder) insert(after map[int][]*step) {
 	steps := after[-1]
 	for i, s := range b.steps {
+		b.turn()
 		steps = append(append(steps, s), after[i]...)
 	}
 	b.steps = steps
@@ -144,6 +145,7 @@ type readings struct {
 func (b *builder) readings() readings {
 	m := readings{map[*value]*value{}, map[*value]int{}, map[*value]int{}}
 	for i, s := range b.steps {
+		b.turn()
 		for _, v := range s.in {
 			if v != nil {
 				m.last[m.of(v)] = i

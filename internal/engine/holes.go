@@ -79,6 +79,7 @@ func (b *builder) findHoles(buffers []*buffer, arena int64) {
 		f = free{{0, arena}}
 	}
 	for i, s := range b.steps {
+		b.turn()
 		if i > 0 {
 			for _, x := range end[i-1] {
 				f.give(x)

@@ -22,6 +22,7 @@ func (b *builder) postpone(o Options, m readings, values map[*gorgonia.Node]*val
 	}
 	read := map[*value]bool{} // other than by views
 	for _, s := range b.steps {
+		b.turn()
 		for _, v := range s.in {
 			if v != nil && !s.views() {
 				read[m.of(v)] = true
@@ -30,6 +31,7 @@ func (b *builder) postpone(o Options, m readings, values map[*gorgonia.Node]*val
 	}
 	lastPriority, moves := map[*value]*step{}, map[*step]bool{}
 	for _, s := range b.steps {
+		b.turn()
 		if v := s.out[0]; s.product() && wanted[v] == 1 && !read[v] && !stays[v] && m.of(s.in[0]).held()+m.of(s.in[1]).held() < v.bytes {
 			lastPriority[v], moves[s] = s, true
 		} else if s.views() && lastPriority[m.of(s.in[0])] != nil {
@@ -38,6 +40,7 @@ func (b *builder) postpone(o Options, m readings, values map[*gorgonia.Node]*val
 	}
 	var first, last []*step
 	for _, s := range b.steps {
+		b.turn()
 		if moves[s] {
 			last = append(last, s)
 		} else {

@@ -73,23 +73,30 @@ type Stats struct {
 // Compile plans the computation of roots. The graph must not change meanwhile, and only one goroutine at a time may
 // compile it. The program keeps no reference to the graph except its input nodes, whose values it reads. It is an error
 // if the Core of an Op contradicts itself or a shape exceeds any memory.
-func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
+func Compile(o Options, roots ...*gorgonia.Node) (p *Program, err error) {
 	if slices.Contains(roots, nil) {
 		return nil, errors.New("engine: a root is nil")
 	}
-	b := newBuilder()
+	p = &Program{sources: map[*gorgonia.Node]*value{}, roots: map[*gorgonia.Node]*value{}, memory: &memory{private: o.Private}}
+	defer func() {
+		if r := recover(); r == (kernel.Stopped{}) {
+			p.memory.free()
+			p, err = nil, o.Context.Err()
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	b := newBuilder(o.Context)
 	order := b.order(roots)
 	for _, n := range order {
-		if o.Context != nil && o.Context.Err() != nil {
-			return nil, o.Context.Err()
-		}
+		b.turn()
 		if err := b.add(n); err != nil {
 			return nil, err
 		}
 	}
-	p := &Program{sources: map[*gorgonia.Node]*value{}, roots: map[*gorgonia.Node]*value{}}
 	copies := map[*value]*value{}
 	for _, r := range roots {
+		b.turn()
 		v, err := b.root(r, copies)
 		if err != nil {
 			return nil, err
@@ -116,7 +123,6 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 	if o.Lean {
 		b.rematerialize()
 	}
-	var err error
 	if p.stats.Arena, p.stats.Naive, err = b.plan(o.maxBytes()); err != nil {
 		return nil, err
 	}
@@ -126,7 +132,6 @@ func Compile(o Options, roots ...*gorgonia.Node) (*Program, error) {
 		workers = kernel.Default()
 	}
 	p.exec.pool = workers.Stoppable()
-	p.memory = &memory{private: o.Private}
 	if err := p.allocate(b); err != nil {
 		return nil, fmt.Errorf("engine: the graph %w", err)
 	}
@@ -159,12 +164,15 @@ func (p *Program) allocate(b *builder) error {
 		v.dense = header(v.dtype, v.shape, mem)
 	}
 	for _, v := range b.values {
+		b.turn()
 		place(v)
 	}
 	for _, v := range b.views {
+		b.turn()
 		place(v)
 	}
 	for _, s := range p.steps {
+		b.turn()
 		p.stats.Steps = append(p.stats.Steps, s.name)
 		s.din = make([]*tensor.Dense, len(s.in))
 		s.dout = make([]*tensor.Dense, len(s.out))

@@ -24,6 +24,7 @@ func (b *builder) rematerialize() {
 func (b *builder) spreadViews() {
 	readers := map[*value][]*step{}
 	for _, s := range b.steps {
+		b.turn()
 		for i, v := range s.in {
 			if v != nil && !slices.Contains(s.in[:i], v) {
 				readers[v] = append(readers[v], s)
@@ -32,6 +33,7 @@ func (b *builder) spreadViews() {
 	}
 	front := map[*step][]*step{} // steps to insert before a step
 	for _, s := range slices.Backward(b.steps) {
+		b.turn()
 		if !s.views() || s.out[0].root || len(readers[s.out[0]]) == 0 {
 			continue
 		}
@@ -98,6 +100,7 @@ type lives struct {
 func (b *builder) lives() *lives {
 	l := &lives{reads: map[*value][]int{}, made: map[*value]int{}, stays: map[*value]bool{}, given: map[*value]int{}}
 	for i, s := range b.steps {
+		b.turn()
 		for _, v := range s.in {
 			if v != nil {
 				l.reads[v] = append(l.reads[v], i)

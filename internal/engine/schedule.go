@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -19,15 +21,26 @@ type builder struct {
 	groups map[string]*step
 	latest map[*Core]*step
 	ids    map[any]int // small numbers for the pointers and types in group keys
+
+	context context.Context // nil: compiling cannot be canceled
+	turns   int
 }
 
-func newBuilder() *builder {
+// turn counts a turn of a loop over nodes, steps or values. It panics with [kernel.Stopped] if the context has ended and a check is due.
+func (b *builder) turn() {
+	if b.turns++; b.turns%256 == 0 && b.context != nil && b.context.Err() != nil {
+		panic(kernel.Stopped{})
+	}
+}
+
+func newBuilder(ctx context.Context) *builder {
 	return &builder{
-		kids:   map[*gorgonia.Node][]*gorgonia.Node{},
-		values: map[*gorgonia.Node]*value{},
-		groups: map[string]*step{},
-		latest: map[*Core]*step{},
-		ids:    map[any]int{},
+		context: ctx,
+		kids:    map[*gorgonia.Node][]*gorgonia.Node{},
+		values:  map[*gorgonia.Node]*value{},
+		groups:  map[string]*step{},
+		latest:  map[*Core]*step{},
+		ids:     map[any]int{},
 	}
 }
 
@@ -65,6 +78,7 @@ func (b *builder) order(roots []*gorgonia.Node) []*gorgonia.Node {
 	for _, r := range roots {
 		push(r)
 		for len(stack) > 0 {
+			b.turn()
 			top := &stack[len(stack)-1]
 			if kids := b.kids[top.n]; top.next < len(kids) {
 				top.next++

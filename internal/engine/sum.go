@@ -32,6 +32,7 @@ type sum struct {
 // operand of an addition is absorbed, so that the result is bit-equal to that of separate additions.
 func (b *builder) collapse() {
 	for _, s := range b.steps {
+		b.turn()
 		for _, v := range s.in {
 			if v != nil {
 				v.uses++
@@ -39,6 +40,7 @@ func (b *builder) collapse() {
 		}
 	}
 	for _, s := range b.steps {
+		b.turn()
 		if !addsUp(s) {
 			continue
 		}
