@@ -40,6 +40,9 @@ func Differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() 
 // SymDiff returns the gradient with respect to each child. If the operator has several differentiable outputs,
 // Gorgonia calls it once for each; the results are marked as parts, which Merge combines into one gradient.
 func (o *expr) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	if err := o.call.ended(); err != nil {
+		return nil, err
+	}
 	dout := make(gorgonia.Nodes, o.call.Outputs)
 	dout[o.index] = grad
 	grads, err := o.gradient(dout)

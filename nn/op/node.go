@@ -68,7 +68,7 @@ func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.
 	if c == nil || c.Op == nil {
 		return nil, errNoOp
 	}
-	if err := engine.WithoutLimit(c.Context()).Err(); err != nil {
+	if err := c.ended(); err != nil {
 		return nil, err
 	}
 	if c.Op.Lower != nil && !c.whole() {
@@ -105,9 +105,17 @@ func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.
 		if nodes[i], err = e.node(i); err != nil {
 			return nil, err
 		}
+		if i%1024 == 1023 {
+			if err := c.ended(); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return nodes, nil
 }
+
+// ended returns the error of the context of a lowering that has ended, other than by a time limit.
+func (c *Call) ended() error { return engine.WithoutLimit(c.Context()).Err() }
 
 // fits refuses a call whose results exceed any memory, before they are allocated.
 func (c *Call) fits() error {

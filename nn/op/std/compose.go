@@ -1,6 +1,8 @@
 package std
 
 import (
+	"context"
+
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -10,6 +12,7 @@ import (
 // which every step returns nil.
 type compose struct {
 	set op.Set
+	ctx context.Context // ends what operators prepare
 	g   *gorgonia.ExprGraph
 	err error
 }
@@ -18,10 +21,10 @@ type compose struct {
 func composeOn(c *op.Call, in gorgonia.Nodes) *compose {
 	for _, n := range in {
 		if n != nil {
-			return &compose{set: c.Set, g: n.Graph()}
+			return &compose{set: c.Set, ctx: c.Context(), g: n.Graph()}
 		}
 	}
-	return &compose{set: c.Set, g: gorgonia.NewGraph()}
+	return &compose{set: c.Set, ctx: c.Context(), g: gorgonia.NewGraph()}
 }
 
 // do applies an operator. nil is an absent input.
@@ -77,7 +80,7 @@ func (b *compose) cast(n *gorgonia.Node, t op.DType) *gorgonia.Node {
 func (b *compose) split(n *gorgonia.Node, axis int, sizes ...int) gorgonia.Nodes {
 	if b.err == nil {
 		var parts gorgonia.Nodes
-		if parts, b.err = splitAt(b.set, n, axis, sizes); b.err == nil {
+		if parts, b.err = splitAt(b.ctx, b.set, n, axis, sizes); b.err == nil {
 			return parts
 		}
 	}

@@ -80,7 +80,9 @@ func concatItems(c *op.Call, in []op.Item) ([]op.Item, error) {
 			return nil, err
 		}
 		shape := nodes[0].Shape()
+		pace := poolOf(c).Pace()
 		for i, n := range nodes {
+			pace.Did(partWork)
 			if !slices.Equal(n.Shape(), shape) {
 				return nil, c.Errorf("cannot stack shapes %v and %v", shape, n.Shape())
 			}
@@ -116,11 +118,13 @@ func splitItems(c *op.Call, in []op.Item) ([]op.Item, error) {
 	if len(lengths) == 0 {
 		return []op.Item{out}, nil
 	}
-	parts, err := splitAt(c.Set, x, axis, lengths)
+	parts, err := splitAt(c.Ctx, c.Set, x, axis, lengths)
 	if err != nil {
 		return nil, err
 	}
+	pace := poolOf(c).Pace()
 	for _, n := range parts {
+		pace.Did(partWork)
 		if drop {
 			shape := op.NodeType(n).Shape
 			if n, err = c.ReshapeTo(n, slices.Delete(slices.Clone(shape), axis, axis+1)...); err != nil {
