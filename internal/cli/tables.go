@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -18,10 +19,12 @@ type tabular struct {
 	scale                 string
 	separator, decimal    string
 	header                string
+	context               func() context.Context // of the command
 }
 
 // readFlags adds the flags about reading tables.
 func (t *tabular) readFlags(cmd *cobra.Command) {
+	t.context = cmd.Context
 	f := cmd.Flags()
 	f.StringVar(&t.task, "task", "auto", "task of a table's target: classes, regression or auto")
 	f.StringVar(&t.columns, "column", "", "kinds of table columns, NAME=KIND,…: number, category, date or ignore; default: detected")
@@ -45,6 +48,9 @@ func (d *dataset) columnar() bool {
 // reader returns a table reader for the flags.
 func (t *tabular) reader() (table.Reader, error) {
 	r := table.Reader{Target: t.target}
+	if t.context != nil {
+		r.Context = t.context()
+	}
 	var err error
 	if r.Task, err = table.ParseTask(t.task); err != nil {
 		return r, fmt.Errorf("--task %s: want classes, regression or auto", t.task)

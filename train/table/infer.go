@@ -8,11 +8,16 @@ import (
 	"strings"
 )
 
-// fill determines the kind of column i, unless it is given, and stores its values.
+// fill determines the kind of column i, unless it is given, and stores its values, unless the context ends.
 func (c *Column) fill(records []record, lines []int, i int, rows *Rows, k kind) error {
+	err := c.store(records, lines, i, rows, k)
+	return cmp.Or(rows.ended(), err)
+}
+
+func (c *Column) store(records []record, lines []int, i int, rows *Rows, k kind) error {
 	c.Kind = k.ColumnKind
 	if c.Kind == "" {
-		c.infer(records, i, rows.Decimal)
+		c.infer(records, i, rows)
 	}
 	switch c.Kind {
 	case Ignore:
@@ -23,7 +28,7 @@ func (c *Column) fill(records []record, lines []int, i int, rows *Rows, k kind) 
 		c.Layout = cmp.Or(c.Layout, k.layout)
 		return c.dates(records, i, rows)
 	}
-	c.words(records, i)
+	c.words(records, i, rows)
 	if k.ColumnKind == "" && c.Kind == Category && identifier(c, len(records)) {
 		c.Kind, c.Note = Ignore, fmt.Sprintf("%d of %d values differ; --column %s=category uses it", len(c.Words), len(records), c.Name)
 	}
@@ -35,20 +40,19 @@ const strays = 0.05
 
 // infer determines the kind from all values: dates, numbers with a few words among them, or words. Integers with leading zeros, such
 // as postal codes, are words.
-func (c *Column) infer(records []record, i int, decimal rune) {
+func (c *Column) infer(records []record, i int, rows *Rows) {
 	numbers, words, zeros := 0, 0, false
 	layout, dates := "", true
-	for _, r := range records {
-		s := r.field(i)
+	for _, s := range rows.fields(records, i) {
 		if missing(s) {
 			continue
 		}
 		if dates {
-			layout, dates = follow(layout, s, records, i)
+			layout, dates = follow(layout, s, records, i, rows)
 		}
-		if _, ok := number(s, decimal); ok {
+		if _, ok := number(s, rows.Decimal); ok {
 			numbers++
-			zeros = zeros || len(s) > 1 && s[0] == '0' && s[1] >= '0' && s[1] <= '9' && !strings.ContainsRune(s, decimal)
+			zeros = zeros || len(s) > 1 && s[0] == '0' && s[1] >= '0' && s[1] <= '9' && !strings.ContainsRune(s, rows.Decimal)
 		} else {
 			words++
 		}
@@ -68,7 +72,7 @@ func (c *Column) infer(records []record, i int, decimal rune) {
 }
 
 // follow tries a value with the current layout. If it does not match, follow looks for the first layout that all values match.
-func follow(layout, s string, records []record, i int) (string, bool) {
+func follow(layout, s string, records []record, i int, rows *Rows) (string, bool) {
 	if layout != "" {
 		if _, ok := day(s, layout); ok {
 			return layout, true
@@ -78,11 +82,14 @@ func follow(layout, s string, records []record, i int) (string, bool) {
 		if _, ok := day(s, l); !ok {
 			continue
 		}
-		if !slices.ContainsFunc(records, func(r record) bool {
-			v := r.field(i)
-			_, ok := day(v, l)
-			return !ok && !missing(v)
-		}) {
+		all := true
+		for _, v := range rows.fields(records, i) {
+			if _, ok := day(v, l); !ok && !missing(v) {
+				all = false
+				break
+			}
+		}
+		if all {
 			return l, true
 		}
 	}
@@ -94,8 +101,7 @@ func follow(layout, s string, records []record, i int) (string, bool) {
 func (c *Column) numbers(records []record, lines []int, i int, rows *Rows, said bool) error {
 	c.Number = make([]float64, len(records))
 	stray := map[string][]int{} // lines
-	for k, r := range records {
-		s := r.field(i)
+	for k, s := range rows.fields(records, i) {
 		x, ok := number(s, rows.Decimal)
 		if !ok {
 			x = math.NaN()
@@ -129,27 +135,26 @@ func places(lines []int) string {
 
 // dates stores dates as days. If the layout does not match all values, another is looked for.
 func (c *Column) dates(records []record, i int, rows *Rows) error {
-	for _, r := range records {
-		if s := r.field(i); !missing(s) {
-			layout, ok := follow(c.Layout, s, records, i)
+	for _, s := range rows.fields(records, i) {
+		if !missing(s) {
+			layout, ok := follow(c.Layout, s, records, i, rows)
 			if !ok {
-				return fmt.Errorf("table: %s: column %s: no date format fits both %q and the other values", rows.Path, c.Name, stranger(records, i, s))
+				return fmt.Errorf("table: %s: column %s: no date format fits both %q and the other values", rows.Path, c.Name, stranger(records, i, s, rows))
 			}
 			c.Layout = layout
 		}
 	}
 	c.Number = make([]float64, len(records))
-	for k, r := range records {
-		c.Number[k], _ = day(r.field(i), c.Layout)
+	for k, s := range rows.fields(records, i) {
+		c.Number[k], _ = day(s, c.Layout)
 	}
 	c.Note = "as " + c.Layout
 	return nil
 }
 
 // stranger returns a value that matches no layout; s if each matches one.
-func stranger(records []record, i int, s string) string {
-	for _, r := range records {
-		v := r.field(i)
+func stranger(records []record, i int, s string, rows *Rows) string {
+	for _, v := range rows.fields(records, i) {
 		if !missing(v) && !slices.ContainsFunc(layouts, func(l string) bool { _, ok := day(v, l); return ok }) {
 			return v
 		}
@@ -157,11 +162,10 @@ func stranger(records []record, i int, s string) string {
 	return s
 }
 
-func (c *Column) words(records []record, i int) {
+func (c *Column) words(records []record, i int, rows *Rows) {
 	at := map[string]int32{}
 	c.Code = make([]int32, len(records))
-	for k, r := range records {
-		s := r.field(i)
+	for k, s := range rows.fields(records, i) {
 		if c.Kind != Text && missing(s) || s == "" {
 			c.Code[k] = -1
 			continue

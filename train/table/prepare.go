@@ -75,6 +75,9 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Encoder, error)
 		p.Decimal = ","
 	}
 	for _, c := range t.Columns {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		p.take(t, c, rows)
 	}
 	if len(p.Fields) == 0 {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type Rows struct {
 	renamed []string // see Table
 	recode  *recoder
 	record  *bounded
+	context context.Context // of the reader; nil: none
 }
 
 // bounded limits the size of a record: a compressed one may expand a thousandfold.

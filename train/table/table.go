@@ -1,9 +1,11 @@
 package table
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -48,6 +50,7 @@ type Reader struct {
 	Kinds    map[string]ColumnKind // kinds of columns by name; others are detected
 	Classes  []string              // names of possible classes; nil: those that occur
 	KeepText bool                  // keep the rows as written, for Table.Raw
+	Context  context.Context       // ends reading; nil: nothing does
 
 	schema *Schema // of the model that reads the table; nil: none
 }
@@ -83,6 +86,7 @@ func (r Reader) Read(path string) (*Table, error) {
 		return nil, err
 	}
 	defer rows.Close()
+	rows.context = r.Context
 	records, lines, err := all(rows)
 	if err != nil {
 		return nil, err
@@ -127,6 +131,9 @@ func (r Reader) Read(path string) (*Table, error) {
 func all(rows *Rows) (records []record, lines []int, err error) {
 	taken, most := int64(0), budget.Left()
 	for {
+		if len(lines)%rowsBetween == 0 && rows.ended() != nil {
+			return nil, nil, rows.ended()
+		}
 		rec, line, err := rows.Next()
 		if errors.Is(err, io.EOF) {
 			return records, lines, nil
@@ -144,6 +151,28 @@ func all(rows *Rows) (records []record, lines []int, err error) {
 			return nil, nil, fmt.Errorf("table: %s: line %d: the rows up to here take more than the %d bytes of memory that are left", rows.Path, line, most)
 		}
 		records, lines = append(records, record{b.String(), ends}), append(lines, line)
+	}
+}
+
+// rowsBetween is the number of rows between two looks at the context: about a millisecond.
+const rowsBetween = 1024
+
+// ended returns the error of the reader's context.
+func (r *Rows) ended() error {
+	if r.context == nil {
+		return nil
+	}
+	return r.context.Err()
+}
+
+// fields iterates over column i of records until the context ends.
+func (r *Rows) fields(records []record, i int) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for k, rec := range records {
+			if k%rowsBetween == 0 && r.ended() != nil || !yield(k, rec.field(i)) {
+				return
+			}
+		}
 	}
 }
 
