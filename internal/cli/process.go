@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/terminal"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train"
@@ -27,6 +28,7 @@ type process struct {
 
 	mu                sync.Mutex // guards the fields below, for hurry
 	rank, size, local int        // from the launcher, then from comm
+	finishes          bool       // after a signal the command ends by itself
 	dir               string     // folder of the checkpoints
 }
 
@@ -162,16 +164,22 @@ func (p *process) line(err error) string {
 // Time limits of an interrupted process that trains with others. Launchers that end a run kill the processes after a second,
 // schedulers after about a minute.
 const (
-	patience = 500 * time.Millisecond // for the current step to end, before the process reports the interruption
+	patience = 500 * time.Millisecond // for the command, or its current step, to end
 	waiting  = 50 * time.Second       // then until the process exits, if the step does not end: another rank may be gone
 )
 
-// hurry reports the interruption of a process that trains with others, and exits if the other ranks do not finish the step.
+// hurry ends a process that was interrupted, unless it trains or serves: what has been written is whole at any time. If it trains with others,
+// hurry reports the interruption, and exits if the other ranks do not finish the step.
 func (p *process) hurry(ctx context.Context) {
 	time.Sleep(patience)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.size == 1 {
+		if p.dir == "" && !p.finishes {
+			p.say.Do(func() { fmt.Fprintln(os.Stderr, p.line(context.Cause(ctx))) })
+			disk.End()
+			os.Exit(interrupted)
+		}
 		return
 	}
 	p.say.Do(func() {
@@ -183,6 +191,15 @@ func (p *process) hurry(ctx context.Context) {
 	})
 	time.Sleep(waiting)
 	os.Exit(interrupted)
+}
+
+// finish lets the command end by itself after a signal. p may be nil.
+func (p *process) finish() {
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.finishes = true
+	}
 }
 
 // goesOn describes how to resume an interrupted run.

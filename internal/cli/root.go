@@ -45,7 +45,7 @@ Exit status: 0 for success, 1 for a failure, 130 for an interruption (ctrl-C).`,
 		nn.LimitMemory(n)
 		return p.alone(cmd)
 	}
-	root.AddCommand(newDemo(), newInspect(), newRun(p), newTrain(p), newLRFind(p), newEval(p), newPredict(p), newServe(), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newJoin(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
+	root.AddCommand(newDemo(), newInspect(), newRun(p), newTrain(p), newLRFind(p), newEval(p), newPredict(p), newServe(p), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newJoin(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
 	settleCommands(root)
 	inWords(root)
 	return root

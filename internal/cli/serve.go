@@ -36,10 +36,11 @@ type service struct {
 	connections   int
 	as            string
 	data          string // images on which the preprocessing is measured
+	process       *process
 }
 
-func newServe() *cobra.Command {
-	var s service
+func newServe(p *process) *cobra.Command {
+	s := service{process: p}
 	cmd := &cobra.Command{
 		Use:   "serve MODEL",
 		Short: "Serve a model over HTTP: JSON, images, and the KServe v2 protocol",
@@ -94,6 +95,7 @@ func (s service) run(ctx context.Context, w io.Writer, model string) error {
 	} else {
 		tellFound(w, h.prep)
 	}
+	s.process.finish()
 	fmt.Fprintf(w, "serving %s at http://%s; POST /predict or %s/infer\n", model, l.Addr(), h.path())
 	read := max(s.timeout, 10*time.Second)
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: read, WriteTimeout: 2*read + s.timeout, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}

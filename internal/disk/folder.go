@@ -51,6 +51,8 @@ func Begin(dir string) (*Folder, error) {
 	}
 	sweep(dir, stages)
 	sweep(filepath.Dir(dir), beside) // of a process that began the folder
+	unfinished.ending.RLock()
+	defer unfinished.ending.RUnlock()
 	for {
 		var err error
 		if f.stage, err = names.create(parent, func(path string) error { return System.Mkdir(path, 0o777) }); err != nil {
@@ -58,6 +60,7 @@ func Begin(dir string) (*Folder, error) {
 		}
 		f.release = claimFolder(f.stage)
 		if _, err := os.Lstat(f.stage); err == nil {
+			f.release = unfinish(f.stage, f.release)
 			return f, nil
 		}
 		f.release() // somebody took it for abandoned before it was claimed
@@ -125,6 +128,8 @@ func (f *Folder) Commit() error {
 	if err := f.prepare(); err != nil {
 		return about(f.dir, err)
 	}
+	unfinished.ending.RLock()
+	defer unfinished.ending.RUnlock()
 	to := f.dir
 	if !f.fresh {
 		to = filepath.Join(f.dir, committed)

@@ -48,6 +48,8 @@ func temporary(name string, mode fs.FileMode) (f *os.File, release func(), err e
 
 // claimed creates a temporary file that is marked as in use.
 func claimed(dir string, p pattern, mode fs.FileMode) (f *os.File, release func(), err error) {
+	unfinished.ending.RLock()
+	defer unfinished.ending.RUnlock()
 	for {
 		_, err := p.create(dir, func(path string) (err error) {
 			f, err = System.CreateNew(path, mode)
@@ -58,7 +60,7 @@ func claimed(dir string, p pattern, mode fs.FileMode) (f *os.File, release func(
 		}
 		release := claim(f)
 		if _, err := os.Lstat(f.Name()); err == nil {
-			return f, release, nil
+			return f, unfinish(f.Name(), release), nil
 		}
 		f.Close() // somebody took it for abandoned before it was claimed
 		release()

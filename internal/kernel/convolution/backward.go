@@ -15,8 +15,8 @@ func BackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scrat
 		return
 	}
 	g := s.geometry()
-	if g.covers() {
-		dataCovering(p, &g, dy, w, dx)
+	if g.swaps() {
+		dataSwapped(p, s, dy, w, dx, scratch)
 		return
 	}
 	if list := regionsFor[T](s, &g, winogradDX); list != nil {
@@ -172,14 +172,14 @@ func (g *geometry) place(ph *phase, j, cols int, at *[matmul.NR]int) {
 func BackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scratch func(n int) []T) {
 	if u, taps, ok := s.trim(); ok {
 		g := s.geometry()
-		live := kernel.Take(scratch, g.oc*g.cg*len(taps.of(g.ker)))
+		live := kernel.Take(scratch, g.oc*g.cg*taps.size())
 		BackwardWeight(p, &u, x, dy, live, scratch)
 		scatter(p, taps, g.ker, live, dw[:g.oc*g.k()])
 		return
 	}
 	g := s.geometry()
-	if g.covers() {
-		weightCovering(p, &g, x, dy, dw)
+	if g.swaps() {
+		weightSwapped(p, s, x, dy, dw, scratch)
 		return
 	}
 	if regionsFor[T](s, &g, winogradDW) != nil {

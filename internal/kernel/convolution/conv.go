@@ -13,8 +13,8 @@ func Forward[T kernel.Float](p *kernel.Pool, s *Shape, x, w []T, e elementwise.E
 		return
 	}
 	g := s.geometry()
-	if g.covers() {
-		forwardCovering(p, &g, x, w, e, y)
+	if g.swaps() {
+		forwardSwapped(p, s, x, w, e, y, scratch)
 		return
 	}
 	if list := regionsFor[T](s, &g, winogradY); list != nil {

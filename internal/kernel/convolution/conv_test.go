@@ -57,6 +57,8 @@ func convolution(n, c, oc, group int, in, kernel, stride, dilation, pad []int) *
 
 var convShapes = []*Shape{
 	convolution(3, 4, 6, 2, []int{64, 65}, []int{64, 65}, []int{1, 1}, []int{1, 1}, []int{0, 0}), // the kernel covers the input
+	convolution(2, 4, 6, 2, []int{70, 66}, []int{64, 64}, []int{2, 1}, []int{1, 1}, []int{1, 0}), // and nearly covers it
+	convolution(2, 1, 3, 1, []int{140, 70}, []int{64, 64}, []int{3, 2}, []int{2, 1}, []int{7, 0}),
 	convolution(2, 3, 5, 1, []int{9, 11}, []int{3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}),
 	convolution(1, 16, 20, 1, []int{14, 14}, []int{1, 1}, []int{1, 1}, []int{1, 1}, []int{0, 0}),
 	convolution(3, 4, 7, 1, []int{7, 7}, []int{1, 1}, []int{1, 1}, []int{1, 1}, []int{0, 0}),

@@ -48,36 +48,41 @@ func (s *Shape) trim() (Shape, Taps, bool) {
 // live returns the weights [OC, C/Group, …] of the taps t of a convolution.
 func live[T kernel.Float](p *kernel.Pool, s *Shape, t Taps, w []T, scratch kernel.Scratch[T]) []T {
 	g := s.geometry()
-	live := kernel.Take(scratch, g.oc*g.cg*len(t.of(g.ker)))
+	live := kernel.Take(scratch, g.oc*g.cg*t.size())
 	gather(p, t, g.ker, w[:g.oc*g.k()], live)
 	return live
 }
 
 // gather copies the weights of the taps t of a kernel.
 func gather[T kernel.Float](p *kernel.Pool, t Taps, ker Triple, w, live []T) {
-	whole := ker.Size()
-	of := t.of(ker)
+	whole, n := ker.Size(), t.size()
 	p.Range(len(w)/whole, max(1, kernel.ElementGrain/whole), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			for j, k := range of {
-				live[i*len(of)+j] = w[i*whole+k]
-			}
+			t.rows(ker, func(from, to, length int) { copy(live[i*n+to:][:length], w[i*whole+from:]) })
 		}
 	})
 }
 
 // scatter is the way back from gather; the other taps become 0.
 func scatter[T kernel.Float](p *kernel.Pool, t Taps, ker Triple, live, w []T) {
-	whole := ker.Size()
-	of := t.of(ker)
+	whole, n := ker.Size(), t.size()
 	p.Range(len(w)/whole, max(1, kernel.ElementGrain/whole), func(lo, hi int) {
 		clear(w[lo*whole : hi*whole])
 		for i := lo; i < hi; i++ {
-			for j, k := range of {
-				w[i*whole+k] = live[i*len(of)+j]
-			}
+			t.rows(ker, func(from, to, length int) { copy(w[i*whole+from:][:length], live[i*n+to:]) })
 		}
 	})
+}
+
+// rows calls f for each row of taps of a kernel: its index among all points, that among the taps, and its length.
+func (t Taps) rows(ker Triple, f func(from, to, length int)) {
+	length, to := t.End[2]-t.First[2], 0
+	for z := t.First[0]; z < t.End[0]; z++ {
+		for y := t.First[1]; y < t.End[1]; y++ {
+			f((z*ker[1]+y)*ker[2]+t.First[2], to, length)
+			to += length
+		}
+	}
 }
 
 // of lists the taps t of a kernel, in order, as indices of its points.

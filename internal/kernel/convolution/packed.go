@@ -17,7 +17,7 @@ func Packs[T kernel.Float](s *Shape) bool {
 		s = &u
 	}
 	g := s.geometry()
-	if regionsFor[T](s, &g, winogradY) != nil {
+	if g.swaps() || regionsFor[T](s, &g, winogradY) != nil {
 		return false
 	}
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() || g.empty() || winogradFor[T](s, &g, winogradY) != nil {

@@ -86,7 +86,7 @@ func (g *geometry) tapsInside(axis, at int) (first, end int) {
 func byRegions[T kernel.Float](p *kernel.Pool, g *geometry, list []region, x []T, weights func(t Taps, to []T), y []T, scratch kernel.Scratch[T]) {
 	most, largest := 0, 0
 	for _, r := range list {
-		most, largest = max(most, r.size.Size()*len(r.taps.of(g.ker))), max(largest, r.size.Size())
+		most, largest = max(most, r.size.Size()*r.taps.size()), max(largest, r.size.Size())
 	}
 	live := kernel.Take(scratch, g.oc*g.k())
 	inputs, result := kernel.Take(scratch, g.n*g.c*most+slack), kernel.Take(scratch, g.n*g.oc*largest+slack)

@@ -93,15 +93,23 @@ var (
 // taps returns, in kernel order, the offset of each kernel point's input point from
 // the output point times the stride.
 func (g *geometry) taps() []Triple {
-	return knownTaps.Get(reach{g.ker, g.dil, g.pad}, func() []Triple {
-		t := g.points()
-		for i := range t {
-			for d := range 3 {
-				t[i][d] = t[i][d]*g.dil[d] - g.pad[d]
-			}
+	if g.ker.Size() > mostCached {
+		return g.findTaps()
+	}
+	return knownTaps.Get(reach{g.ker, g.dil, g.pad}, g.findTaps)
+}
+
+// mostCached is the number of kernel points up to which lists of them are cached.
+const mostCached = 1 << 12
+
+func (g *geometry) findTaps() []Triple {
+	t := g.points()
+	for i := range t {
+		for d := range 3 {
+			t[i][d] = t[i][d]*g.dil[d] - g.pad[d]
 		}
-		return t
-	})
+	}
+	return t
 }
 
 // phase is a class of input points, first + t*step for t in grid, that the same
@@ -114,7 +122,10 @@ type phase struct {
 }
 
 func (g *geometry) phases() []phase {
-	return knownPhases.Get(*g, func() []phase { return g.findPhases() })
+	if g.ker.Size() > mostCached {
+		return g.findPhases()
+	}
+	return knownPhases.Get(*g, g.findPhases)
 }
 
 func (g *geometry) findPhases() []phase {
