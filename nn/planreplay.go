@@ -1,12 +1,13 @@
 package nn
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // ReadPlan reads a plan that MarshalJSON wrote and tries it on g, whose initializers must have the names and lengths of
@@ -22,8 +23,11 @@ func ReadPlan(g *Graph, r io.Reader) (*Plan, error) {
 	if r == nil {
 		return nil, &Error{Stage: "plan", Err: errors.New("there is no reader")}
 	}
-	d := json.NewDecoder(io.LimitReader(r, 1<<30))
-	if err := d.Decode(&f); err != nil {
+	b, err := budget.ReadAll(r)
+	if err == nil {
+		err = budget.Unmarshal(b, &f)
+	}
+	if err != nil {
 		return nil, &Error{Stage: "plan", Err: fmt.Errorf("not a plan: %w", err)}
 	}
 	if len(f.Resizes) == 0 && len(f.Cuts) == 0 {

@@ -19,7 +19,6 @@ import (
 	"github.com/graft-ml/graft/nn/op/contrib"
 	"github.com/graft-ml/graft/nn/op/legacy"
 	"github.com/graft-ml/graft/nn/op/std"
-	"google.golang.org/protobuf/proto"
 )
 
 // Loader reads models. The zero value uses graft's operators, the input types in the file, and files of the operating
@@ -69,6 +68,9 @@ func (l Loader) openModel(name string) (m *onnxpb.ModelProto, raw sections, done
 		}
 		if m, raw, err := skimModel(f); err == nil {
 			return m, raw, f.Close, nil
+		} else if isTooLarge(err) {
+			f.Close()
+			return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 		f.Close() // decoding the whole file reports what is wrong, if anything
 	}
@@ -123,7 +125,7 @@ func (l Loader) readModel(name string) (*onnxpb.ModelProto, error) {
 
 func decodeModel(b []byte) (*onnxpb.ModelProto, error) {
 	m := &onnxpb.ModelProto{}
-	if err := proto.Unmarshal(b, m); err != nil {
+	if err := unmarshal(b, m); err != nil {
 		return nil, fmt.Errorf("not an ONNX model: %w", err)
 	}
 	if m.Graph == nil {

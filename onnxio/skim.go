@@ -55,7 +55,9 @@ func skimModel(f *os.File) (*onnxpb.ModelProto, sections, error) {
 		return nil, nil, err
 	}
 	m := &onnxpb.ModelProto{}
-	if err := proto.Unmarshal(b, m); err != nil || m.Graph == nil || len(m.Graph.Initializer) != s.tensors {
+	if err := unmarshal(b, m); isTooLarge(err) {
+		return nil, nil, err
+	} else if err != nil || m.Graph == nil || len(m.Graph.Initializer) != s.tensors {
 		return nil, nil, errSkim
 	}
 	raw := sections{}
@@ -82,7 +84,7 @@ func skimTensor(f *os.File) (*onnxpb.TensorProto, section, error) {
 	}
 	x, ok := s.found[0]
 	t := &onnxpb.TensorProto{}
-	if err := proto.Unmarshal(b, t); err != nil || !ok || !x.fits(t) {
+	if err := unmarshal(b, t); err != nil || !ok || !x.fits(t) {
 		return nil, section{}, errSkim
 	}
 	return t, x, nil

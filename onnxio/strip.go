@@ -197,7 +197,7 @@ func (w rewriting) value(path string) (message, int, error) {
 		return message{}, 0, err
 	}
 	t := &onnxpb.TensorProto{}
-	if err := proto.Unmarshal(text, t); err != nil {
+	if err := unmarshal(text, t); err != nil {
 		return message{}, 0, fmt.Errorf("not a value: %w", err)
 	}
 	if _, _, err := tensorType(t); err != nil {

@@ -3,6 +3,7 @@ package onnxio
 import (
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/onnxpb"
@@ -47,6 +48,9 @@ func ReadValue(r io.Reader, t op.Type) (NamedValue, error) {
 	if err != nil {
 		return NamedValue{}, err
 	}
+	if err := chargeDecoded(b, p, &b); err != nil {
+		return NamedValue{}, err
+	}
 	if err := proto.Unmarshal(b, p); err != nil {
 		return NamedValue{}, fmt.Errorf("not a %T: %w", p, err)
 	}
@@ -54,6 +58,7 @@ func ReadValue(r io.Reader, t op.Type) (NamedValue, error) {
 		t = *t.Elem
 	}
 	v, err := decodeValue(p, t.DType, nil)
+	runtime.KeepAlive(&b)
 	return NamedValue{nameOf(p), v}, err
 }
 

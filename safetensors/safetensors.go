@@ -3,7 +3,7 @@
 // type, shape and position) and the elements of all tensors, row-major and little endian, without gaps.
 //
 // The format is described at https://github.com/huggingface/safetensors. Invalid files are errors, and memory is
-// allocated only for bytes that are there.
+// allocated only for bytes that are there. Tensors are charged to the memory budget while they are reachable.
 package safetensors
 
 import (
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/budget"
@@ -115,9 +116,6 @@ func Read(r io.Reader) (map[string]*tensor.Dense, error) {
 		if x.Offsets[0] != at {
 			return nil, fmt.Errorf("safetensors: tensor %q begins at byte %d, want %d", name, x.Offsets[0], at)
 		}
-		if left := budget.Left(); int64(x.Offsets[1]) > left {
-			return nil, fmt.Errorf("safetensors: tensor %q: ends at byte %d, with %d bytes of memory left", name, x.Offsets[1], left)
-		}
 		d, err := x.read(r)
 		if err != nil {
 			return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
@@ -143,20 +141,23 @@ func readHeader(r io.Reader) (map[string]entry, error) {
 		return nil, fmt.Errorf("the header is cut off: %w", err)
 	}
 	raw := map[string]json.RawMessage{}
-	if err := json.Unmarshal(js, &raw); err != nil {
+	if err := budget.Unmarshal(js, &raw); err != nil {
 		return nil, fmt.Errorf("the header is not JSON: %w", err)
 	}
 	delete(raw, metadata)
 	header := make(map[string]entry, len(raw))
 	for name, text := range raw {
 		var x entry
-		if err := json.Unmarshal(text, &x); err != nil {
+		if err := budget.Unmarshal(text, &x); err != nil {
 			return nil, fmt.Errorf("the header of tensor %q: %w", name, err)
 		}
 		header[name] = x
 	}
 	return header, nil
 }
+
+// blockSize is how many bytes are read at once.
+const blockSize = 1 << 24
 
 // read reads the tensor's elements, which come next.
 func (x entry) read(r io.Reader) (*tensor.Dense, error) {
@@ -172,18 +173,29 @@ func (x entry) read(r io.Reader) (*tensor.Dense, error) {
 	if size/t.Size() != n || size%t.Size() != 0 {
 		return nil, fmt.Errorf("%v%v does not match the %d bytes of its data_offsets %v", t, x.Shape, size, x.Offsets)
 	}
-	var b bytes.Buffer // grows with the data read
-	if got, err := io.CopyN(&b, r, int64(size)); err != nil {
-		return nil, fmt.Errorf("has %d bytes of %d: %w", got, size, err)
+	left := 2 * int64(size) // of the blocks and the tensor
+	if err := budget.Charge(left); err != nil {
+		return nil, err
 	}
-	if t == dtype.Bool {
-		for _, c := range b.Bytes() {
-			if c > 1 {
-				return nil, fmt.Errorf("the byte %d is not a bool", c)
+	defer func() { budget.Discharge(left) }()
+	var blocks [][]byte // as many as there are data
+	for at := 0; at < size; at += len(blocks[len(blocks)-1]) {
+		b := make([]byte, min(size-at, blockSize))
+		if got, err := io.ReadFull(r, b); err != nil {
+			return nil, fmt.Errorf("has %d bytes of %d: %w", at+got, size, err)
+		}
+		if t == dtype.Bool {
+			if i := slices.IndexFunc(b, func(c byte) bool { return c > 1 }); i >= 0 {
+				return nil, fmt.Errorf("the byte %d is not a bool", b[i])
 			}
 		}
+		blocks = append(blocks, b)
 	}
 	d := dtype.New(t, x.Shape...)
-	copy(dtype.Bytes(d), b.Bytes())
+	for to := dtype.Bytes(d); len(blocks) > 0; blocks = blocks[1:] {
+		to = to[copy(to, blocks[0]):]
+	}
+	left -= int64(size)
+	runtime.AddCleanup(d, budget.Discharge, int64(size))
 	return d, nil
 }

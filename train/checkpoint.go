@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -288,7 +289,11 @@ func (t *Trainer) Restore(path string) error {
 	if b, err = t.ranks.share(b); err != nil {
 		return err
 	}
-	return t.ranks.agree(t.restore(path, b))
+	if err = budget.Charge(int64(len(b))); err == nil {
+		defer budget.Discharge(int64(len(b)))
+		err = t.restore(path, b)
+	}
+	return t.ranks.agree(err)
 }
 
 // restore is Restore for the content of the file.
@@ -302,7 +307,7 @@ func (t *Trainer) restore(path string, content []byte) error {
 		return err
 	}
 	var b notebook
-	if err := json.Unmarshal([]byte(text["graft.train"]), &b); err != nil {
+	if err := budget.Unmarshal([]byte(text[notes]), &b); err != nil {
 		return fmt.Errorf("train: %s: %w", path, err)
 	}
 	if b.Progress.Batch > 0 && (b.Seed != t.c.Seed || b.Batch != t.c.batch()) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
@@ -43,7 +44,7 @@ func (t *tuning) resumed() (bool, error) {
 	if b, err = t.ranks.share(b); err != nil {
 		return false, err
 	}
-	if err := json.Unmarshal(b, &t.plan); err != nil {
+	if err := budget.Unmarshal(b, &t.plan); err != nil {
 		return false, fmt.Errorf("train: %s: %w", path, err)
 	}
 	t.out.Head = t.plan.Head

@@ -16,7 +16,8 @@ func readState(path string) (map[string]*tensor.Dense, map[string]string, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	stored, text, err := decodeState(path, b)
+	stored, text, err := parseState(path, b)
+	delete(text, checksum)
 	tensors := map[string]*tensor.Dense{}
 	for name, s := range stored {
 		tensors[name] = dtype.New(s.dtype, s.shape...)

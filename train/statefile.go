@@ -1,20 +1,24 @@
 package train
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
 
 // A state file has the layout of safetensors: the length of a header as eight bytes, the header
 // as JSON (name → dtype, shape, offsets), then the tensors one after another, all little-endian.
-// One entry, __metadata__, holds text.
+// One entry, __metadata__, holds text, among it the checksum of the file: CRC-32C, as eight hexadecimal digits, of all that follows the
+// length of the header, with zeros in the place of these digits.
 
 type entry struct {
 	DType   string `json:"dtype"`
@@ -27,9 +31,16 @@ var tensorNames = map[dtype.DType]string{
 	dtype.Int64: "I64", dtype.Int32: "I32", dtype.Uint8: "U8", dtype.Bool: "BOOL",
 }
 
+const (
+	checksum   = "graft.crc32c"
+	noChecksum = `"` + checksum + `":"00000000"`
+)
+
 // writeState writes tensors and text.
 func writeState(w io.Writer, tensors map[string]*tensor.Dense, text map[string]string) error {
-	header := map[string]any{"__metadata__": text}
+	all := maps.Collect(maps.All(text))
+	all[checksum] = "00000000"
+	header := map[string]any{"__metadata__": all}
 	names := slices.Sorted(maps.Keys(tensors))
 	at := 0
 	for _, n := range names {
@@ -49,6 +60,11 @@ func writeState(w io.Writer, tensors map[string]*tensor.Dense, text map[string]s
 	for len(b)%8 != 0 {
 		b = append(b, ' ')
 	}
+	sum := crc32.Checksum(b, castagnoli)
+	for _, n := range names {
+		sum = crc32.Update(sum, castagnoli, dtype.Bytes(tensors[n]))
+	}
+	b = bytes.Replace(b, []byte(noChecksum), fmt.Appendf(nil, `"%s":"%08x"`, checksum, sum), 1)
 	if err := binary.Write(w, binary.LittleEndian, uint64(len(b))); err != nil {
 		return err
 	}
@@ -81,8 +97,22 @@ func (s storedTensor) copyTo(d *tensor.Dense) {
 	}
 }
 
-// decodeState returns what writeState wrote, from the content of the file. It copies no tensors.
+// decodeState returns what writeState wrote, from the content of the file, and checks that it is what was written. It copies no tensors.
 func decodeState(path string, b []byte) (map[string]storedTensor, map[string]string, error) {
+	tensors, text, err := parseState(path, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := binary.LittleEndian.Uint64(b)
+	if err := check(b[8:8+n], b[8+n:], text); err != nil {
+		return nil, nil, fmt.Errorf("train: %s: %w", path, err)
+	}
+	delete(text, checksum)
+	return tensors, text, nil
+}
+
+// parseState is decodeState without the comparison of the checksum.
+func parseState(path string, b []byte) (map[string]storedTensor, map[string]string, error) {
 	bad := func(format string, args ...any) (map[string]storedTensor, map[string]string, error) {
 		return nil, nil, fmt.Errorf("train: %s: %w", path, fmt.Errorf(format, args...))
 	}
@@ -95,12 +125,12 @@ func decodeState(path string, b []byte) (map[string]storedTensor, map[string]str
 	}
 	head, rest := b[8:8+n], b[8+n:]
 	raw := map[string]json.RawMessage{}
-	if err := json.Unmarshal(head, &raw); err != nil {
+	if err := budget.Unmarshal(head, &raw); err != nil {
 		return bad("header: %w", err)
 	}
 	text := map[string]string{}
 	if m, ok := raw["__metadata__"]; ok {
-		if err := json.Unmarshal(m, &text); err != nil {
+		if err := budget.Unmarshal(m, &text); err != nil {
 			return bad("header: %w", err)
 		}
 		delete(raw, "__metadata__")
@@ -109,7 +139,7 @@ func decodeState(path string, b []byte) (map[string]storedTensor, map[string]str
 	left := len(rest)
 	for name, m := range raw {
 		var e entry
-		if err := json.Unmarshal(m, &e); err != nil {
+		if err := budget.Unmarshal(m, &e); err != nil {
 			return bad("tensor %s: %w", name, err)
 		}
 		d, err := e.read(rest)
@@ -122,6 +152,29 @@ func decodeState(path string, b []byte) (map[string]storedTensor, map[string]str
 		tensors[name] = d
 	}
 	return tensors, text, nil
+}
+
+// notes is the text that the trainer stores.
+const notes = "graft.train"
+
+// check compares the content of a state file, header and tensors, with its checksum. The first state files had none, and no text but the notes.
+func check(head, rest []byte, text map[string]string) error {
+	sum, ok := text[checksum]
+	if _, noted := text[notes]; !ok && (len(text) == 0 || noted && len(text) == 1) {
+		return nil
+	}
+	before, after, ok := bytes.Cut(head, []byte(`"`+checksum+`":"`+sum+`"`))
+	if !ok {
+		return fmt.Errorf("it has no checksum: the file is damaged")
+	}
+	got := crc32.Checksum(before, castagnoli)
+	for _, part := range [][]byte{[]byte(noChecksum), after, rest} {
+		got = crc32.Update(got, castagnoli, part)
+	}
+	if fmt.Sprintf("%08x", got) != sum {
+		return fmt.Errorf("its content does not have the checksum %s that was stored with it: the file is damaged", sum)
+	}
+	return nil
 }
 
 func (e entry) read(b []byte) (storedTensor, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"slices"
 	"strings"
@@ -22,7 +23,13 @@ func TestStateLayout(t *testing.T) {
 		if err := writeState(&b, tensors, map[string]string{"k": note}); err != nil {
 			t.Fatal(err)
 		}
-		want := strings.TrimSpace(fmt.Sprintf(`{"__metadata__":{"k":%q},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"I32","shape":[2],"data_offsets":[1,9]},"c":{"dtype":"BOOL","shape":[1,1],"data_offsets":[9,10]}}`, note))
+		sum := ""
+		if _, text, err := parseState("f", b.Bytes()); err != nil {
+			t.Fatal(err)
+		} else {
+			sum = text[checksum]
+		}
+		want := strings.TrimSpace(fmt.Sprintf(`{"__metadata__":{"graft.crc32c":%q,"k":%q},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"I32","shape":[2],"data_offsets":[1,9]},"c":{"dtype":"BOOL","shape":[1,1],"data_offsets":[9,10]}}`, sum, note))
 		n := (len(want) + 7) / 8 * 8
 		got := b.Bytes()
 		if binary.LittleEndian.Uint64(got) != uint64(n) || string(got[8:8+n]) != want+strings.Repeat(" ", n-len(want)) || !bytes.Equal(got[8+n:], []byte{7, 1, 0, 0, 0, 2, 0, 0, 0, 1}) {
@@ -86,17 +93,17 @@ func TestStateRefused(t *testing.T) {
 		"tensor x: 23 bytes for 2 elements of float64":             one(`{"dtype":"F64","shape":[2],"data_offsets":[1,24]}`, 24),
 		"tensor x: 24 bytes for 1000000000000 elements of float64": one(`{"dtype":"F64","shape":[1000000000000],"data_offsets":[0,24]}`, 24),
 	} {
-		if _, _, err := decodeState("f", b); err == nil || !strings.HasPrefix(err.Error(), "train: f: "+want) {
+		if _, _, err := parseState("f", b); err == nil || !strings.HasPrefix(err.Error(), "train: f: "+want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	twice := `{"x":{"dtype":"U8","shape":[24],"data_offsets":[0,24]},"y":{"dtype":"U8","shape":[1],"data_offsets":[3,4]}}`
-	if _, _, err := decodeState("f", file(len(twice), twice, 24)); err == nil || !strings.HasSuffix(err.Error(), " shares bytes with another") {
+	if _, _, err := parseState("f", file(len(twice), twice, 24)); err == nil || !strings.HasSuffix(err.Error(), " shares bytes with another") {
 		t.Error(err)
 	}
 	b := one(`{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}`, 2)
 	b[len(b)-1] = 7
-	tensors, _, err := decodeState("f", b)
+	tensors, _, err := parseState("f", b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +111,42 @@ func TestStateRefused(t *testing.T) {
 	if tensors["x"].copyTo(truths); !bytes.Equal(dtype.Bytes(truths), []byte{0, 1}) {
 		t.Error(truths)
 	}
-	if tensors, text, err := decodeState("f", file(2, "{}", 0)); err != nil || len(tensors)+len(text) != 0 {
+	if tensors, text, err := parseState("f", file(2, "{}", 0)); err != nil || len(tensors)+len(text) != 0 {
 		t.Error(tensors, text, err)
 	}
-	if tensors, _, err := decodeState("f", one(`{"dtype":"F64","shape":[1],"data_offsets":[16,24]}`, 24)); err != nil || len(tensors) != 1 {
+	if tensors, _, err := parseState("f", one(`{"dtype":"F64","shape":[1],"data_offsets":[16,24]}`, 24)); err != nil || len(tensors) != 1 {
 		t.Error(tensors, err)
+	}
+}
+
+// TestStateDamaged: a changed bit anywhere in a state file is an error that names the file, as is a file without a checksum. The checksum is
+// that of hash/crc32 over the file with zeros in its place.
+func TestStateDamaged(t *testing.T) {
+	var b bytes.Buffer
+	if err := writeState(&b, map[string]*tensor.Dense{"a": of(t, []float32{1, 2, 3}, 3), "b": of(t, []int64{4}, 1)}, map[string]string{"graft.train": `"graft.crc32c":"00000000"`}); err != nil {
+		t.Fatal(err)
+	}
+	content := b.Bytes()
+	if _, text, err := parseState("f", content); err != nil {
+		t.Fatal(err)
+	} else if zeroed := bytes.Replace(content[8:], []byte(text[checksum]), []byte("00000000"), 1); text[checksum] != fmt.Sprintf("%08x", crc32.Checksum(zeroed, crc32.MakeTable(crc32.Castagnoli))) {
+		t.Errorf("the checksum %s", text[checksum])
+	}
+	for i := range content {
+		for bit := range 8 {
+			content[i] ^= 1 << bit
+			if _, _, err := decodeState("f.state", content); err == nil || !strings.HasPrefix(err.Error(), "train: f.state: ") {
+				t.Errorf("bit %d of byte %d, %q: %v", bit, i, content[i], err)
+			}
+			content[i] ^= 1 << bit
+		}
+	}
+	for text, want := range map[string]string{
+		`{"__metadata__":{"graft.train":"{}"}}`: "<nil>", `{"__metadata__":{"graft.train":"{}","graft.crc32d":"00000000"}}`: "train: f: it has no checksum: the file is damaged",
+		`{"__metadata__":{"graft.train":"{}","graft.crc32c":"00000000"}}`: "train: f: its content does not have the checksum 00000000 that was stored with it: the file is damaged",
+	} {
+		if _, _, err := decodeState("f", append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)); fmt.Sprint(err) != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
 	}
 }

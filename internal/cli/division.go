@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train"
@@ -36,7 +37,7 @@ func (t training) keepDivision(now division) error {
 		}
 		then := now
 		if err == nil {
-			if err := json.Unmarshal(b, &then); err != nil {
+			if err := budget.Unmarshal(b, &then); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 		}

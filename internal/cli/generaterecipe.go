@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/generate"
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/layers"
@@ -63,7 +64,10 @@ func planCuts(path string) ([]nn.Cut, error) {
 		Cuts    []nn.Cut
 		Resizes []any
 	}
-	if err := json.Unmarshal(b, &p); err != nil || p.Model == nil {
+	if err := budget.Unmarshal(b, &p); err != nil || p.Model == nil {
+		if _, over := errors.AsType[*budget.Error](err); over {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 		return nil, nil
 	}
 	if len(p.Resizes) > 0 || len(p.Cuts) == 0 {

@@ -25,7 +25,9 @@ func fromObjects(g *nn.Graph, rows []map[string]any) (nn.Feed, error) {
 			if !ok {
 				return nil, fmt.Errorf("no value for input %s; the model has the inputs %v", v.Name(), ports(g.Inputs()))
 			}
-			flat.reserve(x)
+			if err := flat.reserve(x); err != nil {
+				return nil, fmt.Errorf("input %s: %w", v.Name(), err)
+			}
 			shape, err := eachElement(x, flat.add)
 			if err != nil {
 				return nil, fmt.Errorf("input %s: %w", v.Name(), err)

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -75,8 +77,30 @@ func jsonValue(text []byte) (x any, err error) {
 	return json.Number(text), nil
 }
 
-// objects reads JSON objects, one after the other or in a list.
+// objects reads JSON objects, one after the other or in a list. They are charged to the memory budget before they are decoded, and while
+// rows is reachable.
 func objects(b []byte) (rows []map[string]any, err error) {
+	n := int64(0)
+	if t := bytes.TrimSpace(b); len(t) >= chargedObjects && t[0] == '[' {
+		n = budget.Decoded[[]map[string]json.RawMessage](t)
+	} else if len(t) >= chargedObjects {
+		n = budget.Decoded[map[string]json.RawMessage](t)
+	}
+	if err := budget.Charge(n); err != nil {
+		return nil, fmt.Errorf("%d bytes of JSON, decoded: %w", len(b), err)
+	}
+	if rows, err = decodeObjects(b); err != nil || len(rows) == 0 {
+		budget.Discharge(n)
+		return nil, err
+	}
+	runtime.AddCleanup(&rows[0], budget.Discharge, n)
+	return rows, nil
+}
+
+// chargedObjects is the length of a text in bytes from which its objects are charged.
+const chargedObjects = 4096
+
+func decodeObjects(b []byte) (rows []map[string]any, err error) {
 	if t := bytes.TrimSpace(b); len(t) > 0 && t[0] == '[' {
 		var list []jsonObject
 		if err := json.Unmarshal(t, &list); err != nil {
@@ -187,14 +211,21 @@ type filler struct {
 	texts  []string
 }
 
-// reserve makes room for the elements of a value.
-func (f *filler) reserve(x any) {
+// reserve makes room for the elements of a value, and charges it and that of the tensor.
+func (f *filler) reserve(x any) error {
 	l, ok := x.(jsonList)
-	if n := bytes.Count(l, []byte{','}) + 1; ok && f.of.IsInteger() {
+	n := bytes.Count(l, []byte{','}) + 1
+	if len(l) >= chargedObjects {
+		if err := budget.Keep(f, int64(n)*24); err != nil {
+			return fmt.Errorf("a list of %d elements: %w", n, err)
+		}
+	}
+	if ok && f.of.IsInteger() {
 		f.ints = slices.Grow(f.ints, n)
 	} else if ok && f.of != dtype.String {
 		f.floats = slices.Grow(f.floats, n)
 	}
+	return nil
 }
 
 // add adds an element.

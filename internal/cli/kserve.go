@@ -170,8 +170,9 @@ func (h *endpoint) inputs(list []kserveInput) (feed nn.Feed, n int, err error) {
 		flat := filler{of: v.Type().DType, gaps: columns}
 		data, err := jsonValue(t.Data)
 		if err == nil && len(t.Data) > 0 {
-			flat.reserve(data)
-			_, err = eachElement(data, flat.add)
+			if err = flat.reserve(data); err == nil {
+				_, err = eachElement(data, flat.add)
+			}
 		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("input %s: %w", t.Name, err)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/mutate"
@@ -98,9 +99,11 @@ func nearest(word string, all []string) string {
 
 func decodeRecipe(name string, in io.Reader) (recipe, error) {
 	var r recipe
-	d := json.NewDecoder(in)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	b, err := budget.ReadAll(in)
+	if err == nil {
+		err = budget.UnmarshalStrict(b, &r)
+	}
+	if err != nil {
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			err = fmt.Errorf("not a recipe, which is JSON: %w", err)
 		} else if found := unknownKey.FindStringSubmatch(err.Error()); found != nil {

@@ -142,7 +142,9 @@ func TestJSONList(t *testing.T) {
 		}
 	}
 	f := filler{of: dtype.Int64}
-	f.reserve(jsonList("[9007199254740993,2]"))
+	if err := f.reserve(jsonList("[9007199254740993,2]")); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := eachElement(jsonList("[9007199254740993,2]"), f.add); err != nil || f.ints[0] != 9007199254740993 {
 		t.Error(f.ints, err)
 	}

@@ -36,9 +36,20 @@ var (
 // notYAML matches the parts of package yaml's errors that are not the line and its content.
 var notYAML = regexp.MustCompile(`^yaml: (unmarshal errors:\s+)?| into map\[string\]interface \{\}|cannot unmarshal !!\w+ `)
 
+// mostSettings is the length of the longest recipe in bytes: YAML takes some hundred times its text.
+const mostSettings = 1 << 18
+
+// readSettings reads a recipe.
+func readSettings(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > mostSettings {
+		return nil, fmt.Errorf("%s has %d bytes, a recipe at most %d", path, info.Size(), mostSettings)
+	}
+	return disk.ReadFile(path)
+}
+
 // applyRecipe sets the flags of a recipe that the command line does not set, and returns the recipe's model.
 func applyRecipe(cmd *cobra.Command, path string) (model string, err error) {
-	b, err := disk.ReadFile(path)
+	b, err := readSettings(path)
 	if err != nil {
 		return "", fmt.Errorf("--recipe: %w", plainError(err))
 	}
@@ -163,7 +174,7 @@ func (t *training) keepSettings(f *pflag.FlagSet, model string) error {
 	}
 	path := filepath.Join(t.config.Dir, settingsFile)
 	if t.config.Resume {
-		then, err := disk.ReadFile(path)
+		then, err := readSettings(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

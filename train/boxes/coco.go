@@ -2,13 +2,13 @@ package boxes
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 )
 
@@ -117,7 +117,11 @@ func Read(r io.Reader) (*GroundTruth, error) {
 	if r == nil {
 		return nil, errors.New("boxes: the reader is nil")
 	}
-	if err := json.NewDecoder(r).Decode(&f); err != nil {
+	b, err := budget.ReadAll(r)
+	if err == nil {
+		err = budget.Unmarshal(b, &f)
+	}
+	if err != nil {
 		return nil, err
 	}
 	switch {

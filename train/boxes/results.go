@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 )
 
@@ -25,7 +26,7 @@ func (s *GroundTruth) LoadDetections(path string) ([][]Detection, error) {
 		return nil, fmt.Errorf("boxes: %w", err)
 	}
 	var list []result
-	if err := json.Unmarshal(b, &list); err != nil {
+	if err := budget.Unmarshal(b, &list); err != nil {
 		return nil, fmt.Errorf("boxes: %s: not COCO's list of results, objects with image_id, category_id, bbox and score: %w", path, err)
 	}
 	images, categories := map[int64]int{}, map[int64]int{}

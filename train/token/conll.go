@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 )
 
@@ -36,6 +38,9 @@ func ReadConll(path string) ([]Sentence, error) {
 	return list, nil
 }
 
+// perWord is about how many bytes a word takes besides the text of its columns, as part of a list of words and in a list of samples.
+const perWord = 400
+
 func parseConll(b []byte, universal bool) (list []Sentence, err error) {
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	tabs := bytes.ContainsRune(b, '\t')
@@ -45,6 +50,7 @@ func parseConll(b []byte, universal bool) (list []Sentence, err error) {
 			list, s = append(list, s), Sentence{}
 		}
 	}
+	taken, left := int64(0), budget.Left()
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	lines.Buffer(nil, 1<<24)
 	for n := 1; lines.Scan(); n++ {
@@ -67,6 +73,9 @@ func parseConll(b []byte, universal bool) (list []Sentence, err error) {
 			return nil, fmt.Errorf("line %d has %d columns, the sentence began with %d: want a word on each line, and an empty line after a sentence", n, len(fields), len(s.Words[0]))
 		}
 		s.Words, s.Lines = append(s.Words, fields), append(s.Lines, n)
+		if taken += int64(len(line) + perWord + 16*len(fields)); taken > left {
+			return nil, fmt.Errorf("the words up to line %d take more than the %d bytes of memory that are left", n, left)
+		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, err
@@ -75,6 +84,10 @@ func parseConll(b []byte, universal bool) (list []Sentence, err error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("no words")
 	}
+	if err := budget.Charge(taken); err != nil {
+		return nil, err
+	}
+	runtime.AddCleanup(&list[0], budget.Discharge, taken)
 	return list, nil
 }
 

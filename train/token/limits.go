@@ -9,6 +9,13 @@ const (
 	maxGrowth = 1 << 14
 )
 
+// A tokenizer is charged perValue bytes for each value of its file, in maps from tokens to numbers and back, and nothing if the file has
+// at most chargeFrom bytes.
+const (
+	perValue   = 400
+	chargeFrom = 4096
+)
+
 // depth returns how deep lists and objects of valid JSON are nested.
 func depth(b []byte) (most int) {
 	at, quoted := 0, false

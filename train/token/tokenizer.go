@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 )
 
@@ -83,6 +84,12 @@ func Parse(b []byte) (*Tokenizer, error) {
 
 func parse(b []byte) (*Tokenizer, error) {
 	var f file
+	t := &Tokenizer{pad: -1}
+	if len(b) > chargeFrom {
+		if err := budget.Keep(t, perValue*int64(bytes.Count(b, []byte(","))+bytes.Count(b, []byte("[")))); err != nil {
+			return nil, fmt.Errorf("%d bytes of JSON, decoded: %w", len(b), err)
+		}
+	}
 	if err := json.Unmarshal(b, &f); err != nil {
 		return nil, fmt.Errorf("not a tokenizer.json: %w", err)
 	}
@@ -95,7 +102,6 @@ func parse(b []byte) (*Tokenizer, error) {
 	if len(f.Model) == 0 || string(f.Model) == "null" {
 		return nil, fmt.Errorf("not a tokenizer.json: it has no \"model\"")
 	}
-	t := &Tokenizer{pad: -1}
 	var err error
 	if t.model, t.ids, err = newModel(f.Model); err != nil {
 		return nil, err

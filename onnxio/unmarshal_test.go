@@ -1,0 +1,78 @@
+package onnxio
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/onnxpb"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// field appends a field that holds a message or bytes.
+func field(num protowire.Number, content []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), content)
+}
+
+// TestDecodedSize: a message is counted as no less than half of what package proto allocates for it, and at most four times that. One that takes
+// more than what is left is refused, from a file and from a stream.
+func TestDecodedSize(t *testing.T) {
+	const n = 20000
+	many := func(num protowire.Number, content string) []byte { return bytes.Repeat(field(num, []byte(content)), n) }
+	numbers := func(num protowire.Number) []byte {
+		return bytes.Repeat(protowire.AppendVarint(protowire.AppendTag(nil, num, protowire.VarintType), 1), n)
+	}
+	node, tensor := protowire.Number(1), protowire.Number(5)
+	for name, graph := range map[string][]byte{
+		"nodes": many(node, ""), "initializers": many(tensor, ""), "value infos": many(13, ""), "attributes": field(node, many(5, "")), "attributes' integers": field(node, field(5, numbers(8))),
+		"names of inputs": field(node, many(1, "")), "names": many(node, "\x1a\x02ab"), "packed dimensions": field(tensor, field(1, bytes.Repeat([]byte{1}, n))), "dimensions": field(tensor, numbers(1)),
+		"packed integers": field(tensor, field(5, bytes.Repeat([]byte{1}, n))), "packed floats": field(tensor, field(4, make([]byte, 4*n))), "strings": field(tensor, many(6, "")),
+		"unknown": bytes.Repeat(protowire.AppendVarint(protowire.AppendTag(nil, 2000, protowire.VarintType), 1), n), "raw": field(tensor, field(9, make([]byte, n))),
+	} {
+		b := field(7, graph)
+		m := &onnxpb.ModelProto{}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := proto.Unmarshal(b, m)
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		took, counted := int64(after.TotalAlloc-before.TotalAlloc), decodedSize(b, m.ProtoReflect().Descriptor(), 0)
+		if counted < took/2 || counted > 4*took+1<<14 {
+			t.Errorf("%s: counted as %d bytes, package proto allocates %d", name, counted, took)
+		}
+	}
+	deep := []byte{}
+	for range 1000 { // a body in a body
+		deep = field(1, field(5, field(6, deep)))
+	}
+	for _, b := range [][]byte{nil, {0xff}, {7<<3 | 2, 0x80}, field(7, []byte{0x0b}), field(7, deep)} {
+		decodedSize(b, (&onnxpb.ModelProto{}).ProtoReflect().Descriptor(), 0)
+	}
+	defer budget.Limit(0)
+	runtime.GC()
+	budget.Limit(1 << 20)
+	b := field(7, many(node, ""))
+	path := filepath.Join(t.TempDir(), "m.onnx")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, load := range map[string]func() error{
+		"Load":       func() error { _, err := Load(path); return err },
+		"Read":       func() error { _, err := Loader{}.Read(bytes.NewReader(b)); return err },
+		"ReadTensor": func() error { _, err := ReadTensor(bytes.NewReader(many(6, ""))); return err },
+	} {
+		if err := load(); !isTooLarge(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if isTooLarge(errors.New("other")) || isTooLarge(nil) {
+		t.Error("another error")
+	}
+}
