@@ -61,7 +61,13 @@ func (p *prediction) draw(ctx context.Context, a *answerer, s *sampleSource, i i
 // file writes an image of a sample into the folder of --output.
 func (p *prediction) file(sample, what string, img image.Image) (string, error) {
 	name := strings.Trim(strings.NewReplacer("/", "_", `\`, "_", ":", "_").Replace(filepath.ToSlash(filepath.Clean(sample))), "._")
-	path := filepath.Join(p.output, fmt.Sprintf("%s.%s.png", strings.TrimSuffix(name, filepath.Ext(name)), what))
+	if p.written == nil {
+		p.written = map[string]fileNames{}
+	}
+	if p.written[what] == nil {
+		p.written[what] = fileNames{}
+	}
+	path := filepath.Join(p.output, fmt.Sprintf("%s.%s.png", p.written[what].of(strings.TrimSuffix(name, filepath.Ext(name))), what))
 	return path, onnxio.WriteFile(path, func(w io.Writer) error { return png.Encode(w, img) })
 }
 

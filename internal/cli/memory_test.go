@@ -23,6 +23,7 @@ func TestBytesOf(t *testing.T) {
 // TestDecodedMemory: small files that become many times their size are refused before they are decoded.
 func TestDecodedMemory(t *testing.T) {
 	dir := t.TempDir()
+	t.Chdir(dir)
 	const n = 40000
 	many := func(item string) string { return strings.Repeat(item+",", n-1) + item }
 	for name, text := range map[string]string{

@@ -23,6 +23,7 @@ type prediction struct {
 	top             int
 	asJSON, asCSV   bool
 	output, explain string
+	written         map[string]fileNames // names of images in output, by what they show
 	as              string
 	batchSize       int
 	runtime         runtimeFlags

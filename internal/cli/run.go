@@ -260,9 +260,10 @@ func (r runner) store(names []string, out nn.Feed) error {
 		return err
 	}
 	defer change.Discard()
+	files := fileNames{}
 	for i, name := range names {
 		if r.npy {
-			err = change.Write(fileName(name)+".npy", func(w io.Writer) error { return npy.Write(w, out[name]) })
+			err = change.Write(files.of(name)+".npy", func(w io.Writer) error { return npy.Write(w, out[name]) })
 		} else {
 			err = change.Write(fmt.Sprintf("output_%d.pb", i), func(w io.Writer) error {
 				return onnxio.WriteValue(w, onnxio.NamedValue{Name: name, Value: out[name]})
@@ -273,16 +274,6 @@ func (r runner) store(names []string, out nn.Feed) error {
 		}
 	}
 	return change.Commit()
-}
-
-// fileName returns a name that is valid on every file system.
-func fileName(name string) string {
-	return strings.Map(func(c rune) rune {
-		if strings.ContainsRune(`/\:*?"<>|`, c) {
-			return '_'
-		}
-		return c
-	}, name)
 }
 
 // classes prints the most likely classes if the model has class names.
