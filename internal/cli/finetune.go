@@ -55,13 +55,30 @@ func (t *training) settlePolicy(f *pflag.FlagSet) error {
 	if by >= 0 && (f.Changed("policy") && t.policy != "manual" || t.full) {
 		return fmt.Errorf("--%s is chosen by --policy %s: --policy manual takes all settings by hand", byHandFlags[by], t.policy)
 	}
+	t.freePolicy = by < 0 && !f.Changed("policy") && !t.headOnly && !t.fromScratch
 	t.head = t.head || t.headOnly
 	t.policy = "manual" // --head-only and --from-scratch decide which layers are trained
 	return nil
 }
 
-// fineTune trains with the policy.
-func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Dataset[data.Sample]) error {
+// freePolicyForColumns lets the policy choose how to train a model whose inputs are columns of a table, unless flags say it.
+func (t *training) freePolicyForColumns() {
+	if !t.freePolicy {
+		return
+	}
+	t.policy = "auto"
+	c := &t.config
+	c.Rule, c.Schedule, c.RestoreBest = nil, nil, false
+	if !t.changed("epochs") {
+		c.Epochs = 0
+	}
+	if !t.changed("batch") {
+		c.Batch = 0
+	}
+}
+
+// fineTune trains with the policy. save writes the model.
+func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, val data.Dataset[data.Sample], save func() error) error {
 	if err := t.keepDivision(division{t.seed, fit.Len(), val.Len()}); err != nil {
 		return err
 	}
@@ -81,7 +98,7 @@ func (t training) fineTune(ctx context.Context, w io.Writer, g *nn.Graph, fit, v
 	if err != nil {
 		return t.interruption(ctx, err)
 	}
-	if err := t.save(g); err != nil {
+	if err := save(); err != nil {
 		return err
 	}
 	if t.asJSON {

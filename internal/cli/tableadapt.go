@@ -98,6 +98,7 @@ func (t *training) adapt(ctx context.Context, p *plan) error {
 		return nil
 	}
 	if p.byName() {
+		t.freePolicyForColumns()
 		return p.filled()
 	}
 	in := p.graph.Inputs()

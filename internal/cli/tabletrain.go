@@ -59,6 +59,15 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 	}
 	t.notes = append(t.notes, p.lines...)
 	return t.within(w, model, trunk.Rest, fit, val, func(fit, val data.Dataset[data.Sample]) error {
+		save := func() error {
+			if err := trunk.Return(); err != nil {
+				return err
+			}
+			return t.save(p.graph)
+		}
+		if t.policy != "manual" {
+			return t.fineTune(ctx, w, trunk.Rest, fit, val, save)
+		}
 		anew := t.anew(trunk.Rest, fit, val)
 		history, err := t.fit(ctx, w, trunk.Rest, fit, val)
 		if err != nil {
@@ -72,10 +81,7 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 			}
 			t.blend = &mixed
 		}
-		if err := trunk.Return(); err != nil {
-			return err
-		}
-		if err := t.save(p.graph); err != nil {
+		if err := save(); err != nil {
 			return err
 		}
 		return t.conclude(w, history)

@@ -39,6 +39,7 @@ type training struct {
 	newHead                   bool // the model got a classifier, which was never trained
 	full, fromScratch         bool
 	policy                    string
+	freePolicy                bool // data are a table, and no flag says how to train
 	freeze                    []string
 	output                    string
 	asJSON                    bool
@@ -246,6 +247,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 		if !several {
 			return t.runTable(ctx, w, model)
 		}
+		t.freePolicyForColumns()
 	}
 	g, err := t.load(model)
 	if err != nil {
@@ -275,14 +277,15 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 		return err
 	}
 	return t.within(w, model, g, fit, val, func(fit, val data.Dataset[data.Sample]) error {
+		save := func() error { return t.save(g) }
 		if t.policy != "manual" {
-			return t.fineTune(ctx, w, g, fit, val)
+			return t.fineTune(ctx, w, g, fit, val, save)
 		}
 		history, err := t.fit(ctx, w, g, fit, val)
 		if err != nil {
 			return err
 		}
-		if err := t.save(g); err != nil {
+		if err := save(); err != nil {
 			return err
 		}
 		return t.conclude(w, history)
