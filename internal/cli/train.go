@@ -80,7 +80,8 @@ frozen layers; then all layers are trained, at a rate found by trial, with lower
 depends on the size of the data. If that validates clearly worse than the classifier alone, it is undone. --head-only stops after
 the classifier, --full keeps the second part in any case, --from-scratch is for models that were never trained; --policy names
 one of these. Setting the optimizer, learning rate, schedule, warm-up, weight decay, moving average, accumulation or --freeze
-selects --policy manual: one run with exactly these settings.
+selects --policy manual: one run with exactly these settings. Models that take a whole row of a table as one input, or encode its
+columns themselves, are trained with these settings, too.
 
 After each epoch the folder of --dir has a checkpoint, the best model, history.csv and curves.png; --tensorboard adds event
 files. An interrupted run (ctrl-C) continues with --resume and ends with the same bytes as an uninterrupted one; settings that
