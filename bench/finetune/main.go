@@ -46,7 +46,8 @@ func main() {
 	seeds := flag.Int("seeds", 3, "runs of each way")
 	first := flag.Uint64("first", 0, "seed of the first run; the others follow")
 	grid := flag.Bool("grid", false, "measure the grid of 20 settings on MNIST, too, and print the best and the median of their means")
-	ways := flag.String("policies", "head-only,auto,full", "which to measure, separated by commas: auto is training without settings")
+	only := flag.String("settings", "", "of the grid, the settings whose names contain this")
+	ways := flag.String("policies", "head-only,auto,full", "which to measure, separated by commas, or none: auto is training without settings")
 	parts := flag.Bool("parts", false, "of runs without settings: print the accuracy of the classifier alone, and of all layers with the whole of what training changed, too")
 	verbose := flag.Bool("v", false, "print what the policies say")
 	flag.Parse()
@@ -56,7 +57,7 @@ func main() {
 	if *prepared != "" {
 		err = preparations(ctx, *prepared)
 	} else if *mnist != "" {
-		err = digits(ctx, *mnist, *images, *model, seeding{*first, *seeds}, strings.Split(*ways, ","), *grid, *verbose)
+		err = digits(ctx, *mnist, *images, *model, seeding{*first, *seeds}, strings.Split(*ways, ","), *grid, *only, *verbose)
 	} else {
 		err = photographs(ctx, *model, *fit, *test, seeding{*first, *seeds}, strings.Split(*ways, ","), *parts, *verbose)
 	}
@@ -80,7 +81,7 @@ type task struct {
 }
 
 // digits measures on MNIST.
-func digits(ctx context.Context, dir, counts, model string, seeds seeding, policies []string, grid, verbose bool) error {
+func digits(ctx context.Context, dir, counts, model string, seeds seeding, policies []string, grid bool, only string, verbose bool) error {
 	images, labels := data.FindIDX(dir, true)
 	if labels == "" {
 		return fmt.Errorf("%s: no IDX files", dir)
@@ -117,14 +118,20 @@ func digits(ctx context.Context, dir, counts, model string, seeds seeding, polic
 		all := settings()
 		var means []float64
 		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if !strings.Contains(name, only) {
+				continue
+			}
 			mean, err := t.measure(ctx, name, seeds, byHand(all[name]))
 			if err != nil {
 				return err
 			}
 			means = append(means, mean)
 		}
+		if len(means) == 0 {
+			return fmt.Errorf("-settings %s: no name contains it", only)
+		}
 		slices.Sort(means)
-		fmt.Printf("  grid: best %.4f, median %.4f\n", means[len(means)-1], (means[len(means)/2-1]+means[len(means)/2])/2)
+		fmt.Printf("  grid: best %.4f, median %.4f\n", means[len(means)-1], (means[(len(means)-1)/2]+means[len(means)/2])/2)
 	}
 	return nil
 }
@@ -226,6 +233,9 @@ func byHand(c train.Config) way {
 // measurePolicies measures the named policies.
 func (t task) measurePolicies(ctx context.Context, seeds seeding, names []string) error {
 	for _, name := range names {
+		if name == "" {
+			continue
+		}
 		p := train.Policy(name)
 		if name == "auto" {
 			name, p = "no settings", train.Auto
