@@ -34,9 +34,9 @@ const (
 //
 // Before that, rates are compared: the model is trained with each for half of the epochs, and the one with the lowest
 // loss on held-out samples is chosen. For models that are cheap to train several rates are tried, and for a model that was
-// never trained also a start from its own weights; for others the suggested rate and 1e-3, on up to 500 samples of the
-// training set, evaluated on other training samples and the validation set; for FromScratch the suggested rate, a third and a
-// tenth of it. Expensive training continues only if its
+// never trained also a start from its own weights; for others 2e-3 and, unless that is better than the classifier alone, the
+// suggested rate, on up to 500 samples of the training set, evaluated on other training samples and the validation set; for
+// FromScratch the suggested rate, a third and a tenth of it. Expensive training continues only if its
 // accuracy or loss there is better than that of the classifier alone by more than the standard error of paired samples.
 // The second part is undone if, on few validation samples, its accuracy is lower by more than two standard errors, or if
 // on many it is not better.

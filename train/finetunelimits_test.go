@@ -134,17 +134,26 @@ func TestTuningSays(t *testing.T) {
 }
 
 // TestTryPlans checks that of several plans the one with the least loss on held-out samples is
-// chosen, wherever it is listed; the others leave no trace.
+// chosen, wherever it is listed, if all are tried because training is cheap; otherwise those after the first that is better than the
+// classifier alone are not tried. The others leave no trace.
 func TestTryPlans(t *testing.T) {
 	good, wild, still := recipe{Rate: 0.02, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}, recipe{Rate: 1e6, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}, recipe{Rate: 1e-9, Spread: 1, Epochs: 20, Batch: 16, EMA: 0.5}
-	for name, plans := range map[string][]recipe{"first": {good, wild, still}, "last": {still, wild, good}, "in the middle": {wild, good, still}, "alone": {good}} {
-		g := layered(t)
-		tu := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet}}, g: g, fit: points(t, 60), val: points(t, 30)}
+	for _, c := range []struct {
+		name    string
+		plans   []recipe
+		isCheap bool
+		tried   int
+	}{
+		{"first", []recipe{good, wild, still}, true, 3}, {"last", []recipe{still, wild, good}, true, 3}, {"in the middle", []recipe{wild, good, still}, true, 3},
+		{"alone", []recipe{good}, true, 1}, {"expensive, first", []recipe{good, wild}, false, 1}, {"expensive, last", []recipe{wild, good}, false, 2},
+	} {
+		name, g := c.name, layered(t)
+		tu := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet}}, g: g, fit: points(t, 60), val: points(t, 30), isCheap: c.isCheap}
 		before := snapshot.Of(g)
-		if err := tu.tryPlans(context.Background(), plans); err != nil {
+		if err := tu.tryPlans(context.Background(), c.plans); err != nil {
 			t.Fatal(name, err)
 		}
-		if tu.plan.Rate != good.Rate || !tu.plan.BetterThanHead || tu.tried != len(plans) {
+		if tu.plan.Rate != good.Rate || !tu.plan.BetterThanHead || tu.tried != c.tried {
 			t.Errorf("%s: %+v of %d", name, tu.plan, tu.tried)
 		}
 		for p, d := range before {

@@ -15,7 +15,7 @@ import (
 // Learning rates of AdamW for the layers of pretrained models.
 const (
 	minRate, maxFoundRate = 1e-4, 5e-4
-	highRate              = 1e-3
+	highRate              = 2e-3
 	maxUniformRate        = 1e-2
 	peak                  = 3 // factor on the rate finder's suggestion for a constant rate; a one-cycle schedule is at its peak only briefly
 )
@@ -111,8 +111,8 @@ func (t *tuning) rate(ctx context.Context, perSample float64) (float64, error) {
 }
 
 // comparePlans compares plans on held-out samples, each for half of its epochs, and keeps the best: plans with different rates if training is
-// cheap, otherwise the plan for pretrained models, with the rate that was found and with a higher one; for FromScratch the rate that was
-// found and lower ones.
+// cheap, otherwise the plan for pretrained models, with a high rate and, unless that is better than the classifier alone, with the rate that
+// was found; for FromScratch the rate that was found and lower ones.
 func (t *tuning) comparePlans(ctx context.Context, found, epoch float64) error {
 	uniform, discriminative := t.plan, t.plan
 	uniform.Rate, uniform.Spread = min(maxUniformRate, max(found, 1e-4)), 1
@@ -130,7 +130,7 @@ func (t *tuning) comparePlans(ctx context.Context, found, epoch float64) error {
 		return nil
 	}
 	plans := []recipe{discriminative, discriminative}
-	plans[1].Rate = highRate
+	plans[0].Rate = highRate
 	if scratch {
 		plans = slower(uniform)
 	} else if t.isCheap {
@@ -144,7 +144,11 @@ func (t *tuning) comparePlans(ctx context.Context, found, epoch float64) error {
 		t.say("all layers: no better than the classifier alone on samples that were held out")
 		return nil
 	}
-	t.say(fmt.Sprintf("all layers: %s, the best of %d in half of the epochs", t.plan, t.tried))
+	won := fmt.Sprintf("the best of %d", t.tried)
+	if t.tried < len(plans) {
+		won = "better than the classifier alone"
+	}
+	t.say(fmt.Sprintf("all layers: %s, %s in half of the epochs", t.plan, won))
 	return nil
 }
 
@@ -206,7 +210,7 @@ func leastLoss(trials []trial) (best recipe, ok bool) {
 }
 
 // tryPlans trains with each plan for half of its epochs, and chooses one by its loss on the held-out samples, which is calibrated if it is the
-// default.
+// default. Plans for pretrained models that are expensive to train are tried only until one is better than the classifier alone.
 func (t *tuning) tryPlans(ctx context.Context, plans []recipe) error {
 	whole := snapshot.Of(t.g)
 	defer whole.Restore()
@@ -220,8 +224,9 @@ func (t *tuning) tryPlans(ctx context.Context, plans []recipe) error {
 		return err
 	}
 	var trials []trial
-	for i := 0; i < len(plans); i++ {
-		p := plans[i]
+	for t.tried = 0; t.tried < len(plans); {
+		p := plans[t.tried]
+		t.tried++
 		if p.Anew {
 			t.began.Restore()
 		}
@@ -248,11 +253,16 @@ func (t *tuning) tryPlans(ctx context.Context, plans []recipe) error {
 		if best, ok := leastLoss(trials); ok {
 			t.plan = best
 		}
-		if next, ok := higherRate(t.plan, plans); ok && t.isCheap && t.Policy != FromScratch && i == len(plans)-1 {
+		if t.Policy == FromScratch {
+			continue
+		}
+		if next, ok := higherRate(t.plan, plans); ok && t.isCheap && t.tried == len(plans) {
 			plans = append(plans, next)
 		}
+		if p.BetterThanHead && !t.isCheap {
+			break
+		}
 	}
-	t.tried = len(plans)
 	return nil
 }
 
