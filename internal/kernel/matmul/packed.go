@@ -37,6 +37,7 @@ func packOperand[T kernel.Float](p *kernel.Pool, k, n int, src operand[T], dst [
 	colPanels, kc := kernel.CeilDiv(n, NR), depth(k)
 	p.Range(colPanels, max(1, kernel.ElementGrain/(NR*k)), func(lo, hi int) {
 		for l := 0; l < k; l += kc {
+			p.Check()
 			rows := min(kc, k-l)
 			src.Pack(l, rows, lo*NR, min(n, hi*NR), dst[l*colPanels*NR+lo*NR*rows:])
 		}

@@ -3,6 +3,7 @@ package std
 import (
 	"cmp"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -97,22 +98,30 @@ type blockMap struct {
 	At          []int
 }
 
-func col2imMap(c *op.Call) (m blockMap, err error) {
+func col2imMap(c *op.Call) (*blockMap, error) {
 	cfg := c.Config.(Col2ImConfig)
 	image, block, err := col2imShapes(c)
 	if err != nil {
-		return m, err
+		return nil, err
 	}
 	w, err := windows(c, image, block, cfg.Strides, cfg.Dilations, cfg.Pads, "", false)
 	if err != nil {
-		return m, err
+		return nil, err
 	}
 	in, k, o, im := c.In[0].Sizes(), op.Sizes(block), op.Sizes(w.out), op.Sizes(image)
 	if dtype.Product(o) != in[2] {
-		return m, c.Errorf("has %d blocks, the shapes make %d", in[2], dtype.Product(o))
+		return nil, c.Errorf("has %d blocks, the shapes make %d", in[2], dtype.Product(o))
 	}
-	m = blockMap{Rows: in[0] * in[1] / max(dtype.Product(k), 1), Image: dtype.Product(im), At: make([]int, dtype.Product(k)*in[2])}
+	elements := dtype.Product(k) * in[2]
+	m, err := engine.MakeHeld(8*int64(elements), func() *blockMap {
+		return &blockMap{Rows: in[0] * in[1] / max(dtype.Product(k), 1), Image: dtype.Product(im), At: make([]int, elements)}
+	})
+	if err != nil {
+		return nil, c.Errorf("%w", err)
+	}
+	pace := poolOf(c).Pace()
 	for i := range m.At {
+		pace.Did(8)
 		p, q, at, step := i/in[2], i%in[2], 0, 1
 		for a := len(k) - 1; a >= 0; a-- {
 			x := q%o[a]*w.stride[a] + p%k[a]*w.dilation[a] - w.begin[a]
@@ -129,15 +138,22 @@ func col2imMap(c *op.Call) (m blockMap, err error) {
 	return m, nil
 }
 
-func addBlocks[T number](m blockMap) op.Kernel {
+// blockElements is the number of elements between two checks of the context.
+const blockElements = 1 << 20
+
+func addBlocks[T number](m *blockMap) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		src, dst := dtype.Slice[T](in[0]), dtype.Slice[T](out[0])
 		pool(x).Run(m.Rows, func(_, r int) {
 			d := dst[r*m.Image : (r+1)*m.Image]
 			clear(d)
-			for i, v := range src[r*len(m.At) : (r+1)*len(m.At)] {
-				if k := m.At[i]; k >= 0 {
-					d[k] += v
+			columns := src[r*len(m.At) : (r+1)*len(m.At)]
+			for lo := 0; lo < len(columns); lo += blockElements {
+				pool(x).Check()
+				for i, v := range columns[lo:min(lo+blockElements, len(columns))] {
+					if k := m.At[lo+i]; k >= 0 {
+						d[k] += v
+					}
 				}
 			}
 		})
@@ -147,7 +163,7 @@ func addBlocks[T number](m blockMap) op.Kernel {
 
 type im2colConfig struct {
 	Shape []op.Dim
-	Map   blockMap
+	Map   *blockMap
 }
 
 func (im2colConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "Im2Col"} }
@@ -167,16 +183,19 @@ func im2Col() *op.Op {
 	}
 }
 
-func cutBlocks[T kernel.Float](m blockMap) op.Kernel {
+func cutBlocks[T kernel.Float](m *blockMap) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		src, dst := dtype.Slice[T](in[0]), dtype.Slice[T](out[0])
 		pool(x).Run(m.Rows, func(_, r int) {
-			for i, k := range m.At {
-				v := T(0)
-				if k >= 0 {
-					v = src[r*m.Image+k]
+			for lo := 0; lo < len(m.At); lo += blockElements {
+				pool(x).Check()
+				for i, k := range m.At[lo:min(lo+blockElements, len(m.At))] {
+					v := T(0)
+					if k >= 0 {
+						v = src[r*m.Image+k]
+					}
+					dst[r*len(m.At)+lo+i] = v
 				}
-				dst[r*len(m.At)+i] = v
 			}
 		})
 		return nil

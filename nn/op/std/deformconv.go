@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -106,7 +107,7 @@ func lowerDeformConv(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	kn, points := w.kernel[0].Mul(w.kernel[1]), w.out[0].Mul(w.out[1])
 	images := b.reshape(in[0], n, ch.Div(og), x[2], x[3])
 	grid := b.transpose(b.reshape(in[2], n, kn, op.D(2), points), 0, 1, 3, 2)
-	base := b.constant(dtype.FromFloats(t, w.positions(), 1, kn.Size, points.Size, 2))
+	base := b.constant(dtype.FromFloats(t, w.positions(poolOf(c)), 1, kn.Size, points.Size, 2))
 	// Positions in pixels, then between −1 and 1, x first.
 	h, wd := float64(x[2].Size), float64(x[3].Size)
 	grid = b.do(op.Plain("Mul"), b.do(op.Plain("Add"), grid, base), b.constant(dtype.FromFloats(t, []float64{2 / h, 2 / wd}, 2)))
@@ -127,11 +128,13 @@ func lowerDeformConv(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 }
 
 // positions are where the points of a kernel with two axes are: [kernel, out, 2].
-func (w *window) positions() []float64 {
-	var v []float64
+func (w *window) positions(p *kernel.Pool) []float64 {
+	v := make([]float64, 0, 2*w.kernel[0].Size*w.kernel[1].Size*w.out[0].Size*w.out[1].Size)
+	pace := p.Pace()
 	for ky := range w.kernel[0].Size {
 		for kx := range w.kernel[1].Size {
 			for oy := range w.out[0].Size {
+				pace.Did(2 * w.out[1].Size)
 				for ox := range w.out[1].Size {
 					v = append(v, float64(oy*w.stride[0]-w.begin[0]+ky*w.dilation[0]), float64(ox*w.stride[1]-w.begin[1]+kx*w.dilation[1]))
 				}

@@ -197,6 +197,11 @@ func encodeLabels(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 		}
 		var s []string
 		var n []float64
+		if k.to == dtype.String {
+			s = make([]string, 0, len(keys))
+		} else {
+			n = make([]float64, 0, len(keys))
+		}
 		pace := p.Pace()
 		for _, key := range keys {
 			pace.Did(16)
