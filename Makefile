@@ -25,6 +25,7 @@ check:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
 	go vet ./...
+	go vet .ci/typecheck.go
 	go tool staticcheck ./...
 
 # Generated code.
@@ -145,12 +146,11 @@ race:
 	GRAFT_SHARED= GRAFT_ORACLES= go test -race -short -timeout 20m $(RACY)
 	GRAFT_SHARED= GRAFT_ORACLES= go test -race -short -timeout 20m -run '$(RACY_TESTS)' $(RACY_SOME)
 
-# All packages compile; unlike go build, it links no commands.
-COMPILE = go list -export -f '{{""}}' ./...
-
-# The other systems: all packages compile, and the command links.
+# The other systems: the types of all packages are right, and the command links for LINKED.
+LINKED = windows/amd64 linux/arm64
 cross:
-	@for t in $(TARGETS); do echo "$$t"; export GOOS=$${t%/*} GOARCH=$${t#*/}; $(COMPILE); go build -o /dev/null ./cmd/graft; done
+	go run .ci/typecheck.go $(TARGETS)
+	@for t in $(LINKED); do echo "$$t: link"; GOOS=$${t%/*} GOARCH=$${t#*/} go build -o /dev/null ./cmd/graft || exit 1; done
 
 # Without assembly: the kernels in portable Go, and what stands on them.
 purego:
@@ -188,14 +188,14 @@ mpi:
 	@unformatted=$$(gofmt -l mpi); if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
 	@if ! file=$$(CGO_ENABLED=0 go list -deps ./... | grep -F ebitengine/purego); then :; else echo "the main module links $$file"; exit 1; fi
 	staticcheck=$$(go tool -n staticcheck); cd mpi; go mod tidy -diff; go vet ./...; "$$staticcheck" ./...; \
-	for t in $(TARGETS); do GOOS=$${t%/*} GOARCH=$${t#*/} $(COMPILE); done; \
+	go run ../.ci/typecheck.go $(TARGETS); \
 	GRAFT_ORACLES=required go test -count=1 ./...
 
 # The nested module that loads ONNX Runtime: form, other systems, tests with the library of the oracles (make oracles).
 ort:
 	@unformatted=$$(gofmt -l ort); if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
 	staticcheck=$$(go tool -n staticcheck); cd ort; go mod tidy -diff; go vet ./...; "$$staticcheck" ./...; \
-	for t in $(TARGETS); do GOOS=$${t%/*} GOARCH=$${t#*/} $(COMPILE); done; \
+	go run ../.ci/typecheck.go $(TARGETS); \
 	GRAFT_SHARED='$(GRAFT_SHARED)' GRAFT_ORACLES=required go test -count=1 ./...
 
 scores:
