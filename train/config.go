@@ -39,7 +39,7 @@ type Config struct {
 	MicroBatch int                      // largest number of samples computed at a time, see Config; 0: a batch, or a rank's shard of it
 	Accumulate int                      // batches whose gradients are accumulated for one update; 0: 1
 	NoShuffle  bool                     // keep the order of the set in each epoch
-	Sampler    func(n, epoch int) []int // samples of an epoch, in order, see data.BatchLoader; nil: all, shuffled
+	Sampler    func(n, epoch int) []int // the n samples of an epoch, in order, see data.BatchLoader; nil: all, shuffled
 	Workers    int                      // goroutines that load samples, see data.BatchLoader; does not affect the result
 	ClipNorm   float64                  // clip the global norm of the gradients to this; 0: off
 	Whole      bool                     // compute all gradients before the first update, see Config

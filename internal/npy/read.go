@@ -46,7 +46,7 @@ func Read(r io.Reader) (dtype.Value, error) {
 	dt, text := elementType(h.letter+strconv.Itoa(h.width)), h.letter == "U" || h.letter == "S"
 	switch {
 	case h.letter == "O":
-		return nil, fmt.Errorf("holds Python objects: want an array of numbers or texts, as numpy.array(list, dtype=str) makes it")
+		return nil, fmt.Errorf("holds Python objects: want an array of numbers, sequences padded to one length, or texts, as numpy.array(list, dtype=str) makes it")
 	case text && (h.width < 1 || h.width > 1<<24):
 		return nil, fmt.Errorf("texts of %d characters", h.width)
 	case h.letter == "U":

@@ -105,10 +105,10 @@ func TestNPYTexts(t *testing.T) {
 		}
 	}
 	for want, header := range map[string]string{
-		"truncated: 3 bytes of data, want 24":                       "{'descr': '<U3', 'fortran_order': False, 'shape': (2,)}",
-		"texts of 0 characters":                                     "{'descr': '<U0', 'fortran_order': False, 'shape': (2,)}",
-		"impossible shape":                                          "{'descr': '<U3', 'fortran_order': False, 'shape': (9223372036854775807,)}",
-		"holds Python objects: want an array of numbers or texts, ": "{'descr': '|O', 'fortran_order': False, 'shape': (2,)}",
+		"truncated: 3 bytes of data, want 24": "{'descr': '<U3', 'fortran_order': False, 'shape': (2,)}",
+		"texts of 0 characters":               "{'descr': '<U0', 'fortran_order': False, 'shape': (2,)}",
+		"impossible shape":                    "{'descr': '<U3', 'fortran_order': False, 'shape': (9223372036854775807,)}",
+		"holds Python objects: want an array of numbers, sequences padded to one length, or texts, ": "{'descr': '|O', 'fortran_order': False, 'shape': (2,)}",
 	} {
 		if err := os.WriteFile(path, []byte(file(header, "abc")), 0o600); err != nil {
 			t.Fatal(err)
