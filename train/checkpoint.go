@@ -46,6 +46,7 @@ type notebook struct {
 	History  []Epoch
 	Best     float64
 	HasBest  bool
+	BestSum  string // checksum of the best epoch's model; "": not known
 	Bad      int
 	Plateau  optim.PlateauState
 	Updates  map[string]int    // number of updates, by parameter
@@ -94,6 +95,9 @@ func (t *Trainer) saveAll(whole map[*state][]optim.Slot) error {
 			return err
 		}
 	}
+	if t.Batch == 0 && len(t.history) > 0 && t.history.Last().Best {
+		t.bestSum = weightSum(t.g, nil)
+	}
 	if err := t.saveState(filepath.Join(t.c.Dir, lastState), whole); err != nil {
 		return err
 	}
@@ -128,7 +132,7 @@ func (t *Trainer) publish() error {
 // saveState writes a checkpoint. whole has the optimizer state of all parameters if it is sharded over processes, otherwise nil.
 func (t *Trainer) saveState(path string, whole map[*state][]optim.Slot) error {
 	b := notebook{
-		Progress: t.progress, Tally: t.tally, History: finiteHistory(t.history), Best: t.tracker.best, HasBest: t.tracker.hasBest, Bad: t.tracker.bad,
+		Progress: t.progress, Tally: t.tally, History: finiteHistory(t.history), Best: t.tracker.best, HasBest: t.tracker.hasBest, BestSum: t.bestSum, Bad: t.tracker.bad,
 		Plateau: t.tracker.plateau, Updates: map[string]int{}, Rules: map[string]string{}, Seed: t.c.Seed, Batch: t.c.batch(), Keep: t.kept,
 		Order: t.order,
 	}
@@ -258,7 +262,20 @@ func (t *Trainer) resume() error {
 	if t.c.RestoreBest && t.tracker.hasBest {
 		return t.recall()
 	}
-	return nil
+	return t.write(t.checkBest)
+}
+
+// checkBest checks the model of the best epoch, which the run leaves if no later epoch is better, if it is still there.
+func (t *Trainer) checkBest() error {
+	path := filepath.Join(t.c.Dir, bestModel)
+	if _, err := os.Stat(path); !t.tracker.hasBest || t.bestSum == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	g, err := onnxio.Load(path)
+	if err != nil {
+		return fmt.Errorf("train: the model of the best epoch, %s: %w", path, err)
+	}
+	return checkWeights(path, t.g, g, t.bestSum)
 }
 
 // Save writes a checkpoint to a file, in a training loop of your own: weights, optimizer state, averages, position and
@@ -345,7 +362,7 @@ func (t *Trainer) restore(path string, content []byte) error {
 	}
 	t.progress, t.tally, t.history, t.kept = b.Progress, b.Tally, b.History, b.Keep
 	t.tracker.best, t.tracker.hasBest, t.tracker.bad, t.tracker.plateau = b.Best, b.HasBest, b.Bad, b.Plateau
-	t.best, t.order, t.reduced = nil, b.Order, nil
+	t.best, t.bestSum, t.order, t.reduced = nil, b.BestSum, b.Order, nil
 	return nil
 }
 
@@ -368,7 +385,7 @@ func (t *Trainer) readBest() error {
 	path := filepath.Join(t.c.Dir, bestModel)
 	g, err := onnxio.Load(path)
 	if err != nil {
-		return fmt.Errorf("train: restore the model of the best epoch: %w", err)
+		return fmt.Errorf("train: restore the model of the best epoch, %s: %w", path, err)
 	}
 	stored := map[string]*tensor.Dense{}
 	for p := range g.Params() {
@@ -381,7 +398,7 @@ func (t *Trainer) readBest() error {
 		}
 		assign(d, from)
 	}
-	return nil
+	return checkWeights(path, t.g, g, t.bestSum)
 }
 
 // eachTensor calls f with the name of every tensor that a checkpoint restores.

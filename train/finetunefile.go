@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -47,6 +48,13 @@ func (t *tuning) resumed() (bool, error) {
 	if err := budget.Unmarshal(b, &t.plan); err != nil {
 		return false, fmt.Errorf("train: %s: %w", path, err)
 	}
+	if sum := t.plan.Sum; sum != "" {
+		if _, err := t.plan.encode(); err != nil {
+			return false, err
+		} else if t.plan.Sum != sum {
+			return false, fmt.Errorf("train: %s: its content has the checksum %s, not %s, which was stored with it: the file is damaged", path, t.plan.Sum, sum)
+		}
+	}
 	t.out.Head = t.plan.Head
 	return true, nil
 }
@@ -81,11 +89,27 @@ func (t *tuning) writePlan(dir string) error {
 	if err := onnxio.Save(filepath.Join(dir, headModel), t.g); err != nil {
 		return err
 	}
+	t.plan.HeadSum = weightSum(t.g, nil)
+	b, err := t.plan.encode()
+	if err != nil {
+		return err
+	}
 	return onnxio.WriteFile(filepath.Join(dir, planFile), func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(t.plan)
+		_, err := w.Write(b)
+		return err
 	})
+}
+
+// encode sets the checksum of the plan and returns it as JSON.
+func (p *recipe) encode() ([]byte, error) {
+	p.Sum = ""
+	b, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	p.Sum = fmt.Sprintf("%08x", crc32.Checksum(b, castagnoli))
+	b, err = json.MarshalIndent(p, "", "  ")
+	return append(b, '\n'), err
 }
 
 // floor returns the model that an interrupted run started from, nil if none was interrupted.
@@ -124,11 +148,15 @@ func (t *tuning) floor() (snapshot.Weights, error) {
 }
 
 func (t *tuning) readFloor() (snapshot.Weights, error) {
-	g, err := onnxio.Load(filepath.Join(t.Config.Dir, headModel))
+	path := filepath.Join(t.Config.Dir, headModel)
+	g, err := onnxio.Load(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
+		return nil, fmt.Errorf("train: the model before all layers were trained, %s: %w", path, err)
+	}
+	if err := checkWeights(path, t.g, g, t.plan.HeadSum); err != nil {
 		return nil, err
 	}
 	s := snapshot.Weights{}

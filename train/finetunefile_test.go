@@ -48,7 +48,8 @@ func TestPlanIsResumed(t *testing.T) {
 		"a folder":    {true, true, "folder", false, "train: read "}, "damaged": {true, true, "damaged", false, "plan.json: unexpected end of JSON input"},
 	} {
 		dir := t.TempDir()
-		if err := (&tuning{g: normalized(t), plan: plan}).writePlan(dir); err != nil {
+		begun := &tuning{g: normalized(t), plan: plan}
+		if err := begun.writePlan(dir); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(dir, planFile)
@@ -74,7 +75,7 @@ func TestPlanIsResumed(t *testing.T) {
 			if ok != c.ok || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %s: %v, %v, want %v, %s", name, what, ok, err, c.ok, c.want)
 			}
-			if want := plan; c.ok && (!reflect.DeepEqual(tu.plan, want) || tu.out.Head["accuracy"] != 0.5) {
+			if want := begun.plan; c.ok && (!reflect.DeepEqual(tu.plan, want) || tu.out.Head["accuracy"] != 0.5) {
 				t.Errorf("%s, %s: %+v, want %+v", name, what, tu.plan, want)
 			}
 		})

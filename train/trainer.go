@@ -37,6 +37,7 @@ type Trainer struct {
 	tracker  tracker        // tracks the best epoch
 	held     bool           // the graph has the averages, the states have the raw weights
 	best     map[*nn.Param]*tensor.Dense
+	bestSum  string // checksum of the best epoch's model in Dir; "": none was written
 	log      func(Event)
 
 	ranks   *ranks     // nil: this process trains alone
