@@ -23,7 +23,7 @@ const metaPreparation = "graft.preparation"
 type Preparation struct {
 	data.Preprocess `json:"-"`
 	Name            string  `json:"name"`                // of the preset
-	By              string  `json:"by"`                  // how it was determined: "statistics" of normalizations, "scores" of classes, "producer", "shape" or "untrained" if nothing could be measured, or another source
+	By              string  `json:"by"`                  // how it was determined: "statistics" of normalizations, "scores" of classes, "producer", "output" of images, "shape" or "untrained" if nothing could be measured, or another source
 	Margin          float64 `json:"margin"`              // ratio of the fits of the runner-up and of this preset
 	RunnerUp        string  `json:"runner_up,omitempty"` // second best preset
 	Guess           bool    `json:"guess,omitempty"`     // not reliable: the margin is small, or only scores were measured
@@ -35,6 +35,7 @@ func (p Preparation) String() string {
 		"statistics": "measured by the statistics that the model's normalizations keep",
 		"scores":     "measured by the model's scores",
 		"producer":   "as is usual for the tool that made the model",
+		"output":     "as is usual for outputs that are images",
 		"shape":      "by the shape of the input alone",
 		"untrained":  "the usual one: the model was never trained, so nothing can be measured",
 	}[p.By]
@@ -73,6 +74,9 @@ const (
 // Normalizations whose statistics are still the initial ones, mean 0 and variance 1, are passed over; if there are no others, and their
 // scales and biases are initial values, too, the model was never trained, and nothing is measured.
 //
+// Without such normalizations, a model that makes images of images of as many channels, or scores of the pixels of gray images,
+// takes pixels as they are (unit).
+//
 // Otherwise the class scores of two views of each image, one of them shifted, are compared: their mutual information
 // (Ji, Henriques and Vedaldi, 2019) is large if the scores are confident, diverse and stable; scores that differ by
 // more than is usual for a classifier count less. The preset of the tool that produced g is preferred there, and the
@@ -88,6 +92,10 @@ func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, images []*t
 		return first, nil
 	}
 	norms, untrained := normalizations(g)
+	if len(norms) == 0 && answersPixels(g, base.Gray) {
+		i := slices.IndexFunc(presets, func(p data.Preset) bool { return p.Name == "unit" })
+		return Preparation{Preprocess: presets[i].With(base), Name: "unit", By: "output", Guess: true}, nil
+	}
 	if untrained {
 		first.By = "untrained"
 		return first, nil
@@ -131,6 +139,13 @@ func Prepare(ctx context.Context, g *nn.Graph, base data.Preprocess, images []*t
 	}
 	margin := min(best.fit/max(second.fit, 1e-9), 999)
 	return Preparation{best.With(base), best.Name, by, margin, second.Name, len(norms) == 0 || guessed(margin, best.fit)}, nil
+}
+
+// answersPixels reports whether the output of g is an image with the channels of the input, or has scores for each pixel of
+// gray images.
+func answersPixels(g *nn.Graph, gray bool) bool {
+	in, out := g.Inputs()[0].Type().Sizes(), g.Outputs()[0].Type().Sizes()
+	return len(in) == 4 && len(out) == 4 && (gray || out[1] == 3 && in[1] == 3) && (out[2] != 1 || out[3] != 1)
 }
 
 // guessed reports whether the statistics leave doubt which preset is right, or whether any is.

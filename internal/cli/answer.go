@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"math"
 	"slices"
 
@@ -22,6 +23,7 @@ type answerer struct {
 	kind   string // classes, tags, yes, values, mask, image, positions or arrays
 	labels []string
 	logits bool                 // scores are logits, to which a sigmoid or softmax is applied
+	fed    image.Point          // size of the images that the model takes; zero: they are not files
 	each   map[string]*answerer // of several outputs whose meaning is known; nil elsewhere
 }
 
@@ -35,6 +37,7 @@ type answer struct {
 	parts  map[string]answer // of several outputs, each by its name
 	whole  nn.Feed           // of arrays: all outputs, without the batch axis
 	image  *tensor.Dense
+	size   image.Point       // of the image file; zero: there is none
 	files  map[string]string // files that were drawn
 	err    error             // the sample cannot be read
 }

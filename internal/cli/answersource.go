@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"image"
 	"io"
 	"io/fs"
 	"maps"
@@ -19,6 +20,7 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/graft-ml/graft/train/table"
 	"gorgonia.org/tensor"
@@ -32,6 +34,7 @@ type sampleSource struct {
 	raw     func(i int) []string
 	feed    func(ctx context.Context, index []int) (nn.Feed, error)
 	words   func(i int, along []choice) ([]choice, []string) // of texts with a class for each word: the words, and which class each has; nil elsewhere
+	size    func(i int) (image.Point, error)                 // of image files; nil elsewhere
 	goesOn  func(i int) bool                                 // the next sample is of the same text
 }
 
@@ -363,6 +366,13 @@ func (p *prediction) imagesOf(ctx context.Context, g *nn.Graph, path string, not
 				all = append(all, slices.DeleteFunc(more, func(f string) bool { return !data.IsImage(f) })...)
 			}
 		}
+		note, err := p.openSize(ctx, g, all)
+		if err != nil {
+			return nil, err
+		}
+		if note != "" {
+			fmt.Fprintln(notes, note)
+		}
 		found, err := p.settle(ctx, g, in.Type(), func(base data.Preprocess) ([]*tensor.Dense, error) {
 			return measuredImages(base, all), nil
 		})
@@ -375,10 +385,11 @@ func (p *prediction) imagesOf(ctx context.Context, g *nn.Graph, path string, not
 	prep := p.found
 	return &sampleSource{
 		n: len(files), name: func(i int) string { return files[i] },
+		size: func(i int) (image.Point, error) { return data.ImageSize(files[i]) },
 		feed: func(_ context.Context, index []int) (nn.Feed, error) {
 			var list []data.Sample
 			for _, i := range index {
-				s, err := prep.Eval(data.ImageFile{Path: files[i], Class: -1}, nil)
+				s, err := p.prepareFile(*prep, files[i])
 				if err != nil {
 					return nil, err
 				}
@@ -391,6 +402,15 @@ func (p *prediction) imagesOf(ctx context.Context, g *nn.Graph, path string, not
 			return nn.Feed{in.Name(): b.X[0]}, nil
 		},
 	}, nil
+}
+
+// prepareFile reads an image: its center, or all of it for outputs that are images.
+func (p *preparing) prepareFile(prep train.Preparation, path string) (data.Sample, error) {
+	if !p.uncropped {
+		return prep.Eval(data.ImageFile{Path: path, Class: -1}, nil)
+	}
+	x, err := wholeImage(prep.Preprocess, path)
+	return data.Sample{X: []*tensor.Dense{x}}, err
 }
 
 // measuredImages returns some of the files that can be decoded, with values from 0 to 1 and the size of base.

@@ -324,17 +324,22 @@ func (d *dataset) about(ctx context.Context, g *nn.Graph, s *samples) error {
 	if !takesImages(g) {
 		return fmt.Errorf("%s holds images, which are for models with one input [N,C,H,W] or [N,H,W,C] of 1 or 3 channels; this one has %v", d.data, ports(g.Inputs()))
 	}
+	if !s.pixels {
+		if err := d.imageSize(ctx, g, s); err != nil {
+			return err
+		}
+	}
 	found, err := d.settle(ctx, g, g.Inputs()[0].Type(), s.some)
 	if err != nil {
 		return err
 	}
-	if s.pixels {
-		if err := d.crops(s.tensors, found.Preprocess); err != nil {
+	if s.masks != nil || s.pairs != nil {
+		if err := d.targetSize(ctx, g, s, found.Preprocess); err != nil {
 			return err
 		}
 	}
-	if s.pairs != nil {
-		if err := s.pairs.suit(g, found.Preprocess); err != nil {
+	if s.pixels {
+		if err := d.crops(s.tensors, found.Preprocess); err != nil {
 			return err
 		}
 	}

@@ -24,9 +24,14 @@ import (
 )
 
 // draw writes the PNG files of an answer: the mask or image itself, and the map of --explain.
-func (p *prediction) draw(ctx context.Context, a *answerer, s *sampleSource, i int, x *answer) error {
+func (p *prediction) draw(ctx context.Context, a *answerer, s *sampleSource, i int, x *answer) (err error) {
 	if x.files = map[string]string{}; x.image != nil {
-		img, err := a.image(x.image)
+		if s.size != nil {
+			if x.size, err = s.size(i); err != nil {
+				return err
+			}
+		}
+		img, err := a.image(x.image, a.drawnSize(x.image, x.size))
 		if err != nil {
 			return err
 		}
@@ -71,19 +76,40 @@ func (p *prediction) file(sample, what string, img image.Image) (string, error) 
 	return path, onnxio.WriteFile(path, func(w io.Writer) error { return png.Encode(w, img) })
 }
 
-// image makes an image from a row [1, C, H, W]: for a mask the class of each pixel, in the colours of a palette; otherwise the values,
-// in the range 0 to 1, or 0 to 255 if some are above 1.5.
-func (a *answerer) image(row *tensor.Dense) (image.Image, error) {
+// drawnSize returns the size of the image to make from a row [1, C, H, W]: for a mask the size of the input image, zero if it
+// is not a file; otherwise as many times that size as the model's output is larger than its input. Without an input image,
+// or if the model's own input has no known size, it is the size of the row.
+func (a *answerer) drawnSize(row *tensor.Dense, input image.Point) image.Point {
+	if row.Dims() != 4 {
+		return image.Point{} // reported by image
+	}
+	own := image.Pt(row.Shape()[3], row.Shape()[2])
+	switch {
+	case input == image.Point{}:
+		return own
+	case a.kind == "mask":
+		return input
+	case a.fed == image.Point{}:
+		return own
+	}
+	times := func(size, out, in int) int { return max(1, int(math.Round(float64(size)*float64(out)/float64(in)))) }
+	return image.Pt(times(input.X, own.X, a.fed.X), times(input.Y, own.Y, a.fed.Y))
+}
+
+// image makes an image of a size from a row [1, C, H, W], which is scaled bilinearly: for a mask the class of each pixel, in the
+// colours of a palette; otherwise the values, in the range 0 to 1, or 0 to 255 if some are above 1.5.
+func (a *answerer) image(row *tensor.Dense, size image.Point) (image.Image, error) {
 	if row.Dims() != 4 {
 		return nil, fmt.Errorf("the output %v is no image: want [N, channels, height, width]", row.Shape())
 	}
-	c, h, w := row.Shape()[1], row.Shape()[2], row.Shape()[3]
+	c := row.Shape()[1]
 	v, err := dtype.Float64s(row)
 	if err != nil {
 		return nil, err
 	}
+	scaled := resampled(v, row.Shape()[2], row.Shape()[3], size)
 	if a.kind == "mask" {
-		return mask(v, c, h, w, a.border(v)), nil
+		return mask(scaled, c, size, a.border(v)), nil
 	}
 	scale := 255.0
 	for _, x := range v {
@@ -91,13 +117,14 @@ func (a *answerer) image(row *tensor.Dense) (image.Image, error) {
 			scale = 1
 		}
 	}
-	img := image.NewRGBA(image.Rect(0, 0, w, h))
-	for i := range h * w {
+	img := image.NewRGBA(image.Rectangle{Max: size})
+	for i := range size.X * size.Y {
+		y, x := i/size.X, i%size.X
 		var p [3]uint8
 		for k := range p {
-			p[k] = uint8(math.Round(min(255, max(0, scale*v[min(k, c-1)*h*w+i]))))
+			p[k] = uint8(math.Round(min(255, max(0, scale*scaled.at(min(k, c-1), y, x)))))
 		}
-		img.SetRGBA(i%w, i/w, color.RGBA{p[0], p[1], p[2], 255})
+		img.SetRGBA(x, y, color.RGBA{p[0], p[1], p[2], 255})
 	}
 	return img, nil
 }
@@ -116,16 +143,17 @@ func (a *answerer) border(v []float64) float64 {
 }
 
 // mask returns the class of each pixel: the one with the highest score or, of a single score, whether it exceeds border.
-func mask(v []float64, c, h, w int, border float64) image.Image {
-	img := image.NewPaletted(image.Rect(0, 0, w, h), palette(max(2, c)))
-	for i := range h * w {
-		best := 0
-		if c == 1 && v[i] > border {
+func mask(scores resampler, c int, size image.Point, border float64) image.Image {
+	img := image.NewPaletted(image.Rectangle{Max: size}, palette(max(2, c)))
+	for i := range size.X * size.Y {
+		y, x := i/size.X, i%size.X
+		best, most := 0, scores.at(0, y, x)
+		if c == 1 && most > border {
 			best = 1
 		}
 		for k := 1; k < c; k++ {
-			if v[k*h*w+i] > v[best*h*w+i] {
-				best = k
+			if score := scores.at(k, y, x); score > most {
+				best, most = k, score
 			}
 		}
 		img.Pix[i] = uint8(min(best, 255))

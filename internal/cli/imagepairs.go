@@ -16,8 +16,8 @@ import (
 
 // imagePairs are pairs of an input image and a target image.
 type imagePairs struct {
-	of     [][2]string // sorted
-	target data.Preprocess
+	of     [][2]string     // sorted
+	target data.Preprocess // values from 0 to 1, in the size and with the channels of the model's output
 }
 
 // targetDirs are the possible names of the folder with the target images.
@@ -74,37 +74,37 @@ func readPairs(images, targets string) (*imagePairs, error) {
 	return p, nil
 }
 
-// suit sets the preprocessing of the targets: values from 0 to 1, in the size and with the channels of the model's output.
-func (p *imagePairs) suit(g *nn.Graph, in data.Preprocess) error {
+// suits returns an error if the output of g is not one image.
+func (p *imagePairs) suits(g *nn.Graph) error {
 	if len(g.Outputs()) != 1 || g.Outputs()[0].Type().Rank() != 4 || !g.Outputs()[0].Type().DType.IsFloat() {
 		return fmt.Errorf("the targets are images, the model gives %v: want one image [N, channels, height, width]", ports(g.Outputs()))
 	}
-	sizes := g.Outputs()[0].Type().Sizes()
-	shape := in.Shape()
-	h, w := shape[1], shape[2]
-	if in.NHWC {
-		h, w = shape[0], shape[1]
-	}
-	if sizes[2] > 0 && sizes[3] > 0 {
-		h, w = sizes[2], sizes[3]
-	}
-	if c := sizes[1]; c != 1 && c != 3 {
+	if c := g.Outputs()[0].Type().Sizes()[1]; c != 1 && c != 3 {
 		return fmt.Errorf("the targets are images, the model gives %v: want 1 or 3 channels", ports(g.Outputs())[0])
 	}
-	p.target = data.Preprocess{Size: h, Width: w, Crop: in.Crop, Gray: sizes[1] == 1}
-	return p.target.Check()
+	return nil
 }
 
 // set returns the pairs at the given indices, without augmentation.
 func (p *imagePairs) set(in data.Preprocess, at []int) data.Dataset[data.Sample] {
 	return data.Map(data.Subset(data.Of(p.of...), at), func(pair [2]string, _ *rand.Rand) (data.Sample, error) {
-		x, err := in.Eval(data.ImageFile{Path: pair[0], Class: -1}, nil)
+		x, err := wholeImage(in, pair[0])
 		if err != nil {
-			return x, err
+			return data.Sample{}, err
 		}
-		y, err := p.target.Eval(data.ImageFile{Path: pair[1], Class: -1}, nil)
-		return data.Sample{X: x.X, Y: y.X}, err
+		y, err := wholeImage(p.target, pair[1])
+		return data.Sample{X: []*tensor.Dense{x}, Y: []*tensor.Dense{y}}, err
 	})
+}
+
+// wholeImage reads an image, stretched to the size of p.
+func wholeImage(p data.Preprocess, path string) (*tensor.Dense, error) {
+	img, err := data.OpenImage(path)
+	if err != nil {
+		return nil, err
+	}
+	x, _, err := p.Whole(img, false)
+	return x, err
 }
 
 func (p *imagePairs) all(in data.Preprocess) data.Dataset[data.Sample] {

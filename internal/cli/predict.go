@@ -48,7 +48,7 @@ arrays of bytes, columns and texts are preprocessed as the model's metadata say,
 Class scores become labels with probabilities, per word for models of words, and models of tags also list those with a probability of
 ½ or more; the single score of a binary classifier becomes a
 probability; numbers are in the unit of the target. Masks and images that a model outputs are written as PNG files to the
-folder of --output. --explain writes saliency maps there: gradients (of the score with respect to the pixels) or cam
+folder of --output, in the size of the input image (images that the model enlarges by a factor, in that factor of it). --explain writes saliency maps there: gradients (of the score with respect to the pixels) or cam
 (Grad-CAM over the last convolution).
 
 Tables begin with the columns of the data; --csv prints comma-separated values; --json prints an object per sample:
@@ -113,6 +113,7 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 		return err
 	}
 	a.runtime = rt
+	p.uncropped = a.drawn()
 	defer a.close()
 	if a.drawn() || p.explain != "" {
 		if p.output == "" {
@@ -148,6 +149,9 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 		s, err := p.samplesOf(ctx, g, path, notes)
 		if err != nil {
 			return err
+		}
+		if p.found != nil {
+			a.fed = extent(p.found.Preprocess)
 		}
 		if out == nil {
 			out = p.printer(w, a, s)

@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"image"
 	"io"
 	"slices"
 	"strconv"
@@ -34,6 +36,9 @@ type preparing struct {
 	size      string
 	crop      float64
 	given     *pflag.FlagSet
+
+	natural   image.Point // size for an input that leaves it open; zero: 224×224
+	uncropped bool        // images are stretched to the size of the input, not cropped: their pixels have targets
 }
 
 // flags adds them to a command.
@@ -73,6 +78,9 @@ func (p preparing) base(t op.Type) (data.Preprocess, error) {
 	if err != nil {
 		return base, err
 	}
+	if p.natural != (image.Point{}) {
+		base.Size, base.Width, base.Crop = p.natural.Y, p.natural.X, 1
+	}
 	return p.geometry(base, t)
 }
 
@@ -94,6 +102,12 @@ func (p preparing) geometry(base data.Preprocess, t op.Type) (data.Preprocess, e
 			return base, fmt.Errorf("--size %s: the model's input is %v", p.size, t)
 		}
 		base = fitted
+	}
+	if p.uncropped && p.changed("crop") {
+		return base, errors.New("--crop is for models that answer for the image as a whole: with targets for each pixel, images are not cropped")
+	}
+	if p.uncropped {
+		base.Crop = 1
 	}
 	if p.changed("crop") {
 		if !(p.crop > 0 && p.crop <= 1) {

@@ -1,14 +1,16 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"image"
 	"strconv"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
 )
 
-// segments finds the size of the masks for a model that gives scores for each pixel.
+// segments compares the classes of masks with a model that gives scores for each pixel.
 func (d *dataset) segments(g *nn.Graph, m *data.Masks) error {
 	d.segmented = m.Classes
 	if len(g.Outputs()) == 0 || !takesImages(g) {
@@ -24,19 +26,29 @@ func (d *dataset) segments(g *nn.Graph, m *data.Masks) error {
 		}
 		d.blackWhite = true
 	}
-	base, err := d.base(g.Inputs()[0].Type())
-	if err != nil {
-		return err
+	return nil
+}
+
+// targetSize finds the size of the masks or target images for a model whose input is prepared by p.
+func (d *dataset) targetSize(ctx context.Context, g *nn.Graph, s *samples, p data.Preprocess) error {
+	if s.pairs != nil {
+		if err := s.pairs.suits(g); err != nil {
+			return err
+		}
 	}
-	shape := base.Shape()
-	h, w := shape[1], shape[2]
-	if base.NHWC {
-		h, w = shape[0], shape[1]
+	t := g.Outputs()[0].Type()
+	size := image.Pt(t.Shape[3].Size, t.Shape[2].Size)
+	if !t.Shape[2].Known() || !t.Shape[3].Known() {
+		var err error
+		if size, err = outputAt(ctx, g, g.Inputs()[0].Type(), extent(p)); err != nil {
+			return err
+		}
 	}
-	d.pixelRows, d.pixelColumns = h, w
-	if t.Shape[2].Known() && t.Shape[3].Known() {
-		d.pixelRows, d.pixelColumns = t.Shape[2].Size, t.Shape[3].Size
+	if s.pairs != nil {
+		s.pairs.target = data.Preprocess{Size: size.Y, Width: size.X, Crop: 1, Gray: t.Sizes()[1] == 1}
+		return s.pairs.target.Check()
 	}
+	d.pixelRows, d.pixelColumns = size.Y, size.X
 	return nil
 }
 

@@ -163,11 +163,15 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 		drawn := *h.a
 		h.drawn = &drawn
 		h.a.kind = "arrays"
+		s.uncropped = true
 	}
 	if takesImages(g) {
 		h.prep, h.unprepared = s.settle(ctx, g, g.Inputs()[0].Type(), s.some)
 		if h.unprepared != nil && !errors.Is(h.unprepared, errUnprepared) {
 			return nil, h.unprepared
+		}
+		if h.drawn != nil && h.unprepared == nil {
+			h.drawn.fed = extent(h.prep.Preprocess)
 		}
 	} else if s.data != "" {
 		return nil, fmt.Errorf("--data %s: the model does not take images: its inputs are %v", s.data, ports(g.Inputs()))

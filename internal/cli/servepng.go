@@ -25,7 +25,7 @@ func (a *answerer) png(x answer) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := a.image(row)
+	img, err := a.image(row, a.drawnSize(row, x.size))
 	if err != nil {
 		return nil, err
 	}

@@ -291,7 +291,7 @@ func (h *endpoint) image(ctx context.Context, b []byte) ([]answer, error) {
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	x, err := h.prep.Eval(data.ImageFile{Path: f.Name(), Class: -1}, nil)
+	x, err := h.prepareFile(h.prep, f.Name())
 	if err != nil {
 		return nil, errors.New(strings.ReplaceAll(err.Error(), f.Name(), "request"))
 	}
@@ -299,7 +299,16 @@ func (h *endpoint) image(ctx context.Context, b []byte) ([]answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.answers(ctx, nn.Feed{h.b.g.Inputs()[0].Name(): batch.X[0]}, 1)
+	list, err := h.answers(ctx, nn.Feed{h.b.g.Inputs()[0].Name(): batch.X[0]}, 1)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if list[i].size, err = data.ImageSize(f.Name()); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 func (h *endpoint) answers(ctx context.Context, feed nn.Feed, n int) ([]answer, error) {

@@ -1,14 +1,33 @@
 package data
 
 import (
+	"bufio"
 	"fmt"
 	"image"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"gorgonia.org/tensor"
 )
 
 // OpenImage decodes an image file, and applies its Exif orientation. Errors name the file.
 func OpenImage(path string) (image.Image, error) { return decode(path) }
+
+// ImageSize returns the width and height of an image file from its header, with its Exif orientation applied.
+func ImageSize(path string) (image.Point, error) {
+	f, err := disk.Open(path)
+	if err != nil {
+		return image.Point{}, fmt.Errorf("data: %w", err)
+	}
+	defer f.Close()
+	c, _, err := image.DecodeConfig(bufio.NewReader(f))
+	if err != nil {
+		return image.Point{}, fmt.Errorf("data: %s: %w", path, err)
+	}
+	if orientation(f) > 4 {
+		return image.Pt(c.Height, c.Width), nil
+	}
+	return image.Pt(c.Width, c.Height), nil
+}
 
 // AsImage converts a tensor float32 [1 or 3, height, width], from 0 (black) to 1 (white), to an image.
 func AsImage(x *tensor.Dense) (image.Image, error) {
