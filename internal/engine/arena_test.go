@@ -20,7 +20,7 @@ func TestFit(t *testing.T) {
 		for i := range n {
 			buffers = append(buffers, &buffer{size: align(1 + rng.Int64N(1<<rng.IntN(16))), first: i, last: min(n, i+rng.IntN(8))})
 		}
-		arena := newBuilder(nil).fit(buffers)
+		arena := newBuilder(t.Context()).fit(buffers)
 		b.findHoles(buffers, arena)
 		peak := int64(0)
 		for i, s := range b.steps {

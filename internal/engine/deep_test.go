@@ -18,7 +18,7 @@ func TestManyOutputs(t *testing.T) {
 		core.Out = append(core.Out, Spec{DType: tensor.Float32, Shape: tensor.Shape{1}})
 	}
 	core.Kernel = func(_ *Exec, out, in []*tensor.Dense) error { return nil }
-	b := newBuilder(nil)
+	b := newBuilder(t.Context())
 	nodes := apply(t, core, nil, x)
 	for _, m := range b.order(nodes) {
 		if err := b.add(m); err != nil {
