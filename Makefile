@@ -127,9 +127,9 @@ serve-and-edit:
 faults:
 	GRAFT_FAULTS=all go test -count=1 -timeout 30m -run 'TestFaults$$' -v ./internal/disk ./onnxio ./conformance ./generate ./safetensors ./train ./internal/cli
 
-# Known vulnerabilities in what the packages call; it needs a network.
+# Known vulnerabilities in what the packages of the three modules call; it needs a network, or VULN_FLAGS='-db file:///FOLDER'.
 vuln:
-	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
+	@for module in . mpi ort; do echo "$$module"; (cd $$module && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 $(VULN_FLAGS) ./...) || exit 1; done
 
 # Two builds, from two folders and with two caches, have the same bytes.
 reproducible:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/terminal"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/mutate"
 )
@@ -110,11 +111,11 @@ func decodeRecipe(name string, in io.Reader) (recipe, error) {
 			hint := nearest(found[1], append(slices.Sorted(maps.Keys(recipeStep{}.given())), "do", "steps"))
 			err = fmt.Errorf("%q is not a key of a recipe: %s", found[1], cmp.Or(hint, "graft edit --help has an example of every step"))
 		}
-		return r, fmt.Errorf("%s: %w", name, err)
+		return r, fmt.Errorf("%s: %w", name, terminal.Short(err))
 	}
 	for i, s := range r.Steps {
 		if err := s.check(); err != nil {
-			return r, fmt.Errorf("%s: step %d: %w", name, i+1, err)
+			return r, fmt.Errorf("%s: step %d: %w", name, i+1, terminal.Short(err))
 		}
 	}
 	if len(r.Steps) == 0 {
@@ -195,7 +196,7 @@ func (r recipe) plan(g *nn.Graph) (*nn.Plan, error) {
 		at = 0
 	})
 	if err != nil && at > 0 {
-		return nil, fmt.Errorf("step %d, %s: %w", at, r.Steps[at-1].Do, err)
+		return nil, fmt.Errorf("step %d, %s: %w", at, r.Steps[at-1].Do, terminal.Short(err))
 	}
 	return p, err
 }

@@ -101,6 +101,33 @@ func TestNPYHeaders(t *testing.T) {
 	}
 }
 
+// Two arrays of one name are no archive that NumPy writes: which of them is meant is not known.
+func TestArraysOfOneName(t *testing.T) {
+	array, err := os.ReadFile("testdata/set.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := zip.NewReader(bytes.NewReader(array), int64(len(array)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, e := range []*zip.File{from.File[0], from.File[0]} {
+		if err := z.Copy(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "twice.npz")
+	if err := errors.Join(z.Close(), os.WriteFile(path, b.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	want := "data: " + path + ": two arrays have the name " + strings.TrimSuffix(from.File[0].Name, ".npy")
+	if _, err := Arrays(path); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestOrientationChunks checks orientation tags in generated files of all formats.
 func TestOrientationChunks(t *testing.T) {
 	tiff := func(v uint16) []byte { // one entry in the first directory

@@ -45,6 +45,9 @@ func Arrays(path string) (map[string]*tensor.Dense, error) {
 		if !ok {
 			continue
 		}
+		if out[name] != nil {
+			return nil, fmt.Errorf("data: %s: two arrays have the name %s", path, name)
+		}
 		f, err := e.Open()
 		if err != nil {
 			return nil, fmt.Errorf("data: %s: %s: %w", path, e.Name, err)

@@ -306,3 +306,18 @@ func TestHostileFiles(t *testing.T) {
 		}
 	}
 }
+
+// What an error quotes of a file is shortened.
+func TestErrorsAreShort(t *testing.T) {
+	long := strings.Repeat("x", 3000)
+	for _, text := range []string{
+		`{"model":{"type":"` + long + `"}}`, `{"model":{"type":"BPE","vocab":{"a":0},"merges":["` + long + `"]}}`,
+		`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"normalizer":{"type":"` + long + `"}}`,
+		`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"Split","pattern":{"Regex":"(` + long + `"}}}`,
+		`{"model":{"type":"BPE","vocab":{"a":` + strings.Repeat("9", 3000) + `},"merges":[]}}`,
+	} {
+		if _, err := Parse([]byte(text)); err == nil || len(err.Error()) > 700 {
+			t.Errorf("%.60s: %.1000v", text, err)
+		}
+	}
+}

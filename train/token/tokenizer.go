@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/terminal"
 )
 
 // Tokenizer converts texts to token ids. It is immutable and safe for concurrent use.
@@ -77,7 +78,7 @@ func Load(path string) (*Tokenizer, error) {
 func Parse(b []byte) (*Tokenizer, error) {
 	t, err := parse(b)
 	if err != nil {
-		return nil, fmt.Errorf("token: %w", err)
+		return nil, fmt.Errorf("token: %w", terminal.Short(err))
 	}
 	return t, nil
 }
