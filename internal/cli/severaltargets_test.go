@@ -100,3 +100,44 @@ func archive(t *testing.T, path string, arrays map[string]*tensor.Dense) {
 		t.Fatal(err)
 	}
 }
+
+// Measured targets of large variance do not dominate the classes: the squared error is relative to the variance, and the
+// target's mean and deviation become part of the model, which is continued as it is.
+func TestSeveralTargetsScaled(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	g := nn.New("two")
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Seed(1)
+		h := e.Apply(nn.Sequential{layers.Linear{Out: 16}, layers.Tanh{}}, e.Input("x", "float32[N,2]"))
+		e.Output("class", e.Apply(layers.Linear{Out: 2}, h))
+		e.Output("price", e.Apply(layers.Linear{Out: 1}, h))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := onnxio.Save(in("two.onnx"), g); err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for i := range 200 {
+		x, y := float64(i%20)/10-1, float64(i/20)/5-1
+		class := 0
+		if x*x+y > 0.3 {
+			class = 1
+		}
+		fmt.Fprintf(&lines, `{"x":[%v,%v],"class":%d,"price":%v}`+"\n", x, y, class, 250000.5+90000*x)
+	}
+	if err := os.WriteFile(in("a.jsonl"), []byte(lines.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := command("train", in("two.onnx"), "--data", in("a.jsonl"), "--epochs", "40", "-o", in("out.onnx"))
+	if err != nil || !strings.Contains(out, "output price: the target's mean 2.455e+05 and deviation ") {
+		t.Fatal(out, err)
+	}
+	if r2, right := lastFigure(out, "price/r2"), lastFigure(out, "class/accuracy"); !(r2 > 0.9 && right > 0.85) {
+		t.Errorf("r² %v, accuracy %v", r2, right)
+	}
+	if out, err = command("train", in("out.onnx"), "--data", in("a.jsonl"), "--epochs", "1", "-o", in("again.onnx")); err != nil || strings.Contains(out, "become part of the model") {
+		t.Error(out, err)
+	}
+}

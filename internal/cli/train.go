@@ -265,7 +265,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	if err != nil {
 		return err
 	}
-	if err := t.severalTargets(fit); err != nil {
+	if err := t.severalTargets(ctx, g, fit); err != nil {
 		return err
 	}
 	if t.asJSON {
@@ -294,13 +294,21 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 }
 
 // severalTargets sets up training on several targets. A linear classifier cannot be fitted to them first.
-func (t *training) severalTargets(fit data.Dataset[data.Sample]) error {
-	if fit.Len() == 0 || t.policy == "manual" {
+func (t *training) severalTargets(ctx context.Context, g *nn.Graph, fit data.Dataset[data.Sample]) error {
+	if fit.Len() == 0 {
 		return nil
 	}
 	s, err := fit.At(0, data.Rand(t.seed, 0, 0))
 	if err != nil || len(s.Y) < 2 {
 		return err
+	}
+	if t.config.Loss == nil {
+		if err := t.balanceOutputs(ctx, g, fit); err != nil {
+			return err
+		}
+	}
+	if t.policy == "manual" {
+		return nil
 	}
 	if t.policy == "head-only" {
 		return fmt.Errorf("--policy head-only is for one target, the data have %d: --freeze keeps layers from being trained", len(s.Y))
