@@ -91,7 +91,7 @@ func TestVerify(t *testing.T) {
 		"tolerance":    {with(map[string]any{set + "output_0.pb": vector("y", 6, 25), "data.json": `{"rtol": 0, "atol": 0, "atol_outputs": {"0": 1}}`}), true, "none", ""},
 		"list":         {with(map[string]any{set + "output_0.pb": vector("y", 6, 25), "data.json": `{"rtol": 0, "atol": 1, "atol_outputs": [0.5]}`}), false, "none", "want 25"},
 		"second set":   {with(map[string]any{"test_data_set_1/input_0.pb": a, "test_data_set_1/input_1.pb": b, "test_data_set_1/output_0.pb": vector("y", 0, 0)}), false, "none", "test_data_set_1: output 0"},
-		"input":        {with(map[string]any{set + "input_1.pb": nil}), false, "none", "inputs: 1 values for 2 names"},
+		"input":        {with(map[string]any{set + "input_1.pb": nil}), false, "none", `inputs: want a value for each of ["a" "b"], got 1`},
 		"no model":     {with(map[string]any{"broken": ""}), false, "none", "not an ONNX model"},
 		"gradient":     {with(map[string]any{set + "gradient_0.pb": vector("w", 3, 8)}), true, "ok", ""},
 		"upstream":     {with(map[string]any{set + "gradient_0.pb": vector("w", 30, 8), set + "gradient_input_0.pb": vector("y", 10, 1)}), true, "ok", ""},

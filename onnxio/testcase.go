@@ -192,7 +192,7 @@ func (s *DataSet) each(put func(name string, v NamedValue) error) error {
 // otherwise, since many programs do not write names. It is an error if their numbers differ.
 func MatchNames(names []string, values []NamedValue) ([]NamedValue, error) {
 	if len(names) != len(values) {
-		return nil, fmt.Errorf("%d values for %d names", len(values), len(names))
+		return nil, fmt.Errorf("want a value for each of %q, got %d", names, len(values))
 	}
 	byName := map[string]NamedValue{}
 	for _, v := range values {

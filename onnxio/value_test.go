@@ -200,7 +200,7 @@ func TestMatchNames(t *testing.T) {
 			t.Errorf("got %v, %v; want %v", got, err, c.want)
 		}
 	}
-	if _, err := MatchNames([]string{"a"}, nil); err == nil || err.Error() != "0 values for 1 names" {
+	if _, err := MatchNames([]string{"a"}, nil); err == nil || err.Error() != `want a value for each of ["a"], got 0` {
 		t.Errorf("got %v", err)
 	}
 }

@@ -52,7 +52,7 @@ func ReadValue(r io.Reader, t op.Type) (NamedValue, error) {
 		return NamedValue{}, err
 	}
 	if err := proto.Unmarshal(b, p); err != nil {
-		return NamedValue{}, fmt.Errorf("not a %T: %w", p, err)
+		return NamedValue{}, fmt.Errorf("not a %s: %w", p.ProtoReflect().Descriptor().Name(), err)
 	}
 	for t.Elem != nil {
 		t = *t.Elem

@@ -212,7 +212,7 @@ func TestEncodeRefused(t *testing.T) {
 
 // TestReadValueRefused: what is not the message that the declared type says.
 func TestReadValueRefused(t *testing.T) {
-	if _, err := ReadValue(strings.NewReader("\xff"), op.Type{Kind: op.Sequence}); err == nil || !strings.HasPrefix(err.Error(), "not a *onnxpb.SequenceProto: ") {
+	if _, err := ReadValue(strings.NewReader("\xff"), op.Type{Kind: op.Sequence}); err == nil || !strings.HasPrefix(err.Error(), "not a SequenceProto: ") {
 		t.Error(err)
 	}
 	if _, err := ReadTensor(strings.NewReader("")); err == nil || err.Error() != `tensor "": unknown element type 0` {

@@ -41,6 +41,7 @@ func TestLeavingMistakes(t *testing.T) {
 	before := filesIn(t, dir)
 	const gone = "run graft unstrip on the file to fill them"
 	expect(t, ".", [][3]string{
+		{"serve stripped.onnx", "", gone},
 		{"testcase", "", "want one MODEL, got 0 arguments"},
 		{"testcase cnn.onnx --random 1", "", "missing -o DIR, the folder to write the test case to"},
 		{"testcase cnn.onnx -o out", "", "missing inputs: give --input NAME=FILE, or --random K for random ones"},

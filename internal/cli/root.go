@@ -120,7 +120,7 @@ func oneModel(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := fmt.Sprintf("; %s --help says more", cmd.CommandPath())
-	if data := cmd.Flags().Lookup("data"); len(args) == 2 && data != nil && !data.Changed {
+	if data := cmd.Flags().Lookup("data"); len(args) == 2 && data != nil && !data.Changed && !strings.HasSuffix(args[1], ".onnx") {
 		hint = fmt.Sprintf("; --data %s?", args[1])
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"github.com/spf13/cobra"
@@ -147,6 +148,9 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 	g, err := s.loadToRun(model)
 	if err != nil {
 		return nil, err
+	}
+	if err := onnxio.CheckData(g); err != nil {
+		return nil, fmt.Errorf("%s: %w", model, err)
 	}
 	_ = freeBatch(g, 0) // the batch size stays fixed if it cannot be freed
 	h := &endpoint{service: s, name: s.name, mux: http.NewServeMux()}
