@@ -1,6 +1,6 @@
 """Real tables beside scikit-learn: what `graft train --new tabular --data X.csv -o m.onnx` reaches on them without settings.
 
-    apt-get download python3-statsmodels r-cran-aer r-cran-mlbench r-cran-cardata r-cran-mass
+    apt-get download python3-statsmodels r-cran-aer r-cran-mlbench r-cran-cardata r-cran-mass r-cran-modeldata r-cran-rpart
     for f in *.deb; do dpkg-deb -x $f DIR/$(echo $f | cut -d_ -f1); done; npm pack vega-datasets; tar xf vega-datasets-*.tgz
     go build -o graft.bin ./cmd/graft
     python3 bench/tables/real.py ./graft.bin --packages DIR --vega package/data [--seeds 2] [--only iris,wine]
@@ -50,6 +50,10 @@ def r(pkg, name, target, drop=()):
         if pkg in ("mlbench", "AER"):
             p = PACKAGES + f"/r-cran-{pkg.lower()}/usr/lib/R/site-library/{pkg}/data/{name}.rda"
             t = rda.frame(rda.rda(p)[name])
+        elif pkg == "modeldata":
+            t = rda.frame(rda.lazy(PACKAGES + "/r-cran-modeldata/usr/lib/R/site-library/modeldata/data/Rdata", name))
+        elif pkg == "rpart":
+            t = rda.frame(rda.lazy(PACKAGES + "/r-cran-rpart/usr/lib/R/library/rpart/data/Rdata", name))
         else:
             base = PACKAGES + ("/r-cran-mass/usr/lib/R/library/MASS" if pkg == "MASS" else "/r-cran-cardata/usr/lib/R/site-library/carData") + "/data/Rdata"
             t = rda.frame(rda.lazy(base, name))
@@ -100,6 +104,7 @@ TABLES = {
  "MASchools": r("AER", "MASchools", "score4", ("district", "municipality")),
  "Cars93": r("MASS", "Cars93", "Price", ("Make", "Model", "Min.Price", "Max.Price")), "birthwt": r("MASS", "birthwt", "bwt", ("low",)), "crabs": r("MASS", "crabs", "sp", ("index",)), "cpus": r("MASS", "cpus", "perf", ("name", "estperf")), "survey": r("MASS", "survey", "Sex"), "GAGurine": r("MASS", "GAGurine", "GAG"), "nlschools": r("MASS", "nlschools", "lang", ("class",)), "synth": r("MASS", "synth.tr", "yc"), "gilgais": r("MASS", "gilgais", "c80"),
  "BEPS": r("carData", "BEPS", "vote"), "Chile": r("carData", "Chile", "vote"), "Mroz": r("carData", "Mroz", "lfp"), "Prestige": r("carData", "Prestige", "prestige", ("census",)), "Salaries": r("carData", "Salaries", "salary"), "TitanicSurvival": r("carData", "TitanicSurvival", "survived"), "SLID": r("carData", "SLID", "wages"), "UN": r("carData", "UN", "infantMortality"), "Wells": r("carData", "Wells", "switch"), "Leinhardt": r("carData", "Leinhardt", "infant"), "Ornstein": r("carData", "Ornstein", "interlocks"),
+ "attrition": r("modeldata", "attrition", "Attrition"), "credit_data": r("modeldata", "credit_data", "Status"), "concrete": r("modeldata", "concrete", "compressive_strength"), "Sacramento": r("modeldata", "Sacramento", "price"), "scat": r("modeldata", "scat", "Species"), "solder": r("rpart", "solder", "skips"),
  "fair": sm("fair/fair.csv", "affairs"), "anes96": sm("anes96/anes96.csv", "vote"), "star98": sm("star98/star98.csv", "NABOVE", ("NBELOW",)), "heart": sm("heart/heart.csv", "survival"), "engel": sm("engel/engel.csv", "foodexp"), "strikes": sm("strikes/strikes.csv", "duration"), "ccard": sm("ccard/ccard.csv", "AVGEXP"), "modechoice": sm("modechoice/modechoice.csv", "choice", ("individual",)), "statecrime": sm("statecrime/statecrime.csv", "murder", ("state",)),
  "cars": vega("cars.json", "Miles_per_Gallon", ("Name",)), "movies": vega("movies.json", "IMDB Rating", ("Title", "Director")), "penguins": vega("penguins.json", "Species"), "seattle-weather": vega("seattle-weather.csv", "weather"), "seattle-temp": vega("seattle-weather.csv", "temp_max"),
  "weather": vega("weather.csv", "weather"), "birdstrikes": vega("birdstrikes.csv", "Cost Total $"),
