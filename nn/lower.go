@@ -311,17 +311,13 @@ func gradients(of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
 		reads += len(exprgraph.Children(n))
 	}
 	exprgraph.IndexAhead(outs[0].Graph(), 8*reads) // a gradient and its summation take a few nodes
-	raw, err := gorgonia.Backpropagate(outs, seeds, from)
+	merged, err := op.Backpropagate(outs, seeds, from)
 	if err != nil {
 		var e *op.Error
 		if errors.As(err, &e) {
 			return nil, e
 		}
 		return nil, &Error{Stage: "gradient", Err: err}
-	}
-	merged, err := op.Merge(raw)
-	if err != nil {
-		return nil, err
 	}
 	for i, n := range wrt {
 		if k := slices.Index(from, n); k >= 0 {

@@ -25,26 +25,34 @@ func (b *builder) spreadViews() {
 	readers := map[*value][]*step{}
 	for _, s := range b.steps {
 		b.turn()
-		for i, v := range s.in {
-			if v != nil && !slices.Contains(s.in[:i], v) {
-				readers[v] = append(readers[v], s)
+		for _, v := range s.in {
+			if v == nil {
+				continue
+			}
+			if list := readers[v]; len(list) == 0 || list[len(list)-1] != s {
+				readers[v] = append(list, s)
 			}
 		}
 	}
 	front := map[*step][]*step{} // steps to insert before a step
+	moved := map[*step]bool{}    // they have one reader
 	for _, s := range slices.Backward(b.steps) {
 		b.turn()
 		if !s.views() || s.out[0].root || len(readers[s.out[0]]) == 0 {
 			continue
 		}
+		live := slices.DeleteFunc(readers[s.out[0]], func(r *step) bool { return r.kind == deadStep })
+		if len(live) == 1 {
+			front[live[0]] = append(front[live[0]], s)
+			moved[s] = true
+			continue
+		}
 		s.kind = deadStep
-		for _, r := range readers[s.out[0]] {
-			if r.kind != deadStep {
-				w := b.viewLike(s, s.in[0])
-				r.replace(s.out[0], w.out[0])
-				front[r] = append(front[r], w)
-				readers[s.in[0]] = append(readers[s.in[0]], w)
-			}
+		for _, r := range live {
+			w := b.viewLike(s, s.in[0])
+			r.replace(s.out[0], w.out[0])
+			front[r] = append(front[r], w)
+			readers[s.in[0]] = append(readers[s.in[0]], w)
 		}
 	}
 	var steps []*step
@@ -56,7 +64,7 @@ func (b *builder) spreadViews() {
 		steps = append(steps, s)
 	}
 	for _, s := range b.steps {
-		if s.kind != deadStep {
+		if s.kind != deadStep && !moved[s] {
 			emit(s)
 		}
 	}

@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 )
@@ -38,10 +39,25 @@ func (c *Call) replacesState() bool { return c.Op.State != nil && len(c.Op.State
 func Differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() }
 
 // SymDiff returns the gradient with respect to each child. If the operator has several differentiable outputs,
-// Gorgonia calls it once for each; the results are marked as parts, which Merge combines into one gradient.
+// Gorgonia calls it once for each; the results are marked as parts, which Backpropagate combines into one gradient.
 func (o *expr) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	if err := o.call.ended(); err != nil {
 		return nil, err
+	}
+	several := o.several()
+	wrt := o.DiffWRT(len(o.kids))
+	list := make(gorgonia.Nodes, len(o.kids))
+	if several && o.merging {
+		for k, slot := range o.slots {
+			if !wrt[k] {
+				continue
+			}
+			var err error
+			if list[k], err = markPart(o.emission, o.index, slot, o.kids[k], grad); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
 	}
 	dout := make(gorgonia.Nodes, o.call.Outputs)
 	dout[o.index] = grad
@@ -49,12 +65,6 @@ func (o *expr) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes
 	if err != nil {
 		return nil, err
 	}
-	several := false
-	for i, t := range o.call.Out[:min(o.call.Outputs, len(o.call.Out))] {
-		several = several || i != o.index && o.call.Wants(i) && Differentiable(t)
-	}
-	wrt := o.DiffWRT(len(o.kids))
-	list := make(gorgonia.Nodes, len(o.kids))
 	for k, slot := range o.slots {
 		if !wrt[k] {
 			continue
@@ -73,6 +83,16 @@ func (o *expr) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes
 		list[k] = d
 	}
 	return list, nil
+}
+
+// several reports whether another output than this one has a gradient, too.
+func (o *expr) several() bool {
+	for i, t := range o.call.Out[:min(o.call.Outputs, len(o.call.Out))] {
+		if i != o.index && o.call.Wants(i) && Differentiable(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // gradient calls the operator's Grad with nodes by formal position.
@@ -101,10 +121,38 @@ func (e *emission) gradient(dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return grads, nil
 }
 
-// Merge rewrites gradients computed by gorgonia.Backpropagate: if an operator with several outputs was differentiated
-// separately for each, a single call takes all output gradients together. The results are the same; the given nodes do
-// not change.
-func Merge(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
+// Backpropagate returns the gradients of Σ of·seeds with respect to wrt, as gorgonia.Backpropagate does, except that the gradient of
+// an operator with several outputs is one call, which takes the gradients of all of them, not one call for each: it takes
+// time in proportion to their number. The nodes must not be differentiated again.
+func Backpropagate(of, seeds, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
+	if len(of) == 0 || len(of) != len(seeds) || slices.Contains(slices.Concat(of, seeds, wrt), nil) {
+		return nil, fmt.Errorf("differentiating %d nodes with %d gradients: %w", len(of), len(seeds), errNoNode)
+	}
+	merging := map[*emission]bool{}
+	seen := map[*gorgonia.Node]bool{}
+	for stack := slices.Clone(of); len(stack) > 0; {
+		n := stack[len(stack)-1]
+		if stack = stack[:len(stack)-1]; seen[n] {
+			continue
+		}
+		seen[n] = true
+		if e, ok := n.Op().(*expr); ok {
+			merging[e.emission], e.merging = true, true
+		}
+		stack = append(stack, Children(n)...)
+	}
+	raw, err := gorgonia.Backpropagate(of, seeds, wrt)
+	for e := range merging {
+		e.merging = false
+	}
+	if err != nil {
+		return nil, err
+	}
+	return merge(raw)
+}
+
+// merge replaces the parts of gradients by gradients. The given nodes do not change.
+func merge(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	m := NewRewriter()
 	seen := map[*gorgonia.Node]bool{}
 	for _, r := range roots {
@@ -185,7 +233,7 @@ func (m *Rewriter) RewriteAll(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return out, nil
 }
 
-// Rewrite returns the node that replaces n; nil if n is a partial gradient that Merge combined with another.
+// Rewrite returns the node that replaces n; nil if n is a partial gradient that Backpropagate combined with another.
 func (m *Rewriter) Rewrite(n *gorgonia.Node) (*gorgonia.Node, error) {
 	if r, ok := m.replacements[n]; ok {
 		return r, nil

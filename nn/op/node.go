@@ -24,6 +24,8 @@ type emission struct {
 	slots []int          // formal position of each kid
 	extra gorgonia.Nodes // nodes after the formal inputs: the key of random operators
 	out   gorgonia.Nodes
+
+	merging bool // Backpropagate is going to replace the parts of the gradients
 }
 
 // expr is the Op of one output node.

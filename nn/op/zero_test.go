@@ -11,8 +11,8 @@ import (
 // pointer.
 func TestZeroArguments(t *testing.T) {
 	for _, f := range []any{
-		AtRun, Available, Bind, Bodies, BroadcastDim, CallOf, CheckGradients, Children, Const, Constant, CopyKernel, CoupleAll, DependsOnMarked, Differentiable, Dims, DimsValue,
-		Either, Elementwise, Emit, EmitInto, EmptyOptional, Encode, Eval, Fill, Formal, Input, IsConst, ItemOf, MapType, Merge, Near, Needs, NewSet, NodeType, On, OnEach,
+		AtRun, Available, Backpropagate, Bind, Bodies, BroadcastDim, CallOf, CheckGradients, Children, Const, Constant, CopyKernel, CoupleAll, DependsOnMarked, Differentiable, Dims, DimsValue,
+		Either, Elementwise, Emit, EmitInto, EmptyOptional, Encode, Eval, Fill, Formal, Input, IsConst, ItemOf, MapType, Near, Needs, NewSet, NodeType, On, OnEach,
 		ParseDim, ParseInput, ParseType, Product, RangeFirst, RangeHull, RangeOf, Refuse, Same, Scalar, Shaped, Sibling, Sizes, T, TypeOf, TypeSince, Validate,
 		ZeroAffine, ZeroAll, ZeroAny, ZeroFirst, ZeroLayer, ZeroParts,
 	} {

@@ -64,11 +64,7 @@ func (c *Case) differentiate(in []dtype.Value, outs []int, seed uint64) (*backwa
 	if len(d.wrt) == 0 {
 		return d, nil
 	}
-	g, err := gorgonia.Backpropagate(from, seeds, to)
-	if err != nil {
-		return nil, err
-	}
-	d.grads, err = op.Merge(g)
+	d.grads, err = op.Backpropagate(from, seeds, to)
 	return d, err
 }
 

@@ -146,11 +146,8 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 	if len(wrt) == 0 || len(from) == 0 {
 		return nil
 	}
-	grads, err := gorgonia.Backpropagate(from, seeds, wrt)
+	grads, err := op.Backpropagate(from, seeds, wrt)
 	if err != nil {
-		return err
-	}
-	if grads, err = op.Merge(grads); err != nil {
 		return err
 	}
 	for k, i := range at {

@@ -156,11 +156,15 @@ func splitGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error)
 	if err != nil {
 		return nil, err
 	}
-	parts := make(gorgonia.Nodes, len(dout))
+	parts, zeros := make(gorgonia.Nodes, len(dout)), map[int]*gorgonia.Node{} // by size
 	for i, d := range dout {
 		if d == nil {
-			if d, err = c.ZerosLike(in[0], c.Out[i]); err != nil {
-				return nil, err
+			size := c.Out[i].Shape[axis].Size
+			if d = zeros[size]; d == nil {
+				if d, err = c.ZerosLike(in[0], c.Out[i]); err != nil {
+					return nil, err
+				}
+				zeros[size] = d
 			}
 		}
 		parts[i] = d
