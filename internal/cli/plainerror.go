@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,12 @@ func plainError(err error) error {
 		return wanted[notNumbers.FindStringSubmatch(s)[1]]
 	})
 	text = broken.ReplaceAllString(text, "")
+	if already := (plain{}); byIndex.MatchString(text) && !errors.As(err, &already) {
+		text = sampleIndex.ReplaceAllStringFunc(text, func(s string) string {
+			i, _ := strconv.Atoi(sampleIndex.FindStringSubmatch(s)[1])
+			return "sample " + ordinal(i)
+		})
+	}
 	text = ofRules.ReplaceAllStringFunc(text, func(s string) string { return "--optimizer " + strings.ToLower(strings.TrimPrefix(s, "optim.")) })
 	text = noDuration.ReplaceAllString(text, "want a length of time, such as 5ms or 2s")
 	text = folderRead.ReplaceAllString(text, "$1 is a folder, want a file")
@@ -58,6 +65,12 @@ var notNumbers = regexp.MustCompile(`strconv\.(?:Parse)?([A-Z][a-z]+): parsing "
 
 // broken matches errors of package proto for malformed messages; the space varies.
 var broken = regexp.MustCompile(`: proto:[ \x{a0}]cannot parse invalid wire-format data`)
+
+// byIndex matches errors of the library that name a sample by its index. Commands count samples from 1.
+var byIndex = regexp.MustCompile(`(?:data: |train: |is for classes: )sample \d+\b`)
+
+// sampleIndex matches the index of a sample.
+var sampleIndex = regexp.MustCompile(`\bsample (\d+)\b`)
 
 // ofRules matches the types of optimizers.
 var ofRules = regexp.MustCompile(`\boptim\.[A-Z]\w*`)
