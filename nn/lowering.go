@@ -85,6 +85,9 @@ func (l lowering) lower() (w *walker, err error) {
 			}
 			return w, err
 		}
+		if err := w.ctx.Err(); err != nil && !w.late() {
+			return w, err
+		}
 	}
 	return w, nil
 }
