@@ -14,7 +14,8 @@ import (
 
 const (
 	mostWhole  = 512 * 512 // pixels: larger images are scaled to the usual size, even if the model takes any
-	mostSmall  = 64        // pixels each way: smaller images of one size are classified without scaling
+	mostSmall  = 64        // pixels each way: smaller images of one size are classified without scaling,
+	leastMap   = 4         // if the smallest maps of features have this many elements each way
 	mostStride = 64        // of a network that halves its input again and again
 )
 
@@ -55,7 +56,7 @@ func (p *preparing) openSize(ctx context.Context, g *nn.Graph, files []string) (
 	switch {
 	case err != nil && p.uncropped:
 		return "", fmt.Errorf("the images are all of %d×%d pixels, which the model cannot take, nor the next multiples of 2 to %d: %w; --size takes another size", size.Y, size.X, mostStride, err)
-	case err != nil, !p.uncropped && stride > 1:
+	case err != nil, !p.uncropped && (stride > 1 || !hasMaps(ctx, g, t, fit)):
 		return "", nil // the usual size
 	}
 	p.natural = fit
@@ -128,9 +129,46 @@ func fitting(ctx context.Context, g *nn.Graph, t op.Type, size image.Point) (fit
 // outputAt runs the model on a black image of a size, and returns the width and height of its output; those of the
 // image if the output is none.
 func outputAt(ctx context.Context, g *nn.Graph, t op.Type, size image.Point) (image.Point, error) {
-	base, err := data.Preprocess{Size: size.Y, Width: size.X}.For(t.Sizes())
+	name := g.Outputs()[0].Name()
+	out, err := evalAt(ctx, g, t, size, name)
 	if err != nil {
 		return image.Point{}, err
+	}
+	if s := out[name].Shape(); len(s) == 4 {
+		return image.Pt(s[3], s[2]), nil
+	}
+	return size, nil
+}
+
+// hasMaps reports whether all layers with weights that make maps of features of an image of a size, such as convolutions, make
+// maps of at least leastMap by leastMap: networks for large images, which halve them five times, leave a single element of a small one.
+func hasMaps(ctx context.Context, g *nn.Graph, t op.Type, size image.Point) bool {
+	var names []string
+	for _, r := range g.Summary().Rows {
+		if r.Params > 0 && r.MACs > 0 {
+			names = append(names, r.Outputs[0])
+		}
+	}
+	if len(names) == 0 {
+		return true
+	}
+	maps, err := evalAt(ctx, g, t, size, names...)
+	if err != nil {
+		return false
+	}
+	for _, d := range maps {
+		if s := d.Shape(); len(s) == 4 && min(s[2], s[3]) < leastMap {
+			return false
+		}
+	}
+	return true
+}
+
+// evalAt computes values for a black image of a size.
+func evalAt(ctx context.Context, g *nn.Graph, t op.Type, size image.Point, names ...string) (nn.Feed, error) {
+	base, err := data.Preprocess{Size: size.Y, Width: size.X}.For(t.Sizes())
+	if err != nil {
+		return nil, err
 	}
 	batch := 1
 	if n, fixed := fixedBatch(g); fixed {
@@ -139,17 +177,9 @@ func outputAt(ctx context.Context, g *nn.Graph, t op.Type, size image.Point) (im
 	x := tensor.New(tensor.WithShape(append([]int{batch}, base.Shape()...)...), tensor.Of(tensor.Float32))
 	fed, err := dtype.ConvertTo(t.DType, x)
 	if err != nil {
-		return image.Point{}, err
+		return nil, err
 	}
-	name := g.Outputs()[0].Name()
-	out, err := g.Eval(ctx, nn.Feed{g.Inputs()[0].Name(): fed}, name)
-	if err != nil {
-		return image.Point{}, err
-	}
-	if s := out[name].Shape(); len(s) == 4 {
-		return image.Pt(s[3], s[2]), nil
-	}
-	return size, nil
+	return g.Eval(ctx, nn.Feed{g.Inputs()[0].Name(): fed}, names...)
 }
 
 // files returns the paths of the images.

@@ -20,7 +20,7 @@ import (
 )
 
 // openModels writes models of gray images of any size: same has an output of that size, half halves it and doubles it
-// again, large doubles it.
+// again, large doubles it. class and deep are classifiers that halve it once and twice.
 func openModels(t *testing.T, dir string) {
 	t.Helper()
 	conv := func(out, stride int) nn.Layer {
@@ -34,6 +34,12 @@ func openModels(t *testing.T, dir string) {
 		},
 		"large": func(e *nn.Edit, x *nn.Value) *nn.Value { return double(e, e.Apply(conv(4, 1), x)) },
 		"two":   func(e *nn.Edit, x *nn.Value) *nn.Value { return e.Apply(conv(2, 1), x) },
+		"class": func(e *nn.Edit, x *nn.Value) *nn.Value {
+			return e.Apply(nn.Sequential{conv(4, 2), layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 2}}, x)
+		},
+		"deep": func(e *nn.Edit, x *nn.Value) *nn.Value {
+			return e.Apply(nn.Sequential{conv(4, 2), conv(4, 2), layers.GlobalAvgPool{}, layers.Flatten{}, layers.Linear{Out: 2}}, x)
+		},
 	} {
 		g := nn.New(name)
 		if err := g.Edit(func(e *nn.Edit) { e.Output("y", build(e, e.Input("x", "float32[N,1,H,W]"))) }); err != nil {
@@ -66,6 +72,7 @@ func TestOpenSize(t *testing.T) {
 	for i := range 8 {
 		paintSized(fmt.Sprintf("odd/images/%d.png", i), 9, 13)
 		paintSized(fmt.Sprintf("odd/targets/%d.png", i), 9, 13)
+		paintSized(fmt.Sprintf("classes/%d/%d.png", i%2, i), 9, 13)
 		paintSized(fmt.Sprintf("twice/images/%d.png", i), 9, 13)
 		paintSized(fmt.Sprintf("twice/targets/%d.png", i), 18, 26)
 		paint(t, filepath.Join(dir, fmt.Sprintf("seg/masks/%d.png", i)), func(x, y int) color.Color { return color.Gray{uint8(x % 2)} })
@@ -80,6 +87,8 @@ func TestOpenSize(t *testing.T) {
 		{"train half.onnx --data odd/ --crop 0.9" + how + "no.onnx", "", "--crop is for models that answer for the image as a whole"},
 		{"train large.onnx --data twice/" + how + "large-out.onnx", "images: unit, as is usual for outputs that are images; a guess\n          13×9 gray NCHW, crop 1", ""},
 		{"train two.onnx --data seg/" + how + "two-out.onnx", "8×6 gray NCHW, crop 1", ""},
+		{"train class.onnx --data classes/" + how + "class-out.onnx", "images: all of 13×9 pixels, which the model, open in size, takes as they are; --size takes another size\n", ""},
+		{"train deep.onnx --data classes/" + how + "deep-out.onnx", "224×224 gray NCHW", ""},
 		{"eval two-out.onnx --data seg/", "8 samples", ""},
 		{"predict same-out.onnx odd/images/0.png other/wide.png -o out/same/", "wide.image.png", ""},
 		{"predict half-out.onnx odd/images/0.png other/wide.png -o out/half/", "wide.image.png", ""},
