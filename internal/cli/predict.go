@@ -46,10 +46,10 @@ line (.conll, .conllu, .bio, .iob), or - for a table, JSON lines, an image or ar
 arrays of bytes, columns and texts are preprocessed as the model's metadata say, which train wrote.
 
 Class scores become labels with probabilities, per word for models of words, and models of tags also list those with a probability of
-½ or more; the single score of a binary classifier becomes a
-probability; numbers are in the unit of the target. Masks and images that a model outputs are written as PNG files to the
-folder of --output, in the size of the input image (images that the model enlarges by a factor, in that factor of it). --explain writes saliency maps there: gradients (of the score with respect to the pixels) or cam
-(Grad-CAM over the last convolution).
+½ or more; the single score of a binary classifier becomes a probability; numbers are in the unit of the target. Masks and images
+that a model outputs are written as PNG files to the folder of --output, in the size of the input image, or as many times that as the
+model enlarges images. --explain writes saliency maps there: gradients (of the score with respect to the pixels) or cam (Grad-CAM
+over the last convolution).
 
 Tables begin with the columns of the data; --csv prints comma-separated values; --json prints an object per sample:
 {"sample":"a.jpg","label":"rose","probability":0.93,"top":[…]} or {"sample":"3","value":12.5}. A sample is the file of an image,
