@@ -58,11 +58,26 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 			return nil, err
 		}
 		return p.objectsOf(g, path, b)
+	case ext == ".bin" || holdsIDX(path):
+		s, err := p.open(ctx, path, true)
+		if err != nil {
+			return nil, err
+		}
+		return p.preparedSource(ctx, g, s.tensors, notes)
 	}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && filepath.Ext(path) != "" && !data.IsImage(path) {
-		return nil, fmt.Errorf("%s: want an image, a folder of images, a table (.csv, .tsv), arrays (.npz, .npy), JSON lines (.jsonl), or - for standard input", path)
+		return nil, fmt.Errorf("%s: want an image, a folder of images, a table (.csv, .tsv), arrays (.npz, .npy), JSON lines (.jsonl), a CIFAR file (.bin), IMAGES,LABELS, or - for standard input", path)
 	}
 	return p.imagesOf(ctx, g, path, notes)
+}
+
+// holdsIDX reports whether path is a folder with MNIST's files, or names two of them.
+func holdsIDX(path string) bool {
+	if _, err := os.Stat(path); err != nil {
+		return strings.Contains(path, ",")
+	}
+	_, labels := data.FindIDX(path, true)
+	return labels != ""
 }
 
 // standardInput returns a table, JSON lines, an image or arrays, detected from the first bytes.

@@ -152,7 +152,7 @@ func TestMistakes(t *testing.T) {
 		{"inspect cut.onnx", "", "cut.onnx: not an ONNX model"},
 		{"eval digits.onnx --data letters/ --confusion c.html", "", "c.html: want a name that ends in .png"},
 		{"eval digits.onnx --data letters/ -o c.png", "", "c.png: want a name that ends in .html or .htm or .json"},
-		{"predict digits.onnx text.onnx", "", "text.onnx: want an image, a folder of images, a table (.csv, .tsv), arrays (.npz, .npy), JSON lines (.jsonl), or - for standard input"},
+		{"predict digits.onnx text.onnx", "", "text.onnx: want an image, a folder of images, a table (.csv, .tsv), arrays (.npz, .npy), JSON lines (.jsonl), a CIFAR file (.bin), IMAGES,LABELS, or - for standard input"},
 		{"predict two.onnx empty.jsonl", "", "empty.jsonl: empty: want JSON objects, one on each line"},
 		{"predict two.onnx empty.csv", "", "empty.csv: empty"},
 		{"predict two.onnx empty.npz", "", "empty.npz: not a NumPy archive, which is a zip file"},

@@ -42,8 +42,9 @@ func newPredict(process *process) *cobra.Command {
 
 DATA is an image, a folder of images (searched recursively), a table (.csv, .tsv), a NumPy archive with arrays named after the
 model's inputs (.npz), one array (.npy), JSON lines (.jsonl; keys are the names of inputs or columns), a file with a word on each
-line (.conll, .conllu, .bio, .iob), or - for a table, JSON lines, an image or arrays on standard input. Images, also those in
-arrays of bytes, columns and texts are preprocessed as the model's metadata say, which train wrote.
+line (.conll, .conllu, .bio, .iob), MNIST's IDX files (their folder, or IMAGES,LABELS), a CIFAR file (.bin), or - for a table, JSON
+lines, an image or arrays on standard input. Images, also those in arrays of bytes, columns and texts are preprocessed as the
+model's metadata say, which train wrote.
 
 Class scores become labels with probabilities, per word for models of words, and models of tags also list those with a probability of
 ½ or more; the single score of a binary classifier becomes a probability; numbers are in the unit of the target. Masks and images
