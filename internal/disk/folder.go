@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Folder is an atomic change of several files of a folder. The new files are written to a stage, a hidden
@@ -233,15 +235,17 @@ func finish(dir string) error {
 	}
 	defer root.Close()
 	from := filepath.Join(committed, newFiles)
+	changed := map[string]bool{".": true} // folders, which must be durable before the stage is removed
 	err = fs.WalkDir(root.FS(), filepath.ToSlash(from), func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // moved before
 		}
-		if err != nil || e.IsDir() {
+		if err != nil {
 			return err
 		}
 		rel, err := filepath.Rel(from, filepath.FromSlash(path))
-		if err != nil {
+		if err != nil || e.IsDir() {
+			changed[rel] = true
 			return err
 		}
 		return move(root, filepath.FromSlash(path), rel)
@@ -264,8 +268,11 @@ func finish(dir string) error {
 		if err := Remove(filepath.Join(dir, name)); err != nil {
 			return err
 		}
+		changed[filepath.Dir(name)] = true
 	}
-	_ = System.SyncFolder(dir)
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(changed))) { // a folder before the one that holds it
+		_ = System.SyncFolder(filepath.Join(dir, name))
+	}
 	return clearStage(filepath.Join(dir, committed))
 }
 
