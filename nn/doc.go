@@ -12,4 +12,8 @@
 // A graph is changed only by Edit, a transaction that is applied as a whole or not at all; Plan tries one without
 // applying it. To run a graph, Lower turns it into a Gorgonia expression graph, which Gorgonia differentiates and graft's
 // engine runs; a lowering is never changed afterwards. Trace is the inverse of Lower: it makes a Graph of Gorgonia nodes.
+//
+// The methods of a Graph may be called by several goroutines: those that read wait until no edit is in progress, and runs use the graph
+// as it was when they began. Methods of Nodes, Values and Params take no lock: while another goroutine may edit the graph, call them
+// within an Edit, or on a Fork.
 package nn

@@ -97,6 +97,7 @@ var insideEdit = map[string]func(t *testing.T, g *nn.Graph) error{
 	"Labels":    func(_ *testing.T, g *nn.Graph) error { return panics(func() { g.Labels() }) },
 	"Version":   func(_ *testing.T, g *nn.Graph) error { return panics(func() { g.Version() }) },
 	"Changes":   func(_ *testing.T, g *nn.Graph) error { return panics(func() { g.Changes(0) }) },
+	"Training":  func(_ *testing.T, g *nn.Graph) error { return panics(func() { g.TrainingNodes() }) },
 	"Trim":      func(_ *testing.T, g *nn.Graph) error { return panics(g.Trim) },
 }
 

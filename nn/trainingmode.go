@@ -85,6 +85,9 @@ func (e *Edit) addOutputs(n *Node, count int) {
 // TrainingNodes returns the nodes, including those of subgraphs, that behave as in training wherever the graph runs: they normalize by
 // statistics of the batch, or drop elements. Files that were exported in training mode have such nodes.
 func (g *Graph) TrainingNodes() (list []*Node) {
+	g.there()
+	g.mu.RLock()
+	defer g.mu.RUnlock()
 	for _, n := range g.nodes {
 		if n.trainsAlways() {
 			list = append(list, n)

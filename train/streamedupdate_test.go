@@ -110,9 +110,15 @@ func everything(t *testing.T, tr *train.Trainer) map[string][]byte {
 func TestGradientThatIsNotFinite(t *testing.T) {
 	for name, c := range map[string]train.Config{
 		"SGD": {Rule: optim.SGD{LR: 0.1, Momentum: 0.9}}, "AdamW": {EMA: 0.9}, "whole": {Whole: true, EMA: 0.9}, "Lion": {Rule: optim.Lion{}}, "clipped": {ClipNorm: 1},
+		"accumulated": {Accumulate: 2}, "in parts": {Batch: 64, MicroBatch: 4}, "frozen": {Rule: optim.SGD{LR: 0.1}},
 	} {
 		for _, n := range []int{1, 8, 64} {
 			g, twin := rooted(t), rooted(t)
+			for _, g := range []*nn.Graph{g, twin} {
+				if err := g.Edit(func(e *nn.Edit) { e.SetFrozen(e.Value("w2").Param(), name == "frozen") }); err != nil {
+					t.Fatal(err)
+				}
+			}
 			tr, err := train.New(g, c)
 			if err != nil {
 				t.Fatal(err)
@@ -128,13 +134,20 @@ func TestGradientThatIsNotFinite(t *testing.T) {
 			}
 			step := func(tr *train.Trainer) {
 				t.Helper()
-				if _, err := tr.Step(context.Background(), good); err != nil {
-					t.Fatalf("%s, %d samples: %v", name, n, err)
+				for range max(1, c.Accumulate) {
+					if _, err := tr.Step(context.Background(), good); err != nil {
+						t.Fatalf("%s, %d samples: %v", name, n, err)
+					}
 				}
 			}
 			step(tr)
 			step(other)
 			before := everything(t, tr)
+			for range c.Accumulate - 1 {
+				if _, err := tr.Step(context.Background(), good); err != nil {
+					t.Fatal(err)
+				}
+			}
 			info, err := tr.Step(context.Background(), bad)
 			if err == nil || !strings.Contains(err.Error(), "train: step 2: the gradient of w1 is not finite; nothing was changed by it") || info.Updated {
 				t.Fatalf("%s, %d samples: %+v, %v", name, n, info, err)
