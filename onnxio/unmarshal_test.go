@@ -76,3 +76,26 @@ func TestDecodedSize(t *testing.T) {
 		t.Error("another error")
 	}
 }
+
+// TestMessageCharged: a message is charged beside what it becomes while it is decoded, and not afterwards.
+func TestMessageCharged(t *testing.T) {
+	b := field(7, field(5, field(9, make([]byte, 1<<20))))
+	decoded := decodedSize(b, (&onnxpb.ModelProto{}).ProtoReflect().Descriptor(), 0)
+	defer budget.Limit(0)
+	for _, c := range []struct {
+		room    int64
+		refused bool
+	}{{decoded + int64(len(b))/2, true}, {decoded + int64(len(b)) + 1<<16, false}} {
+		budget.Limit(0)
+		runtime.GC()
+		budget.Limit(budget.Default() - budget.Left() + c.room)
+		m := &onnxpb.ModelProto{}
+		before := budget.Left()
+		if err := unmarshal(b, m); isTooLarge(err) != c.refused {
+			t.Errorf("with %d bytes left: %v", c.room, err)
+		} else if taken := before - budget.Left(); err == nil && taken > decoded {
+			t.Errorf("%d bytes are charged afterwards, want at most %d", taken, decoded)
+		}
+		runtime.KeepAlive(m)
+	}
+}

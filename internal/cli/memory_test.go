@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -16,6 +18,17 @@ func TestBytesOf(t *testing.T) {
 	for _, s := range []string{"much", "-1GB", "0", "NaN", "1e300", "GB"} {
 		if n, err := bytesOf(s); err == nil {
 			t.Errorf("%q: %d", s, n)
+		}
+	}
+}
+
+// TestGarbageLimit: a command with a limit also limits Go's garbage, one without restores what was set at the start.
+func TestGarbageLimit(t *testing.T) {
+	defer collectBelow(0)
+	for _, c := range []struct{ n, want int64 }{{100e6, 100e6 + 32<<20}, {0, ownLimit}, {math.MaxInt64, ownLimit}} {
+		collectBelow(c.n)
+		if got := debug.SetMemoryLimit(-1); got != c.want {
+			t.Errorf("--memory %d: a limit of %d, want %d", c.n, got, c.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,12 +44,28 @@ Exit status: 0 for success, 1 for a failure, 130 for an interruption (ctrl-C).`,
 			return err
 		}
 		nn.LimitMemory(n)
+		collectBelow(n)
 		return p.alone(cmd)
 	}
 	root.AddCommand(newDemo(), newInspect(), newRun(p), newTrain(p), newLRFind(p), newEval(p), newPredict(p), newServe(p), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newJoin(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
 	settleCommands(root)
 	inWords(root)
 	return root
+}
+
+// runtimeMemory is what Go and the program take beside what is charged, in bytes.
+const runtimeMemory = 32 << 20
+
+// ownLimit is the limit of Go's memory at the start, which GOMEMLIMIT sets.
+var ownLimit = debug.SetMemoryLimit(-1)
+
+// collectBelow makes Go collect garbage before its memory exceeds n bytes, the limit of what is charged; 0: as at the start.
+func collectBelow(n int64) {
+	most := ownLimit
+	if n > 0 && n < most-runtimeMemory {
+		most = n + runtimeMemory
+	}
+	debug.SetMemoryLimit(most)
 }
 
 // meant returns "; did you mean --epochs?" for an unknown flag with a similar known one, otherwise "".
