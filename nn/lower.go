@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -288,11 +289,13 @@ func matchType(v *Value, got op.Type, sizes map[string]sized) (op.Type, error) {
 
 // gradients differentiates: it returns the gradients of Σ of·seed with respect to wrt, nil for those that do not
 // depend on it. All output gradients of an operator are processed by one call.
-func gradients(of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
+func gradients(ctx context.Context, of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
 	reached := reach(of)
 	var outs, seeds, from gorgonia.Nodes
+	place := map[*gorgonia.Node]int{} // in from
 	for _, n := range wrt {
-		if n != nil && reached[n] && !slices.Contains(from, n) {
+		if _, ok := place[n]; n != nil && reached[n] && !ok {
+			place[n] = len(from)
 			from = append(from, n)
 		}
 	}
@@ -311,7 +314,7 @@ func gradients(of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
 		reads += len(exprgraph.Children(n))
 	}
 	exprgraph.IndexAhead(outs[0].Graph(), 8*reads) // a gradient and its summation take a few nodes
-	merged, err := op.Backpropagate(outs, seeds, from)
+	merged, err := op.Backpropagate(ctx, outs, seeds, from)
 	if err != nil {
 		var e *op.Error
 		if errors.As(err, &e) {
@@ -320,7 +323,7 @@ func gradients(of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return nil, &Error{Stage: "gradient", Err: err}
 	}
 	for i, n := range wrt {
-		if k := slices.Index(from, n); k >= 0 {
+		if k, ok := place[n]; ok {
 			result[i] = merged[k]
 		}
 	}

@@ -288,14 +288,18 @@ func (w *walker) narrow() error {
 			add(b.node, func(n *gorgonia.Node) { b.node = n })
 		}
 	}
-	roots, err := std.NeededRows(roots)
-	if err == nil {
-		roots, err = std.PackedHeads(roots)
+	ctx := engine.WithoutLimit(w.ctx)
+	roots, err := std.NeededRows(ctx, roots)
+	if err != nil {
+		return err
+	}
+	if roots, err = std.PackedHeads(ctx, roots); err != nil {
+		return err
 	}
 	for i := range roots {
 		place[i](roots[i])
 	}
-	return err
+	return nil
 }
 
 // differentiate emits the gradients.
@@ -336,7 +340,7 @@ func (w *walker) differentiate() error {
 		return err
 	}
 	var err error
-	w.grads, err = gradients(of, seeds, nodes)
+	w.grads, err = gradients(engine.WithoutLimit(w.ctx), of, seeds, nodes)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -90,7 +91,7 @@ func (x *nested) differentiate(k int, g *gorgonia.ExprGraph, s *sampled, given [
 		}
 		s.seeds[i], from, seeds = d, append(from, n), append(seeds, d)
 	}
-	grads, err := gradients(from, seeds, wrt)
+	grads, err := gradients(context.Background(), from, seeds, wrt)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func backward(t *testing.T, l *nn.Lowered) gorgonia.Nodes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grads, err := op.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{seed}, wrt)
+	grads, err := op.Backpropagate(t.Context(), gorgonia.Nodes{y}, gorgonia.Nodes{seed}, wrt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func TestNilAmong(t *testing.T) {
 		}
 	}
 	x := gorgonia.NewScalar(gorgonia.NewGraph(), gorgonia.Float32, gorgonia.WithName("x"))
-	out, err := merge(gorgonia.Nodes{x, nil})
+	out, err := merge(t.Context(), gorgonia.Nodes{x, nil})
 	if err != nil || len(out) != 2 || out[0] != x || out[1] != nil {
 		t.Errorf("merged: %v, %v", out, err)
 	}

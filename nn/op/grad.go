@@ -1,17 +1,25 @@
 package op
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 )
 
 // DiffWRT reports for which children SymDiff returns a gradient: those of floating-point type in slots for
-// data or weights, if this output has a gradient. CheckGradients reports what this omits silently.
+// data or weights, if this output has a gradient. CheckGradients reports what this omits silently. Gorgonia calls it for
+// every node before it differentiates one, and takes no error: if the context of a lowering has ended, it panics with
+// kernel.Stopped, which the lowering and Backpropagate recover.
 func (o *expr) DiffWRT(n int) []bool {
 	d := make([]bool, n)
 	c := o.call
+	if c.ended() != nil {
+		panic(kernel.Stopped{})
+	}
 	if c.Op.Grad == nil || o.index >= c.Outputs || !Differentiable(c.Out[o.index]) {
 		return d
 	}
@@ -123,8 +131,8 @@ func (e *emission) gradient(dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 
 // Backpropagate returns the gradients of Σ of·seeds with respect to wrt, as gorgonia.Backpropagate does, except that the gradient of
 // an operator with several outputs is one call, which takes the gradients of all of them, not one call for each: it takes
-// time in proportion to their number. The nodes must not be differentiated again.
-func Backpropagate(of, seeds, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
+// time in proportion to their number. The nodes must not be differentiated again. If ctx ends, it returns its error.
+func Backpropagate(ctx context.Context, of, seeds, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if len(of) == 0 || len(of) != len(seeds) || slices.Contains(slices.Concat(of, seeds, wrt), nil) {
 		return nil, fmt.Errorf("differentiating %d nodes with %d gradients: %w", len(of), len(seeds), errNoNode)
 	}
@@ -141,22 +149,37 @@ func Backpropagate(of, seeds, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
 		}
 		stack = append(stack, Children(n)...)
 	}
-	raw, err := gorgonia.Backpropagate(of, seeds, wrt)
+	raw, err := stoppable(ctx, func() (gorgonia.Nodes, error) { return gorgonia.Backpropagate(of, seeds, wrt) })
 	for e := range merging {
 		e.merging = false
 	}
 	if err != nil {
 		return nil, err
 	}
-	return merge(raw)
+	return merge(ctx, raw)
+}
+
+// stoppable returns what f does, or the error of ctx if f panics because that has ended.
+func stoppable(ctx context.Context, f func() (gorgonia.Nodes, error)) (list gorgonia.Nodes, err error) {
+	defer func() {
+		if p := recover(); p == (kernel.Stopped{}) {
+			list, err = nil, cmp.Or(ctx.Err(), context.Canceled)
+		} else if p != nil {
+			panic(p)
+		}
+	}()
+	return f()
 }
 
 // merge replaces the parts of gradients by gradients. The given nodes do not change.
-func merge(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
-	m := NewRewriter()
+func merge(ctx context.Context, roots gorgonia.Nodes) (gorgonia.Nodes, error) {
+	m := NewRewriter(ctx)
 	seen := map[*gorgonia.Node]bool{}
 	for _, r := range roots {
 		m.find(r, seen)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	if len(m.groups) == 0 {
 		return roots, nil
@@ -183,13 +206,14 @@ type group struct {
 
 // Rewriter replaces nodes of an expression graph, and copies those that depend on them. The given nodes do not change.
 type Rewriter struct {
+	ctx          context.Context
 	replacements map[*gorgonia.Node]*gorgonia.Node
 	groups       map[*emission]*group
 }
 
-// NewRewriter returns a Rewriter without replacements.
-func NewRewriter() *Rewriter {
-	return &Rewriter{replacements: map[*gorgonia.Node]*gorgonia.Node{}, groups: map[*emission]*group{}}
+// NewRewriter returns a Rewriter without replacements. It ends with the error of ctx if that ends.
+func NewRewriter(ctx context.Context) *Rewriter {
+	return &Rewriter{ctx: ctx, replacements: map[*gorgonia.Node]*gorgonia.Node{}, groups: map[*emission]*group{}}
 }
 
 // Replace replaces n by by.
@@ -201,7 +225,7 @@ func (m *Rewriter) Replace(n, by *gorgonia.Node) {
 }
 
 func (m *Rewriter) find(n *gorgonia.Node, seen map[*gorgonia.Node]bool) {
-	if n == nil || seen[n] {
+	if n == nil || seen[n] || m.ctx.Err() != nil {
 		return
 	}
 	seen[n] = true
@@ -248,6 +272,9 @@ func (m *Rewriter) Rewrite(n *gorgonia.Node) (*gorgonia.Node, error) {
 func (m *Rewriter) rewritten(n *gorgonia.Node) (*gorgonia.Node, error) {
 	if n == nil {
 		return nil, errNoNode
+	}
+	if err := m.ctx.Err(); err != nil {
+		return nil, err
 	}
 	if p, ok := partOf(n); ok {
 		return m.part(p)

@@ -30,44 +30,44 @@ func targetShape(c *Call) ([]Type, error) {
 var errNoNode = errors.New("op: the node is nil")
 
 // ReshapeTo gives a node another shape with the same number of elements.
-func (s Set) ReshapeTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+func (c *Call) ReshapeTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	if n == nil {
 		return nil, errNoNode
 	}
 	if slices.Equal(Sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}
-	return s.Apply1(shaped{"ReshapeTo", shape}, n)
+	return c.Apply1(shaped{"ReshapeTo", shape}, n)
 }
 
 // ExpandTo repeats a node along dimensions of length 1 and along new ones in front, as broadcasting does.
-func (s Set) ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+func (c *Call) ExpandTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	if n == nil {
 		return nil, errNoNode
 	}
 	if slices.Equal(Sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}
-	return s.Apply1(shaped{"ExpandTo", shape}, n)
+	return c.Apply1(shaped{"ExpandTo", shape}, n)
 }
 
 // SumTo returns the transpose of ExpandTo: it sums over the dimensions that broadcasting to the node's shape expanded.
-func (s Set) SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
+func (c *Call) SumTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error) {
 	if n == nil {
 		return nil, errNoNode
 	}
 	if slices.Equal(Sizes(shape), []int(n.Shape())) {
 		return n, nil
 	}
-	return s.Apply1(shaped{"SumTo", shape}, n)
+	return c.Apply1(shaped{"SumTo", shape}, n)
 }
 
 // Sizes returns the numbers of a shape whose dimensions are all known.
 func Sizes(shape []Dim) []int { return Type{Shape: shape}.Sizes() }
 
 // ZerosLike returns zeros of type t with the shape of n.
-func (s Set) ZerosLike(n *gorgonia.Node, t Type) (*gorgonia.Node, error) {
-	return s.Apply1(shaped{"ZerosLike", t.Shape}, n)
+func (c *Call) ZerosLike(n *gorgonia.Node, t Type) (*gorgonia.Node, error) {
+	return c.Apply1(shaped{"ZerosLike", t.Shape}, n)
 }
 
 func reshapeTo() *Op {

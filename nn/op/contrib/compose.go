@@ -193,7 +193,7 @@ func (e *expression) doN(n int, cfg op.Config, in ...value) []value {
 	for i, v := range in {
 		nodes[i] = v.node
 	}
-	made, err := e.c.Set.ApplyN(n, cfg, nodes...)
+	made, err := e.c.ApplyN(n, cfg, nodes...)
 	if err != nil {
 		e.fail(err)
 		return out
@@ -287,7 +287,7 @@ func (e *expression) reshape(v value, shape ...op.Dim) value {
 	if e.g == nil {
 		return value{typ: v.typ.With(shape...)}
 	}
-	n, err := e.c.Set.ReshapeTo(v.node, shape...)
+	n, err := e.c.ReshapeTo(v.node, shape...)
 	if err != nil {
 		e.fail(err)
 		return value{}

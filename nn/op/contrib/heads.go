@@ -190,7 +190,7 @@ func (e *expression) expand(v value, shape ...op.Dim) value {
 	if e.g == nil {
 		return value{typ: v.typ.With(shape...)}
 	}
-	n, err := e.c.Set.ExpandTo(v.node, shape...)
+	n, err := e.c.ExpandTo(v.node, shape...)
 	if err != nil {
 		e.fail(err)
 		return value{}

@@ -87,7 +87,7 @@ func (e *expression) do(cfg op.Config, in ...*gorgonia.Node) *gorgonia.Node {
 	if e.err != nil {
 		return nil
 	}
-	n, err := e.c.Set.Apply1(cfg, in...)
+	n, err := e.c.Apply1(cfg, in...)
 	if err != nil {
 		e.err = e.c.Errorf("%w", err)
 	}

@@ -1,6 +1,7 @@
 package optest
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -64,7 +65,7 @@ func (c *Case) differentiate(in []dtype.Value, outs []int, seed uint64) (*backwa
 	if len(d.wrt) == 0 {
 		return d, nil
 	}
-	d.grads, err = op.Backpropagate(from, seeds, to)
+	d.grads, err = op.Backpropagate(context.Background(), from, seeds, to)
 	return d, err
 }
 

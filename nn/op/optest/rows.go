@@ -1,6 +1,7 @@
 package optest
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -50,7 +51,7 @@ func pickedRows(b *built, axis int, index []int64) error {
 	if err != nil {
 		return err
 	}
-	roots, err := std.NeededRows(gorgonia.Nodes{n})
+	roots, err := std.NeededRows(context.Background(), gorgonia.Nodes{n})
 	if err != nil {
 		return err
 	}

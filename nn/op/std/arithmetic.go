@@ -111,7 +111,7 @@ func addGrad(_ *op.Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err
 }
 
 func subGrad(c *op.Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err error) {
-	db, err = scaleBy(c.Set, dy, -1)
+	db, err = scaleBy(c, dy, -1)
 	return dy, db, err
 }
 
@@ -131,7 +131,7 @@ func divGrad(c *op.Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err
 	if db, err = c.Apply1(op.Plain("Mul"), da, y); err != nil {
 		return nil, nil, err
 	}
-	db, err = scaleBy(c.Set, db, -1)
+	db, err = scaleBy(c, db, -1)
 	return da, db, err
 }
 

@@ -146,14 +146,14 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 	if len(wrt) == 0 || len(from) == 0 {
 		return nil
 	}
-	grads, err := op.Backpropagate(from, seeds, wrt)
+	grads, err := op.Backpropagate(b.run.Ctx, from, seeds, wrt)
 	if err != nil {
 		return err
 	}
 	for k, i := range at {
 		b.grads[i] = grads[k]
 	}
-	b.program, err = engine.Compile(engine.Options{}, grads...)
+	b.program, err = engine.Compile(engine.Options{Context: b.run.Ctx}, grads...)
 	return err
 }
 

@@ -1,8 +1,6 @@
 package std
 
 import (
-	"context"
-
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -11,20 +9,19 @@ import (
 // compose builds the expression of a composite operator. It keeps the first error, after
 // which every step returns nil.
 type compose struct {
-	set op.Set
-	ctx context.Context // ends what operators prepare
-	g   *gorgonia.ExprGraph
-	err error
+	call *op.Call // whose operators and context it uses
+	g    *gorgonia.ExprGraph
+	err  error
 }
 
 // composeOn builds on the graph of the first input that is there.
 func composeOn(c *op.Call, in gorgonia.Nodes) *compose {
 	for _, n := range in {
 		if n != nil {
-			return &compose{set: c.Set, ctx: c.Context(), g: n.Graph()}
+			return &compose{call: c, g: n.Graph()}
 		}
 	}
-	return &compose{set: c.Set, ctx: c.Context(), g: gorgonia.NewGraph()}
+	return &compose{call: c, g: gorgonia.NewGraph()}
 }
 
 // do applies an operator. nil is an absent input.
@@ -32,7 +29,7 @@ func (b *compose) do(cfg op.Config, in ...*gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	n, err := b.set.Apply1(cfg, in...)
+	n, err := b.call.Apply1(cfg, in...)
 	b.err = err
 	return n
 }
@@ -48,14 +45,14 @@ func (b *compose) reshape(n *gorgonia.Node, shape ...op.Dim) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	return b.try(b.set.ReshapeTo(n, shape...))
+	return b.try(b.call.ReshapeTo(n, shape...))
 }
 
 func (b *compose) expand(n *gorgonia.Node, shape ...op.Dim) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	return b.try(b.set.ExpandTo(n, shape...))
+	return b.try(b.call.ExpandTo(n, shape...))
 }
 
 func (b *compose) transpose(n *gorgonia.Node, perm ...int) *gorgonia.Node {
@@ -66,7 +63,7 @@ func (b *compose) scale(n *gorgonia.Node, f float64) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	return b.try(scaleBy(b.set, n, f))
+	return b.try(scaleBy(b.call, n, f))
 }
 
 // cast changes the element type, if it is another.
@@ -80,7 +77,7 @@ func (b *compose) cast(n *gorgonia.Node, t op.DType) *gorgonia.Node {
 func (b *compose) split(n *gorgonia.Node, axis int, sizes ...int) gorgonia.Nodes {
 	if b.err == nil {
 		var parts gorgonia.Nodes
-		if parts, b.err = splitAt(b.ctx, b.set, n, axis, sizes); b.err == nil {
+		if parts, b.err = splitAt(b.call, n, axis, sizes); b.err == nil {
 			return parts
 		}
 	}

@@ -1,8 +1,6 @@
 package std
 
 import (
-	"context"
-
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -86,16 +84,16 @@ func concatGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 	for i, t := range c.In {
 		sizes[i] = t.Shape[axis].Size
 	}
-	return splitAt(c.Ctx, c.Set, dout[0], axis, sizes)
+	return splitAt(c, dout[0], axis, sizes)
 }
 
-// splitAt is Split with its sizes as an attribute.
-func splitAt(ctx context.Context, s op.Set, x *gorgonia.Node, axis int, sizes []int) (gorgonia.Nodes, error) {
-	c, err := s.NewCall(SplitConfig{Axis: axis, Split: sizes}, op.NodeType(x))
+// splitAt is Split with its sizes as an attribute, for the operator of the call by.
+func splitAt(by *op.Call, x *gorgonia.Node, axis int, sizes []int) (gorgonia.Nodes, error) {
+	c, err := by.NewCall(SplitConfig{Axis: axis, Split: sizes}, op.NodeType(x))
 	if err != nil {
 		return nil, err
 	}
-	c.Version, c.Outputs, c.Ctx = 11, len(sizes), ctx
+	c.Version, c.Outputs, c.Ctx = 11, len(sizes), by.Ctx
 	if err := c.Resolve(); err != nil {
 		return nil, err
 	}

@@ -140,7 +140,7 @@ func TestIf(t *testing.T) {
 			In: values(optest.Tensor([]bool{yes}), x, y, z), Outputs: 2})
 	}
 	wide := &subgraph{0, 1, func(in gorgonia.Nodes) (gorgonia.Nodes, error) {
-		n, err := std.Operators().ReshapeTo(in[0], op.D(3), op.D(1))
+		n, err := (&op.Call{Set: std.Operators()}).ReshapeTo(in[0], op.D(3), op.D(1))
 		return gorgonia.Nodes{n}, err
 	}}
 	cases = append(cases, optest.Case{Name: "shapes differ", Config: std.IfConfig{Then: wide, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x, z)})

@@ -30,7 +30,7 @@ func TestConvGradAdds(t *testing.T) {
 		b.x = b.constant(2, 8, 12, 6)
 		y := gorgonia.Nodes{body(b), b.apply(std.ConvConfig{Strides: []int{2, 2}}, b.x, b.constant(5, 8, 1, 1))}
 		dy := gorgonia.Nodes{b.constant(y[0].Shape()...), b.constant(y[1].Shape()...)}
-		grads, err := op.Backpropagate(y, dy, gorgonia.Nodes{b.x})
+		grads, err := op.Backpropagate(t.Context(), y, dy, gorgonia.Nodes{b.x})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -298,7 +298,7 @@ func gemmGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) 
 	if grads[2], err = c.SumTo(dy, c.In[2].Shape...); err != nil {
 		return nil, err
 	}
-	grads[2], err = scaleBy(c.Set, grads[2], orFloat(cfg.Beta, 1))
+	grads[2], err = scaleBy(c, grads[2], orFloat(cfg.Beta, 1))
 	return grads, err
 }
 

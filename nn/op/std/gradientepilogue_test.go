@@ -38,7 +38,7 @@ func TestGradientEpilogue(t *testing.T) {
 		h := do(std.LayerNormalizationConfig{}, in[:3]...)
 		gelu := do(std.GeluConfig{Approximate: approximate}, do(std.GemmConfig{}, h, in[3]))
 		y := apply("Add", apply("Add", in[0], do(std.GemmConfig{}, gelu, in[4])), do(std.GemmConfig{}, h, in[5]))
-		grads, err := op.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{in[6]}, gorgonia.Nodes{in[0], in[1], in[3], in[4], in[5]})
+		grads, err := op.Backpropagate(t.Context(), gorgonia.Nodes{y}, gorgonia.Nodes{in[6]}, gorgonia.Nodes{in[0], in[1], in[3], in[4], in[5]})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func modGrad(c *op.Call, a, b, y, dy *gorgonia.Node) (da, db *gorgonia.Node, err
 		q, err = c.Apply1(op.Plain("Mul"), q, dy)
 	}
 	if err == nil {
-		db, err = scaleBy(c.Set, q, -1)
+		db, err = scaleBy(c, q, -1)
 	}
 	return dy, db, err
 }

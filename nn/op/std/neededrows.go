@@ -1,6 +1,7 @@
 package std
 
 import (
+	"context"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -13,16 +14,24 @@ import (
 // as far towards the inputs as possible: operators that work row by row then compute only those rows, forward and
 // backward. A classifier that reads the first token of a sequence, for example, skips nearly all of its last layer.
 // Values that are roots, or that other nodes read too, are computed completely. It returns the nodes that replace the
-// roots; the given nodes do not change.
-func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
-	order, readers := inOrder(roots)
-	m := op.NewRewriter()
+// roots; the given nodes do not change. If ctx ends, it returns its error.
+func NeededRows(ctx context.Context, roots gorgonia.Nodes) (gorgonia.Nodes, error) {
+	order, readers, err := inOrder(ctx, roots)
+	if err != nil {
+		return nil, err
+	}
+	m := op.NewRewriter(ctx)
 	for _, n := range order {
-		p := pickingOf(n, func(n *gorgonia.Node) bool { return len(readers[n]) == 1 && !slices.Contains(roots, n) })
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		p := pickingOf(n, func(n *gorgonia.Node) bool { return len(readers[n]) == 1 })
 		if p == nil {
 			continue
 		}
-		p.spread(order, readers, roots)
+		if err := p.spread(ctx, readers); err != nil {
+			return nil, err
+		}
 		if !p.alone[p.data] && len(p.turns) == 0 {
 			continue
 		}
@@ -43,13 +52,17 @@ func NeededRows(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return m.RewriteAll(roots)
 }
 
-// inOrder lists the nodes that roots depend on, each after its children, and their readers.
-func inOrder(roots gorgonia.Nodes) (order gorgonia.Nodes, readers map[*gorgonia.Node]gorgonia.Nodes) {
+// inOrder lists the nodes that roots depend on, each after its children, and their readers. The reader of a root as such
+// is nil.
+func inOrder(ctx context.Context, roots gorgonia.Nodes) (order gorgonia.Nodes, readers map[*gorgonia.Node]gorgonia.Nodes, err error) {
 	readers = map[*gorgonia.Node]gorgonia.Nodes{}
 	seen := map[*gorgonia.Node]bool{}
 	var visit func(n *gorgonia.Node)
 	visit = func(n *gorgonia.Node) {
-		if seen[n] {
+		if seen[n] || err != nil {
+			return
+		}
+		if err = ctx.Err(); err != nil {
 			return
 		}
 		seen[n] = true
@@ -61,8 +74,9 @@ func inOrder(roots gorgonia.Nodes) (order gorgonia.Nodes, readers map[*gorgonia.
 	}
 	for _, r := range roots {
 		visit(r)
+		readers[r] = append(readers[r], nil)
 	}
-	return order, readers
+	return order, readers, err
 }
 
 // picking describes a Gather: of a tensor seen as [outer, length, inner], it selects the elements at index of the
@@ -133,23 +147,34 @@ func turnOf(n *gorgonia.Node) (perm []int, x *gorgonia.Node) {
 	return perm, in[0]
 }
 
-// spread finds the nodes in alone: those whose readers all need only the picked elements.
-func (p *picking) spread(order gorgonia.Nodes, readers map[*gorgonia.Node]gorgonia.Nodes, roots gorgonia.Nodes) {
-	for _, n := range slices.Backward(order) {
-		if !slices.Contains(roots, n) && p.passes(n) && !slices.ContainsFunc(readers[n], func(r *gorgonia.Node) bool { return !p.reads(r, n) }) {
-			p.alone[n] = true
+// spread finds the nodes in alone: those whose readers all need only the picked elements. It visits only them and their
+// children.
+func (p *picking) spread(ctx context.Context, readers map[*gorgonia.Node]gorgonia.Nodes) error {
+	satisfied := map[*gorgonia.Node]int{} // how many times a node is read by readers that need only the picked elements
+	next := gorgonia.Nodes{p.data}
+	satisfied[p.data] = 1
+	for len(next) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := next[len(next)-1]
+		next = next[:len(next)-1]
+		if p.alone[n] || satisfied[n] != len(readers[n]) || !p.passes(n) {
+			continue
+		}
+		p.alone[n] = true
+		for _, k := range op.Children(n) {
+			if p.reads(n, k) {
+				satisfied[k]++
+				next = append(next, k)
+			}
 		}
 	}
+	return nil
 }
 
-// reads reports whether r, which reads n, needs only the picked elements of n.
+// reads reports whether r, a node in alone that reads n, needs only the picked elements of n.
 func (p *picking) reads(r, n *gorgonia.Node) bool {
-	if r == p.reader {
-		return true
-	}
-	if !p.alone[r] {
-		return false
-	}
 	call, in, _, _ := op.CallOf(r)
 	rows := rowsOfCall(call)
 	for i, x := range in {

@@ -134,7 +134,7 @@ func TestNeededRows(t *testing.T) {
 	} {
 		b := expressions{t, gorgonia.NewGraph()}
 		roots := c.f(b, b.input("x", c.shape...))
-		needed, err := std.NeededRows(roots)
+		needed, err := std.NeededRows(t.Context(), roots)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

@@ -2,6 +2,7 @@ package std
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/kernel/softmax"
@@ -13,10 +14,17 @@ import (
 // are slices of one tensor reads them from that tensor instead of from copies, and has a single gradient for it. Models
 // that compute all three with one product otherwise slice, transpose and copy them first. An attention is not rewritten
 // if a value in between is a root. It returns the nodes that replace the roots; the given nodes do not change.
-func PackedHeads(roots gorgonia.Nodes) (gorgonia.Nodes, error) {
-	order, _ := inOrder(roots)
-	m := op.NewRewriter()
+// If ctx ends, it returns its error.
+func PackedHeads(ctx context.Context, roots gorgonia.Nodes) (gorgonia.Nodes, error) {
+	order, _, err := inOrder(ctx, roots)
+	if err != nil {
+		return nil, err
+	}
+	m := op.NewRewriter(ctx)
 	for _, n := range order {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		call, inputs, output, ok := op.CallOf(n)
 		if !ok || output != 0 {
 			continue

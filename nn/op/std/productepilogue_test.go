@@ -35,7 +35,7 @@ func TestProductEpilogue(t *testing.T) {
 			return apply("Sigmoid", apply("Add", apply("Mul", gemm(in[:3]...), in[3]), in[4]))
 		}},
 		{"another shape, sum, gelu", [][]int{{6, 20}, {20, 8}, {8}, {2, 3, 8}}, func(in gorgonia.Nodes) *gorgonia.Node {
-			y, err := std.Operators().ReshapeTo(gemm(in[:3]...), op.D(2), op.D(3), op.D(8))
+			y, err := (&op.Call{Set: std.Operators()}).ReshapeTo(gemm(in[:3]...), op.D(2), op.D(3), op.D(8))
 			if err != nil {
 				t.Fatal(err)
 			}

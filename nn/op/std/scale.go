@@ -15,11 +15,11 @@ type scaling struct{ Factor float64 }
 func (scaling) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "Scale"} }
 
 // scaleBy multiplies a node by a number.
-func scaleBy(s op.Set, n *gorgonia.Node, f float64) (*gorgonia.Node, error) {
+func scaleBy(c *op.Call, n *gorgonia.Node, f float64) (*gorgonia.Node, error) {
 	if f == 1 {
 		return n, nil
 	}
-	return s.Apply1(scaling{f}, n)
+	return c.Apply1(scaling{f}, n)
 }
 
 func scale() *op.Op {
@@ -32,7 +32,7 @@ func scale() *op.Op {
 			return floatKernel(c, scaleKernel[float32](f), scaleKernel[float64](f)), nil
 		},
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			d, err := scaleBy(c.Set, dout[0], c.Config.(scaling).Factor)
+			d, err := scaleBy(c, dout[0], c.Config.(scaling).Factor)
 			return gorgonia.Nodes{d}, err
 		},
 		Export: func(c *op.Call) (op.Config, []dtype.Value) {

@@ -61,8 +61,8 @@ func sequenceLengthItems(_ *op.Call, in []op.Item) ([]op.Item, error) {
 }
 
 // insertAxis inserts an axis of length 1.
-func insertAxis(s op.Set, n *gorgonia.Node, axis int) (*gorgonia.Node, error) {
-	return s.ReshapeTo(n, slices.Insert(slices.Clone(op.NodeType(n).Shape), axis, op.D(1))...)
+func insertAxis(c *op.Call, n *gorgonia.Node, axis int) (*gorgonia.Node, error) {
+	return c.ReshapeTo(n, slices.Insert(slices.Clone(op.NodeType(n).Shape), axis, op.D(1))...)
 }
 
 func concatItems(c *op.Call, in []op.Item) ([]op.Item, error) {
@@ -86,7 +86,7 @@ func concatItems(c *op.Call, in []op.Item) ([]op.Item, error) {
 			if !slices.Equal(n.Shape(), shape) {
 				return nil, c.Errorf("cannot stack shapes %v and %v", shape, n.Shape())
 			}
-			if nodes[i], err = insertAxis(c.Set, n, axis); err != nil {
+			if nodes[i], err = insertAxis(c, n, axis); err != nil {
 				return nil, err
 			}
 		}
@@ -118,7 +118,7 @@ func splitItems(c *op.Call, in []op.Item) ([]op.Item, error) {
 	if len(lengths) == 0 {
 		return []op.Item{out}, nil
 	}
-	parts, err := splitAt(c.Ctx, c.Set, x, axis, lengths)
+	parts, err := splitAt(c, x, axis, lengths)
 	if err != nil {
 		return nil, err
 	}

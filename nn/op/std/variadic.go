@@ -142,7 +142,7 @@ func sumsGrad(mean bool) func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgoni
 		dy := dout[0]
 		var err error
 		if mean {
-			if dy, err = scaleBy(c.Set, dy, 1/float64(len(in))); err != nil {
+			if dy, err = scaleBy(c, dy, 1/float64(len(in))); err != nil {
 				return nil, err
 			}
 		}
