@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -143,6 +144,12 @@ func castStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		out := dtype.New(to, d.Shape()...)
 		return []dtype.Value{out}, how.Convert(out, d)
 	}
+	// The numbers in a common type, and each text's header and at least 16 bytes of content.
+	release, err := (*engine.Exec)(nil).Reserve(40 * int64(d.Shape().TotalSize()))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	text, err := formatNumbers(d)
 	if err != nil {
 		return nil, c.Errorf("%w", err)
@@ -153,6 +160,11 @@ func castStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 
 // parseNumbers reads strings as numbers: plain or scientific notation, INF, NaN in any case.
 func parseNumbers(c *op.Call, s *dtype.Strings, to op.DType, how dtype.Cast) (*tensor.Dense, error) {
+	release, err := (*engine.Exec)(nil).Reserve(int64(8+to.Size()) * int64(len(s.Elems)))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	out := dtype.New(to, s.Dims...)
 	if to.IsInteger() {
 		n := make([]int64, len(s.Elems))

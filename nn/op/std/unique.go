@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -121,6 +122,12 @@ func uniqueValues(p *kernel.Pool, c *op.Call, v dtype.Value) ([]dtype.Value, err
 			return nil, err
 		}
 	}
+	// The numbers as floats or integers, and the items in order.
+	release, err := (*engine.Exec)(nil).Reserve(8*int64(v.Shape().TotalSize()) + 16*int64(shape[axis]))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	compare, err := elementOrder(p, v)
 	if err != nil {
 		return nil, err
@@ -138,7 +145,10 @@ func uniqueValues(p *kernel.Pool, c *op.Call, v dtype.Value) ([]dtype.Value, err
 		}
 		return 0
 	}
-	first, inverse, counts := classes(p, n, order, cfg.Sorted != nil && !*cfg.Sorted)
+	first, inverse, counts, err := classes(p, n, order, cfg.Sorted != nil && !*cfg.Sorted)
+	if err != nil {
+		return nil, err
+	}
 	index, err := dtype.FromSlice(first, len(first))
 	if err != nil {
 		return nil, err
@@ -181,7 +191,7 @@ func elementOrder(p *kernel.Pool, v dtype.Value) (func(a, b int) int, error) {
 
 // classes sorts n items into classes of equal ones: the first of each class, the class of each
 // item and the size of each class, in order or in that of first occurrence.
-func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool) (first, inverse, counts []int64) {
+func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool) (first, inverse, counts []int64, err error) {
 	items := make([]int, n)
 	for i := range items {
 		items[i] = i
@@ -193,15 +203,28 @@ func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool)
 		return order(a, b)
 	})
 	inverse = make([]int64, n)
+	size := 0
 	for k, i := range items {
 		if k == 0 || order(items[k-1], i) != 0 {
-			first, counts = append(first, int64(i)), append(counts, 0)
+			size++
 		}
-		inverse[i] = int64(len(first) - 1)
-		counts[len(first)-1]++
+		inverse[i] = int64(size - 1)
+	}
+	release, err := (*engine.Exec)(nil).Reserve(6 * 8 * int64(size))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer release()
+	first, counts = make([]int64, size), make([]int64, size)
+	for _, i := range items {
+		class := inverse[i]
+		if counts[class] == 0 {
+			first[class] = int64(i)
+		}
+		counts[class]++
 	}
 	if !byOccurrence {
-		return first, inverse, counts
+		return first, inverse, counts, nil
 	}
 	rank := make([]int, len(first))
 	for i := range rank {
@@ -215,5 +238,5 @@ func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool)
 	for i, c := range inverse {
 		inverse[i] = to[c]
 	}
-	return f, inverse, k
+	return f, inverse, k, nil
 }
