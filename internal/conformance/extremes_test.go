@@ -51,7 +51,7 @@ func TestExtremes(t *testing.T) {
 	for _, family := range sweeps {
 		for _, name := range slices.Sorted(maps.Keys(family)) {
 			t.Run(name, func(t *testing.T) {
-				r := &draw{rand.New(rand.NewPCG(*sweepSeed, 0))}
+				r := &draw{Rand: rand.New(rand.NewPCG(*sweepSeed, 0))}
 				c := family[name](r)
 				m := &onnxpb.ModelProto{}
 				if err := proto.Unmarshal(c.model(t, r), m); err != nil {

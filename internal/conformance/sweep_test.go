@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/oracle"
@@ -43,6 +44,20 @@ var sweeps = []map[string]func(r *draw) trial{
 	quantizedSweeps, detectionSweeps, normalizationSweeps, spectralSweeps, oldSweeps, classicalSweeps, vectorSweeps,
 }
 
+// ordinary are families whose special numbers are not compared. Overflow and infinities depend on the order of a sum or on
+// its width; ONNX Runtime skips NaN in maxima and computes int64 remainders in float64; ONNX leaves NaN as an integer open.
+var ordinary = map[string]bool{
+	"activations": true, "ArgMax": true, "ArgMin": true, "old ArgMax": true, "Cast": true, "Clip": true, "Mod": true, "Gemm": true, "MatMul": true, "Einsum": true, "Conv": true, "ConvTranspose": true, "DeformConv": true, "Col2Im": true,
+	"GlobalAveragePool": true, "GlobalMaxPool": true, "GlobalLpPool": true, "GridSample": true, "MaxRoiPool": true, "RoiAlign": true, "AffineGrid": true,
+	"Resize": true, "Upsample": true, "LogSoftmax": true, "Softmax": true, "ReduceLogSumExp": true, "ReduceLogSum": true, "ReduceMax": true, "ReduceMin": true,
+	"ReduceSum": true, "ReduceMean": true, "ReduceL1": true, "ReduceL2": true, "ReduceSumSquare": true, "ReduceProd": true, "Sum": true, "Mean": true,
+	"CumSum": true, "SoftmaxCrossEntropyLoss": true, "NegativeLogLikelihoodLoss": true,
+	"GRU": true, "LSTM": true, "RNN": true, "DynamicQuantizeLinear": true, "QuantizeLinear": true, "Attention": true, "BatchNormalization": true,
+	"GroupNormalization": true, "InstanceNormalization": true, "LRN": true, "LayerNormalization": true, "RMSNormalization": true, "LpNormalization": true,
+	"MeanVarianceNormalization": true, "RotaryEmbedding": true, "DFT": true, "STFT": true, "LinearClassifier": true, "LinearRegressor": true,
+	"Normalizer": true, "SVMClassifier": true, "SVMRegressor": true, "Det": true, "MaxUnpool": true,
+}
+
 // TestSweep compares random models of single operators with ONNX Runtime. What ONNX Runtime
 // refuses (types without a kernel, mostly) must only not panic.
 func TestSweep(t *testing.T) {
@@ -60,7 +75,7 @@ func TestSweep(t *testing.T) {
 func sweep(t *testing.T, ort *oracle.Runtime, name string, make func(r *draw) trial) {
 	compared, refused := 0, ""
 	for i := range *sweepTrials {
-		r := &draw{rand.New(rand.NewPCG(*sweepSeed, uint64(i)))}
+		r := &draw{Rand: rand.New(rand.NewPCG(*sweepSeed, uint64(i))), special: i%4 == 3 && !ordinary[name]}
 		c := make(r)
 		model := c.model(t, r)
 		in := map[string]oracle.Tensor{}
@@ -91,11 +106,16 @@ func sweep(t *testing.T, ort *oracle.Runtime, name string, make func(r *draw) tr
 			if !ok {
 				continue
 			}
-			if err := oracle.Close(packValue(got[outputName(k)]), w, cmpOr(c.rtol, 1e-4), cmpOr(c.atol, 1e-5)); err != nil {
+			g := packValue(got[outputName(k)])
+			if strings.Contains(w.DType, "int") && c.atol < 1 && slices.Equal(g.Shape, w.Shape) && !bytes.Equal(g.Data, w.Data) {
+				t.Errorf("%d: %s: output %d: integers differ", i, c, k)
+			}
+			if err := oracle.Close(g, w, cmpOr(c.rtol, 1e-4), cmpOr(c.atol, 1e-5)); err != nil {
 				t.Errorf("%d: %s: output %d: %v", i, c, k, err)
 			}
 		}
 	}
+	t.Logf("%d of %d models compared", compared, *sweepTrials)
 	if compared*4 < *sweepTrials {
 		t.Errorf("%s: ONNX Runtime ran only %d of %d models: %s", name, compared, *sweepTrials, refused)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
 )
 
 // arithmeticSweeps: element by element, with broadcasting, and products of matrices.
@@ -69,6 +70,9 @@ func pair(r *draw) (a, b []int) {
 
 // of draws numbers of a type that arithmetic takes.
 func (r *draw) of(t dtype.DType, shape ...int) dtype.Value {
+	if r.special && t != dtype.Float32 {
+		return r.extremes(t, shape...)
+	}
 	switch t {
 	case dtype.Float32:
 		return r.floats(shape...)
@@ -78,6 +82,36 @@ func (r *draw) of(t dtype.DType, shape ...int) dtype.Value {
 		return r.bools(shape...)
 	}
 	return r.numbers(t, -100, 100, shape...)
+}
+
+// extremes draws numbers of a type, its smallest and largest among them.
+func (r *draw) extremes(t dtype.DType, shape ...int) dtype.Value {
+	v := dtype.New(t, shape...)
+	if t == dtype.Float64 || t == dtype.Float16 || t == dtype.BFloat16 {
+		must(v, dtype.Convert(v, r.floats(shape...).(*tensor.Dense)))
+		return v
+	}
+	b := dtype.Bytes(v)
+	size := t.Bits() / 8
+	for i := 0; i+size <= len(b); i += size {
+		e := b[i : i+size]
+		switch e[0] = byte(r.IntN(9)); {
+		case t == dtype.Bool:
+			e[0] &= 1
+		case r.rarely(3): // −1, the largest of the unsigned ones
+			for k := range e {
+				e[k] = 255
+			}
+		case r.rarely(2): // the smallest, or half of the range
+			e[0], e[size-1] = 0, 128
+		case r.rarely(2): // the largest, by the sign
+			for k := range e {
+				e[k] = 255
+			}
+			e[size-1] = 127
+		}
+	}
+	return v
 }
 
 func binary(name string, opsets ...int) func(r *draw) trial {

@@ -30,7 +30,7 @@ func TestSweepGradients(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				judged := 0
 				for i := range *sweepTrials {
-					r := &draw{rand.New(rand.NewPCG(*sweepSeed, uint64(i)))}
+					r := &draw{Rand: rand.New(rand.NewPCG(*sweepSeed, uint64(i)))}
 					c := family[name](r)
 					s, err := newSlope(t, r, c)
 					if err != nil {

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -112,7 +113,10 @@ func attributeProto(t *testing.T, name string, v any) *onnxpb.AttributeProto {
 }
 
 // draw makes random values.
-type draw struct{ *rand.Rand }
+type draw struct {
+	*rand.Rand
+	special bool // NaN, infinities, zeros of both signs, the smallest and largest numbers among them
+}
 
 // between returns an integer of lo … hi.
 func (r *draw) between(lo, hi int) int { return lo + r.IntN(hi-lo+1) }
@@ -157,6 +161,10 @@ func elements(shape []int) int {
 func (r *draw) floats(shape ...int) dtype.Value {
 	f := make([]float32, elements(shape))
 	for i := range f {
+		if r.special && r.rarely(4) {
+			f[i] = pick(r, specials...)
+			continue
+		}
 		switch r.IntN(8) {
 		case 0:
 			f[i] = float32(r.between(-6, 6)) / 2
@@ -166,6 +174,8 @@ func (r *draw) floats(shape ...int) dtype.Value {
 	}
 	return must(dtype.FromSlice(f, shape...))
 }
+
+var specials = []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.Copysign(0, -1)), 0, 1e-42, -1e-42, math.MaxFloat32, -math.MaxFloat32, 0.5, -0.5, 2.5, 1 << 31, -1 << 31, 1e10}
 
 // distinct returns a float32 tensor without equal elements.
 func (r *draw) distinct(shape ...int) dtype.Value {
