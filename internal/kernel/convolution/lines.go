@@ -36,28 +36,33 @@ var knownLines kernel.BoundedCache[geometry, *lines]
 
 // lines returns the lines for the gradient of a convolution with respect to the input.
 func (g *geometry) lines() *lines {
-	return knownLines.Get(*g, func() *lines {
-		l, known := &lines{}, map[Triple]int{}
-		for _, ph := range g.phases() {
-			if ph.first[2] == 0 {
-				l.all = append(l.all, line{z: ph.first[0], y: ph.first[1], alike: true})
-			}
-			to := &l.all[len(l.all)-1]
-			q := linePhase{points: ph.kernel}
-			for _, tap := range ph.taps {
-				i, ok := known[tap]
-				if !ok {
-					i, l.taps = len(l.taps), append(l.taps, tap)
-					known[tap] = i
-				}
-				q.taps = append(q.taps, i)
-			}
-			to.phases = append(to.phases, q)
-			to.alike = to.alike && slices.Equal(q.taps, to.phases[0].taps)
-			l.sums += len(q.taps)
+	if g.ker.Size() > mostCached {
+		return g.findLines()
+	}
+	return knownLines.Get(*g, g.findLines)
+}
+
+func (g *geometry) findLines() *lines {
+	l, known := &lines{}, map[Triple]int{}
+	for _, ph := range g.phases() {
+		if ph.first[2] == 0 {
+			l.all = append(l.all, line{z: ph.first[0], y: ph.first[1], alike: true})
 		}
-		return l
-	})
+		to := &l.all[len(l.all)-1]
+		q := linePhase{points: ph.kernel, taps: make([]int, 0, len(ph.taps))}
+		for _, tap := range ph.taps {
+			i, ok := known[tap]
+			if !ok {
+				i, l.taps = len(l.taps), append(l.taps, tap)
+				known[tap] = i
+			}
+			q.taps = append(q.taps, i)
+		}
+		to.phases = append(to.phases, q)
+		to.alike = to.alike && slices.Equal(q.taps, to.phases[0].taps)
+		l.sums += len(q.taps)
+	}
+	return l
 }
 
 // merges reports whether tiles combine rows of several phases, because the last channels are too few to fill one.

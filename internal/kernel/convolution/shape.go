@@ -102,6 +102,19 @@ func (g *geometry) taps() []Triple {
 // mostCached is the number of kernel points up to which lists of them are cached.
 const mostCached = 1 << 12
 
+// listBytes is an upper bound for each kernel point, with what growing lists leave behind.
+const listBytes = 384
+
+// ListBytes returns about how many bytes the lists of kernel points take on the heap while the convolution or one of its
+// gradients is computed: 0 for kernels whose lists are cached.
+func (s *Shape) ListBytes() int64 {
+	g := s.geometry()
+	if g.ker.Size() <= mostCached || g.swaps() {
+		return 0
+	}
+	return listBytes * int64(g.ker.Size())
+}
+
 func (g *geometry) findTaps() []Triple {
 	t := g.points()
 	for i := range t {
@@ -147,6 +160,8 @@ func (g *geometry) findPhases() []phase {
 				}
 			}
 		}
+		size := len(points[0]) * len(points[1]) * len(points[2])
+		ph.kernel, ph.taps = make([]int, 0, size), make([]Triple, 0, size)
 		for i, z := range points[0] {
 			for j, y := range points[1] {
 				for k, x := range points[2] {

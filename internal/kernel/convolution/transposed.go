@@ -27,7 +27,7 @@ func TransposedPacks[T kernel.Float](s *Shape) bool {
 	if _, _, trimmed := s.trim(); trimmed {
 		return false
 	}
-	if g.swaps() || regionsFor[T](s, &g, winogradDX) != nil {
+	if g.ker.Size() > mostCached || g.swaps() || regionsFor[T](s, &g, winogradDX) != nil {
 		return false
 	}
 	if !kernel.Has(kernel.ConvGroup) || !kernel.IsFloat32[T]() || g.empty() || winogradFor[T](s, &g, winogradDX) != nil || stretches[T](&g) || g.cg == 1 && g.groups > 1 {

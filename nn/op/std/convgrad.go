@@ -57,10 +57,10 @@ func convMacs(s convolution.Shape) int64 {
 }
 
 func convData[T kernel.Float](s convolution.Shape) op.Kernel {
-	return func(x *op.Exec, out, in []*tensor.Dense) error {
+	return withLists(&s, func(x *op.Exec, out, in []*tensor.Dense) error {
 		convolution.BackwardData(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0]), scratch[T](x))
 		return nil
-	}
+	})
 }
 
 // convDataPatterns: if the kernel supports it, it adds its result to another gradient of the same
@@ -79,21 +79,21 @@ func convDataPatterns(c *op.Call) []op.Pattern {
 
 // convDataAdd overwrites the other gradient if it may.
 func convDataAdd(s convolution.Shape, e epilogue.List) op.Kernel {
-	return func(x *op.Exec, out, in []*tensor.Dense) error {
+	return withLists(&s, func(x *op.Exec, out, in []*tensor.Dense) error {
 		dx, other := dtype.Elems[float32](out[0]), epilogue.AfterAffine[float32](e, in).Add
 		if &dx[0] != &other[0] {
 			pool(x).Range(len(dx), 1<<14, func(lo, hi int) { copy(dx[lo:hi], other[lo:hi]) })
 		}
 		convolution.BackwardDataAdd(pool(x), &s, dtype.Elems[float32](in[0]), dtype.Elems[float32](in[1]), dx, scratch[float32](x))
 		return nil
-	}
+	})
 }
 
 func convWeightGrad[T kernel.Float](s convolution.Shape) op.Kernel {
-	return func(x *op.Exec, out, in []*tensor.Dense) error {
+	return withLists(&s, func(x *op.Exec, out, in []*tensor.Dense) error {
 		convolution.BackwardWeight(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0]), scratch[T](x))
 		return nil
-	}
+	})
 }
 
 // channelSum adds up everything but the channels: the gradient of a bias.

@@ -28,7 +28,7 @@ func convPlain[T kernel.Float](s convolution.Shape) op.Kernel {
 
 // convForward keeps packed weights where they, and all that scales and shifts the result, are parameters.
 func convForward[T kernel.Float](l *convStage) op.Kernel {
-	return func(x *op.Exec, out, in []*tensor.Dense) error {
+	return withLists(&l.shape, func(x *op.Exec, out, in []*tensor.Dense) error {
 		y, scratch := dtype.Elems[T](out[0])[l.at:], scratch[T](x)
 		if convolution.Packs[T](&l.shape) {
 			if w := keptConv[T](x, l, in); w != nil {
@@ -38,6 +38,22 @@ func convForward[T kernel.Float](l *convStage) op.Kernel {
 		}
 		convolution.Forward(pool(x), &l.shape, dtype.Elems[T](in[0]), dtype.Elems[T](in[l.weight]), convEpilogue[T](x, l, in), y, scratch)
 		return nil
+	})
+}
+
+// withLists charges the lists of kernel points of a convolution while it is computed.
+func withLists(s *convolution.Shape, run op.Kernel) op.Kernel {
+	bytes := s.ListBytes()
+	if bytes == 0 {
+		return run
+	}
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		release, err := x.Reserve(bytes)
+		if err != nil {
+			return err
+		}
+		defer release()
+		return run(x, out, in)
 	}
 }
 

@@ -36,7 +36,7 @@ func convTransposeWithEpilogue(t op.DType, s convolution.Shape, e epilogue.List)
 // convTransposed keeps packed weights where they, and all that scales and shifts the result, are parameters.
 func convTransposed[T kernel.Float](s convolution.Shape, e epilogue.List) op.Kernel {
 	key := convTransposedKey{fmt.Sprint(s.Group, s.Stride, s.Dilation, s.PadBegin), e.AffineKey()}
-	return func(x *op.Exec, out, in []*tensor.Dense) error {
+	return withLists(&s, func(x *op.Exec, out, in []*tensor.Dense) error {
 		data, weight, y, scratch := dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0]), scratch[T](x)
 		whole := func() elementwise.Epilogue[T] { return epilogue.Steps(x, e, s.C, dtype.ElemsAt[T](in, 2), in) }
 		if convolution.TransposedPacks[T](&s) {
@@ -48,7 +48,7 @@ func convTransposed[T kernel.Float](s convolution.Shape, e epilogue.List) op.Ker
 		}
 		convolution.Transposed(pool(x), &s, data, weight, whole(), y, scratch)
 		return nil
-	}
+	})
 }
 
 // convTransposedKey identifies a packed form of the weights of a transposed convolution.
