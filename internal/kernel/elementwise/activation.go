@@ -110,7 +110,7 @@ func (a Activation) Value(x float64) float64 {
 			return a.Alpha * x
 		}
 	case ActThresholdedRelu:
-		if x <= a.Alpha {
+		if !(x > a.Alpha) {
 			return 0
 		}
 	case ActScaledTanh:

@@ -27,7 +27,7 @@ func thresholdedRelu() []*op.Op {
 
 func above[T kernel.Float](a T) func(x T) T {
 	return func(x T) T {
-		if x > a || x != x {
+		if x > a {
 			return x
 		}
 		return 0
