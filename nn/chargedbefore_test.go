@@ -29,6 +29,7 @@ func TestChargedBefore(t *testing.T) {
 		cfg op.Config
 		x   dtype.Value
 	}{
+		"SplitToSequence":   {std.SplitToSequenceConfig{KeepDims: new(bool)}, dtype.New(dtype.Float32, n)},
 		"Unique":            {std.UniqueConfig{}, dtype.New(dtype.Float32, n)},
 		"Cast to strings":   {std.CastConfig{To: dtype.String}, dtype.New(dtype.Float32, n)},
 		"Cast from strings": {std.CastConfig{To: dtype.Float32}, words},
@@ -39,7 +40,11 @@ func TestChargedBefore(t *testing.T) {
 			if c.x == words {
 				typ = "string"
 			}
-			e.Output("y", e.Node(c.cfg, e.Input("x", fmt.Sprintf("%s[%d]", typ, n))).Out(0))
+			y := e.Node(c.cfg, e.Input("x", fmt.Sprintf("%s[%d]", typ, n))).Out(0)
+			if name == "SplitToSequence" {
+				y = e.Node(std.ConcatFromSequenceConfig{Axis: 0, NewAxis: true}, y).Out(0)
+			}
+			e.Output("y", y)
 		}); err != nil {
 			t.Fatal(err)
 		}

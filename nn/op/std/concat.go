@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -87,8 +88,14 @@ func concatGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 	return splitAt(c, dout[0], axis, sizes)
 }
 
+// outputMemory is about what an output of Split takes in an expression graph and a program, in bytes, without its value.
+const outputMemory = 4 << 10
+
 // splitAt is Split with its sizes as an attribute, for the operator of the call by.
 func splitAt(by *op.Call, x *gorgonia.Node, axis int, sizes []int) (gorgonia.Nodes, error) {
+	if n := len(sizes); n > 1024 && int64(n)*outputMemory > engine.MemoryLeft() {
+		return nil, by.Errorf("needs %d nodes, which take more than fits in memory", n)
+	}
 	c, err := by.NewCall(SplitConfig{Axis: axis, Split: sizes}, op.NodeType(x))
 	if err != nil {
 		return nil, err
