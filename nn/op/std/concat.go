@@ -88,8 +88,9 @@ func concatGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 	return splitAt(c, dout[0], axis, sizes)
 }
 
-// outputMemory is about what an output of Split takes in an expression graph and a program, in bytes, without its value.
-const outputMemory = 4 << 10
+// outputMemory is about what an output of Split, and what is made of it, takes in an expression graph and a program, in
+// bytes, without values.
+const outputMemory = 8 << 10
 
 // splitAt is Split with its sizes as an attribute, for the operator of the call by.
 func splitAt(by *op.Call, x *gorgonia.Node, axis int, sizes []int) (gorgonia.Nodes, error) {
