@@ -26,13 +26,14 @@ func TestChargedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		cfg op.Config
-		x   dtype.Value
+		cfg  op.Config
+		x    dtype.Value
+		then op.Config // reads the result, nil: it is the output
 	}{
-		"SplitToSequence":   {std.SplitToSequenceConfig{KeepDims: new(bool)}, dtype.New(dtype.Float32, n)},
-		"Unique":            {std.UniqueConfig{}, dtype.New(dtype.Float32, n)},
-		"Cast to strings":   {std.CastConfig{To: dtype.String}, dtype.New(dtype.Float32, n)},
-		"Cast from strings": {std.CastConfig{To: dtype.Float32}, words},
+		"SplitToSequence":   {std.SplitToSequenceConfig{KeepDims: new(bool)}, dtype.New(dtype.Float32, n), std.ConcatFromSequenceConfig{NewAxis: true}},
+		"Unique":            {std.UniqueConfig{}, dtype.New(dtype.Float32, n), nil},
+		"Cast to strings":   {std.CastConfig{To: dtype.String}, dtype.New(dtype.Float32, n), nil},
+		"Cast from strings": {std.CastConfig{To: dtype.Float32}, words, nil},
 	} {
 		g := nn.New("g")
 		if err := g.Edit(func(e *nn.Edit) {
@@ -41,8 +42,8 @@ func TestChargedBefore(t *testing.T) {
 				typ = "string"
 			}
 			y := e.Node(c.cfg, e.Input("x", fmt.Sprintf("%s[%d]", typ, n))).Out(0)
-			if name == "SplitToSequence" {
-				y = e.Node(std.ConcatFromSequenceConfig{Axis: 0, NewAxis: true}, y).Out(0)
+			if c.then != nil {
+				y = e.Node(c.then, y).Out(0)
 			}
 			e.Output("y", y)
 		}); err != nil {

@@ -20,6 +20,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
+func rowIndex(i int) *tensor.Dense {
+	d := dtype.New(dtype.Int64, 1)
+	dtype.Slice[int64](d)[0] = int64(i)
+	return d
+}
+
 // largeGraphs have n nodes, in several ways.
 var largeGraphs = []struct {
 	name  string
@@ -46,6 +52,14 @@ var largeGraphs = []struct {
 			list[i] = e.Node(std.LeakyReluConfig{Alpha: &alpha}, x).Out(0)
 		}
 		return e.Node(std.ConcatConfig{Axis: 1}, list...).Out(0)
+	}},
+	{"Gathers", func(e *nn.Edit, x *nn.Value, n int) *nn.Value {
+		table := e.Node(op.Plain("MatMul"), e.Param("rows", initial.FanIn{}, n/2, 8), e.Param("w", initial.FanIn{}, 8, 8)).Out(0)
+		list := []*nn.Value{x}
+		for i := range n / 2 {
+			list = append(list, e.Node(std.GatherConfig{}, table, e.Const(fmt.Sprint("row ", i), rowIndex(i))).Out(0))
+		}
+		return e.Node(op.Plain("Sum"), list...).Out(0)
 	}},
 	{"branches", func(e *nn.Edit, x *nn.Value, n int) *nn.Value {
 		list := make([]*nn.Value, n/2)

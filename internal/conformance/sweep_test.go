@@ -45,7 +45,7 @@ var sweeps = []map[string]func(r *draw) trial{
 }
 
 // ordinary are families whose special numbers are not compared. Overflow and infinities depend on the order of a sum or on
-// its width; ONNX Runtime skips NaN in maxima and computes int64 remainders in float64; ONNX leaves NaN as an integer open.
+// its width; ONNX Runtime skips NaN in maxima and rounds large int64 remainders; ONNX leaves NaN as an integer open.
 var ordinary = map[string]bool{
 	"ArgMax": true, "ArgMin": true, "old ArgMax": true, "Cast": true, "Clip": true, "Mod": true, "Gemm": true, "Einsum": true, "Det": true, "RoiAlign": true,
 	"NegativeLogLikelihoodLoss": true, "SoftmaxCrossEntropyLoss": true, "MatMul": true, "Conv": true, "ConvTranspose": true, "DeformConv": true,

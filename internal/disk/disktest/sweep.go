@@ -36,9 +36,9 @@ const variable = "GRAFT_KILL"
 
 // Sweep makes each call of the system in a case fail, in every way, and checks that the files on disk
 // are the old or the new ones, and that a second run gives the new ones without a temporary file left.
-// In a run without faults it checks what Watch finds. It also kills a child process at such calls. Unless GRAFT_FAULTS is "all", processes are killed at
-// every seventh call only, and so are the failing calls of cases with more than 50 calls. The test
-// that calls Sweep must do nothing else, since the child runs it, too.
+// It also kills a child process at such calls. Unless GRAFT_FAULTS is "all", processes are killed at
+// every seventh call only, and so are the failing calls of cases with more than 50 calls. In a run without
+// faults, what Watch finds is an error. The test that calls Sweep must do nothing else, since the child runs it, too.
 func Sweep(t *testing.T, cases ...Case) {
 	if s := os.Getenv(variable); s != "" {
 		child(t, s, cases)
@@ -51,12 +51,12 @@ func Sweep(t *testing.T, cases ...Case) {
 			old := c.files(t, base, true)
 			clean := duplicate(t, base)
 			calls, restore := Install(0, Fails)
-			unsafe, unwatch := Watch()
+			found, unwatch := Watch()
 			err := c.Do(clean)
 			unwatch()
 			restore()
 			must(t, err)
-			if list := unsafe(); len(list) > 0 {
+			if list := found(); len(list) > 0 {
 				t.Errorf("a loss of power could undo this: %s", strings.Join(list, "; "))
 			}
 			whole := c.files(t, clean, true)

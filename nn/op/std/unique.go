@@ -29,7 +29,9 @@ func unique() *op.Op {
 		Infer: inferUnique,
 		Kernel: func(c *op.Call) (op.Kernel, error) {
 			return func(x *op.Exec, out, in []*tensor.Dense) error {
-				res, err := uniqueValues(pool(x), c, in[0])
+				now := *c
+				now.Ctx = x.Context() // not that of the lowering, which may have ended
+				res, err := uniqueValues(pool(x), &now, in[0])
 				if err != nil {
 					return err
 				}
