@@ -10,6 +10,9 @@ import (
 
 // TestListBytes: what a convolution with a large kernel allocates besides scratch memory is at most what ListBytes reports.
 func TestListBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures what is allocated, which is more under the race detector")
+	}
 	p := kernel.NewPool(2)
 	shape := func(in, ker, stride int) Shape {
 		out := (in-ker)/stride + 1
