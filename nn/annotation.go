@@ -20,6 +20,7 @@ func (n *Node) Annotations() Annotations {
 	if n == nil {
 		return nil
 	}
+	defer n.locked().unlock()
 	return maps.Clone(n.annotations)
 }
 
@@ -27,6 +28,7 @@ func (n *Node) Annotations() Annotations {
 // Numbers equal their text: 1 and "1".
 func Annotated(key string, values ...any) Selector {
 	return func(n *Node) bool {
+		defer n.locked().unlock()
 		v, ok := n.annotations[key]
 		if !ok || len(values) == 0 {
 			return ok
@@ -194,7 +196,7 @@ func (e *Edit) ScopedAnchor(a Annotations, sel ...Selector) (start, end *Node) {
 		scope++
 	}
 	first, last := nodes[0], nodes[len(nodes)-1]
-	in, out := first.In(0), last.Out(0)
+	in, out := first.input(0), last.output(0)
 	if in == nil || out == nil {
 		e.Failf("%s has no input and output to put anchors at", first.describe())
 		return nil, nil
@@ -218,11 +220,11 @@ func (e *Edit) AsOutput(name string, v *Value) *Value {
 	if e.err != nil {
 		return nil
 	}
-	if n.Out(0).name != name {
-		e.RenameValue(n.Out(0), name)
+	if n.output(0).name != name {
+		e.RenameValue(n.output(0), name)
 	}
-	e.Output(name, n.Out(0))
-	return n.Out(0)
+	e.Output(name, n.output(0))
+	return n.output(0)
 }
 
 // identity inserts an Identity after a value, with the given name or, if that is taken, with a number appended.

@@ -107,7 +107,7 @@ func (a *Assembler) Node(s NodeSpec) { a.specs = append(a.specs, s) }
 // Type declares the type of a value that a node computes.
 func (a *Assembler) Type(name string, t op.Type, origin any) {
 	a.made()
-	if v := a.g.values[name]; v.Producer() != nil {
+	if v := a.g.values[name]; v.source() != nil {
 		v.typ, v.origin = t, origin
 	}
 }
@@ -162,6 +162,7 @@ func (a *Assembler) connect(n *Node, s NodeSpec) error {
 			return located("load", n, err)
 		}
 		n.config = c
+		n.adopt()
 	}
 	for _, name := range s.In {
 		v, err := a.find(name)
@@ -312,7 +313,7 @@ func topological(nodes []*Node) ([]*Node, error) {
 				continue
 			}
 			if state[v.producer] == open {
-				return nil, &Error{Op: v.producer.opType, Node: v.producer.Label(), Err: errors.New("is computed from its own result: the graph has a cycle")}
+				return nil, &Error{Op: v.producer.opType, Node: v.producer.label(), Err: errors.New("is computed from its own result: the graph has a cycle")}
 			}
 			state[v.producer] = open
 			stack = append(stack, frame{v.producer, v.producer.reads()})

@@ -36,6 +36,7 @@ func NewBody(g *Graph, outer []*Value) *Body {
 // Inputs returns the number of formal inputs of the subgraph.
 func (b *Body) Inputs() int {
 	b.there()
+	defer b.Graph.entered().unlock()
 	return len(b.Graph.inputs)
 }
 
@@ -85,16 +86,25 @@ func (b *Body) Infer(ctx context.Context, in []op.Type, known []op.Known, train 
 // Random reports whether a node of the subgraph, or of one nested in it, draws random numbers.
 func (b *Body) Random() bool {
 	b.there()
-	return slices.ContainsFunc(b.Graph.nodes, (*Node).random)
+	defer b.Graph.entered().unlock()
+	return b.random()
 }
+
+func (b *Body) random() bool { return slices.ContainsFunc(b.Graph.nodes, (*Node).random) }
 
 // random reports whether the node draws random numbers.
 func (n *Node) random() bool {
-	return n.op != nil && n.op.Random || slices.ContainsFunc(n.bodies(), (*Body).Random)
+	return n.op != nil && n.op.Random || slices.ContainsFunc(n.bodies(), (*Body).random)
 }
 
 // States returns the inputs whose values a training step replaces: running statistics.
-func (b *Body) States() (list []int) {
+func (b *Body) States() []int {
+	b.there()
+	defer b.Graph.entered().unlock()
+	return b.states()
+}
+
+func (b *Body) states() (list []int) {
 	formal := b.formal()
 	for _, n := range b.Graph.nodes {
 		if n.op == nil || n.op.State == nil {
@@ -104,7 +114,7 @@ func (b *Body) States() (list []int) {
 		c := b.Graph.bareCall(n, in)
 		c.Train = true
 		for i := range c.In {
-			if c.In[i] = in[i].Type(); in[i] != nil && !c.In[i].Static() {
+			if c.In[i] = in[i].typed(); in[i] != nil && !c.In[i].Static() {
 				c.In[i] = op.Shaped(dtype.Float32) // the type of a captured value is only known in the subgraph's node: within a nested subgraph it may be unknown
 			}
 		}
@@ -264,7 +274,10 @@ func configBodies(c op.Config) []*Body {
 }
 
 // Bodies returns the subgraphs among the node's attributes.
-func (n *Node) Bodies() []*Body { return n.bodies() }
+func (n *Node) Bodies() []*Body {
+	defer n.locked().unlock()
+	return n.bodies()
+}
 
 // capturedBy returns the outer value that placeholder k of body b stands for.
 func (n *Node) capturedBy(b *Body, k int) *Value {

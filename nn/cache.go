@@ -105,8 +105,7 @@ func (c *cache) clear() {
 // Trim releases the memory that runs keep for later ones: programs, and what kernels derived from weights. Later runs
 // create it again. Trim may be called at any time.
 func (g *Graph) Trim() {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	g.cache.clear()
 	for _, p := range g.params() {
 		p.Changed()
@@ -123,7 +122,7 @@ func (st *stage) fits(have map[*Value]dtype.Value) bool {
 	for v, x := range st.spec {
 		now := have[v]
 		if now == nil && v.param != nil {
-			now = v.param.Tensor()
+			now = v.param.tensor()
 		}
 		if !equalValue(now, x) {
 			return false

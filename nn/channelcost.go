@@ -10,6 +10,7 @@ import (
 // the numbers are only meant to be compared with each other.
 func (c *Channels) Cost(without []*Atom) Cost {
 	c.made()
+	defer c.g.entered().unlock()
 	gone := map[axisID]int{}
 	seen := make([]bool, c.a.system.Elements())
 	for _, a := range without {
@@ -24,7 +25,7 @@ func (c *Channels) Cost(without []*Atom) Cost {
 	}
 	var cost Cost
 	for _, p := range c.g.params() {
-		if p.Role() != Constant {
+		if p.purpose() != Constant {
 			n := 1
 			for _, s := range c.shape(p.value, gone) {
 				n *= s
@@ -127,7 +128,7 @@ func (e *Edit) onScales(c *Channels) *scales {
 		}
 	}
 	for _, p := range e.g.params() {
-		if p.Role() != Constant {
+		if p.purpose() != Constant {
 			s.weights = append(s.weights, p)
 		}
 	}
@@ -138,7 +139,7 @@ func (e *Edit) onScales(c *Channels) *scales {
 func (s *scales) size() int {
 	n := 0
 	for _, p := range s.weights {
-		n += p.Size()
+		n += p.size()
 	}
 	return n
 }
@@ -166,6 +167,7 @@ func (s *scales) compare(keep map[axisID][]int) [2]Cost {
 // Makes reports whether the atoms' indices on p are rows that compute the channels, rather than columns that read them.
 func (g *Group) Makes(p *Param) bool {
 	g.c.made()
+	defer g.c.g.entered().unlock()
 	return g.makes(p.value, 0)
 }
 
@@ -216,6 +218,8 @@ func (g *Graph) derivations() map[*Node]bool {
 
 // Makers returns the nodes that compute values on which the group's atoms have indices.
 func (g *Group) Makers() []*Node {
+	g.c.made()
+	defer g.c.g.entered().unlock()
 	var list []*Node
 	seen := map[*Node]bool{}
 	for _, x := range g.axes {
@@ -234,8 +238,8 @@ func (e *Edit) cost() Cost {
 		c.MACs += macs
 	}
 	for _, p := range e.g.params() {
-		if p.Role() != Constant {
-			c.Params += p.Size()
+		if p.purpose() != Constant {
+			c.Params += p.size()
 		}
 	}
 	return c

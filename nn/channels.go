@@ -49,8 +49,7 @@ type ParamSlice struct {
 // of the lengths of all axes.
 func (g *Graph) Channels() *Channels {
 	g.there()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	return g.channels()
 }
 
@@ -191,6 +190,7 @@ type AxisSize struct {
 // Nodes returns the nodes that read a parameter of the group, in topological order.
 func (g *Group) Nodes() []*Node {
 	g.c.made()
+	defer g.c.g.entered().unlock()
 	set := map[*Node]bool{}
 	for _, x := range g.axes {
 		if v := g.c.a.axes[x.Axis].value; v.param != nil {

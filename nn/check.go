@@ -8,11 +8,10 @@ import (
 // Check verifies the invariants of the graph and infers all types again. Graphs that Edit or a loader returned always
 // pass; tests call it.
 func (g *Graph) Check() error {
-	if err := g.edited("check"); err != nil {
+	if err := g.begin("check"); err != nil {
 		return err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock().Unlock()
 	if err := g.check(); err != nil {
 		return err
 	}
@@ -26,23 +25,23 @@ func (g *Graph) check() error {
 	seen, users := map[*Node]bool{}, members[*Value, *Node]{}
 	for _, n := range g.nodes {
 		if n.graph != g {
-			return bad("node %s belongs to another graph", n.Label())
+			return bad("node %s belongs to another graph", n.label())
 		}
 		if seen[n] {
-			return bad("node %s is listed twice", n.Label())
+			return bad("node %s is listed twice", n.label())
 		}
 		for i, v := range n.reads() {
 			if v == nil {
 				continue
 			}
 			if g.values[v.name] != v {
-				return bad("input %d of node %s, %q, is not in the graph", i, n.Label(), v.name)
+				return bad("input %d of node %s, %q, is not in the graph", i, n.label(), v.name)
 			}
 			if v.producer != nil && !seen[v.producer] {
-				return bad("node %s reads %q before it is computed", n.Label(), v.name)
+				return bad("node %s reads %q before it is computed", n.label(), v.name)
 			}
 			if !users.has(v, v.users, n) {
-				return bad("value %q does not know its user %s", v.name, n.Label())
+				return bad("value %q does not know its user %s", v.name, n.label())
 			}
 		}
 		for i, v := range n.out {
@@ -50,7 +49,7 @@ func (g *Graph) check() error {
 				continue
 			}
 			if g.values[v.name] != v || v.producer != n || v.index != i {
-				return bad("output %d of node %s is not its own", i, n.Label())
+				return bad("output %d of node %s is not its own", i, n.label())
 			}
 		}
 		seen[n] = true
@@ -127,7 +126,7 @@ func (g *Graph) checkValue(name string, v *Value, nodes map[*Node]bool, reads me
 	}
 	for _, n := range v.users {
 		if !nodes[n] || !reads.has(n, n.reads(), v) {
-			return bad("value %q lists %s, which does not read it", name, n.Label())
+			return bad("value %q lists %s, which does not read it", name, n.label())
 		}
 	}
 	return nil

@@ -153,7 +153,7 @@ func (t *tracer) body(name string, list []*closure, outer []*Value) *Body {
 	out := make([]*Value, len(list[0].out))
 	for i := range out {
 		v := s.value(closureNodes(list, func(c *closure) *gorgonia.Node { return c.out[i] }))
-		if v.Producer() == nil || slices.Contains(out, v) { // files require separate values for outputs
+		if v.source() == nil || slices.Contains(out, v) { // files require separate values for outputs
 			v = do(e, op.Plain("Identity"), v)
 		}
 		out[i] = v

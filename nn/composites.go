@@ -21,8 +21,7 @@ type Composite struct {
 // belongs to two of them; of two groups that overlap, the one that ends later is returned. Symbolic dimensions are given
 // sizes for this, on which the result may depend.
 func (g *Graph) Composites() []Composite {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	w := g.standIn()
 	w.fuser = newFuser(g.ops.Rewrites(), g.nodes, g.outputs)
 	taken := map[*Node]bool{}

@@ -81,7 +81,7 @@ func (g *Graph) heldWeights(may func(*Node) bool) map[*Value]*Node {
 }
 
 // learned reports whether training changes the parameter, by gradients or as a statistic.
-func (p *Param) learned() bool { return p.Role() != Constant }
+func (p *Param) learned() bool { return p.purpose() != Constant }
 
 // floats returns the floating-point tensor of rank one or more that the node holds, nil if it is not such a constant.
 func (n *Node) floats() *tensor.Dense {

@@ -21,8 +21,7 @@ type BodyOrigin interface {
 // Clone returns a deep copy: weights, subgraphs, names, operator-set versions, metadata, and what is kept of the file.
 // The journal of the copy is empty.
 func (g *Graph) Clone() *Graph {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	c := newCopier(false)
 	return c.graph(g, g.ops, maps.Clone(g.opsets))
 }
@@ -38,8 +37,7 @@ func (g *Graph) Fork() (*Graph, map[*Param]*Param) {
 // ForkWith is Fork with another set of operators, in which the operators of nodes are looked up by name.
 func (g *Graph) ForkWith(ops op.Set) (*Graph, map[*Param]*Param) {
 	g.there()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	c := newCopier(true)
 	return c.graph(g, ops, maps.Clone(g.opsets)), c.origin
 }
@@ -99,7 +97,7 @@ func (c *copier) value(to *Graph, v *Value) *Value {
 		x.param = c.param(v.param)
 		x.param.value = x
 		if v.known.Value != nil {
-			x.known.Value = x.param.Tensor()
+			x.known.Value = x.param.tensor()
 		}
 	}
 	c.values[v] = x
@@ -183,6 +181,7 @@ func (c *copier) subgraphs(to *Graph, n *Node) {
 		}
 	}
 	n.config = v.Interface().(op.Config)
+	n.adopt()
 }
 
 func (c *copier) body(to *Graph, b *Body) *Body {

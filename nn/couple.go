@@ -59,7 +59,7 @@ func (g *Graph) analyse() *analysis {
 	for _, n := range g.nodes {
 		for _, v := range n.reads() {
 			if v != nil && v.param != nil {
-				a.add(v, op.TypeOf(v.param.Tensor()))
+				a.add(v, op.TypeOf(v.param.tensor()))
 			}
 		}
 		for _, v := range n.out {
@@ -229,11 +229,11 @@ func (a *analysis) node(n *Node, w *walker) {
 	switch t := &n.op.Traits; {
 	case t.Lengths != nil:
 		a.shapeReader(n, c)
-		a.pinValue(n.Out(0), reason{node: n, text: "lists lengths"})
+		a.pinValue(n.output(0), reason{node: n, text: "lists lengths"})
 		return
 	case t.OfLengths:
 		a.freeAxes(n, 0)
-		a.pinValue(n.In(0), reason{node: n, text: "reads lengths"})
+		a.pinValue(n.input(0), reason{node: n, text: "reads lengths"})
 		return
 	}
 	if n.op.Couple == nil {

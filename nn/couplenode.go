@@ -22,7 +22,7 @@ type coverage struct {
 func (k *coverage) at(r coupling.Axis) (axisID, bool) {
 	var v *Value
 	if r.Output {
-		v = k.n.Out(r.Slot)
+		v = k.n.output(r.Slot)
 	} else if reads := k.n.reads(); r.Slot < len(reads) {
 		v = reads[r.Slot]
 	}
@@ -64,9 +64,9 @@ func (k *coverage) apply(list []coupling.Coupling) {
 
 // open reports whether the length of an axis may differ from its stand-in in other runs.
 func (k *coverage) open(r coupling.Axis) bool {
-	v := k.n.In(r.Slot)
+	v := k.n.input(r.Slot)
 	if r.Output {
-		v = k.n.Out(r.Slot)
+		v = k.n.output(r.Slot)
 	}
 	return v != nil && r.Axis < len(v.typ.Shape) && !v.typ.Shape[r.Axis].Known()
 }
@@ -136,7 +136,7 @@ func (r reason) String() string {
 	case r.port != nil:
 		return fmt.Sprintf("%s '%s'", r.text, r.port.name)
 	case r.node != nil:
-		return fmt.Sprintf("%s '%s' %s", r.node.opType, r.node.Label(), r.text)
+		return fmt.Sprintf("%s '%s' %s", r.node.opType, r.node.label(), r.text)
 	}
 	return r.text
 }

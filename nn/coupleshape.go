@@ -8,7 +8,7 @@ import (
 
 // shapeReader leaves the axes free whose lengths are only used in shapes, and fixes those used in other computations.
 func (a *analysis) shapeReader(n *Node, c *op.Call) {
-	v, out := n.In(0), n.Out(0)
+	v, out := n.input(0), n.output(0)
 	if out == nil {
 		return
 	}
@@ -60,6 +60,6 @@ func (n *Node) passes(at int) bool {
 	if at < 0 || n.op.Traits.Picks == nil || n.in[0].typ.Rank() != 1 {
 		return true
 	}
-	index := n.op.Traits.Picks(n.Call(), 0)
+	index := n.op.Traits.Picks(n.call(), 0)
 	return index == nil || slices.Contains(index, at)
 }

@@ -51,7 +51,7 @@ func (k *coverage) split() *indices.Split {
 // resplit ties input 0 and output 0, which hold the same elements row by row.
 func (k *coverage) resplit() {
 	in, out := k.c.In[0].Sizes(), k.c.Out[0].Sizes()
-	if k.a.rank[k.n.In(0)] != len(in) || k.a.rank[k.n.Out(0)] != len(out) {
+	if k.a.rank[k.n.input(0)] != len(in) || k.a.rank[k.n.output(0)] != len(out) {
 		return // a length is unknown, as within an edit: the known axes are fixed
 	}
 	s := k.split()
@@ -159,7 +159,7 @@ func (k *coverage) repeated(i int) {
 		if a >= 0 && in[a].Size == 1 {
 			k.in[coupling.In(0, a)] = true
 		}
-		if (a < 0 || in[a].Size == 1) && out[o].Size > 1 && settable(k.n.In(i), o) {
+		if (a < 0 || in[a].Size == 1) && out[o].Size > 1 && settable(k.n.input(i), o) {
 			k.in[coupling.Out(0, o)] = true
 		}
 	}
@@ -167,15 +167,15 @@ func (k *coverage) repeated(i int) {
 
 // freeAxes fixes those axes of an output whose lengths cannot be rewritten in input i.
 func (a *analysis) freeAxes(n *Node, i int) {
-	v := n.Out(0)
+	v := n.output(0)
 	if v == nil {
 		return
 	}
 	for x := range a.rank[v] {
-		if settable(n.In(i), x) {
+		if settable(n.input(i), x) {
 			continue
 		}
-		if of, axis := a.lengthOf(n.In(i), x); of != nil {
+		if of, axis := a.lengthOf(n.input(i), x); of != nil {
 			a.relate(a.first[v]+axisID(x), a.first[of]+axisID(axis), coupling.Map{Relation: coupling.Identity}, a.because(reason{node: n}))
 		} else {
 			a.pinAxis(a.first[v]+axisID(x), reason{node: n, axis: x, text: "makes the axis"})
@@ -186,19 +186,19 @@ func (a *analysis) freeAxes(n *Node, i int) {
 // lengthOf returns the value and the axis whose length is element at of an integer vector: computed by a node that reads
 // lengths, and only selected and concatenated since. nil: the element is another number.
 func (a *analysis) lengthOf(v *Value, at int) (of *Value, axis int) {
-	n := v.Producer()
+	n := v.source()
 	switch t := n.traits(); {
 	case t.Lengths != nil:
-		for x := range a.rank[n.In(0)] {
-			if i, ok := t.Lengths(n.Call(), x); ok && i == at {
-				return n.In(0), x
+		for x := range a.rank[n.input(0)] {
+			if i, ok := t.Lengths(n.call(), x); ok && i == at {
+				return n.input(0), x
 			}
 		}
 	case t.Moves == trait.MovedInOrder:
-		return a.lengthOf(n.In(0), at)
+		return a.lengthOf(n.input(0), at)
 	case t.Picks != nil && n.in[0].typ.Rank() == 1:
-		if list := t.Picks(n.Call(), 0); at < len(list) {
-			return a.lengthOf(n.In(0), list[at])
+		if list := t.Picks(n.call(), 0); at < len(list) {
+			return a.lengthOf(n.input(0), list[at])
 		}
 	case t.Concat != nil:
 		return a.lengthOf(partAt(n, at))
@@ -234,7 +234,7 @@ func settable(v *Value, at int) bool {
 	n := v.producer
 	switch t := n.traits(); {
 	case t.Moves == trait.MovedInOrder:
-		return settable(n.In(0), at)
+		return settable(n.input(0), at)
 	case t.Concat != nil:
 		return settable(partAt(n, at))
 	}

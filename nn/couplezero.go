@@ -19,7 +19,7 @@ func (k *coverage) zeroes() {
 	if rule == nil {
 		return
 	}
-	c := k.n.Call()
+	c := k.n.call()
 	for _, v := range k.n.out {
 		if v == nil {
 			continue
@@ -35,7 +35,7 @@ func (k *coverage) zeroes() {
 func (k *coverage) zeroInputs(out axisID) op.ZeroInputs {
 	reach := k.reach(out)
 	return func(i int) (zero, tied bool) {
-		v := k.n.In(i)
+		v := k.n.input(i)
 		if v == nil {
 			return true, true
 		}

@@ -105,10 +105,10 @@ func (e *Edit) cutParam(p *Param, axis int, keep []int) {
 // and training between planning and applying is not lost. Undoing restores the old tensor.
 func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
 	if p.data == nil {
-		e.Failf("parameter %q has no numeric data", p.Name())
+		e.Failf("parameter %q has no numeric data", p.id())
 		return
 	}
-	e.note(cut, p.Name(), axis, keep, p.data.Shape()[axis], p.value.reader())
+	e.note(cut, p.id(), axis, keep, p.data.Shape()[axis], p.value.reader())
 	e.pickParam(p, axis, keep, change)
 }
 
@@ -116,7 +116,7 @@ func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
 func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 	old, typ := p.data, p.value.typ
 	n := old.Shape()[axis]
-	change.Kind, change.Param, change.Name, change.Axis, change.Keep, change.Size = ParamCut, p, p.Name(), axis, keep, n
+	change.Kind, change.Param, change.Name, change.Axis, change.Keep, change.Size = ParamCut, p, p.id(), axis, keep, n
 	e.act(action{
 		do: func() {
 			old, typ = p.data, p.value.typ
@@ -126,7 +126,7 @@ func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 		},
 		undo:   func() { p.data, p.value.typ = old, typ; p.Changed() },
 		change: change,
-		text:   fmt.Sprintf("%s: axis %d of %s %d → %d", p.value.reader(), axis, p.Name(), n, len(keep)),
+		text:   fmt.Sprintf("%s: axis %d of %s %d → %d", p.value.reader(), axis, p.id(), n, len(keep)),
 	})
 }
 
@@ -157,8 +157,8 @@ func (e *Edit) setConstant(v *Value, axis int, keep []int, d *tensor.Dense) {
 
 // reader returns the label of the first node that reads the value.
 func (v *Value) reader() string {
-	if u := v.Users(); len(u) > 0 {
-		return u[0].Label()
+	if u := v.readers(); len(u) > 0 {
+		return u[0].label()
 	}
 	return v.name
 }

@@ -42,7 +42,7 @@ func (e *Edit) decompose(n *Node) {
 		err = errors.New("it is not made of other operators")
 	}
 	if err != nil && e.err == nil {
-		e.fail(&Error{Stage: "decompose", Op: n.opType, Node: n.Label(), Err: err})
+		e.fail(&Error{Stage: "decompose", Op: n.opType, Node: n.label(), Err: err})
 	}
 }
 
@@ -55,7 +55,7 @@ func (e *Edit) arrangeNow() {
 
 // decomposeSpelled applies the decomposition that the operator declares.
 func (e *Edit) decomposeSpelled(n *Node) error {
-	s := e.speller(n.Label())
+	s := e.speller(n.label())
 	p := &op.Part{Config: n.config, In: s.list(n.in), Out: s.list(n.out)}
 	parts, err := e.g.ops.Decompose(p, e.opsetOf(n.domain), e.opsetOf)
 	if err != nil {
@@ -74,7 +74,7 @@ func (e *Edit) decomposeSpelled(n *Node) error {
 
 // decomposeLowered traces the expression that the operator is lowered to.
 func (e *Edit) decomposeLowered(n *Node) error {
-	alone := NewGraph(n.Label(), e.g.ops, e.g.opsets)
+	alone := NewGraph(n.label(), e.g.ops, e.g.opsets)
 	x := &nested{sub: e, body: NewBody(alone, nil), asked: func(int) bool { return true }}
 	inner := &Node{name: n.name, domain: n.domain, opType: n.opType, op: n.op, config: n.config, graph: alone}
 	of, args := map[*Value]*Value{}, []*Value{}
@@ -119,7 +119,7 @@ func (e *Edit) decomposeLowered(n *Node) error {
 	}
 	added := e.g.nodes[before:]
 	e.take(n, gave, values, added)
-	e.nameAfter(n.Label(), slices.Concat(args, gave), added)
+	e.nameAfter(n.label(), slices.Concat(args, gave), added)
 	for _, v := range n.reads() {
 		e.sweep(v)
 	}

@@ -126,8 +126,8 @@ func (e *Edit) formOf(l Layer, at *Value) form {
 			f.gain, f.scale, f.odd = 1, 1, true
 			return
 		}
-		t, c := n.traits(), n.Call()
-		if n.In(0) != x {
+		t, c := n.traits(), n.call()
+		if n.input(0) != x {
 			return
 		}
 		if t.Keeps != nil {

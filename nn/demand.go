@@ -51,7 +51,7 @@ func (w *walker) leaf(v *Value, b *binding) (dtype.Value, bool) {
 	}
 	x, ok := w.have[v]
 	if v.param != nil && !ok {
-		x, ok = v.param.Tensor(), true
+		x, ok = v.param.tensor(), true
 	}
 	if !ok {
 		return nil, false
@@ -99,7 +99,7 @@ func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 	}
 	x, ok := w.have[v]
 	if v.param != nil {
-		x, ok = v.param.Tensor(), true
+		x, ok = v.param.tensor(), true
 	}
 	if ok {
 		n := x.Size()
@@ -177,5 +177,5 @@ func (w *walker) deferredError() error {
 		}
 	}
 	n := w.deferred[0]
-	return &Error{Stage: "lower", Op: n.opType, Node: n.Label(), Err: errors.New("an input is not computed")}
+	return &Error{Stage: "lower", Op: n.opType, Node: n.label(), Err: errors.New("an input is not computed")}
 }

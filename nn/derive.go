@@ -39,8 +39,7 @@ func (g *Graph) Derive(o DeriveOptions, finish func(e *Edit, d *Derivation)) (*G
 	if finish == nil {
 		return nil, &Error{Stage: "derive", Err: errNoFunction}
 	}
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	runs, points, err := g.deriveRuns(o)
 	if err != nil {
 		return nil, err
@@ -237,7 +236,7 @@ func (t *tracer) derivation(g *Graph, o DeriveOptions, runs []*derived) *Derivat
 		if at == nil || t.e.err != nil || d.In[p] != nil {
 			return
 		}
-		v := t.addInput(p.Name(), op.TypeOf(p.data))
+		v := t.addInput(p.id(), op.TypeOf(p.data))
 		t.bindInput(at, v)
 		d.In[p] = v
 	}

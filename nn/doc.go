@@ -13,7 +13,8 @@
 // applying it. To run a graph, Lower turns it into a Gorgonia expression graph, which Gorgonia differentiates and graft's
 // engine runs; a lowering is never changed afterwards. Trace is the inverse of Lower: it makes a Graph of Gorgonia nodes.
 //
-// The methods of a Graph may be called by several goroutines: those that read wait until no edit is in progress, and runs use the graph
-// as it was when they began. Methods of Nodes, Values and Params take no lock: while another goroutine may edit the graph, call them
-// within an Edit, or on a Fork.
+// The methods of a Graph and of its Nodes, Values, Params, Bodies, Channels and Plans may be called by several goroutines. Those that
+// read wait until no edit is in progress, and see nothing of one that is tried or fails; within the function of an edit they see its
+// changes so far. A goroutine that this function starts and waits for must not call them: it would wait for the edit. Edits wait for
+// runs, which use the graph as it was when they began. The elements of a parameter's tensor are not guarded.
 package nn

@@ -26,7 +26,7 @@ func (n *Node) joinAxis() (axis int, ok bool) {
 	if n.traits().Concat == nil {
 		return 0, false
 	}
-	axis, err := n.op.Traits.Concat(n.Call())
+	axis, err := n.op.Traits.Concat(n.call())
 	return axis, err == nil
 }
 
@@ -54,7 +54,7 @@ func (o Realign) AddEdge(e *Edit, from *Value, to *Node) *Value {
 	if e.err != nil {
 		return nil
 	}
-	e.Note("edge from %s to %s", from.label(), to.Label())
+	e.Note("edge from %s to %s", from.label(), to.label())
 	return y
 }
 
@@ -253,7 +253,7 @@ func (o Realign) RemoveEdge(e *Edit, from *Value, to *Node) {
 		e.drop(to)
 		e.fit(g, o, nil)
 	})
-	e.Note("no edge from %s to %s", from.label(), to.Label())
+	e.Note("no edge from %s to %s", from.label(), to.label())
 }
 
 // removePart removes input at of a Concat.

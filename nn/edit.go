@@ -48,14 +48,13 @@ type action struct {
 // must read the graph through the methods of its Edit, which see the changes so far: inside f, the methods of the graph
 // itself return an error, or panic if they do not return errors. Other goroutines wait until the edit ends.
 func (g *Graph) Edit(f func(*Edit)) error {
-	if err := g.edited("edit"); err != nil {
-		return err
-	}
 	if f == nil {
 		return &Error{Stage: "edit", Err: errNoFunction}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	if err := g.begin("edit"); err != nil {
+		return err
+	}
+	defer g.lock().Unlock()
 	e, err := g.attempt(f)
 	if err != nil {
 		return err
@@ -77,10 +76,8 @@ func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
 	}
 	e = &Edit{g: g}
 	g.edit = e
-	g.mu.begin()
 	finished := false
 	defer func() {
-		g.mu.end()
 		g.edit = nil
 		if !finished || err != nil { // f panicked: restore the graph first
 			e.undo()

@@ -117,7 +117,7 @@ func (e *Edit) has(n *Node) bool {
 	case n == nil:
 		e.Failf("a node is nil")
 	case n.graph != e.g || !slices.Contains(e.g.nodes, n):
-		e.Failf("node %q is not in this graph", n.Label())
+		e.Failf("node %q is not in this graph", n.label())
 	default:
 		return true
 	}
@@ -189,7 +189,7 @@ func (e *Edit) Scalar(name string, like *Value, x float64) *Value {
 	if e.err != nil {
 		return nil
 	}
-	d, err := dtype.FromFloats(like.Type().DType, []float64{x})
+	d, err := dtype.FromFloats(like.typed().DType, []float64{x})
 	e.fail(err)
 	return e.Const(name, d)
 }
@@ -227,7 +227,7 @@ func (e *Edit) Repeat(n *Node, in ...*Value) *Node {
 	if e.err != nil {
 		return nil
 	}
-	if n.Op() == nil {
+	if n == nil || n.op == nil {
 		e.Failf("there is no node to repeat, or its operator is not known")
 		return nil
 	}

@@ -3,73 +3,205 @@ package nn
 import (
 	"errors"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/petermattis/goid"
 )
 
-// editLock is the lock of a graph. An edit holds it while its function runs. The function must read through its
-// handle; a method of the graph that it calls panics or returns an error, since it would wait for itself.
+// editLock is the lock of a graph and the subgraphs in it. An edit holds it while its function runs. The function must read
+// through its handle; a method of the graph that it calls panics or returns an error, since it would wait for itself.
 type editLock struct {
-	mutex sync.RWMutex
-	from  atomic.Pointer[[]uintptr] // the call stack of the edit in progress; nil: none
+	mutex   sync.Mutex // of the fields below, held only for moments
+	free    sync.Cond
+	readers int
+	reading map[int64]int // the goroutines that called RLock, and how often
+	waiting int           // edits that wait
+
+	editor atomic.Int64 // the goroutine that edits; 0: none
 }
 
-// begin records the call stack of the caller's caller, which edits from now on.
-func (l *editLock) begin() {
-	from := calls(4)
-	l.from.Store(&from)
+// goroutine returns the number of the calling goroutine. Package goid reads it where it knows the layout of Go's runtime; it is
+// parsed from a stack trace where that does not give the same.
+var goroutine = func() func() int64 {
+	if slow := tracedGoroutine(); goid.Get() != slow {
+		return tracedGoroutine
+	}
+	return goid.Get
+}()
+
+func tracedGoroutine() int64 {
+	var text [64]byte
+	return goid.ExtractGID(text[:runtime.Stack(text[:], false)])
 }
 
-func (l *editLock) end() { l.from.Store(nil) }
-
-// inside reports whether the calling goroutine edits the graph: its stack begins with that of the edit.
+// inside reports whether the calling goroutine edits the graph.
 func (l *editLock) inside() bool {
-	from := l.from.Load()
-	if from == nil {
+	id := l.editor.Load()
+	return id != 0 && id == goroutine()
+}
+
+func (l *editLock) editing() bool { return l.editor.Load() != 0 }
+
+// begin begins an edit: it waits until nobody else reads or edits. It is an error if the calling goroutine does.
+func (g *Graph) begin(stage string) error {
+	if err := g.edited(stage); err != nil {
+		return err
+	}
+	if !g.lock().Lock() {
+		return &Error{Stage: stage, Err: errors.New("the goroutine that would edit the graph runs or reads it: an edit waits for the end of all runs")}
+	}
+	return nil
+}
+
+// Lock waits until nobody else reads or edits, and reports false if the calling goroutine reads.
+func (l *editLock) Lock() bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	id := goroutine()
+	if l.reading[id] > 0 {
 		return false
 	}
-	here := calls(2)
-	return len(here) > len(*from) && slices.Equal(here[len(here)-len(*from):], *from)
-}
-
-// calls returns the return addresses on the stack, innermost first, without the given number of first
-// ones; calls is the second.
-func calls(without int) []uintptr {
-	for n := 64; ; n *= 2 {
-		list := make([]uintptr, n)
-		if k := runtime.Callers(without, list); k < n {
-			return list[:k]
-		}
+	l.waiting++
+	for l.editing() || l.readers > 0 {
+		l.wait()
 	}
+	l.waiting--
+	l.editor.Store(id)
+	return true
 }
-
-// Lock waits until nobody else reads or edits.
-func (l *editLock) Lock() { l.mutex.Lock() }
 
 // Unlock reverts Lock.
-func (l *editLock) Unlock() { l.mutex.Unlock() }
-
-// RLock waits until nobody edits.
-func (l *editLock) RLock() {
-	if l.mutex.TryRLock() {
-		return
-	}
-	if l.inside() {
-		panic("nn: " + underEdit)
-	}
-	l.mutex.RLock()
+func (l *editLock) Unlock() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.editor.Store(0)
+	l.free.Broadcast()
 }
 
-// RUnlock reverts RLock.
-func (l *editLock) RUnlock() { l.mutex.RUnlock() }
+// RLock waits until nobody edits or waits for it, except that a goroutine that reads already may read more.
+func (l *editLock) RLock() readLock {
+	id := goroutine()
+	if l.editor.Load() == id {
+		panic("nn: " + underEdit)
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for l.editing() || l.waiting > 0 && l.reading[id] == 0 {
+		l.wait()
+	}
+	if l.reading == nil {
+		l.reading = map[int64]int{}
+	}
+	l.reading[id]++
+	l.readers++
+	return readLock{l, id}
+}
+
+// enter waits until nobody edits, except the calling goroutine, which reads without the lock. It passes edits that wait: those
+// wait for a run, of which the caller may be a part.
+func (l *editLock) enter() readLock {
+	if l.inside() {
+		return readLock{}
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for l.editing() {
+		l.wait()
+	}
+	l.readers++
+	return readLock{lock: l}
+}
+
+// readLock is what RLock and enter return.
+type readLock struct {
+	lock *editLock // nil: nothing is held
+	id   int64     // the goroutine; 0: of enter
+}
+
+func (r readLock) unlock() {
+	l := r.lock
+	if l == nil {
+		return
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if r.id != 0 {
+		if l.reading[r.id]--; l.reading[r.id] == 0 {
+			delete(l.reading, r.id)
+		}
+	}
+	if l.readers--; l.readers == 0 && l.waiting > 0 {
+		l.free.Broadcast()
+	}
+}
+
+func (l *editLock) wait() {
+	l.free.L = &l.mutex
+	l.free.Wait()
+}
 
 const underEdit = "a method of the Graph is called by the function that edits it: use the methods of the Edit there"
 
 // edited returns the error of an operation that the function that edits the graph must not call.
 func (g *Graph) edited(stage string) error {
-	if g.there(); !g.mu.inside() {
+	if g.there(); !g.lock().inside() {
 		return nil
 	}
 	return &Error{Stage: stage, Err: errors.New(underEdit)}
+}
+
+// lock returns the lock of the model that the graph is or belongs to.
+func (g *Graph) lock() *editLock {
+	for o := g.around.Load(); o != nil; o = g.around.Load() {
+		g = o
+	}
+	return &g.mu
+}
+
+// adopt makes the subgraphs of the node share the lock of its graph.
+func (n *Node) adopt() {
+	for _, b := range n.bodies() {
+		b.Graph.around.Store(n.graph)
+	}
+}
+
+// locked is what a method of a graph that reads holds: defer g.locked().unlock(). In the function that edits the graph it panics.
+// Subgraphs are read as part of the model, see Node.locked.
+func (g *Graph) locked() readLock {
+	g.there()
+	if g.around.Load() != nil {
+		return g.entered()
+	}
+	return g.mu.RLock()
+}
+
+func (g *Graph) entered() readLock {
+	if g == nil {
+		return readLock{}
+	}
+	return g.lock().enter()
+}
+
+// locked is what an exported method of a node holds. It waits for an edit of another goroutine; within one it reads the graph as
+// changed so far. The methods without it are for code that holds the lock of the graph.
+func (n *Node) locked() readLock {
+	if n == nil {
+		return readLock{}
+	}
+	return n.graph.entered()
+}
+
+func (v *Value) locked() readLock {
+	if v == nil {
+		return readLock{}
+	}
+	return v.graph.entered()
+}
+
+func (p *Param) locked() readLock {
+	if p == nil {
+		return readLock{}
+	}
+	return p.value.locked()
 }

@@ -64,7 +64,7 @@ func (e *Edit) Params() []*Param {
 func (e *Edit) Find(sel ...Selector) *Node {
 	list := e.Nodes(sel...)
 	if len(list) > 1 {
-		e.Failf("the selection matches %d nodes, %s and %s among them: want one", len(list), list[0].Label(), list[1].Label())
+		e.Failf("the selection matches %d nodes, %s and %s among them: want one", len(list), list[0].label(), list[1].label())
 	}
 	if e.err != nil {
 		return nil

@@ -342,7 +342,7 @@ func (w *walker) nodeOf(v *Value) (*gorgonia.Node, error) {
 	case b.item != nil:
 		b.node, err = b.item.Pack(w.g.ops, w.expr)
 	case v.param != nil:
-		b.node, err = op.Input(w.expr, w.nodeName(v), b.typ, v.param.Tensor())
+		b.node, err = op.Input(w.expr, w.nodeName(v), b.typ, v.param.tensor())
 		w.params[v.param] = b.node
 	case b.known.Value != nil:
 		if b.node, err = op.Const(w.expr, b.known.Value); err == nil && b.open && w.shown {

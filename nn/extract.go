@@ -14,8 +14,7 @@ func (g *Graph) Extract(from, to []string) (*Graph, error) {
 	if err := g.edited("extract"); err != nil {
 		return nil, err
 	}
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	if len(from) == 0 {
 		from = names(g.inputs)
 	}
@@ -94,7 +93,7 @@ func (g *Graph) part(nodes []*Node, ins, outs []*Value) (*Graph, error) {
 	for _, n := range nodes {
 		for _, v := range n.out {
 			if v != nil && slices.Contains(ins, v) { // another output of the node is wanted
-				return nil, &Error{Stage: "extract", Node: n.Label(), Op: n.opType, Err: fmt.Errorf("computes %q, which is to become an input, and another output that is needed", v.name)}
+				return nil, &Error{Stage: "extract", Node: n.label(), Op: n.opType, Err: fmt.Errorf("computes %q, which is to become an input, and another output that is needed", v.name)}
 			}
 		}
 		c.node(to, n)

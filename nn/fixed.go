@@ -12,9 +12,10 @@ import (
 // and the path that leads there.
 func (c *Channels) Fixed(v *Value, axis int) error {
 	c.made()
+	defer c.g.entered().unlock()
 	id, ok := c.a.of(v, axis)
 	if !ok {
-		return &Error{Stage: "resize", Node: v.Name(), Err: fmt.Errorf("axis %d has no known length", axis)}
+		return &Error{Stage: "resize", Node: v.id(), Err: fmt.Errorf("axis %d has no known length", axis)}
 	}
 	x := c.a.axes[id]
 	var why *indices.Pin
@@ -47,7 +48,7 @@ func (a *analysis) reason(p *indices.Pin) reason {
 // label returns the name by which users know a value: that of the node that computes it.
 func (v *Value) label() string {
 	if v.producer != nil {
-		return v.producer.Label()
+		return v.producer.label()
 	}
 	return v.name
 }
@@ -94,11 +95,11 @@ func (c *Channels) through(from, to axisID) string {
 	}
 	for _, n := range nodes { // the operator nearest to the end that does more than pass channels on
 		if c.a.rearranges(n) {
-			return fmt.Sprintf(" through %s '%s'", n.opType, n.Label())
+			return fmt.Sprintf(" through %s '%s'", n.opType, n.label())
 		}
 	}
 	if len(nodes) > 0 {
-		return fmt.Sprintf(" through %s '%s'", nodes[0].opType, nodes[0].Label())
+		return fmt.Sprintf(" through %s '%s'", nodes[0].opType, nodes[0].label())
 	}
 	return ""
 }

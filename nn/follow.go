@@ -116,7 +116,7 @@ func (f *follower) node(n *Node) {
 		err = f.visit(n)
 	}
 	if err != nil {
-		f.e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot follow: %w", err)})
+		f.e.fail(&Error{Op: n.opType, Node: n.label(), Err: fmt.Errorf("cannot follow: %w", err)})
 	}
 }
 

@@ -183,8 +183,8 @@ func (m *matching) Call(s op.Source) *op.Call {
 // Input returns an input of the node that computes a value.
 func (m *matching) Input(s op.Source, i int) op.Source {
 	v, ok := s.Ref.(*Value)
-	if !ok || v.producer == nil || v.producer.In(i) == nil {
+	if !ok || v.producer == nil || v.producer.input(i) == nil {
 		return op.Source{}
 	}
-	return m.source(v.producer.In(i))
+	return m.source(v.producer.input(i))
 }

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
@@ -29,6 +30,7 @@ type Graph struct {
 	origin    any
 
 	mu      editLock
+	around  atomic.Pointer[Graph] // of a subgraph: the graph of the node that has it
 	ops     op.Set
 	nodes   []*Node // topological
 	inputs  []*Value
@@ -79,24 +81,21 @@ func (g *Graph) useOps(ops op.Set) {
 // Inputs returns the values that Run takes, in order.
 func (g *Graph) Inputs() []*Value {
 	g.there()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	return slices.Clone(g.inputs)
 }
 
 // Outputs returns the values that Run returns, in order.
 func (g *Graph) Outputs() []*Value {
 	g.there()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	return slices.Clone(g.outputs)
 }
 
 // Version returns the number of edits that have been applied.
 func (g *Graph) Version() int {
 	g.there()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	return g.version
 }
 
@@ -104,9 +103,9 @@ func (g *Graph) Version() int {
 // may edit the graph.
 func (g *Graph) Nodes(sel ...Selector) iter.Seq[*Node] {
 	g.there()
-	g.mu.RLock()
+	lock := g.locked()
 	list := slices.Clone(g.nodes)
-	g.mu.RUnlock()
+	lock.unlock()
 	return func(yield func(*Node) bool) {
 		for _, n := range list {
 			if all(sel, n) && !yield(n) {
@@ -120,8 +119,7 @@ func (g *Graph) Nodes(sel ...Selector) iter.Seq[*Node] {
 // reads.
 func (g *Graph) Params() iter.Seq[*Param] {
 	g.there()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	return slices.Values(g.params())
 }
 
@@ -129,7 +127,7 @@ func (g *Graph) params() []*Param {
 	var list []*Param
 	seen := map[*Param]bool{}
 	add := func(v *Value) {
-		if p := v.Param(); p != nil && !seen[p] {
+		if p := v.held(); p != nil && !seen[p] {
 			seen[p] = true
 			list = append(list, p)
 		}

@@ -44,7 +44,7 @@ func (e *Edit) Head(h Head) *Node {
 		return nil
 	}
 	if !resized(was, out.typ, s.classes, k) {
-		e.fail(&Error{Op: s.node.opType, Node: s.node.Label(),
+		e.fail(&Error{Op: s.node.opType, Node: s.node.label(),
 			Err: fmt.Errorf("output %q, %v, would become %v with %d classes instead of %d", out.name, was, out.typ, k, s.classes)})
 		return nil
 	}
@@ -65,7 +65,7 @@ func (e *Edit) Classifier() (layer *Node, features *Value) {
 		return nil, nil
 	}
 	if features = s.node.data(); features == nil {
-		e.fail(&Error{Op: s.node.opType, Node: s.node.Label(), Err: fmt.Errorf("must have exactly one input that is computed from the inputs of the graph")})
+		e.fail(&Error{Op: s.node.opType, Node: s.node.label(), Err: fmt.Errorf("must have exactly one input that is computed from the inputs of the graph")})
 		return nil, nil
 	}
 	return s.node, features
@@ -125,7 +125,7 @@ func (e *Edit) site(out *Value) site {
 			e.Failf("there is no layer with weights before output %q", out.name)
 			return s
 		}
-		layer, ok := n.WeightedSum()
+		layer, ok := n.weightedSum()
 		if ok {
 			s.node, s.layer = n, layer
 			break
@@ -189,7 +189,7 @@ func (s *site) keepApart(e *Edit, out *Value) {
 		}
 		to, ok := a.passed(at, n)
 		if !ok {
-			if _, sized := a.of(n.Out(0), 0); sized {
+			if _, sized := a.of(n.output(0), 0); sized {
 				e.between(n, out)
 			}
 			return
@@ -206,7 +206,7 @@ func (s *site) keepApart(e *Edit, out *Value) {
 // passed returns the axis of output 0 of a node that has the same indices as an axis that it reads.
 func (a *analysis) passed(id axisID, n *Node) (axisID, bool) {
 	for _, o := range a.tied(id, n) {
-		if x, y := a.axes[o], a.axes[id]; x.value == n.Out(0) && x.size == y.size {
+		if x, y := a.axes[o], a.axes[id]; x.value == n.output(0) && x.size == y.size {
 			return o, true
 		}
 	}
@@ -234,7 +234,7 @@ func fixed(v *Value) bool {
 // measure checks the weight of the node and counts its classes.
 func (s *site) measure(e *Edit) {
 	n := s.node
-	w := n.In(s.layer.Weight)
+	w := n.input(s.layer.Weight)
 	switch {
 	case w == nil:
 		e.refuse(n, fmt.Errorf("cannot be a new head: it has no weight"))

@@ -26,7 +26,7 @@ func (e *Edit) renew(s site, h Head, k int) {
 		init = initial.Transposed{Of: init}
 	}
 	e.resizeParam(s, h, n, s.layer.Weight, s.layer.Out, k, init)
-	if i := s.layer.Bias; i > 0 && n.In(i) != nil {
+	if i := s.layer.Bias; i > 0 && n.input(i) != nil {
 		e.renewBias(s, h, n, i, k)
 	}
 }
@@ -38,7 +38,7 @@ func (e *Edit) renewBias(s site, h Head, n *Node, i, k int) {
 		return
 	}
 	if !fixed(v) || !v.typ.Static() {
-		e.fail(&Error{Op: n.opType, Node: n.Label(), Input: v.name, Err: fmt.Errorf("is computed: a new head cannot give it %d elements", k)})
+		e.fail(&Error{Op: n.opType, Node: n.label(), Input: v.name, Err: fmt.Errorf("is computed: a new head cannot give it %d elements", k)})
 		return
 	}
 	axis := -1
@@ -51,7 +51,7 @@ func (e *Edit) renewBias(s site, h Head, n *Node, i, k int) {
 		if v.typ.Elements() == 1 {
 			return
 		}
-		e.fail(&Error{Op: n.opType, Node: n.Label(), Input: v.name, Err: fmt.Errorf("is %v: it has no axis of %d classes", v.typ, s.classes)})
+		e.fail(&Error{Op: n.opType, Node: n.label(), Input: v.name, Err: fmt.Errorf("is %v: it has no axis of %d classes", v.typ, s.classes)})
 		return
 	}
 	if axis < 0 { // one class so far
@@ -76,7 +76,7 @@ func (e *Edit) resizeParam(s site, h Head, n *Node, i, axis, k int, init initial
 	shape[axis] = k
 	if len(h.Keep) > 0 {
 		if old.param == nil || old.param.data == nil {
-			e.fail(&Error{Op: n.opType, Node: n.Label(), Input: old.name, Err: fmt.Errorf("is computed from a parameter: its classes cannot be kept")})
+			e.fail(&Error{Op: n.opType, Node: n.label(), Input: old.name, Err: fmt.Errorf("is computed from a parameter: its classes cannot be kept")})
 			return
 		}
 		data, err := dtype.Float64s(old.param.data)
@@ -177,7 +177,7 @@ func (e *Edit) carry(s site, n *Node, h Head, k int) {
 			}
 			e.resizeParam(s, h, n, i, 0, k, init)
 		case slices.Contains(s.held[n], v):
-			e.fail(&Error{Op: n.opType, Node: n.Label(), Input: v.name, Err: fmt.Errorf("has an element for each of the %d classes: replace the node by hand", s.classes)})
+			e.fail(&Error{Op: n.opType, Node: n.label(), Input: v.name, Err: fmt.Errorf("has an element for each of the %d classes: replace the node by hand", s.classes)})
 		}
 	}
 }
@@ -206,19 +206,19 @@ func (e *Edit) carryShape(s site, n *Node, i, k int) {
 		e.carryTarget(s, n, k)
 		return
 	}
-	if n.In(i) == nil || !fixed(n.in[i]) {
+	if n.input(i) == nil || !fixed(n.in[i]) {
 		return
 	}
 	t := n.in[i]
 	target, err := targetOf(t)
 	if err != nil {
-		e.fail(&Error{Op: n.opType, Node: n.Label(), Input: t.name, Err: err})
+		e.fail(&Error{Op: n.opType, Node: n.label(), Input: t.name, Err: err})
 		return
 	}
 	target, found := withClasses(target, s.classes, k)
 	if !found {
 		if s.classes != k && !slices.Contains(target, -1) && !slices.Contains(target, 0) {
-			e.fail(&Error{Op: n.opType, Node: n.Label(), Input: t.name, Err: fmt.Errorf("%v fixes the number of classes: replace the node by hand", target)})
+			e.fail(&Error{Op: n.opType, Node: n.label(), Input: t.name, Err: fmt.Errorf("%v fixes the number of classes: replace the node by hand", target)})
 		}
 		return
 	}
@@ -228,7 +228,7 @@ func (e *Edit) carryShape(s site, n *Node, i, k int) {
 
 // carryTarget rewrites the number of classes in an attribute that contains the node's shape.
 func (e *Edit) carryTarget(s site, n *Node, k int) {
-	c := n.Call()
+	c := n.call()
 	old := c.Out[0].Sizes()
 	next, found := withClasses(old, s.classes, k)
 	if !found || n.op.Traits.Resize == nil {

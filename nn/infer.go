@@ -9,11 +9,10 @@ import (
 // Infer infers the types of all values again. Package onnxio calls it when a graph is complete, Edit after each change.
 // Errors name the node.
 func (g *Graph) Infer() error {
-	if err := g.edited("infer"); err != nil {
+	if err := g.begin("infer"); err != nil {
 		return err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.lock().Unlock()
 	return g.infer()
 }
 

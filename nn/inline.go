@@ -32,10 +32,10 @@ func (e *Edit) inlineKnown() (count int) {
 		return 0
 	}
 	for _, n := range slices.Clone(e.g.nodes) {
-		if len(n.in) == 0 || n.in[0] == nil || len(n.bodies()) == 0 || len(n.Annotations()) > 0 || e.err != nil {
+		if len(n.in) == 0 || n.in[0] == nil || len(n.bodies()) == 0 || len(n.annotations) > 0 || e.err != nil {
 			continue
 		}
-		c := n.Call()
+		c := n.call()
 		if c == nil {
 			continue
 		}

@@ -82,7 +82,7 @@ func (c *inputChannels) follow(v *Value, axis int) error {
 	}
 	for _, u := range slices.Clone(v.users) {
 		if err := c.node(u, v, axis); err != nil {
-			return &Error{Op: u.opType, Node: u.Label(), Err: err}
+			return &Error{Op: u.opType, Node: u.label(), Err: err}
 		}
 	}
 	return nil
@@ -92,7 +92,7 @@ var errChannelUse = errors.New("the channels of the input are used in a way that
 
 // node adapts the parameters of a node that reads v, and continues with its outputs.
 func (c *inputChannels) node(n *Node, v *Value, axis int) error {
-	call := n.Call()
+	call := n.call()
 	if call == nil || n.op.Couple == nil {
 		return errChannelUse
 	}
@@ -135,7 +135,7 @@ func (c *inputChannels) node(n *Node, v *Value, axis int) error {
 	for _, r := range at {
 		if r.Output {
 			found = true
-			if err := c.follow(n.Out(r.Slot), r.Axis); err != nil {
+			if err := c.follow(n.output(r.Slot), r.Axis); err != nil {
 				return err
 			}
 			continue
@@ -178,7 +178,7 @@ func (c *inputChannels) parameter(n *Node, slot, axis int, sum bool) error {
 	}
 	if x.param == nil {
 		w := c.e.Const(x.name+"_channels", next)
-		c.e.swapInput(n, slot, w, w.Name())
+		c.e.swapInput(n, slot, w, w.id())
 		return c.e.err
 	}
 	c.changed[x.param] = true

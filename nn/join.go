@@ -21,8 +21,7 @@ func Join(a, b *Graph, connect map[string]string) (*Graph, error) {
 		return nil, joinError(errors.New("nothing is connected"))
 	}
 	g := a.Clone()
-	b.mu.RLock()
-	defer b.mu.RUnlock()
+	defer b.locked().unlock()
 	if err := g.adopt(b); err != nil {
 		return nil, err
 	}

@@ -47,9 +47,9 @@ type Change struct {
 // edited very often drops the oldest entries: if some of those asked for are missing, the first entry is of kind
 // Forgotten.
 func (g *Graph) Changes(since int) iter.Seq[Change] {
-	g.mu.RLock()
+	lock := g.locked()
 	j := g.journal
-	g.mu.RUnlock()
+	lock.unlock()
 	return func(yield func(Change) bool) {
 		if since < j.forgotten && !yield(Change{Kind: Forgotten, Version: j.forgotten}) {
 			return
@@ -79,7 +79,7 @@ const (
 func (c Change) holds() int {
 	n := 256 + 8*(len(c.Keep)+len(c.Like)+len(c.Scale))
 	if c.Kind == ParamRemoved {
-		n += c.Param.Size() * 4
+		n += c.Param.size() * 4
 	}
 	return n
 }

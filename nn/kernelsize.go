@@ -51,17 +51,17 @@ func (e *Edit) setKernel(n *Node, size []int) {
 		if e.err != nil {
 			return
 		}
-		nodes = w.Users()
+		nodes = w.readers()
 	}
 	was := map[*Node]op.Type{}
 	for _, u := range nodes {
-		was[u] = u.Out(0).typ
+		was[u] = u.output(0).typ
 		if err := e.stretchWindow(u, to); err != nil {
 			e.refuse(u, err)
 		}
 	}
 	if s.weight != nil && e.err == nil {
-		e.stretchWeight(n.In(s.input).param, s.kernel, to)
+		e.stretchWeight(n.input(s.input).param, s.kernel, to)
 	}
 	if e.err != nil {
 		return
@@ -72,14 +72,14 @@ func (e *Edit) setKernel(n *Node, size []int) {
 		return
 	}
 	for _, u := range nodes {
-		if err := sameShape(&Value{name: u.Out(0).name, typ: was[u]}, u.Out(0)); err != nil {
+		if err := sameShape(&Value{name: u.output(0).name, typ: was[u]}, u.output(0)); err != nil {
 			e.refuse(u, err)
 		}
 	}
 }
 
 func (e *Edit) refuse(n *Node, err error) {
-	e.fail(&Error{Op: n.opType, Node: n.Label(), Err: err})
+	e.fail(&Error{Op: n.opType, Node: n.label(), Err: err})
 }
 
 // span is the geometry of a sliding window as given by its node.
@@ -96,7 +96,7 @@ type span struct {
 
 // spanOf reads the window of a node.
 func spanOf(n *Node) (span, error) {
-	w := n.Call().Window()
+	w := n.call().Window()
 	if w == nil {
 		return span{}, errors.New("has no sliding window: it is neither a convolution nor a pooling")
 	}
@@ -105,8 +105,8 @@ func spanOf(n *Node) (span, error) {
 		out: w.OutputPadding, target: w.OutputLengths, input: w.Weight, transposed: w.Transposed, window: w,
 	}
 	if w.Weight > 0 {
-		if s.weight = n.In(w.Weight); s.weight == nil || w.Kernel == nil {
-			return s, fmt.Errorf("its weight is %v", s.weight.Type())
+		if s.weight = n.input(w.Weight); s.weight == nil || w.Kernel == nil {
+			return s, fmt.Errorf("its weight is %v", s.weight.typed())
 		}
 	}
 	axes := len(s.kernel)
@@ -129,7 +129,7 @@ func spanOf(n *Node) (span, error) {
 // ownWeight returns input i of a node, the weight of its window, as a parameter that only such nodes
 // read, to which a constant is converted.
 func (e *Edit) ownWeight(n *Node, i int) *Value {
-	w := n.In(i)
+	w := n.input(i)
 	if w.param == nil {
 		d, ok := w.known.Value.(*tensor.Dense)
 		if !ok || !w.producer.isConstant() {
@@ -145,7 +145,7 @@ func (e *Edit) ownWeight(n *Node, i int) *Value {
 		w = v
 	}
 	for _, u := range w.users {
-		if win := u.Call().Window(); win == nil || win.Weight == 0 || u.In(win.Weight) != w || u.reading(w) > 1 {
+		if win := u.call().Window(); win == nil || win.Weight == 0 || u.input(win.Weight) != w || u.reading(w) > 1 {
 			e.refuse(n, fmt.Errorf("its weight %q is also read by %s", w.name, u.describe()))
 			return nil
 		}
@@ -216,7 +216,7 @@ func (s *span) explicit(n *Node) error {
 		s.auto = auto
 		return nil
 	}
-	in := n.In(0).typ
+	in := n.input(0).typ
 	for i := range axes {
 		total := s.dilations[i] * (s.kernel[i] - 1)
 		if s.strides[i] > 1 {
@@ -253,7 +253,7 @@ func (e *Edit) crop(n *Node, s span, crop []int) error {
 		starts, ends, on = append(starts, crop[i]), append(ends, end), append(on, 2+i)
 	}
 	name := e.Label("crop", "")
-	v := e.one(name, op.Plain("Slice"), n.In(0), e.Ints(name+".starts", starts...), e.Ints(name+".ends", ends...), e.Ints(name+".axes", on...))
+	v := e.one(name, op.Plain("Slice"), n.input(0), e.Ints(name+".starts", starts...), e.Ints(name+".ends", ends...), e.Ints(name+".axes", on...))
 	if e.err == nil {
 		e.setRead(n, 0, v)
 	}

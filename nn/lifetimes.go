@@ -47,7 +47,7 @@ func (g *Graph) lifetimes(w *walker) lifetimes {
 				continue
 			}
 			if k == 0 && n.op != nil && n.op.Scheduling.View {
-				held[v] = n.In(0)
+				held[v] = n.input(0)
 				continue
 			}
 			if b := w.env[v]; b != nil && b.typ.Static() {

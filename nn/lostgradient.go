@@ -53,7 +53,7 @@ func (w *walker) loses(n *Node, c *op.Call) {
 	if why == "" {
 		why = "it is computed before the expression graph is built, because the shape of its result depends on values"
 	}
-	var lost error = &Error{Stage: "gradient", Kind: ErrUnsupported, Op: n.opType, Node: n.Label(), Err: errors.New("has no gradient (" + why + ")")}
+	var lost error = &Error{Stage: "gradient", Kind: ErrUnsupported, Op: n.opType, Node: n.label(), Err: errors.New("has no gradient (" + why + ")")}
 	for _, v := range n.reads() {
 		if first := w.lost[v]; first != nil { // it was lost before
 			lost = first

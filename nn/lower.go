@@ -58,7 +58,7 @@ func (l *Lowered) Trainable() (params []*Param, nodes gorgonia.Nodes) {
 		return nil, nil
 	}
 	for p := range l.graph.Params() {
-		if n := l.Params[p]; n != nil && p.Trainable() {
+		if n := l.Params[p]; n != nil && p.trainable() {
 			params, nodes = append(params, p), append(nodes, n)
 		}
 	}
@@ -71,8 +71,7 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 	if err := g.edited("lower"); err != nil {
 		return nil, err
 	}
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	ctx, stop := folding()
 	defer stop()
 	ask := lowering{g: g, mode: walkLower, train: o.Train, ctx: ctx, shown: true, bound: map[*Value]*binding{}, have: map[*Value]dtype.Value{}}

@@ -11,32 +11,28 @@ const MetaLabels = "graft.labels"
 // Name returns the name of the model.
 func (g *Graph) Name() string {
 	g.there()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	return g.name
 }
 
 // Doc returns the documentation of the model.
 func (g *Graph) Doc() string {
 	g.there()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	return g.doc
 }
 
 // Meta returns a copy of the model's metadata; Edit.SetMeta changes them.
 func (g *Graph) Meta() map[string]string {
 	g.there()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	return maps.Clone(g.meta)
 }
 
 // Opsets returns a copy of the operator-set versions by domain, "" for the standard one; Edit.SetOpset changes that.
 func (g *Graph) Opsets() map[string]int {
 	g.there()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	return maps.Clone(g.opsets)
 }
 
@@ -117,8 +113,7 @@ func (e *Edit) SetLabels(labels ...string) {
 
 // Labels returns the names of the classes from the metadata of the graph, nil if there are none or MetaLabels is not a JSON list.
 func (g *Graph) Labels() []string {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	var list []string
 	if json.Unmarshal([]byte(g.meta[MetaLabels]), &list) != nil {
 		return nil

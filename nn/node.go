@@ -29,11 +29,17 @@ func (n *Node) Name() string {
 	if n == nil {
 		return ""
 	}
+	defer n.locked().unlock()
 	return n.name
 }
 
 // Label returns the node's name, or that of its first output if it has none.
 func (n *Node) Label() string {
+	defer n.locked().unlock()
+	return n.label()
+}
+
+func (n *Node) label() string {
 	if n == nil {
 		return ""
 	}
@@ -53,6 +59,7 @@ func (n *Node) Type() string {
 	if n == nil {
 		return ""
 	}
+	defer n.locked().unlock()
 	return n.opType
 }
 
@@ -61,7 +68,8 @@ func (n *Node) String() string {
 	if n == nil {
 		return "<nil>"
 	}
-	return n.Type() + " " + n.Label()
+	defer n.locked().unlock()
+	return n.describe()
 }
 
 // Domain returns the domain of the operator, "" for the standard one.
@@ -69,6 +77,7 @@ func (n *Node) Domain() string {
 	if n == nil {
 		return ""
 	}
+	defer n.locked().unlock()
 	return n.domain
 }
 
@@ -79,6 +88,7 @@ func (n *Node) Op() *op.Op {
 	if n == nil {
 		return nil
 	}
+	defer n.locked().unlock()
 	return n.op
 }
 
@@ -87,6 +97,7 @@ func (n *Node) Config() op.Config {
 	if n == nil {
 		return nil
 	}
+	defer n.locked().unlock()
 	return n.config
 }
 
@@ -95,11 +106,17 @@ func (n *Node) Inputs() []*Value {
 	if n == nil {
 		return nil
 	}
+	defer n.locked().unlock()
 	return slices.Clone(n.in)
 }
 
 // In returns input i, nil if it is absent.
 func (n *Node) In(i int) *Value {
+	defer n.locked().unlock()
+	return n.input(i)
+}
+
+func (n *Node) input(i int) *Value {
 	if n == nil || i < 0 || i >= len(n.in) {
 		return nil
 	}
@@ -111,6 +128,7 @@ func (n *Node) Captured() []*Value {
 	if n == nil {
 		return nil
 	}
+	defer n.locked().unlock()
 	return slices.Clone(n.captured)
 }
 
@@ -119,11 +137,17 @@ func (n *Node) Outputs() []*Value {
 	if n == nil {
 		return nil
 	}
+	defer n.locked().unlock()
 	return slices.Clone(n.out)
 }
 
 // Out returns output i, nil if it is absent.
 func (n *Node) Out(i int) *Value {
+	defer n.locked().unlock()
+	return n.output(i)
+}
+
+func (n *Node) output(i int) *Value {
 	if n == nil || i < 0 || i >= len(n.out) {
 		return nil
 	}
@@ -131,11 +155,20 @@ func (n *Node) Out(i int) *Value {
 }
 
 // Origin returns what the package that loaded the file keeps of the node.
-func (n *Node) Origin() any { return n.origin }
+func (n *Node) Origin() any {
+	defer n.locked().unlock()
+	return n.origin
+}
 
 // Fresh reports whether the attributes are those of Config because an edit created or changed the node; otherwise they
 // are as in Origin.
-func (n *Node) Fresh() bool { return n.fresh }
+func (n *Node) Fresh() bool {
+	defer n.locked().unlock()
+	return n.fresh
+}
 
 // Doc returns the node's documentation in the file.
-func (n *Node) Doc() string { return n.doc }
+func (n *Node) Doc() string {
+	defer n.locked().unlock()
+	return n.doc
+}

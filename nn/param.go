@@ -20,10 +20,15 @@ type Param struct {
 
 // Name returns the name of the parameter's value.
 func (p *Param) Name() string {
+	defer p.locked().unlock()
+	return p.id()
+}
+
+func (p *Param) id() string {
 	if p == nil {
 		return ""
 	}
-	return p.value.Name()
+	return p.value.id()
 }
 
 // String returns the name and the type: "conv1.weight float32[8,3,3,3]".
@@ -39,16 +44,27 @@ func (p *Param) Value() *Value {
 
 // Data returns the parameter's tensor, which is shared by all lowerings; nil for strings. Edit.SetData replaces it. A
 // program that writes to its elements must call Changed afterwards.
-func (p *Param) Data() *tensor.Dense { return p.data }
+func (p *Param) Data() *tensor.Dense {
+	defer p.locked().unlock()
+	return p.data
+}
 
 // Text returns the parameter's tensor of strings, nil if it holds numbers.
 func (p *Param) Text() *dtype.Strings { return p.text }
 
 // Frozen reports whether training leaves the parameter unchanged, see Edit.Freeze.
-func (p *Param) Frozen() bool { return p.frozen }
+func (p *Param) Frozen() bool {
+	defer p.locked().unlock()
+	return p.frozen
+}
 
 // Tensor returns the parameter's tensor, of numbers or of strings.
 func (p *Param) Tensor() dtype.Value {
+	defer p.locked().unlock()
+	return p.tensor()
+}
+
+func (p *Param) tensor() dtype.Value {
 	if p.text != nil {
 		return p.text
 	}
@@ -56,7 +72,12 @@ func (p *Param) Tensor() dtype.Value {
 }
 
 // Trainable reports whether training changes the parameter.
-func (p *Param) Trainable() bool { return !p.frozen && p.Role() == Weight }
+func (p *Param) Trainable() bool {
+	defer p.locked().unlock()
+	return p.trainable()
+}
+
+func (p *Param) trainable() bool { return !p.frozen && p.purpose() == Weight }
 
 // Changed must be called by a program after it wrote to elements of Data, before the next run: runs keep copies of
 // weights in the order in which kernels read them, and results computed from constants, and create them again after
@@ -66,6 +87,11 @@ func (p *Param) Changed() { p.kept.Changed() }
 
 // Size returns the number of elements.
 func (p *Param) Size() int {
+	defer p.locked().unlock()
+	return p.size()
+}
+
+func (p *Param) size() int {
 	if p.text != nil {
 		return p.text.Size()
 	}

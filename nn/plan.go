@@ -21,14 +21,13 @@ type Plan struct {
 
 // Plan tries an edit without applying it. The error is the one that Edit would return.
 func (g *Graph) Plan(f func(*Edit)) (*Plan, error) {
-	if err := g.edited("plan"); err != nil {
-		return nil, err
-	}
 	if f == nil {
 		return nil, &Error{Stage: "plan", Err: errNoFunction}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	if err := g.begin("plan"); err != nil {
+		return nil, err
+	}
+	defer g.lock().Unlock()
 	e, err := g.attempt(f)
 	if err != nil {
 		return nil, err
@@ -42,11 +41,10 @@ func (p *Plan) Apply() error {
 	if err := p.made(); err != nil {
 		return err
 	}
-	if err := p.g.edited("plan"); err != nil {
+	if err := p.g.begin("plan"); err != nil {
 		return err
 	}
-	p.g.mu.Lock()
-	defer p.g.mu.Unlock()
+	defer p.g.lock().Unlock()
 	if p.applied {
 		return &Error{Stage: "plan", Err: errors.New("is applied already")}
 	}
@@ -69,11 +67,10 @@ func (p *Plan) Undo() error {
 	if err := p.made(); err != nil {
 		return err
 	}
-	if err := p.g.edited("plan"); err != nil {
+	if err := p.g.begin("plan"); err != nil {
 		return err
 	}
-	p.g.mu.Lock()
-	defer p.g.mu.Unlock()
+	defer p.g.lock().Unlock()
 	if !p.applied {
 		return &Error{Stage: "plan", Err: errors.New("is not applied")}
 	}
@@ -94,6 +91,7 @@ func (p *Plan) Undo() error {
 // Join combines two plans that were applied one after the other, without an edit in between. Its cuts are those of both,
 // numbered as in the model before the first, and Undo reverts both.
 func (p *Plan) Join(next *Plan) (*Plan, error) {
+	defer p.g.entered().unlock()
 	if next == nil || p.g == nil || p.g != next.g || !p.applied || !next.applied || next.version != p.version+1 {
 		return nil, &Error{Stage: "plan", Err: errors.New("two plans can be joined only when both are applied, the second directly after the first")}
 	}

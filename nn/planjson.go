@@ -15,6 +15,7 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 	if err := p.made(); err != nil {
 		return nil, err
 	}
+	defer p.g.entered().unlock()
 	type file struct {
 		Model   string   `json:"model"`
 		Version int      `json:"version"`

@@ -39,13 +39,14 @@ func (e *Edit) addNode(n *Node) {
 			g.nodes = append(g.nodes, n) // undoing makes a new list
 			g.relabel(n.name, 1)
 			n.useAll()
+			n.adopt()
 		},
 		undo: func() {
 			g.nodes = without(g.nodes, n)
 			g.relabel(n.name, -1)
 			n.unuseAll()
 		},
-		change: Change{Kind: NodeAdded, Node: n, Name: n.Label()},
+		change: Change{Kind: NodeAdded, Node: n, Name: n.label()},
 		text:   "add " + n.describe(),
 		grows:  true,
 	})
@@ -64,12 +65,12 @@ func (e *Edit) removeNode(n *Node) {
 			g.relabel(n.name, 1)
 			n.useAll()
 		},
-		change: Change{Kind: NodeRemoved, Node: n, Name: n.Label()},
+		change: Change{Kind: NodeRemoved, Node: n, Name: n.label()},
 		text:   "remove " + n.describe(),
 	})
 }
 
-func (n *Node) describe() string { return fmt.Sprintf("%s %s", n.opType, n.Label()) }
+func (n *Node) describe() string { return fmt.Sprintf("%s %s", n.opType, n.label()) }
 
 func without(list []*Node, n *Node) []*Node {
 	out := make([]*Node, 0, len(list))
@@ -137,8 +138,8 @@ func (e *Edit) setRead(n *Node, i int, v *Value) {
 	}
 	e.act(action{
 		do: func() { set(v) }, undo: func() { set(old) },
-		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()},
-		text:   fmt.Sprintf("%s reads %s instead of %s", n.describe(), v.Name(), old.Name()),
+		change: Change{Kind: NodeChanged, Node: n, Name: n.label()},
+		text:   fmt.Sprintf("%s reads %s instead of %s", n.describe(), v.id(), old.id()),
 	})
 }
 
@@ -151,15 +152,15 @@ func (e *Edit) setIn(n *Node, in []*Value) {
 		n.useAll()
 	}
 	e.act(action{do: func() { set(in) }, undo: func() { set(old) },
-		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()}, text: "change the inputs of " + n.describe()})
+		change: Change{Kind: NodeChanged, Node: n, Name: n.label()}, text: "change the inputs of " + n.describe()})
 }
 
 func (e *Edit) setConfig(n *Node, c op.Config) {
 	old, fresh := n.config, n.fresh
 	e.act(action{
-		do:     func() { n.config, n.fresh = c, true },
+		do:     func() { n.config, n.fresh = c, true; n.adopt() },
 		undo:   func() { n.config, n.fresh = old, fresh },
-		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()},
+		change: Change{Kind: NodeChanged, Node: n, Name: n.label()},
 		text:   "change the attributes of " + n.describe(),
 	})
 }
@@ -169,7 +170,7 @@ func (e *Edit) setAnnotations(n *Node, a Annotations) {
 	e.act(action{
 		do:     func() { n.annotations = a },
 		undo:   func() { n.annotations = old },
-		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()},
+		change: Change{Kind: NodeChanged, Node: n, Name: n.label()},
 		text:   "annotate " + n.describe(),
 	})
 }
@@ -186,10 +187,13 @@ func (e *Edit) setOp(n *Node, c op.Config) {
 		return
 	}
 	set := func(o *op.Op, c op.Config, fresh bool) func() {
-		return func() { n.op, n.domain, n.opType, n.config, n.fresh = o, o.Domain, c.Operator().Name, c, fresh }
+		return func() {
+			n.op, n.domain, n.opType, n.config, n.fresh = o, o.Domain, c.Operator().Name, c, fresh
+			n.adopt()
+		}
 	}
 	e.act(action{do: set(o, c, true), undo: set(n.op, n.config, n.fresh),
-		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()}, text: fmt.Sprintf("%s becomes %v", n.describe(), o)})
+		change: Change{Kind: NodeChanged, Node: n, Name: n.label()}, text: fmt.Sprintf("%s becomes %v", n.describe(), o)})
 }
 
 // setOut makes values the outputs of n, including values that other nodes computed.
@@ -217,7 +221,7 @@ func (e *Edit) setOut(n *Node, out []*Value) {
 				}
 			}
 		},
-		change: Change{Kind: NodeChanged, Node: n, Name: n.Label()}, text: "change the outputs of " + n.describe(),
+		change: Change{Kind: NodeChanged, Node: n, Name: n.label()}, text: "change the outputs of " + n.describe(),
 	})
 }
 
@@ -254,8 +258,8 @@ func (e *Edit) setData(p *Param, d *tensor.Dense) {
 	e.act(action{
 		do:     func() { p.data, p.value.typ = d, op.TypeOf(d); p.Changed() },
 		undo:   func() { p.data, p.value.typ = old, typ; p.Changed() },
-		change: Change{Kind: ParamChanged, Param: p, Name: p.Name()},
-		text:   fmt.Sprintf("parameter %s becomes %v", p.Name(), op.TypeOf(d)),
+		change: Change{Kind: ParamChanged, Param: p, Name: p.id()},
+		text:   fmt.Sprintf("parameter %s becomes %v", p.id(), op.TypeOf(d)),
 	})
 }
 

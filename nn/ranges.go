@@ -11,7 +11,7 @@ func withinDepth(v *Value, depth int) trait.Interval {
 	if v == nil || depth == 0 {
 		return trait.Anywhere()
 	}
-	if x, ok := scalarIn(v); ok && (v.param == nil || !v.param.Trainable()) {
+	if x, ok := scalarIn(v); ok && (v.param == nil || !v.param.trainable()) {
 		return trait.Interval{Lo: x, Hi: x}
 	}
 	n := v.producer
@@ -19,7 +19,7 @@ func withinDepth(v *Value, depth int) trait.Interval {
 	if t.Range == nil || v.index > 0 && t.Moves == trait.NotMoved {
 		return trait.Anywhere()
 	}
-	return t.Range(n.Call(), func(i int) trait.Interval { return withinDepth(n.In(i), depth-1) })
+	return t.Range(n.call(), func(i int) trait.Interval { return withinDepth(n.input(i), depth-1) })
 }
 
 // numberIn is scalarIn for an input that may be absent.

@@ -91,18 +91,18 @@ func (o Realign) Remove(e *Edit, n *Node) {
 		}
 	}
 	if in == nil {
-		e.Failf("node %s has no input to connect its users to", n.Label())
+		e.Failf("node %s has no input to connect its users to", n.label())
 		return
 	}
 	for i, v := range n.out {
 		if v != nil && i > 0 && (len(v.users) > 0 || slices.Contains(e.g.outputs, v)) {
-			e.Failf("node %s has a second output, %q, that is read", n.Label(), v.name)
+			e.Failf("node %s has a second output, %q, that is read", n.label(), v.name)
 			return
 		}
 	}
 	axis, err := misfit(in, n.out[0])
 	if err != nil {
-		e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot be removed: %w", err)})
+		e.fail(&Error{Op: n.opType, Node: n.label(), Err: fmt.Errorf("cannot be removed: %w", err)})
 		return
 	}
 	if axis < 0 {
@@ -154,7 +154,7 @@ func (o Realign) Insert(e *Edit, at *Value, l Layer, users ...*Node) *Value {
 	}
 	for _, u := range users {
 		if e.has(u) && !slices.Contains(u.reads(), at) {
-			e.Failf("node %s does not read %q", u.Label(), at.name)
+			e.Failf("node %s does not read %q", u.label(), at.name)
 		}
 	}
 	all, output := users, false
@@ -214,11 +214,11 @@ func (o Realign) Replace(e *Edit, n *Node, l Layer) *Value {
 			continue
 		}
 		if i >= len(out) || out[i] == nil {
-			e.Failf("node %s has an output %q that is read, the layer in its place has none", n.Label(), v.name)
+			e.Failf("node %s has an output %q that is read, the layer in its place has none", n.label(), v.name)
 			return nil
 		}
 		if err := sameType(v, out[i]); err != nil {
-			e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot be replaced: %w", err)})
+			e.fail(&Error{Op: n.opType, Node: n.label(), Err: fmt.Errorf("cannot be replaced: %w", err)})
 			return nil
 		}
 		if axis, err := misfit(out[i], v); err == nil && axis >= 0 && i == 0 && e.whole() && e.Try(func() { e.bypass(v, out[i]) }) != nil {

@@ -28,7 +28,7 @@ func (e *Edit) Rename(f func(name string) string, sel ...Selector) {
 			}
 		}
 		for _, v := range n.in {
-			if v.Param() != nil {
+			if v.held() != nil {
 				value(v)
 			}
 		}
@@ -49,7 +49,7 @@ func (e *Edit) RemoveInput(name string) {
 	case i < 0:
 		e.Failf("%q is not an input", name)
 	case len(v.users) > 0:
-		e.Failf("input %q is read by %s", name, v.users[0].Label())
+		e.Failf("input %q is read by %s", name, v.users[0].label())
 	case slices.Contains(e.g.outputs, v):
 		e.Failf("input %q is also an output", name)
 	default:

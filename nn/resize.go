@@ -65,7 +65,7 @@ func (e *Edit) channelAxisOf(n *Node) (axis chanAxis, ok bool) {
 	if e.err != nil {
 		return axis, false
 	}
-	id, err := c.channelAxis(n.Out(0), 0)
+	id, err := c.channelAxis(n.output(0), 0)
 	if err != nil {
 		e.fail(err)
 		return axis, false
@@ -77,7 +77,7 @@ func (e *Edit) channelAxisOf(n *Node) (axis chanAxis, ok bool) {
 func (c *Channels) channelAxis(v *Value, axis int) (axisID, error) {
 	rank, ok := c.a.rank[v]
 	if !ok || rank < 2 && axis == 0 {
-		return 0, &Error{Stage: "resize", Node: v.Name(), Err: errors.New("has no channel axis")}
+		return 0, &Error{Stage: "resize", Node: v.id(), Err: errors.New("has no channel axis")}
 	}
 	switch {
 	case axis < 0:
@@ -90,7 +90,7 @@ func (c *Channels) channelAxis(v *Value, axis int) (axisID, error) {
 	}
 	id, ok := c.a.of(v, axis)
 	if !ok {
-		return 0, &Error{Stage: "resize", Node: v.Name(), Err: fmt.Errorf("has no axis %d", axis)}
+		return 0, &Error{Stage: "resize", Node: v.id(), Err: fmt.Errorf("has no axis %d", axis)}
 	}
 	return id, nil
 }

@@ -46,8 +46,8 @@ func (f *follower) spell(n *Node, i int, x []int) {
 	if f.e.err != nil {
 		return
 	}
-	if n.In(i) == nil {
-		v := f.e.Ints(n.Label()+"_sizes", x...)
+	if n.input(i) == nil {
+		v := f.e.Ints(n.label()+"_sizes", x...)
 		in := slices.Clone(n.in)
 		for len(in) <= i {
 			in = append(in, nil)

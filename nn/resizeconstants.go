@@ -10,7 +10,7 @@ import (
 
 // now returns the value of integer input i after the cut.
 func (f *follower) now(n *Node, i int) ([]int, bool) {
-	v := n.In(i)
+	v := n.input(i)
 	if v == nil || f.w.at(v) == nil {
 		return nil, false
 	}
@@ -20,7 +20,7 @@ func (f *follower) now(n *Node, i int) ([]int, bool) {
 // setElements changes the elements of integer input i in which was and now differ, except those computed from open
 // dimensions.
 func (f *follower) setElements(n *Node, i int, was, now []int) {
-	v := n.In(i)
+	v := n.input(i)
 	if f.e.err != nil || v == nil || slices.Equal(was, now) {
 		return
 	}
@@ -32,9 +32,9 @@ func (f *follower) setElements(n *Node, i int, was, now []int) {
 		if was[k] == now[k] {
 			continue
 		}
-		x := f.adjusted(n.In(i), k, was[k], now[k])
+		x := f.adjusted(n.input(i), k, was[k], now[k])
 		if x == nil || f.e.err != nil {
-			f.e.Failf("%s %s: element %d of its shape cannot be rewritten", n.opType, n.Label(), k)
+			f.e.Failf("%s %s: element %d of its shape cannot be rewritten", n.opType, n.label(), k)
 			return
 		}
 		old := n.in[i]

@@ -170,7 +170,7 @@ func magnitude(g *Group) func(*Atom) float64 {
 	sums := map[axisID][]float64{}
 	for _, x := range g.axes {
 		c := g.c.a.axes[x.Axis]
-		if p := c.value.param; p != nil && p.data != nil && p.Role() == Weight {
+		if p := c.value.param; p != nil && p.data != nil && p.purpose() == Weight {
 			sums[x.Axis] = squaresOf(p.data, c.axis)
 		}
 	}

@@ -111,7 +111,7 @@ func (e *Edit) followGroup(group []freed) {
 	at := fmt.Sprintf("%s of input %q from %d to %v", axisName(group[0].axis), group[0].v.name, group[0].old, group[0].now)
 	for _, node := range order {
 		if node.op == nil {
-			e.fail(&Error{Op: node.opType, Node: node.Label(), Err: fmt.Errorf("is unknown, which prevents a change of %s", at)})
+			e.fail(&Error{Op: node.opType, Node: node.label(), Err: fmt.Errorf("is unknown, which prevents a change of %s", at)})
 			return
 		}
 		e.adapt(node, before, w)
@@ -119,7 +119,7 @@ func (e *Edit) followGroup(group []freed) {
 			return
 		}
 		if err := w.visit(node); err != nil {
-			e.fail(&Error{Op: node.opType, Node: node.Label(), Err: fmt.Errorf("prevents a change of %s: %w", at, err)})
+			e.fail(&Error{Op: node.opType, Node: node.label(), Err: fmt.Errorf("prevents a change of %s: %w", at, err)})
 			return
 		}
 	}
@@ -171,7 +171,7 @@ func (e *Edit) concreteWalk(group []freed, after bool) *walker {
 
 // adapt rewrites the constants of a node that contain the old size of a dimension.
 func (e *Edit) adapt(n *Node, before map[*Value]op.Type, w *walker) {
-	in := n.In(0)
+	in := n.input(0)
 	if in == nil || len(n.out) == 0 || n.out[0] == nil {
 		return
 	}
@@ -182,7 +182,7 @@ func (e *Edit) adapt(n *Node, before map[*Value]op.Type, w *walker) {
 	if n.op.Traits.Open == nil {
 		return
 	}
-	c := n.Call()
+	c := n.call()
 	r := &op.Resizing{
 		Call: c, In: make([]op.Resized, len(c.In)), Out: make([]op.Resized, len(c.Out)),
 		Ints: func(i int) ([]int, bool) { return w.constant(n, i) },
@@ -237,7 +237,7 @@ func (e *Edit) keepFirst(n *Node, i, axis int, w *walker) {
 
 // constant returns the value of input i of a node if it is constant in the model.
 func (w *walker) constant(n *Node, i int) ([]int, bool) {
-	v := n.In(i)
+	v := n.input(i)
 	if v == nil {
 		return nil, false
 	}

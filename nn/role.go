@@ -28,14 +28,24 @@ const (
 // factor of integers whose product only sines and cosines read: the frequencies of positions or times.
 // Edit.SetRole overrides the role, and Edit.Freeze excludes the parameter from training.
 func (p *Param) Role() Role {
+	defer p.locked().unlock()
+	return p.purpose()
+}
+
+func (p *Param) purpose() Role {
 	if p.role != nil {
 		return *p.role
 	}
-	return p.Inferred()
+	return p.inferred()
 }
 
 // Inferred returns the role that follows from the operators that read the parameter, regardless of Edit.SetRole.
 func (p *Param) Inferred() Role {
+	defer p.locked().unlock()
+	return p.inferred()
+}
+
+func (p *Param) inferred() Role {
 	if p.data == nil || !dtype.Of(p.data.Dtype()).IsFloat() {
 		return Constant
 	}
@@ -230,7 +240,7 @@ func (n *Node) inBodies(v *Value, handsOn func(n *Node, i int) bool) (list []*Va
 // calls of functions, in slices, and as initial state if the parameter was repeated for the batch, as for recurrent layers.
 func (n *Node) handsOn(i int) bool {
 	t := n.traits()
-	return t.Call || t.Slices != nil && t.Slices(n.config, i, len(n.in)) || n.In(i).isRepeated()
+	return t.Call || t.Slices != nil && t.Slices(n.config, i, len(n.in)) || n.input(i).isRepeated()
 }
 
 // passesOn reports whether the output of a node is still the parameter v: its elements moved, or each
@@ -239,7 +249,7 @@ func (n *Node) handsOn(i int) bool {
 func (n *Node) passesOn(v *Value) bool {
 	t := n.traits()
 	return slices.ContainsFunc(n.in, func(x *Value) bool { return x == v }) && t.Moves == trait.MovedAll ||
-		v == n.In(0) && (t.Moves != trait.NotMoved || t.Bounds && !v.carriesData())
+		v == n.input(0) && (t.Moves != trait.NotMoved || t.Bounds && !v.carriesData())
 }
 
 // combinesPositions reports whether the node computes a function of parameters and of something that is not differentiable, such
@@ -271,21 +281,21 @@ func (n *Node) trains(i int, s op.FormalParameter) bool {
 
 // isRepeated reports whether the value is a parameter that was repeated.
 func (v *Value) isRepeated() bool {
-	for v.Producer().traits().Moves != trait.NotMoved {
+	for v.source().traits().Moves != trait.NotMoved {
 		if v.producer.traits().Moves == trait.MovedOften {
 			return true
 		}
-		v = v.producer.In(0)
+		v = v.producer.input(0)
 	}
 	return false
 }
 
 // fromParams reports whether the value is a floating-point parameter, possibly with its elements moved.
 func (v *Value) fromParams() bool {
-	for v.Producer().traits().Moves != trait.NotMoved {
-		v = v.producer.In(0)
+	for v.source().traits().Moves != trait.NotMoved {
+		v = v.producer.input(0)
 	}
-	return v.Param() != nil && v.typ.DType.IsFloat()
+	return v.held() != nil && v.typ.DType.IsFloat()
 }
 
 // dataCache caches which values carry data, see carriesData, and how parameters are used. Additions of an edit leave
@@ -346,7 +356,7 @@ func (m *dataCache) of(v *Value) (carries, sure bool) {
 	n := v.producer
 	sure = true
 	for i, x := range n.in {
-		lookedUp := n.traits().LooksUp && i == 0 && x.Param() != nil
+		lookedUp := n.traits().LooksUp && i == 0 && x.held() != nil
 		c, s := m.of(x)
 		if carries = lookedUp || c; carries {
 			sure = true

@@ -88,7 +88,7 @@ func (e *Edit) chainAt(n *Node, earlier []*Node) *chain {
 // rolls reports whether a node may be in a Loop: it is not random, has no state and no subgraphs.
 func rolls(n *Node) bool {
 	o := n.op
-	return o != nil && !o.Random && o.State == nil && len(n.bodies()) == 0 && len(n.captured) == 0 && len(n.Annotations()) == 0
+	return o != nil && !o.Random && o.State == nil && len(n.bodies()) == 0 && len(n.captured) == 0 && len(n.annotations) == 0
 }
 
 // upstream returns the nodes that n depends on, n included.
@@ -109,8 +109,8 @@ func upstream(n *Node) map[*Node]bool {
 
 // sameKind reports whether two nodes have the same operator, attributes and result types.
 func sameKind(a, b *Node) bool {
-	return len(a.in) == len(b.in) && reflect.DeepEqual(a.Config(), b.Config()) && slices.EqualFunc(a.out, b.out, func(v, w *Value) bool {
-		return v.Type().String() == w.Type().String()
+	return len(a.in) == len(b.in) && reflect.DeepEqual(a.config, b.config) && slices.EqualFunc(a.out, b.out, func(v, w *Value) bool {
+		return v.typed().String() == w.typed().String()
 	})
 }
 
@@ -265,7 +265,7 @@ func sameValue(a, b *Value) bool {
 	if a == b {
 		return true
 	}
-	if a.param == nil || b.param == nil || a.param.data == nil || b.param.data == nil || a.param.Trainable() || b.param.Trainable() {
+	if a.param == nil || b.param == nil || a.param.data == nil || b.param.data == nil || a.param.trainable() || b.param.trainable() {
 		return false
 	}
 	return dtype.SameType(a.param.data, b.param.data) == nil && bytes.Equal(dtype.Bytes(a.param.data), dtype.Bytes(b.param.data))

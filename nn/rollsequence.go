@@ -64,7 +64,7 @@ func (c *chain) sequenceOf(k int, reads []reading) (sequence, bool) {
 	for axis := range x.in[0].typ.Shape {
 		var at []int
 		for _, turn := range slices.Backward(c.turns) {
-			if list := turn[k].op.Traits.Picks(turn[k].Call(), axis); len(list) == 1 {
+			if list := turn[k].op.Traits.Picks(turn[k].call(), axis); len(list) == 1 {
 				at = append(at, list[0])
 			}
 		}
@@ -118,7 +118,7 @@ func (e *Edit) gatherings(c *chain) (list []gathering) {
 		if turns == 0 {
 			turns = len(n.in)
 		}
-		axis, err := n.op.Traits.Concat(n.Call())
+		axis, err := n.op.Traits.Concat(n.call())
 		for at := 0; err == nil && at+turns <= len(n.in); at++ {
 			var roots []*Node
 			for _, v := range n.in[at : at+turns] {
@@ -267,8 +267,8 @@ func (e *Edit) stack(x gathering, stacked *Value, turns int) {
 	}
 	if len(x.n.in) > turns {
 		list := slices.Concat(x.n.in[:x.at], []*Value{v}, x.n.in[x.at+turns:])
-		if n := e.NodeN(x.n.Config(), 1, list...); e.err == nil {
-			v = n.Out(0)
+		if n := e.NodeN(x.n.config, 1, list...); e.err == nil {
+			v = n.output(0)
 		}
 	}
 	e.takeOver(x.n.out[0], v)

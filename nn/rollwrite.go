@@ -111,10 +111,10 @@ func (e *Edit) rolled(c *chain) {
 		return
 	}
 	for k, r := range carried {
-		e.takeOver(c.body()[r.from].out[r.out], n.Out(k))
+		e.takeOver(c.body()[r.from].out[r.out], n.output(k))
 	}
 	for k, o := range collected {
-		stacked := n.Out(len(carried) + k)
+		stacked := n.output(len(carried) + k)
 		for _, x := range stacks {
 			if o == [2]int{c.index[x.roots[0]]} && axes[k] == x.axis {
 				e.stack(x, stacked, count)
@@ -182,7 +182,7 @@ func (e *Edit) turn(sub *Edit, c *chain, slice func(k int) *Value, read func(r *
 				return nil
 			}
 		}
-		n := sub.NodeN(x.Config(), len(x.out), args...)
+		n := sub.NodeN(x.config, len(x.out), args...)
 		if sub.err != nil {
 			return nil
 		}

@@ -16,8 +16,7 @@ func (g *Graph) Run(ctx context.Context, in ...*tensor.Dense) ([]*tensor.Dense, 
 	if err := g.edited("run"); err != nil {
 		return nil, err
 	}
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	if len(in) != len(g.inputs) {
 		return nil, &Error{Stage: "run", Want: fmt.Sprintf("%d inputs %v", len(g.inputs), describe(g.inputs)), Got: len(in)}
 	}
@@ -57,8 +56,7 @@ func (g *Graph) Eval(ctx context.Context, in Feed, want ...string) (Feed, error)
 	if err := g.edited("run"); err != nil {
 		return nil, err
 	}
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	if len(want) == 0 {
 		want = names(g.outputs)
 	}
@@ -146,8 +144,7 @@ func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (
 	if err := g.edited("gradient"); err != nil {
 		return nil, err
 	}
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	l, err := g.value(loss)
 	if err != nil {
 		return nil, err
@@ -155,7 +152,7 @@ func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (
 	if len(wrt) == 0 {
 		for _, n := range g.nodes {
 			for _, v := range n.reads() {
-				if p := v.Param(); p != nil && p.Trainable() && !slices.Contains(wrt, v.name) {
+				if p := v.held(); p != nil && p.trainable() && !slices.Contains(wrt, v.name) {
 					wrt = append(wrt, v.name)
 				}
 			}

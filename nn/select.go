@@ -25,6 +25,7 @@ func all(sel []Selector, n *Node) bool {
 // Annotated.
 func Glob(patterns ...string) Selector {
 	return func(n *Node) bool {
+		defer n.locked().unlock()
 		for _, p := range patterns {
 			if key, ok := strings.CutPrefix(p, "@"); ok {
 				key, value, some := strings.Cut(key, "=")
@@ -52,7 +53,7 @@ func (n *Node) names() []string {
 		}
 	}
 	for _, v := range n.in {
-		if v.Param() != nil {
+		if v.held() != nil {
 			names = append(names, v.name)
 		}
 	}
@@ -68,13 +69,16 @@ func match(pattern, name string) bool {
 
 // Domain selects nodes whose operators belong to one of the domains; "" is the standard one.
 func Domain(domains ...string) Selector {
-	return func(n *Node) bool { return slices.Contains(domains, n.domain) }
+	return func(n *Node) bool { return slices.Contains(domains, n.Domain()) }
 }
 
 // Ops selects nodes by operator. Operators of the standard domain are given by their type, others with their domain before
 // it, as Summary lists them: Ops("Conv", "Gemm", "com.microsoft.FusedGemm"). A Gemm of another domain is another operator.
 func Ops(names ...string) Selector {
-	return func(n *Node) bool { return slices.Contains(names, n.operator().String()) }
+	return func(n *Node) bool {
+		defer n.locked().unlock()
+		return slices.Contains(names, n.operator().String())
+	}
 }
 
 // Not selects the nodes that s does not.
@@ -96,6 +100,7 @@ func Any(sel ...Selector) Selector {
 func Before(n *Node) Selector {
 	set := map[*Node]bool{}
 	if n != nil {
+		defer n.locked().unlock()
 		for _, a := range ancestors(n.reads(), nil) {
 			set[a] = true
 		}
@@ -121,6 +126,7 @@ func After(n *Node) Selector {
 		}
 	}
 	if n != nil {
+		defer n.locked().unlock()
 		mark(n)
 	}
 	return func(x *Node) bool { return set[x] }
@@ -131,8 +137,7 @@ func (g *Graph) Value(name string) (*Value, error) {
 	if err := g.edited("value"); err != nil {
 		return nil, err
 	}
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	return g.value(name)
 }
 
@@ -153,26 +158,25 @@ func (g *Graph) Node(name string) (*Node, error) {
 	if err := g.edited("node"); err != nil {
 		return nil, err
 	}
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	var found []*Node
 	var names []string
 	for _, n := range g.nodes {
 		if n.name == name && name != "" {
 			found = append(found, n)
 		}
-		names = append(names, n.Label())
+		names = append(names, n.label())
 	}
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
-		if n := g.values[name].Producer(); n != nil {
+		if n := g.values[name].source(); n != nil {
 			return n, nil
 		}
 		return nil, &Error{Kind: ErrNotFound, Err: fmt.Errorf("no node is named %q%s", name, similar(name, names))}
 	}
-	return nil, &Error{Err: fmt.Errorf("%d nodes are named %q: name one by its output, such as %q", len(found), name, found[0].out[0].Name())}
+	return nil, &Error{Err: fmt.Errorf("%d nodes are named %q: name one by its output, such as %q", len(found), name, found[0].out[0].id())}
 }
 
 // similar is ": did you mean …?" with up to three names close to the one that was not found.

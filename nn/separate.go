@@ -46,7 +46,7 @@ func uniform(d *tensor.Dense) bool {
 
 // separateAliases makes parameters of values that are equal to the parameter v under another name.
 func (e *Edit) separateAliases(v *Value) (copies int) {
-	for _, n := range v.Users() {
+	for _, n := range v.readers() {
 		if n.op == nil || n.traits().Moves != trait.MovedInOrder || len(n.in) != 1 || len(n.out) != 1 || len(v.users) < 2 || sameType(v, n.out[0]) != nil || slices.Contains(e.g.outputs, n.out[0]) {
 			continue
 		}
@@ -72,7 +72,7 @@ func (e *Edit) separateStatistics(v *Value) (copies int) {
 	}
 	var slots []slot
 	states := 0
-	for _, n := range v.Users() {
+	for _, n := range v.readers() {
 		if n.op == nil {
 			return 0
 		}

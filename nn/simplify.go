@@ -36,7 +36,7 @@ func (e *Edit) Simplify() int {
 	nodes = slices.Clone(nodes)
 	learned := learnedValues(nodes)
 	for _, n := range nodes {
-		if len(n.Annotations()) > 0 || slices.ContainsFunc(n.out, func(v *Value) bool { return slices.Contains(e.g.outputs, v) }) {
+		if len(n.annotations) > 0 || slices.ContainsFunc(n.out, func(v *Value) bool { return slices.Contains(e.g.outputs, v) }) {
 			continue
 		}
 		if known, ok := n.constants(learned); ok {
@@ -52,7 +52,7 @@ func (e *Edit) Simplify() int {
 		}
 	}
 	for _, n := range slices.Backward(nodes) {
-		if len(n.Annotations()) == 0 && slices.Contains(e.g.nodes, n) && n.unread() {
+		if len(n.annotations) == 0 && slices.Contains(e.g.nodes, n) && n.unread() {
 			e.sweep(n.out[slices.IndexFunc(n.out, func(v *Value) bool { return v != nil })])
 		}
 	}
@@ -73,7 +73,7 @@ func learnedValues(nodes []*Node) map[*Value]bool {
 	learned := map[*Value]bool{}
 	for _, n := range nodes {
 		if slices.ContainsFunc(n.reads(), func(v *Value) bool {
-			return v != nil && (learned[v] || v.param != nil && v.param.Role() != Constant)
+			return v != nil && (learned[v] || v.param != nil && v.param.purpose() != Constant)
 		}) {
 			for _, v := range n.out {
 				learned[v] = true
@@ -109,10 +109,10 @@ func (n *Node) constants(learned map[*Value]bool) ([]*tensor.Dense, bool) {
 
 // keepsAll reports whether the output of a node is its first input, bit by bit, except in training.
 func (n *Node) keepsAll() bool {
-	c := n.Call()
+	c := n.call()
 	if c == nil || c.Op.Traits.Keeps == nil || slices.ContainsFunc(n.out[1:], func(v *Value) bool { return v != nil && len(v.users) > 0 }) {
 		return false
 	}
-	in, out := n.In(0), n.Out(0)
-	return in.Type().String() == out.Type().String() && c.Op.Traits.Keeps(c, trait.Anywhere()) && (c.Op.Traits.Draws == nil || !c.Op.Traits.Draws(c))
+	in, out := n.input(0), n.output(0)
+	return in.typed().String() == out.typed().String() && c.Op.Traits.Keeps(c, trait.Anywhere()) && (c.Op.Traits.Draws == nil || !c.Op.Traits.Draws(c))
 }

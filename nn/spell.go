@@ -335,11 +335,11 @@ func (e *Edit) convert(from int) {
 			continue
 		}
 		if n.op == nil {
-			e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot be written in operator set %d: the operator is not known", to)})
+			e.fail(&Error{Op: n.opType, Node: n.label(), Err: fmt.Errorf("cannot be written in operator set %d: the operator is not known", to)})
 			return
 		}
 		if err := e.convertNode(n, from, to); err != nil && e.err == nil {
-			e.fail(&Error{Op: n.opType, Node: n.Label(), Err: fmt.Errorf("cannot be written in operator set %d: %w", to, err)})
+			e.fail(&Error{Op: n.opType, Node: n.label(), Err: fmt.Errorf("cannot be written in operator set %d: %w", to, err)})
 		}
 	}
 }
@@ -357,7 +357,7 @@ func (e *Edit) convertBody(b *Body, from int) {
 }
 
 func (e *Edit) convertNode(n *Node, from, to int) error {
-	s := e.speller(n.Label())
+	s := e.speller(n.label())
 	p := &op.Part{Config: n.config, In: s.list(n.in), Out: s.list(n.out)}
 	if err := e.typesExist(p, to); err != nil {
 		return err

@@ -61,12 +61,11 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*StepResult, 
 	if err := g.edited("run"); err != nil {
 		return nil, err
 	}
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	params := o.Params
 	if params == nil && o.Loss != nil {
 		for _, p := range g.params() {
-			if p.Trainable() {
+			if p.trainable() {
 				params = append(params, p)
 			}
 		}

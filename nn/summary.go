@@ -50,15 +50,13 @@ func (g *Graph) Summary() *Summary { return g.SummaryAt(nil) }
 
 // SummaryAt is Summary with the given sizes for some symbols instead of 1, to see how costs grow with them.
 func (g *Graph) SummaryAt(sizes map[string]int) *Summary {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	return g.summary(g.at(sizes))
 }
 
 // SummaryFor is Summary for a run on the given inputs: with their shapes, and with the sizes that follow for symbols of other inputs.
 func (g *Graph) SummaryFor(in Feed) *Summary {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	sizes, types := map[string]int{}, map[*Value]op.Type{}
 	for _, v := range g.inputs {
 		x, ok := in[v.name]
@@ -87,8 +85,8 @@ func (g *Graph) summary(w *walker) *Summary {
 	macs, live := costsOf(w), g.lifetimes(w)
 	seen := map[*Param]bool{}
 	for _, n := range g.nodes {
-		r := Row{Node: n.Label(), Op: n.operator().String(), MACs: macs[n]}
-		if v := n.Out(0); v != nil && v.typ.Present() {
+		r := Row{Node: n.label(), Op: n.operator().String(), MACs: macs[n]}
+		if v := n.output(0); v != nil && v.typ.Present() {
 			r.Shape = v.typ.String()
 		}
 		for _, v := range n.out {
@@ -102,13 +100,13 @@ func (g *Graph) summary(w *walker) *Summary {
 				continue
 			}
 			seen[v.param] = true
-			s.Total.Stored += int64(v.param.Size() * v.typ.DType.Size())
-			if v.param.Role() == Constant {
+			s.Total.Stored += int64(v.param.size() * v.typ.DType.Size())
+			if v.param.purpose() == Constant {
 				continue
 			}
-			r.Params += v.param.Size()
-			if v.param.Trainable() {
-				r.Trainable += v.param.Size()
+			r.Params += v.param.size()
+			if v.param.trainable() {
+				r.Trainable += v.param.size()
 			}
 		}
 		s.Rows = append(s.Rows, r)

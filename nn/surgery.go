@@ -30,7 +30,7 @@ func (e *Edit) Rewire(from, to *Value, users ...*Node) {
 	if len(users) > 0 {
 		for _, u := range users {
 			if e.has(u) && !slices.Contains(u.reads(), from) {
-				e.Failf("node %s does not read %q", u.Label(), from.name)
+				e.Failf("node %s does not read %q", u.label(), from.name)
 			}
 		}
 		e.rewire(from, to, users)
@@ -112,7 +112,7 @@ func (e *Edit) drop(n *Node) {
 		return
 	}
 	if v := n.readOutput(); v != nil {
-		e.Failf("node %s is still read through %q", n.Label(), v.name)
+		e.Failf("node %s is still read through %q", n.label(), v.name)
 		return
 	}
 	reads := n.reads()
@@ -159,7 +159,7 @@ func (e *Edit) Configure(n *Node, c op.Config) {
 		return
 	}
 	if c.Operator() != n.operator() {
-		e.Failf("node %s is a %s, the attributes are those of %s", n.Label(), n.operator(), c.Operator())
+		e.Failf("node %s is a %s, the attributes are those of %s", n.label(), n.operator(), c.Operator())
 		return
 	}
 	if err := op.Available(n.op.Version(e.g.opset(n.domain)), c); err != nil {
@@ -201,7 +201,7 @@ func (e *Edit) Unfreeze(sel ...Selector) { e.freeze(false, sel) }
 func (e *Edit) freeze(frozen bool, sel []Selector) {
 	for _, n := range e.Nodes(sel...) {
 		for _, v := range n.reads() {
-			e.SetFrozen(v.Param(), frozen)
+			e.SetFrozen(v.held(), frozen)
 		}
 	}
 }

@@ -18,11 +18,11 @@ type activation struct {
 
 // activationAt returns the activation that a node computes, or that ends in it.
 func activationAt(n *Node) (activation, bool) {
-	out := n.Out(0)
-	if !out.Type().DType.IsFloat() {
+	out := n.output(0)
+	if !out.typed().DType.IsFloat() {
 		return activation{}, false
 	}
-	a := activation{in: n.In(0), out: out, last: n}
+	a := activation{in: n.input(0), out: out, last: n}
 	switch n.traits().Activation {
 	case trait.NoActivation:
 		a.in, _ = written(n)
@@ -38,6 +38,7 @@ func activationAt(n *Node) (activation, bool) {
 // IsActivation reports whether the node computes an activation, or is the last of several nodes that together do; see
 // Edit.SwapActivations.
 func (n *Node) IsActivation() bool {
+	defer n.locked().unlock()
 	_, ok := activationAt(n)
 	return ok
 }
@@ -50,8 +51,8 @@ func written(n *Node) (x *Value, step *Node) {
 		return nil, nil
 	}
 	for i := range n.in {
-		x, p := n.In(i), alone(n.In(1-i))
-		if p.traits().Sigmoid == trait.UnitSigmoid && p.In(0) == x {
+		x, p := n.input(i), alone(n.input(1-i))
+		if p.traits().Sigmoid == trait.UnitSigmoid && p.input(0) == x {
 			return x, p
 		}
 	}
@@ -80,7 +81,7 @@ func writtenHalf(n *Node) (x *Value, step *Node) {
 			return nil, nil
 		}
 	}
-	if !half || parityOf(step.In(0), x, 8) != odd {
+	if !half || parityOf(step.input(0), x, 8) != odd {
 		return nil, nil
 	}
 	return x, step
@@ -106,8 +107,8 @@ func onePlusStep(v *Value) *Node {
 		return nil
 	}
 	for i := range p.in {
-		if c, ok := numberIn(p.In(i)); ok && c == 1 {
-			if g := alone(p.In(1 - i)); g.traits().Sigmoid == trait.OddSigmoid {
+		if c, ok := numberIn(p.input(i)); ok && c == 1 {
+			if g := alone(p.input(1 - i)); g.traits().Sigmoid == trait.OddSigmoid {
 				return g
 			}
 		}
@@ -140,12 +141,12 @@ func parityOf(v, x *Value, depth int) parity {
 	if a == trait.NoArithmetic {
 		return neither
 	}
-	l, r := parityOf(n.In(0), x, depth-1), parityOf(n.In(1), x, depth-1)
+	l, r := parityOf(n.input(0), x, depth-1), parityOf(n.input(1), x, depth-1)
 	switch {
 	case l == neither || r == neither:
 		return neither
 	case a == trait.Powers:
-		return power(l, n.In(1))
+		return power(l, n.input(1))
 	case a == trait.Adds || a == trait.Subtracts:
 		if l != r {
 			return neither
@@ -170,8 +171,8 @@ func power(of parity, v *Value) parity {
 
 // partOfActivation reports whether the node's result is only used in an activation that is written out.
 func partOfActivation(n *Node) bool {
-	for at := n; alone(at.Out(0)) != nil; {
-		if at = at.Out(0).users[0]; at.traits().Arithmetic == trait.NoArithmetic {
+	for at := n; alone(at.output(0)) != nil; {
+		if at = at.output(0).users[0]; at.traits().Arithmetic == trait.NoArithmetic {
 			break
 		}
 		if _, step := written(at); step == n {
@@ -223,7 +224,7 @@ func (e *Edit) swapActivation(a activation, l Layer) *Value {
 		return nil
 	}
 	if err := sameShape(y, a.out); err != nil {
-		e.fail(&Error{Op: a.last.opType, Node: a.last.Label(), Err: fmt.Errorf("cannot be swapped: %w", err)})
+		e.fail(&Error{Op: a.last.opType, Node: a.last.label(), Err: fmt.Errorf("cannot be swapped: %w", err)})
 		return nil
 	}
 	e.bypass(a.out, y)

@@ -14,7 +14,7 @@ func (w *walker) taken(c *op.Call, in []*Value) (*Body, int) {
 	}
 	branch, from := std.TakenBranch(c)
 	b, _ := branch.(*Body)
-	if b == nil || len(b.States()) > 0 {
+	if b == nil || len(b.states()) > 0 {
 		return nil, 0
 	}
 	return b, from

@@ -121,8 +121,7 @@ func (l *Lowered) Trace() (*Graph, error) {
 		}
 		l = again
 	}
-	from.mu.RLock()
-	defer from.mu.RUnlock()
+	defer from.locked().unlock()
 	_, opsets, err := survey(l.Outputs, nil)
 	if err != nil {
 		return nil, err

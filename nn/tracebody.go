@@ -199,5 +199,5 @@ func do(e *Edit, c op.Config, in ...*Value) *Value {
 	if e.err != nil {
 		return nil
 	}
-	return e.Node(c, in...).Out(0)
+	return e.Node(c, in...).output(0)
 }

@@ -141,7 +141,7 @@ func (r *reversal) trace(x *nested, args, seeds []*Value) []*Value {
 func outs(n *Node, count int) []*Value {
 	list := make([]*Value, count)
 	for i := range list {
-		list[i] = n.Out(i)
+		list[i] = n.output(i)
 	}
 	return list
 }

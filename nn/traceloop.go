@@ -92,7 +92,7 @@ func (r *reversal) record() tape {
 		return tape{}
 	}
 	t := tape{states: outs(n, 2*r.States+1)[r.States+1:]}
-	t.count = do(r.e, std.GatherConfig{}, do(r.e, std.ShapeConfig{}, n.Out(r.States)), constInt(r.e, 0))
+	t.count = do(r.e, std.GatherConfig{}, do(r.e, std.ShapeConfig{}, n.output(r.States)), constInt(r.e, 0))
 	return t
 }
 
@@ -197,13 +197,13 @@ func (r *reversal) backward() []*Value {
 func (r *reversal) results(n *Node, t tape, floats, sums, slices []int) []*Value {
 	by := map[int]*Value{}
 	for k, j := range floats {
-		by[r.FirstIn+j] = n.Out(k)
+		by[r.FirstIn+j] = n.output(k)
 	}
 	for k, i := range sums {
-		by[i] = n.Out(len(floats) + k)
+		by[i] = n.output(len(floats) + k)
 	}
 	for k, j := range slices {
-		v := n.Out(len(floats) + len(sums) + k)
+		v := n.output(len(floats) + len(sums) + k)
 		if !r.InBack[j] { // the last iteration was computed first
 			e := r.e
 			at := do(e, op.Plain("Range"), do(e, op.Plain("Sub"), t.count, constInt(e, 1)), constInt(e, -1), constInt(e, -1))

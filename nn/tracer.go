@@ -190,7 +190,7 @@ func (s *Site) translate() *Value {
 		return s.Refuse("")
 	}
 	v := r(s)
-	if v.Producer() != nil && s.t.e.g.outputs == nil {
+	if v.source() != nil && s.t.e.g.outputs == nil {
 		if name := s.t.nameOf(base); name != "" && s.t.e.g.values[name] == nil {
 			s.t.e.RenameValue(v, name)
 		}
@@ -240,7 +240,7 @@ func (t *tracer) roles() {
 	t.called(ours)
 	weight := Weight
 	for _, v := range t.free {
-		if t.e.err == nil && v.readByGorgonia(ours) && v.param.data != nil && v.param.Role() == Constant {
+		if t.e.err == nil && v.readByGorgonia(ours) && v.param.data != nil && v.param.purpose() == Constant {
 			t.e.setRole(v.param, &weight)
 		}
 	}

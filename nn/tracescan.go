@@ -60,6 +60,6 @@ func (s *Site) scan(w *speller, p *op.Part) {
 	}
 	n := s.t.e.NodeN(c, len(p.Out), list[:formal]...)
 	for i, x := range p.Out {
-		w.values[x] = n.Out(i)
+		w.values[x] = n.output(i)
 	}
 }

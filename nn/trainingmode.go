@@ -32,7 +32,7 @@ func (e *Edit) trainingSince() (since int) {
 		if t := n.op.Traits.Training; t != nil {
 			since = max(since, t.Since)
 		} else if n.op.State != nil {
-			e.fail(&Error{Op: n.op.Name, Node: n.Label(), Err: fmt.Errorf("has no form in ONNX that trains")})
+			e.fail(&Error{Op: n.op.Name, Node: n.label(), Err: fmt.Errorf("has no form in ONNX that trains")})
 		}
 		for _, b := range n.bodies() {
 			sub := &Edit{g: b.Graph, outer: e}
@@ -86,8 +86,7 @@ func (e *Edit) addOutputs(n *Node, count int) {
 // statistics of the batch, or drop elements. Files that were exported in training mode have such nodes.
 func (g *Graph) TrainingNodes() (list []*Node) {
 	g.there()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+	defer g.locked().unlock()
 	for _, n := range g.nodes {
 		if n.trainsAlways() {
 			list = append(list, n)
@@ -101,7 +100,7 @@ func (g *Graph) TrainingNodes() (list []*Node) {
 
 // trainsAlways reports whether n behaves as in training wherever it runs.
 func (n *Node) trainsAlways() bool {
-	c := n.Call()
+	c := n.call()
 	if c == nil || c.Op.Traits.Training == nil {
 		return false
 	}
@@ -143,8 +142,8 @@ func (e *Edit) InferenceMode() (nodes int) {
 			continue
 		}
 		for _, v := range n.out[1:] {
-			if v != nil && (len(v.Users()) > 0 || slices.Contains(e.g.outputs, v)) {
-				e.fail(&Error{Op: n.op.Name, Node: n.Label(), Err: fmt.Errorf("its output %s, which exists only in training mode, is read", v.name)})
+			if v != nil && (len(v.readers()) > 0 || slices.Contains(e.g.outputs, v)) {
+				e.fail(&Error{Op: n.op.Name, Node: n.label(), Err: fmt.Errorf("its output %s, which exists only in training mode, is read", v.name)})
 				return 0
 			}
 		}

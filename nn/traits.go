@@ -8,7 +8,10 @@ import (
 var noTraits op.Traits
 
 // Traits returns what the node's operator declares about itself, the zero Traits if graft does not know the operator.
-func (n *Node) Traits() op.Traits { return *n.traits() }
+func (n *Node) Traits() op.Traits {
+	defer n.locked().unlock()
+	return *n.traits()
+}
 
 func (n *Node) traits() *op.Traits {
 	if n == nil || n.op == nil {
@@ -25,13 +28,18 @@ func (n *Node) isConstant() bool {
 // WeightedSum describes how the node multiplies data by a weight, which is the first of its inputs that may be one and
 // does not depend on data. It reports false if the node does not.
 func (n *Node) WeightedSum() (trait.WeightedSum, bool) {
+	defer n.locked().unlock()
+	return n.weightedSum()
+}
+
+func (n *Node) weightedSum() (trait.WeightedSum, bool) {
 	f := n.traits().WeightedSums
 	if f == nil {
 		return trait.WeightedSum{}, false
 	}
-	list := f(n.Call())
+	list := f(n.call())
 	for _, l := range list {
-		if w := n.In(l.Weight); w != nil && fixed(w) {
+		if w := n.input(l.Weight); w != nil && fixed(w) {
 			return l, true
 		}
 	}
@@ -44,13 +52,18 @@ func (n *Node) WeightedSum() (trait.WeightedSum, bool) {
 // Call returns the node as the functions of its operator see it outside of a run: with the inferred types and the current
 // values of parameters. It is nil if graft does not know the operator.
 func (n *Node) Call() *op.Call {
+	defer n.locked().unlock()
+	return n.call()
+}
+
+func (n *Node) call() *op.Call {
 	if n == nil || n.op == nil {
 		return nil
 	}
 	in := n.reads()
 	c := &op.Call{
 		Set: n.graph.ops, Op: n.op, Config: n.config, Version: max(n.op.Version(n.graph.opset(n.domain)), n.op.Since[0]), Opset: n.graph.opset(n.domain),
-		Node: n.Label(), In: make([]op.Type, len(in)), Known: make([]op.Known, len(in)), Outputs: len(n.out),
+		Node: n.label(), In: make([]op.Type, len(in)), Known: make([]op.Known, len(in)), Outputs: len(n.out),
 	}
 	for i, v := range in {
 		if v != nil {
@@ -59,7 +72,7 @@ func (n *Node) Call() *op.Call {
 	}
 	for _, v := range n.out {
 		c.Want = append(c.Want, v != nil)
-		c.Out = append(c.Out, v.Type())
+		c.Out = append(c.Out, v.typed())
 	}
 	return c
 }
@@ -82,10 +95,10 @@ func (s sources) Role(i int) op.InputRole {
 	return slot.Role
 }
 
-func (s sources) Data(i int) bool      { return s.n.In(i).carriesData() }
-func (s sources) Repeated(i int) bool  { return s.n.In(i).isRepeated() }
-func (s sources) Parameter(i int) bool { return s.n.In(i).fromParams() }
+func (s sources) Data(i int) bool      { return s.n.input(i).carriesData() }
+func (s sources) Repeated(i int) bool  { return s.n.input(i).isRepeated() }
+func (s sources) Parameter(i int) bool { return s.n.input(i).fromParams() }
 
 func (s sources) Leads(i, other int) bool {
-	return s.n.In(i).reaches(s.n.In(other), s.n, map[*Value]bool{})
+	return s.n.input(i).reaches(s.n.input(other), s.n, map[*Value]bool{})
 }

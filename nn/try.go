@@ -100,8 +100,8 @@ func (e *Edit) costBefore(from int) Cost {
 		case NodeAdded:
 			c.MACs -= costs[a.change.Node]
 		case ParamAdded:
-			if p := a.change.Param; p.Role() != Constant {
-				c.Params -= p.Size()
+			if p := a.change.Param; p.purpose() != Constant {
+				c.Params -= p.size()
 			}
 		}
 	}

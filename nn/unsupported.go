@@ -15,7 +15,7 @@ func unsupported(nodes []*Node) error {
 		if where[k] == nil {
 			order = append(order, k)
 		}
-		where[k] = append(where[k], n.Label())
+		where[k] = append(where[k], n.label())
 	}
 	var parts []string
 	for _, k := range order {

@@ -25,6 +25,11 @@ type Value struct {
 
 // Name returns the value's name, which is unique in its graph.
 func (v *Value) Name() string {
+	defer v.locked().unlock()
+	return v.id()
+}
+
+func (v *Value) id() string {
 	if v == nil {
 		return ""
 	}
@@ -33,14 +38,24 @@ func (v *Value) Name() string {
 
 // String returns the name and the type: "scores float32[N,10]".
 func (v *Value) String() string {
+	defer v.locked().unlock()
+	return v.describe()
+}
+
+func (v *Value) describe() string {
 	if v == nil {
 		return "<nil>"
 	}
-	return fmt.Sprintf("%s %v", v.Name(), v.Type())
+	return fmt.Sprintf("%s %v", v.name, v.typ)
 }
 
 // Type returns the value's type and shape, as far as they are known.
 func (v *Value) Type() op.Type {
+	defer v.locked().unlock()
+	return v.typed()
+}
+
+func (v *Value) typed() op.Type {
 	if v == nil {
 		return op.Type{}
 	}
@@ -52,11 +67,17 @@ func (v *Value) Known() op.Known {
 	if v == nil {
 		return op.Known{}
 	}
+	defer v.locked().unlock()
 	return v.known
 }
 
 // Producer returns the node that computes the value, nil for inputs and parameters.
 func (v *Value) Producer() *Node {
+	defer v.locked().unlock()
+	return v.source()
+}
+
+func (v *Value) source() *Node {
 	if v == nil {
 		return nil
 	}
@@ -65,6 +86,11 @@ func (v *Value) Producer() *Node {
 
 // Param returns the parameter that holds the value, nil if it is computed or an input.
 func (v *Value) Param() *Param {
+	defer v.locked().unlock()
+	return v.held()
+}
+
+func (v *Value) held() *Param {
 	if v == nil {
 		return nil
 	}
@@ -72,10 +98,18 @@ func (v *Value) Param() *Param {
 }
 
 // IsInput reports whether the value is an input of its graph.
-func (v *Value) IsInput() bool { return v != nil && v.input }
+func (v *Value) IsInput() bool {
+	defer v.locked().unlock()
+	return v != nil && v.input
+}
 
 // Users returns the nodes that read the value, in topological order.
 func (v *Value) Users() []*Node {
+	defer v.locked().unlock()
+	return v.readers()
+}
+
+func (v *Value) readers() []*Node {
 	if v == nil {
 		return nil
 	}
@@ -96,9 +130,12 @@ func (v *Value) Users() []*Node {
 }
 
 // Origin returns what the package that loaded the file keeps of the value.
-func (v *Value) Origin() any { return v.origin }
+func (v *Value) Origin() any {
+	defer v.locked().unlock()
+	return v.origin
+}
 
-// SetOrigin is for packages that load and write files, see Origin.
+// SetOrigin is for packages that load and write files, see Origin. The graph must not be in use by others yet.
 func (v *Value) SetOrigin(o any) { v.origin = o }
 
 // Graph returns the graph that the value belongs to.
@@ -112,6 +149,7 @@ func (v *Value) Graph() *Graph {
 // Layout returns which axis of the value holds the channels, as declared by the nearest operator before it. It is
 // trait.AnyLayout if there is none up to the inputs, and for values of fewer than three axes.
 func (v *Value) Layout() trait.Layout {
+	defer v.locked().unlock()
 	for x := v; v.typ.Rank() > 2 && x != nil && x.producer != nil; x = x.producer.data() {
 		if c := x.producer.traits().Layout; c != trait.AnyLayout {
 			return c

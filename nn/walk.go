@@ -80,9 +80,9 @@ func (w *walker) at(v *Value) *binding {
 	if v.param == nil {
 		return nil
 	}
-	b := &binding{typ: op.TypeOf(v.param.Tensor())}
-	if v.param.Role() == Constant && !slices.Contains(w.wrt, v) {
-		b.known.Value = v.param.Tensor()
+	b := &binding{typ: op.TypeOf(v.param.tensor())}
+	if v.param.purpose() == Constant && !slices.Contains(w.wrt, v) {
+		b.known.Value = v.param.tensor()
 		w.baked[v.param] = v.param.kept.Version()
 	}
 	b.known.Frozen = v.param.frozen
@@ -270,17 +270,17 @@ func located(stage string, n *Node, err error) error {
 			c.Op = n.opType
 		}
 		if c.Node == "" {
-			c.Node = n.Label()
+			c.Node = n.label()
 		}
 		return &c
 	}
-	return &Error{Stage: stage, Op: n.opType, Node: n.Label(), Err: err}
+	return &Error{Stage: stage, Op: n.opType, Node: n.label(), Err: err}
 }
 
 // bareCall returns the call of a node without its inputs.
 func (g *Graph) bareCall(n *Node, in []*Value) *op.Call {
 	c := &op.Call{
-		Set: g.ops, Op: n.op, Config: n.config, Version: n.op.Version(g.opset(n.domain)), Opset: g.opset(n.domain), Node: n.Label(),
+		Set: g.ops, Op: n.op, Config: n.config, Version: n.op.Version(g.opset(n.domain)), Opset: g.opset(n.domain), Node: n.label(),
 		In: make([]op.Type, len(in)), Known: make([]op.Known, len(in)), Outputs: len(n.out), Want: make([]bool, len(n.out)), Stream: stream(n),
 	}
 	if c.Version == 0 {
@@ -339,7 +339,7 @@ func (w *walker) frozenState(n *Node) bool {
 func stream(n *Node) uint64 {
 	h := uint64(14695981039346656037)
 	for _, v := range n.out {
-		for _, c := range []byte(v.Name()) {
+		for _, c := range []byte(v.id()) {
 			h = (h ^ uint64(c)) * 1099511628211
 		}
 	}
