@@ -70,6 +70,8 @@ func TestHostileFiles(t *testing.T) {
 		"hidden size": {"input " + float("s", "1 1 1") + "input " + float("W", "1 4 1") + "input " + float("R", "1 4 1") +
 			`node { name: "n" op_type: "LSTM" input: "s" input: "W" input: "R" output: "y" attribute { name: "hidden_size" i: -3 } }`, "LSTM n: hidden_size is -3"},
 		"kernel": {x + `node { name: "n" op_type: "MaxPool" input: "x" output: "y" attribute { name: "kernel_shape" ints: 1000000 ints: 1000000 } attribute { name: "pads" ints: 500000 ints: 500000 ints: 500000 ints: 500000 } }`, "MaxPool n: "},
+		"kernel of many points": {x + `node { name: "n" op_type: "MaxPool" input: "x" output: "y" attribute { name: "kernel_shape" ints: 70000 ints: 70000 } attribute { name: "pads" ints: 35000 ints: 35000 ints: 35000 ints: 35000 } }`,
+			"MaxPool n: a kernel of [70000 70000] has 4900000000 points, more than the input's 16"},
 		"padding": {x + `node { name: "n" op_type: "AveragePool" input: "x" output: "y" attribute { name: "kernel_shape" ints: 1 ints: 1 } attribute { name: "strides" ints: 2000000000 ints: 1 } attribute { name: "pads" ints: 2000000000 ints: 0 ints: 0 ints: 0 } }`,
 			"AveragePool n: padding [2000000000 0]"},
 	} {

@@ -1,12 +1,17 @@
 package onnxio
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
 )
 
 // TestConstantsAreCounted: what is computed from constants is charged to the budget, all of it together.
@@ -108,6 +113,45 @@ func TestHostileNumbers(t *testing.T) {
 		}
 		if took := spent(t) - begin; took > 2*time.Second {
 			t.Errorf("%s took %v", name, took)
+		}
+	}
+}
+
+// TestStrideBeyondTheInput: a window that moves beyond the end of the input at its first step costs what its first position does,
+// forward and backward, whatever its stride.
+func TestStrideBeyondTheInput(t *testing.T) {
+	nn.LimitMemory(16 << 20)
+	defer nn.LimitMemory(0)
+	run := func(operator, stride string) []float64 {
+		in := `input: "x" `
+		if strings.HasPrefix(operator, "Conv") {
+			in += `input: "w" `
+		}
+		g, err := Read(bytes.NewReader(textModel(t, "input "+float("x", "1 1 4 4")+`initializer { name: "w" data_type: 1 dims: 1 dims: 1 dims: 2 dims: 2 float_data: 1 float_data: 2 float_data: 3 float_data: 4 }
+			node { name: "n" op_type: "`+operator+`" `+in+`output: "h" attribute { name: "kernel_shape" ints: 2 ints: 2 } attribute { name: "strides" ints: `+stride+` ints: `+stride+` } }
+			node { op_type: "ReduceSum" input: "h" output: "y" attribute { name: "keepdims" i: 0 } } output `+float("y", ""))))
+		if err != nil {
+			t.Fatal(operator, err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+		defer stop()
+		x := dtype.New(dtype.Float32, 1, 1, 4, 4)
+		for i := range 16 {
+			dtype.Slice[float32](x)[i] = float32(i + 1)
+		}
+		out, err := g.Grad(ctx, nn.Feed{"x": x}, "y", "x")
+		if err != nil {
+			t.Fatal(operator, stride, err)
+		}
+		d, err := dtype.Float64s(out["x"].(*tensor.Dense))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for _, operator := range []string{"MaxPool", "AveragePool", "LpPool", "Conv"} {
+		if near, far := run(operator, "3"), run(operator, "2147483647"); !slices.Equal(near, far) {
+			t.Errorf("%s: the gradient is %v with a stride of 2³¹−1, %v with one of 3", operator, far, near)
 		}
 	}
 }
