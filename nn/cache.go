@@ -176,7 +176,11 @@ func (p *programs) take(ctx context.Context, st *stage, v variant) (*engine.Prog
 		x.Keep(n, param.kept)
 	}
 	if o.Lean && x.Stats().Arena >= largeProgram {
-		debug.FreeOSMemory() // release what lowering and compiling left before the program allocates its memory
+		// Release what lowering and compiling left before the program allocates its memory.
+		if err := engine.Await(ctx, debug.FreeOSMemory); err != nil {
+			x.Close()
+			return nil, err
+		}
 	}
 	return x, nil
 }

@@ -84,7 +84,11 @@ func measure(line string, times int, least time.Duration) error {
 	}
 	r := rand.New(rand.NewPCG(1, 1))
 	tried := trial{line: line, times: times, least: least, rand: r}
-	if err := tried.run("run", func(ctx context.Context) error { _, err := g.Eval(ctx, in.feed); return err }); err != nil {
+	if err := tried.run("run", func(ctx context.Context) error {
+		g.Trim() // lowers it again
+		_, err := g.Eval(ctx, in.feed)
+		return err
+	}); err != nil {
 		return err
 	}
 	loss := addLoss(g)
@@ -92,6 +96,7 @@ func measure(line string, times int, least time.Duration) error {
 		return nil
 	}
 	return tried.run("gradient", func(ctx context.Context) error {
+		g.Trim()
 		_, err := g.Grad(ctx, in.feed, loss, in.wrt...)
 		return err
 	})
@@ -161,7 +166,7 @@ func canceled(f func(ctx context.Context) error, after time.Duration) (time.Dura
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for spent()-begin < after {
+		for ctx.Err() == nil && spent()-begin < after {
 			time.Sleep(time.Millisecond)
 		}
 		end = spent()
@@ -169,10 +174,10 @@ func canceled(f func(ctx context.Context) error, after time.Duration) (time.Dura
 	}()
 	err := f(ctx)
 	returned := spent()
+	cancel() // it may have been faster than the first time
+	<-ended
 	if err == nil {
-		cancel()
-		<-ended // it was faster than the first time
-		return max(0, returned-end), nil
+		return 0, nil
 	}
 	if !errors.Is(err, context.Canceled) {
 		return 0, err

@@ -217,7 +217,7 @@ func (b *builder) fitBySize(buffers []*buffer, end int64) int64 {
 func (b *builder) fitClosely(order []*buffer) (total int64) {
 	var fixed []*buffer // by offset
 	for _, x := range order {
-		b.turn()
+		b.did(1 + len(fixed)/64)
 		const none = int64(-1)
 		best, slack, end := none, int64(0), int64(0)
 		for _, f := range fixed {

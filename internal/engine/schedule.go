@@ -27,8 +27,15 @@ type builder struct {
 }
 
 // turn counts a turn of a loop over nodes, steps or values. It panics with [kernel.Stopped] if the context has ended and a check is due.
-func (b *builder) turn() {
-	if b.turns++; b.turns%256 == 0 && b.context != nil && b.context.Err() != nil {
+func (b *builder) turn() { b.did(1) }
+
+// did counts n turns.
+func (b *builder) did(n int) {
+	if b.turns += n; b.turns < 256 {
+		return
+	}
+	b.turns = 0
+	if b.context != nil && b.context.Err() != nil {
 		panic(kernel.Stopped{})
 	}
 }

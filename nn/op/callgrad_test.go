@@ -44,8 +44,8 @@ func emitted(o *Op, outputs int, want []bool, types ...Type) (*gorgonia.Node, er
 	return out[0], nil
 }
 
-// TestGradients checks which inputs have gradients, by role and type, and when the gradient of one
-// output is only a partial one.
+// TestGradients checks which inputs have gradients, by role and type, and what the gradient of one of several
+// outputs is given.
 func TestGradients(t *testing.T) {
 	f, i64 := Shaped(dtype.Float32, 2), Shaped(dtype.Int64, 2)
 	var outs, douts []bool
@@ -94,7 +94,7 @@ func TestGradients(t *testing.T) {
 		second  Type
 		outputs int
 		want    []bool
-		part    bool
+		several bool
 		outs    string
 	}{
 		{f, 2, nil, true, "[true true true]"}, {f, 2, []bool{true, false}, false, "[true false true]"},
@@ -111,8 +111,8 @@ func TestGradients(t *testing.T) {
 		if len(d) != 2 || d[0] == nil || d[1] == nil { // Gorgonia wants a node for each, zeros where there is no gradient
 			t.Fatalf("%d: gradients %v", i, d)
 		}
-		if _, part := partOf(d[0]); part != c.part {
-			t.Errorf("%d: a part of a gradient: %v, want %v", i, part, c.part)
+		if got := n.Op().(*expr).several(); got != c.several {
+			t.Errorf("%d: several outputs have gradients: %v, want %v", i, got, c.several)
 		}
 		if got := fmt.Sprint(outs); got != c.outs || !douts[0] || len(douts) != c.outputs {
 			t.Errorf("%d: the gradient was given outputs %s and gradients %v, want outputs %s", i, got, douts, c.outs)

@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/big"
 	"testing"
-
-	"gorgonia.org/gorgonia"
 )
 
 // TestDimArithmetic compares sums, differences, products and quotients of lengths with those of numbers without bounds: what no int
@@ -74,10 +72,5 @@ func TestNilAmong(t *testing.T) {
 			_, err := respell(p, 1, of)
 			wants(t, "nil", err, "takes a part and the versions of operator sets")
 		}
-	}
-	x := gorgonia.NewScalar(gorgonia.NewGraph(), gorgonia.Float32, gorgonia.WithName("x"))
-	out, err := merge(t.Context(), gorgonia.Nodes{x, nil})
-	if err != nil || len(out) != 2 || out[0] != x || out[1] != nil {
-		t.Errorf("merged: %v, %v", out, err)
 	}
 }

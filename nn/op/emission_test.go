@@ -57,26 +57,6 @@ func TestEmittedCore(t *testing.T) {
 	if _, _, _, ok := CallOf(w); ok {
 		t.Error("an input is behind a call")
 	}
-
-	// The part of a gradient has the type of the gradient, which the gradient of the output need not have.
-	wide := probe(func(o *Op) {
-		o.NoGrad, o.Where, o.Out = "", nil, "Y T, Z T"
-		o.Infer = func(c *Call) ([]Type, error) {
-			return []Type{Shaped(dtype.Float32, 3), Shaped(dtype.Float32, 3)}[:c.Outputs], nil
-		}
-		o.Grad = func(_ *Call, in, _, _ gorgonia.Nodes) (gorgonia.Nodes, error) { return gorgonia.Nodes{in[0]}, nil }
-	})
-	n, err := emitted(wide, 2, nil, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := n.Op().(*expr).SymDiff(nil, nil, n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, ok := partOf(d[0]); !ok || p.output != 0 || p.slot != 0 || !d[0].Shape().Eq(tensor.Shape{2}) {
-		t.Errorf("part %v of a gradient has shape %v", p, d[0].Shape())
-	}
 }
 
 // A tensor of rank 0 gets a header of its own, since Gorgonia reshapes it; others are bound as they are.

@@ -25,7 +25,7 @@ type emission struct {
 	extra gorgonia.Nodes // nodes after the formal inputs: the key of random operators
 	out   gorgonia.Nodes
 
-	merging bool // Backpropagate is going to replace the parts of the gradients
+	within *differentiation // that is going on; nil: none
 }
 
 // expr is the Op of one output node.

@@ -32,7 +32,7 @@ func NewSet(ops []*Op, rules ...Fusion) Set {
 // structural returns the operators that every set has: gradients of any operator are written with them.
 func structural() map[Name]*Op {
 	ops := map[Name]*Op{}
-	for _, o := range []*Op{gradientPart(), reshapeTo(), expandTo(), sumTo(), zerosLike()} {
+	for _, o := range []*Op{gradientMark(), reshapeTo(), expandTo(), sumTo(), zerosLike()} {
 		ops[o.Operator()] = o
 	}
 	return ops

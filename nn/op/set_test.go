@@ -27,7 +27,7 @@ func TestSets(t *testing.T) {
 		t.Error("a set holds operators that every set has, the zero one none")
 	}
 	one := with(none, first)
-	if one.Find("", "Probe") != first || one.Find(Internal, "GradientPart") == nil || one.Replaced(name) || !none.IsZero() {
+	if one.Find("", "Probe") != first || one.Find(Internal, "GradientMark") == nil || one.Replaced(name) || !none.IsZero() {
 		t.Errorf("an operator added to nothing: %v, replaced %v", one.Find("", "Probe"), one.Replaced(name))
 	}
 	if with(one, first).Replaced(name) {
