@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -134,8 +135,11 @@ func (a *answerer) of(ctx context.Context, s *sampleSource, index []int, size in
 	return list[:len(index)], nil
 }
 
-// apart runs each of the samples separately, to determine which of them an error is about.
+// apart runs each of the samples separately, to determine which of them an error is about. It returns an error that is about none of them.
 func (a *answerer) apart(ctx context.Context, s *sampleSource, index []int, size int, err error) (list []answer, _ error) {
+	if ctx.Err() != nil || disk.Exhausted(err) {
+		return nil, err
+	}
 	if len(index) == 1 {
 		return []answer{{err: err}}, nil
 	}

@@ -1,9 +1,11 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/graft-ml/graft/internal/budget"
 )
@@ -47,4 +49,10 @@ func ordinary(name string) error {
 		return nil
 	}
 	return fmt.Errorf("%s is %s: write its content to a file first", name, what)
+}
+
+// Exhausted reports whether an error is about the process or the machine, which have no file handle or memory left, and not about the file that
+// was to be read: a later attempt may succeed.
+func Exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }

@@ -2,9 +2,14 @@ package data
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/disk"
 )
 
 // BadItem is an image that cannot be decoded, or whose mask cannot be.
@@ -48,7 +53,8 @@ func (m *Masks) Corrupt(ctx context.Context) ([]BadItem, error) {
 	})
 }
 
-// badItems lists the items for which check returns an error. check is called from several goroutines.
+// badItems lists the items for which check returns an error. check is called from several goroutines. If file handles or memory run out,
+// that is not the item's fault: it is checked again, alone.
 func badItems(ctx context.Context, all []ImageFile, check func(ImageFile) error) ([]BadItem, error) {
 	errs := make([]error, len(all))
 	next := make(chan int)
@@ -70,6 +76,11 @@ func badItems(ctx context.Context, all []ImageFile, check func(ImageFile) error)
 	group.Wait()
 	var bad []BadItem
 	for i, err := range errs {
+		if full := (*budget.Error)(nil); disk.Exhausted(err) || errors.As(err, &full) {
+			if err = check(all[i]); disk.Exhausted(err) {
+				return nil, fmt.Errorf("data: images cannot be checked: %w", err)
+			}
+		}
 		if err != nil {
 			bad = append(bad, BadItem{all[i], err})
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"golang.org/x/image/draw"
 	"gorgonia.org/tensor"
 )
@@ -113,6 +114,9 @@ func (m *Masks) look() (bad []BadItem, err error) {
 	var seen [256]bool
 	for _, i := range m.Items {
 		img, err := decode(i.Mask)
+		if disk.Exhausted(err) {
+			return nil, err
+		}
 		if err == nil {
 			err = note(&seen, img)
 			if err != nil {
