@@ -1,11 +1,13 @@
 package nn_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -60,6 +62,50 @@ func TestChargedBefore(t *testing.T) {
 		}
 		if got := after.TotalAlloc - before.TotalAlloc; got > 10<<20 {
 			t.Errorf("%s: allocated %d MB with a limit of 10 MB: %v", name, got>>20, err)
+		}
+	}
+}
+
+// TestCompositesCharged: the nodes of which an operator is composed, those of its gradient included, are charged while
+// they are made. The error names the operator's node.
+func TestCompositesCharged(t *testing.T) {
+	const steps = 1000
+	defer nn.LimitMemory(0)
+	g := nn.New("g")
+	no := false
+	if err := g.Edit(func(e *nn.Edit) {
+		e.SetOpset(27)
+		var in []*nn.Value
+		for _, name := range []string{"q", "k", "v"} {
+			in = append(in, e.Input(name, fmt.Sprintf("float32[1,%d,2]", steps)))
+		}
+		y := e.Node(std.LinearAttentionConfig{QHeads: 1, KVHeads: 1, Rule: "linear"}, in...).Out(0)
+		e.Output("loss", e.Node(std.ReduceSumConfig{KeepDims: &no}, y).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	feed := nn.Feed{}
+	for _, name := range []string{"q", "k", "v"} {
+		feed[name] = dtype.New(dtype.Float32, 1, steps, 2)
+	}
+	for _, c := range []struct {
+		megabytes int64
+		run       func() error
+	}{
+		{8, func() error { _, err := g.Eval(t.Context(), feed); return err }},
+		{32, func() error { _, err := g.Eval(t.Context(), feed); return err }},
+		{64, func() error { _, err := g.Grad(t.Context(), feed, "loss", "q"); return err }},
+	} {
+		nn.LimitMemory(c.megabytes << 20)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := c.run()
+		runtime.ReadMemStats(&after)
+		if _, full := errors.AsType[*engine.MemoryError](err); err == nil || !full && c.megabytes < 64 || !strings.Contains(err.Error(), "linearattention") || !strings.Contains(err.Error(), "bytes of memory") {
+			t.Errorf("%d MB: %v", c.megabytes, err)
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > uint64(c.megabytes)<<20*5/4 && !testing.Short() {
+			t.Errorf("allocated %d MB with a limit of %d MB", got>>20, c.megabytes)
 		}
 	}
 }

@@ -127,9 +127,6 @@ func (l lowering) walker() *walker {
 	return w
 }
 
-// nodeMemory is about what a node takes in an expression graph and a program, in bytes, without values.
-const nodeMemory = 4 << 10
-
 // plan finds the nodes to visit.
 func (w *walker) plan() error {
 	want := slices.Concat(w.want, w.of)
@@ -141,8 +138,8 @@ func (w *walker) plan() error {
 		w.nodes = slices.DeleteFunc(w.nodes, func(n *Node) bool { return !slices.ContainsFunc(n.out, func(v *Value) bool { return !at(v) }) })
 	}
 	if w.expr != nil {
-		if _, err := engine.MakeHeld(int64(len(w.nodes))*nodeMemory, func() *gorgonia.ExprGraph { return w.expr }); err != nil {
-			return &Error{Stage: "lower", Err: fmt.Errorf("%d nodes: %w", len(w.nodes), err)}
+		if err := engine.HoldNodes(w.expr, len(w.expr.AllNodes())+len(w.nodes)); err != nil {
+			return &Error{Stage: "lower", Err: err}
 		}
 	}
 	if w.groups && !w.g.unfused && w.g.opset("") >= 7 { // earlier versions of Add and Mul broadcast differently

@@ -15,12 +15,17 @@ var state struct {
 	limit, used int64 // limit 0: Default
 }
 
-// defaultShare is the fraction of the machine's memory, or of the container's limit, that is the default
-// limit: models, data and Go's runtime need the rest.
-const defaultShare = 0.8
-
 // Default returns the limit in bytes if Limit was not called.
-var Default = sync.OnceValue(func() int64 { return int64(defaultShare * float64(allowedMemory())) })
+var Default = sync.OnceValue(func() int64 { return share(allowedMemory()) })
+
+// notCharged is how many bytes Go's runtime, the program and what is not charged take, at most.
+const notCharged = 64 << 20
+
+// share returns the default limit, of the memory that the machine has or its control group allows: four fifths of it, but all except
+// 64 MB if that is less, or half.
+func share(allowed int64) int64 {
+	return max(min(allowed/5*4, allowed-notCharged), allowed/2, 1)
+}
 
 // Limit sets how many bytes programs may use together; 0: Default. Programs that already use more keep their memory.
 func Limit(n int64) {

@@ -36,3 +36,12 @@ func TestCharge(t *testing.T) {
 		t.Error("2⁶² bytes of 100")
 	}
 }
+
+// TestShare: Go's runtime and the program have their room beside the default limit.
+func TestShare(t *testing.T) {
+	for allowed, want := range map[int64]int64{0: 1, 2: 1, 64 << 20: 32 << 20, 100 << 20: 50 << 20, 200 << 20: 136 << 20, 1000 << 20: 800 << 20, 10000 << 20: 8000 << 20} {
+		if got := share(allowed); got != want {
+			t.Errorf("%d bytes of %d, want %d", got, allowed, want)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (p *process) connect(cmd *cobra.Command) error {
 	}
 	if p.local > 1 {
 		if !cmd.Flags().Changed("memory") {
-			nn.LimitMemory(max(1, nn.MemoryLeft()/int64(p.local)))
+			limitMemory(max(1, nn.MemoryLeft()/int64(p.local)))
 		}
 		if os.Getenv("GOMAXPROCS") == "" && !bound() {
 			runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/p.local))

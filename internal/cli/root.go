@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,8 +44,7 @@ Exit status: 0 for success, 1 for a failure, 130 for an interruption (ctrl-C).`,
 		if err != nil {
 			return err
 		}
-		nn.LimitMemory(n)
-		collectBelow(n)
+		limitMemory(n)
 		return p.alone(cmd)
 	}
 	root.AddCommand(newDemo(), newInspect(), newRun(p), newTrain(p), newLRFind(p), newEval(p), newPredict(p), newServe(p), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newJoin(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
@@ -59,10 +59,14 @@ const runtimeMemory = 32 << 20
 // ownLimit is the limit of Go's memory at the start, which GOMEMLIMIT sets.
 var ownLimit = debug.SetMemoryLimit(-1)
 
-// collectBelow makes Go collect garbage before its memory exceeds n bytes, the limit of what is charged; 0: as at the start.
-func collectBelow(n int64) {
+// limitMemory limits what is charged to n bytes, 0: the default, and makes Go collect garbage before its memory exceeds that.
+func limitMemory(n int64) {
+	nn.LimitMemory(n)
+	if n == 0 {
+		n = budget.Default()
+	}
 	most := ownLimit
-	if n > 0 && n < most-runtimeMemory {
+	if n < most-runtimeMemory {
 		most = n + runtimeMemory
 	}
 	debug.SetMemoryLimit(most)

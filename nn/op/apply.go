@@ -2,7 +2,6 @@ package op
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,7 +23,7 @@ func (s Set) Apply1(c Config, in ...*gorgonia.Node) (*gorgonia.Node, error) {
 // ApplyN adds the operator that c names to the expression graph of its inputs and returns its first n outputs. Gradients
 // and decompositions use it. A nil input is an absent one; zero fields of c mean the defaults.
 func (s Set) ApplyN(n int, c Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) {
-	return s.applyN(context.Background(), n, c, in)
+	return (&Call{Set: s}).ApplyN(n, c, in...)
 }
 
 // Apply1 is the method of c's Set; what the operator prepares ends with c's context.
@@ -38,10 +37,6 @@ func (c *Call) Apply1(cfg Config, in ...*gorgonia.Node) (*gorgonia.Node, error) 
 
 // ApplyN is the method of c's Set; what the operator prepares ends with c's context.
 func (c *Call) ApplyN(n int, cfg Config, in ...*gorgonia.Node) (gorgonia.Nodes, error) {
-	return c.Set.applyN(c.Ctx, n, cfg, in)
-}
-
-func (s Set) applyN(ctx context.Context, n int, c Config, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	types := make([]Type, len(in))
 	var g *gorgonia.ExprGraph
 	for i, x := range in {
@@ -50,14 +45,14 @@ func (s Set) applyN(ctx context.Context, n int, c Config, in gorgonia.Nodes) (go
 			g = cmp.Or(g, x.Graph()) // a constant may not belong to a graph
 		}
 	}
-	call, err := s.NewCall(c, types...)
+	call, err := c.NewCall(cfg, types...)
 	if err != nil {
 		return nil, err
 	}
 	if g == nil {
 		return nil, &Error{Op: call.Op.String(), Err: errors.New("has no input from which to take the expression graph")}
 	}
-	call.Outputs, call.Ctx = n, ctx
+	call.Outputs = n
 	for i, x := range in {
 		if x != nil && types[i].DType.IsInteger() && IsConst(x) {
 			call.Known[i].Value = x.Value()

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -35,8 +36,12 @@ type Call struct {
 	Ctx context.Context // cancels long computations: loops check it before each iteration; nil: never
 	Key [2]uint64       // seed and step of random operators in subgraphs that Func runs
 
-	scope *Scope // of the composite operator that is being emitted
+	scope  *Scope // of the composite operator that is being emitted
+	within string // for errors of a call without Node: that of the node for which it was made
 }
+
+// node returns the name of the node for errors, that of the node for which the call was made if it has none itself.
+func (c *Call) node() string { return cmp.Or(c.Node, c.within) }
 
 // Context returns the context of the run; it is never nil.
 func (c *Call) Context() context.Context {
@@ -58,6 +63,15 @@ func (s Set) NewCall(c Config, in ...Type) (*Call, error) {
 		return nil, &Error{Err: err}
 	}
 	return &Call{Set: s, Op: o, Config: c, Version: o.Latest(), In: in, Known: make([]Known, len(in)), Outputs: 1}, nil
+}
+
+// NewCall is the method of c's Set, for a call with which c is computed: it has c's context, and its errors name c's node.
+func (c *Call) NewCall(cfg Config, in ...Type) (*Call, error) {
+	call, err := c.Set.NewCall(cfg, in...)
+	if err == nil {
+		call.Ctx, call.within = c.Ctx, c.node()
+	}
+	return call, err
 }
 
 // Has reports whether input i is present.

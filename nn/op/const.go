@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -37,6 +38,9 @@ func Input(g *gorgonia.ExprGraph, name string, t Type, v dtype.Value) (n *gorgon
 			return nil, &Error{Stage: "lower", Input: name, Want: "a static shape", Got: t}
 		}
 		shape = t.TensorShape()
+	}
+	if err := engine.HoldNodes(g, len(g.AllNodes())+1); err != nil {
+		return nil, &Error{Stage: "lower", Input: name, Err: err}
 	}
 	n = gorgonia.NewUniqueNode(gorgonia.WithType(nodeType(t)), gorgonia.WithName(name), gorgonia.WithShape(shape...), gorgonia.In(g))
 	if v != nil {

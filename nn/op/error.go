@@ -97,7 +97,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf returns an Error that names the call, with a formatted message.
 func (c *Call) Errorf(format string, args ...any) error {
-	return &Error{Op: c.opName(), Node: c.Node, Err: fmt.Errorf(format, args...)}
+	return &Error{Op: c.opName(), Node: c.node(), Err: fmt.Errorf(format, args...)}
 }
 
 // opName returns the name of the operator, "" for a call without one.
@@ -110,7 +110,7 @@ func (c *Call) opName() string {
 
 // Mismatch returns an Error about input i with the expected and the actual value.
 func (c *Call) Mismatch(i int, want, got any) error {
-	return &Error{Op: c.opName(), Node: c.Node, Input: c.InputName(i), Want: want, Got: got}
+	return &Error{Op: c.opName(), Node: c.node(), Input: c.InputName(i), Want: want, Got: got}
 }
 
 // NeedError reports that the types of an operator depend on an unknown value of an input. The graph then

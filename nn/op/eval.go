@@ -33,7 +33,7 @@ func Eval(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, e
 	}
 	if err != nil {
-		return nil, &Error{Stage: "run", Op: c.Op.Name, Node: c.Node, Err: err}
+		return nil, &Error{Stage: "run", Op: c.Op.Name, Node: c.node(), Err: err}
 	}
 	out := make([]dtype.Value, c.Outputs)
 	for i, v := range res[:min(len(res), len(out))] {

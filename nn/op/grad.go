@@ -96,12 +96,12 @@ func (e *emission) gradient(dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 	in := append(append(gorgonia.Nodes(nil), e.in...), e.extra...)
 	grads, err := e.call.Op.Grad(e.call, in, out, dout)
 	if err != nil {
-		return nil, &Error{Stage: "gradient", Op: e.call.Op.Name, Node: e.call.Node, Err: err}
+		return nil, &Error{Stage: "gradient", Op: e.call.Op.Name, Node: e.call.node(), Err: err}
 	}
 	grads = append(grads, make(gorgonia.Nodes, max(len(e.in)-len(grads), 0))...)
 	for i, d := range grads[:len(e.in)] {
 		if d != nil && e.in[i] != nil && !d.Shape().Eq(e.in[i].Shape()) {
-			return nil, &Error{Stage: "gradient", Op: e.call.Op.Name, Node: e.call.Node, Input: e.call.InputName(i), Want: e.in[i].Shape(), Got: d.Shape()}
+			return nil, &Error{Stage: "gradient", Op: e.call.Op.Name, Node: e.call.node(), Input: e.call.InputName(i), Want: e.in[i].Shape(), Got: d.Shape()}
 		}
 	}
 	return grads, nil

@@ -3,6 +3,7 @@ package op
 import (
 	"errors"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/exprgraph"
 	"gorgonia.org/gorgonia"
 )
@@ -24,6 +25,9 @@ func apply(o *expr, kids gorgonia.Nodes) (*gorgonia.Node, error) {
 	}
 	shape, err := o.InferShape()
 	if err != nil {
+		return nil, err
+	}
+	if err := engine.HoldNodes(g, len(g.AllNodes())+1); err != nil {
 		return nil, err
 	}
 	exprgraph.Index(g)

@@ -251,7 +251,7 @@ func (e *emission) node(i int) (*gorgonia.Node, error) {
 	}
 	n, err := apply(&expr{e, i, serial.Add(1)}, e.kids)
 	if err != nil {
-		return nil, &Error{Op: e.call.Op.Name, Node: e.call.Node, Err: err}
+		return nil, &Error{Op: e.call.Op.Name, Node: e.call.node(), Err: err}
 	}
 	if e.call.Node != "" {
 		gorgonia.WithName(fmt.Sprintf("%s:%d", e.call.Node, i))(n)
@@ -307,7 +307,7 @@ func (o *expr) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
 func (o *expr) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	out, err := engine.Do(o.core, in)
 	if err != nil {
-		return nil, &Error{Stage: "run", Op: o.call.Op.Name, Node: o.call.Node, Err: err}
+		return nil, &Error{Stage: "run", Op: o.call.Op.Name, Node: o.call.node(), Err: err}
 	}
 	return out[o.index], nil
 }

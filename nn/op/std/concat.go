@@ -88,20 +88,16 @@ func concatGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error
 	return splitAt(c, dout[0], axis, sizes)
 }
 
-// outputMemory is about what an output of Split, and what is made of it, takes in an expression graph and a program, in
-// bytes, without values.
-const outputMemory = 8 << 10
-
 // splitAt is Split with its sizes as an attribute, for the operator of the call by.
 func splitAt(by *op.Call, x *gorgonia.Node, axis int, sizes []int) (gorgonia.Nodes, error) {
-	if n := len(sizes); n > 1024 && int64(n)*outputMemory > engine.MemoryLeft() {
-		return nil, by.Errorf("needs %d nodes, which take more than fits in memory", n)
+	if err := engine.HoldNodes(x.Graph(), len(x.Graph().AllNodes())+2*len(sizes)); err != nil { // each part is made of at least one more
+		return nil, by.Errorf("%d parts: %w", len(sizes), err)
 	}
 	c, err := by.NewCall(SplitConfig{Axis: axis, Split: sizes}, op.NodeType(x))
 	if err != nil {
 		return nil, err
 	}
-	c.Version, c.Outputs, c.Ctx = 11, len(sizes), by.Ctx
+	c.Version, c.Outputs = 11, len(sizes)
 	if err := c.Resolve(); err != nil {
 		return nil, err
 	}
