@@ -12,12 +12,19 @@ import (
 )
 
 // allowedMemory returns the memory of the machine in bytes, or that allowed by the control groups of the
-// process, beyond which the system slows it down or ends it.
+// process, beyond which the system slows it down or ends it, or what its own limits (ulimit -v, -d) leave, beyond which it ends itself.
 func allowedMemory() int64 {
 	n := int64(math.MaxInt64)
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err == nil {
 		n = int64((uint64(info.Totalram) + uint64(info.Totalswap)) * uint64(info.Unit))
+	}
+	pages, _ := os.ReadFile("/proc/self/statm")
+	for _, what := range []int{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
+		var own unix.Rlimit
+		if err := unix.Getrlimit(what, &own); err == nil {
+			n = min(n, unreserved(uint64(own.Cur), string(pages), what == unix.RLIMIT_AS))
+		}
 	}
 	return min(n, groupLimit(os.ReadFile))
 }
@@ -110,4 +117,18 @@ func hierarchies(mounts string) (list []hierarchy) {
 		list = []hierarchy{{true, "/", "/sys/fs/cgroup"}, {false, "/", "/sys/fs/cgroup/memory"}}
 	}
 	return list
+}
+
+// unreserved returns what a limit of the process leaves: for that of its addresses (all), without those that Go has reserved. pages is the
+// content of /proc/self/statm.
+func unreserved(limit uint64, pages string, all bool) int64 {
+	var size int64
+	if f := strings.Fields(pages); all && len(f) > 0 {
+		n, _ := strconv.ParseInt(f[0], 10, 64)
+		size = n * int64(os.Getpagesize())
+	}
+	if limit >= math.MaxInt64 { // none
+		return math.MaxInt64
+	}
+	return max(1, int64(limit)-size)
 }
