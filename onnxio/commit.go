@@ -4,17 +4,22 @@ import (
 	"fmt"
 	"io"
 	"os"
+	slash "path"
 	"path/filepath"
 	"regexp"
 
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // commit replaces the model at path, and writes tensors larger than over bytes to a file beside it; 0: none.
 // Renaming the model replaces the old one by the new one atomically.
 func commit(path string, m *encoded, over int64) error {
+	if err := checkReplaced(path); err != nil {
+		return err
+	}
 	var large []*onnxpb.TensorProto
 	if over > 0 {
 		large = m.largeTensors(over)
@@ -90,6 +95,40 @@ func dataBeside(path string) (old []string) {
 	return old
 }
 
+// checkReplaced returns an error if the file at path is the external data of a model in its folder or in the one around it: replacing it would destroy
+// that model. A file that is called .onnx, or is a model, is not searched for.
+func checkReplaced(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || filepath.Ext(path) == ".onnx" {
+		return nil
+	}
+	if _, err := locations(path); err == nil {
+		return nil
+	}
+	for _, dir := range []string{filepath.Dir(path), filepath.Join(filepath.Dir(path), "..")} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			model := filepath.Join(dir, e.Name())
+			if to, err := os.Stat(model); err != nil || !to.Mode().IsRegular() || os.SameFile(to, info) {
+				continue
+			}
+			named, err := locations(model)
+			if err != nil {
+				continue // not a model
+			}
+			for name := range named {
+				if data, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil && os.SameFile(data, info) {
+					return fmt.Errorf("%s has the external data of %s, which would be lost: choose another name", path, model)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // locations returns the external data files that a model refers to.
 func locations(path string) (map[string]bool, error) {
 	f, err := os.Open(path)
@@ -102,12 +141,32 @@ func locations(path string) (map[string]bool, error) {
 		return nil, err
 	}
 	named := map[string]bool{}
-	initializersOf(m.Graph, func(t *onnxpb.TensorProto) {
+	tensorsIn(m.ProtoReflect(), func(t *onnxpb.TensorProto) {
 		if e, err := parseExternal(t); err == nil && t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
-			named[e.location] = true
+			named[slash.Clean(e.location)] = true
 		}
 	})
 	return named, nil
+}
+
+// tensorsIn calls visit for all tensors in a message: initializers, those in attributes, sparse ones, and those of functions and training_info.
+func tensorsIn(m protoreflect.Message, visit func(*onnxpb.TensorProto)) {
+	if t, ok := m.Interface().(*onnxpb.TensorProto); ok {
+		visit(t)
+		return
+	}
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Message() == nil || f.IsMap():
+		case f.IsList():
+			for i := range v.List().Len() {
+				tensorsIn(v.List().Get(i).Message(), visit)
+			}
+		default:
+			tensorsIn(v.Message(), visit)
+		}
+		return true
+	})
 }
 
 // largeTensors returns the tensors of more than over bytes.

@@ -79,6 +79,9 @@ func (w rewriting) rewrite(path, out string) (int, error) {
 	if err == nil && filepath.Dir(path) != filepath.Dir(out) {
 		err = b.selfContained()
 	}
+	if err == nil && out != path {
+		err = checkReplaced(out)
+	}
 	if err != nil && !strings.HasPrefix(err.Error(), path+": ") {
 		err = fmt.Errorf("%s: %w", path, err)
 	}

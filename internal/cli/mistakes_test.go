@@ -168,6 +168,7 @@ func TestMistakes(t *testing.T) {
 		{"serve digits.onnx --listen 8080", "", "--listen 8080: want HOST:PORT: localhost:8080, or :8080 for all interfaces"},
 		{"serve digits.onnx --listen here", "", "want HOST:PORT, such as localhost:8080"},
 		{"verify", "", "want folders of test cases, got none; graft verify --help says more"},
+		{"train cnn.onnx --recipe plain.yaml -o plain.yaml", "", "plain.yaml is also the file of --recipe, which would be lost: choose another name"},
 		{"inspect cnn.onnx --svg letters/", "", "letters: is a folder, want a file"},
 		{"inspect cnn.onnx --svg no/in/x.svg", "", "x.svg: cannot be written: no such file or folder: "},
 		{"inspect cnn.onnx --svg x.svg --json", "", "--svg draws instead of printing: leave out --json"},
@@ -177,6 +178,10 @@ func TestMistakes(t *testing.T) {
 		if _, err := command("inspect", filepath.Join(dir, "cnn.onnx"), "--type", typ); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--type %s: %v, want %q", typ, err, want)
 		}
+	}
+	boxes := filepath.Join(dir, "plan.json")
+	if _, err := command("eval", filepath.Join(dir, "cnn.onnx"), "--data", boxes, "-o", filepath.Join(dir, "none")+"/../plan.json"); err == nil || !strings.Contains(err.Error(), "plan.json is also the file of --data, which would be lost: choose another name") {
+		t.Errorf("annotations as the output: %v", err)
 	}
 	if _, err := command("prune", filepath.Join(dir, "cnn.onnx"), "--replay", filepath.Join(dir, "plan.json"), "-o", filepath.Join(dir, "x.onnx")); err == nil || !strings.Contains(err.Error(), `plan.json, which --plan of graft prune or graft edit writes: plan: not a plan: "cuts" is a number, which is not allowed there`) {
 		t.Errorf("a plan that is none: %v", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // saveModel writes a model, and reports on standard error what the file cannot hold.
@@ -109,4 +110,30 @@ func saveTogether(dir string, models map[string]*nn.Graph) error {
 		}
 	}
 	return change.Commit()
+}
+
+// apartFromOutput returns an error if a flag of a command names the file that -o replaces, other than a model: data, a tokenizer, a recipe.
+func apartFromOutput(cmd *cobra.Command) (err error) {
+	out := cmd.Flags().Lookup("output")
+	if out == nil || !out.Changed {
+		return nil
+	}
+	to, e := os.Stat(out.Value.String())
+	if e != nil || !to.Mode().IsRegular() || strings.EqualFold(filepath.Ext(out.Value.String()), ".onnx") {
+		return nil
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			for _, path := range []string{v, v[strings.IndexByte(v, '=')+1:]} { // NAME=FILE
+				if from, e := os.Stat(path); f.Name != out.Name && e == nil && os.SameFile(from, to) {
+					err = fmt.Errorf("-o %s is also the file of --%s, which would be lost: choose another name", out.Value, f.Name)
+				}
+			}
+		}
+	})
+	return err
 }

@@ -45,6 +45,9 @@ Exit status: 0 for success, 1 for a failure, 130 for an interruption (ctrl-C).`,
 			return err
 		}
 		limitMemory(n)
+		if err := apartFromOutput(cmd); err != nil {
+			return err
+		}
 		return p.alone(cmd)
 	}
 	root.AddCommand(newDemo(), newInspect(), newRun(p), newTrain(p), newLRFind(p), newEval(p), newPredict(p), newServe(p), newNew(), newEdit(), newGenerate(), newPrune(), newExtract(), newJoin(), newExportStep(), newVerify(), newTestcase(), newAnnotate(), newStrip(), newUnstrip(), newVersion())
