@@ -260,7 +260,7 @@ func (x CaseWriter) firstSet(dir string) (int, error) {
 	if !x.KeepModel {
 		return 0, nil
 	}
-	sets, err := onnxio.DataSets(os.DirFS(dir), ".")
+	sets, err := onnxio.DataSets(disk.Dir(dir), ".")
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

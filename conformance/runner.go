@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -109,7 +108,7 @@ func (v Runner) runCase(ctx context.Context, c Case) Result {
 	defer cancel()
 	done := make(chan Result, 1)
 	go func() {
-		r := &caseRun{Runner: v, Case: c, fsys: os.DirFS(c.Dir), res: Result{Case: c.Name, Gradients: "none"}}
+		r := &caseRun{Runner: v, Case: c, fsys: disk.Dir(c.Dir), res: Result{Case: c.Name, Gradients: "none"}}
 		defer func() {
 			if p := recover(); p != nil {
 				r.res.OK = false

@@ -131,7 +131,7 @@ func checkReplaced(path string) error {
 
 // locations returns the external data files that a model refers to.
 func locations(path string) (map[string]bool, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/graft-ml/graft/internal/budget"
@@ -28,6 +29,21 @@ func ReadFile(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s has %d bytes, more than the %d bytes of memory that are left", name, info.Size(), budget.Left())
 	}
 	return os.ReadFile(name)
+}
+
+// Dir returns the files of a folder and those below it. It refuses what Open refuses.
+func Dir(dir string) fs.FS { return tree(dir) }
+
+type tree string
+
+// Open opens a file by its path with slashes, relative to the folder.
+func (t tree) Open(name string) (fs.File, error) {
+	if fs.ValidPath(name) {
+		if err := ordinary(filepath.Join(string(t), filepath.FromSlash(name))); err != nil {
+			return nil, err
+		}
+	}
+	return os.DirFS(string(t)).Open(name)
 }
 
 func ordinary(name string) error {

@@ -3,6 +3,7 @@
 package disk_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,9 @@ func TestOnlyFilesAreRead(t *testing.T) {
 		}
 		if _, err := disk.ReadFile(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ReadFile %s: %v", name, err)
+		}
+		if _, err := fs.ReadFile(disk.Dir(filepath.Dir(name)), filepath.Base(name)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ReadFile in Dir %s: %v", name, err)
 		}
 	}
 }

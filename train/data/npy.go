@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -32,11 +33,19 @@ func NPY(path string) (*tensor.Dense, error) {
 
 // Arrays reads all arrays of a NumPy archive (.npz), by name.
 func Arrays(path string) (map[string]*tensor.Dense, error) {
-	z, err := zip.OpenReader(path)
+	file, err := disk.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	z, err := zip.NewReader(file, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", path, err)
 	}
-	defer z.Close()
 	out := make(map[string]*tensor.Dense)
 	var taken int64 // all arrays together are within the budget
 	defer func() { budget.Discharge(taken) }()
