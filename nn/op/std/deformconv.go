@@ -1,7 +1,6 @@
 package std
 
 import (
-	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -107,7 +106,9 @@ func lowerDeformConv(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	kn, points := w.kernel[0].Mul(w.kernel[1]), w.out[0].Mul(w.out[1])
 	images := b.reshape(in[0], n, ch.Div(og), x[2], x[3])
 	grid := b.transpose(b.reshape(in[2], n, kn, op.D(2), points), 0, 1, 3, 2)
-	base := b.constant(dtype.FromFloats(t, w.positions(poolOf(c)), 1, kn.Size, points.Size, 2))
+	base := b.do(op.Plain("Add"), // where the points of the kernel are, from those of the output
+		b.constant(dtype.FromFloats(t, positions(w.kernel, w.dilation, []int{0, 0}), kn.Size, 1, 2)),
+		b.constant(dtype.FromFloats(t, positions(w.out, w.stride, w.begin), points.Size, 2)))
 	// Positions in pixels, then between −1 and 1, x first.
 	h, wd := float64(x[2].Size), float64(x[3].Size)
 	grid = b.do(op.Plain("Mul"), b.do(op.Plain("Add"), grid, base), b.constant(dtype.FromFloats(t, []float64{2 / h, 2 / wd}, 2)))
@@ -127,18 +128,12 @@ func lowerDeformConv(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	return b.results(in, y)
 }
 
-// positions are where the points of a kernel with two axes are: [kernel, out, 2].
-func (w *window) positions(p *kernel.Pool) []float64 {
-	v := make([]float64, 0, 2*w.kernel[0].Size*w.kernel[1].Size*w.out[0].Size*w.out[1].Size)
-	pace := p.Pace()
-	for ky := range w.kernel[0].Size {
-		for kx := range w.kernel[1].Size {
-			for oy := range w.out[0].Size {
-				pace.Did(2 * w.out[1].Size)
-				for ox := range w.out[1].Size {
-					v = append(v, float64(oy*w.stride[0]-w.begin[0]+ky*w.dilation[0]), float64(ox*w.stride[1]-w.begin[1]+kx*w.dilation[1]))
-				}
-			}
+// positions are step·(y, x) − begin for all y and x of two axes.
+func positions(axes []op.Dim, step, begin []int) []float64 {
+	v := make([]float64, 0, 2*axes[0].Size*axes[1].Size)
+	for y := range axes[0].Size {
+		for x := range axes[1].Size {
+			v = append(v, float64(y*step[0]-begin[0]), float64(x*step[1]-begin[1]))
 		}
 	}
 	return v

@@ -101,7 +101,7 @@ func suppress(p *kernel.Pool, c *op.Call, in []*tensor.Dense) ([]int64, error) {
 	if v, ok := number(4); ok {
 		least = &v
 	}
-	boxes, scores := corners(dtype.Slice[float32](in[0]), c.Config.(NonMaxSuppressionConfig).CenterPointBox), dtype.Slice[float32](in[1])
+	boxes, scores := corners(p, dtype.Slice[float32](in[0]), c.Config.(NonMaxSuppressionConfig).CenterPointBox), dtype.Slice[float32](in[1])
 	n := bs[1]
 	var rows []int64
 	for k := range ss[0] * ss[1] {
@@ -113,9 +113,10 @@ func suppress(p *kernel.Pool, c *op.Call, in []*tensor.Dense) ([]int64, error) {
 	return rows, nil
 }
 
-func corners(v []float32, center bool) []box {
-	list := make([]box, len(v)/4)
+func corners(p *kernel.Pool, v []float32, center bool) []box {
+	list, pace := make([]box, len(v)/4), p.Pace()
 	for i := range list {
+		pace.Did(8)
 		a := v[4*i : 4*i+4]
 		if center {
 			list[i] = box{a[1] - a[3]/2, a[0] - a[2]/2, a[1] + a[3]/2, a[0] + a[2]/2}
@@ -130,6 +131,7 @@ func pickBoxes(p *kernel.Pool, boxes []box, scores []float32, most int, limit fl
 	var order, picked []int
 	pace := p.Pace()
 	for i, s := range scores {
+		pace.Did(4)
 		if least == nil || s > *least {
 			order = append(order, i)
 		}

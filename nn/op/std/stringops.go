@@ -1,11 +1,15 @@
 package std
 
 import (
+	"iter"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/layout"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -116,10 +120,70 @@ func concatStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	out, pace := make([]string, len(at)), p.Pace()
 	for i := range out {
 		pace.Did(stringWork)
-		out[i] = a.Elems[at[i]] + b.Elems[bt[i]]
+		out[i] = joined(p, a.Elems[at[i]], b.Elems[bt[i]])
 	}
 	s, err := dtype.NewStrings(out, op.Sizes(shape)...)
 	return []dtype.Value{s}, err
+}
+
+// stringPart is the number of bytes of a long string that are handled between two checks of the context.
+const stringPart = 1 << 20
+
+// joined is a + b.
+func joined(p *kernel.Pool, a, b string) string {
+	if len(a)+len(b) <= stringPart {
+		return a + b
+	}
+	var out strings.Builder
+	out.Grow(len(a) + len(b))
+	for _, s := range []string{a, b} {
+		for part := range parts(s) {
+			p.Check()
+			out.WriteString(part)
+		}
+	}
+	return out.String()
+}
+
+// inParts is f(s), for a function of single characters.
+func inParts(p *kernel.Pool, s string, f func(string) string) string {
+	if len(s) <= stringPart {
+		return f(s)
+	}
+	var out strings.Builder
+	for part := range parts(s) {
+		p.Check()
+		out.WriteString(f(part))
+	}
+	return out.String()
+}
+
+// parts cuts a string, between characters, into parts of some stringPart bytes.
+func parts(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(s) > stringPart {
+			n := stringPart
+			for n < len(s) && n < stringPart+utf8.UTFMax && !utf8.RuneStart(s[n]) {
+				n++
+			}
+			if !yield(s[:n]) {
+				return
+			}
+			s = s[n:]
+		}
+		yield(s)
+	}
+}
+
+// checkedReader reads a string, and checks the context for each character: a pattern of many repetitions takes long for one.
+type checkedReader struct {
+	strings.Reader
+	pool *kernel.Pool
+}
+
+func (r *checkedReader) ReadRune() (rune, int, error) {
+	r.pool.Check()
+	return r.Reader.ReadRune()
 }
 
 func fullPattern(c *op.Call) (*regexp.Regexp, error) {
@@ -128,6 +192,16 @@ func fullPattern(c *op.Call) (*regexp.Regexp, error) {
 		return nil, c.Errorf("pattern: %w", err)
 	}
 	return r, nil
+}
+
+// instructions is how many instructions a pattern has, each of which may take time for each character.
+func instructions(r *regexp.Regexp) int {
+	if tree, err := syntax.Parse(r.String(), syntax.Perl); err == nil {
+		if prog, err := syntax.Compile(tree.Simplify()); err == nil {
+			return len(prog.Inst)
+		}
+	}
+	return stringPart
 }
 
 func matchStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
@@ -139,36 +213,67 @@ func matchStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	y, pace := make([]bool, len(x.Elems)), poolOf(c).Pace()
+	y, p := make([]bool, len(x.Elems)), poolOf(c)
+	size, pace := instructions(r), p.Pace()
 	for i, s := range x.Elems {
-		pace.Did(stringWork + 16*len(s))
-		y[i] = r.MatchString(s)
+		if size*len(s) < stringPart {
+			pace.Did(stringWork + 16*len(s))
+			y[i] = r.MatchString(s)
+			continue
+		}
+		in := checkedReader{pool: p}
+		in.Reset(s)
+		y[i] = r.MatchReader(&in)
 	}
 	d, err := dtype.FromSlice(y, x.Shape()...)
 	return []dtype.Value{d}, err
 }
 
-// parts cuts one string.
-func (cfg StringSplitConfig) parts(s string) []string {
+// cut cuts one string.
+func (cfg StringSplitConfig) cut(p *kernel.Pool, s string) []string {
 	limit := -1
 	if cfg.MaxSplit != nil && *cfg.MaxSplit >= 0 {
 		limit = *cfg.MaxSplit
 	}
-	if cfg.Delimiter != "" {
-		if limit < 0 {
-			return strings.Split(s, cfg.Delimiter)
+	pace := p.Pace()
+	next := func(from int) (end, begin int) { // of the next delimiter
+		i := strings.Index(s[from:], cfg.Delimiter)
+		if i < 0 {
+			return -1, -1
 		}
-		return strings.SplitN(s, cfg.Delimiter, limit+1)
+		pace.Did(stringWork/4 + i/16)
+		return from + i, from + i + len(cfg.Delimiter)
+	}
+	if cfg.Delimiter == "" {
+		isSpace := unicode.IsSpace
+		if len(s) > stringPart {
+			isSpace = func(r rune) bool { pace.Did(1); return unicode.IsSpace(r) }
+		}
+		s = strings.TrimLeftFunc(s, isSpace)
+		if s == "" {
+			return nil
+		}
+		next = func(from int) (end, begin int) {
+			if end = strings.IndexFunc(s[from:], isSpace); end < 0 {
+				return -1, -1
+			}
+			rest := strings.TrimLeftFunc(s[from+end:], isSpace)
+			return from + end, len(s) - len(rest)
+		}
 	}
 	var list []string
-	for s = strings.TrimLeftFunc(s, unicode.IsSpace); s != ""; s = strings.TrimLeftFunc(s, unicode.IsSpace) {
-		end := strings.IndexFunc(s, unicode.IsSpace)
-		if end < 0 || limit >= 0 && len(list) == limit {
-			return append(list, s)
+	from := 0
+	for limit < 0 || len(list) < limit {
+		end, begin := next(from)
+		if end < 0 {
+			break
 		}
-		list, s = append(list, s[:end]), s[end:]
+		list, from = append(list, s[from:end]), begin
 	}
-	return list
+	if cfg.Delimiter == "" && from == len(s) {
+		return list
+	}
+	return append(list, s[from:])
 }
 
 func inferStringSplit(c *op.Call) ([]op.Type, error) {
@@ -192,16 +297,17 @@ func splitStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, count, most, pace := make([][]string, len(x.Elems)), make([]int64, len(x.Elems)), 0, poolOf(c).Pace()
+	p := poolOf(c)
+	parts, count, most, pace := make([][]string, len(x.Elems)), make([]int64, len(x.Elems)), 0, p.Pace()
 	for i, s := range x.Elems {
 		pace.Did(stringWork + len(s))
-		parts[i] = c.Config.(StringSplitConfig).parts(s)
+		parts[i] = c.Config.(StringSplitConfig).cut(p, s)
 		count[i], most = int64(len(parts[i])), max(most, len(parts[i]))
 	}
 	list := make([]string, len(parts)*most)
-	for i, p := range parts {
+	for i, words := range parts {
 		pace.Did(most)
-		copy(list[i*most:], p)
+		copy(list[i*most:], words)
 	}
 	y, err := dtype.NewStrings(list, append(slices.Clone([]int(x.Shape())), most)...)
 	if err != nil {
@@ -244,27 +350,28 @@ func normalizeStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, err
 	}
 	stop := map[string]bool{}
+	p := poolOf(c)
 	fold := func(s string) string {
 		if cfg.CaseSensitive {
 			return s
 		}
-		return strings.ToLower(s)
+		return inParts(p, s, strings.ToLower)
 	}
 	for _, w := range cfg.StopWords {
 		stop[fold(w)] = true
 	}
 	var out []string
-	pace := poolOf(c).Pace()
+	pace := p.Pace()
 	for _, s := range x.Elems {
 		pace.Did(stringWork + len(s))
-		if stop[fold(s)] {
+		if len(stop) > 0 && stop[fold(s)] {
 			continue
 		}
 		switch cfg.Case {
 		case "LOWER":
-			s = strings.ToLower(s)
+			s = inParts(p, s, strings.ToLower)
 		case "UPPER":
-			s = strings.ToUpper(s)
+			s = inParts(p, s, strings.ToUpper)
 		}
 		out = append(out, s)
 	}

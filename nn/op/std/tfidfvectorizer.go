@@ -148,6 +148,9 @@ func (cfg TfIdfVectorizerConfig) count(p *kernel.Pool, row []any, at map[string]
 				pace.Did(64 * n)
 				for k := range gram {
 					gram[k] = row[from+k*step]
+					if s, ok := gram[k].(string); ok {
+						pace.Did(4 * len(s))
+					}
 				}
 				if g, ok := at[gramKey(gram)]; ok {
 					found(g)
