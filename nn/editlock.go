@@ -12,13 +12,13 @@ import (
 // editLock is the lock of a graph and the subgraphs in it. An edit holds it while its function runs. The function must read
 // through its handle; a method of the graph that it calls panics or returns an error, since it would wait for itself.
 type editLock struct {
-	mutex   sync.Mutex // of the fields below, held only for moments
-	free    sync.Cond
-	readers int
-	reading map[int64]int // the goroutines that called RLock, and how often
-	waiting int           // edits that wait
+	editor  atomic.Int64 // the goroutine that edits; 0: none
+	readers atomic.Int64
+	waiting atomic.Int64 // edits that wait
 
-	editor atomic.Int64 // the goroutine that edits; 0: none
+	mutex   sync.Mutex
+	free    sync.Cond
+	reading map[int64]int // the goroutines that called RLock, and how often
 }
 
 // goroutine returns the number of the calling goroutine. Package goid reads it where it knows the layout of Go's runtime; it is
@@ -62,13 +62,29 @@ func (l *editLock) Lock() bool {
 	if l.reading[id] > 0 {
 		return false
 	}
-	l.waiting++
-	for l.editing() || l.readers > 0 {
+	l.waiting.Add(1)
+	for !l.claim(id) {
 		l.wait()
 	}
-	l.waiting--
-	l.editor.Store(id)
+	l.waiting.Add(-1)
 	return true
+}
+
+// claim makes the goroutine the editor if nobody reads or edits. Readers first count themselves and then look for an editor, so that
+// one of both sees the other. It waits a moment for readers that will soon be gone, since new ones keep coming.
+func (l *editLock) claim(id int64) bool {
+	if l.editing() || len(l.reading) > 0 {
+		return false
+	}
+	l.editor.Store(id)
+	for range 100 {
+		if l.readers.Load() == 0 {
+			return true
+		}
+		runtime.Gosched()
+	}
+	l.editor.Store(0)
+	return false
 }
 
 // Unlock reverts Lock.
@@ -87,14 +103,14 @@ func (l *editLock) RLock() readLock {
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	for l.editing() || l.waiting > 0 && l.reading[id] == 0 {
+	for l.editing() || l.waiting.Load() > 0 && l.reading[id] == 0 {
 		l.wait()
 	}
 	if l.reading == nil {
 		l.reading = map[int64]int{}
 	}
 	l.reading[id]++
-	l.readers++
+	l.readers.Add(1)
 	return readLock{l, id}
 }
 
@@ -104,12 +120,16 @@ func (l *editLock) enter() readLock {
 	if l.inside() {
 		return readLock{}
 	}
+	if l.readers.Add(1); !l.editing() {
+		return readLock{lock: l}
+	}
+	l.leave()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for l.editing() {
 		l.wait()
 	}
-	l.readers++
+	l.readers.Add(1)
 	return readLock{lock: l}
 }
 
@@ -124,14 +144,20 @@ func (r readLock) unlock() {
 	if l == nil {
 		return
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
 	if r.id != 0 {
+		l.mutex.Lock()
 		if l.reading[r.id]--; l.reading[r.id] == 0 {
 			delete(l.reading, r.id)
 		}
+		l.mutex.Unlock()
 	}
-	if l.readers--; l.readers == 0 && l.waiting > 0 {
+	l.leave()
+}
+
+func (l *editLock) leave() {
+	if l.readers.Add(-1) == 0 && l.waiting.Load() > 0 {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
 		l.free.Broadcast()
 	}
 }

@@ -12,12 +12,7 @@ func TestReadWhileEditWaits(t *testing.T) {
 	outer := l.RLock()
 	edited := make(chan error)
 	go func() { edited <- g.Edit(func(e *Edit) { e.SetName("other") }) }()
-	waiting := func() bool {
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
-		return l.waiting > 0
-	}
-	for !waiting() {
+	for l.waiting.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	l.RLock().unlock()
@@ -39,8 +34,8 @@ func TestReadWhileEditWaits(t *testing.T) {
 		t.Error(err)
 	}
 	<-done
-	if g.Name() != "other" || l.readers != 0 || len(l.reading) != 0 {
-		t.Error(g.Name(), l.readers, l.reading)
+	if g.Name() != "other" || l.readers.Load() != 0 || len(l.reading) != 0 {
+		t.Error(g.Name(), l.readers.Load(), l.reading)
 	}
 }
 

@@ -143,3 +143,33 @@ func TestHandlesBesideEdit(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// Edits are made however many goroutines read all the time.
+func TestEditBesideReaders(t *testing.T) {
+	g := looped(t)
+	list := handles(g)
+	done := make(chan struct{})
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				for _, x := range list {
+					if v, ok := x.(*nn.Value); ok {
+						v.Name()
+						v.Users()
+					}
+				}
+			}
+		})
+	}
+	for i := range 200 {
+		nntest.Edit(t, g, func(e *nn.Edit) { e.SetName(fmt.Sprint("net", i)) })
+	}
+	close(done)
+	group.Wait()
+}
