@@ -8,8 +8,14 @@ import (
 	"github.com/graft-ml/graft/internal/disk"
 )
 
-// ClearRun removes the files of a run from dir: checkpoints, models, history, curves and events. Other files are kept.
+// ClearRun removes the files of a run from dir: checkpoints, models, history, curves and events. Other files are kept. It is an error if another
+// process is training there.
 func ClearRun(dir string) error {
+	release, err := disk.Occupy(dir)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	defer release()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -29,4 +35,23 @@ func ClearRun(dir string) error {
 		}
 	}
 	return nil
+}
+
+// occupy reserves the folder of a run for this process; "" is none. Of several ranks the first one does, and all return its error.
+func (r *ranks) occupy(dir string) (release func(), err error) {
+	release = func() {}
+	if dir != "" && r.first() {
+		if err = disk.MkdirAll(dir); err != nil {
+			err = fmt.Errorf("train: cannot create the folder for checkpoints: %w", err)
+		} else if release, err = disk.Occupy(dir); err != nil {
+			err = fmt.Errorf("train: the folder for checkpoints: %w", err)
+		}
+	}
+	if e := r.agree(err); e != nil {
+		if err == nil {
+			release()
+		}
+		return nil, e
+	}
+	return release, nil
 }

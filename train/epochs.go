@@ -49,7 +49,11 @@ func (t *Trainer) Fit(ctx context.Context, fit, val data.Dataset[data.Sample]) (
 func (t *Trainer) run(ctx context.Context, fit, val data.Dataset[data.Sample], yield func(Epoch, error) bool) error {
 	done := false
 	defer t.ranks.guard(&done)
-	err := t.runAll(ctx, fit, val, yield)
+	release, err := t.ranks.occupy(t.c.Dir)
+	if err == nil {
+		defer release()
+		err = t.runAll(ctx, fit, val, yield)
+	}
 	done = true
 	return err
 }

@@ -126,7 +126,11 @@ func (f FineTuner) FineTune(ctx context.Context, g *nn.Graph, fit, val data.Data
 	}
 	done := false
 	defer t.ranks.guard(&done)
-	err := t.run(ctx)
+	release, err := t.ranks.occupy(f.Config.Dir)
+	if err == nil {
+		defer release()
+		err = t.run(ctx)
+	}
 	done = true
 	return t.out, err
 }

@@ -94,6 +94,11 @@ func (t *Trainer) prepare() error {
 		if err := disk.MkdirAll(t.c.Dir); err != nil {
 			return fmt.Errorf("train: cannot create the folder for checkpoints: %w", err)
 		}
+		release, err := disk.Occupy(t.c.Dir) // a run in it is not resumed while it goes on
+		if err != nil {
+			return fmt.Errorf("train: the folder for checkpoints: %w", err)
+		}
+		release()
 	}
 	if err := t.g.Edit(func(e *nn.Edit) { e.Separate() }); err != nil {
 		return err

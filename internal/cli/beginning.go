@@ -18,7 +18,11 @@ func (t *training) within(w io.Writer, model string, g *nn.Graph, fit, val data.
 	if err != nil {
 		return err
 	}
-	if stop, err := t.ready(w, model, fit, val); stop || err != nil {
+	stop, err := t.ready(w, model, fit, val)
+	if t.free != nil {
+		defer t.free()
+	}
+	if stop || err != nil {
 		return err
 	}
 	end, err := t.watch()

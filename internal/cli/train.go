@@ -57,6 +57,7 @@ type training struct {
 	earlier            []byte // settings of the run that is resumed
 	dryRun             bool
 	flagSet            *pflag.FlagSet
+	free               func()         // releases the folder of the run; nil: it is not reserved
 	blend              *table.Blended // of a new network with a linear model; nil: none was tried
 }
 
@@ -235,7 +236,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	}
 	if _, missing := os.Lstat(t.config.Dir); missing != nil && t.process.first() {
 		defer func() {
-			if err != nil {
+			if err != nil && t.free != nil { // otherwise another process has created it
 				dropSettings(t.config.Dir)
 			}
 		}()

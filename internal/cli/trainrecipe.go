@@ -188,6 +188,9 @@ func (t *training) keepSettings(f *pflag.FlagSet, model string) error {
 	if err := disk.MkdirAll(t.config.Dir); err != nil {
 		return fmt.Errorf("cannot create the folder for checkpoints: %w", plainError(err))
 	}
+	if t.free, err = disk.Occupy(t.config.Dir); err != nil {
+		return fmt.Errorf("%w: --dir chooses another folder", err)
+	}
 	return onnxio.WriteFile(path, func(w io.Writer) error { _, err := w.Write(now); return err })
 }
 

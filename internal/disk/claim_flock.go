@@ -5,6 +5,7 @@ package disk
 import (
 	"fmt"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,6 +51,51 @@ func abandoned(name string) bool {
 	}
 	defer f.Close()
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+}
+
+// occupied are the folders that this process has reserved, by their identity.
+var occupied struct {
+	sync.Mutex
+	by map[string]*occupation
+}
+
+type occupation struct {
+	file  *os.File
+	times int
+}
+
+// Occupy reserves a folder for this process, until as many releases as calls or the end of the process. It is an error if another process has
+// reserved it. File systems without locks have nothing to reserve.
+func Occupy(dir string) (release func(), err error) {
+	occupied.Lock()
+	defer occupied.Unlock()
+	id := identity(dir)
+	o := occupied.by[id]
+	if o == nil || id == "" {
+		f, err := os.Open(dir)
+		if err != nil {
+			return nil, err
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == unix.EWOULDBLOCK {
+			f.Close()
+			return nil, fmt.Errorf("%s is being written to by another process", dir)
+		}
+		if o = (&occupation{file: f}); occupied.by == nil {
+			occupied.by = map[string]*occupation{}
+		}
+		occupied.by[id] = o
+	}
+	o.times++
+	return sync.OnceFunc(func() {
+		occupied.Lock()
+		defer occupied.Unlock()
+		if o.times--; o.times == 0 {
+			o.file.Close()
+			if occupied.by[id] == o {
+				delete(occupied.by, id)
+			}
+		}
+	}), nil
 }
 
 // identity returns a text that identifies a folder on this machine and differs for a copy of it.
