@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -27,14 +28,15 @@ type service struct {
 	model
 	g       *nn.Graph
 	inputs  []*tensor.Dense
-	mu      sync.Mutex // held by who edits
-	answers [][][]byte // by state of the graph, 0 without an edit, and input
-	files   [][]byte   // by state
+	mu      sync.Mutex      // held by who edits
+	answers [][][]byte      // by state of the graph, 0 without an edit, and input
+	files   [][]byte        // by state
+	texts   map[string]bool // what nodes and values are called in any state
 }
 
 // newService makes a model and its answers, one after the other.
 func newService(m model) (*service, error) {
-	s := &service{model: m, g: nn.New(m.name)}
+	s := &service{model: m, g: nn.New(m.name), texts: map[string]bool{}}
 	if err := s.g.Edit(m.build); err != nil {
 		return nil, err
 	}
@@ -55,6 +57,9 @@ func newService(m model) (*service, error) {
 			return err
 		}
 		s.answers, s.files = append(s.answers, answers), append(s.files, file.Bytes())
+		for text := range texts(g) {
+			s.texts[text] = true
+		}
 		return nil
 	}
 	if err := state(s.g); err != nil {
@@ -76,6 +81,22 @@ func newService(m model) (*service, error) {
 		}
 	}
 	return s, nil
+}
+
+// texts iterates over the descriptions of the graph's nodes and of what they read and compute.
+func texts(g *nn.Graph) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for n := range g.Nodes() {
+			if !yield(n.String()) {
+				return
+			}
+			for _, v := range slices.Concat(n.Inputs(), n.Outputs()) {
+				if v != nil && !yield(v.String()) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // answer returns the bytes of the first output.
@@ -125,7 +146,8 @@ var chores = []struct {
 	of   int
 	do   func(s *service, r *rand.Rand) error
 }{
-	{"runs", 60, (*service).run},
+	{"runs", 55, (*service).run},
+	{"nodes and values, described", 5, (*service).describe},
 	{"runs that are cancelled", 8, (*service).cancel},
 	{"edits, taken back", 10, (*service).edit},
 	{"plans, dropped", 5, (*service).plan},
@@ -178,6 +200,15 @@ func (s *service) run(r *rand.Rand) error {
 		return err
 	}
 	return s.is(b, i, s.all()...)
+}
+
+func (s *service) describe(*rand.Rand) error {
+	for text := range texts(s.g) {
+		if !s.texts[text] {
+			return fmt.Errorf("%s: %q is of no state", s.name, text)
+		}
+	}
+	return nil
 }
 
 func (s *service) cancel(r *rand.Rand) error {
