@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -76,7 +77,7 @@ func (t tolerances) at(i int) dtype.Tolerance {
 
 func readTolerances(fsys fs.FS) (tolerances, error) {
 	t := tolerances{Tolerance: dtype.DefaultTolerance, outputs: map[int]float64{}}
-	b, err := fs.ReadFile(fsys, "data.json")
+	b, err := budget.ReadFile(fsys, "data.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
 	}
@@ -85,7 +86,7 @@ func readTolerances(fsys fs.FS) (tolerances, error) {
 		Outputs    json.RawMessage `json:"atol_outputs"`
 	}
 	if err == nil {
-		err = json.Unmarshal(b, &file)
+		err = budget.Unmarshal(b, &file)
 	}
 	if err != nil {
 		return t, fmt.Errorf("data.json: %w", err)
@@ -100,13 +101,13 @@ func readTolerances(fsys fs.FS) (tolerances, error) {
 		return t, nil
 	}
 	var list []float64 // a list by output number, or an object with output numbers as keys
-	if json.Unmarshal(file.Outputs, &list) == nil {
+	if budget.Unmarshal(file.Outputs, &list) == nil {
 		for i, a := range list {
 			t.outputs[i] = a
 		}
 		return t, nil
 	}
-	if err := json.Unmarshal(file.Outputs, &t.outputs); err != nil {
+	if err := budget.Unmarshal(file.Outputs, &t.outputs); err != nil {
 		return t, fmt.Errorf("data.json: atol_outputs: %w", err)
 	}
 	return t, nil

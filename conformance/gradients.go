@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -47,7 +47,7 @@ const (
 
 // gradients verifies the golden gradients of the case. found reports whether it has any.
 func (r *caseRun) gradients(ctx context.Context) (found bool, err error) {
-	b, err := fs.ReadFile(r.fsys, "gradients.json")
+	b, err := budget.ReadFile(r.fsys, "gradients.json")
 	if err == nil {
 		return true, r.golden(ctx, b)
 	}
@@ -59,7 +59,7 @@ func (r *caseRun) gradients(ctx context.Context) (found bool, err error) {
 
 func (r *caseRun) golden(ctx context.Context, b []byte) error {
 	var want goldenFile
-	if err := json.Unmarshal(b, &want); err != nil {
+	if err := budget.Unmarshal(b, &want); err != nil {
 		return fmt.Errorf("gradients.json: %w", err)
 	}
 	if !strings.Contains(want.Loss, "softmax cross-entropy of output 0") {

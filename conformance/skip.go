@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // Skips gives, for each case that is expected to fail, the reason. A name may be a pattern of path.Match:
@@ -27,6 +29,9 @@ func (s Skips) reason(name string) string {
 	return ""
 }
 
+// perSkip is about how many bytes an expected failure takes besides its text.
+const perSkip = 256
+
 // ReadSkips reads a list of expected failures, one on each line: the case or a pattern, white space, the reason. Empty
 // lines and lines that begin with # are ignored. A line without a reason is an error.
 func ReadSkips(r io.Reader) (Skips, error) {
@@ -34,6 +39,8 @@ func ReadSkips(r io.Reader) (Skips, error) {
 	if r == nil {
 		return s, nil
 	}
+	var taken budget.Tally
+	defer taken.Free()
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -46,6 +53,9 @@ func ReadSkips(r io.Reader) (Skips, error) {
 		}
 		if _, err := path.Match(line[:at], ""); err != nil {
 			return nil, fmt.Errorf("line %d: %q: %w", n, line[:at], err)
+		}
+		if err := taken.Add(perSkip + int64(len(line))); err != nil {
+			return nil, fmt.Errorf("line %d: the lines up to here: %w", n, err)
 		}
 		s[line[:at]] = strings.TrimSpace(line[at:])
 	}

@@ -143,7 +143,7 @@ func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int
 		e.Failf("parameter %q has no initial values", name)
 		return nil
 	}
-	if float64(n)*float64(8+t.Size()) > float64(engine.MemoryLeft()) {
+	if !engine.Fits(float64(n) * float64(8+t.Size())) {
 		e.Failf("parameter %q of shape %v takes more than fits in memory", name, dims)
 		return nil
 	}

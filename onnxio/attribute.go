@@ -2,6 +2,7 @@ package onnxio
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
@@ -69,7 +70,7 @@ func decodeAttribute(a *onnxpb.AttributeProto, ext *externalFiles) (any, error) 
 	case onnxpb.AttributeProto_INT:
 		return a.GetI(), nil
 	case onnxpb.AttributeProto_STRING:
-		return string(a.GetS()), nil
+		return text(a.GetS()), nil
 	case onnxpb.AttributeProto_FLOATS:
 		return a.GetFloats(), nil
 	case onnxpb.AttributeProto_INTS:
@@ -77,7 +78,7 @@ func decodeAttribute(a *onnxpb.AttributeProto, ext *externalFiles) (any, error) 
 	case onnxpb.AttributeProto_STRINGS:
 		list := make([]string, len(a.Strings))
 		for i, s := range a.Strings {
-			list[i] = string(s)
+			list[i] = text(s)
 		}
 		return list, nil
 	case onnxpb.AttributeProto_TENSOR:
@@ -95,6 +96,17 @@ func decodeAttribute(a *onnxpb.AttributeProto, ext *externalFiles) (any, error) 
 	}
 }
 
+// text returns the bytes of a message, which nothing changes any more, as a string in the same memory.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// bytesOf returns a string as bytes in the same memory, which must not be changed.
+func bytesOf(s string) []byte {
+	if s == "" {
+		return []byte{} // nil is an attribute without content
+	}
+	return unsafe.Slice(unsafe.StringData(s), len(s))
+}
+
 // encodeAttribute is the inverse of decodeAttribute; graph encodes subgraphs.
 func encodeAttribute(name string, v any, graph func(*nn.Body) (*onnxpb.GraphProto, error)) (*onnxpb.AttributeProto, error) {
 	a := &onnxpb.AttributeProto{Name: proto.String(name)}
@@ -105,7 +117,7 @@ func encodeAttribute(name string, v any, graph func(*nn.Body) (*onnxpb.GraphProt
 	case int64:
 		a.Type, a.I = onnxpb.AttributeProto_INT.Enum(), proto.Int64(v)
 	case string:
-		a.Type, a.S = onnxpb.AttributeProto_STRING.Enum(), []byte(v)
+		a.Type, a.S = onnxpb.AttributeProto_STRING.Enum(), bytesOf(v)
 	case []float32:
 		a.Type, a.Floats = onnxpb.AttributeProto_FLOATS.Enum(), v
 	case []int64:
@@ -113,7 +125,7 @@ func encodeAttribute(name string, v any, graph func(*nn.Body) (*onnxpb.GraphProt
 	case []string:
 		a.Type = onnxpb.AttributeProto_STRINGS.Enum()
 		for _, s := range v {
-			a.Strings = append(a.Strings, []byte(s))
+			a.Strings = append(a.Strings, bytesOf(s))
 		}
 	case *tensor.Dense, *dtype.Strings:
 		a.Type = onnxpb.AttributeProto_TENSOR.Enum()

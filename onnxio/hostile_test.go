@@ -115,7 +115,7 @@ func TestNodeMemory(t *testing.T) {
 	}
 	nn.LimitMemory(64 << 20)
 	defer nn.LimitMemory(0)
-	if err := use(model); err == nil || !strings.Contains(err.Error(), "lower: 20000 nodes: takes 81920000 bytes of memory") {
+	if err := use(model); err == nil || !strings.Contains(err.Error(), "lower: an expression graph of 20000 nodes: takes 81920000 bytes of memory") {
 		t.Error(err)
 	}
 }

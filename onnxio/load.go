@@ -109,7 +109,7 @@ func (l Loader) readModel(name string) (*onnxpb.ModelProto, error) {
 	var b []byte
 	var err error
 	if l.FS != nil {
-		b, err = fs.ReadFile(l.FS, name)
+		b, err = budget.ReadFile(l.FS, name)
 	} else {
 		b, err = disk.ReadFile(name)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -50,7 +51,7 @@ func skimModel(f *os.File) (*onnxpb.ModelProto, sections, error) {
 		return nil, nil, errSkim
 	}
 	s := &skimmer{file: f, buffered: bufio.NewReaderSize(f, 1<<16), found: map[int]section{}}
-	b, err := s.message(skimInModel, info.Size())
+	b, err := s.skim(skimInModel, info.Size())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,7 +79,7 @@ func skimTensor(f *os.File) (*onnxpb.TensorProto, section, error) {
 		return nil, section{}, errSkim
 	}
 	s := &skimmer{file: f, buffered: bufio.NewReaderSize(f, 1<<16), found: map[int]section{}, tensors: 1}
-	b, err := s.message(skimInTensor, info.Size())
+	b, err := s.skim(skimInTensor, info.Size())
 	if err != nil {
 		return nil, section{}, err
 	}
@@ -136,31 +137,59 @@ func innerOf(in skimIn, num protowire.Number, typ protowire.Type) skimIn {
 	return in
 }
 
+// A skimmer finds the data that are skipped, and copies the rest.
 type skimmer struct {
 	file     *os.File
 	buffered *bufio.Reader
 	at       int64
 	tensors  int             // number of initializers so far
 	found    map[int]section // by initializer
+	cuts     []cut           // what is copied otherwise than it is, in order
 }
 
-// message copies the fields up to end, without large data.
-func (s *skimmer) message(in skimIn, end int64) (out []byte, err error) {
+// cut is a range of the file that is replaced: data that are skipped, and the lengths of the messages around them.
+type cut struct {
+	from, to int64
+	by       []byte
+}
+
+// skim returns the message in f without large data, charged for as long as it is reachable.
+func (s *skimmer) skim(in skimIn, size int64) ([]byte, error) {
+	less, err := s.message(in, size)
+	if err != nil {
+		return nil, err
+	}
+	out, err := budget.Bytes(int(size - less))
+	if err != nil {
+		return nil, fmt.Errorf("%d bytes: %w", size-less, err)
+	}
+	to, at := out, int64(0)
+	for _, c := range append(s.cuts, cut{from: size, to: size}) {
+		n := int(c.from - at)
+		if _, err := s.file.ReadAt(to[:n], at); err != nil {
+			return nil, errSkim
+		}
+		to, at = to[n+copy(to[n:], c.by):], c.to
+	}
+	return out, nil
+}
+
+// message skips the fields up to end and returns by how many bytes the message is shorter without large data.
+func (s *skimmer) message(in skimIn, end int64) (less int64, err error) {
 	raws := 0
 	for s.at < end {
+		from := s.at
 		tag, err := s.varint()
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		num, typ := protowire.DecodeTag(tag)
-		size := int64(0)
+		lengthAt, size := s.at, int64(0)
 		switch typ {
 		case protowire.VarintType:
-			v, err := s.varint()
-			if err != nil {
-				return nil, err
+			if _, err := s.varint(); err != nil {
+				return 0, err
 			}
-			out = protowire.AppendVarint(protowire.AppendVarint(out, tag), v)
 			continue
 		case protowire.Fixed32Type:
 			size = 4
@@ -169,65 +198,57 @@ func (s *skimmer) message(in skimIn, end int64) (out []byte, err error) {
 		case protowire.BytesType:
 			v, err := s.varint()
 			if err != nil || v > uint64(end) {
-				return nil, errSkim
+				return 0, errSkim
 			}
 			size = int64(v)
 		default:
-			return nil, errSkim
+			return 0, errSkim
 		}
 		if size > end-s.at {
-			return nil, errSkim
+			return 0, errSkim
+		}
+		if inner := innerOf(in, num, typ); inner != in {
+			if inner == skimInTensor {
+				s.tensors++
+			}
+			k, content := len(s.cuts), s.at
+			s.cuts = append(s.cuts, cut{from: lengthAt, to: content})
+			shorter, err := s.message(inner, s.at+size)
+			if err != nil {
+				return 0, err
+			}
+			if shorter == 0 {
+				s.cuts = s.cuts[:k]
+				continue
+			}
+			s.cuts[k].by = protowire.AppendVarint(nil, uint64(size-shorter))
+			less += shorter + content - lengthAt - int64(len(s.cuts[k].by))
+			continue
 		}
 		if in == skimInTensor && (num == tensorRawData || typ == protowire.BytesType && (num == tensorFloatData || num == tensorDoubleData)) {
 			if raws++; raws > 1 || typ != protowire.BytesType {
-				return nil, errSkim
+				return 0, errSkim
 			}
 			if size >= skimFrom {
 				s.found[s.tensors-1] = section{s.file, s.at, size, num}
-				if err := s.skip(size); err != nil {
-					return nil, err
-				}
-				continue
+				s.cuts = append(s.cuts, cut{from: from, to: s.at + size})
+				less += s.at + size - from
 			}
 		}
-		out = protowire.AppendVarint(out, tag)
-		if out, err = s.field(in, num, typ, size, out); err != nil {
-			return nil, err
+		if err := s.skip(size); err != nil {
+			return 0, err
 		}
 	}
 	if s.at != end {
-		return nil, errSkim
+		return 0, errSkim
 	}
-	return out, nil
+	return less, nil
 }
 
-// field appends the content of a field of size bytes to out.
-func (s *skimmer) field(in skimIn, num protowire.Number, typ protowire.Type, size int64, out []byte) ([]byte, error) {
-	if inner := innerOf(in, num, typ); inner != in {
-		if inner == skimInTensor {
-			s.tensors++
-		}
-		b, err := s.message(inner, s.at+size)
-		if err != nil {
-			return nil, err
-		}
-		return protowire.AppendBytes(out, b), nil
-	}
-	if typ == protowire.BytesType {
-		out = protowire.AppendVarint(out, uint64(size))
-	}
-	n := len(out)
-	out = append(out, make([]byte, size)...)
-	_, err := io.ReadFull(s.buffered, out[n:])
-	s.at += size
-	return out, err
-}
-
-// varint reads a number; it must have the shortest encoding.
+// varint reads a number.
 func (s *skimmer) varint() (uint64, error) {
-	from := s.at
 	v, err := binary.ReadUvarint(s)
-	if err != nil || s.at-from != int64(protowire.SizeVarint(v)) {
+	if err != nil {
 		return 0, errSkim
 	}
 	return v, nil

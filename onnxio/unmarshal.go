@@ -13,17 +13,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// unmarshal decodes a message. What it becomes is charged before, and for as long as m is reachable; b is charged beside it meanwhile.
+// unmarshal decodes a message. What it becomes is charged before, beside b, which is charged already, and for as long as m is reachable.
 func unmarshal[T any, M interface {
 	*T
 	proto.Message
 }](b []byte, m M) error {
-	if n := int64(len(b)); n >= chargeFrom {
-		if err := budget.Charge(n); err != nil {
-			return fmt.Errorf("%d bytes, while they are decoded: %w", n, err)
-		}
-		defer budget.Discharge(n)
-	}
 	if err := chargeDecoded(b, m, (*T)(m)); err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func WriteValue(w io.Writer, n NamedValue) error {
 
 // writeMessage writes p deterministically.
 func writeMessage(w io.Writer, p proto.Message) error {
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	b, err := marshal(p)
 	if err == nil {
 		_, err = w.Write(b)
 	}

@@ -1,8 +1,10 @@
 package onnxio
 
 import (
+	"fmt"
 	"io"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -33,7 +35,7 @@ func (m *encoded) write(w io.Writer) error {
 	if w == nil {
 		return errNoWriter
 	}
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.ModelProto)
+	b, err := marshal(m.ModelProto)
 	if err != nil {
 		return err
 	}
@@ -45,6 +47,16 @@ func (m *encoded) write(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// marshal serializes m deterministically, in memory that is charged before.
+func marshal(m proto.Message) ([]byte, error) {
+	n := proto.Size(m)
+	b, err := budget.Bytes(n)
+	if err != nil {
+		return nil, fmt.Errorf("%d bytes, serialized: %w", n, err)
+	}
+	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(b[:0], m)
 }
 
 // splicer inserts raw data into a model that was marshalled without them.

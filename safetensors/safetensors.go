@@ -133,7 +133,7 @@ func readHeader(r io.Reader) (map[string]entry, error) {
 	if n > maxHeader {
 		return nil, fmt.Errorf("a header of %d bytes: at most %d are read", n, maxHeader)
 	}
-	js, err := io.ReadAll(io.LimitReader(r, int64(n)))
+	js, err := budget.ReadAll(io.LimitReader(r, int64(n)))
 	if err == nil && uint64(len(js)) < n {
 		err = io.ErrUnexpectedEOF
 	}

@@ -4,15 +4,18 @@ package budget
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"time"
+	"unsafe"
 )
 
 // state is the limit of all programs together, and what they use.
 var state struct {
 	sync.Mutex
 	limit, used int64 // limit 0: Default
+	fresh       int64 // bytes charged until something is unreachable, since garbage was last collected
 }
 
 // Default returns the limit in bytes if Limit was not called.
@@ -35,11 +38,38 @@ func Limit(n int64) {
 }
 
 // Left returns how many bytes of the limit are unused: the size of the largest tensor that can be
-// allocated.
+// allocated. If half of the limit is used, and an eighth may be garbage, that is collected first.
 func Left() int64 {
 	state.Lock()
-	defer state.Unlock()
-	return limit() - state.used
+	most, used, fresh := limit(), state.used, state.fresh
+	state.Unlock()
+	if used > most/2 && fresh > most/8 {
+		collect()
+		for range 3 {
+			time.Sleep(time.Millisecond)
+		}
+		state.Lock()
+		most, used = limit(), state.used
+		state.Unlock()
+	}
+	return most - used
+}
+
+// Fits reports whether n bytes could be charged. What nobody uses any more is collected first.
+func Fits(n int64) bool {
+	if n > math.MaxInt64/2 || Charge(n) != nil {
+		return false
+	}
+	Discharge(n)
+	return true
+}
+
+// collect collects garbage. What is charged for it is discharged soon after.
+func collect() {
+	state.Lock()
+	state.fresh = 0
+	state.Unlock()
+	runtime.GC()
 }
 
 func limit() int64 {
@@ -62,7 +92,7 @@ func Charge(n int64) error {
 	if err == nil {
 		return nil
 	}
-	runtime.GC()
+	collect()
 	for range 20 { // cleanups run after a collection, by themselves
 		if err = tryCharge(n); err == nil {
 			return nil
@@ -87,4 +117,39 @@ func Discharge(n int64) {
 	state.Lock()
 	defer state.Unlock()
 	state.used -= n
+}
+
+// Keep charges n bytes for as long as p is reachable.
+func Keep[T any](p *T, n int64) error {
+	if err := Charge(n); err != nil {
+		return err
+	}
+	discharged(p, n)
+	return nil
+}
+
+// Filled returns what create makes, n elements, charged before it is made and for as long as it is reachable.
+func Filled[T any](n int, create func(n int) []T) ([]T, error) {
+	size := int64(n) * int64(unsafe.Sizeof(*new(T)))
+	if err := Charge(size); err != nil {
+		return nil, err
+	}
+	list := create(n)
+	if p := unsafe.SliceData(list); cap(list) > 0 && size > 0 {
+		discharged(p, size)
+	} else {
+		Discharge(size)
+	}
+	return list, nil
+}
+
+// Slice returns n zero elements, charged before they are allocated and for as long as they are reachable.
+func Slice[T any](n int) ([]T, error) { return Filled(n, func(n int) []T { return make([]T, n) }) }
+
+// discharged returns n bytes to the budget when p is no longer reachable.
+func discharged[T any](p *T, n int64) {
+	state.Lock()
+	state.fresh += n
+	state.Unlock()
+	runtime.AddCleanup(p, Discharge, n)
 }

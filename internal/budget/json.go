@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -40,15 +39,6 @@ func unmarshal[T any](b []byte, to *T, decode func([]byte, any) error) error {
 		}
 	}
 	return decode(b, to)
-}
-
-// Keep charges n bytes for as long as p is reachable.
-func Keep[T any](p *T, n int64) error {
-	if err := Charge(n); err != nil {
-		return err
-	}
-	runtime.AddCleanup(p, Discharge, n)
-	return nil
 }
 
 // Decoded returns about how many bytes a JSON text takes as a T, or several one after the other, those included that are garbage after it

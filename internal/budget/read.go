@@ -1,58 +1,116 @@
 package budget
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
 )
 
-// Read reads n bytes and expects r to end there. The memory grows with the data received, not with the
-// size claimed by a header, and only up to the budget.
-func Read(r io.Reader, n int) ([]byte, error) {
-	if left := Left(); int64(n) > left {
-		return nil, fmt.Errorf("%d bytes of data are more than the %d bytes of memory that are left", n, left)
+// Bytes returns n zeroed bytes, charged before they are allocated and for as long as they are reachable.
+func Bytes(n int) ([]byte, error) {
+	if n < unchecked {
+		return make([]byte, n), nil
 	}
-	var b bytes.Buffer
-	got, err := io.Copy(&b, io.LimitReader(r, int64(n)))
+	if err := Charge(int64(n)); err != nil {
+		return nil, err
+	}
+	b := make([]byte, n)
+	discharged(&b[0], int64(n))
+	return b, nil
+}
+
+// Read reads n bytes and expects r to end there. The memory grows with the data received, not with the
+// size claimed by a header, and only up to the budget. It is charged for as long as it is reachable.
+func Read(r io.Reader, n int) ([]byte, error) {
+	if !Fits(int64(n)) {
+		return nil, tooMuch(int64(n))
+	}
+	b, ended, err := read(r, n)
 	if err != nil {
 		return nil, err
 	}
-	if got < int64(n) {
-		return nil, fmt.Errorf("truncated: %d bytes of data, want %d", got, n)
+	if ended && len(b) < n {
+		return nil, fmt.Errorf("truncated: %d bytes of data, want %d", len(b), n)
 	}
 	if k, err := r.Read(make([]byte, 1)); k > 0 {
 		return nil, fmt.Errorf("more data than the header says, %d bytes", n)
 	} else if err != nil && err != io.EOF { // a broken gzip checksum, for example
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return b, nil
 }
 
-// ReadAll reads r to its end, unless it has more bytes than are left of the budget, or more than a third of those if its length is not known:
-// memory for such data is enlarged step by step, and the old one copied to the new one.
+// ReadAll reads r to its end. What it reads is charged before, and for as long as it is reachable: if the length of r is not
+// known, beside what it is enlarged from, which is two thirds as much.
 func ReadAll(r io.Reader) ([]byte, error) {
-	left := max(Left(), 0)
+	n := -1
 	switch x := r.(type) {
 	case interface{ Len() int }: // bytes.Reader, strings.Reader
-		if n := x.Len(); int64(n) > left {
-			return nil, fmt.Errorf("%d bytes of data are more than the %d bytes of memory that are left", n, left)
-		}
-		return io.ReadAll(r)
+		n = x.Len()
 	case fs.File:
 		if info, err := x.Stat(); err == nil && info.Mode().IsRegular() {
-			if info.Size() > left {
-				return nil, fmt.Errorf("%d bytes of data are more than the %d bytes of memory that are left", info.Size(), left)
+			if !Fits(info.Size()) {
+				return nil, tooMuch(info.Size())
 			}
-			b := bytes.NewBuffer(make([]byte, 0, int(info.Size())+bytes.MinRead))
-			_, err := b.ReadFrom(io.LimitReader(r, left))
-			return b.Bytes(), err
+			if n = int(info.Size()); n == 0 {
+				n = -1 // some systems know only when they are read
+			}
 		}
 	}
-	most := left / 3
-	b, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(b)) > most {
-		return nil, fmt.Errorf("more than %d bytes of data, a third of the memory that is left", most)
+	if n < 0 {
+		b, _, err := read(r, int(^uint(0)>>1))
+		return b, err
 	}
-	return b, err
+	if !Fits(int64(n)) {
+		return nil, tooMuch(int64(n))
+	}
+	b, err := Bytes(n)
+	if err != nil {
+		return nil, fmt.Errorf("%d bytes of data: %w", n, err)
+	}
+	got, err := io.ReadFull(r, b)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return b[:got], err // a file that grows meanwhile is read as it was
+}
+
+func tooMuch(n int64) error {
+	return fmt.Errorf("%d bytes of data are more than the %d bytes of memory that are left", n, Left())
+}
+
+// ReadFile is fs.ReadFile, charged as by ReadAll.
+func ReadFile(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadAll(f)
+}
+
+// firstRead is how many bytes are allocated for data of unknown length.
+const firstRead = 4096
+
+// read reads up to n bytes, in memory that grows with them. ended reports whether there are fewer.
+func read(r io.Reader, n int) (b []byte, ended bool, err error) {
+	b = make([]byte, 0, min(n, firstRead))
+	for len(b) < n {
+		if len(b) == cap(b) {
+			more, err := Bytes(min(n, cap(b)+cap(b)/2))
+			if err != nil {
+				return nil, false, fmt.Errorf("more than %d bytes of data: %w", len(b), err)
+			}
+			b = more[:copy(more, b)]
+		}
+		k, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+k]
+		if err == io.EOF {
+			return b, true, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	return b, false, nil
 }

@@ -5,9 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // What is read whole has at most the bytes that are left, or a third of them if its length is not known.
@@ -18,7 +20,7 @@ func TestReadAll(t *testing.T) {
 		known, file bool
 		want        string
 	}{
-		{0, false, false, ""}, {333, false, false, ""}, {334, false, false, "more than 333 bytes of data, a third of the memory that is left"}, {1 << 20, false, false, "more than 333 bytes"},
+		{0, false, false, ""}, {333, false, false, ""}, {firstRead - 1, false, false, ""}, {1 << 20, false, false, "more than 4096 bytes of data: takes 6144 bytes of memory"},
 		{0, true, false, ""}, {1000, true, false, ""}, {1001, true, false, "1001 bytes of data are more than the 1000 bytes of memory that are left"},
 		{0, false, true, ""}, {1000, false, true, ""}, {1001, false, true, "1001 bytes of data are more than the 1000 bytes of memory that are left"},
 	} {
@@ -39,6 +41,7 @@ func TestReadAll(t *testing.T) {
 		case !c.known:
 			r = io.MultiReader(r)
 		}
+		settle()
 		Limit(1000 + state.used)
 		b, err := ReadAll(r)
 		if c.want == "" && (err != nil || string(b) != data) || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
@@ -47,6 +50,58 @@ func TestReadAll(t *testing.T) {
 	}
 	if _, err := ReadAll(iotest.ErrReader(io.ErrUnexpectedEOF)); err != io.ErrUnexpectedEOF {
 		t.Error(err)
+	}
+}
+
+// settle waits until what nobody uses any more is discharged.
+func settle() {
+	for range 5 {
+		collect()
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// What is read is charged while it is reachable.
+func TestReadIsCharged(t *testing.T) {
+	defer Limit(0)
+	settle()
+	Limit(state.used + 1<<20)
+	var kept [][]byte
+	for _, c := range []struct {
+		r    io.Reader
+		want bool
+	}{{strings.NewReader(strings.Repeat("a", 400000)), true}, {io.MultiReader(strings.NewReader(strings.Repeat("a", 300000))), true}, {strings.NewReader(strings.Repeat("a", 400000)), false}} {
+		b, err := ReadAll(c.r)
+		if (err == nil) != c.want {
+			t.Errorf("%d bytes beside %d others: %v", len(b), len(kept), err)
+		}
+		kept = append(kept, b)
+	}
+	if n := 1<<20 - (state.limit - state.used); n < 700000 {
+		t.Errorf("%d bytes are charged", n)
+	}
+	runtime.KeepAlive(kept)
+	kept = nil
+	if !Fits(1 << 20) {
+		t.Errorf("%d bytes are left", Left())
+	}
+	list, err := Slice[int64](1 << 17)
+	if err != nil || len(list) != 1<<17 || Fits(1) {
+		t.Errorf("%d numbers: %v", len(list), err)
+	}
+	runtime.KeepAlive(list)
+	var sum Tally
+	settle()
+	if err := errors.Join(sum.Add(1<<18), sum.Add(1<<18)); err != nil || Fits(1<<20-1<<18) {
+		t.Error(err)
+	}
+	p := new([16]byte)
+	if Transfer(&sum, p); Fits(1<<20 - 1<<18) {
+		t.Error("what is transferred is not charged")
+	}
+	runtime.KeepAlive(p)
+	if p = nil; !Fits(1 << 20) {
+		t.Errorf("%d bytes are left", Left())
 	}
 }
 

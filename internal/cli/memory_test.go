@@ -61,7 +61,7 @@ func TestDecodedMemory(t *testing.T) {
 		{"prune m.onnx --replay plan.json -o x.onnx --memory 2MB", "", over}, {"generate m.onnx --recipe plan.json -o x --memory 2MB", "", over},
 		{"predict m.onnx rows.jsonl --memory 2MB", "", over}, {"train m.onnx --data list.jsonl -o x.onnx --memory 2MB", "", over}, {"train m.onnx --data long.jsonl -o x.onnx --memory 2MB", "", "a list of 80000 elements"},
 		{"eval m.onnx --data boxes.json --memory 2MB", "", over}, {"eval --detections results.json --data sound.json --memory 2MB", "", over},
-		{"predict text.onnx texts.csv --text text --tokenizer vocab.json --memory 2MB", "", over}, {"train text.onnx --data words.conll --text 0 -o x.onnx --memory 2MB", "", "memory that are left"},
+		{"predict text.onnx texts.csv --text text --tokenizer vocab.json --memory 2MB", "", over}, {"train text.onnx --data words.conll --text 0 -o x.onnx --memory 2MB", "", over},
 		{"train m.onnx --recipe train.yaml", "", "a recipe at most 262144"},
 	})
 }

@@ -20,15 +20,18 @@ func Open(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-// ReadFile reads a whole file, and refuses what Open refuses and what is larger than the memory that is left.
+// ReadFile reads a whole file, charged to the memory budget for as long as its content is reachable, and refuses what Open refuses.
 func ReadFile(name string) ([]byte, error) {
-	if err := ordinary(name); err != nil {
+	f, err := Open(name)
+	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(name); err == nil && info.Size() > budget.Left() {
-		return nil, fmt.Errorf("%s has %d bytes, more than the %d bytes of memory that are left", name, info.Size(), budget.Left())
+	defer f.Close()
+	b, err := budget.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return os.ReadFile(name)
+	return b, nil
 }
 
 // Dir returns the files of a folder and those below it. It refuses what Open refuses.

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/graft-ml/graft/internal/budget"
+import (
+	"math"
+
+	"github.com/graft-ml/graft/internal/budget"
+)
 
 // MemoryError reports that programs would use more memory than the limit.
 type MemoryError = budget.Error
@@ -12,3 +16,8 @@ func LimitMemory(n int64) { budget.Limit(n) }
 // MemoryLeft returns how many bytes of the limit are unused, which is also the size of the largest tensor that can be
 // allocated.
 func MemoryLeft() int64 { return budget.Left() }
+
+// Fits reports whether n bytes of the limit are unused.
+func Fits(n float64) bool {
+	return n <= float64(budget.Left()) || budget.Fits(int64(min(n, math.MaxInt64/2)))
+}

@@ -138,27 +138,4 @@ func Footprint(v gorgonia.Value) (n int64) {
 }
 
 // Tally charges values one by one. The zero value is empty.
-type Tally struct{ counted, charged int64 }
-
-// tallyStep is how many bytes a tally charges at once.
-const tallyStep = 1 << 20
-
-// Add charges n bytes more.
-func (t *Tally) Add(n int64) error {
-	t.counted += n
-	if t.counted <= max(t.charged, smallValue) {
-		return nil
-	}
-	more := max(t.counted-t.charged, tallyStep)
-	if err := budget.Charge(more); err != nil {
-		return err
-	}
-	t.charged += more
-	return nil
-}
-
-// Free returns all charged bytes to the budget.
-func (t *Tally) Free() {
-	budget.Discharge(t.charged)
-	*t = Tally{}
-}
+type Tally = budget.Tally

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn/dtype"
+	"gorgonia.org/tensor"
 )
 
 // maxHeader bounds the bytes of a header; only those of records are longer.
@@ -66,16 +67,28 @@ func Read(r io.Reader) (dtype.Value, error) {
 		return nil, err
 	}
 	if h.fortran {
-		data = rowMajor(data, h.shape, width)
+		if data, err = budget.Filled(len(data), func(int) []byte { return rowMajor(data, h.shape, width) }); err != nil {
+			return nil, err
+		}
 	}
 	if text {
-		if left := budget.Left(); int64(n) > left/stringSize {
-			return nil, fmt.Errorf("%d texts take more than the %d bytes of memory that are left", n, left)
+		if !budget.Fits(int64(n) * stringSize) {
+			return nil, fmt.Errorf("%d texts take more than the %d bytes of memory that are left", n, budget.Left())
 		}
-		return dtype.NewStrings(texts(h, data, n, width), h.shape...)
+		list, err := budget.Filled(n, func(int) []string { return texts(h, data, n, width) })
+		if err != nil {
+			return nil, err
+		}
+		return dtype.NewStrings(list, h.shape...)
 	}
-	d := dtype.New(dt, h.shape...)
-	dst := dtype.Bytes(d)
+	var d *tensor.Dense
+	dst, err := budget.Filled(len(data), func(int) []byte {
+		d = dtype.New(dt, h.shape...)
+		return dtype.Bytes(d)
+	})
+	if err != nil {
+		return nil, err
+	}
 	copy(dst, data)
 	if h.big == littleEndian() {
 		swapBytes(dst, dt)

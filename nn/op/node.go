@@ -125,7 +125,7 @@ func (c *Call) fits() error {
 		if !t.Static() {
 			continue
 		}
-		if n, err := dtype.Count(t.Sizes()); err != nil || n > MaxElements || slices.Contains(t.Sizes(), math.MaxInt) || float64(n)*float64(t.DType.Size()) > float64(engine.MemoryLeft()) {
+		if n, err := dtype.Count(t.Sizes()); err != nil || n > MaxElements || slices.Contains(t.Sizes(), math.MaxInt) || !engine.Fits(float64(n)*float64(t.DType.Size())) {
 			return c.Errorf("would give %v, more than fits in memory", t.Concrete())
 		}
 	}

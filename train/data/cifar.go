@@ -3,6 +3,8 @@ package data
 import (
 	"fmt"
 	"io"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // CIFAR reads the binary version of CIFAR-10 or CIFAR-100, plain or gzip, one file after the other (data_batch_1.bin
@@ -30,7 +32,7 @@ func cifar(path string) (Dataset[Sample], error) {
 	}
 	defer f.Close()
 	const most = 1 << 30 // bytes, five times the size of either set
-	all, err := io.ReadAll(io.LimitReader(f, most+1))
+	all, err := budget.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", path, err)
 	}
@@ -49,7 +51,11 @@ func cifar(path string) (Dataset[Sample], error) {
 		return nil, fmt.Errorf("data: %s: %d bytes are no whole number of CIFAR records (3073 or 3074 bytes)", path, len(all))
 	}
 	n := len(all) / (labels + pixels)
-	s := images8{shape: []int{3, 32, 32}, class: make([]int64, n), pixels: make([]byte, 0, n*pixels)}
+	held, err := budget.Bytes(n * pixels)
+	if err != nil {
+		return nil, fmt.Errorf("data: %s: %w", path, err)
+	}
+	s := images8{shape: []int{3, 32, 32}, class: make([]int64, n), pixels: held[:0]}
 	for i := range n {
 		rec := all[i*(labels+pixels):][:labels+pixels]
 		s.class[i] = int64(rec[labels-1])

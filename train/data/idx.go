@@ -63,7 +63,10 @@ func readElements[T any](r io.Reader, dims []int) (*tensor.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := make([]T, n)
+	v, err := budget.Slice[T](n)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := binary.Decode(raw, binary.BigEndian, v); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -47,8 +46,6 @@ func Arrays(path string) (map[string]*tensor.Dense, error) {
 		return nil, fmt.Errorf("data: %s: %w", path, err)
 	}
 	out := make(map[string]*tensor.Dense)
-	var taken int64 // all arrays together are within the budget
-	defer func() { budget.Discharge(taken) }()
 	for _, e := range z.File {
 		name, ok := strings.CutSuffix(e.Name, ".npy")
 		if !ok {
@@ -66,11 +63,7 @@ func Arrays(path string) (map[string]*tensor.Dense, error) {
 		if err != nil {
 			return nil, fmt.Errorf("data: %s: %s: %w", path, e.Name, err)
 		}
-		n := int64(t.MemSize())
-		if err := budget.Charge(n); err != nil {
-			return nil, fmt.Errorf("data: %s: %s: %w", path, e.Name, err)
-		}
-		out[name], taken = t, taken+n
+		out[name] = t
 	}
 	return out, nil
 }

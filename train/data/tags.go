@@ -3,12 +3,14 @@ package data
 import (
 	"encoding/csv"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"gorgonia.org/tensor"
 )
@@ -52,6 +54,9 @@ func isTagHead(head []string) bool {
 	return true
 }
 
+// perTagged is about how many bytes an image and its tags take besides their text.
+const perTagged = 400
+
 // ReadTags reads a CSV file with the header file,tags: image files, relative to its folder, and their tags, separated
 // by spaces, semicolons or bars; tags may be empty. Errors name the line.
 func ReadTags(path string) (*Tagged, error) {
@@ -62,9 +67,21 @@ func ReadTags(path string) (*Tagged, error) {
 	defer f.Close()
 	r := csv.NewReader(f)
 	r.FieldsPerRecord = -1
-	records, err := r.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("data: %s: %w", path, err)
+	var records [][]string
+	var taken budget.Tally
+	defer taken.Free()
+	for {
+		rec, err := r.Read()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = taken.Add(perTagged + 4*int64(len(strings.Join(rec, ""))) + 16*int64(len(rec)))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("data: %s: %w", path, err)
+		}
+		records = append(records, rec)
 	}
 	if len(records) < 2 || !isTagHead(records[0]) {
 		return nil, fmt.Errorf("data: %s: want the header line \"file,tags\" and a line for each image", path)
@@ -97,6 +114,7 @@ func ReadTags(path string) (*Tagged, error) {
 		}
 		slices.Sort(t.Items[i].Tags)
 	}
+	budget.Transfer(&taken, t)
 	return t, nil
 }
 

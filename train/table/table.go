@@ -129,13 +129,17 @@ func (r Reader) Read(path string) (*Table, error) {
 
 // all reads all records, each as one string with the ends of its fields, which takes little more memory than the file.
 func all(rows *Rows) (records []record, lines []int, err error) {
-	taken, most := int64(0), budget.Left()
+	var taken budget.Tally
+	defer taken.Free()
 	for {
 		if len(lines)%rowsBetween == 0 && rows.ended() != nil {
 			return nil, nil, rows.ended()
 		}
 		rec, line, err := rows.Next()
 		if errors.Is(err, io.EOF) {
+			if len(records) > 0 {
+				budget.Transfer(&taken, &records[0])
+			}
 			return records, lines, nil
 		}
 		if err != nil {
@@ -147,12 +151,15 @@ func all(rows *Rows) (records []record, lines []int, err error) {
 			b.WriteString(s)
 			ends[i] = uint32(b.Len())
 		}
-		if taken += int64(b.Cap()+4*len(ends)) + 64; taken > most {
-			return nil, nil, fmt.Errorf("table: %s: line %d: the rows up to here take more than the %d bytes of memory that are left", rows.Path, line, most)
+		if err := taken.Add(int64(b.Cap()+4*len(ends)) + perRow); err != nil {
+			return nil, nil, fmt.Errorf("table: %s: line %d: the rows up to here: %w", rows.Path, line, err)
 		}
 		records, lines = append(records, record{b.String(), ends}), append(lines, line)
 	}
 }
+
+// perRow is about how many bytes a row takes besides its text, while the list of rows is enlarged.
+const perRow = 128
 
 // rowsBetween is the number of rows between two looks at the context: about a millisecond.
 const rowsBetween = 1024

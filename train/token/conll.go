@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -50,7 +49,8 @@ func parseConll(b []byte, universal bool) (list []Sentence, err error) {
 			list, s = append(list, s), Sentence{}
 		}
 	}
-	taken, left := int64(0), budget.Left()
+	var taken budget.Tally
+	defer taken.Free()
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	lines.Buffer(nil, 1<<24)
 	for n := 1; lines.Scan(); n++ {
@@ -73,8 +73,8 @@ func parseConll(b []byte, universal bool) (list []Sentence, err error) {
 			return nil, fmt.Errorf("line %d has %d columns, the sentence began with %d: want a word on each line, and an empty line after a sentence", n, len(fields), len(s.Words[0]))
 		}
 		s.Words, s.Lines = append(s.Words, fields), append(s.Lines, n)
-		if taken += int64(len(line) + perWord + 16*len(fields)); taken > left {
-			return nil, fmt.Errorf("the words up to line %d take more than the %d bytes of memory that are left", n, left)
+		if err := taken.Add(int64(len(line) + perWord + 16*len(fields))); err != nil {
+			return nil, fmt.Errorf("the words up to line %d: %w", n, err)
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -84,10 +84,7 @@ func parseConll(b []byte, universal bool) (list []Sentence, err error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("no words")
 	}
-	if err := budget.Charge(taken); err != nil {
-		return nil, err
-	}
-	runtime.AddCleanup(&list[0], budget.Discharge, taken)
+	budget.Transfer(&taken, &list[0])
 	return list, nil
 }
 
