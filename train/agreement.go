@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"reflect"
 	"runtime/debug"
@@ -67,18 +68,28 @@ func (t *Trainer) facts() []fact {
 		factOf("the version of graft", func(w io.Writer) { io.WriteString(w, version(debug.ReadBuildInfo())) }),
 		factOf("the model", func(w io.Writer) { writeModel(w, t.g) }),
 	}
-	v := reflect.ValueOf(t.c)
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		switch name := f.Name; {
-		case f.Type == reflect.TypeFor[func(Event)](), name == "Communicator", name == "Workers": // may differ between ranks
+	for name, v := range settings(t.c) {
+		switch {
+		case v.Type() == reflect.TypeFor[func(Event)](), name == "Communicator", name == "Workers": // may differ between ranks
 		case name == "Dir":
 			list = append(list, factOf("whether there is a Config.Dir", func(w io.Writer) { fmt.Fprint(w, t.c.Dir != "") }))
 		default:
-			list = append(list, factOf("Config."+name, func(w io.Writer) { describe(w, v.Field(i), 0) }))
+			list = append(list, factOf("Config."+name, func(w io.Writer) { describe(w, v, 0) }))
 		}
 	}
 	return list
+}
+
+// settings yields the fields of a configuration.
+func settings(c Config) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		v := reflect.ValueOf(c)
+		for i := range v.NumField() {
+			if !yield(v.Type().Field(i).Name, v.Field(i)) {
+				return
+			}
+		}
+	}
 }
 
 // version returns graft's version as recorded in the binary.

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
@@ -54,7 +56,8 @@ type notebook struct {
 	Seed     uint64
 	Batch    int
 	Keep     []kept
-	Order    []string // parameters in the order in which their gradients arrive; nil: not known
+	Settings map[string]string // checksum of each setting, by the name of Config's field; nil: not known
+	Order    []string          // parameters in the order in which their gradients arrive; nil: not known
 }
 
 func keptFile(epoch int) string { return fmt.Sprintf("epoch-%04d.onnx", epoch) }
@@ -134,7 +137,7 @@ func (t *Trainer) saveState(path string, whole map[*state][]optim.Slot) error {
 	b := notebook{
 		Progress: t.progress, Tally: t.tally, History: finiteHistory(t.history), Best: t.tracker.best, HasBest: t.tracker.hasBest, BestSum: t.bestSum, Bad: t.tracker.bad,
 		Plateau: t.tracker.plateau, Updates: map[string]int{}, Rules: map[string]string{}, Seed: t.c.Seed, Batch: t.c.batch(), Keep: t.kept,
-		Order: t.order,
+		Order: t.order, Settings: checksums(t.c),
 	}
 	if order := t.reduced.order(); order != nil {
 		b.Order = order
@@ -292,8 +295,9 @@ func (t *Trainer) Save(path string) error {
 }
 
 // Restore continues from a checkpoint that Save wrote, or from that of a run with Config.Dir (its last.state): the next
-// step is the one that would have followed there. The graph and the configuration must be those of the checkpoint;
-// otherwise Restore returns an error and changes nothing. Gradients that Step has accumulated are dropped.
+// step is the one that would have followed there. The graph must be that of the checkpoint, and so must the kinds of rules, what is
+// averaged, and in the middle of an epoch the order of its samples; otherwise Restore returns an error and changes nothing. Other
+// settings that differ apply from now on; a Note names them. Gradients that Step has accumulated are dropped.
 func (t *Trainer) Restore(path string) error {
 	var b []byte
 	var err error
@@ -335,14 +339,21 @@ func (t *Trainer) restore(path string, content []byte) error {
 			return fmt.Errorf("train: %s is of another optimizer, %s: the configuration has %s", path, was, now)
 		}
 	}
+	if b.Progress.Batch > 0 {
+		for _, name := range []string{"NoShuffle", "Sampler"} {
+			if was, now := b.Settings[name], checksums(t.c)[name]; was != "" && was != now {
+				return fmt.Errorf("train: %s was written in the middle of an epoch with another Config.%s: its samples would be in another order", path, name)
+			}
+		}
+	}
 	copies := map[*tensor.Dense]storedTensor{}
 	take := func(name string, to *tensor.Dense) error {
 		from, ok := tensors[name]
 		if !ok {
-			return &op.Error{Stage: "train", Input: name, Err: fmt.Errorf("is not in %s: the checkpoint is of another model or configuration", path)}
+			return &op.Error{Stage: "train", Err: fmt.Errorf("%s is not in %s: the checkpoint is of another model or configuration", name, path)}
 		}
 		if from.dtype != dtype.Of(to.Dtype()) || !slices.Equal(from.shape, to.Shape()) {
-			return &op.Error{Stage: "train", Input: name, Want: op.TypeOf(to), Got: op.Shaped(from.dtype, from.shape...), Err: fmt.Errorf("in %s", path)}
+			return &op.Error{Stage: "train", Want: op.TypeOf(to), Got: op.Shaped(from.dtype, from.shape...), Err: fmt.Errorf("%s in %s", name, path)}
 		}
 		copies[to] = from
 		return nil
@@ -363,7 +374,36 @@ func (t *Trainer) restore(path string, content []byte) error {
 	t.progress, t.tally, t.history, t.kept = b.Progress, b.Tally, b.History, b.Keep
 	t.tracker.best, t.tracker.hasBest, t.tracker.bad, t.tracker.plateau = b.Best, b.HasBest, b.Bad, b.Plateau
 	t.best, t.bestSum, t.order, t.reduced = nil, b.BestSum, b.Order, nil
+	if other := otherSettings(b.Settings, t.c); len(other) > 0 {
+		t.say(Event{Kind: Note, Text: fmt.Sprintf("%s was written with other settings: Config.%s; the run goes on with those of now", path, strings.Join(other, ", Config."))})
+	}
 	return nil
+}
+
+// withoutEffect are the settings that do not change what is trained, besides who is told of events: where it is written and how it is computed.
+var withoutEffect = []string{"Metrics", "Workers", "Whole", "Keep", "Dir", "Resume", "OnGradient", "OnStep", "Communicator", "Runtime", "ShardState", "BucketBytes"}
+
+// checksums returns a checksum of each setting that changes what is trained.
+func checksums(c Config) map[string]string {
+	sums := map[string]string{}
+	for name, v := range settings(c) {
+		if v.Type() != reflect.TypeFor[func(Event)]() && !slices.Contains(withoutEffect, name) {
+			f := factOf(name, func(w io.Writer) { describe(w, v, 0) })
+			sums[name] = fmt.Sprintf("%x", f.sum[:4])
+		}
+	}
+	return sums
+}
+
+// otherSettings returns the names of the settings that differ from those of a checkpoint.
+func otherSettings(was map[string]string, c Config) (names []string) {
+	now := checksums(c)
+	for name := range settings(c) {
+		if sum, ok := was[name]; ok && sum != now[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // recall reads the parameters of the best epoch before a resume.
@@ -394,7 +434,7 @@ func (t *Trainer) readBest() error {
 	for p, d := range t.best {
 		from := stored[p.Name()]
 		if from == nil || from.Dtype() != d.Dtype() || !slices.Equal(from.Shape(), d.Shape()) {
-			return &op.Error{Stage: "train", Input: p.Name(), Want: op.TypeOf(d), Err: fmt.Errorf("is not in %s: it is of another model", path)}
+			return &op.Error{Stage: "train", Param: p.Name(), Want: op.TypeOf(d), Err: fmt.Errorf("is not in %s: it is of another model", path)}
 		}
 		assign(d, from)
 	}

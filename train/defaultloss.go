@@ -19,10 +19,22 @@ func defaultLoss(want []*tensor.Dense, out []*nn.Value) Loss {
 		}
 		return j
 	}
-	if len(want) > 0 && dtype.Of(want[0].Dtype()).IsFloat() && !shares(want[0]) {
-		return MSE{}
+	if len(want) == 0 {
+		return CrossEntropy{}
 	}
-	if len(want) > 0 && len(out) > 0 && ClassesLast(out[0], want[0]) {
+	var to *nn.Value
+	if len(out) > 0 {
+		to = out[0]
+	}
+	return lossFor(want[0], dtype.Of(want[0].Dtype()).IsFloat() && !shares(want[0]), to)
+}
+
+// lossFor chooses the loss of an output, which may be nil, by a batch of targets and whether they are numbers.
+func lossFor(want *tensor.Dense, numbers bool, out *nn.Value) Loss {
+	switch {
+	case numbers:
+		return MSE{}
+	case ClassesLast(out, want):
 		return CrossEntropy{Axis: -1}
 	}
 	return CrossEntropy{}

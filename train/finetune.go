@@ -32,6 +32,8 @@ const (
 // weights is kept (interpolation between both models), or another fraction if the comparison below finds it clearly
 // better.
 //
+// For samples with several targets the loss is that of Balance, which makes their losses comparable.
+//
 // Before that, rates are compared: the model is trained with each for half of the epochs, and the one with the lowest
 // loss on held-out samples is chosen. For models that are cheap to train several rates are tried, and for a model that was
 // never trained also a start from its own weights; for others 2e-3 and, unless that is better than the classifier alone, the
@@ -136,6 +138,14 @@ func (f FineTuner) FineTune(ctx context.Context, g *nn.Graph, fit, val data.Data
 }
 
 func (t *tuning) run(ctx context.Context) error {
+	if t.Config.Loss == nil {
+		f := FineTuner{Config: Config{Seed: t.Config.Seed, Log: func(e Event) { t.say(e.Text) }}}
+		loss, err := f.Balance(ctx, t.g, t.fit)
+		if err := t.ranks.agree(err); err != nil {
+			return err
+		}
+		t.Config.Loss = loss
+	}
 	resumed, err := t.resumed()
 	if err != nil {
 		return err

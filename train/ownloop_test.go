@@ -142,7 +142,7 @@ func TestOnGradient(t *testing.T) {
 			t.Error("the update did not use the changed gradients")
 		}
 		stop, before = true, everything(t, tr)
-		if info, err = step(); !errors.Is(err, enough) || err.Error() != "train: input w2: step 2: enough" || info.Updated {
+		if info, err = step(); !errors.Is(err, enough) || err.Error() != "train: parameter w2: step 2: enough" || info.Updated {
 			t.Errorf("%+v, %v", info, err)
 		}
 		same(t, "stopped", before, everything(t, tr))

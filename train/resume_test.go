@@ -151,7 +151,7 @@ func TestResumeRefuses(t *testing.T) {
 		want string
 	}{
 		{small(t), other, "is of another optimizer"},
-		{wide, c, "input param/w1: want float32[3,4], got float32[8,4]"},
+		{wide, c, "want float32[3,4], got float32[8,4]: param/w1 in "},
 	} {
 		before := weights(x.g)
 		if _, err := train.New(x.g, x.c); err == nil || !strings.Contains(err.Error(), x.want) {

@@ -285,7 +285,7 @@ func (t *Trainer) onGradient(p *nn.Param, g *tensor.Dense, scale float64) error 
 		return nil
 	}
 	if err := t.c.OnGradient(p, g); err != nil {
-		return &op.Error{Stage: "train", Input: p.Name(), Err: fmt.Errorf("step %d: %w", t.progress.Step+1, err)}
+		return &op.Error{Stage: "train", Param: p.Name(), Err: fmt.Errorf("step %d: %w", t.progress.Step+1, err)}
 	}
 	return nil
 }

@@ -231,7 +231,7 @@ func TestRuntimeGradients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tr.Step(ctx, b); !errors.Is(err, stop) || err.Error() != "train: input w2: step 1: stop" || real.updates != 0 || real.dropped != 1 {
+	if _, err := tr.Step(ctx, b); !errors.Is(err, stop) || err.Error() != "train: parameter w2: step 1: stop" || real.updates != 0 || real.dropped != 1 {
 		t.Errorf("%v, %d updates, dropped %d times", err, real.updates, real.dropped)
 	}
 }

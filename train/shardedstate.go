@@ -70,7 +70,7 @@ func (t *Trainer) wholeState() (map[*state][]optim.Slot, error) {
 			own = append(own, blocks(s.slots)...)
 		} else if t.ranks.first() && err == nil {
 			if all[s], err = s.plan.rule.Init(p.Data()); err != nil {
-				err = &op.Error{Stage: "train", Input: p.Name(), Err: err}
+				err = &op.Error{Stage: "train", Param: p.Name(), Err: err}
 			}
 		}
 		into[s.owner] = append(into[s.owner], blocks(all[s])...)

@@ -93,11 +93,11 @@ func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	}
 	s = &state{plan: pl, shape: slices.Clone(p.Data().Shape()), typ: dtype.Of(p.Data().Dtype())}
 	if s.typ != dtype.Float32 && s.typ != dtype.Float64 {
-		return nil, &op.Error{Stage: "train", Input: p.Name(), Want: "float32 or float64", Got: s.typ, Err: errors.New("freeze it, or have the model compute in float32 (Edit.ComputeIn, graft edit --compute float32)")}
+		return nil, &op.Error{Stage: "train", Param: p.Name(), Want: "float32 or float64", Got: s.typ, Err: errors.New("freeze it, or have the model compute in float32 (Edit.ComputeIn, graft edit --compute float32)")}
 	}
 	if s.owner = t.owner(p); t.mine(s) {
 		if s.slots, err = pl.rule.Init(p.Data()); err != nil {
-			return nil, &op.Error{Stage: "train", Input: p.Name(), Err: err}
+			return nil, &op.Error{Stage: "train", Param: p.Name(), Err: err}
 		}
 	}
 	if t.c.EMA > 0 {

@@ -111,7 +111,7 @@ func TestStateFields(t *testing.T) {
 		steps, last := map[bool]int{false: 6, true: 4}[c.c.Accumulate == 2], h.Best().Epoch
 		book := notebook{
 			Progress: progress{Step: steps, Micro: 6, Epoch: 2}, History: h, Best: h[last-1].Val["loss"], HasBest: true, Bad: 2 - last, Seed: 7, Batch: 4, Plateau: got.Plateau,
-			Updates: map[string]int{"bias": steps, "scale": steps, "w": steps}, Rules: map[string]string{}, BestSum: got.BestSum,
+			Updates: map[string]int{"bias": steps, "scale": steps, "w": steps}, Rules: map[string]string{}, BestSum: got.BestSum, Settings: got.Settings,
 		}
 		if len(got.BestSum) != 8 { // what it is of is checked by TestBestDamaged
 			t.Errorf("%s: the best model has the checksum %q", name, got.BestSum)
@@ -277,7 +277,7 @@ func TestReadBest(t *testing.T) {
 		}
 		err = tr.recall()
 		if !c.ok {
-			if err == nil || !strings.HasPrefix(err.Error(), "train: input w: want float32[2]: is not in ") || !strings.HasSuffix(err.Error(), "it is of another model") {
+			if err == nil || !strings.HasPrefix(err.Error(), "train: parameter w: want float32[2]: is not in ") || !strings.HasSuffix(err.Error(), "it is of another model") {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue
@@ -324,5 +324,72 @@ func TestPublishNamesFiles(t *testing.T) {
 	_, err := Fit(context.Background(), normalized(t), Config{Dir: dir, Keep: 1, Epochs: 2, Mode: "max", Rule: optim.SGD{LR: 0.01}, Log: Quiet}, pairs(t, 4), nil)
 	if err == nil || !strings.Contains(err.Error(), keptFile(2)) {
 		t.Error(err)
+	}
+}
+
+// TestResumedSettings: each setting that changes what is trained, whatever fields Config has, is refused, or a Note names it, when a run is
+// resumed with another value of it.
+func TestResumedSettings(t *testing.T) {
+	var notes []string
+	base := Config{Rule: optim.SGD{LR: 0.01}, EMA: 0.5, Batch: 4, Seed: 7}
+	path := filepath.Join(t.TempDir(), "state")
+	restore := func(c Config) error {
+		notes = nil
+		c.Log = func(e Event) { notes = append(notes, e.Text) }
+		tr, err := New(normalized(t), c)
+		if err != nil {
+			return err
+		}
+		return tr.Restore(path)
+	}
+	c := base
+	c.Log = Quiet
+	tr, err := New(normalized(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.Step(context.Background(), couple(t, 1, 2, 3, -2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := restore(base); err != nil || notes != nil {
+		t.Fatalf("the same settings: %v, %q", err, notes)
+	}
+	others := map[string]any{ // of fields whose kind does not say what another value is
+		"Loss": MSE{}, "Rule": optim.SGD{LR: 0.02}, "Schedule": optim.CosineLR{}, "Plateau": &optim.Plateau{Patience: 3}, "Sampler": func(n, _ int) []int { return make([]int, n) },
+		"Groups": []ParamGroup{{Match: []string{"w"}, Rate: 2}}, "ReduceIn": dtype.BFloat16, "Mode": "max", "Monitor": "loss",
+	}
+	for name, v := range settings(base) {
+		if v.Type() == reflect.TypeFor[func(Event)]() || slices.Contains(withoutEffect, name) {
+			continue
+		}
+		c := base
+		to := reflect.ValueOf(&c).Elem().FieldByName(name)
+		switch x, ok := others[name]; {
+		case ok:
+			to.Set(reflect.ValueOf(x))
+		case v.Kind() == reflect.Bool:
+			to.SetBool(!v.Bool())
+		case v.CanInt():
+			to.SetInt(v.Int() + 2)
+		case v.CanUint():
+			to.SetUint(v.Uint() + 2)
+		case v.CanFloat():
+			to.SetFloat(v.Float() + 0.25)
+		default:
+			t.Fatalf("Config.%s: this test has no other value for it: add one, or add the field to withoutEffect if it does not change what is trained", name)
+		}
+		if err := restore(c); err == nil && !slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "Config."+name+";") }) {
+			t.Errorf("Config.%s is another one when the run is resumed, and nobody is told: %q", name, notes)
+		}
+	}
+	for name, x := range map[string]any{"AdamW": optim.AdamW{}, "momentum": optim.SGD{LR: 0.01, Momentum: 0.9}} { // a state that is not there
+		c := base
+		c.Rule = x.(optim.Rule)
+		if err := restore(c); err == nil {
+			t.Errorf("%s goes on with the state of SGD", name)
+		}
 	}
 }

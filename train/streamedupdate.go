@@ -153,7 +153,7 @@ func (a *streamedUpdate) failed(err error) error {
 func (s *state) step(p *nn.Param, grad *tensor.Dense, rate float64) error {
 	h := optim.Hyper{Rate: rate * s.plan.rate, Step: s.n}
 	if err := s.plan.rule.Step(p.Data(), grad, s.slots, h); err != nil {
-		return &op.Error{Stage: "train", Input: p.Name(), Err: err}
+		return &op.Error{Stage: "train", Param: p.Name(), Err: err}
 	}
 	p.Changed()
 	s.n++

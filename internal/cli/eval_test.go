@@ -34,10 +34,7 @@ func TestEvaluate(t *testing.T) {
 	last(t, out, &end)
 	for _, flags := range []string{"", "--metric binary-accuracy", "--type x=float32[32,2]"} {
 		args := []string{"eval", in("out.onnx"), "--data", in("yes.csv"), "--json"}
-		for _, a := range strings.Fields(flags) {
-			args = append(args, strings.Replace(a, "=", " ", 1))
-		}
-		out, err := command(args...)
+		out, err := command(append(args, strings.Fields(flags)...)...)
 		if err != nil {
 			t.Errorf("%s: %v", flags, err)
 			continue

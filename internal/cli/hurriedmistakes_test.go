@@ -26,7 +26,7 @@ func TestHurriedMistakes(t *testing.T) {
 		{"serve two.onnx --data missing", "", "the model does not take images"},
 		{"strip two.onnx --over 1.5", "", `invalid argument "1.5" for "--over" flag: want a whole number`},
 		{"unstrip two.onnx --over 3", "", "unknown flag: --over; graft unstrip --help lists the flags"},
-		{"testcase two.onnx --random 1 --type a=float32[1,4] -o c", "", `want a name and a type such as "x float32[N,784]"`},
+		{"testcase two.onnx --random 1 --type a:float32[1,4] -o c", "", `want a name and a type such as "x float32[N,784]"`},
 		{"testcase two.onnx --random 1 --meta a -o c", "", "a must be formatted as key=value"},
 		{"testcase letters --random 1 -o c", "", "load: letters is a folder, want a file"},
 		{"demo --train", "", "unknown flag: --train; graft demo --help lists the flags"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/table"
 )
 
@@ -15,7 +16,7 @@ type plan struct {
 	fit, held    []int
 	graph        *nn.Graph
 	schema       table.Schema
-	unit         table.Scaling
+	unit         train.Scaling
 	lines        []string // findings, to be printed
 }
 

@@ -304,7 +304,9 @@ func (t *training) severalTargets(ctx context.Context, g *nn.Graph, fit data.Dat
 		return err
 	}
 	if t.config.Loss == nil {
-		if err := t.balanceOutputs(ctx, g, fit); err != nil {
+		note := func(e train.Event) { t.notes = append(t.notes, e.Text) }
+		f := train.FineTuner{Config: train.Config{Seed: t.seed, Log: note}}
+		if t.config.Loss, err = f.Balance(ctx, g, fit); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ type Error struct {
 	Op    string // operator, "Conv"
 	Node  string // the node's name, or that of its first output
 	Input string // the value concerned
+	Param string // the parameter concerned
 	Want  any    // what would fit; nil if Err explains it
 	Got   any    // what was found instead
 	Err   error  // the cause; nil if Want and Got explain it
@@ -65,6 +66,9 @@ func (e *Error) Error() string {
 	}
 	if e.Input != "" {
 		part("input " + e.Input)
+	}
+	if e.Param != "" {
+		part("parameter " + e.Param)
 	}
 	switch {
 	case e.Want != nil && e.Got != nil:

@@ -216,9 +216,13 @@ func ParseType(s string) (Type, error) {
 	return typ, nil
 }
 
-// ParseInput parses the name and type of an input: "data float32[N,3,224,224]".
+// ParseInput parses the name and type of an input: "data float32[N,3,224,224]" or "data=float32[N,3,224,224]".
 func ParseInput(s string) (name string, t Type, err error) {
-	name, typ, ok := strings.Cut(strings.TrimSpace(s), " ")
+	s = strings.TrimSpace(s)
+	name, typ, ok := strings.Cut(s, " ")
+	if at := strings.LastIndexByte(s, '='); !ok && at > 0 {
+		name, typ, ok = s[:at], s[at+1:], true
+	}
 	if !ok {
 		return "", Type{}, fmt.Errorf("input %q: want a name and a type such as \"x float32[N,784]\"", s)
 	}

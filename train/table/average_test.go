@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
 )
@@ -30,7 +31,7 @@ func TestAverage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := Network{Hidden: hidden}.New(prep, nil, Scaling{Mean: 1, Deviation: 2})
+			g, err := Network{Hidden: hidden}.New(prep, nil, train.Scaling{Mean: 1, Deviation: 2})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,11 +19,11 @@ import (
 // cross-validated weight decay, which is hard to beat if there are nearly as many columns as rows. The network's output
 // is linear in its last layers, so that the weighted mean of both is a network of the same size.
 type Blend struct {
-	Classes int        // 0: regression, with the target scaled by Unit
-	Unit    Scaling    // scaling of the target
-	Loss    train.Loss // loss for Blended's metrics; nil: chosen by the targets
-	Refit   bool       // fit the linear model once more, to training and validation rows, after its weight is chosen
-	Seed    uint64     // seed of the folds
+	Classes int           // 0: regression, with the target scaled by Unit
+	Unit    train.Scaling // scaling of the target
+	Loss    train.Loss    // loss for Blended's metrics; nil: chosen by the targets
+	Refit   bool          // fit the linear model once more, to training and validation rows, after its weight is chosen
+	Seed    uint64        // seed of the folds
 	// Anew trains the network again on the given rows and without validation, in one of several ways (settings; way 0 is that of the
 	// given network), as one of several members: member 0 from its initial weights, others from other ones. If Anew and Refit are set
 	// and there are few rows, at most 1000 with at most 50,000 features in all, the way and the weight of the linear model are chosen by

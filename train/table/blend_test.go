@@ -55,7 +55,7 @@ func readText(t *testing.T, text string) *table.Table {
 
 // trunkOf returns a new network for a table, prepared by the given rows, its trunk, and a function that returns samples of
 // the trunk's input.
-func trunkOf(t *testing.T, x *table.Table, rows []int, n table.Network, unit table.Scaling) (*nn.Graph, *table.Trunk, func(rows []int) data.Dataset[data.Sample]) {
+func trunkOf(t *testing.T, x *table.Table, rows []int, n table.Network, unit train.Scaling) (*nn.Graph, *table.Trunk, func(rows []int) data.Dataset[data.Sample]) {
 	t.Helper()
 	ctx := context.Background()
 	prep, err := table.Fit(ctx, x, rows, table.Options{})

@@ -94,7 +94,7 @@ func TestFeatureOperators(t *testing.T) {
 		if hidden == "given" {
 			n.Hidden = []int{4}
 		}
-		g, err := n.New(p, nil, Scaling{Deviation: 1})
+		g, err := n.New(p, nil, train.Scaling{Deviation: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestFeatureValues(t *testing.T) {
 
 // The loss of a scaled target is that of target and answer divided by the deviation.
 func TestScaledLoss(t *testing.T) {
-	l := Scaling{Mean: 7, Deviation: 2}.Loss(train.MSE{})
+	l := train.Scaling{Mean: 7, Deviation: 2}.Loss(train.MSE{})
 	g := nn.New("loss")
 	if err := g.Edit(func(e *nn.Edit) {
 		y, want := e.Input("y", "float32[2,1]"), e.Input("want", "float32[2,1]")
@@ -287,7 +287,7 @@ func blendable(t *testing.T, classes bool) (*Trunk, *Table, data.Dataset[data.Sa
 		text += fmt.Sprintf("%d,%d,%s\n", i, i%5, y)
 	}
 	x, p := fitted(t, text, Options{})
-	g, err := Network{Hidden: []int{3}, Seed: 1}.New(p, x.Classes, Scaling{Deviation: 1})
+	g, err := Network{Hidden: []int{3}, Seed: 1}.New(p, x.Classes, train.Scaling{Deviation: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func blendable(t *testing.T, classes bool) (*Trunk, *Table, data.Dataset[data.Sa
 func TestBlendLimits(t *testing.T) {
 	for _, classes := range []bool{false, true} {
 		trunk, x, all := blendable(t, classes)
-		b := Blend{Classes: len(x.Classes), Unit: Scaling{Deviation: 1}}
+		b := Blend{Classes: len(x.Classes), Unit: train.Scaling{Deviation: 1}}
 		each := 2 * max(1, len(x.Classes)) // features times scores
 		if _, err := b.Apply(t.Context(), trunk, failing(mostFitted/each), all); !errors.Is(err, errRead) {
 			t.Errorf("classes %v: the most rows are not fitted: %v", classes, err)
@@ -326,7 +326,7 @@ func TestBlendLimits(t *testing.T) {
 // all rows, by the share that was chosen.
 func TestBlendChooses(t *testing.T) {
 	trunk, _, all := blendable(t, false)
-	out, err := Blend{Unit: Scaling{Deviation: 1}, Loss: constant}.Apply(t.Context(), trunk, all, all)
+	out, err := Blend{Unit: train.Scaling{Deviation: 1}, Loss: constant}.Apply(t.Context(), trunk, all, all)
 	if err != nil || out.Linear != 1 || out.Decay == 0 {
 		t.Errorf("chosen where the linear model is exact: %+v, %v", out, err)
 	}
@@ -334,7 +334,7 @@ func TestBlendChooses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unit := Scaling{Mean: 10, Deviation: 4}
+	unit := train.Scaling{Mean: 10, Deviation: 4}
 	for i := range y {
 		y[i] = (y[i] - 10) / 4
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/train"
 	"gorgonia.org/tensor"
 )
 
@@ -238,7 +239,7 @@ func TestPreparedColumns(t *testing.T) {
 		t.Errorf("of 20 rows: categories %q, %v", few.words["city"], err)
 	}
 	// The features of a row, by hand: standardized numbers, then one of each category.
-	g, err := Network{Hidden: []int{4, 3}}.New(p, nil, Scaling{Mean: 1, Deviation: 2})
+	g, err := Network{Hidden: []int{4, 3}}.New(p, nil, train.Scaling{Mean: 1, Deviation: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +290,7 @@ func TestPreparedWords(t *testing.T) {
 	if n := gaps.Columns[0].Note + gaps.Columns[1].Note; n != "" {
 		t.Errorf("notes %q on clean columns", n)
 	}
-	g, err := Network{}.New(p, nil, Scaling{Deviation: 1})
+	g, err := Network{}.New(p, nil, train.Scaling{Deviation: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,10 +335,10 @@ func TestMoments(t *testing.T) {
 		t.Errorf("a sample of %d", n)
 	}
 	table := read(t, Reader{Format: Format{Header: 1}}, "a,y\n1,0.5\n2,1.5\n3,2.5\n4,2.5\n")
-	if s := TargetScaling(table, []int{0, 1}); s != (Scaling{1, 0.5}) {
+	if s := TargetScaling(table, []int{0, 1}); s != (train.Scaling{Mean: 1, Deviation: 0.5}) {
 		t.Errorf("scaling %v", s)
 	}
-	if s := TargetScaling(table, []int{2, 3}); s != (Scaling{2.5, 1}) {
+	if s := TargetScaling(table, []int{2, 3}); s != (train.Scaling{Mean: 2.5, Deviation: 1}) {
 		t.Errorf("scaling of one value %v", s)
 	}
 }
