@@ -203,6 +203,9 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 		if err == nil {
 			err = ctx.Err()
 		}
+		if err != nil && t.ranks == nil && t.Batch > 0 {
+			err = halted{err} // a sample that cannot be read: the steps before it are not lost
+		}
 		if err != nil {
 			return Epoch{}, t.withdraw(err)
 		}

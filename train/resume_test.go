@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -260,6 +263,58 @@ func TestResumeInAnEpoch(t *testing.T) {
 			t.Errorf("%+v: %d samples in the epoch", x, h[0].Samples)
 		}
 	}
+}
+
+// TestUnreadableInAnEpoch: a sample that cannot be read, because another process has removed its file for example, ends a run, which is resumed at the batch
+// of the sample and ends with the weights of an undisturbed run.
+func TestUnreadableInAnEpoch(t *testing.T) {
+	fit := blobs(40, 1)
+	var weights []string
+	for _, workers := range []int{-1, 2} {
+		for _, disturbed := range []bool{false, true} {
+			c := train.Config{Epochs: 2, Batch: 8, Workers: workers, Seed: 3, Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Dir: t.TempDir()}
+			var reads atomic.Int32 // of the sample at position 20 of the second epoch
+			set := data.Map(data.Of(upTo(40)...), func(i int, r *rand.Rand) (data.Sample, error) {
+				if i == data.Order(40, c.Seed, 1)[20] && reads.Add(1) == 2 && disturbed {
+					return data.Sample{}, fs.ErrNotExist
+				}
+				return fit.At(i, r)
+			})
+			if disturbed {
+				if _, err := train.Fit(context.Background(), plainNet(t), quiet(c), set, nil); !errors.Is(err, fs.ErrNotExist) {
+					t.Fatal(err)
+				}
+				c.Resume = true
+			}
+			g := plainNet(t)
+			var steps []int
+			c.OnStep = func(s train.StepInfo) error { steps = append(steps, s.Step); return nil }
+			if _, err := train.Fit(context.Background(), g, quiet(c), set, nil); err != nil {
+				t.Fatal(err)
+			}
+			if want := []int{8, 9, 10}; disturbed && !slices.Equal(steps, want) {
+				t.Errorf("the resumed run has the steps %v, want %v", steps, want)
+			}
+			var b strings.Builder
+			for p := range g.Params() {
+				fmt.Fprintln(&b, p.Name(), p.Data().Data())
+			}
+			weights = append(weights, b.String())
+		}
+	}
+	for _, w := range weights {
+		if w != weights[0] {
+			t.Errorf("the weights are\n%s, want\n%s", w, weights[0])
+		}
+	}
+}
+
+func upTo(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
 }
 
 // TestProgressOfAnEpoch checks the progress of a resumed epoch: its position, the mean loss so far,
