@@ -2,6 +2,7 @@ package data
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -169,7 +170,11 @@ func (w walk) parallel(ctx context.Context, workers, prefetch int, yield func(Sa
 	for range workers {
 		group.Go(func() {
 			for j := range jobs {
-				j.to <- w.prepare(ctx, j.index)
+				r := result{err: errEnded}
+				func() {
+					defer func() { j.to <- r }()
+					r = w.prepare(ctx, j.index)
+				}()
 			}
 		})
 	}
@@ -188,6 +193,9 @@ func (w walk) parallel(ctx context.Context, workers, prefetch int, yield func(Sa
 		}
 	}
 }
+
+// errEnded is the error of a batch whose goroutine was ended.
+var errEnded = errors.New("data: reading a sample has ended its goroutine by runtime.Goexit, as testing's FailNow and Fatal do, which are only for the goroutine of a test")
 
 // prepare reads and stacks the samples of one batch. A panic of a set or of an
 // image decoder becomes an error.
