@@ -93,7 +93,7 @@ func normalizePart[T kernel.Float](x []T, mean, invstd T, scale, bias, y []T) {
 func LayerNormGrad[T kernel.Float](p *kernel.Pool, rows, cols int, x, scale, mean, invstd, dy, add, dx, dscale, dbias []T, scratch func(n int) []T) {
 	shards := max(1, min(p.Threads(), rows*cols/kernel.ElementGrain))
 	sums := kernel.Take(scratch, 2*shards*cols)
-	clear(sums)
+	kernel.Clear(p, sums)
 	p.Run(shards, func(_, i int) {
 		ds, db := sums[2*i*cols:][:cols], sums[(2*i+1)*cols:][:cols]
 		if scale != nil && dx != nil && kernel.SIMD && kernel.IsFloat32[T]() && cols > 0 {

@@ -43,7 +43,7 @@ type factor[T number] struct {
 func contractor[T number](k contraction) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dst := dtype.Elems[T](out[0])
-		clear(dst)
+		kernel.Clear(pool(x), dst)
 		if slices.Contains(k.Size, 0) {
 			return nil
 		}
@@ -88,7 +88,7 @@ func arrange[T number](x *op.Exec, k contraction, f factor[T], to []int) factor[
 		return f
 	}
 	dst := room[T](x, dtype.Product(k.shape(to)))
-	clear(dst)
+	kernel.Clear(pool(x), dst)
 	place(pool(x), k, dst, to, f.data, f.labels)
 	return factor[T]{to, dst}
 }
@@ -128,7 +128,7 @@ func products[T number](x *op.Exec, batch, m, n, k int, a, b, c []T) {
 		matmul.GemmBatch(pool(x), batch, false, false, m, n, k, 1, a, k, m*k, any(b).([]float64), n, k*n, 0, any(c).([]float64), n, m*n)
 		return
 	}
-	clear(c)
+	kernel.Clear(pool(x), c)
 	for i := range batch * m {
 		pool(x).Check()
 		for l := range k {

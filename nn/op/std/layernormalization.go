@@ -216,7 +216,7 @@ func layerNormBack[T kernel.Float](l layer, e epilogue.List) op.Kernel {
 		dy, dx := dtype.ElemsAt[T](in, 4), dtype.Elems[T](out[0])
 		if dy == nil {
 			dy = scratch(len(a))
-			clear(dy)
+			kernel.Clear(pool(x), dy)
 		}
 		norm.LayerNormGrad(pool(x), l.Rows, l.Cols, a, expanded[T](x, l, in[1], l.Scale), mean, inv, dy, epilogue.AfterAffine[T](e, in).Add, dx,
 			dtype.ElemsAt[T](out, 1), dtype.ElemsAt[T](out, 2), scratch)

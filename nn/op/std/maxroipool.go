@@ -124,10 +124,12 @@ func flatSum() *op.Op {
 	}
 }
 
-func flatSumKernel[T kernel.Float](_ *op.Exec, out, in []*tensor.Dense) error {
+func flatSumKernel[T kernel.Float](x *op.Exec, out, in []*tensor.Dense) error {
 	dy, at, dx := dtype.Slice[T](in[0]), dtype.Slice[int64](in[1]), dtype.Slice[T](out[0])
-	clear(dx)
+	kernel.Clear(pool(x), dx)
+	pace := pool(x).Pace()
 	for i, k := range at {
+		pace.Did(1)
 		if k >= 0 {
 			dx[k] += dy[i]
 		}

@@ -323,7 +323,7 @@ func padGradKernel[T kernel.Float](c *op.Call, shape []int, m *mapped) (op.Kerne
 		}, nil
 	}
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		clear(out[0].Raw)
+		kernel.Clear(pool(x), out[0].Raw)
 		addMapped(pool(x).Serial(), *m, dtype.Slice[T](out[0]), dtype.Slice[T](in[0]))
 		return nil
 	}, nil

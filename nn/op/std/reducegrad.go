@@ -192,9 +192,9 @@ func reduceDerivative[T kernel.Float](kind reduceGradKind, t, x, y []T) {
 func extremeBack[T kernel.Float](e *op.Exec, back strided, dx, x, y, dy []T) {
 	scratch := scratch[T](e)
 	share := scratch(len(y))
-	clear(share)
+	kernel.Clear(pool(e), share)
 	step := back.strides[len(back.strides)-1]
-	back.runs(nil, func(from, n, at int) {
+	back.runs(pool(e).Serial(), func(from, n, at int) {
 		v, ties := x[from:][:n], dx[from:][:n]
 		if step == 0 {
 			elementwise.Fill(nil, ties, y[at])
@@ -224,7 +224,7 @@ func productBack[T kernel.Float](e *op.Exec, back strided, dx, x, dy []T) {
 		product[j], zeros[j] = 1, 0
 	}
 	step := back.strides[len(back.strides)-1]
-	back.runs(nil, func(from, n, at int) {
+	back.runs(pool(e).Serial(), func(from, n, at int) {
 		for _, v := range x[from:][:n] {
 			if v == 0 {
 				zeros[at]++
@@ -255,27 +255,31 @@ func productRowsBack[T kernel.Float](p *kernel.Pool, back strided, dx, x, dy []T
 	n := back.shape[len(back.shape)-1]
 	p.Range(len(dy), max(1, 8192/n), func(lo, hi int) {
 		for row := lo; row < hi; row++ {
-			productRowBack(dx[row*n:][:n], x[row*n:][:n], dy[row])
+			productRowBack(p.Serial(), dx[row*n:][:n], x[row*n:][:n], dy[row])
 		}
 	})
 }
 
-func productRowBack[T kernel.Float](d, x []T, dy T) {
-	if y := vector.Product(x); y != 0 { // otherwise a factor is 0, or all are tiny
-		elementwise.BinaryScalar(nil, elementwise.OpRDiv, d, x, y)
-		elementwise.BinaryScalar(nil, elementwise.OpMul, d, d, dy) // last, since dy·y may overflow
+func productRowBack[T kernel.Float](p *kernel.Pool, d, x []T, dy T) {
+	y := T(1)
+	p.InParts(len(x), func(lo, hi int) { y *= vector.Product(x[lo:hi]) })
+	if y != 0 { // otherwise a factor is 0, or all are tiny
+		elementwise.BinaryScalar(p, elementwise.OpRDiv, d, x, y)
+		elementwise.BinaryScalar(p, elementwise.OpMul, d, d, dy) // last, since dy·y may overflow
 		return
 	}
-	zeros, product := 0, T(1)
+	zeros, product, pace := 0, T(1), p.Pace()
 	for _, v := range x {
+		pace.Did(1)
 		if v == 0 {
 			zeros++
 		} else {
 			product *= v
 		}
 	}
-	clear(d)
+	kernel.Clear(p, d)
 	for i, v := range x {
+		pace.Did(1)
 		switch {
 		case zeros == 0:
 			d[i] = dy * (product / v)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -269,7 +270,7 @@ func sliceGradOp() *op.Op {
 			}
 			size := c.In[0].DType.Size()
 			return func(x *op.Exec, out, in []*tensor.Dense) error {
-				clear(out[0].Raw)
+				kernel.Clear(pool(x), out[0].Raw)
 				s.write(x, out[0].Raw, in[0].Raw, size)
 				return nil
 			}, nil

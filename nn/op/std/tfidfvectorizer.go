@@ -138,7 +138,7 @@ func countGrams(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, e
 
 // count calls found for every gram of the pool in a row of words. Single words have nothing to skip.
 func (cfg TfIdfVectorizerConfig) count(p *kernel.Pool, row []any, at map[string]int, found func(gram int)) {
-	for n := cfg.MinLength; n <= min(cfg.MaxLength, len(row)); n++ {
+	for n := cfg.MinLength; n <= min(cfg.MaxLength, len(cfg.Counts), len(row)); n++ {
 		for step := 1; step <= cfg.MaxSkip+1; step++ {
 			if n == 1 && step > 1 || (n-1)*step >= len(row) {
 				break
