@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -25,7 +26,7 @@ type reader struct {
 }
 
 func newReader(ops op.Set, m *onnxpb.ModelProto, ext *externalFiles) *reader {
-	r := &reader{ops: ops, proto: m, ext: ext, functions: map[functionKey]*onnxpb.FunctionProto{}, local: map[functionKey]*op.Op{}, memory: nn.MemoryLeft()}
+	r := &reader{ops: ops, proto: m, ext: ext, functions: map[functionKey]*onnxpb.FunctionProto{}, local: map[functionKey]*op.Op{}, memory: budget.LeftCollected()}
 	for _, f := range m.Functions {
 		r.functions[keyOf(f.GetDomain(), f.GetName(), f.GetOverload())] = f
 	}
@@ -174,6 +175,9 @@ func (s *assembly) params(p *onnxpb.GraphProto) error {
 		if err == nil {
 			d, err = decodeSparse(t, s.ext)
 		}
+		if err == nil {
+			err = keep(d)
+		}
 		if err != nil {
 			return &nn.Error{Input: name, Err: err}
 		}
@@ -217,10 +221,11 @@ func (r *reader) charge(dt dtype.DType, dims []int64) error {
 	if err != nil {
 		return nil
 	}
-	if size := int64(max(dt.Size(), 1)); int64(n) > r.memory/size {
+	size := int64(max(dt.Size(), 1))
+	if int64(n) > r.memory/size || int64(n)*size >= chargeFrom && !budget.Fits(int64(n)*size) {
 		return fmt.Errorf("%v of shape %v takes more than the %d bytes of memory that are left", dt, shape, r.memory)
 	}
-	r.memory -= int64(n) * int64(max(dt.Size(), 1))
+	r.memory -= int64(n) * size
 	return nil
 }
 
@@ -236,11 +241,22 @@ func (s *assembly) param(v *valueOrigin, t *onnxpb.TensorProto) error {
 	if err != nil {
 		return &nn.Error{Input: t.GetName(), Err: err}
 	}
+	if err := keep(d); err != nil {
+		return &nn.Error{Input: t.GetName(), Err: err}
+	}
 	v.header = headerOfTensor(t)
 	v.typed = t.GetDataLocation() != onnxpb.TensorProto_EXTERNAL && t.RawData == nil
 	s.a.Param(t.GetName(), d, v)
 	if markedRole(t.GetDocString()) == nn.Weight {
 		s.a.Trained(t.GetName())
+	}
+	return nil
+}
+
+// keep charges the elements of an initializer for as long as they are reachable.
+func keep(v dtype.Value) error {
+	if d, ok := v.(*tensor.Dense); ok && len(d.Raw) >= chargeFrom {
+		return budget.Keep(&d.Raw[0], int64(len(d.Raw)))
 	}
 	return nil
 }

@@ -6,10 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/onnxpb"
+	"github.com/graft-ml/graft/nn"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
@@ -101,5 +104,34 @@ func TestMessageCharged(t *testing.T) {
 			t.Errorf("%d bytes are charged afterwards, want at most %d", before-budget.Left(), decoded)
 		}
 		runtime.KeepAlive(m)
+	}
+}
+
+// TestWeightsCharged: the weights of all models together are charged, while their models are reachable.
+func TestWeightsCharged(t *testing.T) {
+	const n = 1 << 18
+	init := slices.Concat(field(8, []byte("w")), protowire.AppendVarint([]byte{1 << 3}, n), []byte{2 << 3, 1}, field(9, make([]byte, 4*n)))
+	node := slices.Concat(field(1, []byte("w")), field(2, []byte("y")), field(4, []byte("Neg")))
+	path := filepath.Join(t.TempDir(), "m.onnx")
+	if err := os.WriteFile(path, slices.Concat([]byte{8, 8}, field(8, []byte{2 << 3, 17}), field(7, slices.Concat(field(1, node), field(5, init), field(12, field(1, []byte("y")))))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer budget.Limit(0)
+	for range 3 {
+		runtime.GC()
+	}
+	budget.Limit(budget.Default() - budget.Left() + 10*n)
+	var graphs []*nn.Graph
+	for i := range 4 {
+		g, err := Load(path)
+		if i < 2 && err != nil || i >= 2 && (err == nil || !strings.Contains(err.Error(), "input w: ") || !strings.Contains(err.Error(), "memory that are left")) {
+			t.Errorf("model %d: %v", i, err)
+		}
+		graphs = append(graphs, g)
+	}
+	runtime.KeepAlive(graphs)
+	graphs = nil
+	if _, err := Load(path); err != nil {
+		t.Error(err)
 	}
 }

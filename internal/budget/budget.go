@@ -55,6 +55,14 @@ func Left() int64 {
 	return most - used
 }
 
+// LeftCollected is Left, after garbage was collected if half of the limit is used.
+func LeftCollected() int64 {
+	state.Lock()
+	state.fresh = max(state.fresh, limit()/8+1)
+	state.Unlock()
+	return Left()
+}
+
 // Fits reports whether n bytes could be charged. What nobody uses any more is collected first.
 func Fits(n int64) bool {
 	if n > math.MaxInt64/2 || Charge(n) != nil {
