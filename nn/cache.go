@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"weak"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -198,12 +201,41 @@ func (p *programs) give(x *engine.Program, v variant) {
 		p.idle = map[variant][]*engine.Program{}
 	}
 	p.idle[v] = append(p.idle[v], x)
+	idlePools.Lock()
+	defer idlePools.Unlock()
+	idlePools.all[weak.Make(p)] = true
+}
+
+// idlePools are the programs of all lowerings that may be idle.
+var idlePools = struct {
+	sync.Mutex
+	all map[weak.Pointer[programs]]bool
+}{all: map[weak.Pointer[programs]]bool{}}
+
+func init() { budget.OnFull(closeIdle) }
+
+// closeIdle releases the memory of idle programs of all graphs, except those that are being compiled.
+func closeIdle() {
+	idlePools.Lock()
+	list := slices.Collect(maps.Keys(idlePools.all))
+	clear(idlePools.all)
+	idlePools.Unlock()
+	for _, w := range list {
+		if p := w.Value(); p != nil && p.mu.TryLock() {
+			p.closeAll()
+			p.mu.Unlock()
+		}
+	}
 }
 
 // close releases the memory of idle programs.
 func (p *programs) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.closeAll()
+}
+
+func (p *programs) closeAll() {
 	for _, list := range p.idle {
 		for _, x := range list {
 			x.Close()

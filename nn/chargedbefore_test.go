@@ -109,3 +109,25 @@ func TestCompositesCharged(t *testing.T) {
 		}
 	}
 }
+
+// TestIdlePrograms: what programs keep for later runs does not make others fail, of the same graph or another.
+func TestIdlePrograms(t *testing.T) {
+	defer nn.LimitMemory(0)
+	var graphs []*nn.Graph
+	for range 2 {
+		g := nn.New("g")
+		if err := g.Edit(func(e *nn.Edit) {
+			x := e.Node(op.Plain("Exp"), e.Node(op.Plain("Sin"), e.Input("x", "float32[N,1024]")).Out(0)).Out(0)
+			e.Output("y", e.Node(std.ReduceSumConfig{}, x).Out(0))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		graphs = append(graphs, g)
+	}
+	nn.LimitMemory(24 << 20)
+	for i, rows := range []int{3000, 2900, 2800, 2700, 3000} {
+		if _, err := graphs[i%2].Eval(t.Context(), nn.Feed{"x": dtype.New(dtype.Float32, rows, 1024)}); err != nil {
+			t.Errorf("run %d: %v", i, err)
+		}
+	}
+}

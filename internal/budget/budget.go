@@ -94,20 +94,48 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("takes %d bytes of memory, with %d in use more than the limit of %d", e.Wanted, e.Used, e.Limit)
 }
 
-// Charge takes n bytes from the budget, or fails and takes nothing. What nobody uses any more is collected first.
+// Charge takes n bytes from the budget, or fails and takes nothing. What nobody uses any more is collected first, and then what is only
+// kept for later.
 func Charge(n int64) error {
 	err := tryCharge(n)
-	if err == nil {
-		return nil
+	if full, ok := err.(*Error); !ok || n > full.Limit {
+		return err
 	}
-	collect()
-	for range 20 { // cleanups run after a collection, by themselves
-		if err = tryCharge(n); err == nil {
-			return nil
+	for _, release := range []func(){nil, releaseKept} {
+		if release != nil {
+			release()
 		}
-		time.Sleep(time.Millisecond)
+		collect()
+		for range 20 { // cleanups run after a collection, by themselves
+			if err = tryCharge(n); err == nil {
+				return nil
+			}
+			time.Sleep(time.Millisecond)
+		}
 	}
 	return err
+}
+
+// kept are functions that release what is kept for later.
+var kept struct {
+	sync.Mutex
+	release []func()
+}
+
+// OnFull registers a function that releases what is kept for later, when something does not fit.
+func OnFull(release func()) {
+	kept.Lock()
+	defer kept.Unlock()
+	kept.release = append(kept.release, release)
+}
+
+func releaseKept() {
+	kept.Lock()
+	list := kept.release
+	kept.Unlock()
+	for _, release := range list {
+		release()
+	}
 }
 
 func tryCharge(n int64) error {
