@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -199,14 +200,22 @@ func (p *programs) give(x *engine.Program, v variant) {
 	defer p.mu.Unlock()
 	if p.idle == nil {
 		p.idle = map[variant][]*engine.Program{}
+		idlePools.Lock()
+		defer idlePools.Unlock()
+		key := weak.Make(p)
+		idlePools.all[key] = true
+		runtime.AddCleanup(p, forgetPool, key)
 	}
 	p.idle[v] = append(p.idle[v], x)
-	idlePools.Lock()
-	defer idlePools.Unlock()
-	idlePools.all[weak.Make(p)] = true
 }
 
-// idlePools are the programs of all lowerings that may be idle.
+func forgetPool(key weak.Pointer[programs]) {
+	idlePools.Lock()
+	defer idlePools.Unlock()
+	delete(idlePools.all, key)
+}
+
+// idlePools are the programs of all lowerings that have been run and are reachable.
 var idlePools = struct {
 	sync.Mutex
 	all map[weak.Pointer[programs]]bool
@@ -218,7 +227,6 @@ func init() { budget.OnFull(closeIdle) }
 func closeIdle() {
 	idlePools.Lock()
 	list := slices.Collect(maps.Keys(idlePools.all))
-	clear(idlePools.all)
 	idlePools.Unlock()
 	for _, w := range list {
 		if p := w.Value(); p != nil && p.mu.TryLock() {

@@ -79,7 +79,7 @@ func (s torn) At(i int, r *rand.Rand) (data.Sample, error) {
 	return s.Dataset.At(i, r)
 }
 
-// A run that is cancelled leaves a checkpoint where it has a folder, one that fails does not; either ends with its error alone.
+// A run that is cancelled, stopped or meets a sample that it cannot read leaves a checkpoint where it has a folder, and ends with that error alone.
 func TestWhatAnInterruptedRunLeaves(t *testing.T) {
 	stop := errors.New("stop")
 	for name, c := range map[string]struct {
@@ -89,7 +89,7 @@ func TestWhatAnInterruptedRunLeaves(t *testing.T) {
 		saved bool
 		want  string
 	}{
-		"stopped": {blobs(20, 1), "OnStep", true, true, "stop"}, "cancelled": {blobs(20, 1), "context", true, true, "context canceled"}, "torn": {torn{blobs(20, 1)}, "", true, false, "sample 19: the sample is torn"},
+		"stopped": {blobs(20, 1), "OnStep", true, true, "stop"}, "cancelled": {blobs(20, 1), "context", true, true, "context canceled"}, "torn": {torn{blobs(20, 1)}, "", true, true, "sample 19: the sample is torn"},
 		"stopped without a folder": {blobs(20, 1), "OnStep", false, false, "stop"}, "cancelled without a folder": {blobs(20, 1), "context", false, false, "context canceled"},
 	} {
 		t.Chdir(t.TempDir())

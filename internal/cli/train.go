@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
@@ -236,7 +237,7 @@ func (t training) run(ctx context.Context, w io.Writer, model string) (err error
 	}
 	if _, missing := os.Lstat(t.config.Dir); missing != nil && t.process.first() {
 		defer func() {
-			if err != nil && t.free != nil { // otherwise another process has created it
+			if err != nil && !errors.Is(err, disk.ErrOccupied) { // another process may have created it since
 				dropSettings(t.config.Dir)
 			}
 		}()

@@ -132,7 +132,8 @@ func TestRunFolders(t *testing.T) {
 	expect(t, dir, [][3]string{{run + "--epochs 4 --lr 0.02 --resume", "the resumed run has other settings: ", ""}})
 	expect(t, dir, [][3]string{{"train two.onnx --data rare.csv --scale none --batch 8 --lr 1e30 --optimizer sgd --epochs 2 --tensorboard -o failed.onnx", "", "step 2: the loss is NaN"}})
 	if left, err := filepath.Glob(filepath.Join(dir, "failed*")); err != nil || len(left) != 0 {
-		t.Errorf("a run that failed before its first checkpoint left %v, %v", left, err)
+		in, _ := filepath.Glob(filepath.Join(dir, "failed.run", "*"))
+		t.Errorf("a run that failed before its first checkpoint left %v %v, %v", left, in, err)
 	}
 	if err := train.ClearRun(filepath.Join(dir, "nowhere")); err == nil {
 		t.Error("a folder that is not there is cleared")

@@ -64,7 +64,7 @@ type occupation struct {
 	times int
 }
 
-// Occupy reserves a folder for this process, until as many releases as calls or the end of the process. It is an error if another process has
+// Occupy reserves a folder for this process, until as many releases as calls or the end of the process. It is ErrOccupied if another process has
 // reserved it. File systems without locks have nothing to reserve.
 func Occupy(dir string) (release func(), err error) {
 	occupied.Lock()
@@ -78,7 +78,7 @@ func Occupy(dir string) (release func(), err error) {
 		}
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == unix.EWOULDBLOCK {
 			f.Close()
-			return nil, fmt.Errorf("%s is being written to by another process", dir)
+			return nil, fmt.Errorf("%s %w", dir, ErrOccupied)
 		}
 		if o = (&occupation{file: f}); occupied.by == nil {
 			occupied.by = map[string]*occupation{}

@@ -28,10 +28,10 @@ func ReadFile(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	b, err := budget.ReadAll(f)
-	if err != nil {
+	if named := (*fs.PathError)(nil); err != nil && !errors.As(err, &named) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return b, nil
+	return b, err
 }
 
 // Dir returns the files of a folder and those below it. It refuses what Open refuses.
@@ -69,6 +69,9 @@ func ordinary(name string) error {
 	}
 	return fmt.Errorf("%s is %s: write its content to a file first", name, what)
 }
+
+// ErrOccupied is the error of Occupy when another process has reserved the folder.
+var ErrOccupied = errors.New("is being written to by another process")
 
 // Exhausted reports whether an error is about the process or the machine, which have no file handle or memory left, and not about the file that
 // was to be read: a later attempt may succeed.
