@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/petermattis/goid"
 )
@@ -64,7 +65,13 @@ func (l *editLock) Lock() bool {
 	}
 	l.waiting.Add(1)
 	for !l.claim(id) {
-		l.wait()
+		if l.editing() || len(l.reading) > 0 {
+			l.wait()
+			continue
+		}
+		l.mutex.Unlock() // readers that come and go need not tell when they are gone
+		time.Sleep(20 * time.Microsecond)
+		l.mutex.Lock()
 	}
 	l.waiting.Add(-1)
 	return true
@@ -148,6 +155,7 @@ func (r readLock) unlock() {
 		l.mutex.Lock()
 		if l.reading[r.id]--; l.reading[r.id] == 0 {
 			delete(l.reading, r.id)
+			l.free.Broadcast()
 		}
 		l.mutex.Unlock()
 	}
