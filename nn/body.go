@@ -72,15 +72,18 @@ func (b *Body) bind(in []op.Type, known []op.Known) (map[*Value]*binding, error)
 // Infer returns the types of the outputs. ctx is that of the enclosing call; it limits how many nodes
 // of subgraphs are visited.
 func (b *Body) Infer(ctx context.Context, in []op.Type, known []op.Known, train bool) ([]op.Type, error) {
-	bound, err := b.bind(in, known)
-	if err != nil {
-		return nil, err
-	}
-	w, err := lowering{g: b.Graph, mode: walkInfer, train: train, ctx: ctx, bound: bound}.lower()
-	if err != nil {
-		return nil, err
-	}
-	return w.types(b.Graph.outputs)
+	ctx, shared := b.Graph.shareNested(ctx)
+	return shared.types(b, foundTypes{in: in, known: known, train: train}, func() ([]op.Type, error) {
+		bound, err := b.bind(in, known)
+		if err != nil {
+			return nil, err
+		}
+		w, err := lowering{g: b.Graph, mode: walkInfer, train: train, ctx: ctx, bound: bound}.lower()
+		if err != nil {
+			return nil, err
+		}
+		return w.types(b.Graph.outputs)
+	})
 }
 
 // Random reports whether a node of the subgraph, or of one nested in it, draws random numbers.

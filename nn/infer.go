@@ -63,12 +63,8 @@ func (x *inferred) swap() {
 
 // same reports whether the value has it already. Known values are compared by identity.
 func (x *inferred) same() bool {
-	a, b := x.v.typ, x.typ
-	if a.Kind != b.Kind || a.DType != b.DType || a.Unranked != b.Unranked || a.Elem != nil || b.Elem != nil || !slices.Equal(a.Shape, b.Shape) {
-		return false
-	}
 	was, now := x.v.known, x.known
-	return was.Value == now.Value && was.Exact == now.Exact && slices.Equal(was.Dims, now.Dims)
+	return equalTypes(x.v.typ, x.typ) && was.Value == now.Value && was.Exact == now.Exact && slices.Equal(was.Dims, now.Dims)
 }
 
 // retell records new types in the edit, so that undoing restores the old ones without

@@ -3,7 +3,6 @@ package nn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -45,7 +44,7 @@ type lowering struct {
 	mode   walkMode
 	train  bool
 	ctx    context.Context // cancels what is computed during the lowering
-	nested *nestedVisits   // counts visited nodes of subgraphs, shared with the enclosing lowerings
+	nested *bodyTypes      // what is shared with the lowerings of the graphs around a subgraph
 
 	bound map[*Value]*binding    // values known in advance
 	have  map[*Value]dtype.Value // values available: fed or computed by earlier stages
@@ -105,7 +104,7 @@ func (l lowering) walker() *walker {
 	if l.expr == nil && l.mode != walkInfer {
 		l.expr = gorgonia.NewGraph(gorgonia.WithGraphName(l.g.name))
 	}
-	l.ctx, l.nested = l.g.countNested(l.ctx)
+	l.ctx, l.nested = l.g.shareNested(l.ctx)
 	w := &walker{
 		lowering: l, env: l.bound, params: map[*Param]*gorgonia.Node{},
 		spec: map[*Value]dtype.Value{}, baked: map[*Param]uint64{},
@@ -351,50 +350,6 @@ var errFolding = errors.New("computing the shapes, which do not depend on inputs
 // folding returns the context of such a lowering.
 func folding() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(engine.Unlimited(context.Background()), foldingTime, errFolding)
-}
-
-// maxNested limits how many nodes of subgraphs one lowering visits, in addition to 16 times their
-// number: a Loop visits its body several times to find its types, and a nested Loop does so each time.
-var maxNested = 1 << 16
-
-// nestedKey is the context key of the counter.
-type nestedKey struct{}
-
-// nestedVisits counts the nodes of subgraphs that a lowering of a graph visits.
-type nestedVisits struct {
-	root  *Graph
-	count int
-	limit int // 0: maxNested
-}
-
-// countNested returns the counter of a context, and a context that has it; if there is none, a new one
-// for a lowering of g.
-func (g *Graph) countNested(ctx context.Context) (context.Context, *nestedVisits) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	if n, ok := ctx.Value(nestedKey{}).(*nestedVisits); ok {
-		return ctx, n
-	}
-	n := &nestedVisits{root: g}
-	return context.WithValue(ctx, nestedKey{}, n), n
-}
-
-// visit counts a node, and returns an error if that exceeds the limit.
-func (n *nestedVisits) visit() error {
-	if n.count++; n.count <= max(n.limit, maxNested) {
-		return nil
-	}
-	if n.limit == 0 {
-		n.limit = maxNested
-		for _, b := range n.root.allBodies() {
-			n.limit += 16 * len(b.Graph.nodes)
-		}
-		if n.count <= n.limit {
-			return nil
-		}
-	}
-	return fmt.Errorf("subgraphs are nested too deeply: finding the types takes more than %d nodes", n.limit)
 }
 
 // late reports whether the time for folding is over: only trivial computations are folded then.

@@ -39,7 +39,7 @@ type boundNode struct {
 // lowerStage lowers what the wanted values need, as far as the available values allow.
 func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, r request) (*stage, error) {
 	ask := lowering{
-		g: g, mode: walkLower, train: r.train, ctx: context.WithValue(ctx, nestedKey{}, &nestedVisits{root: g}), have: have, want: r.want, wrt: r.wrt, asked: r.asked, stages: true, groups: true,
+		g: g, mode: walkLower, train: r.train, ctx: context.WithValue(ctx, nestedKey{}, nil), have: have, want: r.want, wrt: r.wrt, asked: r.asked, stages: true, groups: true,
 		bound: make(map[*Value]*binding, len(have)),
 	}
 	if ask.want == nil {

@@ -123,7 +123,7 @@ func (w *walker) resolve(c *op.Call) error {
 	}
 	if w.mode == walkInfer && w.ctx.Done() == nil && slices.ContainsFunc(c.Known, large) {
 		start := time.Now()
-		ctx, stop := context.WithTimeout(context.Background(), foldingTime-w.inferring)
+		ctx, stop := context.WithTimeout(w.ctx, foldingTime-w.inferring)
 		defer func() {
 			stop()
 			w.inferring += time.Since(start)

@@ -138,6 +138,34 @@ func TestExpandingFunctions(t *testing.T) {
 	}
 }
 
+// TestCallsInCalls: lowering functions that call each other takes time in proportion to the nodes, however deep the calls are.
+func TestCallsInCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector allocates more")
+	}
+	allocations := func(depth int) float64 {
+		functions := ""
+		for i := range depth {
+			call := fmt.Sprintf(`node { op_type: "F%d" domain: "own" `, i+1)
+			functions += fmt.Sprintf(`functions { name: "F%d" domain: "own" input: "a" output: "c" opset_import { version: 17 } opset_import { domain: "own" version: 1 } %s input: "a" output: "b" } %s input: "b" output: "c" } } `, i, call, call)
+		}
+		functions += fmt.Sprintf(`functions { name: "F%d" domain: "own" input: "a" output: "b" opset_import { version: 17 } node { op_type: "Neg" input: "a" output: "b" } } `, depth)
+		g, err := Read(bytes.NewReader(fullModel(t, `ir_version: 8 opset_import { version: 17 } opset_import { domain: "own" version: 1 } `+functions+
+			` graph { name: "g" input `+float("x", "1")+` node { op_type: "F0" domain: "own" input: "x" output: "y" } output `+float("y", "1")+`}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return testing.AllocsPerRun(1, func() {
+			if _, err := g.Lower(nn.LowerOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if small, large := allocations(4), allocations(9); large > 34*small { // 32 times as many nodes
+		t.Errorf("%.0f allocations for 32 times as many nodes as %.0f: %.1f times as many", large, small, large/small)
+	}
+}
+
 // TestExpandingSubgraphs: the nodes in subgraphs of functions count, too, and what a function holds is charged for each call.
 func TestExpandingSubgraphs(t *testing.T) {
 	long := ""
