@@ -25,11 +25,13 @@ var (
 // trial is a model of one node.
 type trial struct {
 	domain, op string
+	family     string // in a network: the name of the family
 	opset      int
 	attrs      map[string]any
 	in         []argument
-	out        int     // how many outputs, 0: one
-	rtol, atol float64 // 0: 1e-4 and 1e-5
+	from       map[int]string // in a network: inputs that are outputs of earlier nodes, by name
+	out        int            // how many outputs, 0: one
+	rtol, atol float64        // 0: 1e-4 and 1e-5
 }
 
 // argument is an input of the node: absent, fed, or an initializer.
@@ -155,10 +157,19 @@ func packValue(v dtype.Value) oracle.Tensor {
 func inputName(i int) string  { return fmt.Sprintf("x%d", i) }
 func outputName(i int) string { return fmt.Sprintf("y%d", i) }
 
+// stride is more than the inputs or outputs of any node: those of node n of a network have the numbers from n·stride on.
+const stride = 32
+
 // String describes the trial so that it can be built again by hand.
 func (c trial) String() string {
 	s := fmt.Sprintf("%s-%d(", c.op, c.opset)
-	for _, a := range c.in {
+	for i, a := range c.in {
+		switch {
+		case c.from[i] != "":
+			s += c.from[i] + " "
+		case a.constant:
+			s += "constant "
+		}
 		switch {
 		case a.value == nil:
 			s += "-, "

@@ -32,7 +32,7 @@ func TestSweepGradients(t *testing.T) {
 				for i := range *sweepTrials {
 					r := &draw{Rand: rand.New(rand.NewPCG(*sweepSeed, uint64(i)))}
 					c := family[name](r)
-					s, err := newSlope(t, r, c)
+					s, err := newSlope(t, r, network{c})
 					if err != nil {
 						continue // not in float64, or not differentiable
 					}
@@ -44,7 +44,25 @@ func TestSweepGradients(t *testing.T) {
 	}
 }
 
-// slope is a trial in float64 with a loss after it, a weighted sum of its outputs.
+// TestSweepNetworkGradients does so for the random networks of TestSweepNetworks.
+func TestSweepNetworkGradients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("random networks")
+	}
+	judged := 0
+	for i := *networkFrom; i < *networkFrom+*networks; i++ {
+		r := &draw{Rand: rand.New(rand.NewPCG(*sweepSeed, uint64(i))), smooth: true}
+		w := r.network(t)
+		if s, err := newSlope(t, r, w); err == nil {
+			judged += s.judge(t, fmt.Sprintf("%d: %s", i, w), r)
+		} else if testing.Verbose() {
+			t.Logf("%d: %s: %v", i, w, err)
+		}
+	}
+	t.Logf("%d gradients", judged)
+}
+
+// slope is a network in float64 with a loss after it, a weighted sum of its outputs.
 type slope struct {
 	g     *nn.Graph
 	feed  nn.Feed
@@ -55,34 +73,41 @@ type slope struct {
 // plainNumbers are floating-point inputs without a gradient: they choose sizes or places.
 var plainNumbers = map[string][]int{"Resize": {1, 2}, "Upsample": {1}, "RoiAlign": {1}}
 
-func newSlope(t *testing.T, r *draw, c trial) (*slope, error) {
+func newSlope(t *testing.T, r *draw, w network) (*slope, error) {
 	s := &slope{feed: nn.Feed{}, at: map[string]*tensor.Dense{}}
-	if o := std.Operators().Find(c.domain, c.op); o == nil || o.NoGrad != "" || o.GradMissing != "" {
-		return nil, errors.New("says that it has no gradient")
-	}
-	for i, a := range c.in {
-		if a.value == nil {
-			continue
+	for n, c := range w {
+		if o := std.Operators().Find(c.domain, c.op); o == nil || o.NoGrad != "" && len(w) == 1 || o.GradMissing != "" {
+			return nil, errors.New("says that it has no gradient")
 		}
-		smooth := !slices.Contains(plainNumbers[c.op], i)
-		v := r.generic(a.value, smooth)
-		c.in[i].value = v
-		if !a.constant {
-			s.feed[inputName(i)] = v
-		}
-		if d, ok := v.(*tensor.Dense); ok && d.Dtype() == tensor.Float64 && smooth {
-			s.at[inputName(i)] = d
+		for i, a := range c.in {
+			if a.value == nil || c.from[i] != "" {
+				continue
+			}
+			smooth := !slices.Contains(plainNumbers[c.op], i)
+			v, name := r.generic(a.value, smooth), inputName(n*stride+i)
+			c.in[i].value = v
+			if !a.constant {
+				s.feed[name] = v
+			}
+			if d, ok := v.(*tensor.Dense); ok && d.Dtype() == tensor.Float64 && smooth {
+				s.at[name] = d
+			}
 		}
 	}
 	var err error
-	if s.g, err = onnxio.Read(bytes.NewReader(c.model(t, r))); err != nil {
+	if s.g, err = onnxio.Read(bytes.NewReader(w.model(t, r))); err != nil {
 		return nil, err
 	}
 	out, err := s.g.Eval(t.Context(), s.feed)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.g.Edit(func(e *nn.Edit) { addSlope(e, r, c.op, out) }); err != nil {
+	for name, v := range out {
+		if len(w) > 1 && !(magnitude(v) < 1e4) {
+			return nil, fmt.Errorf("%s is too large for differences", name)
+		}
+	}
+	if err := s.g.Edit(func(e *nn.Edit) { addSlope(e, r, w, out) }); err != nil {
 		return nil, err
 	}
 	s.grads, err = s.g.Grad(t.Context(), s.feed, "loss", slices.Sorted(maps.Keys(s.at))...)
@@ -104,20 +129,21 @@ func (r *draw) generic(v dtype.Value, move bool) dtype.Value {
 	return wide
 }
 
-// addSlope makes "loss", a weighted sum of the outputs that are numbers, but for running statistics.
-func addSlope(e *nn.Edit, r *draw, operator string, out nn.Feed) {
+// addSlope makes "loss", a weighted sum of the outputs that no node reads and that are numbers, but for running statistics.
+func addSlope(e *nn.Edit, r *draw, w network, out nn.Feed) {
 	no := false
 	var loss *nn.Value
-	for i, v := range e.Outputs() {
+	ends := w.ends()
+	for _, v := range e.Outputs() {
 		y, ok := out[v.Name()].(*tensor.Dense)
-		if !ok || y.Dtype() != tensor.Float64 || operator == "BatchNormalization" && i > 0 {
+		if !ok || y.Dtype() != tensor.Float64 || !slices.Contains(ends, v.Name()) {
 			continue
 		}
-		w := make([]float64, y.Shape().TotalSize())
-		for i := range w {
-			w[i] = r.Float64() - 0.3
+		weights := make([]float64, y.Shape().TotalSize())
+		for i := range weights {
+			weights[i] = r.Float64() - 0.3
 		}
-		d, err := dtype.FromSlice(w, y.Shape()...)
+		d, err := dtype.FromSlice(weights, y.Shape()...)
 		e.Fail(err)
 		x := e.Node(op.Plain("Mul"), v, e.Const("weights", d)).Out(0)
 		x = e.Node(std.ReduceSumConfig{KeepDims: &no}, x).Out(0)

@@ -14,49 +14,67 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// model serializes the trial. Input shapes are declared as they are, or as symbols, or not at all.
-func (c trial) model(t *testing.T, r *draw) []byte {
+// model serializes the trial.
+func (c trial) model(t *testing.T, r *draw) []byte { return network{c}.model(t, r) }
+
+// network is a model of several nodes, each of which may read outputs of earlier ones.
+type network []trial
+
+// model serializes the network; the outputs of all nodes are the graph's. Input shapes are declared as they are, or as symbols, or not at all.
+func (w network) model(t *testing.T, r *draw) []byte {
 	t.Helper()
-	node := &onnxpb.NodeProto{OpType: proto.String(c.op), Domain: proto.String(c.domain)}
-	graph := &onnxpb.GraphProto{Name: proto.String("g"), Node: []*onnxpb.NodeProto{node}}
+	graph := &onnxpb.GraphProto{Name: proto.String("g")}
+	versions := map[string]int{"": 17}
 	symbolic := r.IntN(3)
-	for i, a := range c.in {
-		if a.value == nil {
-			node.Input = append(node.Input, "")
-			continue
-		}
-		node.Input = append(node.Input, inputName(i))
-		if a.constant {
-			graph.Initializer = append(graph.Initializer, constantProto(inputName(i), a.value))
-			continue
-		}
-		shape := &onnxpb.TensorShapeProto{}
-		for k, n := range a.value.Shape() {
-			d := &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(n)}}
-			if symbolic == 1 {
-				d.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: fmt.Sprintf("d%d_%d", i, k)}
+	for n, c := range w {
+		node := &onnxpb.NodeProto{OpType: proto.String(c.op), Domain: proto.String(c.domain)}
+		graph.Node = append(graph.Node, node)
+		for i, a := range c.in {
+			name := inputName(n*stride + i)
+			switch {
+			case c.from[i] != "":
+				name = c.from[i]
+			case a.value == nil:
+				name = ""
+			case a.constant:
+				graph.Initializer = append(graph.Initializer, constantProto(name, a.value))
+			default:
+				graph.Input = append(graph.Input, inputProto(name, a.value, symbolic == 1))
 			}
-			shape.Dim = append(shape.Dim, d)
+			node.Input = append(node.Input, name)
 		}
-		graph.Input = append(graph.Input, &onnxpb.ValueInfoProto{Name: proto.String(inputName(i)), Type: tensorType(a.value, shape)})
+		for i := range max(c.out, 1) {
+			name := outputName(n*stride + i)
+			node.Output = append(node.Output, name)
+			graph.Output = append(graph.Output, &onnxpb.ValueInfoProto{Name: proto.String(name)})
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.attrs)) {
+			node.Attribute = append(node.Attribute, attributeProto(t, name, c.attrs[name]))
+		}
+		versions[c.domain] = c.opset
 	}
-	for i := range max(c.out, 1) {
-		node.Output = append(node.Output, outputName(i))
-		graph.Output = append(graph.Output, &onnxpb.ValueInfoProto{Name: proto.String(outputName(i))})
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.attrs)) {
-		node.Attribute = append(node.Attribute, attributeProto(t, name, c.attrs[name]))
-	}
-	m := &onnxpb.ModelProto{IrVersion: proto.Int64(10), Graph: graph,
-		OpsetImport: []*onnxpb.OperatorSetIdProto{{Domain: proto.String(c.domain), Version: proto.Int64(int64(c.opset))}}}
-	if c.domain != "" {
-		m.OpsetImport = append(m.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: proto.String(""), Version: proto.Int64(17)})
+	m := &onnxpb.ModelProto{IrVersion: proto.Int64(10), Graph: graph}
+	for _, domain := range slices.Sorted(maps.Keys(versions)) {
+		m.OpsetImport = append(m.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: proto.String(domain), Version: proto.Int64(int64(versions[domain]))})
 	}
 	b, err := proto.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// inputProto declares an input of the graph with the shape of v, or with symbols for its lengths.
+func inputProto(name string, v dtype.Value, symbolic bool) *onnxpb.ValueInfoProto {
+	shape := &onnxpb.TensorShapeProto{}
+	for k, n := range v.Shape() {
+		d := &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(n)}}
+		if symbolic {
+			d.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: fmt.Sprintf("d%s_%d", name[1:], k)}
+		}
+		shape.Dim = append(shape.Dim, d)
+	}
+	return &onnxpb.ValueInfoProto{Name: proto.String(name), Type: tensorType(v, shape)}
 }
 
 func tensorType(v dtype.Value, shape *onnxpb.TensorShapeProto) *onnxpb.TypeProto {
@@ -115,6 +133,7 @@ func attributeProto(t *testing.T, name string, v any) *onnxpb.AttributeProto {
 // draw makes random values.
 type draw struct {
 	*rand.Rand
+	smooth  bool // networks are in float64, without ties
 	special bool // NaN, infinities, zeros of both signs, the smallest and largest numbers among them
 }
 

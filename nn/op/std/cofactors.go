@@ -40,11 +40,20 @@ func (c *cofactors) of(p *kernel.Pool, f func(i, j int, cofactor float64)) {
 		return
 	}
 	e := c.n - 2
-	mantissa, exponent, zero := c.eliminate(p)
+	mantissa, exponent, full := c.eliminate(p)
+	pace := p.Pace()
+	if !full {
+		for i := range c.n {
+			for j := range c.n {
+				f(i, j, 0)
+			}
+			pace.Did(c.n)
+		}
+		return
+	}
 	s, scale := c.corner()
 	det := math.Ldexp(s[0]*s[3]-s[1]*s[2], scale)
 	adj := [2][2]float64{{s[3], -s[1]}, {-s[2], s[0]}}
-	pace := p.Pace()
 	for i := range c.n { // of the adjugate of P·A·Q, and of the columns of A
 		var v [2]float64 // -W·adj S, or a row of adj S
 		d, power := mantissa, exponent+scale
@@ -58,11 +67,9 @@ func (c *cofactors) of(p *kernel.Pool, f func(i, j int, cofactor float64)) {
 		}
 		for j := range c.n {
 			var b float64
-			switch {
-			case zero:
-			case j >= e:
+			if j >= e {
 				b = v[j-e]
-			default:
+			} else {
 				b = v[0]*c.m[e*c.n+j] + v[1]*c.m[(e+1)*c.n+j]
 				if i < e {
 					b += det * c.m[i*c.n+j]
@@ -75,8 +82,8 @@ func (c *cofactors) of(p *kernel.Pool, f func(i, j int, cofactor float64)) {
 }
 
 // eliminate eliminates all columns but two in place. It returns the product det P · det Q · det D, as a mantissa and an exponent
-// of two, and whether D has a 0.
-func (c *cofactors) eliminate(p *kernel.Pool) (mantissa float64, exponent int, zero bool) {
+// of two, and false if D has a 0.
+func (c *cofactors) eliminate(p *kernel.Pool) (mantissa float64, exponent int, full bool) {
 	n := c.n
 	for i := range n {
 		c.rows[i], c.columns[i] = i, i
@@ -102,7 +109,7 @@ func (c *cofactors) eliminate(p *kernel.Pool) (mantissa float64, exponent int, z
 		from := c.m[k*n:][:n]
 		pivot := from[k]
 		if pivot == 0 {
-			return 0, 0, true
+			return 0, 0, false
 		}
 		c.pivots[k], from[k] = pivot, 1
 		var e int
@@ -122,7 +129,7 @@ func (c *cofactors) eliminate(p *kernel.Pool) (mantissa float64, exponent int, z
 			}
 		})
 	}
-	return mantissa, exponent, false
+	return mantissa, exponent, true
 }
 
 // pivot returns the position of the largest element of rows and columns from k on.

@@ -66,7 +66,7 @@ func checkCofactors(t *testing.T, n int, a []float64) {
 		if largest < 1e6 {
 			tolerance += 1e-14 * math.Pow(largest*float64(n), float64(n-1))
 		}
-		if math.Abs(got-want) > tolerance && got != want {
+		if !(math.Abs(got-want) <= tolerance) && got != want {
 			t.Errorf("cofactor %d, %d of %v: %v, want %v", i, j, a, got, want)
 		}
 	})
