@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/onnxpb"
-	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op/optest"
@@ -65,7 +65,7 @@ func TestTrainBodyWeights(t *testing.T) {
 		}
 		return b.Bytes()
 	}
-	file, before := written(), snapshot.Of(inside)
+	file, before := written(), nntest.Weights(t, inside)
 	state, err := exported.Start.Eval(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -51,19 +51,24 @@ func (r Adafactor) Init(w *tensor.Dense) ([]Slot, error) {
 		return nil, err
 	}
 	if w.Dims() < 2 {
-		return []Slot{zeros("variance", w)}, nil
+		return fresh("Adafactor", w, "variance")
 	}
-	return []Slot{factored("row_var", w, 1), factored("col_var", w, 2)}, nil
+	row, err := factored("row_var", w, 1)
+	if err != nil {
+		return nil, err
+	}
+	column, err := factored("col_var", w, 2)
+	return []Slot{row, column}, err
 }
 
 // factored makes a slot of w's shape with the axis last from the end reduced.
-func factored(name string, w *tensor.Dense, last int) Slot {
+func factored(name string, w *tensor.Dense, last int) (Slot, error) {
 	shape, axes := slices.Clone(w.Shape()), make([]int, w.Dims())
 	for i := range axes {
 		axes[i] = i
 	}
 	shape[len(shape)-last], axes[len(axes)-last] = 1, -1
-	return Slot{Name: name, Data: blank(w, shape), Axes: axes}
+	return slot(name, w, shape, axes)
 }
 
 // Step implements [Rule].

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"gorgonia.org/tensor"
 )
 
@@ -66,7 +67,11 @@ func fresh(rule string, w *tensor.Dense, names ...string) ([]Slot, error) {
 	}
 	var s []Slot
 	for _, name := range names {
-		s = append(s, zeros(name, w))
+		slot, err := zeros(name, w)
+		if err != nil {
+			return nil, err
+		}
+		s = append(s, slot)
 	}
 	return s, nil
 }
@@ -136,23 +141,28 @@ func like(rule string, s []Slot, i int, name string, w *tensor.Dense) error {
 }
 
 // zeros makes a slot of w's shape and type, every axis following w's.
-func zeros(name string, w *tensor.Dense) Slot {
+func zeros(name string, w *tensor.Dense) (Slot, error) {
 	axes := make([]int, w.Dims())
 	for i := range axes {
 		axes[i] = i
 	}
-	return Slot{Name: name, Data: blank(w, w.Shape()), Axes: axes}
+	return slot(name, w, w.Shape(), axes)
 }
 
-// blank makes a tensor of zeros of w's element type.
-func blank(w *tensor.Dense, shape tensor.Shape) *tensor.Dense {
+// slot makes a slot of zeros of w's element type, charged to the memory budget.
+func slot(name string, w *tensor.Dense, shape tensor.Shape, axes []int) (Slot, error) {
 	n := 1
 	for _, d := range shape {
 		n *= d
 	}
-	shape = slices.Clone(shape)
-	if w.Dtype() == tensor.Float32 {
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(make([]float32, n)))
+	d, err := budget.Made(int64(n)*int64(w.Dtype().Size()), func() *tensor.Dense {
+		if w.Dtype() == tensor.Float32 {
+			return tensor.New(tensor.WithShape(slices.Clone(shape)...), tensor.WithBacking(make([]float32, n)))
+		}
+		return tensor.New(tensor.WithShape(slices.Clone(shape)...), tensor.WithBacking(make([]float64, n)))
+	})
+	if err != nil {
+		return Slot{}, fmt.Errorf("optim: the state %s of a weight of shape %v: %w", name, w.Shape(), err)
 	}
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(make([]float64, n)))
+	return Slot{Name: name, Data: d, Axes: axes}, nil
 }

@@ -408,7 +408,9 @@ func otherSettings(was map[string]string, c Config) (names []string) {
 
 // recall reads the parameters of the best epoch before a resume.
 func (t *Trainer) recall() error {
-	t.remember()
+	if err := t.remember(); err != nil {
+		return err
+	}
 	if err := t.write(t.readBest); err != nil {
 		return err
 	}

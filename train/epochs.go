@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
@@ -298,7 +297,9 @@ func (t *Trainer) finish(ep Epoch) error {
 	t.Epoch, t.Batch, t.tally, t.Stopped = t.Epoch+1, 0, tally{}, stop
 	t.hold(true)
 	if best && t.c.RestoreBest {
-		t.remember()
+		if err := t.remember(); err != nil {
+			return err
+		}
 	}
 	t.say(Event{Kind: Finished, Epoch: ep.Epoch, Epochs: t.Start + t.c.epochs(), Done: &t.history[len(t.history)-1]})
 	if stop {
@@ -311,7 +312,7 @@ func (t *Trainer) finish(ep Epoch) error {
 }
 
 // remember copies the parameters and statistics.
-func (t *Trainer) remember() {
+func (t *Trainer) remember() (err error) {
 	if t.best == nil {
 		t.best = map[*nn.Param]*tensor.Dense{}
 	}
@@ -319,11 +320,13 @@ func (t *Trainer) remember() {
 		for p := range m {
 			if d := t.best[p]; d != nil {
 				assign(d, p.Data())
-			} else {
-				t.best[p] = dtype.Clone(p.Data())
+			} else if t.best[p], err = copyOf(p); err != nil {
+				delete(t.best, p)
+				return err
 			}
 		}
 	}
+	return nil
 }
 
 // restoreBest restores them.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-ml/graft/internal/snapshot"
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
@@ -150,7 +150,7 @@ func TestPlace(t *testing.T) {
 		}, false, false},
 	} {
 		cut := tailOf(t, c.tail)
-		before := snapshot.Of(cut.tail)
+		before := nntest.Weights(t, cut.tail)
 		err := cut.place(context.Background(), l, f)
 		if c.linear != (err == nil) || err != nil && !errors.Is(err, errNotLinear) {
 			t.Errorf("%s: %v", name, err)

@@ -195,7 +195,10 @@ func (t *tuning) headFirst(ctx context.Context) error {
 		}
 		return nil // no classifier that can be fitted separately
 	}
-	before := snapshot.Of(t.g)
+	before, err := snapshot.Of(t.g)
+	if err != nil {
+		return err
+	}
 	views := max(1, min(4, 1200/t.fit.Len()))
 	var seen *features
 	alone := func() error {
@@ -291,13 +294,19 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	t.out.Policy = t.plan.String()
 	c := t.plan.config(t.g, t.Config)
 	defer t.plan.hold(t.g, t.fit.Len())()
-	before := snapshot.Of(t.g)
+	before, err := snapshot.Of(t.g)
+	if err != nil {
+		return err
+	}
 	if floor, err := t.floor(); err != nil {
 		return err
 	} else if floor != nil {
 		before = floor
 	}
-	now := snapshot.Of(t.g)
+	now, err := snapshot.Of(t.g)
+	if err != nil {
+		return err
+	}
 	before.Restore()
 	alone, err := t.evaluate(ctx, t.val)
 	if err != nil {
@@ -315,7 +324,11 @@ func (t *tuning) allLayers(ctx context.Context) error {
 		return err
 	}
 	if s := t.plan.Interpolation; s > 0 && s < 1 {
-		toward(before, snapshot.Of(t.g), s)
+		end, err := snapshot.Of(t.g)
+		if err != nil {
+			return err
+		}
+		toward(before, end, s)
 	}
 	all, err := t.evaluate(ctx, t.val)
 	if err != nil {

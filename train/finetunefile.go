@@ -132,7 +132,10 @@ func (t *tuning) floor() (snapshot.Weights, error) {
 	if err != nil || string(there) == "false" {
 		return nil, err
 	}
-	all := snapshot.Of(t.g)
+	all, err := snapshot.Of(t.g)
+	if err != nil {
+		return nil, err
+	}
 	for p, d := range s {
 		if to := all[p]; to != nil && slices.Equal(to.Shape(), d.Shape()) {
 			assign(to, d)
@@ -165,7 +168,9 @@ func (t *tuning) readFloor() (snapshot.Weights, error) {
 		if err != nil || v.Param() == nil || p.Data() == nil || p.Role() == nn.Constant {
 			continue
 		}
-		s[v.Param()] = dtype.Clone(p.Data())
+		if s[v.Param()], err = snapshot.Copy(p); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }

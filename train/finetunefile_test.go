@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-ml/graft/internal/snapshot"
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -162,7 +162,7 @@ func TestFloor(t *testing.T) {
 			t.Fatal(err)
 		}
 		tunings(t, f, func() *nn.Graph { return normalized(t) }, func(what string, tu *tuning) {
-			before := snapshot.Of(tu.g)
+			before := nntest.Weights(t, tu.g)
 			s, err := tu.floor()
 			if (s != nil) != c.there || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %s: %v, %v", name, what, s, err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-ml/graft/internal/snapshot"
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
@@ -36,7 +36,7 @@ func TestRefit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		before := snapshot.Of(g)
+		before := nntest.Weights(t, g)
 		if err := tu.refit(ctx); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -149,7 +149,7 @@ func TestTryPlans(t *testing.T) {
 	} {
 		name, g := c.name, layered(t)
 		tu := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet}}, g: g, fit: points(t, 60), val: points(t, 30), isCheap: c.isCheap}
-		before := snapshot.Of(g)
+		before := nntest.Weights(t, g)
 		if err := tu.tryPlans(context.Background(), c.plans); err != nil {
 			t.Fatal(name, err)
 		}
@@ -169,7 +169,7 @@ func TestTryPlans(t *testing.T) {
 func TestBeginsAnew(t *testing.T) {
 	for _, anew := range []bool{true, false} {
 		g := layered(t)
-		now, began := snapshot.Of(g), snapshot.Of(g)
+		now, began := nntest.Weights(t, g), nntest.Weights(t, g)
 		for _, d := range began {
 			for i := range d.Float32s() {
 				d.Float32s()[i] += 0.5

@@ -96,7 +96,10 @@ func (t trunk) place(ctx context.Context, l logistic, f *features) error {
 		}
 		lift = max(lift, s)
 	}
-	before := snapshot.Of(t.tail)
+	before, err := snapshot.Of(t.tail)
+	if err != nil {
+		return err
+	}
 	w, b := dtype.Slice[float32](weight.Data()), dtype.Slice[float32](bias.Data())
 	for _, up := range []float64{0, lift} {
 		for _, rows := range []bool{true, false} {

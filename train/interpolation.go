@@ -21,7 +21,10 @@ func (t *tuning) interpolate(ctx context.Context, start snapshot.Weights, held d
 		got, err = t.evaluateCalibrated(ctx, held)
 		return 0, got, err
 	}
-	end := snapshot.Of(t.g)
+	end, err := snapshot.Of(t.g)
+	if err != nil {
+		return 0, got, err
+	}
 	for i, s := range between {
 		toward(start, end, s)
 		v, err := t.evaluateCalibrated(ctx, held)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
@@ -14,7 +15,7 @@ import (
 // TestToward checks that weights are interpolated between two states, and that other element types are those of the end.
 func TestToward(t *testing.T) {
 	g := layered(t)
-	start := snapshot.Of(g)
+	start := nntest.Weights(t, g)
 	end := snapshot.Weights{}
 	for p, d := range start {
 		end[p] = dtype.Clone(d)
@@ -41,7 +42,7 @@ func TestShare(t *testing.T) {
 	g := layered(t)
 	held := points(t, 90)
 	tune := &tuning{FineTuner: FineTuner{Config: Config{Log: Quiet}}, g: g, fit: held}
-	start := snapshot.Of(g)
+	start := nntest.Weights(t, g)
 	gentle := recipe{Spread: 0.1, HoldStatistics: true}
 	choose := func(p recipe) float64 {
 		c, got, err := tune.interpolate(context.Background(), start, held, p)
@@ -99,7 +100,7 @@ func TestEvaluateCalibrated(t *testing.T) {
 func TestShareIsKept(t *testing.T) {
 	change := func(c float64, dir string, resume bool) (list []float64) {
 		g := layered(t)
-		start := snapshot.Of(g)
+		start := nntest.Weights(t, g)
 		config := Config{Log: Quiet, Seed: 3, Rule: optim.SGD{LR: 0.05}, Dir: dir, Resume: resume}
 		tune := &tuning{FineTuner: FineTuner{Config: config}, g: g, fit: points(t, 30), plan: recipe{Epochs: 2, Batch: 16, EMA: 0.5, Spread: 0.1, HoldStatistics: true, Interpolation: c}, say: func(string) {}}
 		if !resume {

@@ -1,10 +1,11 @@
 package train
 
 import (
+	"cmp"
 	"context"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
@@ -36,7 +37,9 @@ func (t *Trainer) shared() *reduction {
 // gradients of the last part of a group overlaps with the backward pass. A rank without samples only counts the batch.
 func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample, m microBatch) (loss float64, err error) {
 	if t.group.count == 0 {
-		t.beginJoined()
+		if err := t.beginJoined(); err != nil {
+			return 0, err
+		}
 	}
 	if t.group.batches == m.accumulate-1 && m.part == m.parts-1 {
 		t.shared().last()
@@ -81,7 +84,11 @@ func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample
 				if !finite(squares(x, &t.blocks)) {
 					return t.diverged("the statistic %s is not finite", o.Name())
 				}
-				next[s] = dtype.Clone(x)
+				c, err := snapshot.Clone(x)
+				if err != nil {
+					return &op.Error{Stage: "train", Param: o.Name(), Err: err}
+				}
+				next[s] = c
 			}
 			return nil
 		},
@@ -101,15 +108,16 @@ func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample
 }
 
 // beginJoined opens a group that all ranks take part in.
-func (t *Trainer) beginJoined() {
-	t.begin(nil)
+func (t *Trainer) beginJoined() error {
+	err := t.begin(nil)
 	t.group.order = append(t.group.order, t.shared().params...)
+	return err
 }
 
 // join ends a group on all ranks; err is the error of this rank, if any. If a rank has one, all return it and discard the group.
 func (t *Trainer) join(err error) error {
 	if t.group.count == 0 {
-		t.beginJoined()
+		err = cmp.Or(err, t.beginJoined())
 		t.group.count = 1
 	}
 	if err := t.shared().finish(&t.group.own, err); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -55,7 +56,7 @@ func TestPlanOfSamples(t *testing.T) {
 		if c.validation > 0 {
 			tune.val = points(t, c.validation)
 		}
-		before := snapshot.Of(g)
+		before := nntest.Weights(t, g)
 		if err := tune.choose(context.Background()); err != nil {
 			t.Fatal(err)
 		}

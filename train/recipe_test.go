@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-ml/graft/internal/snapshot"
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -150,7 +150,7 @@ func TestPlanFile(t *testing.T) {
 	if err := kept.keepPlan(); err != nil {
 		t.Fatal(err)
 	}
-	began := snapshot.Of(g)
+	began := nntest.Weights(t, g)
 	for p := range g.Params() {
 		for i := range p.Data().Float32s() {
 			p.Data().Float32s()[i] += 1

@@ -108,8 +108,8 @@ func (t *Trainer) leave() error {
 		of := t.remote.of.origin
 		err := t.remote.session.Gradients(1, func(p *nn.Param, g *tensor.Dense) error {
 			s := t.params[of[p]]
-			if s.grad == nil {
-				s.grad = dtype.New(s.typ, s.shape...)
+			if err := s.gather(of[p]); err != nil {
+				return err
 			}
 			add(s.grad, g, 1, !s.has)
 			s.has = true

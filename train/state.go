@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -63,10 +65,9 @@ func (t *Trainer) follow() error {
 			if s == nil || !s.fits(p) {
 				s = &state{shape: slices.Clone(p.Data().Shape()), typ: dtype.Of(p.Data().Dtype())}
 			}
-			if t.c.EMA > 0 && s.ema == nil {
-				s.ema = dtype.Clone(p.Data())
+			if err := t.start(s, p); err != nil {
+				return err
 			}
-			s.begin(p)
 			stats[p] = s
 		}
 	}
@@ -81,11 +82,7 @@ func (t *Trainer) follow() error {
 func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	s := t.params[p]
 	if s != nil && s.fits(p) {
-		if t.c.EMA > 0 && s.ema == nil {
-			s.ema = dtype.Clone(p.Data())
-		}
-		s.begin(p)
-		return s, nil
+		return s, t.start(s, p)
 	}
 	pl, err := t.c.planFor(p)
 	if err != nil {
@@ -99,11 +96,43 @@ func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 		if s.slots, err = pl.rule.Init(p.Data()); err != nil {
 			return nil, &op.Error{Stage: "train", Param: p.Name(), Err: err}
 		}
+		if !steady(pl.rule) { // those of package optim are charged to the memory budget before they are made
+			for _, slot := range s.slots {
+				if err := budget.Keep(slot.Data, int64(len(dtype.Bytes(slot.Data)))); err != nil {
+					return nil, &op.Error{Stage: "train", Param: p.Name(), Err: err}
+				}
+			}
+		}
 	}
-	if t.c.EMA > 0 {
-		s.ema = dtype.Clone(p.Data())
+	return s, t.start(s, p)
+}
+
+// gather makes the memory in which gradients of p are summed, unless there is some.
+func (s *state) gather(p *nn.Param) (err error) {
+	if s.grad == nil {
+		if s.grad, err = snapshot.Zeros(p.Data()); err != nil {
+			s.grad, err = nil, &op.Error{Stage: "train", Param: p.Name(), Err: err}
+		}
 	}
-	return s, nil
+	return err
+}
+
+// start makes the average of a parameter if there is none, and sets its new elements.
+func (t *Trainer) start(s *state, p *nn.Param) (err error) {
+	if t.c.EMA > 0 && s.ema == nil {
+		s.ema, err = copyOf(p)
+	}
+	s.begin(p)
+	return err
+}
+
+// copyOf returns a copy of a parameter's data, charged to the memory budget.
+func copyOf(p *nn.Param) (*tensor.Dense, error) {
+	d, err := snapshot.Clone(p.Data())
+	if err != nil {
+		err = &op.Error{Stage: "train", Param: p.Name(), Err: err}
+	}
+	return d, err
 }
 
 // fits reports whether the state is for a tensor of the parameter's shape and type.

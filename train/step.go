@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/train/data"
 )
@@ -137,7 +136,9 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 		return t.remoteMicro(ctx, d, batch, m)
 	}
 	if t.group.count == 0 {
-		t.begin(d)
+		if err := t.begin(d); err != nil {
+			return 0, err
+		}
 	}
 	defer func() {
 		if err != nil {
@@ -195,15 +196,15 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 		if g := s.Grads[p]; g != nil {
 			st := t.params[d.origin[p]]
 			switch {
-			case shared[p]:
-				st.grad = dtype.New(st.typ, st.shape...)
-				add(st.grad, g, 1, true)
-			case alone:
+			case alone && !shared[p]:
 				st.grad = g
-			case st.grad == nil:
-				st.grad = dtype.New(st.typ, st.shape...)
-				fallthrough
 			default:
+				if err := st.gather(d.origin[p]); err != nil {
+					return s.Loss, err
+				}
+				if alone {
+					factor = 1
+				}
 				add(st.grad, g, factor, !st.has)
 			}
 			st.has = true
@@ -237,7 +238,7 @@ func (t *Trainer) diverged(format string, args ...any) error {
 }
 
 // begin starts a group and copies the values that it may change before its update.
-func (t *Trainer) begin(d *binding) {
+func (t *Trainer) begin(d *binding) error {
 	t.group = group{first: t.Micro, order: t.group.order[:0]}
 	if d != nil {
 		for _, p := range d.params {
@@ -245,12 +246,19 @@ func (t *Trainer) begin(d *binding) {
 		}
 	}
 	for p, s := range t.stats {
-		if s.safe == nil {
-			s.safe = dtype.Clone(p.Data())
-		} else {
+		if s.safe != nil {
 			assign(s.safe, p.Data())
+			continue
+		}
+		var err error
+		if s.safe, err = copyOf(p); err != nil {
+			for _, s := range t.stats {
+				s.safe = nil
+			}
+			return err
 		}
 	}
+	return nil
 }
 
 // abandon discards an open group and restores the statistics from before it.

@@ -212,13 +212,19 @@ func leastLoss(trials []trial) (best recipe, ok bool) {
 // tryPlans trains with each plan for half of its epochs, and chooses one by its loss on the held-out samples, which is calibrated if it is the
 // default. Plans for pretrained models that are expensive to train are tried only until one is better than the classifier alone.
 func (t *tuning) tryPlans(ctx context.Context, plans []recipe) error {
-	whole := snapshot.Of(t.g)
+	whole, err := snapshot.Of(t.g)
+	if err != nil {
+		return err
+	}
 	defer whole.Restore()
 	fit, held, err := t.trialSets(ctx)
 	if err != nil {
 		return err
 	}
-	start := snapshot.Of(t.g)
+	start, err := snapshot.Of(t.g)
+	if err != nil {
+		return err
+	}
 	alone, err := t.evaluateCalibrated(ctx, held)
 	if err != nil {
 		return err

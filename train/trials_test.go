@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-ml/graft/internal/snapshot"
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
@@ -41,7 +41,7 @@ func TestRaceOfExpensive(t *testing.T) {
 		if c.validation > 0 {
 			tune.val = points(t, c.validation)
 		}
-		before := snapshot.Of(g)
+		before := nntest.Weights(t, g)
 		tune.plan = tune.draft(60, 1e12)
 		if err := tune.comparePlans(context.Background(), c.found, 1e12); err != nil {
 			t.Fatal(err)

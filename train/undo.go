@@ -3,21 +3,22 @@ package train
 import (
 	"reflect"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
-	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/optim"
 	"gorgonia.org/tensor"
 )
 
 // undo copies the values that the next update changes if one of its rules may fail in the middle, and returns a function that restores
 // them. It returns nil if all rules are of package optim, which return an error for a rate for all parameters or for none.
-func (t *Trainer) undo() func() {
+func (t *Trainer) undo() (func(), error) {
 	safe := true
 	for _, s := range t.params {
 		safe = safe && steady(s.plan.rule)
 	}
 	if safe {
-		return nil
+		return nil, nil
 	}
 	type copied struct {
 		p    *nn.Param
@@ -37,7 +38,11 @@ func (t *Trainer) undo() func() {
 			c.now = append(c.now, slot.Data)
 		}
 		for _, d := range c.now {
-			c.then = append(c.then, dtype.Clone(d))
+			then, err := snapshot.Clone(d)
+			if err != nil {
+				return nil, &op.Error{Stage: "train", Param: p.Name(), Err: err}
+			}
+			c.then = append(c.then, then)
 		}
 		all = append(all, c)
 	}
@@ -49,7 +54,7 @@ func (t *Trainer) undo() func() {
 			c.of.n = c.n
 			c.p.Changed()
 		}
-	}
+	}, nil
 }
 
 // steady reports whether a rule is one of package optim, or a chain of them.

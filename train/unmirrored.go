@@ -16,8 +16,15 @@ func (t *tuning) tryUnmirrored(ctx context.Context, cut trunk, seen *features, v
 	if !ok || views < 2 || t.out.Folds < 0 {
 		return seen, nil
 	}
-	before, folds := snapshot.Of(t.g), t.out.Folds
-	tail := snapshot.Of(cut.tail)
+	before, err := snapshot.Of(t.g)
+	if err != nil {
+		return nil, err
+	}
+	tail, err := snapshot.Of(cut.tail)
+	if err != nil {
+		return nil, err
+	}
+	folds := t.out.Folds
 	again := seen.first(views) // the view without augmentation
 	if err := cut.lookAt(ctx, again, without, 1, views, t.Config.Seed, true); err != nil {
 		return nil, err

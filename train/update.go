@@ -69,8 +69,12 @@ func (t *Trainer) update(total int) (float64, error) {
 		t.abandon()
 		return norm, err
 	}
-	undo := t.undo()
-	err := t.each(func(p *nn.Param, s *state) error {
+	undo, err := t.undo()
+	if err != nil {
+		t.abandon()
+		return norm, err
+	}
+	err = t.each(func(p *nn.Param, s *state) error {
 		if !t.mine(s) {
 			s.n++
 			return nil

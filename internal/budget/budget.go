@@ -4,7 +4,6 @@ package budget
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -65,11 +64,7 @@ func LeftCollected() int64 {
 
 // Fits reports whether n bytes could be charged. What nobody uses any more is collected first.
 func Fits(n int64) bool {
-	if n > math.MaxInt64/2 || Charge(n) != nil {
-		return false
-	}
-	Discharge(n)
-	return true
+	return holds(n) == nil
 }
 
 // collect collects garbage. What is charged for it is discharged soon after.
@@ -181,6 +176,19 @@ func Filled[T any](n int, create func(n int) []T) ([]T, error) {
 
 // Slice returns n zero elements, charged before they are allocated and for as long as they are reachable.
 func Slice[T any](n int) ([]T, error) { return Filled(n, func(n int) []T { return make([]T, n) }) }
+
+// Made returns what create returns, n bytes, charged before it is made and for as long as it is reachable.
+func Made[T any](n int64, create func() *T) (*T, error) {
+	if n < unchecked {
+		return create(), nil
+	}
+	if err := Charge(n); err != nil {
+		return nil, err
+	}
+	p := create()
+	discharged(p, n)
+	return p, nil
+}
 
 // discharged returns n bytes to the budget when p is no longer reachable.
 func discharged[T any](p *T, n int64) {

@@ -22,8 +22,8 @@ func Bytes(n int) ([]byte, error) {
 // Read reads n bytes and expects r to end there. The memory grows with the data received, not with the
 // size claimed by a header, and only up to the budget. It is charged for as long as it is reachable.
 func Read(r io.Reader, n int) ([]byte, error) {
-	if !Fits(int64(n)) {
-		return nil, tooMuch(int64(n))
+	if err := holds(int64(n)); err != nil {
+		return nil, err
 	}
 	b, ended, err := read(r, n)
 	if err != nil {
@@ -49,8 +49,8 @@ func ReadAll(r io.Reader) ([]byte, error) {
 		n = x.Len()
 	case fs.File:
 		if info, err := x.Stat(); err == nil && info.Mode().IsRegular() {
-			if !Fits(info.Size()) {
-				return nil, tooMuch(info.Size())
+			if err := holds(info.Size()); err != nil {
+				return nil, err
 			}
 			if n = int(info.Size()); n == 0 {
 				n = -1 // some systems know only when they are read
@@ -61,8 +61,8 @@ func ReadAll(r io.Reader) ([]byte, error) {
 		b, _, err := read(r, int(^uint(0)>>1))
 		return b, err
 	}
-	if !Fits(int64(n)) {
-		return nil, tooMuch(int64(n))
+	if err := holds(int64(n)); err != nil {
+		return nil, err
 	}
 	b, err := Bytes(n)
 	if err != nil {
@@ -75,8 +75,14 @@ func ReadAll(r io.Reader) ([]byte, error) {
 	return b[:got], err // a file that grows meanwhile is read as it was
 }
 
-func tooMuch(n int64) error {
-	return fmt.Errorf("%d bytes of data are more than the %d bytes of memory that are left", n, Left())
+// holds returns an error if n bytes do not fit.
+func holds(n int64) error {
+	err := Charge(n)
+	if err != nil {
+		return fmt.Errorf("%d bytes of data: %w", n, err)
+	}
+	Discharge(n)
+	return nil
 }
 
 // ReadFile is fs.ReadFile, charged as by ReadAll.

@@ -21,8 +21,8 @@ func TestReadAll(t *testing.T) {
 		want        string
 	}{
 		{0, false, false, ""}, {333, false, false, ""}, {firstRead - 1, false, false, ""}, {1 << 20, false, false, "more than 4096 bytes of data: takes 6144 bytes of memory"},
-		{0, true, false, ""}, {1000, true, false, ""}, {1001, true, false, "1001 bytes of data are more than the 1000 bytes of memory that are left"},
-		{0, false, true, ""}, {1000, false, true, ""}, {1001, false, true, "1001 bytes of data are more than the 1000 bytes of memory that are left"},
+		{0, true, false, ""}, {1000, true, false, ""}, {1001, true, false, "1001 bytes of data: takes 1001 bytes of memory, with 0 in use more than the limit of 1000"},
+		{0, false, true, ""}, {1000, false, true, ""}, {1001, false, true, "1001 bytes of data: takes 1001 bytes of memory, with 0 in use more than the limit of 1000"},
 	} {
 		data := strings.Repeat("a", c.n)
 		var r io.Reader = strings.NewReader(data)

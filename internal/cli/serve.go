@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train"
@@ -126,6 +127,7 @@ type endpoint struct {
 	texts      *texts            // tokenization of a model that reads texts; nil for others
 	mux        *http.ServeMux
 	figures    figures
+	crowd      crowd
 	inMemory   atomic.Int64 // bytes of request bodies
 }
 
@@ -216,7 +218,9 @@ func (h *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := &meteredBody{ReadCloser: http.MaxBytesReader(w, r.Body, h.body), total: &h.inMemory, most: h.bodies}
 	defer body.release()
 	r.Body = body
-	c := &counted{ResponseWriter: w, code: http.StatusOK}
+	alone, leave := h.crowd.enter()
+	defer leave()
+	c := &counted{ResponseWriter: w, code: http.StatusOK, alone: alone}
 	err := protected(func() error {
 		h.mux.ServeHTTP(c, r.WithContext(ctx))
 		return nil
@@ -273,11 +277,14 @@ func reply(w http.ResponseWriter, v any, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
 		var large *http.MaxBytesError
+		var full *budget.Error
 		code := http.StatusBadRequest
 		switch {
 		case errors.Is(err, errInternal):
 			code = http.StatusInternalServerError
-		case errors.Is(err, errBusy):
+		case errors.As(err, &full) && aloneIn(w):
+			code = http.StatusRequestEntityTooLarge
+		case errors.Is(err, errBusy) || full != nil:
 			w.Header().Set("Retry-After", "1")
 			code = http.StatusServiceUnavailable
 		case errors.Is(err, context.DeadlineExceeded):

@@ -56,6 +56,15 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
+// crowd counts the requests in progress. What one does not get because of others it may get later; what it does not get alone, it never will.
+type crowd struct{ now, ever atomic.Int64 }
+
+// enter begins a request. alone reports whether no other has been in progress since then.
+func (c *crowd) enter() (alone func() bool, leave func()) {
+	number, others := c.ever.Add(1), c.now.Add(1)-1
+	return func() bool { return others == 0 && c.ever.Load() == number }, func() { c.now.Add(-1) }
+}
+
 // meteredBody counts the bytes of all request bodies that are in memory, and fails with errBusy beyond a limit.
 type meteredBody struct {
 	io.ReadCloser

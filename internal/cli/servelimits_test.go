@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -78,6 +79,51 @@ func TestServeBodies(t *testing.T) {
 	}
 	if code := send("/"); code != 200 || h.inMemory.Load() != 0 {
 		t.Errorf("after the answers: %d, %d bytes are in memory", code, h.inMemory.Load())
+	}
+}
+
+// Too little memory is status 503 beside other requests, and 413 for a request that does not fit alone.
+func TestServeLittleMemory(t *testing.T) {
+	path, _, _ := made(t, "mlp --input 2", []int{1, 2})
+	s := service{body: 64 << 20, bodies: 64 << 20, timeout: time.Minute, batchSize: 8, queue: 8, connections: 1, top: 1}
+	h, err := s.handler(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows = 1 << 18
+	numbers := "[1,2" + strings.Repeat(",1,2", rows-1) + "]"
+	send := func(path, body string) (int, string, string) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", path, strings.NewReader(body)))
+		return w.Code, w.Header().Get("Retry-After"), w.Body.String()
+	}
+	nn.LimitMemory(1 << 20)
+	defer nn.LimitMemory(0)
+	for path, large := range map[string]string{
+		"/predict":          `{"x":` + numbers + `}`,
+		h.path() + "/infer": fmt.Sprintf(`{"inputs":[{"name":"x","shape":[%d,2],"datatype":"FP32","data":%s}]}`, rows, numbers),
+	} {
+		if code, retry, text := send(path, large); code != 413 || retry != "" || !strings.Contains(text, "bytes of memory") {
+			t.Errorf("%s alone: %d %.200s", path, code, text)
+		}
+		slow, end := io.Pipe()
+		done := make(chan int)
+		go func() {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest("POST", path, slow))
+			done <- w.Code
+		}()
+		if _, err := io.WriteString(end, `{"x":`); err != nil { // read once the request is handled
+			t.Fatal(err)
+		}
+		if code, retry, text := send(path, large); code != 503 || retry == "" {
+			t.Errorf("%s beside another: %d %.200s", path, code, text)
+		}
+		_, err := io.WriteString(end, `[1,2]}`)
+		if err := errors.Join(err, end.Close()); err != nil {
+			t.Fatal(err)
+		}
+		<-done
 	}
 }
 

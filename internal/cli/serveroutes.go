@@ -363,7 +363,14 @@ func (f *figures) write(w http.ResponseWriter, _ *http.Request) {
 // counted records the status code of a response.
 type counted struct {
 	http.ResponseWriter
-	code int
+	code  int
+	alone func() bool // no other request was handled since this one began
+}
+
+// aloneIn reports whether no other request was handled since the one with this answer began.
+func aloneIn(w http.ResponseWriter) bool {
+	c, ok := w.(*counted)
+	return ok && c.alone()
 }
 
 // WriteHeader implements http.ResponseWriter.

@@ -15,8 +15,11 @@ import (
 // anew returns a function that trains g again, silently and without validation, for twice as many epochs as were best with one, since
 // the rate had not fallen to 0 by then. Way 0 has the settings of the training, whose best epoch is given, way 1 those for more rows.
 // Member 0 starts from the present weights, others from a permutation of them, which is another draw of independent numbers.
-func (t *training) anew(g *nn.Graph, fit, val data.Dataset[data.Sample]) func(best train.Epoch) func(context.Context, data.Dataset[data.Sample], int, int) error {
-	first := snapshot.Of(g)
+func (t *training) anew(g *nn.Graph, fit, val data.Dataset[data.Sample]) (func(best train.Epoch) func(context.Context, data.Dataset[data.Sample], int, int) error, error) {
+	first, err := snapshot.Of(g)
+	if err != nil {
+		return nil, err
+	}
 	return func(best train.Epoch) func(context.Context, data.Dataset[data.Sample], int, int) error {
 		epochs := [2]int{2 * best.Epoch}
 		return func(ctx context.Context, rows data.Dataset[data.Sample], way, member int) error {
@@ -43,7 +46,7 @@ func (t *training) anew(g *nn.Graph, fit, val data.Dataset[data.Sample]) func(be
 			_, err := train.Fit(ctx, g, c, rows, nil)
 			return err
 		}
-	}
+	}, nil
 }
 
 // permute permutes the elements of each parameter that is trained.

@@ -68,7 +68,10 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 		if t.policy != "manual" {
 			return t.fineTune(ctx, w, trunk.Rest, fit, val, save)
 		}
-		anew := t.anew(trunk.Rest, fit, val)
+		anew, err := t.anew(trunk.Rest, fit, val)
+		if err != nil {
+			return err
+		}
 		history, err := t.fit(ctx, w, trunk.Rest, fit, val)
 		if err != nil {
 			return err

@@ -85,15 +85,15 @@ func TestRead(t *testing.T) {
 		}
 	}
 	for want, text := range map[string]string{
-		"not a numpy array file":                          "PK\x03\x04....",
-		"truncated in the header":                         magic + "\x01\x00\xff\x00{",
-		"truncated: 1 bytes of data, want 24":             file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "x"),
-		"too many elements":                               file("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", ""),
-		"unsupported header \"{'descr'":                   file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", ""),
-		"holds Python objects":                            file("{'descr': '|O8', 'fortran_order': False, 'shape': (1,), }", "12345678"),
-		"4611686018427387904 bytes of data are more than": file("{'descr': '|u1', 'fortran_order': False, 'shape': (4611686018427387904,), }", ""),
-		"65 axes, want at most 64":                        file("{'descr': '|u1', 'fortran_order': True, 'shape': ("+strings.Repeat("1,", 65)+"), }", "x"),
-		"texts of 0 characters":                           file("{'descr': '<U0', 'fortran_order': False, 'shape': (4611686018427387904,), }", ""),
+		"not a numpy array file":                   "PK\x03\x04....",
+		"truncated in the header":                  magic + "\x01\x00\xff\x00{",
+		"truncated: 1 bytes of data, want 24":      file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "x"),
+		"too many elements":                        file("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", ""),
+		"unsupported header \"{'descr'":            file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", ""),
+		"holds Python objects":                     file("{'descr': '|O8', 'fortran_order': False, 'shape': (1,), }", "12345678"),
+		"4611686018427387904 bytes of data: takes": file("{'descr': '|u1', 'fortran_order': False, 'shape': (4611686018427387904,), }", ""),
+		"65 axes, want at most 64":                 file("{'descr': '|u1', 'fortran_order': True, 'shape': ("+strings.Repeat("1,", 65)+"), }", "x"),
+		"texts of 0 characters":                    file("{'descr': '<U0', 'fortran_order': False, 'shape': (4611686018427387904,), }", ""),
 	} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want ...%s", err, want)

@@ -2,8 +2,10 @@
 package snapshot
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -13,14 +15,44 @@ import (
 type Weights map[*nn.Param]*tensor.Dense
 
 // Of copies the parameters of g.
-func Of(g *nn.Graph) Weights {
+func Of(g *nn.Graph) (Weights, error) {
 	w := Weights{}
 	for p := range g.Params() {
 		if p.Data() != nil && p.Role() != nn.Constant {
-			w[p] = dtype.Clone(p.Data())
+			var err error
+			if w[p], err = Copy(p); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return w
+	return w, nil
+}
+
+// Copy returns a copy of the parameter's data.
+func Copy(p *nn.Param) (*tensor.Dense, error) {
+	d, err := Clone(p.Data())
+	if err != nil {
+		err = fmt.Errorf("parameter %s: %w", p.Name(), err)
+	}
+	return d, err
+}
+
+// Clone returns a copy of d, charged to the memory budget.
+func Clone(d *tensor.Dense) (*tensor.Dense, error) {
+	c, err := budget.Made(int64(len(dtype.Bytes(d))), func() *tensor.Dense { return dtype.Clone(d) })
+	if err != nil {
+		err = fmt.Errorf("a copy of a tensor of shape %v: %w", d.Shape(), err)
+	}
+	return c, err
+}
+
+// Zeros returns a tensor of d's shape and type, charged to the memory budget.
+func Zeros(d *tensor.Dense) (*tensor.Dense, error) {
+	c, err := budget.Made(int64(len(dtype.Bytes(d))), func() *tensor.Dense { return dtype.New(dtype.Of(d.Dtype()), d.Shape()...) })
+	if err != nil {
+		err = fmt.Errorf("a tensor of shape %v: %w", d.Shape(), err)
+	}
+	return c, err
 }
 
 // Restore writes the copies back to their parameters, except to those that have another shape now.

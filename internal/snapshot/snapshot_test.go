@@ -16,7 +16,10 @@ func TestRestore(t *testing.T) {
 	for p := range g.Params() {
 		was[p] = append([]float32(nil), p.Data().Float32s()...)
 	}
-	w := Of(g)
+	w, err := Of(g)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for p := range g.Params() {
 		for i := range p.Data().Float32s() {
 			p.Data().Float32s()[i] += 1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
@@ -27,7 +28,10 @@ func (b Blend) average(ctx context.Context, t *Trunk, s data.Dataset[data.Sample
 		}
 		weights := map[string]*tensor.Dense{}
 		for p := range t.Rest.Params() {
-			weights[p.Name()] = dtype.Clone(p.Data())
+			var err error
+			if weights[p.Name()], err = snapshot.Copy(p); err != nil {
+				return err
+			}
 		}
 		list = append(list, weights)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-ml/graft/internal/snapshot"
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -34,7 +34,7 @@ func TestBlendFolds(t *testing.T) {
 			unit := table.TargetScaling(x, rows)
 			_, trunk, samples := trunkOf(t, x, rows, table.Network{Seed: 1}, unit)
 			var trained []int
-			first, loss := snapshot.Of(trunk.Rest), unit.Loss(train.MSE{})
+			first, loss := nntest.Weights(t, trunk.Rest), unit.Loss(train.MSE{})
 			anew := func(ctx context.Context, s data.Dataset[data.Sample], way, member int) error {
 				trained = append(trained, s.Len())
 				first.Restore()

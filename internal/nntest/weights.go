@@ -1,0 +1,18 @@
+package nntest
+
+import (
+	"testing"
+
+	"github.com/graft-ml/graft/internal/snapshot"
+	"github.com/graft-ml/graft/nn"
+)
+
+// Weights returns copies of the graph's parameters.
+func Weights(t testing.TB, g *nn.Graph) snapshot.Weights {
+	t.Helper()
+	w, err := snapshot.Of(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
