@@ -130,7 +130,7 @@ func (w *directWorker) plan(l *planes, p part, width func(left int) int, step Tr
 			i, r, x := l.point(at)
 			if i < p.images && x < p.cols {
 				n := min(p.cols-x, end-at)
-				w.add(tileRun{at - first, n, i*imageY + r*step[1] + x*step[2]}, step[2] == 1)
+				w.add(tileRun{at - first, n, i*imageY + r*step[1] + x*step[2]}, step[2] == 1 && r > 0) // a run is of one image
 				at += n
 				continue
 			}

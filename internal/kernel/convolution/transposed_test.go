@@ -19,6 +19,9 @@ var transposedShapes = []*Shape{
 	convolution(1, 3, 7, 1, []int{4, 6, 8}, []int{2, 2, 2}, []int{2, 2, 2}, []int{1, 1, 1}, []int{0, 0, 0}),
 	convolution(2, 4, 4, 1, []int{1, 9}, []int{1, 3}, []int{1, 2}, []int{1, 1}, []int{0, 1}),
 	convolution(2, 7, 3, 1, []int{9, 9}, []int{3, 3}, []int{1, 1}, []int{2, 2}, []int{2, 2}),
+	convolution(3, 1, 2, 1, []int{13, 5}, []int{1, 1}, []int{2, 1}, []int{1, 1}, []int{0, 0}), // the last row of an image is next to the first of another
+	convolution(3, 1, 2, 1, []int{9, 7}, []int{4, 3}, []int{4, 1}, []int{1, 1}, []int{1, 1}),
+	convolution(2, 1, 1, 1, []int{3, 7, 4}, []int{1, 1, 1}, []int{1, 2, 1}, []int{1, 1, 1}, []int{0, 0, 0}),
 }
 
 func testTransposed[T kernel.Float](t *testing.T, tol float64) {
