@@ -1,6 +1,8 @@
 package std
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -93,14 +95,21 @@ func deformWindow(c *op.Call) (*window, error) {
 }
 
 // lowerDeformConv samples the image where the moved kernel points are, then multiplies as a
-// convolution by matrices does.
+// convolution by matrices does. Types of 16 bits are computed in float32: they cannot hold positions in large images.
 func lowerDeformConv(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	cfg := c.Config.(DeformConvConfig)
 	w, err := deformWindow(c)
 	if err != nil {
 		return nil, err
 	}
-	b, t, x := composeOn(c, in), c.In[0].DType, c.In[0].Shape
+	b, t, x := composeOn(c, in), wide(c.In[0].DType), c.In[0].Shape
+	given := in
+	in = slices.Clone(in)
+	for i, n := range in {
+		if n != nil {
+			in[i] = b.cast(n, t)
+		}
+	}
 	og, g := op.D(cfg.OffsetGroup), op.D(cfg.Group)
 	n, ch, oc := x[0].Mul(og), x[1], c.In[1].Shape[0]
 	kn, points := w.kernel[0].Mul(w.kernel[1]), w.out[0].Mul(w.out[1])
@@ -125,7 +134,7 @@ func lowerDeformConv(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 	if c.Has(3) {
 		y = b.do(op.Plain("Add"), y, b.reshape(in[3], oc, op.D(1), op.D(1)))
 	}
-	return b.results(in, y)
+	return b.results(given, b.cast(y, c.In[0].DType))
 }
 
 // positions are step·(y, x) − begin for all y and x of two axes.
