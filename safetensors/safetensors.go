@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/budget"
@@ -156,9 +155,6 @@ func readHeader(r io.Reader) (map[string]entry, error) {
 	return header, nil
 }
 
-// blockSize is how many bytes are read at once.
-const blockSize = 1 << 24
-
 // read reads the tensor's elements, which come next.
 func (x entry) read(r io.Reader) (*tensor.Dense, error) {
 	t, ok := types[x.Type]
@@ -173,29 +169,18 @@ func (x entry) read(r io.Reader) (*tensor.Dense, error) {
 	if size/t.Size() != n || size%t.Size() != 0 {
 		return nil, fmt.Errorf("%v%v does not match the %d bytes of its data_offsets %v", t, x.Shape, size, x.Offsets)
 	}
-	left := 2 * int64(size) // of the blocks and the tensor
-	if err := budget.Charge(left); err != nil {
+	var d *tensor.Dense
+	b, err := budget.Read(r, size, func() []byte {
+		d = dtype.New(t, x.Shape...)
+		return dtype.Bytes(d)
+	})
+	if err != nil {
 		return nil, err
 	}
-	defer func() { budget.Discharge(left) }()
-	var blocks [][]byte // as many as there are data
-	for at := 0; at < size; at += len(blocks[len(blocks)-1]) {
-		b := make([]byte, min(size-at, blockSize))
-		if got, err := io.ReadFull(r, b); err != nil {
-			return nil, fmt.Errorf("has %d bytes of %d: %w", at+got, size, err)
+	if t == dtype.Bool {
+		if i := slices.IndexFunc(b, func(c byte) bool { return c > 1 }); i >= 0 {
+			return nil, fmt.Errorf("the byte %d is not a bool", b[i])
 		}
-		if t == dtype.Bool {
-			if i := slices.IndexFunc(b, func(c byte) bool { return c > 1 }); i >= 0 {
-				return nil, fmt.Errorf("the byte %d is not a bool", b[i])
-			}
-		}
-		blocks = append(blocks, b)
 	}
-	d := dtype.New(t, x.Shape...)
-	for to := dtype.Bytes(d); len(blocks) > 0; blocks = blocks[1:] {
-		to = to[copy(to, blocks[0]):]
-	}
-	left -= int64(size)
-	runtime.AddCleanup(d, budget.Discharge, int64(size))
 	return d, nil
 }

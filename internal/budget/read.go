@@ -19,18 +19,40 @@ func Bytes(n int) ([]byte, error) {
 	return b, nil
 }
 
-// Read reads n bytes and expects r to end there. The memory grows with the data received, not with the
-// size claimed by a header, and only up to the budget. It is charged for as long as it is reachable.
-func Read(r io.Reader, n int) ([]byte, error) {
-	if err := holds(int64(n)); err != nil {
-		return nil, err
+// arrives is how many bytes must have arrived before memory for all of them is allocated: a header alone takes none.
+const arrives = 1 << 18
+
+// Read reads n bytes into the memory that create returns, which is charged before it is created and for as long as it is reachable.
+func Read(r io.Reader, n int, create func() []byte) ([]byte, error) {
+	first := make([]byte, min(n, arrives))
+	if err := Charge(int64(n)); err != nil {
+		return nil, fmt.Errorf("reading %d bytes: %w", n, err)
 	}
-	b, ended, err := read(r, n)
+	got, err := io.ReadFull(r, first)
+	b := first[:0]
+	if err == nil {
+		b = create()
+		copy(b, first)
+		more := 0
+		more, err = io.ReadFull(r, b[got:])
+		got += more
+	}
+	if len(b) > 0 {
+		discharged(&b[0], int64(n))
+	} else {
+		Discharge(int64(n))
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = fmt.Errorf("truncated: %d bytes of data, want %d", got, n)
+	}
+	return b, err
+}
+
+// ReadToEnd is Read of all that r has.
+func ReadToEnd(r io.Reader, n int, create func() []byte) ([]byte, error) {
+	b, err := Read(r, n, create)
 	if err != nil {
 		return nil, err
-	}
-	if ended && len(b) < n {
-		return nil, fmt.Errorf("truncated: %d bytes of data, want %d", len(b), n)
 	}
 	if k, err := r.Read(make([]byte, 1)); k > 0 {
 		return nil, fmt.Errorf("more data than the header says, %d bytes", n)
@@ -58,15 +80,14 @@ func ReadAll(r io.Reader) ([]byte, error) {
 		}
 	}
 	if n < 0 {
-		b, _, err := read(r, int(^uint(0)>>1))
-		return b, err
+		return readGrowing(r)
 	}
 	if err := holds(int64(n)); err != nil {
 		return nil, err
 	}
 	b, err := Bytes(n)
 	if err != nil {
-		return nil, fmt.Errorf("%d bytes of data: %w", n, err)
+		return nil, fmt.Errorf("reading %d bytes: %w", n, err)
 	}
 	got, err := io.ReadFull(r, b)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -79,7 +100,7 @@ func ReadAll(r io.Reader) ([]byte, error) {
 func holds(n int64) error {
 	err := Charge(n)
 	if err != nil {
-		return fmt.Errorf("%d bytes of data: %w", n, err)
+		return fmt.Errorf("reading %d bytes: %w", n, err)
 	}
 	Discharge(n)
 	return nil
@@ -98,25 +119,24 @@ func ReadFile(fsys fs.FS, name string) ([]byte, error) {
 // firstRead is how many bytes are allocated for data of unknown length.
 const firstRead = 4096
 
-// read reads up to n bytes, in memory that grows with them. ended reports whether there are fewer.
-func read(r io.Reader, n int) (b []byte, ended bool, err error) {
-	b = make([]byte, 0, min(n, firstRead))
-	for len(b) < n {
+// readGrowing reads r to its end, in memory that grows with the data.
+func readGrowing(r io.Reader) ([]byte, error) {
+	b := make([]byte, 0, firstRead)
+	for {
 		if len(b) == cap(b) {
-			more, err := Bytes(min(n, cap(b)+cap(b)/2))
+			more, err := Bytes(cap(b) + cap(b)/2)
 			if err != nil {
-				return nil, false, fmt.Errorf("more than %d bytes of data: %w", len(b), err)
+				return nil, fmt.Errorf("more than %d bytes of data: %w", len(b), err)
 			}
 			b = more[:copy(more, b)]
 		}
 		k, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+k]
 		if err == io.EOF {
-			return b, true, nil
+			return b, nil
 		}
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
-	return b, false, nil
 }

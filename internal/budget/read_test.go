@@ -21,8 +21,8 @@ func TestReadAll(t *testing.T) {
 		want        string
 	}{
 		{0, false, false, ""}, {333, false, false, ""}, {firstRead - 1, false, false, ""}, {1 << 20, false, false, "more than 4096 bytes of data: takes 6144 bytes of memory"},
-		{0, true, false, ""}, {1000, true, false, ""}, {1001, true, false, "1001 bytes of data: takes 1001 bytes of memory, with 0 in use more than the limit of 1000"},
-		{0, false, true, ""}, {1000, false, true, ""}, {1001, false, true, "1001 bytes of data: takes 1001 bytes of memory, with 0 in use more than the limit of 1000"},
+		{0, true, false, ""}, {1000, true, false, ""}, {1001, true, false, "reading 1001 bytes: takes 1001 bytes of memory, with 0 in use more than the limit of 1000"},
+		{0, false, true, ""}, {1000, false, true, ""}, {1001, false, true, "reading 1001 bytes: takes 1001 bytes of memory, with 0 in use more than the limit of 1000"},
 	} {
 		data := strings.Repeat("a", c.n)
 		var r io.Reader = strings.NewReader(data)
@@ -108,12 +108,13 @@ func TestReadIsCharged(t *testing.T) {
 // A stream that fails says so, before its data ends and after it.
 func TestRead(t *testing.T) {
 	broken := errors.New("broken")
+	four := func() []byte { return make([]byte, 4) }
 	for name, r := range map[string]io.Reader{"within": iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("abcd"))), "after": io.MultiReader(strings.NewReader("abcd"), iotest.ErrReader(broken))} {
-		if _, err := Read(r, 4); !errors.Is(err, broken) && !errors.Is(err, iotest.ErrTimeout) {
+		if _, err := ReadToEnd(r, 4, four); !errors.Is(err, broken) && !errors.Is(err, iotest.ErrTimeout) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if b, err := Read(strings.NewReader("abcd"), 4); err != nil || string(b) != "abcd" {
+	if b, err := ReadToEnd(strings.NewReader("abcd"), 4, four); err != nil || string(b) != "abcd" {
 		t.Error(b, err)
 	}
 }

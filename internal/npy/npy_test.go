@@ -91,7 +91,7 @@ func TestRead(t *testing.T) {
 		"too many elements":                        file("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", ""),
 		"unsupported header \"{'descr'":            file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", ""),
 		"holds Python objects":                     file("{'descr': '|O8', 'fortran_order': False, 'shape': (1,), }", "12345678"),
-		"4611686018427387904 bytes of data: takes": file("{'descr': '|u1', 'fortran_order': False, 'shape': (4611686018427387904,), }", ""),
+		"reading 4611686018427387904 bytes: takes": file("{'descr': '|u1', 'fortran_order': False, 'shape': (4611686018427387904,), }", ""),
 		"65 axes, want at most 64":                 file("{'descr': '|u1', 'fortran_order': True, 'shape': ("+strings.Repeat("1,", 65)+"), }", "x"),
 		"texts of 0 characters":                    file("{'descr': '<U0', 'fortran_order': False, 'shape': (4611686018427387904,), }", ""),
 	} {

@@ -62,14 +62,24 @@ func Read(r io.Reader) (dtype.Value, error) {
 	if err != nil {
 		return nil, fmt.Errorf("impossible shape %v: %w", h.shape, err)
 	}
-	data, err := budget.Read(br, n*width)
+	var d *tensor.Dense
+	create := func() []byte {
+		if text {
+			return make([]byte, n*width)
+		}
+		d = dtype.New(dt, h.shape...)
+		return dtype.Bytes(d)
+	}
+	data, err := budget.ReadToEnd(br, n*width, create)
 	if err != nil {
 		return nil, err
 	}
 	if h.fortran {
-		if data, err = budget.Filled(len(data), func(int) []byte { return rowMajor(data, h.shape, width) }); err != nil {
+		columns := data
+		if data, err = budget.Filled(len(columns), func(int) []byte { return create() }); err != nil {
 			return nil, err
 		}
+		rowMajor(data, columns, h.shape, width)
 	}
 	if text {
 		if !budget.Fits(int64(n) * stringSize) {
@@ -81,21 +91,12 @@ func Read(r io.Reader) (dtype.Value, error) {
 		}
 		return dtype.NewStrings(list, h.shape...)
 	}
-	var d *tensor.Dense
-	dst, err := budget.Filled(len(data), func(int) []byte {
-		d = dtype.New(dt, h.shape...)
-		return dtype.Bytes(d)
-	})
-	if err != nil {
-		return nil, err
-	}
-	copy(dst, data)
 	if h.big == littleEndian() {
-		swapBytes(dst, dt)
+		swapBytes(data, dt)
 	}
 	if dt == dtype.Bool { // a Go bool other than 0 and 1 breaks the program
-		for i, v := range dst {
-			dst[i] = min(v, 1)
+		for i, v := range data {
+			data[i] = min(v, 1)
 		}
 	}
 	return d, nil
@@ -162,9 +163,9 @@ func elementType(code string) dtype.DType {
 	return dtype.Undefined
 }
 
-// rowMajor reorders elements that are stored with the first axis varying fastest.
-func rowMajor(src []byte, shape []int, width int) []byte {
-	dst := make([]byte, 0, len(src))
+// rowMajor copies elements that are stored with the first axis varying fastest.
+func rowMajor(dst, src []byte, shape []int, width int) {
+	dst = dst[:0]
 	index, stride := make([]int, len(shape)), make([]int, len(shape))
 	step := 1
 	for i, d := range shape {
@@ -183,7 +184,6 @@ func rowMajor(src []byte, shape []int, width int) []byte {
 			index[axis] = 0
 		}
 	}
-	return dst
 }
 
 // texts decodes n texts of width bytes each, which end in zeros if they are shorter.

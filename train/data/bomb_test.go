@@ -22,7 +22,7 @@ func TestPackedArrays(t *testing.T) {
 	for _, c := range []struct {
 		arrays, elements int
 		want             string
-	}{{1, 1 << 21, "a0.npy: 8388608 bytes of data: takes 8388608 bytes"}, {9, 1 << 17, "a7.npy: more than "}, {8, 1 << 16, ""}} {
+	}{{1, 1 << 21, "a0.npy: reading 8388608 bytes: takes 8388608 bytes"}, {9, 1 << 17, "a8.npy: reading 524288 bytes: takes "}, {7, 1 << 17, ""}} {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
 		for i := range c.arrays {

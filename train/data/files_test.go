@@ -123,7 +123,7 @@ func TestIDX(t *testing.T) {
 		"short":      {idxImages[:18], "truncated: 2 bytes of data, want 4"},
 		"long":       {append(slices.Clone(idxImages), 0), "more data than the header says"},
 		"huge":       {[]byte{0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}, "impossible shape"},
-		"claims":     {[]byte{0, 0, 8, 3, 0, 255, 255, 255, 0, 0, 255, 255, 0, 0, 0, 28, 1}, "more than the "},
+		"claims":     {[]byte{0, 0, 8, 3, 0, 255, 255, 255, 0, 0, 255, 255, 0, 0, 0, 28, 1}, "more than the limit"},
 		"cut":        {[]byte{0, 0, 8, 3, 0, 0, 255, 255, 0, 0, 1, 0, 0, 0, 0, 28, 1}, "truncated: 1 bytes"},
 		"type":       {[]byte{0, 0, 7, 3, 0, 0, 0, 0}, "element type 0x7"},
 		"rank":       {idxLabels, "want images: rank 3 or 4"},

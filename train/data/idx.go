@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
 
@@ -59,18 +60,18 @@ func readElements[T any](r io.Reader, dims []int) (*tensor.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := budget.Read(r, n*width)
+	var v []T
+	var d *tensor.Dense
+	raw, err := budget.ReadToEnd(r, n*width, func() []byte {
+		v = make([]T, n)
+		d = tensor.New(tensor.WithShape(dims...), tensor.WithBacking(v))
+		return dtype.Bytes(d)
+	})
 	if err != nil {
 		return nil, err
 	}
-	v, err := budget.Slice[T](n)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := binary.Decode(raw, binary.BigEndian, v); err != nil {
-		return nil, err
-	}
-	return tensor.New(tensor.WithShape(dims...), tensor.WithBacking(v)), nil
+	_, err = binary.Decode(raw, binary.BigEndian, v) // in place
+	return d, err
 }
 
 // IDX reads a set in MNIST's IDX format, plain or gzip. An image is float32 [1, height, width], with bytes scaled to 0
