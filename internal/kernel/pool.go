@@ -355,16 +355,19 @@ const LongRow = 1 << 22
 
 // InParts calls f for consecutive parts of [0, n), of LongRow elements except for the last one, on the calling goroutine. Before each part but the first
 // it checks whether p is stopped.
-func (p *Pool) InParts(n int, f func(lo, hi int)) {
-	if n <= LongRow {
+func (p *Pool) InParts(n int, f func(lo, hi int)) { p.InPartsOf(n, LongRow, f) }
+
+// InPartsOf is InParts with parts of another length.
+func (p *Pool) InPartsOf(n, step int, f func(lo, hi int)) {
+	if n <= step {
 		f(0, n)
 		return
 	}
-	for lo := 0; lo < n; lo += LongRow {
+	for lo := 0; lo < n; lo += step {
 		if lo > 0 {
 			p.Check()
 		}
-		f(lo, min(n, lo+LongRow))
+		f(lo, min(n, lo+step))
 	}
 }
 

@@ -17,11 +17,13 @@ func gemv[T kernel.Float](p *kernel.Pool, transB bool, m, n, k int, alpha T, a [
 		for i := range m {
 			row := c32[i*ldc:][lo:hi]
 			scaleRows(1, len(row), float32(beta), row, len(row))
-			if transB {
-				gemvT(k, float32(alpha), a32[i*lda:][:k], b32[lo*ldb:], ldb, row)
-			} else {
-				gemvN(k, float32(alpha), a32[i*lda:][:k], b32[lo:], ldb, row)
-			}
+			p.InPartsOf(k, max(1<<12, 16*kernel.LongRow/len(row)), func(from, to int) {
+				if x := a32[i*lda:][from:to]; transB {
+					gemvT(to-from, float32(alpha), x, b32[lo*ldb+from:], ldb, row)
+				} else {
+					gemvN(to-from, float32(alpha), x, b32[from*ldb+lo:], ldb, row)
+				}
+			})
 		}
 		finishColumns(&e, c, ldc, 0, m, lo, hi)
 	})

@@ -31,16 +31,12 @@ func ChannelSum[T kernel.Float](p *kernel.Pool, n, c, space int, x, out []T) {
 	defer kernel.GiveBack(planes)
 	p.Range(n*c, kernel.CeilDiv(kernel.ElementGrain, max(space, 1)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			(*planes)[i] = vector.BlockSum(x[i*space:][:space])
+			var s T
+			p.InParts(space, func(lo, hi int) { s += vector.BlockSum(x[i*space:][lo:hi]) })
+			(*planes)[i] = s
 		}
 	})
-	for ch := range out[:c] {
-		var s T
-		for i := range n {
-			s += (*planes)[i*c+ch]
-		}
-		out[ch] = s
-	}
+	reduce.Reduce(p, reduce.ReduceSum, 1, n, c, out, *planes)
 }
 
 // ChannelMoments computes mean and variance (divided by the number of elements) over
@@ -51,7 +47,7 @@ func ChannelMoments[T kernel.Float](p *kernel.Pool, n, c, space int, x, mean, va
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {
-		mean[ch], variance[ch] = plane[T]{n, c, space, ch}.moments(x)
+		mean[ch], variance[ch] = channel[T](p, n, c, space, ch).moments(x)
 	})
 }
 
@@ -72,12 +68,14 @@ func ChannelAffine[T kernel.Float](p *kernel.Pool, n, c, space int, x, scale, sh
 	}
 	p.Range(n*c, kernel.CeilDiv(kernel.ElementGrain, max(space, 1)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			row := y[i*space:][:space]
-			if shift == nil {
-				elementwise.BinaryScalarInto(elementwise.OpMul, row, x[i*space:][:space], scale[i%c])
-				continue
-			}
-			vector.Affine(row, x[i*space:][:space], scale[i%c], shift[i%c])
+			p.InParts(space, func(lo, hi int) {
+				row, x := y[i*space:][lo:hi], x[i*space:][lo:hi]
+				if shift == nil {
+					elementwise.BinaryScalarInto(elementwise.OpMul, row, x, scale[i%c])
+				} else {
+					vector.Affine(row, x, scale[i%c], shift[i%c])
+				}
+			})
 		}
 	})
 }
@@ -88,9 +86,11 @@ func BatchNorm[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, x, scale,
 	buffer := kernel.Borrow[T](2 * c)
 	defer kernel.GiveBack(buffer)
 	a, b := (*buffer)[:c], (*buffer)[c:][:c]
-	for i := range a {
-		a[i], b[i] = normAffine(i, eps, scale, bias, mean, variance)
-	}
+	p.Range(c, kernel.FunctionGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			a[i], b[i] = normAffine(i, eps, scale, bias, mean, variance)
+		}
+	})
 	ChannelAffine(p, n, c, space, x, a, b, y)
 }
 
@@ -106,9 +106,9 @@ func BatchNormTrain[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, x, s
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {
-		channel := plane[T]{n, c, space, ch}
-		mean[ch], variance[ch] = channel.moments(x)
-		channel.normalize(&e, eps, x, scale, bias, mean, variance, y)
+		of := channel[T](p, n, c, space, ch)
+		mean[ch], variance[ch] = of.moments(x)
+		of.normalize(ch, &e, eps, x, scale, bias, mean, variance, y)
 	})
 }
 
@@ -120,7 +120,7 @@ func BatchNormRematerialize[T kernel.Float](p *kernel.Pool, n, c, space int, eps
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {
-		plane[T]{n, c, space, ch}.normalize(&e, eps, x, scale, bias, mean, variance, y)
+		channel[T](p, n, c, space, ch).normalize(ch, &e, eps, x, scale, bias, mean, variance, y)
 	})
 }
 
@@ -137,8 +137,8 @@ func normAffine[T kernel.Float](i int, eps T, scale, bias, mean, variance []T) (
 	return a, b
 }
 
-// normalize computes one channel of BatchNormRematerialize.
-func (p plane[T]) normalize(e *elementwise.Epilogue[T], eps T, x, scale, bias, mean, variance, y []T) {
-	a, b := normAffine(p.ch, eps, scale, bias, mean, variance)
+// normalize computes channel ch, which p is, of BatchNormRematerialize.
+func (p plane[T]) normalize(ch int, e *elementwise.Epilogue[T], eps T, x, scale, bias, mean, variance, y []T) {
+	a, b := normAffine(ch, eps, scale, bias, mean, variance)
 	p.affine(e, a, b, x, y)
 }

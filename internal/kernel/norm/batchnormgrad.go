@@ -28,11 +28,11 @@ func BatchNormGrad[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, train
 		return
 	}
 	perChannel(p, n, c, space, func(ch int) {
-		channel := plane[T]{n, c, space, ch}
+		of := channel[T](p, n, c, space, ch)
 		invstd := T(1 / math.Sqrt(float64(variance[ch]+eps)))
 		var sumDY, sumDYX T // Σ dy, Σ dy*(x-mean)
 		if dscale != nil || dbias != nil || train {
-			sumDY, sumDYX = channel.dots(&gate, x, dy, mean[ch])
+			sumDY, sumDYX = of.dots(&gate, x, dy, mean[ch])
 		}
 		if dscale != nil {
 			dscale[ch] = sumDYX * invstd
@@ -48,12 +48,12 @@ func BatchNormGrad[T kernel.Float](p *kernel.Pool, n, c, space int, eps T, train
 			a *= scale[ch]
 		}
 		if !train {
-			channel.scale(&gate, dy, a, dx)
+			of.scale(&gate, dy, a, dx)
 			return
 		}
 		// dx = a*(dy - mean(dy) - xhat*mean(dy*xhat)) = a*dy + b*x + e
 		count := T(n * space)
 		b := -a * sumDYX * invstd * invstd / count
-		channel.mix(&gate, x, dy, a, b, -a*sumDY/count-b*mean[ch], dx)
+		of.mix(&gate, x, dy, a, b, -a*sumDY/count-b*mean[ch], dx)
 	})
 }

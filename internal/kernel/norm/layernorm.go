@@ -102,7 +102,9 @@ func LayerNormGrad[T kernel.Float](p *kernel.Pool, rows, cols int, x, scale, mea
 				at := r * cols
 				layerNormRowGrad(p, kernel.Float32s(x[at:][:cols]), kernel.Float32s(dy[at:][:cols]), kernel.Float32s(scale[:cols]), float32(mean[r]), float32(invstd[r]), kernel.Float32s(dx[at:][:cols]), kernel.Float32s(ds), kernel.Float32s(db))
 				if add != nil {
-					elementwise.BinaryInto(elementwise.OpAdd, dx[at:][:cols], dx[at:][:cols], add[at:][:cols])
+					p.InParts(cols, func(lo, hi int) {
+						elementwise.BinaryInto(elementwise.OpAdd, dx[at:][lo:hi], dx[at:][lo:hi], add[at:][lo:hi])
+					})
 				}
 			}
 			return
@@ -154,10 +156,12 @@ func LayerNormGrad[T kernel.Float](p *kernel.Pool, rows, cols int, x, scale, mea
 		if dst == nil {
 			return
 		}
-		copy(dst[:cols], sums[first*cols:])
-		for i := 1; i < shards; i++ {
-			elementwise.BinaryInto(elementwise.OpAdd, dst[:cols], dst[:cols], sums[(2*i+first)*cols:][:cols])
-		}
+		p.Range(cols, kernel.ElementGrain, func(lo, hi int) {
+			copy(dst[lo:hi], sums[first*cols:][lo:hi])
+			for i := 1; i < shards; i++ {
+				elementwise.BinaryInto(elementwise.OpAdd, dst[lo:hi], dst[lo:hi], sums[(2*i+first)*cols:][lo:hi])
+			}
+		})
 	}
 	collect(dscale, 0)
 	collect(dbias, 1)

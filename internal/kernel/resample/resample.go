@@ -1,7 +1,6 @@
 package resample
 
 import (
-	"slices"
 	"unsafe"
 
 	"github.com/graft-ml/graft/internal/kernel"
@@ -67,10 +66,12 @@ func (r *Resampling[T]) Back(p *kernel.Pool) *Resampling[T] {
 		pace.Did(2)
 		begin[i+1]++
 	}
-	for i := range r.Old {
+	at := make([]int, r.Old)
+	for i := range at {
+		pace.Did(1)
+		at[i] = begin[i]
 		begin[i+1] += begin[i]
 	}
-	at := slices.Clone(begin[:r.Old])
 	index, weight := make([]int, len(r.index)), make([]float64, len(r.index))
 	for j := range r.New {
 		for k := r.start[j]; k < r.start[j+1]; k++ {
@@ -164,7 +165,7 @@ func newRowResampling(p *kernel.Pool, r *Resampling[float32]) *rowResampling {
 	if kernel.AVX512 {
 		lanes = 16
 	}
-	rows := &rowResampling{old: r.Old, new: r.New}
+	rows := &rowResampling{old: r.Old, new: r.New, taps: make([]int64, 0, kernel.CeilDiv(r.New, lanes))}
 	pace, total := p.Pace(), 0
 	for lo := 0; lo < r.New; lo += lanes {
 		pace.Did(8 * lanes)
@@ -177,6 +178,7 @@ func newRowResampling(p *kernel.Pool, r *Resampling[float32]) *rowResampling {
 	if total*lanes > 2*len(r.index)+checkEvery {
 		return nil
 	}
+	rows.base, rows.index, rows.weight = make([]int64, 0, total), make([]int32, total*lanes), make([]float32, total*lanes)
 	for block, most := range rows.taps {
 		lo := block * lanes
 		for t := range int(most) {
@@ -197,9 +199,7 @@ func (rows *rowResampling) tap(r *Resampling[float32], t, lo, hi, lanes int) boo
 			first, last = min(first, r.index[k]), max(last, r.index[k])
 		}
 	}
-	at := len(rows.index)
-	rows.index = append(rows.index, make([]int32, lanes)...)
-	rows.weight = append(rows.weight, make([]float32, lanes)...)
+	at := len(rows.base) * lanes
 	index, weight := rows.index[at:], rows.weight[at:]
 	for j := lo; j < hi; j++ {
 		if k := r.start[j] + t; k < r.start[j+1] {

@@ -15,18 +15,19 @@ import (
 const fewColumns = 8
 
 // columnLines calls f with runs of neighbouring columns [axis] of x [outer, axis, inner]: at is where
-// the first row begins; rows are inner apart; t and u are buffers as long as a row.
-func columnLines[T kernel.Float](p *kernel.Pool, outer, axis, inner int, f func(at int, t, u []T)) {
+// the first row begins; rows are inner apart; t and u are buffers as long as a row. f tells pace the work of each row.
+func columnLines[T kernel.Float](p *kernel.Pool, outer, axis, inner int, f func(pace *kernel.Pace, at int, t, u []T)) {
 	const most, lanes = 256, 16
 	runs := kernel.CeilDiv(inner, most)
 	width := kernel.CeilDiv(kernel.CeilDiv(inner, runs), lanes) * lanes
 	p.Range(outer*runs, max(1, kernel.FunctionGrain/(axis*width)), func(lo, hi int) {
 		buffer := kernel.Borrow[T](2 * width)
 		defer kernel.GiveBack(buffer)
+		pace := p.Pace()
 		for i := lo; i < hi; i++ {
 			from := i % runs * width
 			if n := min(inner, from+width) - from; n > 0 {
-				f(i/runs*axis*inner+from, (*buffer)[:n], (*buffer)[width:][:n])
+				f(&pace, i/runs*axis*inner+from, (*buffer)[:n], (*buffer)[width:][:n])
 			}
 		}
 	})
@@ -34,11 +35,12 @@ func columnLines[T kernel.Float](p *kernel.Pool, outer, axis, inner int, f func(
 
 // softmaxColumns is Softmax, or LogSoftmax, of columns.
 func softmaxColumns[T kernel.Float](p *kernel.Pool, outer, axis, inner int, dst, x []T, logarithm bool) {
-	columnLines(p, outer, axis, inner, func(at int, top, total []T) {
+	columnLines(p, outer, axis, inner, func(pace *kernel.Pace, at int, top, total []T) {
 		n := len(top)
 		row := func(x []T, q int) []T { return x[at+q*inner:][:n] }
 		copy(top, row(x, 0))
 		for q := 1; q < axis; q++ {
+			pace.Did(n)
 			elementwise.BinaryInto(elementwise.OpMax, top, top, row(x, q))
 		}
 		for i, v := range top {
@@ -49,6 +51,7 @@ func softmaxColumns[T kernel.Float](p *kernel.Pool, outer, axis, inner int, dst,
 		clear(total)
 		if !logarithm {
 			for q := range axis {
+				pace.Did(n)
 				d := row(dst, q)
 				elementwise.BinaryInto(elementwise.OpSub, d, row(x, q), top)
 				elementwise.ExpInto(d, d)
@@ -56,6 +59,7 @@ func softmaxColumns[T kernel.Float](p *kernel.Pool, outer, axis, inner int, dst,
 			}
 			elementwise.BinaryScalarInto(elementwise.OpRDiv, total, total, 1)
 			for q := range axis {
+				pace.Did(n)
 				elementwise.BinaryInto(elementwise.OpMul, row(dst, q), row(dst, q), total)
 			}
 			return
@@ -63,12 +67,14 @@ func softmaxColumns[T kernel.Float](p *kernel.Pool, outer, axis, inner int, dst,
 		e := kernel.Borrow[T](n)
 		defer kernel.GiveBack(e)
 		for q := range axis {
+			pace.Did(n)
 			elementwise.BinaryInto(elementwise.OpSub, row(dst, q), row(x, q), top)
 			elementwise.ExpInto((*e)[:n], row(dst, q))
 			elementwise.BinaryInto(elementwise.OpAdd, total, total, (*e)[:n])
 		}
 		elementwise.LogInto(total, total)
 		for q := range axis {
+			pace.Did(n)
 			elementwise.BinaryInto(elementwise.OpSub, row(dst, q), row(dst, q), total)
 		}
 	})
@@ -76,11 +82,12 @@ func softmaxColumns[T kernel.Float](p *kernel.Pool, outer, axis, inner int, dst,
 
 // softmaxColumnsGrad is SoftmaxGrad, or LogSoftmaxGrad, of columns.
 func softmaxColumnsGrad[T kernel.Float](p *kernel.Pool, outer, axis, inner int, dx, dy, y []T, logarithm bool) {
-	columnLines(p, outer, axis, inner, func(at int, total, t []T) {
+	columnLines(p, outer, axis, inner, func(pace *kernel.Pace, at int, total, t []T) {
 		n := len(total)
 		row := func(x []T, q int) []T { return x[at+q*inner:][:n] }
 		clear(total)
 		for q := range axis {
+			pace.Did(n)
 			if logarithm {
 				elementwise.BinaryInto(elementwise.OpAdd, total, total, row(dy, q))
 			} else {
@@ -88,6 +95,7 @@ func softmaxColumnsGrad[T kernel.Float](p *kernel.Pool, outer, axis, inner int, 
 			}
 		}
 		for q := range axis {
+			pace.Did(n)
 			if logarithm {
 				elementwise.ExpInto(t, row(y, q))
 				elementwise.BinaryInto(elementwise.OpMul, t, t, total)

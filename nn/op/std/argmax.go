@@ -1,6 +1,8 @@
 package std
 
 import (
+	"slices"
+
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/vector"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -111,7 +113,7 @@ func argOf[T number](l lanes, least, last bool) op.Kernel {
 		l.each(x, func(k int) {
 			at := l.at(k)
 			if row, ok := any(src).([]float32); ok && l.step == 1 && !least && !last {
-				dst[k] = int64(largestAt(row[at:][:l.n]))
+				dst[k] = int64(largestAt(pool(x), row[at:][:l.n]))
 				return
 			}
 			best, where := src[at], 0
@@ -148,14 +150,16 @@ func argRows[T number](p *kernel.Pool, dst []int64, best, src []T, least, last b
 }
 
 // largestAt returns the index of the largest element of a row, or of the first NaN.
-func largestAt(row []float32) int {
-	best := vector.Max(nil, row)
-	for i, v := range row {
-		if v == best || v != v {
-			return i
+func largestAt(p *kernel.Pool, row []float32) (at int) {
+	p.InParts(len(row), func(lo, hi int) {
+		part := row[lo:hi]
+		best := vector.Max(nil, part)
+		i := slices.IndexFunc(part, func(v float32) bool { return v == best || v != v })
+		if v := row[at]; lo == 0 || v == v && !(part[i] <= v) {
+			at = lo + i
 		}
-	}
-	return 0
+	})
+	return at
 }
 
 func coupleArg(c *op.Call) []coupling.Coupling {

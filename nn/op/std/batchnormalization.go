@@ -225,29 +225,31 @@ func batchNormTrain[T kernel.Float](m batchNorm, e epilogue.List) op.Kernel {
 			variance = scratch[T](x)(m.c)
 		}
 		if m.n*m.space == 0 { // an empty batch has no statistics and leaves the running ones unchanged
-			copy(mean, dtype.Elems[T](in[3]))
-			copy(variance, dtype.Elems[T](in[4]))
+			kernel.Copy(pool(x), mean, dtype.Elems[T](in[3]))
+			kernel.Copy(pool(x), variance, dtype.Elems[T](in[4]))
 		} else if y := dtype.Elems[T](out[0]); y != nil {
 			end := epilogue.AfterAffine[T](e, in)
 			norm.BatchNormTrain(pool(x), m.n, m.c, m.space, T(m.eps), dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](in[2]), end, mean, variance, y)
 		} else {
 			norm.ChannelMoments(pool(x), m.n, m.c, m.space, dtype.Elems[T](in[0]), mean, variance)
 		}
-		copy(dtype.ElemsAt[T](out, bnSavedMean), mean)
-		copy(dtype.ElemsAt[T](out, bnSavedVar), variance)
+		copyIf(x, dtype.ElemsAt[T](out, bnSavedMean), mean)
+		copyIf(x, dtype.ElemsAt[T](out, bnSavedVar), variance)
 		for _, i := range []int{bnRunningMean, bnNextMean} {
-			mix(dtype.ElemsAt[T](out, i), dtype.Elems[T](in[3]), mean, T(m.momentum))
-			mix(dtype.ElemsAt[T](out, i+1), dtype.Elems[T](in[4]), variance, T(m.momentum))
+			mix(x, dtype.ElemsAt[T](out, i), dtype.Elems[T](in[3]), mean, T(m.momentum))
+			mix(x, dtype.ElemsAt[T](out, i+1), dtype.Elems[T](in[4]), variance, T(m.momentum))
 		}
 		return nil
 	}
 }
 
 // mix computes dst = old·m + batch·(1−m), unless dst is nil.
-func mix[T kernel.Float](dst, old, batch []T, m T) {
-	for i := range dst {
-		dst[i] = old[i]*m + batch[i]*(1-m)
-	}
+func mix[T kernel.Float](x *op.Exec, dst, old, batch []T, m T) {
+	pool(x).Range(len(dst), kernel.ElementGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			dst[i] = old[i]*m + batch[i]*(1-m)
+		}
+	})
 }
 
 // bnGrad is the configuration of BatchNormalizationGrad.

@@ -45,13 +45,14 @@ func kept(c *op.Call, length op.Dim) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := nonZeros(poolOf(c), v)
+	workers := poolOf(c)
+	at, err := nonZeros(workers, v)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]int64, len(at))
 	for i, k := range at {
-		checkAt(poolOf(c), i+1)
+		checkAt(workers, i+1)
 		if list[i] = int64(k); length.Known() && k >= length.Size {
 			return nil, c.Errorf("the condition keeps index %d of an axis of length %v", k, length)
 		}

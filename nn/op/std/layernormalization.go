@@ -129,21 +129,30 @@ func expanded[T kernel.Float](x *op.Exec, l layer, v *tensor.Dense, from []int) 
 		return dtype.Elems[T](v)
 	}
 	src, dst := dtype.Elems[T](v), scratch[T](x)(l.Cols)
-	for i := range dst {
-		at, stride, rest := 0, 1, i
-		for a := len(l.Norm) - 1; a >= 0; a-- {
-			k := rest % l.Norm[a]
-			rest /= l.Norm[a]
-			if f := a - len(l.Norm) + len(from); f >= 0 {
-				if from[f] != 1 {
-					at += k * stride
+	pool(x).Range(len(dst), kernel.ElementGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			at, stride, rest := 0, 1, i
+			for a := len(l.Norm) - 1; a >= 0; a-- {
+				k := rest % l.Norm[a]
+				rest /= l.Norm[a]
+				if f := a - len(l.Norm) + len(from); f >= 0 {
+					if from[f] != 1 {
+						at += k * stride
+					}
+					stride *= from[f]
 				}
-				stride *= from[f]
 			}
+			dst[i] = src[at]
 		}
-		dst[i] = src[at]
-	}
+	})
 	return dst
+}
+
+// copyIf copies src unless dst is nil.
+func copyIf[T kernel.Float](x *op.Exec, dst, src []T) {
+	if dst != nil {
+		kernel.Copy(pool(x), dst, src)
+	}
 }
 
 func optional(list []*tensor.Dense, i int) *tensor.Dense {
@@ -171,8 +180,8 @@ func layerNormed[T kernel.Float](l layer) op.Kernel {
 		}
 		norm.LayerNorm(pool(x), l.Rows, l.Cols, T(l.Eps), dtype.Elems[T](in[0]),
 			expanded[T](x, l, in[1], l.Scale), expanded[T](x, l, optional(in, 2), l.Bias), y, mean, inv)
-		copy(dtype.ElemsAt[T](out, 1), mean)
-		copy(dtype.ElemsAt[T](out, 2), inv)
+		copyIf(x, dtype.ElemsAt[T](out, 1), mean)
+		copyIf(x, dtype.ElemsAt[T](out, 2), inv)
 		return nil
 	}
 }
@@ -224,18 +233,21 @@ func layerNormBack[T kernel.Float](l layer, e epilogue.List) op.Kernel {
 		if dx == nil || dmean == nil && dinv == nil {
 			return nil
 		}
-		for r := range l.Rows {
-			var g, h T // constant part of the gradient of every element, and the coefficient of its distance from the mean
-			if dmean != nil {
-				g = dmean[r] / T(l.Cols)
+		pool(x).Range(len(dx), kernel.ElementGrain, func(lo, hi int) {
+			for lo < hi {
+				r := lo / l.Cols
+				var g, h T // constant part of the gradient of every element, and the coefficient of its distance from the mean
+				if dmean != nil {
+					g = dmean[r] / T(l.Cols)
+				}
+				if dinv != nil {
+					h = -dinv[r] * inv[r] * inv[r] * inv[r] / T(l.Cols)
+				}
+				for end := min(hi, (r+1)*l.Cols); lo < end; lo++ {
+					dx[lo] += g + h*(a[lo]-mean[r])
+				}
 			}
-			if dinv != nil {
-				h = -dinv[r] * inv[r] * inv[r] * inv[r] / T(l.Cols)
-			}
-			for i := r * l.Cols; i < (r+1)*l.Cols; i++ {
-				dx[i] += g + h*(a[i]-mean[r])
-			}
-		}
+		})
 		return nil
 	}
 }

@@ -85,43 +85,60 @@ func lpNormOf(c *op.Call) (lpNorm, error) {
 	return lpNorm{along{dtype.Product(s[:axis]), s[axis], dtype.Product(s[axis+1:])}, c.Config.(LpNormalizationConfig).P}, nil
 }
 
-// fibers runs f for the first element and the step of each fiber along the axis.
-func (a along) fibers(p *kernel.Pool, f func(at, step int)) {
-	p.Range(a.Outer*a.Inner, 1+4096/max(a.Axis, 1), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			f(r/a.Inner*a.Axis*a.Inner+r%a.Inner, a.Inner)
+// lpColumns is the number of neighboring fibers that are computed together.
+const lpColumns = 1024
+
+// columns runs f for blocks of n neighboring fibers: row k of a block is [k*a.Inner+at, +n). sums has two numbers for each fiber, all 0.
+func (a along) columns(p *kernel.Pool, f func(pace *kernel.Pace, at, n int, sums []float64)) {
+	blocks := kernel.CeilDiv(a.Inner, lpColumns)
+	p.Range(a.Outer*blocks, 1+4096/max(a.Axis*min(a.Inner, lpColumns), 1), func(lo, hi int) {
+		buffer := kernel.Borrow[float64](2 * min(a.Inner, lpColumns))
+		defer kernel.GiveBack(buffer)
+		pace := p.Pace()
+		for i := lo; i < hi; i++ {
+			first := i % blocks * lpColumns
+			n := min(a.Inner-first, lpColumns)
+			sums := (*buffer)[:2*n]
+			clear(sums)
+			f(&pace, i/blocks*a.Axis*a.Inner+first, n, sums)
 		}
 	})
 }
 
-// size returns the norm of the fiber at x[at], x[at+step] ….
-func (l lpNorm) size(p *kernel.Pool, at func(k int) float64) float64 {
-	sum := 0.0
+// lpNorms sets the norm of each fiber of a block of x.
+func lpNorms[T kernel.Float](l lpNorm, pace *kernel.Pace, x []T, at int, norms []float64) {
 	for k := range l.Along.Axis {
-		checkAt(p, k)
-		if v := at(k); l.P == 1 {
-			sum += math.Abs(v)
-		} else {
-			sum += v * v
+		pace.Did(len(norms))
+		for j, v := range x[at+k*l.Along.Inner:][:len(norms)] {
+			if v := float64(v); l.P == 1 {
+				norms[j] += math.Abs(v)
+			} else {
+				norms[j] += v * v
+			}
 		}
 	}
-	if l.P == 1 {
-		return sum
+	if l.P == 2 {
+		for j, v := range norms {
+			norms[j] = math.Sqrt(v)
+		}
 	}
-	return math.Sqrt(sum)
 }
 
 func lpNormed[T kernel.Float](l lpNorm) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		a, y := dtype.Elems[T](in[0]), dtype.Elems[T](out[0])
-		l.Along.fibers(pool(x), func(at, step int) {
-			n := l.size(pool(x), func(k int) float64 { return float64(a[at+k*step]) })
+		l.Along.columns(pool(x), func(pace *kernel.Pace, at, n int, sums []float64) {
+			norms := sums[:n]
+			lpNorms(l, pace, a, at, norms)
 			for k := range l.Along.Axis {
-				checkAt(pool(x), k)
-				if i := at + k*step; n == 0 {
-					y[i] = 0
-				} else {
-					y[i] = T(float64(a[i]) / n)
+				pace.Did(n)
+				row := y[at+k*l.Along.Inner:][:n]
+				for j, v := range a[at+k*l.Along.Inner:][:n] {
+					if norms[j] == 0 {
+						row[j] = 0
+					} else {
+						row[j] = T(float64(v) / norms[j])
+					}
 				}
 			}
 		})
@@ -145,22 +162,27 @@ func lpNormalizationGrad() *op.Op {
 func lpNormBack[T kernel.Float](l lpNorm) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		dy, a, dx := dtype.Elems[T](in[0]), dtype.Elems[T](in[1]), dtype.Elems[T](out[0])
-		l.Along.fibers(pool(x), func(at, step int) {
-			n := l.size(pool(x), func(k int) float64 { return float64(a[at+k*step]) })
-			dot := 0.0
+		l.Along.columns(pool(x), func(pace *kernel.Pace, at, n int, sums []float64) {
+			norms, dots := sums[:n], sums[n:]
+			lpNorms(l, pace, a, at, norms)
 			for k := range l.Along.Axis {
-				checkAt(pool(x), k)
-				dot += float64(dy[at+k*step]) * float64(a[at+k*step])
+				pace.Did(n)
+				d := dy[at+k*l.Along.Inner:][:n]
+				for j, v := range a[at+k*l.Along.Inner:][:n] {
+					dots[j] += float64(d[j]) * float64(v)
+				}
 			}
 			for k := range l.Along.Axis {
-				checkAt(pool(x), k)
-				i := at + k*step
-				u := float64(a[i]) / n
-				if l.P == 1 {
-					u = sign(float64(a[i]))
-				}
-				if dx[i] = T((float64(dy[i]) - u*dot/n) / n); n == 0 {
-					dx[i] = 0
+				pace.Did(n)
+				row, d := dx[at+k*l.Along.Inner:][:n], dy[at+k*l.Along.Inner:][:n]
+				for j, v := range a[at+k*l.Along.Inner:][:n] {
+					u := float64(v) / norms[j]
+					if l.P == 1 {
+						u = sign(float64(v))
+					}
+					if row[j] = T((float64(d[j]) - u*dots[j]/norms[j]) / norms[j]); norms[j] == 0 {
+						row[j] = 0
+					}
 				}
 			}
 		})

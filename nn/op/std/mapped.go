@@ -101,9 +101,12 @@ func readMapped[E any](p *kernel.Pool, m mapped, dst, src []E, fill E) {
 	}
 	rows, n := m.count()
 	index := m.sources[len(m.sources)-1]
-	from, to := longestRun(index)
-	inside := to-from < 8 && !slices.ContainsFunc(index, func(k int) bool { return k < 0 })
-	framed := !slices.ContainsFunc(index[:from], picked) && !slices.ContainsFunc(index[to:], picked)
+	from, to, inside, framed := 0, 0, false, false // not asked of a long row
+	if n <= kernel.LongRow {
+		from, to = longestRun(p, index)
+		inside = to-from < 8 && !slices.ContainsFunc(index, func(k int) bool { return k < 0 })
+		framed = !slices.ContainsFunc(index[:from], picked) && !slices.ContainsFunc(index[to:], picked)
+	}
 	p.Range(rows, max(1, 8192/max(n, 1)), func(lo, hi int) {
 		last := 0 // source of the previous row
 		m.rows(lo, hi, func(row, at int) {
@@ -167,13 +170,15 @@ func pick[E any](src []E, at, k int, fill E) E {
 }
 
 // longestRun is where in index numbers follow one another.
-func longestRun(index []int) (from, to int) {
+func longestRun(p *kernel.Pool, index []int) (from, to int) {
+	pace := p.Pace()
 	for lo := 0; lo < len(index); {
 		hi := lo + 1
 		for hi < len(index) && index[lo] >= 0 && index[hi] == index[hi-1]+1 {
 			hi++
+			pace.Did(1)
 		}
-		if hi-lo > to-from && index[lo] >= 0 {
+		if pace.Did(1); hi-lo > to-from && index[lo] >= 0 {
 			from, to = lo, hi
 		}
 		lo = hi
@@ -189,7 +194,7 @@ func addMapped[T kernel.Float](p *kernel.Pool, m mapped, dst, src []T) {
 	}
 	rows, n := m.count()
 	index := m.sources[len(m.sources)-1]
-	from, to := longestRun(index)
+	from, to := longestRun(p, index)
 	m.rows(0, rows, func(row, at int) {
 		if at < 0 {
 			return

@@ -12,7 +12,7 @@ func TestLongestRun(t *testing.T) {
 		{[]int{-1, 4, 3, 2}, 1, 2},
 		{[]int{-1, -1}, 0, 0},
 	} {
-		if from, to := longestRun(c.index); from != c.from || to != c.to {
+		if from, to := longestRun(nil, c.index); from != c.from || to != c.to {
 			t.Errorf("%v: from %d to %d, not from %d to %d", c.index, from, to, c.from, c.to)
 		}
 	}

@@ -75,25 +75,23 @@ func reverseSequenceKernel(c *op.Call) (op.Kernel, error) {
 	s := c.In[0].Sizes()
 	_, inner := around(s, 1)
 	inner *= c.In[0].DType.Size()
-	strides := rowStrides(s[:2])
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		lens := indexInts(x, in[1])
 		for b, n := range lens {
 			if n < 0 || n > s[time] {
 				return c.Errorf("sequence %d has length %d, the axis has %d", b, n, s[time])
 			}
-			pool(x).Range(s[time], max(1, 8192/max(inner, 1)), func(lo, hi int) {
-				for t := lo; t < hi; t++ {
-					from := t
-					if t < n {
-						from = n - 1 - t
-					}
-					to := (b*strides[batch] + t*strides[time]) * inner
-					from = (b*strides[batch] + from*strides[time]) * inner
-					copy(out[0].Raw[to:to+inner], in[0].Raw[from:])
-				}
-			})
 		}
+		pool(x).Range(s[0]*s[1], max(1, 8192/max(inner, 1)), func(lo, hi int) {
+			for k := lo; k < hi; k++ {
+				at := [2]int{k / s[1], k % s[1]}
+				if n := lens[at[batch]]; at[time] < n {
+					at[time] = n - 1 - at[time]
+				}
+				from := (at[0]*s[1] + at[1]) * inner
+				copy(out[0].Raw[k*inner:][:inner], in[0].Raw[from:])
+			}
+		})
 		return nil
 	}, nil
 }

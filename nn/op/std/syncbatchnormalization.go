@@ -88,8 +88,8 @@ func syncNormTrain[T kernel.Float](m batchNorm, sum BatchSum, node string) op.Ke
 		copy(dtype.ElemsAt[T](out, bnSavedMean), mean)
 		copy(dtype.ElemsAt[T](out, bnSavedVar), variance)
 		for _, i := range []int{bnRunningMean, bnNextMean} {
-			mix(dtype.ElemsAt[T](out, i), dtype.Elems[T](in[3]), mean, T(m.momentum))
-			mix(dtype.ElemsAt[T](out, i+1), dtype.Elems[T](in[4]), variance, T(m.momentum))
+			mix(x, dtype.ElemsAt[T](out, i), dtype.Elems[T](in[3]), mean, T(m.momentum))
+			mix(x, dtype.ElemsAt[T](out, i+1), dtype.Elems[T](in[4]), variance, T(m.momentum))
 		}
 		return nil
 	}

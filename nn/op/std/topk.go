@@ -99,16 +99,21 @@ func topKOf[T number](from, to lanes, most bool, rank func(ranks []int64, src []
 			ranks, best := make([]int64, from.n), make([]int, to.n)
 			for k := lo; k < hi; k++ {
 				at, dst := from.at(k), to.at(k)
-				if !(to.n == 1 && most && from.step == 1 && largestNumberAt(best, src[at:][:from.n])) {
-					rank(ranks, src[at:], from.step)
-					if !most {
-						for i, r := range ranks {
-							ranks[i] = ^r
+				if !(to.n == 1 && most && from.step == 1 && largestNumberAt(pool(x), best, src[at:][:from.n])) {
+					pool(x).InParts(from.n, func(lo, hi int) {
+						part := ranks[lo:hi]
+						if rank(part, src[at+lo*from.step:], from.step); most {
+							return
 						}
-					}
+						for i, r := range part {
+							part[i] = ^r
+						}
+					})
 					highest(pool(x), best, ranks)
 				}
+				pace := pool(x).Pace()
 				for _, j := range best {
+					pace.Did(4)
 					if values != nil {
 						values[dst] = src[at+j*from.step]
 					}
@@ -125,12 +130,12 @@ func topKOf[T number](from, to lanes, most bool, rank func(ranks []int64, src []
 
 // largestNumberAt sets best to where the first of the largest elements of a row of float32 is; false if the elements
 // are others or one of them is NaN.
-func largestNumberAt[T number](best []int, row []T) bool {
+func largestNumberAt[T number](p *kernel.Pool, best []int, row []T) bool {
 	floats, ok := any(row).([]float32)
 	if !ok {
 		return false
 	}
-	best[0] = largestAt(floats)
+	best[0] = largestAt(p, floats)
 	return floats[best[0]] == floats[best[0]]
 }
 
@@ -175,22 +180,26 @@ func highest(p *kernel.Pool, best []int, ranks []int64) {
 	switch k := len(best); {
 	case k == 1:
 		best[0] = 0
-		for i, r := range ranks {
-			if r > ranks[best[0]] {
-				best[0] = i
+		p.InParts(len(ranks), func(lo, hi int) {
+			for i, r := range ranks[lo:hi] {
+				if r > ranks[best[0]] {
+					best[0] = lo + i
+				}
 			}
-		}
+		})
 	case k <= 16:
 		for i := range best {
 			insertRank(best[:i+1], ranks, i)
 		}
 		least := ranks[best[k-1]]
-		for i := k; i < len(ranks); i++ {
-			if ranks[i] > least {
-				insertRank(best, ranks, i)
-				least = ranks[best[k-1]]
+		p.InParts(len(ranks), func(lo, hi int) {
+			for i := max(k, lo); i < hi; i++ {
+				if ranks[i] > least {
+					insertRank(best, ranks, i)
+					least = ranks[best[k-1]]
+				}
 			}
-		}
+		})
 	default:
 		for i := range best {
 			best[i] = i

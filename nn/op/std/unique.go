@@ -194,8 +194,10 @@ func elementOrder(p *kernel.Pool, v dtype.Value) (func(a, b int) int, error) {
 // classes sorts n items into classes of equal ones: the first of each class, the class of each
 // item and the size of each class, in order or in that of first occurrence.
 func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool) (first, inverse, counts []int64, err error) {
+	pace := p.Pace()
 	items := make([]int, n)
 	for i := range items {
+		pace.Did(1)
 		items[i] = i
 	}
 	compared := 0
@@ -207,7 +209,7 @@ func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool)
 	inverse = make([]int64, n)
 	size := 0
 	for k, i := range items {
-		if k == 0 || order(items[k-1], i) != 0 {
+		if pace.Did(8); k == 0 || order(items[k-1], i) != 0 {
 			size++
 		}
 		inverse[i] = int64(size - 1)
@@ -219,6 +221,7 @@ func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool)
 	defer release()
 	first, counts = make([]int64, size), make([]int64, size)
 	for _, i := range items {
+		pace.Did(8)
 		class := inverse[i]
 		if counts[class] == 0 {
 			first[class] = int64(i)
@@ -230,14 +233,20 @@ func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool)
 	}
 	rank := make([]int, len(first))
 	for i := range rank {
+		pace.Did(1)
 		rank[i] = i
 	}
-	slices.SortFunc(rank, func(a, b int) int { return cmp.Compare(first[a], first[b]) })
+	slices.SortFunc(rank, func(a, b int) int {
+		pace.Did(8)
+		return cmp.Compare(first[a], first[b])
+	})
 	f, k, to := make([]int64, len(first)), make([]int64, len(first)), make([]int64, len(first))
 	for new, old := range rank {
+		pace.Did(8)
 		f[new], k[new], to[old] = first[old], counts[old], int64(new)
 	}
 	for i, c := range inverse {
+		pace.Did(4)
 		inverse[i] = to[c]
 	}
 	return f, inverse, k, nil
