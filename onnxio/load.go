@@ -19,6 +19,7 @@ import (
 	"github.com/graft-ml/graft/nn/op/contrib"
 	"github.com/graft-ml/graft/nn/op/legacy"
 	"github.com/graft-ml/graft/nn/op/std"
+	"google.golang.org/protobuf/proto"
 )
 
 // Loader reads models. The zero value uses graft's operators, the input types in the file, and files of the operating
@@ -123,13 +124,28 @@ func (l Loader) readModel(name string) (*onnxpb.ModelProto, error) {
 	return m, nil
 }
 
+// decodeModel decodes a model. What it becomes is charged as by unmarshal, but the elements of initializers only for as long as the message of
+// the graph is reachable, which is until the graph is made.
 func decodeModel(b []byte) (*onnxpb.ModelProto, error) {
 	m := &onnxpb.ModelProto{}
-	if err := unmarshal(b, m); err != nil {
+	n := decodedSize(b, m.ProtoReflect().Descriptor(), 0)
+	if err := budget.Charge(n); err != nil {
+		return nil, fmt.Errorf("not an ONNX model: %d bytes, decoded: %w", len(b), err)
+	}
+	err := proto.Unmarshal(b, m)
+	budget.Discharge(n)
+	if err != nil {
 		return nil, fmt.Errorf("not an ONNX model: %w", err)
 	}
 	if m.Graph == nil {
 		return nil, errors.New("not an ONNX model: it has no graph")
+	}
+	elements := int64(0)
+	for _, t := range m.Graph.Initializer {
+		elements += int64(len(t.RawData)) + 4*int64(len(t.FloatData)+len(t.Int32Data)) + 8*int64(len(t.DoubleData)+len(t.Int64Data)+len(t.Uint64Data))
+	}
+	if err := errors.Join(budget.Keep(m.Graph, elements), budget.Keep(m, n-elements)); err != nil {
+		return nil, fmt.Errorf("%d bytes, decoded: %w", len(b), err)
 	}
 	return m, nil
 }

@@ -135,3 +135,29 @@ func TestWeightsCharged(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMessageReleased: a model that was read from a stream or a file system takes no more of the budget than its tensors, whichever field of the message
+// had their elements.
+func TestMessageReleased(t *testing.T) {
+	const n = 1 << 18
+	node := slices.Concat(field(1, []byte("w")), field(2, []byte("y")), field(4, []byte("Neg")))
+	for name, data := range map[string][]byte{"raw_data": field(9, make([]byte, 4*n)), "float_data": field(4, make([]byte, 4*n))} {
+		init := slices.Concat(field(8, []byte("w")), protowire.AppendVarint([]byte{1 << 3}, n), []byte{2 << 3, 1}, data)
+		model := slices.Concat([]byte{8, 8}, field(8, []byte{2 << 3, 17}), field(7, slices.Concat(field(1, node), field(5, init), field(12, field(1, []byte("y"))))))
+		for range 3 {
+			runtime.GC()
+		}
+		before := budget.LeftCollected()
+		g, err := Read(bytes.NewReader(model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			runtime.GC()
+		}
+		if used := before - budget.LeftCollected(); used > 4*n+1<<16 {
+			t.Errorf("%s: %d bytes are charged for a tensor of %d", name, used, 4*n)
+		}
+		runtime.KeepAlive(g)
+	}
+}
