@@ -44,9 +44,6 @@ func Left() int64 {
 	state.Unlock()
 	if used > most/2 && fresh > most/8 {
 		collect()
-		for range 3 {
-			time.Sleep(time.Millisecond)
-		}
 		state.Lock()
 		most, used = limit(), state.used
 		state.Unlock()
@@ -67,12 +64,19 @@ func Fits(n int64) bool {
 	return holds(n) == nil
 }
 
-// collect collects garbage. What is charged for it is discharged soon after.
+// collect collects garbage. What is charged for it is discharged by cleanups, which run by themselves: collect waits for the one of a mark, so that
+// others have begun, however busy the machine is.
 func collect() {
 	state.Lock()
 	state.fresh = 0
 	state.Unlock()
+	done := make(chan bool)
+	runtime.AddCleanup(new(chan bool), func(done chan bool) { close(done) }, done)
 	runtime.GC()
+	select {
+	case <-done:
+	case <-time.After(time.Second):
+	}
 }
 
 func limit() int64 {
