@@ -30,7 +30,7 @@ func Eval(x *Exec, c *Core, in []gorgonia.Value) (out []gorgonia.Value, err erro
 		if r := recover(); r == (kernel.Stopped{}) {
 			err = x.Context().Err()
 		} else if r != nil {
-			err = fmt.Errorf("%s: %v", c.Name, r)
+			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
 	args := make([]gorgonia.Value, max(c.Inputs, len(in)))

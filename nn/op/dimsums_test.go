@@ -74,3 +74,23 @@ func TestNilAmong(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaceOnce: what an operator finds inside of itself is not preceded by its name twice.
+func TestPlaceOnce(t *testing.T) {
+	c := &Call{Op: &Op{Name: "Gather"}, Node: "rows"}
+	inner := c.Errorf("index %d is outside", 7)
+	for _, x := range []struct {
+		err  error
+		want string
+	}{
+		{c.Errorf("%w", inner), "Gather rows: index 7 is outside"},
+		{&Error{Stage: "run", Op: "Gather", Node: "rows", Err: inner}, "run: Gather rows: index 7 is outside"},
+		{&Error{Stage: "run", Op: "Gather", Node: "rows", Err: &Error{Stage: "run", Op: "Gather", Node: "rows", Input: "X", Got: 1}}, "run: Gather rows: input X: got 1"},
+		{&Error{Stage: "lower", Op: "Gather", Node: "rows", Err: &Error{Stage: "run", Op: "Gather", Node: "rows", Err: errors.New("late")}}, "lower: Gather rows: run: late"},
+		{&Error{Op: "If", Node: "rows", Err: inner}, "If rows: Gather rows: index 7 is outside"},
+	} {
+		if got := x.err.Error(); got != x.want {
+			t.Errorf("%q, want %q", got, x.want)
+		}
+	}
+}

@@ -79,9 +79,22 @@ func (e *Error) Error() string {
 		part(fmt.Sprintf("got %v", e.Got))
 	}
 	if e.Err != nil {
-		part(e.Err.Error())
+		part(e.cause())
 	}
 	return strings.ReplaceAll(b.String(), "\n", " ")
+}
+
+// cause formats Err, without the operator and node that e has named already.
+func (e *Error) cause() string {
+	inner, ok := e.Err.(*Error)
+	if !ok || inner.Op != e.Op || inner.Node != e.Node {
+		return e.Err.Error()
+	}
+	c := *inner
+	if c.Op, c.Node = "", ""; c.Stage == e.Stage {
+		c.Stage = ""
+	}
+	return c.Error()
 }
 
 // AtRun returns the error of an operator while it ran, with the stage "run" and without the context that callers added.
@@ -101,7 +114,11 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf returns an Error that names the call, with a formatted message.
 func (c *Call) Errorf(format string, args ...any) error {
-	return &Error{Op: c.opName(), Node: c.node(), Err: fmt.Errorf(format, args...)}
+	err := fmt.Errorf(format, args...)
+	if format == "%w" {
+		err = errors.Unwrap(err)
+	}
+	return &Error{Op: c.opName(), Node: c.node(), Err: err}
 }
 
 // opName returns the name of the operator, "" for a call without one.
