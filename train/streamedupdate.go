@@ -76,7 +76,8 @@ type streamedUpdate struct {
 	counts bool    // whether the batch has samples that are not ignored
 	rate   float64 // of this step
 	loss   float64
-	taken  int // number of updated parameters
+	square float64 // of the gradients' norm, or an upper bound
+	taken  int     // number of updated parameters
 }
 
 // begin checks the loss before anything changes.
@@ -107,8 +108,15 @@ func (a *streamedUpdate) check(p *nn.Param, x *tensor.Dense, bound float64) erro
 		return a.t.diverged("the gradient of %s is not finite", o.Name())
 	case x == nil && bound > largest[s.typ]:
 		return a.t.diverged("the gradient of %s may be as large as %.3g", o.Name(), bound)
-	case s != nil:
-		s.square, s.has = square, x != nil
+	case s == nil:
+		return nil
+	}
+	s.square, s.has = square, x != nil
+	if x == nil {
+		square = bound * bound * float64(p.Size())
+	}
+	if a.square += square; !finite(a.square) {
+		return a.t.diverged("the gradient has norm %v", math.Sqrt(a.square))
 	}
 	return nil
 }
