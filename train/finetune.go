@@ -182,11 +182,16 @@ func (t *tuning) headFirst(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.Policy == FromScratch || classesOf(t.g) == 0 || !t.singleClasses() {
+	if t.Policy == FromScratch || classesOf(t.g) == 0 || !singleClasses(t.fit) {
 		if t.Policy == HeadOnly {
 			return errors.New("train: the policy head-only is for classifiers with one class for each sample: freeze parameters instead")
 		}
 		return nil
+	}
+	if t.val != nil {
+		if s, err := t.val.At(0, nil); err == nil && !singleClass(s) {
+			return errors.New("train: samples to train on have one class each, those for validation have not: mix classes (data.MixUp) of the samples to train on alone, or of both")
+		}
 	}
 	cut, err := divide(t.g)
 	if err != nil {
@@ -248,13 +253,14 @@ func checkClasses(class []int, n int) error {
 	return nil
 }
 
-// singleClasses reports whether the target of the first sample is a single class.
-func (t *tuning) singleClasses() bool {
-	s, err := t.fit.At(0, nil)
-	if err != nil || len(s.Y) != 1 || s.Y[0].Dims() != 0 {
-		return false
-	}
-	return eachLabel(s.Y[0], func(_, _ int) error { return nil }) == nil
+// singleClasses reports whether the target of the first sample of a set is a single class.
+func singleClasses(set data.Dataset[data.Sample]) bool {
+	s, err := set.At(0, nil)
+	return err == nil && singleClass(s)
+}
+
+func singleClass(s data.Sample) bool {
+	return len(s.Y) == 1 && s.Y[0].Dims() == 0 && eachLabel(s.Y[0], func(_, _ int) error { return nil }) == nil
 }
 
 // onlyHead ends a run that trains only the classifier.

@@ -3,6 +3,7 @@ package train_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"image/png"
 	"math/rand/v2"
 	"strings"
@@ -174,10 +175,19 @@ func TestFindRate(t *testing.T) {
 	}
 }
 
-// Mixed training samples, whose targets are shares of the classes, are fine-tuned with a validation by classes.
+// Mixed training samples, whose targets are shares of the classes, are fine-tuned with a validation by classes, or by shares; the reverse is refused.
 func TestFineTuneMixed(t *testing.T) {
-	mixed := data.MixUp{Classes: 3}.Of(blobs(64, 1))
-	if _, err := (train.FineTuner{Config: train.Config{Epochs: 1, Log: train.Quiet}}).FineTune(context.Background(), small(t), mixed, blobs(40, 2)); err != nil {
-		t.Error(err)
+	plain, mix := blobs(40, 2), data.MixUp{Classes: 3}
+	for _, c := range []struct {
+		fit, val data.Dataset[data.Sample]
+		want     string
+	}{
+		{mix.Of(blobs(64, 1)), plain, "<nil>"},
+		{mix.Of(blobs(64, 1)), mix.Of(plain), "<nil>"},
+		{blobs(64, 1), mix.Of(plain), "train: samples to train on have one class each, those for validation have not: mix classes (data.MixUp) of the samples to train on alone, or of both"},
+	} {
+		if _, err := (train.FineTuner{Config: train.Config{Epochs: 1, Log: train.Quiet}}).FineTune(context.Background(), small(t), c.fit, c.val); fmt.Sprint(err) != c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
 	}
 }

@@ -65,7 +65,7 @@ func TestSingleClasses(t *testing.T) {
 		"a list": {data.Of(data.Sample{Y: []*tensor.Dense{dtype.New(dtype.Int64, 1)}}), false}, "a number": {data.Of(data.Sample{Y: []*tensor.Dense{tensor.New(tensor.FromScalar(float32(2)))}}), false},
 		"unreadable": {unreadable{os.ErrNotExist}, false},
 	} {
-		if got := (&tuning{fit: c.set}).singleClasses(); got != c.want {
+		if got := singleClasses(c.set); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -95,7 +95,7 @@ func (t *tuning) gained(before, after evaluation) bool {
 
 // answers returns the model's answer for each sample; nil if targets are not single classes.
 func (t *tuning) answers(ctx context.Context, s data.Dataset[data.Sample]) (list []answer, err error) {
-	if classesOf(t.g) == 0 || !t.singleClasses() {
+	if classesOf(t.g) == 0 || !singleClasses(t.fit) {
 		return nil, nil
 	}
 	name := t.g.Outputs()[0].Name()

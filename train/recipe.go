@@ -169,7 +169,7 @@ func (p recipe) shortenMomentum(g *nn.Graph, n int) func() {
 
 // smoothing returns the label smoothing: not 0 if the loss is not configured and the targets are classes.
 func (t *tuning) smoothing() float64 {
-	if t.Config.Loss != nil || classesOf(t.g) == 0 || !t.singleClasses() {
+	if t.Config.Loss != nil || classesOf(t.g) == 0 || !singleClasses(t.fit) {
 		return 0
 	}
 	return 0.1
