@@ -205,16 +205,12 @@ func (x CaseWriter) write(g *nn.Graph, dir string, sets []*onnxio.DataSet) error
 }
 
 func (x CaseWriter) writeModel(change *disk.Folder, g *nn.Graph) error {
-	err := change.Make("model.onnx", func(path string) error {
+	return change.Make("model.onnx", func(path string) error {
 		if err := x.Saver.Save(path, g); err != nil {
 			return err
 		}
 		return x.strip(path)
 	})
-	if err != nil {
-		return err
-	}
-	return change.RemoveOthers(".", matches("model.onnx.data", "model.onnx.*.data"))
 }
 
 func (x CaseWriter) writeSet(change *disk.Folder, name string, set *onnxio.DataSet) error {

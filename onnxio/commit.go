@@ -15,20 +15,29 @@ import (
 )
 
 // commit replaces the model at path, and writes tensors larger than over bytes to a file beside it; 0: none.
-// Renaming the model replaces the old one by the new one atomically.
+// Renaming the model replaces the old one by the new one atomically. Two do so one after the other. In a change of a folder, the new data have a name that
+// is free in the folder, too, and the old data are removed by the change.
 func commit(path string, m *encoded, over int64) error {
-	if err := checkReplaced(path); err != nil {
+	final, free, remove := path, func(name string) bool { return !there(name) }, disk.System.Remove
+	if change, name := disk.Staged(path); change != nil {
+		final = change.Path(name)
+		in := func(data string) string { return filepath.Join(filepath.Dir(name), filepath.Base(data)) }
+		free = func(data string) bool { return !there(data) && change.Reserve(in(data)) }
+		remove = func(data string) error { change.Remove(in(data)); return nil }
+	}
+	defer disk.Lock(filepath.Dir(final))()
+	if err := checkReplaced(final); err != nil {
 		return err
 	}
 	var large []*onnxpb.TensorProto
 	if over > 0 {
 		large = m.largeTensors(over)
 	}
-	old := dataBeside(path)
+	old := dataBeside(final)
 	data := ""
 	if len(large) > 0 {
 		data = path + ".data"
-		for i := 1; there(data); i++ {
+		for i := 1; !free(data); i++ {
 			data = fmt.Sprintf("%s.%d.data", path, i)
 		}
 		if err := WriteFile(data, func(w io.Writer) error { return m.writeExternal(w, filepath.Base(data), large) }); err != nil {
@@ -43,7 +52,7 @@ func commit(path string, m *encoded, over int64) error {
 	}
 	if len(old) > 0 && disk.System.SyncFolder(filepath.Dir(path)) == nil {
 		for _, name := range old { // the new model is complete even if they cannot be removed
-			disk.System.Remove(name)
+			remove(name)
 		}
 	}
 	return nil

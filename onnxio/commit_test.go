@@ -41,6 +41,11 @@ func holds(path string) float32 {
 	if err != nil {
 		return -1
 	}
+	return constantOf(g)
+}
+
+// constantOf returns the constant of a model; -1: it has none, or they differ.
+func constantOf(g *nn.Graph) float32 {
 	for p := range g.Params() {
 		d := dtype.Slice[float32](p.Data())
 		if slices.Min(d) == slices.Max(d) {

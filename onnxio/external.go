@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
 	"google.golang.org/protobuf/proto"
@@ -130,6 +131,11 @@ func (x *externalFiles) file(location string) (*externalFile, error) {
 	raw, err := x.fsys.Open(full)
 	if err != nil {
 		return nil, fmt.Errorf("external data: %w", err)
+	}
+	if file, ok := raw.(*os.File); ok {
+		if raw, err = disk.Reading(file); err != nil {
+			return nil, fmt.Errorf("external data: %w", err)
+		}
 	}
 	f := &externalFile{File: raw, size: info.Size()}
 	if x.open == nil {

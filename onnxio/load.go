@@ -6,7 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"path"
+	slash "path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -44,39 +44,50 @@ func Load(path string) (*nn.Graph, error) { return Loader{}.Load(path) }
 func Read(r io.Reader) (*nn.Graph, error) { return Loader{}.Read(r) }
 
 // Load reads the model at path, and its external data from the same folder. A model with operators that graft does not
-// know can be changed and saved, but not run. Errors are of type *nn.Error and name the node.
+// know can be changed and saved, but not run. A model that is replaced meanwhile is loaded as it was before or after. Errors are of type *nn.Error and name
+// the node.
 func (l Loader) Load(path string) (*nn.Graph, error) {
-	m, raw, done, err := l.openModel(path)
-	if err != nil {
-		return nil, loadError(err)
+	if l.FS != nil {
+		m, err := l.readModel(path)
+		if err != nil {
+			return nil, loadError(err)
+		}
+		ext := &externalFiles{fsys: l.FS, dir: slash.Dir(path)}
+		defer ext.close()
+		return l.build(m, ext, nil)
 	}
-	defer done()
-	ext, err := l.external(path)
+	for range 10 {
+		f, err := disk.Open(path)
+		if err != nil {
+			return nil, loadError(err)
+		}
+		g, err := l.load(f)
+		replaced := f.Replaced() // its data may be those of the new one, or gone
+		f.Close()
+		if !replaced {
+			return g, err
+		}
+	}
+	return nil, loadError(fmt.Errorf("%s is replaced again and again while it is read", path))
+}
+
+// load reads the model in f, and its external data.
+func (l Loader) load(f *disk.File) (*nn.Graph, error) {
+	m, raw, err := skimModel(f)
+	if isTooLarge(err) {
+		return nil, loadError(fmt.Errorf("%s: %w", f.Name(), err))
+	}
+	if err != nil {
+		if m, err = l.readModel(f.Name()); err != nil { // decoding the whole file reports what is wrong, if anything
+			return nil, loadError(err)
+		}
+	}
+	ext, err := openExternal(filepath.Dir(f.Name()))
 	if err != nil {
 		return nil, loadError(err)
 	}
 	defer ext.close()
 	return l.build(m, ext, raw)
-}
-
-// openModel decodes the model at name, except for the sections that are still to be read from its
-// file; done closes it.
-func (l Loader) openModel(name string) (m *onnxpb.ModelProto, raw sections, done func() error, err error) {
-	if l.FS == nil {
-		f, err := disk.Open(name)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		if m, raw, err := skimModel(f); err == nil {
-			return m, raw, f.Close, nil
-		} else if isTooLarge(err) {
-			f.Close()
-			return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
-		}
-		f.Close() // decoding the whole file reports what is wrong, if anything
-	}
-	m, err = l.readModel(name)
-	return m, nil, func() error { return nil }, err
 }
 
 var (
@@ -148,14 +159,6 @@ func decodeModel(b []byte) (*onnxpb.ModelProto, error) {
 		return nil, fmt.Errorf("%d bytes, decoded: %w", len(b), err)
 	}
 	return m, nil
-}
-
-// external returns the external files in the folder of the model at name.
-func (l Loader) external(name string) (*externalFiles, error) {
-	if l.FS != nil {
-		return &externalFiles{fsys: l.FS, dir: path.Dir(name)}, nil
-	}
-	return openExternal(filepath.Dir(name))
 }
 
 // defaultOps is the set of a Loader without Ops. It is made only once, since sets are immutable.

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -45,7 +45,7 @@ const (
 )
 
 // skimModel decodes the model in f, except for the sections it returns.
-func skimModel(f *os.File) (*onnxpb.ModelProto, sections, error) {
+func skimModel(f *disk.File) (*onnxpb.ModelProto, sections, error) {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil, errSkim
@@ -73,7 +73,7 @@ func skimModel(f *os.File) (*onnxpb.ModelProto, sections, error) {
 }
 
 // skimTensor decodes the tensor in f, except for its data if they are large.
-func skimTensor(f *os.File) (*onnxpb.TensorProto, section, error) {
+func skimTensor(f *disk.File) (*onnxpb.TensorProto, section, error) {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, section{}, errSkim
@@ -139,7 +139,7 @@ func innerOf(in skimIn, num protowire.Number, typ protowire.Type) skimIn {
 
 // A skimmer finds the data that are skipped, and copies the rest.
 type skimmer struct {
-	file     *os.File
+	file     *disk.File
 	buffered *bufio.Reader
 	at       int64
 	tensors  int             // number of initializers so far

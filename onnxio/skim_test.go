@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -48,7 +49,7 @@ func TestSkim(t *testing.T) {
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestSkimRefuses(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := os.Open(path)
+		f, err := disk.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -27,7 +28,7 @@ func skim(t *testing.T, b []byte) (*onnxpb.ModelProto, sections, error) {
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestSkimFrom(t *testing.T) {
 	if _, _, err := skim(t, nil); err == nil {
 		t.Error("a file without a graph was skimmed")
 	}
-	f, err := os.Open(t.TempDir())
+	f, err := disk.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,6 +75,7 @@ func (w rewriting) rewrite(path, out string) (int, error) {
 	if info.IsDir() {
 		return w.folder(path, out)
 	}
+	defer disk.Lock(filepath.Dir(out))() // nobody removes data that the result refers to
 	b, n, err := w.file(path)
 	if err == nil && filepath.Dir(path) != filepath.Dir(out) {
 		err = b.selfContained()
@@ -107,10 +108,10 @@ func (w rewriting) folder(from, to string) (count int, err error) {
 		if err != nil {
 			return err
 		}
-		if e.IsDir() {
-			if strings.HasPrefix(e.Name(), ".graft") && path != from {
-				return filepath.SkipDir // a change in progress, possibly this one
-			}
+		if e.IsDir() && strings.HasPrefix(e.Name(), ".graft") && path != from {
+			return filepath.SkipDir // a change in progress, possibly this one
+		}
+		if e.IsDir() || e.Name() == ".graft-lock" {
 			return nil
 		}
 		rel, err := filepath.Rel(from, path)

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -98,14 +97,7 @@ func saveTogether(dir string, models map[string]*nn.Graph) error {
 	}
 	defer change.Discard()
 	for name, g := range models {
-		ours := regexp.MustCompile("^" + regexp.QuoteMeta(name) + `(\.\d+)?\.data$`)
-		err := change.Make(name, func(path string) error { return onnxio.Save(path, g) })
-		if err == nil {
-			err = change.RemoveOthers(".", func(other string) bool {
-				return ours.MatchString(other)
-			})
-		}
-		if err != nil {
+		if err := change.Make(name, func(path string) error { return onnxio.Save(path, g) }); err != nil {
 			return err
 		}
 	}

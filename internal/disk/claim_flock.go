@@ -5,6 +5,7 @@ package disk
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -36,10 +37,35 @@ func await(dir string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	lock(f)
+	return func() { f.Close() }, nil
+}
+
+// lock waits until nobody else has locked an open file, and locks it until it is closed. A file system without locks has no other process to wait
+// for.
+func lock(f *os.File) {
+	for unix.Flock(int(f.Fd()), unix.LOCK_EX) == unix.EINTR {
+	}
+}
+
+// Lock waits until nobody else, in this process or another, changes several files of a folder that belong together. Changes end before their release.
+// Where no lock can be made, there is none.
+func Lock(dir string) (release func()) {
+	name := filepath.Join(dir, changing)
 	for {
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
-			return func() { f.Close() }, nil // a file system without locks has no other process to wait for
+		f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o666)
+		if err != nil {
+			return func() {}
 		}
+		lock(f)
+		held, err := f.Stat()
+		if now, e := os.Lstat(name); err == nil && e == nil && os.SameFile(held, now) {
+			return func() {
+				_ = System.Remove(name)
+				f.Close()
+			}
+		}
+		f.Close() // the one before has removed it
 	}
 }
 

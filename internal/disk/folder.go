@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 )
 
 // Folder is an atomic change of several files of a folder. The new files are written to a stage, a hidden
@@ -19,18 +20,23 @@ type Folder struct {
 	dir, stage string
 	fresh      bool // the folder is not there yet: the stage becomes it
 	removed    []string
+	reserved   []string
 	release    func()
 	ended      bool
 }
 
 const (
 	committed = ".graft-commit" // the stage of a change that is made
+	changing  = ".graft-lock"   // in a folder: the file of Lock
 	newFiles  = "new"           // in a stage: the files by their paths
 	oldFiles  = "remove.json"   // in a stage: the paths of files to remove
 	writtenBy = "by"            // in a stage: a text that identifies this machine
 )
 
 var stages = pattern{".graft.", ".tmp"}
+
+// staging are the changes that are being written, by the folders of their new files.
+var staging sync.Map
 
 // Begin begins a change of a folder, which is created if it does not exist. Discard ends a change without Commit.
 func Begin(dir string) (*Folder, error) {
@@ -62,7 +68,9 @@ func Begin(dir string) (*Folder, error) {
 		}
 		f.release = claimFolder(f.stage)
 		if _, err := os.Lstat(f.stage); err == nil {
-			f.release = unfinish(f.stage, f.release)
+			free := unfinish(f.stage, f.release)
+			f.release = func() { staging.Delete(f.root()); free() }
+			staging.Store(f.root(), f)
 			return f, nil
 		}
 		f.release() // somebody took it for abandoned before it was claimed
@@ -81,6 +89,36 @@ func (f *Folder) Make(name string, make func(path string) error) error {
 		err = make(path)
 	}
 	return about(filepath.Join(f.dir, name), err)
+}
+
+// Staged returns the change that a path which Make gave belongs to, and the path relative to the folder; nil: it is none.
+func Staged(path string) (f *Folder, name string) {
+	path = filepath.Clean(path)
+	for root := filepath.Dir(path); ; root = filepath.Dir(root) {
+		if f, ok := staging.Load(root); ok {
+			return f.(*Folder), path[len(root)+1:]
+		}
+		if root == filepath.Dir(root) {
+			return nil, ""
+		}
+	}
+}
+
+// Path returns the path that a name relative to the folder has after the change.
+func (f *Folder) Path(name string) string { return filepath.Join(f.dir, name) }
+
+// Reserve reports whether nothing has a name relative to the folder. If so, Commit changes nothing and returns ErrOccupied if anything has it then.
+func (f *Folder) Reserve(name string) bool {
+	if there(f.Path(name)) {
+		return false
+	}
+	f.reserved = append(f.reserved, name)
+	return true
+}
+
+func there(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // root returns the folder in the stage that holds the new files.
@@ -130,12 +168,21 @@ func (f *Folder) Commit() error {
 	if err := f.prepare(); err != nil {
 		return about(f.dir, err)
 	}
-	unfinished.ending.RLock()
-	defer unfinished.ending.RUnlock()
 	to := f.dir
 	if !f.fresh {
+		defer Lock(f.dir)()
+		if err := Settle(f.dir); err != nil {
+			return err
+		}
+		for _, name := range f.reserved {
+			if there(f.Path(name)) {
+				return fmt.Errorf("%s %w", f.Path(name), ErrOccupied)
+			}
+		}
 		to = filepath.Join(f.dir, committed)
 	}
+	unfinished.ending.RLock()
+	defer unfinished.ending.RUnlock()
 	if err := System.Rename(f.stage, to); err != nil {
 		return about(f.dir, err)
 	}
@@ -226,7 +273,7 @@ func Settle(dir string) error {
 	return nil
 }
 
-// finish moves the files of a committed change to their places and removes those to be removed. It can
+// finish moves the files of a committed change to their places, the external data of a model before it, and removes those to be removed. It can
 // be interrupted and repeated. Links do not lead it out of the folder.
 func finish(dir string) error {
 	root, err := os.OpenRoot(dir)
@@ -236,6 +283,7 @@ func finish(dir string) error {
 	defer root.Close()
 	from := filepath.Join(committed, newFiles)
 	changed := map[string]bool{".": true} // folders, which must be durable before the stage is removed
+	var files []string
 	err = fs.WalkDir(root.FS(), filepath.ToSlash(from), func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // moved before
@@ -248,10 +296,16 @@ func finish(dir string) error {
 			changed[rel] = true
 			return err
 		}
-		return move(root, filepath.FromSlash(path), rel)
+		files = append(files, rel)
+		return nil
 	})
 	if err != nil {
 		return err
+	}
+	for _, name := range slices.Backward(files) { // in lexical order m.onnx.data follows m.onnx
+		if err := move(root, filepath.Join(from, name), name); err != nil {
+			return err
+		}
 	}
 	var removed []string
 	if b, err := root.ReadFile(filepath.Join(committed, oldFiles)); err == nil {

@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,13 +12,63 @@ import (
 	"github.com/graft-ml/graft/internal/budget"
 )
 
+// File is a file or folder that is read. If a file is written to after it was opened, reading it is an error from then on.
+type File struct {
+	*os.File
+	opened fs.FileInfo
+}
+
 // Open opens a file or folder for reading. Pipes, sockets and devices are refused before they are opened: reading them can block
 // for ever or never end.
-func Open(name string) (*os.File, error) {
+func Open(name string) (*File, error) {
 	if err := ordinary(name); err != nil {
 		return nil, err
 	}
-	return os.Open(name)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return Reading(f)
+}
+
+// Reading returns an open file whose content must not change while it is read. It closes the file after an error.
+func Reading(f *os.File) (*File, error) {
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &File{f, info}, nil
+}
+
+// Read reads from the file.
+func (f *File) Read(b []byte) (int, error) {
+	n, err := f.File.Read(b)
+	return n, f.unchanged(err)
+}
+
+// ReadAt reads from an offset.
+func (f *File) ReadAt(b []byte, at int64) (int, error) {
+	n, err := f.File.ReadAt(b, at)
+	return n, f.unchanged(err)
+}
+
+// WriteTo copies the rest of the file.
+func (f *File) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{f}) }
+
+// unchanged returns err, or that the file was written to since it was opened.
+func (f *File) unchanged(err error) error {
+	now, e := f.Stat()
+	if e == nil && (now.Size() != f.opened.Size() || !now.ModTime().Equal(f.opened.ModTime())) && now.Mode().IsRegular() {
+		return fmt.Errorf("%s was changed while it was read", f.Name())
+	}
+	return err
+}
+
+// Replaced reports whether another file has the name of the file now, or none.
+func (f *File) Replaced() bool {
+	now, err := os.Stat(f.Name())
+	return err != nil || !os.SameFile(now, f.opened)
 }
 
 // ReadFile reads a whole file, charged to the memory budget for as long as its content is reachable, and refuses what Open refuses.
@@ -46,7 +97,11 @@ func (t tree) Open(name string) (fs.File, error) {
 			return nil, err
 		}
 	}
-	return os.DirFS(string(t)).Open(name)
+	f, err := os.DirFS(string(t)).Open(name)
+	if file, ok := f.(*os.File); ok && err == nil {
+		return Reading(file)
+	}
+	return f, err
 }
 
 func ordinary(name string) error {
@@ -70,7 +125,7 @@ func ordinary(name string) error {
 	return fmt.Errorf("%s is %s: write its content to a file first", name, what)
 }
 
-// ErrOccupied is the error of Occupy when another process has reserved the folder.
+// ErrOccupied is the error of Occupy when another process has reserved the folder, and of a change whose files others wrote at the same time.
 var ErrOccupied = errors.New("is being written to by another process")
 
 // Exhausted reports whether an error is about the process or the machine, which have no file handle or memory left, and not about the file that

@@ -11,7 +11,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,7 +90,7 @@ func decodeStored(path string) (img image.Image, turn int, err error) {
 	return img, orientation(f), err
 }
 
-func isEmpty(f *os.File) bool {
+func isEmpty(f *disk.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Size() == 0
 }
