@@ -43,7 +43,7 @@ type argument struct {
 // sweeps are the random models of operators, by a name for each family.
 var sweeps = []map[string]func(r *draw) trial{
 	arithmeticSweeps, windowSweeps, resizeSweeps, movementSweeps, indexSweeps, reductionSweeps, recurrentSweeps,
-	quantizedSweeps, detectionSweeps, normalizationSweeps, spectralSweeps, oldSweeps, classicalSweeps, vectorSweeps,
+	quantizedSweeps, detectionSweeps, normalizationSweeps, spectralSweeps, oldSweeps, classicalSweeps, vectorSweeps, boundSweeps,
 }
 
 // ordinary are families whose special numbers are not compared. Overflow and infinities depend on the order of a sum or on

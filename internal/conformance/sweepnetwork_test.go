@@ -73,12 +73,14 @@ func TestSweepNetworks(t *testing.T) {
 				t.Errorf("%d: %s: %s, outputs alone: %v", i, w, name, err)
 			}
 		}
-		t.Run("tape", func(t *testing.T) {
-			compareWithTape(t, model, g, feed, all, nil)
-			if t.Failed() {
-				t.Logf("%d: %s", i, w)
-			}
-		})
+		if !hasStrings(all) { // Gorgonia's machine cannot copy them
+			t.Run("tape", func(t *testing.T) {
+				compareWithTape(t, model, g, feed, all, nil)
+				if t.Failed() {
+					t.Logf("%d: %s", i, w)
+				}
+			})
+		}
 		want, err := ort.Run(model, in)
 		if err != nil {
 			if testing.Verbose() {
@@ -127,14 +129,24 @@ func TestSweepNetworks(t *testing.T) {
 	t.Logf("%+v", count)
 }
 
+// hasStrings reports whether there are strings among the values.
+func hasStrings(values nn.Feed) bool {
+	for _, v := range values {
+		if dtype.DTypeOf(v) == dtype.String {
+			return true
+		}
+	}
+	return false
+}
+
 // departs reports whether ONNX Runtime does not do what ONNX defines, or ONNX defines nothing: a scale of 0, NaN among what is sorted or is compared for the
-// largest, sums of integers that overflow; normalization of equal numbers, the softmax of zeros that stay zero, batch statistics in 16 bits, the length of SAME, the
-// divisor of align_corners, nearest points of tf_crop_and_resize.
+// largest, sums of integers that overflow; normalization of equal or tiny numbers, the softmax of zeros that stay zero, batch statistics in 16 bits, classes of equal scores,
+// the length of SAME, the divisor of align_corners, nearest points of tf_crop_and_resize.
 func departs(c trial, want map[string]oracle.Tensor, n int, largest float64) bool {
 	switch c.op {
 	case "LinearRegressor":
 		return c.attrs["post_transform"] == "SOFTMAX_ZERO"
-	case "MeanVarianceNormalization":
+	case "MeanVarianceNormalization", "LpNormalization", "Normalizer", "SVMClassifier":
 		return true
 	case "DynamicQuantizeLinear":
 		y, err := want[outputName(n*stride+1)].Float64s()
@@ -144,7 +156,7 @@ func departs(c trial, want map[string]oracle.Tensor, n int, largest float64) boo
 		return c.half() || slices.Contains(x, 0) || slices.ContainsFunc(x, math.IsNaN)
 	case "BatchNormalization":
 		return c.half()
-	case "MaxPool", "Unique", "Hardmax", "Normalizer", "ReduceSum", "Pow":
+	case "MaxPool", "Unique", "Hardmax", "ReduceSum", "Pow", "TopK", "NonMaxSuppression", "ScatterND", "ScatterElements":
 		return !(largest < 1e4)
 	case "ConvTranspose":
 		return c.attrs["auto_pad"] != nil

@@ -269,6 +269,9 @@ func (c Cast) storeFloats(dst *tensor.Dense, to DType, at int, b []float64) {
 	default:
 		var n [chunk]int64
 		for i, v := range b {
+			if to.Bits() < 8 {
+				v = math.RoundToEven(v)
+			}
 			n[i] = Truncate(v)
 		}
 		c.storeInts(dst, to, at, n[:len(b)], false)

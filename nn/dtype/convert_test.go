@@ -99,3 +99,20 @@ func TestConvertAll(t *testing.T) {
 		t.Errorf("empty: %v, %v", empty.Shape(), err)
 	}
 }
+
+// TestFewBits: floats become the nearest integers of 4 and 2 bits, of two the even one (ONNX, docs/technical/int4.md and int2.md).
+func TestFewBits(t *testing.T) {
+	src, err := dtype.FromSlice([]float32{-7.6, -1.5, -0.5, -0.4, 0.5, 0.6, 1.5, 2.5, 6.6}, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for to, want := range map[dtype.DType][]float64{dtype.Int4: {-8, -2, 0, 0, 0, 1, 2, 2, 7}, dtype.Int8: {-7, -1, 0, 0, 0, 0, 1, 2, 6}} {
+		d, err := dtype.ConvertTo(to, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := dtype.Float64s(d); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v: %v, want %v (%v)", to, got, want, err)
+		}
+	}
+}
