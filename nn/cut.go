@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
@@ -116,6 +117,10 @@ func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
 func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 	old, typ := p.data, p.value.typ
 	n := old.Shape()[axis]
+	if len(keep) > n && !engine.Fits(float64(len(dtype.Bytes(old)))/float64(max(n, 1))*float64(len(keep))) {
+		e.Failf("parameter %q with %d instead of %d indices on axis %d takes more than fits in memory", p.id(), len(keep), n, axis)
+		return
+	}
 	change.Kind, change.Param, change.Name, change.Axis, change.Keep, change.Size = ParamCut, p, p.id(), axis, keep, n
 	e.act(action{
 		do: func() {

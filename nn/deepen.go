@@ -160,10 +160,10 @@ func (d Deepening) pair(at *Value, f form, act Layer) (Layer, error) {
 // Widen multiplies the number of output channels of n by factor, or as nearly as possible, without changing what
 // the model computes.
 func (e *Edit) Widen(n *Node, factor float64) {
-	if factor < 1 {
+	if !(factor >= 1) {
 		e.Failf("a factor of %g does not widen: want 1 or more", factor)
 	}
 	if x, ok := e.channelAxisOf(n); ok {
-		e.Resize(x.value, int(math.Round(factor*float64(x.size))), ResizeOptions{Axis: x.axis, Near: true})
+		e.Resize(x.value, int(math.Round(min(factor*float64(x.size), 1<<62))), ResizeOptions{Axis: x.axis, Near: true})
 	}
 }

@@ -136,7 +136,7 @@ func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int
 	}
 	n, err := dtype.Count(dims)
 	if err != nil {
-		e.fail(err)
+		e.Failf("parameter %q: %w", name, err)
 		return nil
 	}
 	if init == nil {

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/petermattis/goid"
+	"github.com/graft-ml/graft/internal/goroutine"
 )
 
 // editLock is the lock of a graph and the subgraphs in it. An edit holds it while its function runs. The function must read
@@ -22,24 +22,10 @@ type editLock struct {
 	reading map[int64]int // the goroutines that called RLock, and how often
 }
 
-// goroutine returns the number of the calling goroutine. Package goid reads it where it knows the layout of Go's runtime; it is
-// parsed from a stack trace where that does not give the same.
-var goroutine = func() func() int64 {
-	if slow := tracedGoroutine(); goid.Get() != slow {
-		return tracedGoroutine
-	}
-	return goid.Get
-}()
-
-func tracedGoroutine() int64 {
-	var text [64]byte
-	return goid.ExtractGID(text[:runtime.Stack(text[:], false)])
-}
-
 // inside reports whether the calling goroutine edits the graph.
 func (l *editLock) inside() bool {
 	id := l.editor.Load()
-	return id != 0 && id == goroutine()
+	return id != 0 && id == goroutine.ID()
 }
 
 func (l *editLock) editing() bool { return l.editor.Load() != 0 }
@@ -59,7 +45,7 @@ func (g *Graph) begin(stage string) error {
 func (l *editLock) Lock() bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	id := goroutine()
+	id := goroutine.ID()
 	if l.reading[id] > 0 {
 		return false
 	}
@@ -104,7 +90,7 @@ func (l *editLock) Unlock() {
 
 // RLock waits until nobody edits or waits for it, except that a goroutine that reads already may read more.
 func (l *editLock) RLock() readLock {
-	id := goroutine()
+	id := goroutine.ID()
 	if l.editor.Load() == id {
 		panic("nn: " + underEdit)
 	}

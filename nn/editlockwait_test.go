@@ -38,11 +38,3 @@ func TestReadWhileEditWaits(t *testing.T) {
 		t.Error(g.Name(), l.readers.Load(), l.reading)
 	}
 }
-
-func TestGoroutine(t *testing.T) {
-	other := make(chan int64)
-	go func() { other <- goroutine() }()
-	if id := goroutine(); id != tracedGoroutine() || id == <-other {
-		t.Error(id)
-	}
-}

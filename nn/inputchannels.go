@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -204,6 +205,9 @@ func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Den
 		} else if i > axis {
 			inner *= n
 		}
+	}
+	if !engine.Fits(float64(outer) * float64(c.now) * float64(inner) * 16) {
+		return nil, fmt.Errorf("%d instead of %d channels take more than fits in memory", c.now, c.old)
 	}
 	times := make([]float64, min(c.old, c.now)) // for each channel of the side with fewer, the number of the other side's channels that correspond to it
 	for k := range max(c.old, c.now) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -292,6 +293,10 @@ func (e *Edit) stretchWeight(p *Param, from, to []int) {
 	for i := range from {
 		if from[i] == to[i] {
 			continue
+		}
+		if !engine.Fits(8 * float64(to[i])) {
+			e.Failf("a kernel of %d takes more than fits in memory", to[i])
+			return
 		}
 		shift := from[i]/2 - to[i]/2
 		keep := make([]int, to[i])

@@ -58,7 +58,7 @@ func (l *Lowered) Trainable() (params []*Param, nodes gorgonia.Nodes) {
 		return nil, nil
 	}
 	for p := range l.graph.Params() {
-		if n := l.Params[p]; n != nil && p.trainable() {
+		if n := l.Params[p]; n != nil && p.Trainable() {
 			params, nodes = append(params, p), append(nodes, n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/internal/indices"
 	"gorgonia.org/tensor"
@@ -39,6 +40,9 @@ func (s *solver) solve(d demand) error {
 		now += k * g.per(d.axis)
 	}
 	need := d.Channels - now
+	if most := float64(need) * 64 * float64(len(s.c.groups)+1); !engine.Fits(most) { // lists of indices, and tables over them
+		return &Error{Stage: "resize", Node: s.c.a.axes[d.axis].value.label(), Err: fmt.Errorf("%d channels instead of %d take more than fits in memory", d.Channels, now)}
+	}
 	best, found := []int(nil), false
 	var offers []offer
 	least := math.Inf(1)

@@ -284,6 +284,11 @@ func (t *Trainer) checkBest() error {
 // Save writes a checkpoint to a file, in a training loop of your own: weights, optimizer state, averages, position and
 // history. It is an error if Step has accumulated gradients: call Flush before.
 func (t *Trainer) Save(path string) error {
+	leave, err := t.user.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if err := errors.Join(t.Sync(), t.follow()); err != nil {
 		return err
 	}
@@ -299,8 +304,12 @@ func (t *Trainer) Save(path string) error {
 // averaged, and in the middle of an epoch the order of its samples; otherwise Restore returns an error and changes nothing. Other
 // settings that differ apply from now on; a Note names them. Gradients that Step has accumulated are dropped.
 func (t *Trainer) Restore(path string) error {
+	leave, err := t.user.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	var b []byte
-	var err error
 	if t.ranks.first() {
 		b, err = disk.ReadFile(path)
 	}
@@ -371,7 +380,8 @@ func (t *Trainer) restore(path string, content []byte) error {
 	for p, s := range t.params {
 		s.n = b.Updates[p.Name()]
 	}
-	t.progress, t.tally, t.history, t.kept = b.Progress, b.Tally, b.History, b.Keep
+	t.setHistory(b.History)
+	t.progress, t.tally, t.kept = b.Progress, b.Tally, b.Keep
 	t.tracker.best, t.tracker.hasBest, t.tracker.bad, t.tracker.plateau = b.Best, b.HasBest, b.Bad, b.Plateau
 	t.best, t.bestSum, t.order, t.reduced = nil, b.BestSum, b.Order, nil
 	if other := otherSettings(b.Settings, t.c); len(other) > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/graft-ml/graft/nn"
@@ -18,12 +19,21 @@ import (
 // the sequence ends; with Config.Dir a canceled run leaves a checkpoint from which it can be resumed.
 func (t *Trainer) Epochs(ctx context.Context, fit, val data.Dataset[data.Sample]) iter.Seq2[Epoch, error] {
 	return func(yield func(Epoch, error) bool) {
+		leave, err := t.user.enter()
+		if err != nil {
+			yield(Epoch{}, err)
+			return
+		}
+		defer func() { leave() }()
 		done := t.listen()
 		defer done()
 		over := false
-		err := t.run(ctx, fit, val, func(ep Epoch, err error) bool {
-			over = !yield(ep, err)
-			return !over
+		err = t.run(ctx, fit, val, func(ep Epoch) (bool, error) {
+			leave() // in the loop body any goroutine may use the trainer
+			over = !yield(ep, nil)
+			var err error
+			leave, err = t.user.enter()
+			return !over, err
 		})
 		if e := t.Close(); err == nil {
 			err = e
@@ -45,7 +55,7 @@ func (t *Trainer) Fit(ctx context.Context, fit, val data.Dataset[data.Sample]) (
 }
 
 // run runs the epochs. An interrupted run is continued from its checkpoint; otherwise a new one starts.
-func (t *Trainer) run(ctx context.Context, fit, val data.Dataset[data.Sample], yield func(Epoch, error) bool) error {
+func (t *Trainer) run(ctx context.Context, fit, val data.Dataset[data.Sample], yield func(Epoch) (bool, error)) error {
 	done := false
 	defer t.ranks.guard(&done)
 	release, err := t.ranks.occupy(t.c.Dir)
@@ -71,7 +81,7 @@ func (t *Trainer) batches(fit data.Dataset[data.Sample]) (loader data.BatchLoade
 	return loader, count, nil
 }
 
-func (t *Trainer) runAll(ctx context.Context, fit, val data.Dataset[data.Sample], yield func(Epoch, error) bool) error {
+func (t *Trainer) runAll(ctx context.Context, fit, val data.Dataset[data.Sample], yield func(Epoch) (bool, error)) error {
 	loader, batches, err := t.batches(fit)
 	if err := t.sameData(fit, val, err); err != nil {
 		return err
@@ -92,7 +102,10 @@ func (t *Trainer) runAll(ctx context.Context, fit, val data.Dataset[data.Sample]
 		if err := t.finish(ep); err != nil {
 			return err
 		}
-		more, err := t.all(yield(t.history.Last(), nil))
+		more, err := yield(t.history.Last())
+		if err == nil {
+			more, err = t.all(more)
+		}
 		if err != nil {
 			return err
 		}
@@ -293,7 +306,7 @@ func (t *Trainer) finish(ep Epoch) error {
 		return err
 	}
 	ep.Best = best
-	t.history = append(t.history, ep)
+	t.setHistory(append(slices.Clip(t.history), ep))
 	t.Epoch, t.Batch, t.tally, t.Stopped = t.Epoch+1, 0, tally{}, stop
 	t.hold(true)
 	if best && t.c.RestoreBest {

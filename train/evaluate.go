@@ -145,6 +145,11 @@ func results(m []Metric) map[string]float64 {
 // Evaluate runs the model over a set and returns the loss, as "loss", and the results of Config.Metrics. With
 // Config.EMA it evaluates the averages.
 func (t *Trainer) Evaluate(ctx context.Context, s data.Dataset[data.Sample]) (map[string]float64, error) {
+	leave, err := t.user.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if s == nil || s.Len() == 0 {
 		return nil, errors.New("train: there are no samples to evaluate")
 	}
@@ -264,6 +269,12 @@ func (t *Trainer) Gradients(ctx context.Context, s data.Dataset[data.Sample]) it
 			yield(nil, errors.New("train: there are no samples"))
 			return
 		}
+		leave, err := t.user.enter()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer leave()
 		if err := t.Sync(); err != nil {
 			yield(nil, err)
 			return

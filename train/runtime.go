@@ -76,6 +76,11 @@ var errAhead = errors.New("the graph was edited while the runtime had its parame
 // it does nothing. Epochs does so at the end of each epoch; call it before reading or editing the graph between calls
 // of Step, or in OnStep.
 func (t *Trainer) Sync() error {
+	leave, err := t.user.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if !t.remote.ahead {
 		return nil
 	}
@@ -95,11 +100,15 @@ func (t *Trainer) Sync() error {
 // Close brings the graph up to date and releases the resources of Config.Runtime, in a training loop of your own; Epochs
 // does so when it ends. Accumulated gradients that have not been flushed are discarded. The trainer remains usable.
 func (t *Trainer) Close() error {
+	leave, err := t.user.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if t.remote.session != nil {
 		t.abandon()
 	}
-	err := t.Sync()
-	return errors.Join(err, t.quit())
+	return errors.Join(t.Sync(), t.quit())
 }
 
 // leave ends the session to replace it by another: gradients of an open group are kept for the update.

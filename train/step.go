@@ -37,6 +37,11 @@ func (s StepInfo) MarshalJSON() ([]byte, error) {
 // inputs and of the loss's targets. With Config.Accumulate every k-th call makes an update; Flush makes one of the
 // rest. The schedule counts updates, up to Config.Steps; a schedule over the whole run needs Config.Steps.
 func (t *Trainer) Step(ctx context.Context, batch data.Sample) (StepInfo, error) {
+	leave, err := t.user.enter()
+	if err != nil {
+		return StepInfo{}, err
+	}
+	defer leave()
 	total, err := t.whole()
 	if err != nil {
 		return StepInfo{}, err
@@ -55,6 +60,11 @@ func (t *Trainer) Step(ctx context.Context, batch data.Sample) (StepInfo, error)
 
 // Flush makes an update of the gradients that Step has accumulated, if there are any.
 func (t *Trainer) Flush() error {
+	leave, err := t.user.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	t.hold(false)
 	total, err := t.whole()
 	if err != nil || t.group.count == 0 {
@@ -71,7 +81,12 @@ func (t *Trainer) Flush() error {
 // Average copies the running averages (Config.EMA) to the graph's parameters, for exporting in a training loop of your
 // own; the next step continues with the weights themselves. Epochs does that automatically.
 func (t *Trainer) Average() {
-	if err := t.Sync(); err != nil {
+	leave, err := t.user.enter()
+	if err == nil {
+		defer leave()
+		err = t.Sync()
+	}
+	if err != nil {
 		t.say(Event{Kind: Note, Text: err.Error()}) // the graph is unchanged
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
+	"sync"
 
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
@@ -16,8 +18,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Trainer trains the parameters of one graph. It is for one goroutine at a time; during a step no one else may read or
-// write the graph's parameters. Between steps the graph may be edited.
+// Trainer trains the parameters of one graph. It is for one goroutine at a time: methods return an error while another goroutine is
+// in one. During a step no one else may read or write the graph's parameters. Between steps the graph may be edited.
 type Trainer struct {
 	g      *nn.Graph
 	c      Config
@@ -27,7 +29,8 @@ type Trainer struct {
 	bound  *binding             // nil: not made yet, or made for an older graph
 
 	progress
-	history  History
+	history  History // read by any goroutine, see setHistory
+	past     sync.Mutex
 	kept     []kept         // models in Dir
 	tally    tally          // of the current epoch, up to the last update
 	ended    bool           // the next call of Epochs begins a run
@@ -48,6 +51,7 @@ type Trainer struct {
 	joint   tally      // of the last group, all ranks together
 	last    tally      // of the last batch of a process that trains alone
 	remote  remote     // of Config.Runtime
+	user    user
 }
 
 // progress is the state of training that a checkpoint contains besides tensors.
@@ -136,8 +140,18 @@ func (t *Trainer) begun(err error) error {
 // Graph returns the graph that is trained.
 func (t *Trainer) Graph() *nn.Graph { return t.g }
 
-// History returns the epochs so far, including those before a resume.
-func (t *Trainer) History() History { return t.history }
+// History returns the epochs so far, including those before a resume. Any goroutine may call it.
+func (t *Trainer) History() History {
+	t.past.Lock()
+	defer t.past.Unlock()
+	return slices.Clip(t.history)
+}
+
+func (t *Trainer) setHistory(h History) {
+	t.past.Lock()
+	defer t.past.Unlock()
+	t.history = h
+}
 
 // Fit trains g and returns the history: New, then Trainer.Fit.
 func Fit(ctx context.Context, g *nn.Graph, c Config, fit, val data.Dataset[data.Sample]) (History, error) {

@@ -22,15 +22,11 @@ func Fill(list []Offer, need int) ([]int, float64, bool) {
 	table[0][0].ok = true
 	for i, o := range list {
 		row := make([]cell, n+1)
-		most := o.Sets - 1
-		if grows {
-			most = n
-		}
 		for at := range row {
-			for k := 0; k <= most && k*o.Per <= at; k++ {
+			take := func(k int) {
 				prev := table[i][at-k*o.Per]
 				if !prev.ok {
-					continue
+					return
 				}
 				lost := prev.lost
 				if grows {
@@ -41,6 +37,15 @@ func Fill(list []Offer, need int) ([]int, float64, bool) {
 				if c := &row[at]; !c.ok || lost < c.lost {
 					*c = cell{lost, k, true}
 				}
+			}
+			if take(0); grows { // each further set costs the same: the best one less is the best for a shorter axis
+				if at >= o.Per && row[at-o.Per].ok {
+					take(row[at-o.Per].k + 1)
+				}
+				continue
+			}
+			for k := 1; k <= o.Sets-1 && k*o.Per <= at; k++ {
+				take(k)
 			}
 		}
 		table[i+1] = row
