@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/budget"
@@ -68,11 +69,49 @@ func TestImageMemory(t *testing.T) {
 		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decode(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		err := decodable(path)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("width %d: %v, want %q", width, err, want)
 		}
 		if !budget.Fits(left) {
 			t.Errorf("%d bytes are left of %d", budget.Left(), left)
 		}
+	}
+}
+
+// TestImagesWait: images that fit into the memory one at a time are decoded by many workers, which wait for each other; so are pairs of an image and its mask.
+func TestImagesWait(t *testing.T) {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 512, 256))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.png")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := Preprocess{Size: 8}
+	for pairs, decode := range map[int64]func() error{
+		1: func() error { _, err := p.sample(ImageFile{Path: path}, nil, nil); return err },
+		2: func() error {
+			_, _, release, err := MaskItem{Image: path, Mask: path}.decode()
+			if err == nil {
+				release()
+			}
+			return err
+		},
+	} {
+		budget.Limit(pairs<<20 + 1<<17)
+		defer budget.Limit(0)
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				for range 3 {
+					if err := decode(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
 	}
 }

@@ -18,13 +18,21 @@ type BadItem struct {
 	Err error // the error names the file
 }
 
+// decodable returns an error if an image file cannot be decoded.
+func decodable(path string) error {
+	_, release, err := decode(path)
+	if err == nil {
+		release()
+	}
+	return err
+}
+
 // Corrupt decodes every image of f, including the validation folder, and returns those that cannot be decoded, in the
 // order of f.
 func (f *Folders) Corrupt(ctx context.Context) ([]BadItem, error) {
 	all := slices.Concat(f.Items, f.Val)
 	return badItems(ctx, all, func(i ImageFile) error {
-		_, err := decode(i.Path)
-		return err
+		return decodable(i.Path)
 	})
 }
 
@@ -35,8 +43,7 @@ func (t *Tagged) Corrupt(ctx context.Context) ([]BadItem, error) {
 		all[i] = ImageFile{Path: item.Path, Class: -1}
 	}
 	return badItems(ctx, all, func(i ImageFile) error {
-		_, err := decode(i.Path)
-		return err
+		return decodable(i.Path)
 	})
 }
 
@@ -48,7 +55,10 @@ func (m *Masks) Corrupt(ctx context.Context) ([]BadItem, error) {
 		all[i], mask[item.Image] = ImageFile{Path: item.Image, Class: -1}, item
 	}
 	return badItems(ctx, all, func(i ImageFile) error {
-		_, _, err := mask[i.Path].decode()
+		_, _, release, err := mask[i.Path].decode()
+		if err == nil {
+			release()
+		}
 		return err
 	})
 }

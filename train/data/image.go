@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
@@ -36,22 +37,64 @@ const mostPixels = 1 << 27
 // pixelMemory is about how many bytes a pixel takes while an image is decoded.
 const pixelMemory = 8
 
-// decode reads an image file and applies its Exif orientation. A panic of the decoder on a corrupt file is returned as an error.
-func decode(path string) (image.Image, error) {
-	img, turn, err := decodeStored(path)
+// decode reads an image file and applies its Exif orientation. A panic of the decoder on a corrupt file is returned as an error. release ends the charge
+// for the image, when it is no longer used.
+func decode(path string) (img image.Image, release func(), err error) {
+	list, release, err := decodeStored(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return turned(img, turn), nil
+	return list[0].turned(), release, nil
 }
 
-// decodeStored reads an image file without applying its Exif orientation, which it returns.
-func decodeStored(path string) (img image.Image, turn int, err error) {
-	f, err := disk.Open(path)
-	if err != nil {
-		return nil, 0, fmt.Errorf("data: %w", err)
+// stored is an image file, with its pixels as they are stored.
+type stored struct {
+	image.Image
+	path          string
+	file          *disk.File
+	width, height int
+	orientation   int
+}
+
+// turned returns the image with its Exif orientation.
+func (s *stored) turned() image.Image { return turned(s.Image, s.orientation) }
+
+// decodeStored reads image files without applying their Exif orientations. All are charged at once, until release.
+func decodeStored(paths ...string) (list []*stored, release func(), err error) {
+	defer func() {
+		for _, s := range list {
+			s.file.Close()
+		}
+		if err != nil && release != nil {
+			release()
+		}
+	}()
+	sum := int64(0)
+	for _, path := range paths {
+		f, err := disk.Open(path)
+		if err != nil {
+			return list, nil, fmt.Errorf("data: %w", err)
+		}
+		s := &stored{path: path, file: f}
+		list = append(list, s)
+		if err := s.readable(s.header); err != nil {
+			return list, nil, err
+		}
+		sum += pixelMemory * int64(s.width) * int64(s.height)
 	}
-	defer f.Close()
+	if release, err = takeImages(sum); err != nil {
+		return list, nil, fmt.Errorf("data: %s: image of %d×%d pixels: %w", paths[0], list[0].width, list[0].height, err)
+	}
+	for _, s := range list {
+		if err := s.readable(s.decode); err != nil {
+			return list, release, err
+		}
+	}
+	return list, release, nil
+}
+
+// readable calls read and returns its error, or panic, with the path of the file.
+func (s *stored) readable(read func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -60,34 +103,79 @@ func decodeStored(path string) (img image.Image, turn int, err error) {
 			err = errors.New("the file is truncated")
 		}
 		if errors.Is(err, image.ErrFormat) {
-			if err = fmt.Errorf("%w: want JPEG, PNG, GIF, BMP, TIFF or WebP", err); isEmpty(f) {
+			if err = fmt.Errorf("%w: want JPEG, PNG, GIF, BMP, TIFF or WebP", err); isEmpty(s.file) {
 				err = errors.New("the file is empty")
 			}
 		}
 		if err != nil {
-			img, err = nil, fmt.Errorf("data: %s: %w", path, err)
+			err = fmt.Errorf("data: %s: %w", s.path, err)
 		}
 	}()
-	c, _, err := image.DecodeConfig(bufio.NewReader(f))
+	return read()
+}
+
+func (s *stored) header() error {
+	c, _, err := image.DecodeConfig(bufio.NewReader(s.file))
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
 	if c.Width < 1 || c.Height < 1 || c.Width > mostPixels/c.Height {
-		return nil, 0, fmt.Errorf("image of %d×%d pixels, want 1 to %d in all", c.Width, c.Height, mostPixels)
+		return fmt.Errorf("image of %d×%d pixels, want 1 to %d in all", c.Width, c.Height, mostPixels)
 	}
-	bytes := pixelMemory * int64(c.Width) * int64(c.Height)
-	if err := budget.Charge(bytes); err != nil {
-		return nil, 0, fmt.Errorf("image of %d×%d pixels: %w", c.Width, c.Height, err)
+	s.width, s.height = c.Width, c.Height
+	return nil
+}
+
+func (s *stored) decode() (err error) {
+	if _, err := s.file.Seek(0, 0); err != nil {
+		return err
 	}
-	defer budget.Discharge(bytes)
-	if _, err := f.Seek(0, 0); err != nil {
-		return nil, 0, err
-	}
-	img, _, err = image.Decode(bufio.NewReader(f))
-	if err == nil && img.Bounds().Empty() {
+	s.Image, _, err = image.Decode(bufio.NewReader(s.file))
+	if err == nil && s.Bounds().Empty() {
 		err = fmt.Errorf("image without pixels")
 	}
-	return img, orientation(f), err
+	s.orientation = orientation(s.file)
+	return err
+}
+
+// inMemory counts the images that are charged: what has to wait until another is released does so.
+var inMemory = struct {
+	sync.Mutex
+	images, released int
+	change           *sync.Cond
+}{}
+
+func init() { inMemory.change = sync.NewCond(&inMemory) }
+
+// takeImages charges n bytes until release. If they do not fit beside other images, it waits for these, which wait for nothing.
+func takeImages(n int64) (release func(), err error) {
+	for {
+		inMemory.Lock()
+		before := inMemory.released
+		inMemory.Unlock()
+		err := budget.Charge(n)
+		inMemory.Lock()
+		if err == nil {
+			inMemory.images++
+			inMemory.Unlock()
+			return func() {
+				budget.Discharge(n)
+				inMemory.Lock()
+				inMemory.images--
+				inMemory.released++
+				inMemory.change.Broadcast()
+				inMemory.Unlock()
+			}, nil
+		}
+		for inMemory.images > 0 && inMemory.released == before {
+			inMemory.change.Wait()
+		}
+		again := inMemory.released != before
+		inMemory.Unlock()
+		if full, _ := errors.AsType[*budget.Error](err); !again || n > full.Limit {
+			return nil, err
+		}
+	}
 }
 
 func isEmpty(f *disk.File) bool {

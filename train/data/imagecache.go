@@ -51,10 +51,11 @@ func (c *imageCache) get(p Preprocess, path string, center bool) (*image.RGBA, e
 	if img != nil {
 		return img, nil
 	}
-	from, err := decode(path)
+	from, release, err := decode(path)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	if center {
 		img = compact(p.centre(from))
 	} else {
@@ -101,7 +102,10 @@ func (p Preprocess) sample(i ImageFile, r *rand.Rand, c *imageCache) (Sample, er
 	var img image.Image
 	var err error
 	if c == nil {
-		img, err = decode(i.Path)
+		var release func()
+		if img, release, err = decode(i.Path); err == nil {
+			defer release()
+		}
 	} else {
 		img, err = c.get(p, i.Path, center)
 	}

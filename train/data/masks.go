@@ -113,12 +113,13 @@ func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(nam
 func (m *Masks) look() (bad []BadItem, err error) {
 	var seen [256]bool
 	for _, i := range m.Items {
-		img, err := decode(i.Mask)
+		img, release, err := decode(i.Mask)
 		if disk.Exhausted(err) {
 			return nil, err
 		}
 		if err == nil {
 			err = note(&seen, img)
+			release()
 			if err != nil {
 				err = fmt.Errorf("data: %s: %w", i.Mask, err)
 			}
@@ -221,10 +222,11 @@ func (m *Masks) sample(i MaskItem, p Preprocess, height, width int, r *rand.Rand
 	if err := p.Check(); err != nil {
 		return s, err
 	}
-	img, mask, err := i.decode()
+	img, mask, release, err := i.decode()
 	if err != nil {
 		return s, err
 	}
+	defer release()
 	b, c := img.Bounds(), mask.Bounds()
 	level, err := levels(mask)
 	if err != nil {
@@ -262,22 +264,21 @@ func (m *Masks) sample(i MaskItem, p Preprocess, height, width int, r *rand.Rand
 	return s, nil
 }
 
-// decode reads an image and its mask, in the same orientation.
-func (i MaskItem) decode() (img, mask image.Image, err error) {
-	img, turn, err := decodeStored(i.Image)
+// decode reads an image and its mask, in the same orientation. release ends the charge for both.
+func (i MaskItem) decode() (img, mask image.Image, release func(), err error) {
+	list, release, err := decodeStored(i.Image, i.Mask)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if mask, err = decode(i.Mask); err != nil {
-		return nil, nil, err
-	}
-	if up := turned(img, turn); up.Bounds().Size() == mask.Bounds().Size() { // otherwise the mask matches the pixels as stored
+	img, mask = list[0].Image, list[1].turned()
+	if up := list[0].turned(); up.Bounds().Size() == mask.Bounds().Size() { // otherwise the mask matches the pixels as stored
 		img = up
 	}
 	if b, c := img.Bounds(), mask.Bounds(); b.Dx() != c.Dx() || b.Dy() != c.Dy() {
-		return nil, nil, fmt.Errorf("data: %s is %d×%d pixels, its mask %s %d×%d", i.Image, b.Dx(), b.Dy(), i.Mask, c.Dx(), c.Dy())
+		release()
+		return nil, nil, nil, fmt.Errorf("data: %s is %d×%d pixels, its mask %s %d×%d", i.Image, b.Dx(), b.Dy(), i.Mask, c.Dx(), c.Dy())
 	}
-	return img, mask, nil
+	return img, mask, release, nil
 }
 
 // window returns a random part of b with b's aspect ratio; its smallest area is that of Augment.

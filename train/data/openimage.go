@@ -10,7 +10,14 @@ import (
 )
 
 // OpenImage decodes an image file, and applies its Exif orientation. Errors name the file.
-func OpenImage(path string) (image.Image, error) { return decode(path) }
+func OpenImage(path string) (image.Image, error) {
+	img, release, err := decode(path)
+	if err != nil {
+		return nil, err
+	}
+	release()
+	return img, nil
+}
 
 // ImageSize returns the width and height of an image file from its header, with its Exif orientation applied.
 func ImageSize(path string) (image.Point, error) {

@@ -107,8 +107,6 @@ func turned(img image.Image, orientation int) image.Image {
 		return img
 	}
 	b := img.Bounds()
-	from := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
-	draw.Draw(from, from.Bounds(), img, b.Min, draw.Src)
 	w, h := b.Dx(), b.Dy()
 	swap := orientation >= 5
 	if swap {
@@ -117,19 +115,21 @@ func turned(img image.Image, orientation int) image.Image {
 	left := orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7
 	top := orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8
 	to := image.NewRGBA(image.Rect(0, 0, w, h))
-	for y := range h {
-		for x := range w {
-			c, r := x, y
+	row := image.NewRGBA(image.Rect(0, 0, b.Dx(), 1))
+	for r := range b.Dy() {
+		draw.Draw(row, row.Bounds(), img, image.Pt(b.Min.X, b.Min.Y+r), draw.Src)
+		for c := range b.Dx() {
+			x, y := c, r
+			if swap {
+				x, y = r, c
+			}
 			if left {
-				c = w - 1 - x
+				x = w - 1 - x
 			}
 			if top {
-				r = h - 1 - y
+				y = h - 1 - y
 			}
-			if swap {
-				c, r = r, c
-			}
-			copy(to.Pix[to.PixOffset(x, y):][:4], from.Pix[from.PixOffset(c, r):][:4])
+			copy(to.Pix[to.PixOffset(x, y):][:4], row.Pix[4*c:][:4])
 		}
 	}
 	return to

@@ -47,11 +47,12 @@ func (p Preprocess) Whole(img image.Image, letterbox bool) (*tensor.Dense, Place
 // OpenImageOf is OpenImage for an image of a known size (0: any). If only the pixels as stored have that size, the Exif
 // orientation is not applied.
 func OpenImageOf(path string, width, height int) (image.Image, error) {
-	img, turn, err := decodeStored(path)
+	list, release, err := decodeStored(path)
 	if err != nil {
 		return nil, err
 	}
-	up := turned(img, turn)
+	defer release()
+	img, up := list[0].Image, list[0].turned()
 	size := image.Pt(width, height)
 	switch {
 	case width == 0 || height == 0 || up.Bounds().Size() == size:
