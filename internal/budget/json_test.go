@@ -55,6 +55,12 @@ func TestDecoded(t *testing.T) {
 	for _, text := range []string{"", "{", "[", `{"name`, `[{"sizes":[`, "]]]", "}:", `{1:2}`, `"\`, strings.Repeat("[", 1<<20), strings.Repeat(`{"inner":`, 1<<20), "\x00", "[\x00]"} {
 		Decoded[[]step]([]byte(text))
 	}
+	for _, level := range []string{"[", `{"a":`} { // what is nested too deep is refused before it takes memory
+		at, beyond := Decoded[any]([]byte(strings.Repeat(level, deepest+10))), Decoded[any]([]byte(strings.Repeat(level, deepest+50)))
+		if at == 0 || at != beyond {
+			t.Errorf("%s: counted as %d bytes, %d deeper as %d", level, at, deepest+50, beyond)
+		}
+	}
 }
 
 // TestUnmarshal: a text that becomes more than what is left is refused before it is decoded, and what is decoded is charged while it is reachable.

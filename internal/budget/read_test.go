@@ -2,6 +2,7 @@ package budget
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -116,5 +117,54 @@ func TestRead(t *testing.T) {
 	}
 	if b, err := ReadToEnd(strings.NewReader("abcd"), 4, four); err != nil || string(b) != "abcd" {
 		t.Error(b, err)
+	}
+}
+
+// A read that fails returns what it has, and leaves nothing charged that is not.
+func TestFailedRead(t *testing.T) {
+	defer Limit(0)
+	settle()
+	before := state.used
+	Limit(before + 1<<20)
+	made := 0
+	create := func() []byte { made++; return make([]byte, 1<<19) }
+	for _, n := range []int{0, 1, arrives - 1} { // less than must arrive before memory is allocated
+		b, err := Read(strings.NewReader(strings.Repeat("a", n)), 1<<19, create)
+		if want := fmt.Sprintf("truncated: %d bytes of data, want %d", n, 1<<19); len(b) != 0 || err == nil || n > 0 && err.Error() != want || made != 0 || state.used != before {
+			t.Errorf("%d bytes, after %d, %d made, %d charged: %v", len(b), n, made, state.used-before, err)
+		}
+	}
+	b, err := Read(strings.NewReader(strings.Repeat("a", arrives+1)), 1<<19, create)
+	if err == nil || err.Error() != fmt.Sprintf("truncated: %d bytes of data, want %d", arrives+1, 1<<19) || made != 1 || state.used != before+1<<19 {
+		t.Errorf("%d charged: %v", state.used-before, err)
+	}
+	runtime.KeepAlive(b)
+}
+
+// TestTally: nothing is charged at first, then more than is counted, but no more than half of what is left, nor less than what is counted.
+func TestTally(t *testing.T) {
+	defer Limit(0)
+	settle()
+	before := state.used
+	Limit(before + 8<<20)
+	var sum Tally
+	for _, c := range []struct{ add, charged int64 }{
+		{tallyFrom, 0},
+		{1, tallyStep},
+		{tallyStep - tallyFrom - 1, tallyStep},
+		{1, 2 * tallyStep},
+		{5 << 19, 2*tallyStep + 5<<19 - tallyStep + 1},
+		{3 << 20, 2*tallyStep + 5<<19 - tallyStep + 1 + 3<<20},
+	} {
+		if err := sum.Add(c.add); err != nil || state.used-before != c.charged {
+			t.Fatalf("%d more: %d bytes are charged, want %d: %v", c.add, state.used-before, c.charged, err)
+		}
+	}
+	left := Left()
+	if err := sum.Add(1); err != nil || Left() != left/2+left%2 {
+		t.Errorf("%d bytes are left, %d were: %v", Left(), left, err)
+	}
+	if sum.Free(); state.used != before || sum != (Tally{}) {
+		t.Errorf("%d bytes are charged", state.used-before)
 	}
 }
