@@ -120,6 +120,31 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// sized says that it has n bytes.
+type sized struct {
+	io.Reader
+	n int
+}
+
+func (s sized) Len() int { return s.n }
+
+// Fewer bytes than were said, none of them too, are all that there are; elements without a size, and no elements, take nothing.
+func TestFewer(t *testing.T) {
+	defer Limit(0)
+	settle()
+	for _, text := range []string{"", "a", "ab"} {
+		if b, err := ReadAll(sized{strings.NewReader(text), 2}); err != nil || string(b) != text {
+			t.Errorf("%q of %q: %v", b, text, err)
+		}
+	}
+	before := state.used
+	none, err1 := Slice[int](0)
+	empty, err2 := Slice[struct{}](7)
+	if err1 != nil || err2 != nil || len(none) != 0 || len(empty) != 7 || state.used != before {
+		t.Errorf("%d and %d elements, %d bytes are charged: %v, %v", len(none), len(empty), state.used-before, err1, err2)
+	}
+}
+
 // A read that fails returns what it has, and leaves nothing charged that is not.
 func TestFailedRead(t *testing.T) {
 	defer Limit(0)

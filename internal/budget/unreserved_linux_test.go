@@ -28,3 +28,10 @@ func TestUnreserved(t *testing.T) {
 		}
 	}
 }
+
+// A file whose size the system does not say is read to its end.
+func TestUnknownSize(t *testing.T) {
+	if b, err := ReadFile(os.DirFS("/proc/self"), "status"); err != nil || len(b) < 100 {
+		t.Errorf("%d bytes: %v", len(b), err)
+	}
+}
