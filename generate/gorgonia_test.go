@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -38,6 +39,14 @@ func check(dir string, err error) {
 	if err != nil {
 		log.Fatal(dir, ": ", err)
 	}
+}
+
+// damage writes the weights with a wrong bit in the last byte.
+func damage(dir string) {
+	b, err := os.ReadFile(dir + "/weights.safetensors")
+	check(dir, err)
+	b[len(b)-1] ^= 1
+	check(dir, os.WriteFile(dir+"/damaged.safetensors", b, 0o600))
 }
 
 func print(dir string, out *G.Node, params G.Nodes, fresh []string) {
@@ -104,6 +113,10 @@ func TestGorgonia(t *testing.T) {
 		fmt.Fprintf(&calls, `	{
 		w, err := %[1]s.Read("%[1]s/weights.safetensors")
 		check(%[1]q, err)
+		damage(%[1]q)
+		if _, err := %[1]s.Read("%[1]s/damaged.safetensors"); err == nil || !strings.Contains(err.Error(), " is damaged: ") {
+			log.Fatal("damaged weights are read: ", err)
+		}
 		in, err := %[1]s.Read("%[1]s/in.safetensors")
 		check(%[1]q, err)
 		m, err := %[1]s.New(input(%[1]q, %[2]q, in), w)

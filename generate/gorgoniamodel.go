@@ -66,7 +66,7 @@ func New(%s *G.Node, weights map[string]*tensor.Dense) (*Model, error) {
 	p.imports[of[tensor.Dense]().pkg] = true
 	text := strings.Replace(gorgoniaReader, "READ", weightsFile, 1)
 	p.f("%s", text)
-	for _, path := range []string{"encoding/binary", "encoding/json", "io", "math", "os"} {
+	for _, path := range []string{"encoding/binary", "encoding/json", "hash/crc32", "io", "math", "os"} {
 		p.imports[path] = true
 	}
 	if !strings.Contains(p.String(), "errors.") {

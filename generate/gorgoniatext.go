@@ -209,9 +209,14 @@ func Read(file string) (map[string]*tensor.Dense, error) {
 		Shape   []int
 		Offsets [2]int64 ` + "`json:\"data_offsets\"`" + `
 	}
-	if err := json.NewDecoder(io.LimitReader(f, int64(n))).Decode(&header); err != nil {
+	var more struct {
+		Checksums map[string]string ` + "`json:\"__metadata__\"`" + `
+	}
+	text, err := io.ReadAll(io.LimitReader(f, int64(n)))
+	if err := errors.Join(err, json.Unmarshal(text, &header), json.Unmarshal(text, &more)); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	table := crc32.MakeTable(crc32.Castagnoli)
 	weights := map[string]*tensor.Dense{}
 	for name, h := range header {
 		size := int64(tensor.Shape(h.Shape).TotalSize())
@@ -222,8 +227,14 @@ func Read(file string) (map[string]*tensor.Dense, error) {
 			return nil, fmt.Errorf("%s: %s has %v bytes", file, name, h.Offsets)
 		}
 		v := make([]float32, size)
-		if err := binary.Read(io.NewSectionReader(f, int64(8+n)+h.Offsets[0], 4*size), binary.LittleEndian, v); err != nil {
+		sum := crc32.New(table)
+		fmt.Fprint(sum, h.DType, h.Shape)
+		elements := io.TeeReader(io.NewSectionReader(f, int64(8+n)+h.Offsets[0], 4*size), sum)
+		if err := binary.Read(elements, binary.LittleEndian, v); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", file, name, err)
+		}
+		if want, ok := more.Checksums["crc32c "+name]; ok && want != fmt.Sprintf("%08x", sum.Sum32()) {
+			return nil, fmt.Errorf("%s: %s is damaged: its checksum is %08x, want %s", file, name, sum.Sum32(), want)
 		}
 		if len(h.Shape) == 0 {
 			h.Shape = []int{1}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -42,7 +43,11 @@ func (f *failing) Write(b []byte) (int, error) {
 func TestWritten(t *testing.T) {
 	for name := "n"; len(name) < 10; name += "n" {
 		tensors := map[string]*tensor.Dense{name: from(t, []int16{1, -2, 3}, 3, 1), "a": from(t, []bool{true}, 1), "z": dtype.New(dtype.Float32, 0, 2)}
-		head := fmt.Sprintf(`{"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]},%q:{"dtype":"I16","shape":[3,1],"data_offsets":[1,7]},"z":{"dtype":"F32","shape":[0,2],"data_offsets":[7,7]}}`, name)
+		sum := func(about string, elements ...byte) string {
+			return fmt.Sprintf("%08x", crc32.Checksum(append([]byte(about), elements...), crc32.MakeTable(crc32.Castagnoli)))
+		}
+		head := fmt.Sprintf(`{"__metadata__":{"crc32c a":%q,"crc32c %s":%q,"crc32c z":%q},`, sum("BOOL[1]", 1), name, sum("I16[3 1]", 1, 0, 254, 255, 3, 0), sum("F32[0 2]"))
+		head += fmt.Sprintf(`"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]},%q:{"dtype":"I16","shape":[3,1],"data_offsets":[1,7]},"z":{"dtype":"F32","shape":[0,2],"data_offsets":[7,7]}}`, name)
 		want := binary.LittleEndian.AppendUint64(nil, uint64(len(head)+7)&^7)
 		want = append(want, head+strings.Repeat(" ", -len(head)&7)...)
 		want = append(want, 1, 1, 0, 254, 255, 3, 0)

@@ -12,9 +12,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -38,8 +40,17 @@ type entry struct {
 	Offsets [2]int `json:"data_offsets"`
 }
 
-// metadata is the key under which a header keeps texts by name.
-const metadata = "__metadata__"
+// metadata is the key under which a header keeps texts by name. Files of this package keep the checksums of tensors there, by their names after checked.
+const (
+	metadata = "__metadata__"
+	checked  = "crc32c "
+)
+
+// checksum returns the CRC-32C of a tensor's type, shape and elements, in hexadecimal digits. Programs that generate writes compute it, too.
+func (x entry) checksum(elements []byte) string {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return fmt.Sprintf("%08x", crc32.Update(crc32.Checksum(fmt.Append(nil, x.Type, x.Shape), table), table, elements))
+}
 
 // contiguous reports whether the elements of d are stored in row-major order, without gaps.
 func contiguous(d *tensor.Dense) bool {
@@ -50,7 +61,7 @@ func contiguous(d *tensor.Dense) bool {
 // Write writes tensors in the order of their names, so that equal tensors give equal files. Element types that the
 // format lacks, and tensors that are nil, transposed or slices of others, are errors.
 func Write(w io.Writer, tensors map[string]*tensor.Dense) error {
-	header, at := map[string]entry{}, 0
+	header, sums, at := map[string]any{}, map[string]string{}, 0
 	names := slices.Sorted(maps.Keys(tensors))
 	for _, name := range names {
 		d := tensors[name]
@@ -62,8 +73,12 @@ func Write(w io.Writer, tensors map[string]*tensor.Dense) error {
 			return fmt.Errorf("safetensors: tensor %q, of type %v, cannot be written: the format lacks the type or reserves the name", name, dtype.Of(d.Dtype()))
 		}
 		n := len(dtype.Bytes(d))
-		header[name] = entry{t, append([]int{}, d.Shape()...), [2]int{at, at + n}}
+		x := entry{t, append([]int{}, d.Shape()...), [2]int{at, at + n}}
+		header[name], sums[checked+name] = x, x.checksum(dtype.Bytes(d))
 		at += n
+	}
+	if len(names) > 0 {
+		header[metadata] = sums
 	}
 	if w == nil {
 		return errors.New("safetensors: the writer is nil")
@@ -96,15 +111,16 @@ func nameOf(t dtype.DType) (string, bool) {
 	return "", false
 }
 
-// Read reads all tensors of a file.
+// Read reads all tensors of a file. Those of a file that Write wrote are compared with their checksums.
 func Read(r io.Reader) (map[string]*tensor.Dense, error) {
 	if r == nil {
 		return nil, errors.New("safetensors: the reader is nil")
 	}
-	header, err := readHeader(r)
+	header, sums, err := readHeader(r)
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: %w", err)
 	}
+	summed := len(sums) > 0
 	names := slices.SortedFunc(maps.Keys(header), func(a, b string) int {
 		x, y := header[a].Offsets, header[b].Offsets
 		return slices.Compare(x[:], y[:]) // a tensor without elements begins where the next one does
@@ -119,40 +135,59 @@ func Read(r io.Reader) (map[string]*tensor.Dense, error) {
 		if err != nil {
 			return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
 		}
+		if sum := x.checksum(dtype.Bytes(d)); summed && sums[name] != sum {
+			return nil, fmt.Errorf("safetensors: tensor %q is damaged: its checksum is %s, want %s", name, sum, sums[name])
+		}
 		out[name], at = d, x.Offsets[1]
+		delete(sums, name)
+	}
+	for name := range sums {
+		return nil, fmt.Errorf("safetensors: tensor %q is missing, the file has a checksum of it", name)
 	}
 	return out, nil
 }
 
-func readHeader(r io.Reader) (map[string]entry, error) {
+func readHeader(r io.Reader) (header map[string]entry, sums map[string]string, err error) {
 	var n uint64
 	if err := binary.Read(r, binary.LittleEndian, &n); err != nil {
-		return nil, fmt.Errorf("the length of the header is missing: %w", err)
+		return nil, nil, fmt.Errorf("the length of the header is missing: %w", err)
 	}
 	if n > maxHeader {
-		return nil, fmt.Errorf("a header of %d bytes: at most %d are read", n, maxHeader)
+		return nil, nil, fmt.Errorf("a header of %d bytes: at most %d are read", n, maxHeader)
 	}
 	js, err := budget.ReadAll(io.LimitReader(r, int64(n)))
 	if err == nil && uint64(len(js)) < n {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the header is cut off: %w", err)
+		return nil, nil, fmt.Errorf("the header is cut off: %w", err)
 	}
 	raw := map[string]json.RawMessage{}
 	if err := budget.Unmarshal(js, &raw); err != nil {
-		return nil, fmt.Errorf("the header is not JSON: %w", err)
+		return nil, nil, fmt.Errorf("the header is not JSON: %w", err)
+	}
+	texts := map[string]string{}
+	if text, ok := raw[metadata]; ok {
+		if err := budget.Unmarshal(text, &texts); err != nil {
+			return nil, nil, fmt.Errorf("the header's %s: %w", metadata, err)
+		}
+	}
+	sums = map[string]string{}
+	for key, text := range texts {
+		if name, ok := strings.CutPrefix(key, checked); ok {
+			sums[name] = text
+		}
 	}
 	delete(raw, metadata)
-	header := make(map[string]entry, len(raw))
+	header = make(map[string]entry, len(raw))
 	for name, text := range raw {
 		var x entry
 		if err := budget.Unmarshal(text, &x); err != nil {
-			return nil, fmt.Errorf("the header of tensor %q: %w", name, err)
+			return nil, nil, fmt.Errorf("the header of tensor %q: %w", name, err)
 		}
 		header[name] = x
 	}
-	return header, nil
+	return header, sums, nil
 }
 
 // read reads the tensor's elements, which come next.

@@ -262,7 +262,10 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 	ep := Epoch{Epoch: t.Epoch + 1, Steps: t.progress.Step, Samples: sum.Samples, Loss: sum.mean(), Norm: sum.Norm, Rate: sum.Rate, LR: t.learningRate(sum.Rate)}
 	if val != nil && val.Len() > 0 {
 		var err error
-		if ep.Val, err = t.Evaluate(ctx, val); err != nil {
+		if ep.Val, err = t.Evaluate(ctx, val); err != nil && t.ranks == nil {
+			err = halted{err} // the steps of the epoch are not lost: a resumed run begins with the validation
+		}
+		if err != nil {
 			return Epoch{}, err
 		}
 	}

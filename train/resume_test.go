@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -305,6 +306,50 @@ func TestUnreadableInAnEpoch(t *testing.T) {
 	for _, w := range weights {
 		if w != weights[0] {
 			t.Errorf("the weights are\n%s, want\n%s", w, weights[0])
+		}
+	}
+}
+
+// TestUnreadableValidation: a sample of the validation data that cannot be read, or a set that panics, ends a run, which is resumed with the validation and ends as an
+// undisturbed one.
+func TestUnreadableValidation(t *testing.T) {
+	fit := blobs(40, 1)
+	var histories []train.History
+	for _, fault := range []string{"", "error", "panic"} {
+		var reads atomic.Int32
+		val := data.Map(data.Of(upTo(8)...), func(i int, r *rand.Rand) (data.Sample, error) {
+			if i == 5 && reads.Add(1) == 2 && fault != "" { // in the second epoch
+				if fault == "panic" {
+					panic("gone")
+				}
+				return data.Sample{}, fs.ErrNotExist
+			}
+			return fit.At(i, r)
+		})
+		c := train.Config{Epochs: 3, Batch: 8, Seed: 3, Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, Dir: t.TempDir()}
+		if fault != "" {
+			if _, err := train.Fit(context.Background(), plainNet(t), quiet(c), fit, val); err == nil {
+				t.Fatal("the sample was read")
+			}
+			c.Resume = true
+		}
+		var steps []int
+		c.OnStep = func(s train.StepInfo) error { steps = append(steps, s.Step); return nil }
+		h, err := train.Fit(context.Background(), plainNet(t), quiet(c), fit, val)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{11, 12, 13, 14, 15}; fault != "" && !slices.Equal(steps, want) {
+			t.Errorf("%s: the resumed run has the steps %v, want %v", fault, steps, want)
+		}
+		for i := range h {
+			h[i].Seconds = 0
+		}
+		histories = append(histories, h)
+	}
+	for _, h := range histories {
+		if !reflect.DeepEqual(h, histories[0]) {
+			t.Errorf("the history is\n%v, want\n%v", h, histories[0])
 		}
 	}
 }

@@ -25,7 +25,8 @@ type EventFile struct {
 }
 
 // NewEventFile creates a file in dir, which is created if necessary. TensorBoard shows the files of one folder as one
-// run.
+// run, in the order of their names: a file is named after those that are there, whatever the clock says. Nothing is appended to earlier files, whose
+// last record may be incomplete after a kill.
 func NewEventFile(dir string) (*EventFile, error) {
 	if err := disk.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("train: cannot create the folder for events: %w", err)
@@ -35,9 +36,20 @@ func NewEventFile(dir string) (*EventFile, error) {
 		host = "graft"
 	}
 	now := time.Now()
-	// With nanoseconds, files of runs in quick succession have different names, in order.
-	name := fmt.Sprintf("events.out.tfevents.%010d.%s.%d", now.Unix(), host, now.Nanosecond())
-	file, err := disk.System.Create(filepath.Join(dir, name))
+	seconds := now.Unix()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("train: events: %w", err)
+	}
+	for _, e := range entries {
+		var there int64
+		if n, _ := fmt.Sscanf(e.Name(), "events.out.tfevents.%d.", &there); n == 1 && there >= seconds {
+			seconds = there + 1
+		}
+	}
+	// With nanoseconds, files of processes that begin at the same time have different names.
+	name := fmt.Sprintf("events.out.tfevents.%010d.%s.%d", seconds, host, now.Nanosecond())
+	file, err := disk.System.CreateNew(filepath.Join(dir, name), 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("train: events: %w", err)
 	}

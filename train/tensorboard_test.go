@@ -74,6 +74,31 @@ func TestEventFile(t *testing.T) {
 	}
 }
 
+// TestEventFilesInOrder: the file of a resumed run follows those that are there, whatever the clock says, and leaves them as a kill did.
+func TestEventFilesInOrder(t *testing.T) {
+	dir := t.TempDir()
+	cut := filepath.Join(dir, "events.out.tfevents.9000000000.z.1") // by a clock that was set back since
+	if err := os.WriteFile(cut, []byte("cut"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for n := 2; n < 4; n++ {
+		f, err := NewEventFile(dir)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := os.ReadDir(dir) // in the order of names
+		if err != nil || len(list) != n || list[n-1].Name() != filepath.Base(f.file.Name()) {
+			t.Fatalf("%v, %v: want %s as the last", list, err, f.file.Name())
+		}
+	}
+	if b, err := os.ReadFile(cut); err != nil || string(b) != "cut" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
 // fields returns those of a message, by number.
 func fields(t *testing.T, b []byte) map[uint64][][]byte {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -55,7 +56,8 @@ type training struct {
 	events, force      bool
 	asStored, reset    bool
 	recipe             string
-	earlier            []byte // settings of the run that is resumed
+	earlier            []byte      // settings of the run that is resumed
+	resumed            fs.FileInfo // of its checkpoint
 	dryRun             bool
 	flagSet            *pflag.FlagSet
 	free               func()         // releases the folder of the run; nil: it is not reserved

@@ -180,6 +180,7 @@ func (t *training) keepSettings(f *pflag.FlagSet, model string) error {
 		}
 		if err == nil {
 			t.earlier = then
+			t.resumed, _ = os.Stat(filepath.Join(t.config.Dir, "last.state"))
 			if diff := differences(then, now); diff != "" {
 				t.notes = append(t.notes, "the resumed run has other settings: "+diff)
 			}
@@ -199,9 +200,9 @@ func (t *training) takeBack(err error) error {
 	if err == nil || t.earlier == nil {
 		return nil
 	}
+	// A checkpoint is another file than the one before: times alone could be equal if the clock was set back.
 	state, stateErr := os.Stat(filepath.Join(t.config.Dir, "last.state"))
-	recipe, recipeErr := os.Stat(filepath.Join(t.config.Dir, settingsFile))
-	if stateErr != nil || recipeErr != nil || state.ModTime().After(recipe.ModTime()) {
+	if stateErr != nil || t.resumed == nil || !os.SameFile(state, t.resumed) || !state.ModTime().Equal(t.resumed.ModTime()) {
 		return nil
 	}
 	return onnxio.WriteFile(filepath.Join(t.config.Dir, settingsFile), func(w io.Writer) error { _, err := w.Write(t.earlier); return err })

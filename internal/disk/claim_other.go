@@ -8,7 +8,8 @@ import (
 )
 
 // stale is used on systems without file locks, where nothing reports whether a process still writes: a
-// file is stale after a day.
+// file is stale after a day. A clock that is set back delays that. One that is set forward by a day lets another writer remove the stage of a change, which then fails and
+// changes nothing; a file that is open cannot be removed on Windows.
 const stale = 24 * time.Hour
 
 func claim(*os.File) (release func())          { return func() {} }
