@@ -124,6 +124,7 @@ func copyTensor(d *tensor.Dense) *tensor.Dense {
 	}
 	x := dtype.New(dtype.Of(d.Dtype()), d.Shape()...)
 	copy(dtype.Bytes(x), dtype.Bytes(d))
+	engine.Count(x)
 	return x
 }
 

@@ -126,6 +126,7 @@ func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 		do: func() {
 			old, typ = p.data, p.value.typ
 			p.data = dtype.Pick(old, axis, keep)
+			engine.Count(p.data)
 			p.value.typ = op.TypeOf(p.data)
 			p.Changed()
 		},

@@ -155,6 +155,7 @@ func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int
 		e.fail(err)
 		return nil
 	}
+	engine.Count(d)
 	return e.addParam(name, d)
 }
 

@@ -72,6 +72,22 @@ func hold[T any](p *T, n int64) error {
 	if err := budget.Charge(n); err != nil {
 		return err
 	}
+	remember(p, key, n)
+	return nil
+}
+
+// Count charges d for as long as it is reachable, beyond the limit too: it is there, and what comes next is refused.
+func Count(d *tensor.Dense) {
+	if d == nil || int64(len(d.Raw)) < smallValue || Hold(d) == nil {
+		return
+	}
+	n := int64(len(d.Raw))
+	budget.Discharge(-n)
+	remember(d, weak.Make(d), n)
+}
+
+// remember returns n bytes to the budget when p is no longer reachable.
+func remember[T any](p *T, key any, n int64) {
 	held.Lock()
 	defer held.Unlock()
 	if held.of == nil {
@@ -84,7 +100,6 @@ func hold[T any](p *T, n int64) error {
 		held.Unlock()
 		budget.Discharge(n)
 	}, key)
-	return nil
 }
 
 // MakeHeld returns what create returns, charged as n bytes before it is made and for as long as it is reachable.
