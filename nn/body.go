@@ -228,7 +228,7 @@ func LowerCall(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 
 // bodies returns the subgraphs among the node's attributes, in the order of the configuration.
 func (n *Node) bodies() []*Body {
-	if n.config == nil || n.op.Attrs == nil { // without an operator there is no configuration
+	if n == nil || n.config == nil || n.op.Attrs == nil { // without an operator there is no configuration
 		return nil
 	}
 	return configBodies(n.config)

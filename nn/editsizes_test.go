@@ -1,12 +1,14 @@
 package nn_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/layers"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // TestSizesOfEdits: edits that ask for more channels, or a larger kernel, than fit in memory are refused by node or parameter.
@@ -38,6 +40,16 @@ func TestSizesOfEdits(t *testing.T) {
 		}
 		if err := g.Check(); err != nil || g.Version() != 1 {
 			t.Errorf("%s: %v, version %d", name, err, g.Version())
+		}
+	}
+}
+
+// TestNumberOfOutputs: a node cannot have fewer outputs than none, nor more than fit in memory.
+func TestNumberOfOutputs(t *testing.T) {
+	for _, n := range []int{-1, 1 << 40, math.MaxInt} {
+		err := nn.New("g").Edit(func(e *nn.Edit) { e.NodeN(std.ConcatConfig{Axis: 1}, n, e.Input("x", "float32[N,3]")) })
+		if want := fmt.Sprintf("edit: Concat: cannot have %d outputs", n); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

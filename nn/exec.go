@@ -3,6 +3,7 @@ package nn
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -37,6 +38,9 @@ type result struct {
 
 // exec runs a request in as many stages as necessary. The caller holds the read lock, or owns g.
 func (g *Graph) exec(ctx context.Context, feed map[*Value]dtype.Value, r request) (*result, error) {
+	if ctx == nil {
+		return nil, &Error{Stage: "run", Err: errors.New("the context is nil: context.Background() never ends")}
+	}
 	types, err := g.feedTypes(feed, r)
 	if err != nil {
 		return nil, err

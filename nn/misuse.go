@@ -54,3 +54,11 @@ func (p *Plan) made() error {
 	}
 	return nil
 }
+
+// there returns a zero handle for a nil one, which has nothing: a failed edit returns nil handles.
+func there[T Node | Value | Param](h *T) *T {
+	if h == nil {
+		return new(T)
+	}
+	return h
+}

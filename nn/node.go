@@ -157,18 +157,18 @@ func (n *Node) output(i int) *Value {
 // Origin returns what the package that loaded the file keeps of the node.
 func (n *Node) Origin() any {
 	defer n.locked().unlock()
-	return n.origin
+	return there(n).origin
 }
 
 // Fresh reports whether the attributes are those of Config because an edit created or changed the node; otherwise they
 // are as in Origin.
 func (n *Node) Fresh() bool {
 	defer n.locked().unlock()
-	return n.fresh
+	return there(n).fresh
 }
 
 // Doc returns the node's documentation in the file.
 func (n *Node) Doc() string {
 	defer n.locked().unlock()
-	return n.doc
+	return there(n).doc
 }

@@ -46,22 +46,22 @@ func (p *Param) Value() *Value {
 // program that writes to its elements must call Changed afterwards.
 func (p *Param) Data() *tensor.Dense {
 	defer p.locked().unlock()
-	return p.data
+	return there(p).data
 }
 
 // Text returns the parameter's tensor of strings, nil if it holds numbers.
-func (p *Param) Text() *dtype.Strings { return p.text }
+func (p *Param) Text() *dtype.Strings { return there(p).text }
 
 // Frozen reports whether training leaves the parameter unchanged, see Edit.Freeze.
 func (p *Param) Frozen() bool {
 	defer p.locked().unlock()
-	return p.frozen
+	return there(p).frozen
 }
 
 // Tensor returns the parameter's tensor, of numbers or of strings.
 func (p *Param) Tensor() dtype.Value {
 	defer p.locked().unlock()
-	return p.tensor()
+	return there(p).tensor()
 }
 
 func (p *Param) tensor() dtype.Value {
@@ -74,7 +74,7 @@ func (p *Param) tensor() dtype.Value {
 // Trainable reports whether training changes the parameter.
 func (p *Param) Trainable() bool {
 	defer p.locked().unlock()
-	return p.trainable()
+	return there(p).trainable()
 }
 
 func (p *Param) trainable() bool { return !p.frozen && p.purpose() == Weight }
@@ -83,12 +83,12 @@ func (p *Param) trainable() bool { return !p.frozen && p.purpose() == Weight }
 // weights in the order in which kernels read them, and results computed from constants, and create them again after
 // Changed. SetData, edits and trainers call it themselves. For parameters of a Lowered, which Gorgonia's solvers change,
 // nothing is kept.
-func (p *Param) Changed() { p.kept.Changed() }
+func (p *Param) Changed() { there(p).kept.Changed() }
 
 // Size returns the number of elements.
 func (p *Param) Size() int {
 	defer p.locked().unlock()
-	return p.size()
+	return there(p).size()
 }
 
 func (p *Param) size() int {

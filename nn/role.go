@@ -29,7 +29,7 @@ const (
 // Edit.SetRole overrides the role, and Edit.Freeze excludes the parameter from training.
 func (p *Param) Role() Role {
 	defer p.locked().unlock()
-	return p.purpose()
+	return there(p).purpose()
 }
 
 func (p *Param) purpose() Role {
@@ -42,7 +42,7 @@ func (p *Param) purpose() Role {
 // Inferred returns the role that follows from the operators that read the parameter, regardless of Edit.SetRole.
 func (p *Param) Inferred() Role {
 	defer p.locked().unlock()
-	return p.inferred()
+	return there(p).inferred()
 }
 
 func (p *Param) inferred() Role {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
@@ -188,6 +189,10 @@ func (e *Edit) Op(label string, c op.Config, outputs int, in ...*Value) []*Value
 	o, err := e.g.ops.Of(c)
 	if err != nil {
 		e.fail(err)
+		return nil
+	}
+	if outputs < 0 || !engine.Fits(1024*float64(outputs)) {
+		e.fail(&Error{Op: o.Name, Node: label, Err: fmt.Errorf("cannot have %d outputs", outputs)})
 		return nil
 	}
 	a := addition{label: e.g.label(label), config: c, from: op.Newest, in: in}

@@ -132,11 +132,11 @@ func (v *Value) readers() []*Node {
 // Origin returns what the package that loaded the file keeps of the value.
 func (v *Value) Origin() any {
 	defer v.locked().unlock()
-	return v.origin
+	return there(v).origin
 }
 
 // SetOrigin is for packages that load and write files, see Origin. The graph must not be in use by others yet.
-func (v *Value) SetOrigin(o any) { v.origin = o }
+func (v *Value) SetOrigin(o any) { there(v).origin = o }
 
 // Graph returns the graph that the value belongs to.
 func (v *Value) Graph() *Graph {
@@ -150,6 +150,7 @@ func (v *Value) Graph() *Graph {
 // trait.AnyLayout if there is none up to the inputs, and for values of fewer than three axes.
 func (v *Value) Layout() trait.Layout {
 	defer v.locked().unlock()
+	v = there(v)
 	for x := v; v.typ.Rank() > 2 && x != nil && x.producer != nil; x = x.producer.data() {
 		if c := x.producer.traits().Layout; c != trait.AnyLayout {
 			return c

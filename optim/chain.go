@@ -2,6 +2,7 @@ package optim
 
 import (
 	"fmt"
+	"slices"
 
 	"gorgonia.org/tensor"
 )
@@ -18,6 +19,9 @@ type Chain []Rule
 func (c Chain) Init(w *tensor.Dense) ([]Slot, error) {
 	if len(c) == 0 {
 		return nil, fmt.Errorf("optim: Chain: no rules")
+	}
+	if i := slices.IndexFunc(c, func(r Rule) bool { return r == nil }); i >= 0 {
+		return nil, fmt.Errorf("optim: Chain: rule %d is nil", i)
 	}
 	last := len(c) - 1
 	for i, r := range c[:last] {

@@ -124,6 +124,11 @@ func (c Config) rule() optim.Rule {
 
 // check returns an error for invalid settings.
 func (c Config) check() error {
+	for i, m := range c.Metrics {
+		if m == nil {
+			return fmt.Errorf("train: metric %d is nil", i)
+		}
+	}
 	for _, x := range []struct {
 		name string
 		n    int

@@ -68,6 +68,9 @@ func (c Config) checkGroups(params []*nn.Param) error {
 		if !found {
 			return fmt.Errorf("train: group %d, %q, matches none of the %d trainable parameters", i, strings.Join(g.Match, " "), len(params))
 		}
+		if g.Rank < 0 {
+			return fmt.Errorf("train: group %d: Rank is %d: want 0 or more", i, g.Rank)
+		}
 		if g.Rate < 0 && g.Rate != optim.Off {
 			return fmt.Errorf("train: group %d: Rate is %v: want a positive factor, or optim.Off", i, g.Rate)
 		}

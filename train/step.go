@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/graft-ml/graft/nn"
@@ -43,6 +44,9 @@ func (t *Trainer) Step(ctx context.Context, batch data.Sample) (StepInfo, error)
 	}
 	defer leave()
 	total, err := t.whole()
+	if err == nil && ctx == nil {
+		err = errNoContext
+	}
 	if err != nil {
 		return StepInfo{}, err
 	}
@@ -57,6 +61,8 @@ func (t *Trainer) Step(ctx context.Context, batch data.Sample) (StepInfo, error)
 	done = true
 	return info, err
 }
+
+var errNoContext = &op.Error{Stage: "train", Err: errors.New("the context is nil: context.Background() never ends")}
 
 // Flush makes an update of the gradients that Step has accumulated, if there are any.
 func (t *Trainer) Flush() error {

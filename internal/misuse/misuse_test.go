@@ -73,6 +73,19 @@ func TestMisusedEdits(t *testing.T) {
 	}
 }
 
+// TestNilHandles calls every method of nil nodes, values and parameters, which are what a failed edit returns.
+func TestNilHandles(t *testing.T) {
+	for _, handle := range []any{(*nn.Node)(nil), (*nn.Value)(nil), (*nn.Param)(nil)} {
+		v := reflect.ValueOf(handle)
+		for m := range v.NumMethod() {
+			call(t, fmt.Sprintf("nil %v.%s", v.Type(), v.Type().Method(m).Name), v.Method(m))
+		}
+	}
+	if _, err := small(t).Run(nil); err == nil { //nolint:staticcheck // the mistake
+		t.Error("a run without a context")
+	}
+}
+
 func small(t *testing.T) *nn.Graph {
 	t.Helper()
 	g := nn.New("small")

@@ -2,10 +2,14 @@ package demo_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/cmd/graft/demo"
+	"github.com/graft-ml/graft/train"
 )
 
 func TestModel(t *testing.T) {
@@ -19,5 +23,19 @@ func TestModel(t *testing.T) {
 	}
 	if strings.ContainsAny(demo.New, demo.Known) {
 		t.Error("a new class is a known one")
+	}
+}
+
+// TestInterrupted: a demonstration that fails removes its temporary folder.
+func TestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	ctx, stop := context.WithCancel(t.Context())
+	o := demo.Options{Epochs: 1, Images: 64, Log: func(train.Event) { stop() }}
+	if _, err := demo.Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Error(left, err)
 	}
 }

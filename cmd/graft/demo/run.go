@@ -45,14 +45,18 @@ type Result struct {
 }
 
 // Run takes a network that recognizes digits, gives it a head for letters, inserts a layer, fine-tunes it on rendered
-// letters, saves it, loads it again and compares the outputs.
-func Run(ctx context.Context, o Options) (Result, error) {
+// letters, saves it, loads it again and compares the outputs. A temporary folder is removed if that fails.
+func Run(ctx context.Context, o Options) (res Result, err error) {
 	o = o.defaults()
-	var err error
 	if o.Dir == "" {
 		if o.Dir, err = os.MkdirTemp("", "graft-demo-"); err != nil {
 			return Result{}, err
 		}
+		defer func() {
+			if err != nil {
+				_ = disk.RemoveAll(o.Dir)
+			}
+		}()
 	} else if err := disk.MkdirAll(o.Dir); err != nil {
 		return Result{}, fmt.Errorf("demo: cannot create the output folder: %w", err)
 	}
@@ -63,7 +67,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	say("A network that PyTorch trained on digits:\n\n%v", g.Summary())
-	res := Result{Classes: strings.Split(New, "")}
+	res.Classes = strings.Split(New, "")
 	if res.Inserted, err = change(g, res.Classes, say); err != nil {
 		return res, err
 	}
