@@ -33,6 +33,9 @@ func openExternal(folder string) (*externalFiles, error) {
 	return &externalFiles{fsys: root.FS(), root: root}, nil
 }
 
+// maxOpen is the number of files that are open at a time.
+const maxOpen = 8
+
 type externalFile struct {
 	fs.File
 	size int64
@@ -119,6 +122,12 @@ func (x *externalFiles) file(location string) (*externalFile, error) {
 	}
 	if f := x.open[name]; f != nil {
 		return f, nil
+	}
+	if len(x.open) == maxOpen { // the process may have few file handles
+		for name, f := range x.open {
+			f.Close()
+			delete(x.open, name)
+		}
 	}
 	full := path.Join(x.dir, name)
 	info, err := fs.Stat(x.fsys, full) // before it is opened: opening a pipe would block
