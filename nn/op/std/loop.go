@@ -223,6 +223,9 @@ func collected(c *op.Call, t op.Type, list []dtype.Value, axis int) (dtype.Value
 	if len(list) > 0 {
 		return stackValues(c, list, axis)
 	}
+	if t.DType == dtype.Undefined {
+		return nil, c.Errorf("no iteration ran, and the type of what it would give is not known")
+	}
 	shape := []int{0}
 	if !t.Unranked {
 		shape = t.Sizes()
