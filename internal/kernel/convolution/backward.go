@@ -46,7 +46,7 @@ func BackwardData[T kernel.Float](p *kernel.Pool, s *Shape, dy, w, dx []T, scrat
 	}
 	for i := range phases {
 		if len(phases[i].taps) == 0 || len(dy) == 0 {
-			clear(dx) // no kernel tap reaches these points
+			kernel.Clear(p, dx) // no kernel tap reaches these points
 			break
 		}
 	}
@@ -194,7 +194,7 @@ func BackwardWeight[T kernel.Float](p *kernel.Pool, s *Shape, x, dy, dw []T, scr
 	k := g.cg * len(taps)
 	x, dy, dw = x[:g.n*g.c*in], dy[:g.n*g.oc*out], dw[:g.oc*k]
 	if len(x) == 0 || len(dy) == 0 {
-		clear(dw)
+		kernel.Clear(p, dw)
 		return
 	}
 	if g.planar() && depthDirect[T]() {

@@ -179,7 +179,7 @@ func depthwiseForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w, bias []
 		defer kernel.GiveBack(buffer)
 		plane, zero := (*buffer)[1:][:b.size()], &(*buffer)[0]
 		*zero = 0
-		clear(plane)
+		kernel.Clear(p, plane)
 		loaded := -1
 		for i := lo; i < hi; i++ {
 			n, o := i/g.oc, i%g.oc
@@ -197,7 +197,7 @@ func depthwiseForward[T kernel.Float](p *kernel.Pool, g *geometry, x, w, bias []
 					w[o*len(taps):][:len(taps)], add, yo[z*g.out[1]*g.out[2]:], g.out[2])
 			}
 			if relu {
-				elementwise.ReluInto(yo, yo)
+				p.InParts(out, func(lo, hi int) { elementwise.ReluInto(yo[lo:hi], yo[lo:hi]) })
 			}
 		}
 	})
@@ -216,7 +216,7 @@ func depthwiseBackwardData[T kernel.Float](p *kernel.Pool, g *geometry, phases [
 			zero, rest := &(*buffer)[0], (*buffer)[1:]
 			*zero = 0
 			plane, weights, rows := rest[:b.size()], rest[b.size():][:len(ph.taps)], rest[b.size()+ker:]
-			clear(plane)
+			kernel.Clear(p, plane)
 			for c := lo; c < hi; c++ {
 				n, ci := c/g.c, c%g.c
 				for o := range g.og {
@@ -235,7 +235,7 @@ func depthwiseBackwardData[T kernel.Float](p *kernel.Pool, g *geometry, phases [
 
 // phasePlane computes the points of a phase in one plane of dx, or adds to them.
 func phasePlane[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, b *bordered, plane, weights []T, zero *T, rows []T, add bool, dx []T) {
-	width := ph.grid[2]
+	width, pace := ph.grid[2], p.Pace()
 	for z := range ph.grid[0] {
 		src := plane[b.row(z, 0, Triple{1, 1, 1}):]
 		d := dx[((ph.first[0]+z*g.stride[0])*g.in[1]+ph.first[1])*g.in[2]+ph.first[2]:]
@@ -246,13 +246,13 @@ func phasePlane[T kernel.Float](p *kernel.Pool, g *geometry, ph *phase, b *borde
 		tapRows(p, ph.grid[1], width, src, b.pitch, b.offset, weights, zero, rows, width)
 		for y := range ph.grid[1] {
 			to := d[y*g.stride[1]*g.in[2]:]
-			at := 0
-			for _, v := range rows[y*width:][:width] {
+			for q, v := range rows[y*width:][:width] {
+				pace.Did(g.stride[2])
+				at := q * g.stride[2]
 				if add {
 					v += to[at]
 				}
 				to[at] = v
-				at += g.stride[2]
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func depthwiseBackwardWeight[T kernel.Float](p *kernel.Pool, g *geometry, x, dy,
 		buffer := kernel.Borrow[T](b.size())
 		defer kernel.GiveBack(buffer)
 		plane := (*buffer)[:b.size()]
-		clear(plane)
+		kernel.Clear(p, plane)
 		clear(dw[lo*len(taps) : hi*len(taps)])
 		for first := lo; first < hi; {
 			ci := first / g.og

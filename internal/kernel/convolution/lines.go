@@ -86,7 +86,7 @@ func newLines[T kernel.Float](g *geometry, dy, dx []T) *direct[T] {
 func dataLines[T kernel.Float](p *kernel.Pool, g *geometry, dy, w, dx []T, scratch kernel.Scratch[T]) {
 	d := newLines(g, dy, dx)
 	if len(d.taps) == 0 { // no point is reached
-		clear(dx)
+		kernel.Clear(p, dx)
 		return
 	}
 	d.shift = packShift[T](g.groups, g.cg, nil, scratch)

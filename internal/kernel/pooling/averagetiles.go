@@ -35,26 +35,32 @@ func (w *window) tileInputs(at int, f func(at int)) {
 	}
 }
 
+// tileParts calls f for consecutive parts of a row of outputs that a cache holds.
+func (w *window) tileParts(p *kernel.Pool, f func(lo, hi int)) {
+	p.InPartsOf(w.out[2], max(1, 1<<16/w.ker[2]), f)
+}
+
 // meanTiles is Average for such windows: rows are added up first, then their elements.
 func meanTiles[T kernel.Float](p *kernel.Pool, s *Shape, w *window, x, y []T) {
-	in, out, width := w.in.Size(), w.out.Size(), w.in[2]
+	in, out := w.in.Size(), w.out.Size()
 	p.Range(s.N*s.C, convolution.PlaneGrain(in), func(lo, hi int) {
-		buffer := kernel.Borrow[T](width)
+		buffer := kernel.Borrow[T](min(w.in[2], max(1<<16, w.ker[2])))
 		defer kernel.GiveBack(buffer)
-		sums := (*buffer)[:width]
 		for i := lo; i < hi; i++ {
 			w.tileRows(func(to, from int) {
 				p.Check()
-				clear(sums)
-				w.tileInputs(i*in+from, func(at int) { elementwise.BinaryInto(elementwise.OpAdd, sums, sums, x[at:][:width]) })
-				row := y[i*out+to:][:w.out[2]]
-				for k := range row {
-					total := T(0)
-					for _, v := range sums[k*w.ker[2]:][:w.ker[2]] {
-						total += v
+				w.tileParts(p, func(lo, hi int) {
+					first, sums := lo*w.ker[2], (*buffer)[:(hi-lo)*w.ker[2]]
+					clear(sums)
+					w.tileInputs(i*in+from+first, func(at int) { elementwise.BinaryInto(elementwise.OpAdd, sums, sums, x[at:][:len(sums)]) })
+					for k := range hi - lo {
+						total := T(0)
+						for _, v := range sums[k*w.ker[2]:][:w.ker[2]] {
+							total += v
+						}
+						y[i*out+to+lo+k] = total / T(w.ker.Size())
 					}
-					row[k] = total / T(w.ker.Size())
-				}
+				})
 			})
 		}
 	})
@@ -62,22 +68,23 @@ func meanTiles[T kernel.Float](p *kernel.Pool, s *Shape, w *window, x, y []T) {
 
 // meanTilesBack is AverageGrad for such windows.
 func meanTilesBack[T kernel.Float](p *kernel.Pool, s *Shape, w *window, dy, dx []T) {
-	in, out, width := w.in.Size(), w.out.Size(), w.in[2]
+	in, out := w.in.Size(), w.out.Size()
 	p.Range(s.N*s.C, convolution.PlaneGrain(in), func(lo, hi int) {
-		buffer := kernel.Borrow[T](width)
+		buffer := kernel.Borrow[T](min(w.in[2], max(1<<16, w.ker[2])))
 		defer kernel.GiveBack(buffer)
-		shares := (*buffer)[:width]
-		clear(shares)
 		for i := lo; i < hi; i++ {
 			if out*w.ker.Size() < in {
-				clear(dx[i*in:][:in])
+				kernel.Clear(p, dx[i*in:][:in])
 			}
 			w.tileRows(func(from, to int) {
 				p.Check()
-				for k, v := range dy[i*out+from:][:w.out[2]] {
-					elementwise.Fill(nil, shares[k*w.ker[2]:][:w.ker[2]], v/T(w.ker.Size()))
-				}
-				w.tileInputs(i*in+to, func(at int) { copy(dx[at:], shares) })
+				w.tileParts(p, func(lo, hi int) {
+					shares := (*buffer)[:(hi-lo)*w.ker[2]]
+					for k, v := range dy[i*out+from:][lo:hi] {
+						elementwise.Fill(nil, shares[k*w.ker[2]:][:w.ker[2]], v/T(w.ker.Size()))
+					}
+					w.tileInputs(i*in+to+lo*w.ker[2], func(at int) { copy(dx[at:], shares) })
+				})
 			})
 		}
 	})

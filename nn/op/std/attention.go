@@ -3,7 +3,9 @@ package std
 import (
 	"errors"
 	"math"
+	"slices"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -246,7 +248,7 @@ func attentionBias(c *op.Call, b *compose, h heads, in gorgonia.Nodes) (bias *go
 	}
 	if !c.Has(6) {
 		if cfg.Causal {
-			add(causalMask(b, t, h.SQ.Size, h.Total.Size, h.Past.Size))
+			add(causalMask(poolOf(c), b, t, h.SQ.Size, h.Total.Size, h.Past.Size))
 		}
 		return bias, blind
 	}
@@ -262,14 +264,19 @@ func attentionBias(c *op.Call, b *compose, h heads, in gorgonia.Nodes) (bias *go
 }
 
 // causalMask returns a mask that is −∞ where the key is after the query.
-func causalMask(b *compose, t op.DType, queries, keys, past int) *gorgonia.Node {
-	v := make([]float64, queries*keys)
+func causalMask(p *kernel.Pool, b *compose, t op.DType, queries, keys, past int) *gorgonia.Node {
+	hidden, err := dtype.FromFloats(t, slices.Repeat([]float64{math.Inf(-1)}, keys), keys) // all that a row may have
+	if err != nil {
+		return b.constant(nil, err)
+	}
+	mask, row, pace := dtype.New(t, queries, keys), len(hidden.Raw), p.Pace()
 	for i := range queries {
-		for j := i + past + 1; j < keys; j++ {
-			v[i*keys+j] = math.Inf(-1)
+		pace.Did(keys)
+		if seen := min(i+past+1, keys) * t.Size(); seen < row {
+			copy(mask.Raw[i*row+seen:][:row-seen], hidden.Raw)
 		}
 	}
-	return b.constant(dtype.FromFloats(t, v, queries, keys))
+	return b.constant(mask, nil)
 }
 
 // padMask pads a mask for the first keys only with −∞.

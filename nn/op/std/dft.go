@@ -151,6 +151,7 @@ func transformFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 			}
 			z := fft(p, line, cfg.Inverse)
 			for k := range to[axis] {
+				checkAt(p, k)
 				at := ((o*to[axis]+k)*inner + i) * results
 				if y[at] = real(z[k]); results == 2 {
 					y[at+1] = imag(z[k])
@@ -171,6 +172,7 @@ func fft(p *kernel.Pool, x []complex128, inverse bool) []complex128 {
 	y := fftPart(p, x, 0, 1, len(x), sign)
 	if inverse {
 		for i := range y {
+			checkAt(p, i)
 			y[i] /= complex(float64(len(x)), 0)
 		}
 	}
@@ -225,10 +227,12 @@ func fftChirp(pool *kernel.Pool, x []complex128, from, step, n int, sign float64
 	}
 	a, b = fftPart(pool, a, 0, 1, long, -1), fftPart(pool, b, 0, 1, long, -1)
 	for k := range a {
+		checkAt(pool, k)
 		a[k] *= b[k]
 	}
 	a = fftPart(pool, a, 0, 1, long, 1)
 	for k := range chirp {
+		checkAt(pool, k)
 		chirp[k] *= a[k] / complex(float64(long), 0)
 	}
 	return chirp

@@ -160,15 +160,23 @@ func gatherGradKernel[T kernel.Float](c *op.Call) op.Kernel {
 						if k < lo || k >= hi {
 							continue
 						}
-						d := dx[(o*length+k)*inner:][:inner]
-						for j, v := range dy[(o*len(index)+from+i)*inner:][:inner] {
-							d[j] += v
+						d, s := dx[(o*length+k)*inner:][:inner], dy[(o*len(index)+from+i)*inner:][:inner]
+						if inner <= kernel.LongRow {
+							addTo(d, s)
+						} else {
+							p.InParts(inner, func(lo, hi int) { addTo(d[lo:hi], s[lo:hi]) })
 						}
 					}
 				}
 			}
 		})
 		return nil
+	}
+}
+
+func addTo[T kernel.Float](d, s []T) {
+	for j, v := range s {
+		d[j] += v
 	}
 }
 

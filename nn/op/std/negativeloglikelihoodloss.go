@@ -106,9 +106,10 @@ func inferClassLoss(c *op.Call) ([]op.Type, error) {
 
 // each calls f for every label that counts: its number, its class, the position of its
 // probability and its weight. Labels beyond the classes are an error.
-func (l classLoss) each(labels []int64, weight func(class int) float64, f func(i, class, at int, w float64)) error {
+func (l classLoss) each(p *kernel.Pool, labels []int64, weight func(class int) float64, f func(i, class, at int, w float64)) error {
+	pace := p.Pace()
 	for i, v := range labels {
-		if l.Ignore && int(v) == l.Index {
+		if pace.Did(4); l.Ignore && int(v) == l.Index {
 			continue
 		}
 		if v < 0 || v >= int64(l.C) {
@@ -129,23 +130,23 @@ func weightOf[T kernel.Float](w *tensor.Dense) func(int) float64 {
 }
 
 // classNumbers are labels as int64, to be read only: a copy is made of int32 alone.
-func classNumbers(d *tensor.Dense) ([]int64, error) {
+func classNumbers(p *kernel.Pool, d *tensor.Dense) ([]int64, error) {
 	if dtype.Of(d.Dtype()) == dtype.Int64 {
 		return dtype.Slice[int64](d), nil
 	}
-	return dtype.Int64s(d)
+	return int64s(p, d)
 }
 
 // nllLoss computes the reduced loss from logarithmic probabilities.
-func nllLoss[T kernel.Float](l classLoss, logp []T, labels, weight, out *tensor.Dense) error {
-	class, err := classNumbers(labels)
+func nllLoss[T kernel.Float](p *kernel.Pool, l classLoss, logp []T, labels, weight, out *tensor.Dense) error {
+	class, err := classNumbers(p, labels)
 	if err != nil {
 		return err
 	}
 	y := dtype.Elems[T](out)
-	clear(y)
+	kernel.Clear(p, y)
 	sum, total := 0.0, 0.0
-	err = l.each(class, weightOf[T](weight), func(i, _, at int, w float64) {
+	err = l.each(p, class, weightOf[T](weight), func(i, _, at int, w float64) {
 		v := -w * float64(logp[at])
 		if l.Reduction == "none" {
 			y[i] = T(v)
@@ -163,8 +164,8 @@ func nllLoss[T kernel.Float](l classLoss, logp []T, labels, weight, out *tensor.
 }
 
 func nllKernel[T kernel.Float](l classLoss) op.Kernel {
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
-		return nllLoss(l, dtype.Elems[T](in[0]), in[1], optional(in, 2), out[0])
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
+		return nllLoss(pool(x), l, dtype.Elems[T](in[0]), in[1], optional(in, 2), out[0])
 	}
 }
 
@@ -191,7 +192,7 @@ func classLossGrad() *op.Op {
 
 func classLossBack[T kernel.Float](l classLoss) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		class, err := classNumbers(in[3])
+		class, err := classNumbers(pool(x), in[3])
 		if err != nil {
 			return err
 		}
@@ -200,7 +201,7 @@ func classLossBack[T kernel.Float](l classLoss) op.Kernel {
 		if l.Reduction == "mean" {
 			total, mean = 0, float64(loss[0])
 		}
-		err = l.each(class, weight, func(_, _, _ int, w float64) {
+		err = l.each(pool(x), class, weight, func(_, _, _ int, w float64) {
 			if l.Reduction == "mean" {
 				total += w
 			}
@@ -221,7 +222,7 @@ func classLossBack[T kernel.Float](l classLoss) op.Kernel {
 					if !l.Ignore || int(class[i]) != l.Index {
 						k = g(i) * weight(int(class[i]))
 					}
-					classColumn(l, dx, logp, i, int(class[i]), T(k))
+					classColumn(pool(x), l, dx, logp, i, int(class[i]), T(k))
 				}
 			})
 		}
@@ -229,27 +230,34 @@ func classLossBack[T kernel.Float](l classLoss) op.Kernel {
 		if dw == nil {
 			return nil
 		}
-		clear(dw)
-		return l.each(class, weight, func(i, k, at int, _ float64) { dw[k] += T(g(i) * (-float64(logp[at]) - mean)) })
+		kernel.Clear(pool(x), dw)
+		return l.each(pool(x), class, weight, func(i, k, at int, _ float64) { dw[k] += T(g(i) * (-float64(logp[at]) - mean)) })
 	}
 }
 
 // classColumn is the gradient of one label's scores, or of its logarithmic probabilities; k is
 // the weight of the label, 0 where it does not count.
-func classColumn[T kernel.Float](l classLoss, dx, logp []T, i, class int, k T) {
+func classColumn[T kernel.Float](p *kernel.Pool, l classLoss, dx, logp []T, i, class int, k T) {
 	first := i/l.Space*l.C*l.Space + i%l.Space
 	last := first + (l.C-1)*l.Space
 	switch {
 	case k == 0 || !l.Scores:
-		for p := first; p <= last; p += l.Space {
-			dx[p] = 0
+		pace := p.Pace()
+		for at := first; at <= last; at += l.Space {
+			pace.Did(1)
+			dx[at] = 0
 		}
 	case l.Space == 1:
-		elementwise.Exp(nil, dx[first:last+1], logp[first:last+1])
-		elementwise.Scale(nil, k, dx[first:last+1], dx[first:last+1])
+		p.InParts(l.C, func(lo, hi int) {
+			dx, logp := dx[first:][lo:hi], logp[first:][lo:hi]
+			elementwise.Exp(nil, dx, logp)
+			elementwise.Scale(nil, k, dx, dx)
+		})
 	default:
-		for p := first; p <= last; p += l.Space {
-			dx[p] = k * T(math.Exp(float64(logp[p])))
+		pace := p.Pace()
+		for at := first; at <= last; at += l.Space {
+			pace.Did(4)
+			dx[at] = k * T(math.Exp(float64(logp[at])))
 		}
 	}
 	if k != 0 {

@@ -42,8 +42,8 @@ func nonZero() *op.Op {
 				for i, k := range at {
 					pace.Did(8 * len(shape))
 					for a := len(shape) - 1; a >= 0; a-- {
-						dst[a*n+i] = int64(k % shape[a])
-						k /= shape[a]
+						dst[a*n+i] = k % int64(shape[a])
+						k /= int64(shape[a])
 					}
 				}
 				return nil
@@ -54,7 +54,7 @@ func nonZero() *op.Op {
 }
 
 // nonZeros returns the positions of the elements that are not zero.
-func nonZeros(p *kernel.Pool, v dtype.Value) ([]int, error) {
+func nonZeros(p *kernel.Pool, v dtype.Value) ([]int64, error) {
 	n, err := countNonZeros(p, v)
 	if err != nil {
 		return nil, err
@@ -64,11 +64,11 @@ func nonZeros(p *kernel.Pool, v dtype.Value) ([]int, error) {
 		return nil, &op.Error{Op: "NonZero", Err: err}
 	}
 	defer release()
-	at := make([]int, 0, n)
+	at := make([]int64, 0, n)
 	d := v.(*tensor.Dense)
 	for i := range len(d.Raw) / int(d.Dtype().Size()) {
 		if checkAt(p, i); isNonZero(d, i) {
-			at = append(at, i)
+			at = append(at, int64(i))
 		}
 	}
 	return at, nil

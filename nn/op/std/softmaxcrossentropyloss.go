@@ -62,11 +62,11 @@ func crossEntropy[T kernel.Float](l classLoss) op.Kernel {
 			logp = scratch[T](x)(l.N * l.C * l.Space)
 		}
 		softmax.LogSoftmax(pool(x), l.N, l.C, l.Space, logp, dtype.Elems[T](in[0]))
-		copy(public, logp)
+		copyIf(x, public, logp)
 		if out[0] == nil {
 			return nil
 		}
-		return nllLoss(l, logp, in[1], optional(in, 2), out[0])
+		return nllLoss(pool(x), l, logp, in[1], optional(in, 2), out[0])
 	}
 }
 
