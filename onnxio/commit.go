@@ -50,7 +50,7 @@ func commit(path string, m *encoded, over int64) error {
 		}
 		return err
 	}
-	if len(old) > 0 && disk.System.SyncFolder(filepath.Dir(path)) == nil {
+	if len(old) > 0 && (final != path || disk.System.SyncFolder(filepath.Dir(path)) == nil) {
 		for _, name := range old { // the new model is complete even if they cannot be removed
 			remove(name)
 		}
