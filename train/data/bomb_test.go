@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"image"
+	"image/color/palette"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ func TestImageMemory(t *testing.T) {
 	left := budget.Left()
 	for width, want := range map[int]string{512: "", 513: "image of 513×256 pixels: takes 1050624 bytes of memory"} {
 		var b bytes.Buffer
-		if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 256))); err != nil {
+		if err := png.Encode(&b, image.NewNRGBA(image.Rect(0, 0, width, 256))); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "a.png")
@@ -79,10 +80,38 @@ func TestImageMemory(t *testing.T) {
 	}
 }
 
+// TestMaskMemory: a mask of palette indices or grays takes less memory than its image.
+func TestMaskMemory(t *testing.T) {
+	size := image.Rect(0, 0, 512, 256)
+	for name, c := range map[string]struct {
+		img  image.Image
+		want int64
+	}{
+		"indexed": {image.NewPaletted(size, palette.WebSafe), 2}, "gray": {image.NewGray(size), 4}, "gray of 16 bits": {image.NewGray16(size), 8}, "colors": {image.NewNRGBA(size), 8},
+	} {
+		var b bytes.Buffer
+		if err := png.Encode(&b, c.img); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "a.png")
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		list, release, err := decodeStored(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+		if got := list[0].memory / (512 * 256); got != c.want {
+			t.Errorf("%s: %d bytes a pixel, not %d", name, got, c.want)
+		}
+	}
+}
+
 // TestImagesWait: images that fit into the memory one at a time are decoded by many workers, which wait for each other; so are pairs of an image and its mask.
 func TestImagesWait(t *testing.T) {
 	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 512, 256))); err != nil {
+	if err := png.Encode(&b, image.NewNRGBA(image.Rect(0, 0, 512, 256))); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "a.png")

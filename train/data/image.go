@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
 	_ "image/gif" // decoders register themselves with package image
 	_ "image/jpeg"
 	_ "image/png"
@@ -34,8 +35,21 @@ func IsImage(name string) bool {
 // mostPixels limits the size that an image file may declare, to half a gigabyte of decoded pixels.
 const mostPixels = 1 << 27
 
-// pixelMemory is about how many bytes a pixel takes while an image is decoded.
-const pixelMemory = 8
+// pixelMemory returns about how many bytes a pixel takes while an image is decoded and turned.
+func pixelMemory(m color.Model, format string, orientation int) (bytes int64) {
+	switch _, indexed := m.(color.Palette); {
+	case indexed:
+		bytes = 2
+	case m == color.GrayModel && format != "jpeg": // gray PNG files may declare a transparent gray
+		bytes = 4
+	default:
+		return 8
+	}
+	if orientation > 1 { // it is turned as RGBA
+		bytes += 4
+	}
+	return bytes
+}
 
 // decode reads an image file and applies its Exif orientation. A panic of the decoder on a corrupt file is returned as an error. release ends the charge
 // for the image, when it is no longer used.
@@ -54,6 +68,7 @@ type stored struct {
 	file          *disk.File
 	width, height int
 	orientation   int
+	memory        int64 // bytes
 }
 
 // turned returns the image with its Exif orientation.
@@ -80,7 +95,7 @@ func decodeStored(paths ...string) (list []*stored, release func(), err error) {
 		if err := s.readable(s.header); err != nil {
 			return list, nil, err
 		}
-		sum += pixelMemory * int64(s.width) * int64(s.height)
+		sum += s.memory
 	}
 	if release, err = takeImages(sum); err != nil {
 		return list, nil, fmt.Errorf("data: %s: image of %d×%d pixels: %w", paths[0], list[0].width, list[0].height, err)
@@ -115,14 +130,15 @@ func (s *stored) readable(read func() error) (err error) {
 }
 
 func (s *stored) header() error {
-	c, _, err := image.DecodeConfig(bufio.NewReader(s.file))
+	c, format, err := image.DecodeConfig(bufio.NewReader(s.file))
 	if err != nil {
 		return err
 	}
 	if c.Width < 1 || c.Height < 1 || c.Width > mostPixels/c.Height {
 		return fmt.Errorf("image of %d×%d pixels, want 1 to %d in all", c.Width, c.Height, mostPixels)
 	}
-	s.width, s.height = c.Width, c.Height
+	s.width, s.height, s.orientation = c.Width, c.Height, orientation(s.file)
+	s.memory = pixelMemory(c.ColorModel, format, s.orientation) * int64(c.Width) * int64(c.Height)
 	return nil
 }
 
@@ -134,7 +150,6 @@ func (s *stored) decode() (err error) {
 	if err == nil && s.Bounds().Empty() {
 		err = fmt.Errorf("image without pixels")
 	}
-	s.orientation = orientation(s.file)
 	return err
 }
 
