@@ -131,6 +131,9 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 		e.Output(lossName, loss)
 		notes = e.Notes()
 	})
+	if err == nil {
+		err = t.unedited()
+	}
 	if err != nil {
 		return nil, trainError(err)
 	}

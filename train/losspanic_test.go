@@ -3,12 +3,15 @@ package train_test
 import (
 	"context"
 	"errors"
+	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
+	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
 )
 
@@ -58,6 +61,46 @@ func TestLossPanics(t *testing.T) {
 		c.Loss = nil
 		if _, err := train.Fit(context.Background(), g, quiet(c), blobs(40, 1), nil); err != nil {
 			t.Errorf("build %v: then: %v", build, err)
+		}
+	}
+}
+
+// editingLoss is one's own loss, which edits the graph that is trained.
+type editingLoss struct {
+	train.CrossEntropy
+	g *nn.Graph
+}
+
+func (l editingLoss) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
+	if err := l.g.Edit(func(e *nn.Edit) { e.Freeze() }); err != nil {
+		panic(err)
+	}
+	return l.CrossEntropy.Build(e, out, want)
+}
+
+// TestEditDuringStep: a step whose loss edits the graph changes no parameter.
+func TestEditDuringStep(t *testing.T) {
+	for _, batches := range []int{1, 2} {
+		g := plainNet(t)
+		trainer, err := train.New(g, quiet(train.Config{Rule: optim.AdamW{LR: 0.1}, Accumulate: batches, Loss: editingLoss{g: g}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer trainer.Close()
+		before := weights(g)
+		set := blobs(2, 1)
+		b, err := data.Collate([]data.Sample{at(t, set, 0), at(t, set, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range batches {
+			_, err = trainer.Step(context.Background(), b)
+		}
+		if err == nil || !strings.Contains(err.Error(), "edited the graph during the step") {
+			t.Errorf("%d batches: %v", batches, err)
+		}
+		if !reflect.DeepEqual(weights(g), before) {
+			t.Errorf("%d batches: parameters changed", batches)
 		}
 	}
 }

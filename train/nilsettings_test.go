@@ -24,7 +24,8 @@ func TestNilSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "train: the context is nil: context.Background() never ends"
-	if _, err := tr.Step(nil, data.Sample{}); err == nil || err.Error() != want { //nolint:staticcheck // the mistake
+	//lint:ignore SA1012 the mistake
+	if _, err := tr.Step(nil, data.Sample{}); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/graft-ml/graft/internal/kernel/vector"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/optim"
 	"gorgonia.org/tensor"
 )
@@ -180,14 +181,26 @@ func (t *Trainer) rate(total int) float64 {
 	return r
 }
 
-// usable returns an error if the factor on the rate of a parameter is negative or not finite, before any parameter is updated.
+// usable returns an error, before any parameter is updated, if the factor on the rate of one is negative or not finite, or the graph is no longer
+// the one whose gradients were computed.
 func (t *Trainer) usable(rate float64, params []*nn.Param) error {
+	if err := t.unedited(); err != nil {
+		return err
+	}
 	for _, p := range params {
 		if r := rate * t.params[p].plan.rate; r < 0 || !finite(r) {
 			return t.diverged("the schedule and the group of %s make the factor on its learning rate %v", p.Name(), r)
 		}
 	}
 	return nil
+}
+
+// unedited returns an error if the graph was edited since the step began.
+func (t *Trainer) unedited() error {
+	if t.g.Version() == t.seen {
+		return nil
+	}
+	return &op.Error{Stage: "train", Err: errors.New("a loss or a hook edited the graph during the step: edit it between steps, in OnStep for example")}
 }
 
 // add adds factor·src to dst, or replaces dst by it.

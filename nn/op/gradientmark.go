@@ -1,6 +1,10 @@
 package op
 
-import "gorgonia.org/tensor"
+import (
+	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/kernel"
+	"gorgonia.org/tensor"
+)
 
 type markConfig struct{}
 
@@ -23,8 +27,8 @@ func gradientMark() *Op {
 
 // CopyKernel returns the kernel of operators whose output 0 has the same bytes as input 0.
 func CopyKernel(*Call) (Kernel, error) {
-	return func(_ *Exec, out, in []*tensor.Dense) error {
-		copy(out[0].Raw, in[0].Raw)
+	return func(x *Exec, out, in []*tensor.Dense) error {
+		kernel.Copy((*engine.Exec)(x).Pool(), out[0].Raw, in[0].Raw)
 		return nil
 	}, nil
 }
