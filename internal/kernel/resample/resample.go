@@ -221,7 +221,7 @@ func (rows *rowResampling) run(p *kernel.Pool, n int, dst, src []float32) {
 		return
 	}
 	copied := make([]float32, (n-inside-1)*rows.old+rows.reach)
-	copy(copied, src[inside*rows.old:][:(n-inside)*rows.old])
+	kernel.Copy(p, copied, src[inside*rows.old:][:(n-inside)*rows.old])
 	rows.some(p, n-inside, dst[inside*rows.new:], copied)
 }
 

@@ -3,6 +3,7 @@ package std
 import (
 	"errors"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -50,8 +51,8 @@ func constant() *op.Op {
 			if !ok {
 				return nil, c.Errorf("value is a %T", v)
 			}
-			return func(_ *op.Exec, out, _ []*tensor.Dense) error {
-				copy(out[0].Raw, d.Raw)
+			return func(x *op.Exec, out, _ []*tensor.Dense) error {
+				kernel.Copy(pool(x), out[0].Raw, d.Raw)
 				return nil
 			}, nil
 		},

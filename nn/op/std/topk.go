@@ -201,17 +201,20 @@ func highest(p *kernel.Pool, best []int, ranks []int64) {
 			}
 		})
 	default:
+		pace := p.Pace()
 		for i := range best {
+			pace.Did(1)
 			best[i] = i
 		}
 		for i := k/2 - 1; i >= 0; i-- {
-			checkAt(p, i)
+			pace.Did(8)
 			sinkRank(best, ranks, i)
 		}
 		for i := k; i < len(ranks); i++ {
-			checkAt(p, i)
+			pace.Did(1)
 			if ranks[i] > ranks[best[0]] {
 				best[0] = i
+				pace.Did(16) // memory far apart
 				sinkRank(best, ranks, 0)
 			}
 		}

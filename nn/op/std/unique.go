@@ -43,7 +43,7 @@ func unique() *op.Op {
 					if !slices.Equal(from.Shape(), d.Shape()) {
 						return c.Errorf("found %v, the program was compiled for %v", from.Shape(), d.Shape())
 					}
-					copy(d.Raw, from.Raw)
+					kernel.Copy(pool(x), d.Raw, from.Raw)
 				}
 				return nil
 			}, nil
