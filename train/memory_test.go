@@ -94,7 +94,7 @@ func TestTrainingCharged(t *testing.T) {
 			g, s := wide(t)
 			config := plain
 			c.set(&config)
-			nn.LimitMemory(c.fits*weights - 1<<20)
+			nn.LimitMemory((1+c.fits)*weights - 1<<20) // the weights count, too
 			defer nn.LimitMemory(0)
 			_, err := train.Fit(context.Background(), g, config, s, s)
 			if full := (*budget.Error)(nil); !errors.As(err, &full) || !strings.Contains(err.Error(), c.what) {

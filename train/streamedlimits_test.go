@@ -54,7 +54,7 @@ func TestArrivalChecks(t *testing.T) {
 			t.Errorf("%+v: squares %v, there %v", c, s.square, s.has)
 		}
 	}
-	a := &streamedUpdate{t: &Trainer{g: g}, counts: true}
+	a := &streamedUpdate{t: &Trainer{g: g, seen: g.Version()}, counts: true}
 	if a.begin(1) != nil || a.begin(math.NaN()) == nil || (&streamedUpdate{t: a.t}).begin(math.NaN()) != nil {
 		t.Error("the loss of samples that count")
 	}
