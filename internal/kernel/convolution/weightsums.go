@@ -152,11 +152,13 @@ func (s *weightSums[T]) gather(b []T, images int, dst []T) {
 // transpose copies b, with strides space between channels and image between images, into column panels of
 // [image, point][column].
 func (s *weightSums[T]) transpose(b []T, space, image, images, points int, dst []T) {
+	pace := s.pool.Pace()
 	for first := 0; first < s.columns; first += weightPanel() {
 		cols := min(weightPanel(), s.columns-first)
 		width := min(weightPanel(), s.width()-first)
 		for i := range images {
 			for j := 0; j < cols; j += 8 {
+				pace.Did(points)
 				transposeRows(min(8, cols-j), points, b[i*image+(first+j)*space:], space, dst[i*points*width+j:], width)
 			}
 		}
@@ -192,6 +194,7 @@ func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, t
 	default:
 		blockImages = weightPoints / points
 	}
+	pace := s.pool.Pace()
 	for first := 0; first < s.columns; first += weightPanel() {
 		w := min(weightPanel(), s.width()-first)
 		add := add
@@ -201,6 +204,7 @@ func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, t
 				rs := min(blockRows, rows-r)
 				for q := 0; q < n; q += cols {
 					cs := min(cols, n-q)
+					pace.Did(imgs * rs * cs * height * w / 64)
 					xb := x[i*l.image+r*l.row+q:]
 					b := transposed[((i*rows+r)*n+q)*w:]
 					for k := 0; k < height; k += weightRows {

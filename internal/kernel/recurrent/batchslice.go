@@ -32,6 +32,13 @@ func eachStream(p *kernel.Pool, s *RNNShape, f func(b stream)) {
 	p.Run(shards, func(_, i int) { f(stream{s, p.Serial(), i * s.Batch / shards, (i + 1) * s.Batch / shards}) })
 }
 
+// check checks now and then whether the pool is stopped, as a step may be too small for it.
+func (b *stream) check(step int) {
+	if step%1024 == 0 {
+		b.p.Check()
+	}
+}
+
 // rows returns a function that runs f for each batch element n that is active in a step, at time t. It is
 // created once for all steps, which then allocate nothing.
 func (b *stream) rows(work int, f func(step, n, t int)) func(step int) {
@@ -45,6 +52,7 @@ func (b *stream) rows(work int, f func(step, n, t int)) func(step int) {
 	}
 	return func(step int) {
 		at = step
+		b.check(step)
 		b.p.Range(b.hi-b.lo, max(1, kernel.FunctionGrain/max(1, work)), part)
 	}
 }

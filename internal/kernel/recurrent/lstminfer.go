@@ -71,6 +71,7 @@ func (x *lstmStreamer[T]) run(part stream) {
 		}
 	}
 	for step := range x.Seq {
+		part.check(step)
 		t, _ := x.time(0, step)
 		for b := lo; b < hi; b++ {
 			copy(x.in[b*x.deep:][:x.Input], x.d.X[(t*x.Batch+b)*x.Input:])
