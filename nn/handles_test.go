@@ -26,6 +26,9 @@ func TestNilHandles(t *testing.T) {
 	if v.Name() != "" || v.Type().Present() || v.Known().Value != nil || v.Producer() != nil || v.Param() != nil || v.IsInput() || v.Users() != nil || v.Graph() != nil {
 		t.Error("a nil value says something")
 	}
+	if err := nn.NewMachine(nil).RunAll(); err == nil || err.Error() != "engine: the graph is nil" {
+		t.Errorf("a machine of no graph: %v", err)
+	}
 }
 
 // TestHandles: inputs and outputs beyond the ends are absent, and a node without a name is known by its first output.

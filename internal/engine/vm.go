@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/graft-ml/graft/internal/exprgraph"
@@ -31,6 +32,9 @@ func NewVM(g *gorgonia.ExprGraph, o Options, nodes ...*gorgonia.Node) *VM {
 func (m *VM) RunAll() error {
 	if m.program == nil {
 		if len(m.roots) == 0 {
+			if m.graph == nil {
+				return errors.New("engine: the graph is nil")
+			}
 			m.roots = m.graph.AllNodes()
 		}
 		p, err := Compile(m.options, m.roots...)

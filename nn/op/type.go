@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -239,18 +240,22 @@ func ParseDim(s string) (Dim, error) {
 	if s == "" {
 		return Unknown(), fmt.Errorf("a dimension is empty")
 	}
-	if n, err := strconv.Atoi(s); err == nil {
-		if n < 0 {
-			return Unknown(), fmt.Errorf("dimension %d is negative", n)
-		}
-		return D(n), nil
+	n, err := strconv.Atoi(s)
+	if errors.Is(err, strconv.ErrRange) {
+		return Unknown(), fmt.Errorf("dimension %s is out of range", s)
 	}
-	p, err := parsePoly(s)
 	if err != nil {
-		return Unknown(), err
+		p, err := parsePoly(s)
+		if err != nil {
+			return Unknown(), err
+		}
+		constant := false
+		if n, constant = p.constant(); !constant {
+			return Sym(p.String()), nil
+		}
 	}
-	if n, ok := p.constant(); ok {
-		return D(n), nil
+	if n < 0 {
+		return Unknown(), fmt.Errorf("dimension %d is negative", n)
 	}
-	return Sym(p.String()), nil
+	return D(n), nil
 }
