@@ -74,6 +74,31 @@ func TestFoundModels(t *testing.T) {
 	}
 }
 
+// TestFewInputs runs the checks of FuzzModel on each operator without attributes, with no inputs to three that are one scalar, one vector, or one vector without elements.
+func TestFewInputs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of models")
+	}
+	nn.LimitMemory(256 << 20)
+	defer nn.LimitMemory(0)
+	for _, o := range operators {
+		t.Run(o.Domain+"."+o.Name, func(t *testing.T) {
+			for count := range 4 {
+				for _, x := range []dtype.Value{scalar(float32(1)), list[float32](1, 2), list[float32](), scalar(int64(1)), list[int64](1, 2), list[int64]()} {
+					c := trial{domain: o.Domain, op: o.Name, opset: o.Since[len(o.Since)-1]}
+					for range count {
+						c.in = append(c.in, argument{x, true})
+					}
+					holdsUp(t, c.model(t, &draw{Rand: rand.New(rand.NewPCG(1, 1))}))
+					if count == 0 {
+						break
+					}
+				}
+			}
+		})
+	}
+}
+
 // spent returns the processor time of the process.
 func spent(t *testing.T) time.Duration {
 	var u syscall.Rusage

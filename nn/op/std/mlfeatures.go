@@ -289,7 +289,7 @@ func linearModels() []*op.Op {
 			},
 			Kernel: valueFunction(linearClassify).kernel, Strings: valueFunction(linearClassify).strings,
 			GradMissing: "its coefficients are attributes", Pinned: "its coefficients are attributes"},
-		{Domain: mlDomain, Name: "FeatureVectorizer", Since: []int{1}, Doc: "Puts features behind one another.", In: "X* any", Out: "Y float32", Attrs: FeatureVectorizerConfig{},
+		{Domain: mlDomain, Name: "FeatureVectorizer", Since: []int{1}, Doc: "Puts features behind one another.", In: "X_0 any, X* any", Out: "Y float32", Attrs: FeatureVectorizerConfig{},
 			Infer: func(c *op.Call) ([]op.Type, error) {
 				rows, cols := op.Unknown(), op.D(0)
 				for i, t := range c.In {

@@ -36,6 +36,7 @@ func TestFeatures(t *testing.T) {
 			Want: values(words(t, []int{2}, "a", "a"), optest.Floats([]int{2, 2}, 0.5, 0.5, 0.5, 0.5))},
 		optest.Case{Name: "vectorizer", Config: std.FeatureVectorizerConfig{Dimensions: []int{2, 1}}, In: values(x, optest.Floats([]int{2, 1}, 5, 6)), Want: values(optest.Floats([]int{2, 3}, 1, -2, 5, 3, 4, 6))},
 	)
+	optest.Fails(t, optest.Case{Config: std.FeatureVectorizerConfig{}, Refusal: "input X_0: want a value, got nothing"})
 }
 
 func TestSupportVectors(t *testing.T) {
