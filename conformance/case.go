@@ -13,7 +13,7 @@ import (
 )
 
 // Case is an ONNX test case: a folder with model.onnx and test_data_set_0, …, perhaps with tolerances (data.json) and
-// golden gradients (gradients.json, or gradient_N.pb in a data set).
+// golden gradients (gradients.json, or gradient_N.pb in a data set). A folder with data sets and without a model is one, which fails.
 type Case struct {
 	Name string // in reports; elements are separated by slashes
 	Dir  string // its folder
@@ -56,9 +56,11 @@ func Cases(dirs ...string) ([]Case, error) {
 	return list, nil
 }
 
+// isCase reports whether a folder is a test case, which fails if it has data sets but no model.
 func isCase(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, "model.onnx"))
-	return err == nil && info.Mode().IsRegular()
+	info, err := os.Lstat(filepath.Join(dir, "model.onnx"))
+	sets, _ := fs.Glob(os.DirFS(dir), "test_data_set_*")
+	return err == nil && !info.IsDir() || len(sets) > 0
 }
 
 // tolerances are the tolerances in data.json.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"io"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -449,16 +448,7 @@ func imageFiles(path string) (files []string, err error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	root, err := filepath.EvalSymlinks(path) // WalkDir does not follow links
-	if err != nil {
-		return nil, err
-	}
-	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && data.IsImage(file) && !strings.HasPrefix(d.Name(), ".") {
-			files = append(files, filepath.Join(path, strings.TrimPrefix(file, root)))
-		}
-		return err
-	})
+	files, err = data.ImageFiles(path)
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("%s: no images in this folder", path)
 	}

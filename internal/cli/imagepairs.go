@@ -57,7 +57,7 @@ func readPairs(images, targets string) (*imagePairs, error) {
 	if err != nil {
 		return nil, err
 	}
-	y, _, err := named(targets)
+	y, wanted, err := named(targets)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,11 @@ func readPairs(images, targets string) (*imagePairs, error) {
 			return nil, fmt.Errorf("%s has no image with the same name in %s", x[name], targets)
 		}
 		p.of = append(p.of, [2]string{x[name], y[name]})
+	}
+	for _, name := range wanted {
+		if x[name] == "" {
+			return nil, fmt.Errorf("%s has no image with the same name in %s", y[name], images)
+		}
 	}
 	if len(p.of) == 0 {
 		return nil, fmt.Errorf("%s: no images in it", images)

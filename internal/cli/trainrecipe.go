@@ -57,6 +57,9 @@ func applyRecipe(cmd *cobra.Command, path string) (model string, err error) {
 	if err := yaml.Unmarshal(b, &all); err != nil {
 		return "", fmt.Errorf("--recipe %s: not a recipe, which has lines such as \"epochs: 20\": %s", path, notYAML.ReplaceAllString(err.Error(), ""))
 	}
+	if len(all) == 0 {
+		return "", fmt.Errorf("--recipe %s: it has no settings, which are lines such as \"epochs: 20\"", path)
+	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		value := all[name]
 		if name == "model" {

@@ -271,6 +271,7 @@ var functions = map[string]any{
 	"data.Folder":                   data.Folder,
 	"data.Guess":                    data.Guess,
 	"data.IDX":                      data.IDX,
+	"data.ImageFiles":               data.ImageFiles,
 	"data.ImageSize":                data.ImageSize,
 	"data.Images":                   data.Images,
 	"data.IsImage":                  data.IsImage,

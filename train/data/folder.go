@@ -22,8 +22,8 @@ type Folders struct {
 }
 
 // Folder finds the images in dir/<class>/ or, if dir has a folder train, in dir/train/<class>/ and dir/val/<class>/
-// (also valid, validation or test). Subfolders of a class belong to it; names that begin with a dot, and files that are
-// not images by name, are ignored. A class without images is an error.
+// (also valid, validation or test). Subfolders of a class, and links to folders, belong to it; names that begin with a
+// dot, and files that are not images by name, are ignored. A class without images, and a link that leads nowhere, are errors.
 func Folder(dir string) (*Folders, error) {
 	f := &Folders{Dir: dir}
 	subs, err := folders(dir)
@@ -82,19 +82,75 @@ func halves(subs []string) (train, val string) {
 	return train, ""
 }
 
-// folders lists the folders in dir, sorted.
+// folders lists the folders in dir, sorted. Links to folders are folders; one to nothing is an error.
 func folders(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	all, err := entries(dir)
+	var out []string
+	for _, e := range all {
+		if e.dir {
+			out = append(out, e.name)
+		}
+	}
+	return out, err
+}
+
+// entry is a file or folder of a folder, or what a link there leads to.
+type entry struct {
+	name string
+	dir  bool
+}
+
+// entries lists a folder, without names that begin with a dot. A link that leads nowhere is an error unless it is an image by name, whose reading fails.
+func entries(dir string) (out []entry, err error) {
+	all, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}
-	var out []string
-	for _, e := range entries {
+	for _, e := range all {
 		if strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() { // follows links
-			out = append(out, e.Name())
+		is := e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 {
+			info, err := os.Stat(filepath.Join(dir, e.Name()))
+			if err != nil && !IsImage(e.Name()) {
+				return nil, fmt.Errorf("data: %w", err)
+			}
+			is = err == nil && info.IsDir()
+		}
+		out = append(out, entry{e.Name(), is})
+	}
+	return out, nil
+}
+
+// ImageFiles lists the images in a folder and in those below it, by their names. It follows links to folders, lists none twice, and leaves out names that
+// begin with a dot.
+func ImageFiles(dir string) ([]string, error) { return imageFiles(dir, map[string]bool{}) }
+
+// imageFiles is ImageFiles without the folders that were seen, by their paths without links.
+func imageFiles(dir string, seen map[string]bool) (out []string, err error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	if seen[real] {
+		return nil, nil
+	}
+	seen[real] = true
+	all, err := entries(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range all {
+		path := filepath.Join(dir, e.name)
+		if e.dir {
+			below, err := imageFiles(path, seen)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, below...)
+		} else if IsImage(path) {
+			out = append(out, path)
 		}
 	}
 	return out, nil
@@ -105,28 +161,15 @@ func items(dir string, some, all []string) ([]ImageFile, error) {
 	var out []ImageFile
 	for _, c := range some {
 		root := filepath.Join(dir, c)
-		if to, err := filepath.EvalSymlinks(root); err == nil {
-			root = to // WalkDir does not follow links
-		}
-		n := len(out)
-		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case path != root && strings.HasPrefix(e.Name(), "."):
-				if e.IsDir() {
-					return fs.SkipDir
-				}
-			case !e.IsDir() && IsImage(path):
-				out = append(out, ImageFile{Path: path, Class: slices.Index(all, c)})
-			}
-			return nil
-		})
+		files, err := ImageFiles(root)
 		if err != nil {
-			return nil, fmt.Errorf("data: %w", err)
+			return nil, err
 		}
-		if len(out) == n {
+		if len(files) == 0 {
 			return nil, fmt.Errorf("data: %s: no images in it", root)
+		}
+		for _, path := range files {
+			out = append(out, ImageFile{Path: path, Class: slices.Index(all, c)})
 		}
 	}
 	return out, nil

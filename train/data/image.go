@@ -118,8 +118,12 @@ func (s *stored) readable(read func() error) (err error) {
 			err = errors.New("the file is truncated")
 		}
 		if errors.Is(err, image.ErrFormat) {
-			if err = fmt.Errorf("%w: want JPEG, PNG, GIF, BMP, TIFF or WebP", err); isEmpty(s.file) {
+			err = fmt.Errorf("%w: want JPEG, PNG, GIF, BMP, TIFF or WebP", err)
+			switch _, e := s.file.ReadAt(make([]byte, 1), 0); {
+			case e == io.EOF:
 				err = errors.New("the file is empty")
+			case e != nil:
+				err = e // package image takes a file that it cannot read for an unknown format
 			}
 		}
 		if err != nil {
@@ -191,11 +195,6 @@ func takeImages(n int64) (release func(), err error) {
 			return nil, err
 		}
 	}
-}
-
-func isEmpty(f *disk.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Size() == 0
 }
 
 // Image prepares a decoded image as Eval does.

@@ -53,8 +53,8 @@ func findMasks(dir string) (images, masks string, ok bool) {
 
 // MaskFolder pairs the files of dir/images and dir/masks (also imgs, mask, labels or annotations) by name: a.jpg with
 // a.png or a_mask.png. Masks are PNG files, either with a palette, whose indices are classes, or gray, whose levels
-// are; black and white are classes 0 and 1, and level 255 besides others is ignored. Every mask is read; the first that
-// cannot be is an error.
+// are; black and white are classes 0 and 1, and level 255 besides others is ignored. An image without a mask, and a
+// mask without an image, are errors. Every mask is read; the first that cannot be is an error.
 func MaskFolder(dir string) (*Masks, error) {
 	m, bad, err := ReadableMasks(dir)
 	if err == nil && len(bad) > 0 {
@@ -71,34 +71,40 @@ func ReadableMasks(dir string) (*Masks, []BadItem, error) {
 		return nil, nil, fmt.Errorf("data: %s: no folders images and masks in it", dir)
 	}
 	of := map[string]string{}
-	entries, err := os.ReadDir(masks)
+	list, err := entries(masks)
 	if err != nil {
-		return nil, nil, fmt.Errorf("data: %w", err)
+		return nil, nil, err
 	}
-	for _, e := range entries {
-		if !e.IsDir() && IsImage(e.Name()) {
-			name := stem(e.Name())
-			of[name] = filepath.Join(masks, e.Name())
-			for _, end := range []string{"_mask", "-mask", "_label", "_seg"} {
-				if short, cut := strings.CutSuffix(name, end); cut && of[short] == "" {
-					of[short] = filepath.Join(masks, e.Name())
-				}
+	for _, e := range list {
+		if !e.dir && IsImage(e.name) {
+			name := stem(e.name)
+			of[name] = filepath.Join(masks, e.name)
+			if short := unmarked(name); short != name && of[short] == "" {
+				of[short] = filepath.Join(masks, e.name)
 			}
 		}
 	}
 	m := &Masks{}
-	if entries, err = os.ReadDir(images); err != nil {
-		return nil, nil, fmt.Errorf("data: %w", err)
+	pictures, err := entries(images)
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, e := range entries {
-		if e.IsDir() || !IsImage(e.Name()) {
+	has := map[string]bool{}
+	for _, e := range pictures {
+		if e.dir || !IsImage(e.name) {
 			continue
 		}
-		mask := of[stem(e.Name())]
+		mask := of[stem(e.name)]
 		if mask == "" {
-			return nil, nil, fmt.Errorf("data: %s has no mask with the same name in %s", filepath.Join(images, e.Name()), masks)
+			return nil, nil, fmt.Errorf("data: %s has no mask with the same name in %s", filepath.Join(images, e.name), masks)
 		}
-		m.Items = append(m.Items, MaskItem{filepath.Join(images, e.Name()), mask})
+		m.Items = append(m.Items, MaskItem{filepath.Join(images, e.name), mask})
+		has[stem(e.name)] = true
+	}
+	for _, e := range list {
+		if name := stem(e.name); !e.dir && IsImage(e.name) && !has[name] && !has[unmarked(name)] {
+			return nil, nil, fmt.Errorf("data: %s has no image with the same name in %s", filepath.Join(masks, e.name), images)
+		}
 	}
 	if len(m.Items) == 0 {
 		return nil, nil, fmt.Errorf("data: %s: no images in it", images)
@@ -108,6 +114,16 @@ func ReadableMasks(dir string) (*Masks, []BadItem, error) {
 }
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
+
+// unmarked returns the name of a mask without what marks it as one.
+func unmarked(name string) string {
+	for _, end := range []string{"_mask", "-mask", "_label", "_seg"} {
+		if short, cut := strings.CutSuffix(name, end); cut {
+			return short
+		}
+	}
+	return name
+}
 
 // look reads all masks to find the classes, and removes the images whose masks cannot be read.
 func (m *Masks) look() (bad []BadItem, err error) {
