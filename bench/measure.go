@@ -223,7 +223,11 @@ func checkOutput(s *sample, out *tensor.Dense) (float64, error) {
 
 // checkLosses trains a copy of g on the first batch and compares the losses.
 func checkLosses(ctx context.Context, g *nn.Graph, s *sample) (float64, error) {
-	t, err := trainer(g.Clone(), s)
+	g, err := g.Clone()
+	if err != nil {
+		return 0, err
+	}
+	t, err := trainer(g, s)
 	if err != nil {
 		return 0, err
 	}

@@ -341,7 +341,7 @@ func rotations(g *nn.Graph) (n int64) {
 
 // twice counts the numbers of weights that two subgraphs of a node read, which are separate in source. Of a branch that is known, none are.
 func twice(g *nn.Graph) (count int64) {
-	g = g.Clone()
+	g, _ = g.Fork()
 	if err := g.Edit(func(e *nn.Edit) { e.InlineBranches() }); err != nil {
 		panic(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -60,7 +61,7 @@ func TestAnnotations(t *testing.T) {
 	if err := plan.Undo(); err != nil || count(nn.Annotated("prune")) != 1 {
 		t.Errorf("%v: not brought back", err)
 	}
-	c := g.Clone()
+	c := nntest.Clone(t, g)
 	pruner := prune.Pruner{Target: prune.Target{Channels: 0.5}, Keep: []nn.Selector{nn.Glob("@prune=no")}}
 	small, err := pruner.Plan(t.Context(), c)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -34,7 +35,7 @@ func TestChanged(t *testing.T) {
 	// check compares runs with the first of a clone.
 	check := func(what string) {
 		t.Helper()
-		want := run(g.Clone())
+		want := run(nntest.Clone(t, g))
 		for turn := range 4 {
 			for i, v := range run(g) {
 				if d := v - want[i]; d > 1e-4 || d < -1e-4 {

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -19,11 +20,15 @@ type BodyOrigin interface {
 }
 
 // Clone returns a deep copy: weights, subgraphs, names, operator-set versions, metadata, and what is kept of the file.
-// The journal of the copy is empty.
-func (g *Graph) Clone() *Graph {
+// The journal of the copy is empty. It is an error if the weights do not fit in memory.
+func (g *Graph) Clone() (*Graph, error) {
 	defer g.locked().unlock()
 	c := newCopier(false)
-	return c.graph(g, g.ops, maps.Clone(g.opsets))
+	to := c.graph(g, g.ops, maps.Clone(g.opsets))
+	if c.err != nil {
+		return nil, c.err
+	}
+	return to, nil
 }
 
 // Fork returns a copy of the graph that shares the tensors of the parameters: nodes can be added to it, for example a
@@ -50,6 +55,7 @@ type copier struct {
 	origin map[*Param]*Param // from each copy to its original
 	bodies map[*Body]*Body
 	opsets map[uintptr]map[string]int // copies of operator-set versions, by the identity of the original map
+	err    error                      // of the first weights that do not fit in memory: nothing is copied after it
 }
 
 func newCopier(share bool) *copier {
@@ -108,7 +114,7 @@ func (c *copier) value(to *Graph, v *Value) *Value {
 func (c *copier) param(p *Param) *Param {
 	x := &Param{data: p.data, text: p.text, frozen: p.frozen, mask: p.mask, kept: p.kept}
 	if !c.share {
-		x.data, x.text, x.kept = copyTensor(p.data), copyText(p.text), new(engine.WeightCache)
+		x.data, x.text, x.kept = c.tensor(p), copyText(p.text), new(engine.WeightCache)
 	}
 	if p.role != nil {
 		r := *p.role
@@ -118,14 +124,15 @@ func (c *copier) param(p *Param) *Param {
 	return x
 }
 
-func copyTensor(d *tensor.Dense) *tensor.Dense {
-	if d == nil {
+func (c *copier) tensor(p *Param) *tensor.Dense {
+	if p.data == nil || c.err != nil {
 		return nil
 	}
-	x := dtype.New(dtype.Of(d.Dtype()), d.Shape()...)
-	copy(dtype.Bytes(x), dtype.Bytes(d))
-	engine.Count(x)
-	return x
+	d, err := engine.CopyHeld(p.data)
+	if err != nil {
+		c.err = &Error{Stage: "copy", Err: fmt.Errorf("parameter %q: %w", p.id(), err)}
+	}
+	return d
 }
 
 func copyText(t *dtype.Strings) *dtype.Strings {

@@ -21,7 +21,7 @@ func TestClone(t *testing.T) {
 	})
 	x := nntest.Ramp(2, 3, 8, 8)
 	before, want := nntest.Dump(g), nntest.Run(t, g, x)
-	c := g.Clone()
+	c := nntest.Clone(t, g)
 	if err := c.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestCloneModels(t *testing.T) {
 	for _, model := range []string{"silero-vad-16k", "iris-random-forest", "mnist-int8-qdq", "torch-lstm", "squeezenet1.1", "yunet-n-320"} {
 		t.Run(model, func(t *testing.T) {
 			g := shared(t, model)
-			c := g.Clone()
+			c := nntest.Clone(t, g)
 			if err := c.Check(); err != nil {
 				t.Fatal(err)
 			}

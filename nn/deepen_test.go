@@ -145,7 +145,7 @@ func TestDeepenLearns(t *testing.T) {
 		e.Deepen(e.Value("act"), nn.Deepening{Layer: layers.Conv{Kernel: []int{3}, Name: "d1"}})
 		e.Deepen(e.Value("b"), nn.Deepening{Layer: layers.Conv{Kernel: []int{3}, Name: "d2"}, Activation: layers.ReLU{}, Near: true})
 	})
-	g2 := g.Clone()
+	g2 := nntest.Clone(t, g)
 	nntest.Edit(t, g2, func(e *nn.Edit) {
 		e.Output("loss", e.Node(op.Plain("ReduceSum"), e.Value("y")).Out(0))
 	})

@@ -102,6 +102,9 @@ func (g *Graph) part(nodes []*Node, ins, outs []*Value) (*Graph, error) {
 		c.value(to, v) // parameters
 	}
 	to.inputs, to.outputs = c.list(ins), c.list(outs)
+	if c.err != nil {
+		return nil, c.err
+	}
 	if err := to.infer(); err != nil {
 		return nil, err
 	}

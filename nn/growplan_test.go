@@ -17,7 +17,7 @@ import (
 func TestGrowthReplays(t *testing.T) {
 	for _, copying := range []bool{false, true} {
 		g := worked(t)
-		twin := g.Clone()
+		twin := nntest.Clone(t, g)
 		plan, err := g.Plan(func(e *nn.Edit) {
 			e.Seed(7)
 			e.ResizeAll(
@@ -165,7 +165,7 @@ func TestPlansLeaveTypes(t *testing.T) {
 // TestJoinedPlans applies two plans and looks at them as one: by its file, and taking it back.
 func TestJoinedPlans(t *testing.T) {
 	g := worked(t)
-	before, twin := nntest.Dump(g), g.Clone()
+	before, twin := nntest.Dump(g), nntest.Clone(t, g)
 	var plans []*nn.Plan
 	for range 2 {
 		p, err := g.Plan(func(e *nn.Edit) {

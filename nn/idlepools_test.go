@@ -22,7 +22,11 @@ func TestIdlePoolsAreForgotten(t *testing.T) {
 		return len(idlePools.all)
 	}
 	for range 100 {
-		if _, err := g.Clone().Run(context.Background(), dtype.New(dtype.Float32, 3)); err != nil {
+		c, err := g.Clone()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Run(context.Background(), dtype.New(dtype.Float32, 3)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,10 @@ func Join(a, b *Graph, connect map[string]string) (*Graph, error) {
 	if len(connect) == 0 {
 		return nil, joinError(errors.New("nothing is connected"))
 	}
-	g := a.Clone()
+	g, err := a.Clone()
+	if err != nil {
+		return nil, err
+	}
 	defer b.locked().unlock()
 	if err := g.adopt(b); err != nil {
 		return nil, err
@@ -30,7 +33,9 @@ func Join(a, b *Graph, connect map[string]string) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.absorb(b, c)
+	if g.absorb(b, c); c.err != nil {
+		return nil, c.err
+	}
 	ins := g.inputs
 	for _, v := range b.inputs {
 		if x := c.values[v]; x.input && !slices.Contains(ins, x) {

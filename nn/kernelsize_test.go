@@ -121,7 +121,7 @@ func TestKernelShrinks(t *testing.T) {
 	for _, pad := range []int{0, 1, 2} {
 		for _, to := range []int{1, 2, 3, 4} {
 			g := model(t, window(layers.Conv{Out: 3, Kernel: []int{5}, Pad: []int{pad}, Stride: []int{2}, Name: "w"}))
-			h := g.Clone()
+			h := nntest.Clone(t, g)
 			nntest.Edit(t, h, func(e *nn.Edit) {
 				v := e.Value("w.weight")
 				d := dtype.Clone(v.Param().Data())

@@ -94,7 +94,7 @@ func TestEditErrors(t *testing.T) {
 	before := nntest.Dump(g)
 	nntest.Edit(t, g, func(e *nn.Edit) { e.Widen(node(e, "body"), 1) })
 	nntest.Edit(t, g, func(e *nn.Edit) { e.Rewire(e.Value("act"), e.Value("act")) })
-	if err := g.Clone().Edit(func(e *nn.Edit) { e.SetOpset(1) }); err != nil {
+	if err := nntest.Clone(t, g).Edit(func(e *nn.Edit) { e.SetOpset(1) }); err != nil {
 		t.Error(err)
 	}
 	if nntest.Dump(g) != before {

@@ -109,7 +109,7 @@ func cutsOf(name string, axis, before int, removed ...int) []any {
 // TestStaleAtoms checks that atoms are valid for one state of one graph.
 func TestStaleAtoms(t *testing.T) {
 	g, _ := grownLinear(t)
-	other := g.Clone()
+	other := nntest.Clone(t, g)
 	old := g.Channels()
 	atom := func(c *nn.Channels) *nn.Atom { return c.Groups()[0].Atoms[0] }
 	const stale = "the graph was edited after Channels was called: call it again"

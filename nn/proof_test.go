@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -107,7 +108,7 @@ func zeroAlong(d *tensor.Dense, axis int, index []int) {
 // prove checks that a cut model computes what the whole one does with the cut slices zeroed.
 func prove(t testing.TB, g *nn.Graph, batch, open int, f func(e *nn.Edit)) *nn.Plan {
 	t.Helper()
-	whole, cut := g.Clone(), g.Clone()
+	whole, cut := nntest.Clone(t, g), nntest.Clone(t, g)
 	p, err := cut.Plan(f)
 	if err != nil {
 		t.Fatalf("plan: %v", err)

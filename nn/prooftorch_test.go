@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -62,7 +63,7 @@ func TestCutTorch(t *testing.T) {
 			cuts = p.Cuts()
 			before, after := p.Cost()
 			t.Logf("%d axes cut; parameters %d → %d, multiply-adds %d → %d", len(cuts), before.Params, after.Params, before.MACs, after.MACs)
-			small := g.Clone()
+			small := nntest.Clone(t, g)
 			if err := small.Edit(func(e *nn.Edit) { e.Cut(cuts...) }); err != nil {
 				t.Fatal(err)
 			}

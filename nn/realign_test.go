@@ -234,7 +234,7 @@ func TestEdgesExactly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := model(t, c.build)
-			zero := g.Clone()
+			zero := nntest.Clone(t, g)
 			nntest.Edit(t, zero, func(e *nn.Edit) {
 				for _, p := range []string{".weight", ".bias"} {
 					v := e.Value(c.from + p)

@@ -104,7 +104,7 @@ func TestReplacedOperators(t *testing.T) {
 					t.Fatal(err)
 				}
 				fork, _ := g.Fork()
-				for _, g := range []*nn.Graph{g, loaded, traced, g.Clone(), fork} {
+				for _, g := range []*nn.Graph{g, loaded, traced, nntest.Clone(t, g), fork} {
 					if c.Name == "function" { // has no node
 						continue
 					}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/onnxio"
 )
@@ -44,7 +45,7 @@ func TestGrowModels(t *testing.T) {
 				}
 				tried++
 				for _, copying := range []bool{false, true} {
-					w := g.Clone()
+					w := nntest.Clone(t, g)
 					if err := w.Edit(func(e *nn.Edit) {
 						p := e.Channels().Groups()[i].Params()[0]
 						e.Resize(p.Value, p.Size+2*p.PerAtom, nn.ResizeOptions{Axis: p.Axis - len(p.Value.Type().Shape), Copy: copying})

@@ -251,7 +251,7 @@ func TestPlanReplays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := nn.ReadPlan(g.Clone(), strings.NewReader(string(js)))
+	q, err := nn.ReadPlan(nntest.Clone(t, g), strings.NewReader(string(js)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/conformance"
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -37,7 +38,7 @@ func TestSimplify(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		before, x := g.Clone(), sawtooth(2, 3, 4)
+		before, x := nntest.Clone(t, g), sawtooth(2, 3, 4)
 		gone := 0
 		if err := g.Edit(func(e *nn.Edit) { gone = e.Simplify() }); err != nil {
 			t.Fatal(err)
@@ -101,7 +102,7 @@ func TestSimplifyBranches(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	before, x := g.Clone(), sawtooth(3, 1, 4)
+	before, x := nntest.Clone(t, g), sawtooth(3, 1, 4)
 	gone := 0
 	if err := g.Edit(func(e *nn.Edit) { gone = e.Simplify() }); err != nil {
 		t.Fatal(err)

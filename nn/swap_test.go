@@ -100,7 +100,7 @@ func TestSwapActivationsInARow(t *testing.T) {
 // TestTry takes back what fails and keeps what does not.
 func TestTry(t *testing.T) {
 	g := model(t, chain)
-	h := g.Clone()
+	h := nntest.Clone(t, g)
 	nntest.Edit(t, g, func(e *nn.Edit) {
 		if err := e.Try(func() { e.Remove(node(e, "b")); e.Value("nothing") }); err == nil {
 			t.Error("what failed succeeded")

@@ -267,7 +267,7 @@ func TestRunWhileEditing(t *testing.T) {
 					}
 				}
 				g.Summary()
-				g.Clone()
+				nntest.Clone(t, g)
 			}
 		})
 	}

@@ -35,7 +35,7 @@ func TestWeightMemory(t *testing.T) {
 	g := nn.New("g")
 	nntest.Edit(t, g, build)
 	expect("built", 1)
-	c := g.Clone()
+	c := nntest.Clone(t, g)
 	expect("cloned", 2)
 	nntest.Edit(t, g, func(e *nn.Edit) { e.RemoveChannels(e.Value("a").Users()[0], 512) })
 	expect("cut", 1.5)
@@ -43,6 +43,11 @@ func TestWeightMemory(t *testing.T) {
 	defer nn.LimitMemory(0)
 	if err := nn.New("h").Edit(build); err == nil || !strings.Contains(err.Error(), "takes more than fits in memory") {
 		t.Error(err)
+	}
+	nn.LimitMemory(0)
+	nn.LimitMemory(used() + size/4)
+	if _, err := g.Clone(); err == nil || !strings.Contains(err.Error(), `copy: parameter "b": takes 2097152 bytes of memory`) {
+		t.Errorf("a clone that does not fit: %v", err)
 	}
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(g)

@@ -50,7 +50,7 @@ func TestWidenExposed(t *testing.T) {
 			}
 			for i := range groups {
 				for _, copying := range []bool{false, true} {
-					w := g.Clone()
+					w := nntest.Clone(t, g)
 					nntest.Edit(t, w, func(e *nn.Edit) {
 						p := e.Channels().Groups()[i].Params()[0]
 						e.Resize(p.Value, p.Size+2*p.PerAtom, nn.ResizeOptions{Axis: p.Axis - len(p.Value.Type().Shape), Copy: copying})

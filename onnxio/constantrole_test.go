@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -126,7 +127,7 @@ func TestLoadMask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, g := range []*nn.Graph{again, again.Clone()} {
+		for _, g := range []*nn.Graph{again, nntest.Clone(t, again)} {
 			v, err := g.Value("mask")
 			if err != nil {
 				t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -158,7 +159,7 @@ func TestSaveSubgraph(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, g := range []*nn.Graph{g, g.Clone()} {
+		for _, g := range []*nn.Graph{g, nntest.Clone(t, g)} {
 			var b bytes.Buffer
 			if err := Write(&b, g); err != nil {
 				t.Fatal(err)

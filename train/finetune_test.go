@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -47,7 +48,7 @@ func TestFineTune(t *testing.T) {
 	}
 	fit, val := shapes(60, 5), shapes(300, 6)
 	run := func() (train.Outcome, *nn.Graph) {
-		c := g.Clone()
+		c := nntest.Clone(t, g)
 		out, err := train.FineTuner{Head: &nn.Head{Classes: 3}, Config: quiet(train.Config{Seed: 3, Epochs: 8})}.FineTune(ctx, c, fit, val)
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +150,7 @@ func firstOf(s data.Dataset[data.Sample], class int64) []int {
 func TestFindRate(t *testing.T) {
 	ctx := context.Background()
 	g := barsNet(t, 3, nil)
-	before := g.Clone()
+	before := nntest.Clone(t, g)
 	c, err := train.RateFinder{Config: quiet(train.Config{Seed: 1, Batch: 16})}.FindRate(ctx, g, shapes(300, 1))
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
@@ -21,7 +22,7 @@ func TestFineTuneOnRanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	fit, val := shapes(40, 5), shapes(120, 6)
-	one, err := train.FineTuner{Head: &nn.Head{Classes: 3}, Config: quiet(train.Config{Seed: 3, Epochs: 4})}.FineTune(ctx, g.Clone(), fit, val)
+	one, err := train.FineTuner{Head: &nn.Head{Classes: 3}, Config: quiet(train.Config{Seed: 3, Epochs: 4})}.FineTune(ctx, nntest.Clone(t, g), fit, val)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func TestFineTuneOnRanks(t *testing.T) {
 	run := func(resume bool, broken func(rank int) data.Dataset[data.Sample]) ([]train.Outcome, []map[string][]byte, []error) {
 		outs, ends := make([]train.Outcome, 2), make([]map[string][]byte, 2)
 		return outs, ends, together(2, func(rank int, comm train.Communicator) (err error) {
-			c := g.Clone()
+			c := nntest.Clone(t, g)
 			config := quiet(train.Config{Seed: 3, Epochs: 4, Communicator: comm, Dir: filepath.Join(dir, fmt.Sprint(rank)), Resume: resume})
 			outs[rank], err = train.FineTuner{Policy: train.Full, Head: &nn.Head{Classes: 3}, Config: config}.FineTune(ctx, c, broken(rank), val)
 			ends[rank] = weights(c)

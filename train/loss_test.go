@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -237,7 +238,7 @@ func TestExprLoss(t *testing.T) {
 	y := dtype.New(dtype.Float32, 8, 3)
 	b.Y = []*tensor.Dense{y}
 	run := func(l train.Loss) []float64 {
-		tr, err := train.New(g.Clone(), train.Config{Loss: l})
+		tr, err := train.New(nntest.Clone(t, g), train.Config{Loss: l})
 		if err != nil {
 			t.Fatal(err)
 		}

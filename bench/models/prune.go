@@ -43,7 +43,10 @@ func pruned(ctx context.Context, t *trial) (string, error) {
 		return "", errors.New("the model did not run")
 	}
 	p := prune.Pruner{Target: prune.Target{MACs: 0.7}}
-	g := t.g.Clone()
+	g, err := t.g.Clone()
+	if err != nil {
+		return "", err
+	}
 	if len(p.Groups(g)) == 0 {
 		p.NormalizedAxes = true
 	}
@@ -95,7 +98,10 @@ func elements(g *nn.Graph) int {
 
 // sameMasked compares the results of the pruned model with those of the whole one with the removed slices zeroed.
 func (t *trial) sameMasked(ctx context.Context, feed, small nn.Feed, cuts []nn.Cut) error {
-	masked := t.g.Clone()
+	masked, err := t.g.Clone()
+	if err != nil {
+		return err
+	}
 	if err := mask(masked, cuts); err != nil {
 		return err
 	}

@@ -68,7 +68,11 @@ func trained(ctx context.Context, t *trial) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	trainer, err := train.New(t.g.Clone(), config)
+	g, err := t.g.Clone()
+	if err != nil {
+		return "", err
+	}
+	trainer, err := train.New(g, config)
 	if err != nil {
 		return "", err
 	}

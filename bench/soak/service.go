@@ -280,8 +280,11 @@ func (s *service) save(r *rand.Rand) error {
 
 func (s *service) clone(r *rand.Rand) error {
 	s.mu.Lock()
-	g := s.g.Clone()
+	g, err := s.g.Clone()
 	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	k, i := r.IntN(len(s.edits)), r.IntN(shapes)
 	if err := g.Edit(s.edits[k]); err != nil {
 		return err
@@ -303,8 +306,11 @@ func (s *service) clone(r *rand.Rand) error {
 // train changes the weights of a clone; those of the model stay, which the other chores see.
 func (s *service) train(r *rand.Rand) error {
 	s.mu.Lock()
-	g := s.g.Clone()
+	g, err := s.g.Clone()
 	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	i := r.IntN(shapes)
 	out, err := g.Run(context.Background(), s.inputs[i])
 	if err != nil {

@@ -136,7 +136,10 @@ func apart(a, b []float64) float64 {
 // trained returns the run of the trainer; near begins a rounding away.
 func trained(ctx context.Context, g *nn.Graph, c train.Config, batches []data.Sample, last data.Sample, repeats int, near bool) (run, []string, float64, error) {
 	var r run
-	g = g.Clone()
+	g, err := g.Clone()
+	if err != nil {
+		return r, nil, 0, err
+	}
 	if near {
 		random := rand.New(rand.NewPCG(3, 4))
 		for p := range g.Params() {

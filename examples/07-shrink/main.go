@@ -115,7 +115,10 @@ func (p program) run(ctx context.Context, all data.Dataset[data.Sample]) (report
 		return r, err
 	}
 	fmt.Fprintf(p.w, "trained: accuracy %.2f %%\n", 100*r.before)
-	whole := g.Clone()
+	whole, err := g.Clone()
+	if err != nil {
+		return r, err
+	}
 	if err := onnxio.Save(filepath.Join(p.dir, "whole.onnx"), whole); err != nil {
 		return r, err
 	}

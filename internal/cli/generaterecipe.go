@@ -31,7 +31,7 @@ func recipeSource(g *nn.Graph, path, pkg string) (*generate.Source, error) {
 		}
 		r = recipe{[]recipeStep{{Do: "cut", Cuts: cuts}}}
 	}
-	changed := g.Clone()
+	changed, _ := g.Fork()
 	plan, err := r.plan(changed)
 	if err == nil {
 		err = plan.Apply()

@@ -183,7 +183,7 @@ func (a *answerer) explained(ctx context.Context, feed nn.Feed, x answer, how st
 	if !takesImages(a.g) {
 		return nil, fmt.Errorf("the model does not take images: its inputs are %v", ports(a.g.Inputs()))
 	}
-	g := a.g.Clone()
+	g, _ := a.g.Fork()
 	var score string
 	err := g.Edit(func(e *nn.Edit) {
 		logits := train.Logits(e, e.Outputs()[0])

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -204,7 +205,7 @@ func (s *slope) difference(t *testing.T, name string, way []float64, h float64) 
 		}
 		g := s.g
 		if _, fed := s.feed[name]; !fed {
-			g = s.g.Clone()
+			g = nntest.Clone(t, s.g)
 			if err := g.Edit(func(e *nn.Edit) { e.SetData(e.Value(name), dtype.Clone(s.at[name])) }); err != nil {
 				return 0, err
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -81,7 +82,7 @@ func TestTorchNets(t *testing.T) {
 			for _, batch := range []int{1, 3} {
 				sameInRuntime(t, ort, g, repeated(t, x, batch), fmt.Sprint("batch of ", batch))
 			}
-			small := g.Clone()
+			small := nntest.Clone(t, g)
 			plan, err := prune.Pruner{Target: prune.Target{MACs: 0.5}, NormalizedAxes: true}.Plan(t.Context(), small)
 			if err != nil && uncut[net] {
 				t.Log("prune: ", err)

@@ -104,24 +104,20 @@ func remember[T any](p *T, key any, n int64) {
 
 // MakeHeld returns what create returns, charged as n bytes before it is made and for as long as it is reachable.
 func MakeHeld[T any](n int64, create func() *T) (*T, error) {
-	t := Tally{}
-	if err := t.Add(n); err != nil {
+	if n < smallValue {
+		return create(), nil
+	}
+	if err := budget.Charge(n); err != nil {
 		return nil, err
 	}
 	p := create()
-	t.Free()
-	return p, hold(p, n)
+	remember(p, weak.Make(p), n)
+	return p, nil
 }
 
-// copyHeld returns a copy of d that is charged before it is made.
-func copyHeld(d *tensor.Dense) (*tensor.Dense, error) {
-	t := Tally{}
-	if err := t.Add(int64(len(d.Raw))); err != nil {
-		return nil, err
-	}
-	c := dtype.Clone(d)
-	t.Free()
-	return c, Hold(c)
+// CopyHeld returns a copy of d that is charged before it is made.
+func CopyHeld(d *tensor.Dense) (*tensor.Dense, error) {
+	return MakeHeld(int64(len(d.Raw)), func() *tensor.Dense { return dtype.Clone(d) })
 }
 
 // Footprint returns approximately how many bytes v uses, including its contents.

@@ -173,7 +173,7 @@ func (s *step) runFunc(x *Exec) error {
 		switch {
 		case v == nil:
 		case v.kind == placed:
-			c, err := copyHeld(v.dense)
+			c, err := CopyHeld(v.dense)
 			if err != nil {
 				return err
 			}

@@ -77,6 +77,16 @@ func Edit(t *testing.T, g *nn.Graph, f func(e *nn.Edit)) {
 	}
 }
 
+// Clone returns a deep copy of a graph.
+func Clone(t testing.TB, g *nn.Graph) *nn.Graph {
+	t.Helper()
+	c, err := g.Clone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // Ramp returns a tensor of unremarkable numbers.
 func Ramp(shape ...int) *tensor.Dense {
 	n := 1

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -166,7 +167,7 @@ func TestSparsity(t *testing.T) {
 	g := chain(t)
 	x, _ := dtype.FromFloats(dtype.Float32, make([]float64, 16), 1, 1, 4, 4)
 	for _, s := range []prune.Sparsity{{N: 2, M: 4, Keep: []nn.Selector{nn.Glob("a")}}, {Share: 0.5}} {
-		m := g.Clone()
+		m := nntest.Clone(t, g)
 		if err := m.Edit(s.Mask); err != nil {
 			t.Fatal(err)
 		}

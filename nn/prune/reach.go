@@ -143,7 +143,7 @@ func (s *stopwatch) run(ctx context.Context, gone []*nn.Atom) (time.Duration, er
 		if err != nil {
 			return 0, err
 		}
-		g = s.g.Clone()
+		g, _ = s.g.Fork()
 		if err := g.Edit(func(e *nn.Edit) { e.Cut(plan.Cuts()...) }); err != nil {
 			return 0, err
 		}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -111,7 +112,7 @@ func follow(t *testing.T, g *nn.Graph, x step.Exporter, batches []data.Sample, r
 	if err != nil {
 		t.Fatal(err)
 	}
-	g = g.Clone()
+	g = nntest.Clone(t, g)
 	c := x.Config
 	c.Whole, c.Log = true, train.Quiet
 	trainer, err := train.New(g, c)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -40,7 +41,7 @@ func do(e *nn.Edit, name string, in ...*nn.Value) *nn.Value {
 
 // algorithm is g with more nodes.
 func algorithm(t *testing.T, g *nn.Graph, f func(e *nn.Edit)) *nn.Graph {
-	g = g.Clone()
+	g = nntest.Clone(t, g)
 	edit(t, g, f)
 	return g
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -38,7 +39,7 @@ func reread(t *testing.T, g *nn.Graph) *nn.Graph {
 // trainable is g with its step as training_info, as it comes out of a file.
 func trainable(t *testing.T, g *nn.Graph, x step.Exporter) *nn.Graph {
 	t.Helper()
-	g = g.Clone()
+	g = nntest.Clone(t, g)
 	info, err := x.TrainingInfo(g)
 	if err != nil {
 		t.Fatal(err)
