@@ -52,20 +52,22 @@ var arithmeticSweeps = map[string]func(r *draw) trial{
 // pair draws two shapes that broadcast, perhaps with an empty axis.
 func pair(r *draw) (a, b []int) {
 	full := r.maybeEmpty(r.between(0, 4), 1, 4)
-	narrow := func() []int {
-		s := append([]int{}, full[r.between(0, len(full)):]...)
-		for i := range s {
-			if r.rarely(3) {
-				s[i] = 1
-			}
-		}
-		return s
-	}
-	a, b = narrow(), narrow()
+	a, b = narrowed(r, full), narrowed(r, full)
 	if r.flag() {
 		a = full
 	}
 	return a, b
+}
+
+// narrowed draws a shape that broadcasts to full.
+func narrowed(r *draw, full []int) []int {
+	s := append([]int{}, full[r.between(0, len(full)):]...)
+	for i := range s {
+		if r.rarely(3) {
+			s[i] = 1
+		}
+	}
+	return s
 }
 
 // of draws numbers of a type that arithmetic takes.
@@ -162,13 +164,9 @@ func variadic(name string) func(r *draw) trial {
 		if name == "Max" || name == "Min" {
 			t = pick(r, dtype.Float32, dtype.Float64, dtype.Int32, dtype.Int64, dtype.Uint32, dtype.Int8, dtype.Uint8)
 		}
-		a, b := pair(r)
-		v := []dtype.Value{r.of(t, a...), r.of(t, b...)}
-		if r.flag() {
-			v = append(v, r.of(t, a...))
-		}
-		if r.rarely(4) {
-			v = v[:1]
+		full, v := r.maybeEmpty(r.between(0, 4), 1, 4), []dtype.Value(nil)
+		for range r.between(1, 4) {
+			v = append(v, r.of(t, narrowed(r, full)...))
 		}
 		return trial{op: name, opset: pick(r, 8, 12, 13), in: r.with(nil, v...)[:len(v)]}
 	}

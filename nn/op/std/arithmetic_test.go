@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/optest"
 	"github.com/graft-ml/graft/nn/op/std"
+	"gorgonia.org/tensor"
 )
 
 // pairsOfShapes are operands that broadcast in every way the kernels tell apart.
@@ -99,6 +100,43 @@ func TestVariadic(t *testing.T) {
 		in := []dtype.Value{optest.Rand(1, 2, 3), optest.Rand(2, 3), optest.Rand(3, 2, 1), optest.Rand(4)}
 		optest.Run(t, optest.Case{Name: name, Config: op.Plain(name), In: in},
 			optest.Case{Name: name + " of one", Config: op.Plain(name), In: in[:1]})
+	}
+}
+
+// TestVariadicBroadcast: the first two operands may both be repeated along an axis that only the third one has.
+func TestVariadicBroadcast(t *testing.T) {
+	fold := map[string]func(a, b, c float32) float32{
+		"Sum": func(a, b, c float32) float32 { return a + b + c }, "Mean": func(a, b, c float32) float32 { return (a + b + c) / 3 },
+		"Max": func(a, b, c float32) float32 { return max(a, b, c) }, "Min": func(a, b, c float32) float32 { return min(a, b, c) },
+	}
+	all := []float32{1, -5, 6, 2, 7, -3}
+	narrow := []struct {
+		shape []int
+		at    func(i int) int
+	}{{[]int{2, 1}, func(i int) int { return i / 3 }}, {[]int{3}, func(i int) int { return i % 3 }}, {[]int{1, 1}, func(int) int { return 0 }}}
+	for name, f := range fold {
+		for _, a := range narrow {
+			for _, b := range narrow {
+				want := make([]float32, 6)
+				for i, c := range all {
+					want[i] = f(float32(a.at(i))*2-1, 3-float32(b.at(i))*4, c)
+				}
+				operand := func(shape []int, first, step float32) *tensor.Dense {
+					v := make([]float32, dtype.Product(shape))
+					for i := range v {
+						v[i] = first + step*float32(i)
+					}
+					return optest.Floats(shape, v...)
+				}
+				for _, d := range []dtype.DType{dtype.Float32, dtype.Float64, dtype.Int32} {
+					if d == dtype.Int32 && (name == "Sum" || name == "Mean") {
+						continue
+					}
+					in := []dtype.Value{optest.As(d, operand(a.shape, -1, 2)), optest.As(d, operand(b.shape, 3, -4)), optest.As(d, optest.Floats([]int{2, 3}, all...))}
+					optest.Run(t, optest.Case{Name: fmt.Sprint(name, d, a.shape, b.shape), Config: op.Plain(name), In: in, Want: []dtype.Value{optest.As(d, optest.Floats([]int{2, 3}, want...))}})
+				}
+			}
+		}
 	}
 }
 

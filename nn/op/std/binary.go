@@ -303,7 +303,7 @@ func integerPair[T integer](c *op.Call, r binary, w *walk) op.Kernel {
 	}
 }
 
-// pair computes rows: both operands advance, or one of them is a single element.
+// pair computes rows: both operands advance, or one of them is a single element. Where both are, pairKernel repeats one result.
 type pair[T, R any] struct {
 	vv func(dst []R, a, b []T)
 	vs func(dst []R, a []T, b T)
@@ -385,6 +385,11 @@ func pairKernel[T, R any](w *walk, cost int, f pair[T, R]) op.Kernel {
 				f.vs(d, a[off[0]:off[0]+n], b[off[1]])
 			case moveB:
 				f.sv(d, a[off[0]], b[off[1]:off[1]+n])
+			default: // a later operand of Sum, Mean, Max or Min advances
+				f.vv(d[:1], a[off[0]:off[0]+1], b[off[1]:off[1]+1])
+				for i := range d[1:] {
+					d[i+1] = d[0]
+				}
 			}
 		})
 		return nil
