@@ -3,6 +3,7 @@ package nn
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -42,15 +43,16 @@ type StepResult struct {
 	Values []dtype.Value            // of StepOptions.Want, in its order
 	States map[*Param]*tensor.Dense // the values that running statistics have after the step
 
-	done func()
+	done     func()
+	released atomic.Bool
 }
 
 // Grads holds gradients by parameter. Those that are equal may share memory.
 type Grads map[*Param]*tensor.Dense
 
-// Release returns the memory of the tensors to the engine.
+// Release returns the memory of the tensors to the engine, once.
 func (s *StepResult) Release() {
-	if s.done != nil {
+	if s.done != nil && s.released.CompareAndSwap(false, true) {
 		s.done()
 	}
 }

@@ -2,23 +2,27 @@ package train
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/graft-ml/graft/internal/disk"
 )
 
 // EventFile writes metrics over steps for TensorBoard: a file of TFRecords, each an Event of
-// tensorflow/core/util/event.proto. It is for one goroutine at a time.
+// tensorflow/core/util/event.proto. Its methods may be called from several goroutines.
 type EventFile struct {
+	mu   sync.Mutex
 	file *os.File
 	w    *bufio.Writer
 	err  error // the first error
@@ -68,6 +72,8 @@ func (f *EventFile) Scalars(step int, figures map[string]float64) error {
 			summary = appendBytes(summary, 1, value)
 		}
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if summary != nil {
 		f.record(appendBytes(eventAt(time.Now(), step), 5, summary))
 	}
@@ -94,6 +100,12 @@ var errNoEvents = errors.New("train: the EventFile is the zero value: create it 
 
 // Flush writes buffered events.
 func (f *EventFile) Flush() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.flush()
+}
+
+func (f *EventFile) flush() error {
 	if f.w == nil {
 		return errNoEvents
 	}
@@ -101,12 +113,16 @@ func (f *EventFile) Flush() error {
 	return f.err
 }
 
-// Close closes the file. It returns the first error of all calls.
+// Close closes the file, and returns the first error of all calls. Later calls of all methods return an error.
 func (f *EventFile) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.w == nil {
 		return errNoEvents
 	}
-	return errors.Join(f.Flush(), disk.System.Close(f.file))
+	err := errors.Join(f.flush(), disk.System.Close(f.file))
+	f.err = cmp.Or(f.err, error(&fs.PathError{Op: "write", Path: f.file.Name(), Err: fs.ErrClosed}))
+	return err
 }
 
 // record writes a TFRecord: length, its checksum, data, their checksum.

@@ -2,10 +2,13 @@ package train
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -132,5 +135,30 @@ func TestEventFileRefused(t *testing.T) {
 	}
 	if _, err := NewEventFile(file); err == nil {
 		t.Error("a file is taken for a folder")
+	}
+}
+
+// TestEventFileClosed: a file may be closed while others write to it, whose later calls return an error.
+func TestEventFileClosed(t *testing.T) {
+	f, err := NewEventFile(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for step := 0; f.Scalars(step, map[string]float64{"loss": 1}) == nil && f.Flush() == nil; step++ {
+				f.Event(Event{Kind: Stepped})
+			}
+		})
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	wait.Wait()
+	for name, err := range map[string]error{"Scalars": f.Scalars(1, nil), "Flush": f.Flush(), "Close": f.Close()} {
+		if !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("%s after Close: %v", name, err)
+		}
 	}
 }

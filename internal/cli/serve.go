@@ -81,7 +81,13 @@ file. POST /predict?png answers masks and images as PNG files in base64. GET /me
 }
 
 func (s service) run(ctx context.Context, w io.Writer, model string) error {
-	h, err := s.handler(ctx, model)
+	working, end := context.WithCancel(context.WithoutCancel(ctx)) // until the requests in progress are finished
+	defer end()
+	loading := context.AfterFunc(ctx, end)
+	h, err := s.handler(working, model)
+	if loading(); err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return err
 	}
@@ -105,7 +111,8 @@ func (s service) run(ctx context.Context, w io.Writer, model string) error {
 	stop := context.AfterFunc(ctx, func() {
 		end, cancel := context.WithTimeout(context.Background(), s.timeout)
 		defer cancel()
-		stopped <- server.Shutdown(end)
+		err := server.Shutdown(end)
+		stopped <- errors.Join(err, server.Close())
 	})
 	defer stop()
 	if err := server.Serve(limitConnections(l, s.connections)); !errors.Is(err, http.ErrServerClosed) {
