@@ -38,6 +38,7 @@ type analysis struct {
 	calls  map[*Node]*op.Call
 	leaf   map[*Value]bool     // outputs of Constant nodes, which are cut like parameters
 	zero   map[axisID]bool     // see zeroes
+	most   int32               // indices of axes that there is memory for
 	env    map[*Value]*binding // bindings of the walk with stand-ins
 }
 
@@ -48,7 +49,7 @@ type declared struct {
 
 // analyse asks every node for its couplings.
 func (g *Graph) analyse() *analysis {
-	a := &analysis{g: g, first: map[*Value]axisID{}, rank: map[*Value]int{}, spans: map[*Node]declared{}, calls: map[*Node]*op.Call{}, leaf: map[*Value]bool{}, zero: map[axisID]bool{}}
+	a := &analysis{g: g, first: map[*Value]axisID{}, rank: map[*Value]int{}, spans: map[*Node]declared{}, calls: map[*Node]*op.Call{}, leaf: map[*Value]bool{}, zero: map[axisID]bool{}, most: int32(min(MemoryLeft()/32, 1<<27))}
 	w := g.standIn()
 	a.env = w.env
 	for _, v := range g.inputs {
@@ -147,10 +148,17 @@ func (g *Graph) standAt(batch, other int) (*walker, int) {
 	return w, reached
 }
 
-// add registers the axes of a value if their lengths are known.
+// add registers the axes of a value if their lengths are known, and there is memory for their indices: about 32 bytes for each. Without,
+// they count as unknown.
 func (a *analysis) add(v *Value, t op.Type) {
 	if _, ok := a.first[v]; ok || !t.Static() {
 		return
+	}
+	left := int64(a.most - a.system.Elements())
+	for _, d := range t.Shape {
+		if left -= min(int64(d.Size), left+1); left < 0 {
+			return
+		}
 	}
 	a.first[v], a.rank[v] = axisID(len(a.axes)), len(t.Shape)
 	for i, d := range t.Shape {

@@ -88,7 +88,12 @@ func (e *Edit) Select(sel ...Selector) []*Node {
 	}
 	var list []*Node
 	for _, n := range e.g.nodes {
-		if all(sel, n) {
+		ok, err := accepted(sel, n)
+		if err != nil {
+			e.Fail(err)
+			return nil
+		}
+		if ok {
 			list = append(list, n)
 		}
 	}

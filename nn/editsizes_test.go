@@ -44,11 +44,11 @@ func TestSizesOfEdits(t *testing.T) {
 	}
 }
 
-// TestNumberOfOutputs: a node cannot have fewer outputs than none, nor more than fit in memory.
+// TestNumberOfOutputs: a node has one output or more, and no more than fit in memory.
 func TestNumberOfOutputs(t *testing.T) {
-	for _, n := range []int{-1, 1 << 40, math.MaxInt} {
+	for _, n := range []int{-1, 0, 1 << 40, math.MaxInt} {
 		err := nn.New("g").Edit(func(e *nn.Edit) { e.NodeN(std.ConcatConfig{Axis: 1}, n, e.Input("x", "float32[N,3]")) })
-		if want := fmt.Sprintf("edit: Concat: cannot have %d outputs", n); err == nil || err.Error() != want {
+		if want := fmt.Sprintf("edit: Concat: cannot have %d outputs", n); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -100,7 +100,7 @@ func (g *Graph) Version() int {
 }
 
 // Nodes iterates over the nodes that all selectors accept, in topological order. It iterates over a snapshot, so the loop
-// may edit the graph.
+// may edit the graph. A selector before or after a node that was removed accepts none.
 func (g *Graph) Nodes(sel ...Selector) iter.Seq[*Node] {
 	g.there()
 	lock := g.locked()
@@ -108,7 +108,7 @@ func (g *Graph) Nodes(sel ...Selector) iter.Seq[*Node] {
 	lock.unlock()
 	return func(yield func(*Node) bool) {
 		for _, n := range list {
-			if all(sel, n) && !yield(n) {
+			if ok, err := accepted(sel, n); err != nil || ok && !yield(n) {
 				return
 			}
 		}

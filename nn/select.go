@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -11,13 +12,51 @@ import (
 // Selector reports whether to select a node; nil selects none.
 type Selector func(*Node) bool
 
-func all(sel []Selector, n *Node) bool {
+// accepted reports whether all selectors accept the node. The error is that of one that is relative to a node which is not there.
+func accepted(sel []Selector, n *Node) (ok bool, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case misplaced:
+			ok, err = false, p
+		default:
+			panic(p)
+		}
+	}()
 	for _, s := range sel {
 		if s == nil || !s(n) {
-			return false
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
+}
+
+// misplaced is what a selector panics with that is relative to a node which is not in the graph, since it has no result that could be
+// negated. An edit fails with it.
+type misplaced struct{ error }
+
+// relative returns a selector of the nodes that find returns for n, as the graph is now.
+func relative(n *Node, find func() []*Node) Selector {
+	if n == nil || n.graph == nil {
+		return func(*Node) bool {
+			panic(misplaced{errors.New("nodes before or after a node are selected, but the node is nil")})
+		}
+	}
+	defer n.locked().unlock()
+	lost := misplaced{fmt.Errorf("nodes before or after %q are selected, but it is not in this graph", n.label())}
+	if !slices.Contains(n.graph.nodes, n) {
+		return func(*Node) bool { panic(lost) }
+	}
+	set := map[*Node]bool{}
+	for _, x := range find() {
+		set[x] = true
+	}
+	return func(x *Node) bool {
+		if x.graph.lock() != n.graph.lock() {
+			panic(lost)
+		}
+		return set[x]
+	}
 }
 
 // Glob selects nodes whose name, or the name of one of their outputs or parameters, matches one of the patterns. Patterns
@@ -96,40 +135,33 @@ func Any(sel ...Selector) Selector {
 	}
 }
 
-// Before selects the nodes that n depends on, but not n itself.
+// Before selects the nodes that n depends on, but not n itself, as the graph is when Before is called. An n that was removed is an
+// error of the edit that selects, and a panic if the selector is called directly.
 func Before(n *Node) Selector {
-	set := map[*Node]bool{}
-	if n != nil {
-		defer n.locked().unlock()
-		for _, a := range ancestors(n.reads(), nil) {
-			set[a] = true
-		}
-	}
-	return func(x *Node) bool { return set[x] }
+	return relative(n, func() []*Node { return ancestors(n.reads(), nil) })
 }
 
-// After selects the nodes that depend on n, but not n itself.
+// After selects the nodes that depend on n, but not n itself; see Before.
 func After(n *Node) Selector {
-	set := map[*Node]bool{}
-	var mark func(*Node)
-	mark = func(x *Node) {
-		for _, v := range x.out {
-			if v == nil {
-				continue
-			}
-			for _, u := range v.users {
-				if !set[u] {
-					set[u] = true
-					mark(u)
+	return relative(n, func() (found []*Node) {
+		seen := map[*Node]bool{}
+		for next := []*Node{n}; len(next) > 0; {
+			x := next[len(next)-1]
+			next = next[:len(next)-1]
+			for _, v := range x.out {
+				if v == nil {
+					continue
+				}
+				for _, u := range v.users {
+					if !seen[u] {
+						seen[u] = true
+						found, next = append(found, u), append(next, u)
+					}
 				}
 			}
 		}
-	}
-	if n != nil {
-		defer n.locked().unlock()
-		mark(n)
-	}
-	return func(x *Node) bool { return set[x] }
+		return found
+	})
 }
 
 // Value returns the value with the given name, such as that of a parameter (see Value.Param). The error lists similar names.

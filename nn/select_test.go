@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 )
 
@@ -44,6 +45,44 @@ func TestSelectors(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// A selector before or after a node that is not in the graph is an error of the edit, negated or not, and selects nothing elsewhere.
+func TestSelectedByAbsentNode(t *testing.T) {
+	node := func(g *nn.Graph) *nn.Node {
+		n, err := g.Node("act")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	g := nntest.Small(t)
+	removed := node(g)
+	nntest.Edit(t, g, func(e *nn.Edit) { e.Remove(removed) })
+	var undone *nn.Node
+	if err := g.Edit(func(e *nn.Edit) { undone = e.Insert(e.Value("norm"), layers.ReLU{}).Producer(); e.Failf("undone") }); err == nil {
+		t.Fatal("the edit must fail")
+	}
+	for _, c := range []struct {
+		name string
+		n    *nn.Node
+		want string
+	}{
+		{"removed", removed, `"act" are selected, but it is not in this graph`},
+		{"undone", undone, `are selected, but it is not in this graph`},
+		{"of another graph", node(nntest.Small(t)), `"act" are selected, but it is not in this graph`},
+		{"nil", nil, "but the node is nil"},
+	} {
+		for i, s := range []nn.Selector{nn.Before(c.n), nn.After(c.n), nn.Not(nn.Before(c.n)), nn.Any(nn.Glob("none"), nn.After(c.n))} {
+			err := g.Edit(func(e *nn.Edit) { e.Freeze(s) })
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, selector %d: %v, want an error with %s", c.name, i, err, c.want)
+			}
+			for n := range g.Nodes(s) {
+				t.Errorf("%s, selector %d: selects %s", c.name, i, n.Name())
+			}
 		}
 	}
 }

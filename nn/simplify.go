@@ -53,7 +53,7 @@ func (e *Edit) Simplify() int {
 	}
 	for _, n := range slices.Backward(nodes) {
 		if len(n.annotations) == 0 && slices.Contains(e.g.nodes, n) && n.unread() {
-			e.sweep(n.out[slices.IndexFunc(n.out, func(v *Value) bool { return v != nil })])
+			e.drop(n)
 		}
 	}
 	return before - e.g.countNodes()

@@ -295,6 +295,10 @@ func (e *Edit) oneNode(c op.Config, out []*Value) *Node {
 	if e.err != nil {
 		return nil
 	}
+	if len(out) == 0 {
+		e.fail(&Error{Op: c.Operator().Name, Err: errors.New("cannot have 0 outputs: want a node with some")})
+		return nil
+	}
 	n := out[0].producer
 	if !slices.Equal(n.out, out) {
 		name := c.Operator()

@@ -193,7 +193,10 @@ func (e *Edit) SwapActivations(l Layer, sel ...Selector) []*Value {
 	}
 	var found []activation
 	for _, n := range e.g.nodes {
-		if !all(sel, n) {
+		if ok, err := accepted(sel, n); err != nil {
+			e.Fail(err)
+			return nil
+		} else if !ok {
 			continue
 		}
 		if a, ok := activationAt(n); ok && (len(sel) > 0 || !a.gate) {

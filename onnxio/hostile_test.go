@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -213,6 +214,39 @@ func TestAttributeMemory(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := (Loader{Memory: 110_000 + nodes}).Read(bytes.NewReader(model)); err == nil || !strings.Contains(err.Error(), "Constant n2: ") || !strings.Contains(err.Error(), "float32 of shape [100 100] takes more than the 30000 bytes") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestNodeWithoutOutputs: edits of a model with a node all of whose outputs are absent.
+func TestNodeWithoutOutputs(t *testing.T) {
+	model := textModel(t, "input "+float("x", "2")+"output "+float("y", "2")+`node { name: "none" op_type: "Relu" input: "x" output: "" } node { name: "n" op_type: "Relu" input: "x" output: "y" }`)
+	for name, c := range map[string]struct {
+		edit  func(e *nn.Edit)
+		nodes int // after the edit
+	}{
+		"simplify":     {func(e *nn.Edit) { e.Simplify() }, 1},
+		"remove":       {func(e *nn.Edit) { e.Remove(e.Find(nn.Glob("none"))) }, 1},
+		"repeat":       {func(e *nn.Edit) { e.Repeat(e.Find(nn.Glob("none")), e.Value("x")) }, 3},
+		"replace":      {func(e *nn.Edit) { e.Replace(e.Find(nn.Glob("none")), layers.Tanh{}) }, 2},
+		"operator set": {func(e *nn.Edit) { e.SetOpset(13) }, 2},
+		"rename":       {func(e *nn.Edit) { e.Rename(func(s string) string { return "a/" + s }) }, 2},
+		"activations":  {func(e *nn.Edit) { e.SwapActivations(layers.Tanh{}) }, 2},
+		"after":        {func(e *nn.Edit) { e.Freeze(nn.Not(nn.After(e.Find(nn.Glob("none"))))) }, 2},
+		"inference":    {func(e *nn.Edit) { e.InferenceMode(); e.TrainingMode(); e.Channels() }, 2},
+	} {
+		g, err := Read(bytes.NewReader(model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Edit(c.edit); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := g.Summary().Total.Nodes; n != c.nodes {
+			t.Errorf("%s: %d nodes, want %d", name, n, c.nodes)
+		}
+		if err := g.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

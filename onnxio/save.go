@@ -2,6 +2,7 @@ package onnxio
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 
@@ -44,7 +45,7 @@ func (s Saver) Save(path string, g *nn.Graph) error {
 		return saveError(err)
 	}
 	over := s.ExternalOver
-	if over <= 0 && m.size() > maxFile {
+	if over == 0 && m.size() > maxFile {
 		over = 1 << 20
 	}
 	return saveError(commit(path, m, over))
@@ -72,6 +73,12 @@ func (s Saver) Write(w io.Writer, g *nn.Graph) error {
 func (s Saver) encode(g *nn.Graph) (*encoded, error) {
 	if g == nil {
 		return nil, errors.New("there is no graph")
+	}
+	if s.ExternalOver < 0 {
+		return nil, fmt.Errorf("ExternalOver is %d: want 0 or more bytes", s.ExternalOver)
+	}
+	if s.Annotations < AsStored || s.Annotations > AsAttributes {
+		return nil, fmt.Errorf("Annotations is %d: want AsStored, AsMetadata or AsAttributes", s.Annotations)
 	}
 	g, _ = g.Fork() // not affected by later edits
 	if err := retype(g, s.Inputs); err != nil {

@@ -394,3 +394,23 @@ func TestSaveConverted(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingsOfFiles: invalid settings of a Saver and a Loader are errors.
+func TestSettingsOfFiles(t *testing.T) {
+	g := nn.New("m")
+	if err := g.Edit(func(e *nn.Edit) { e.Output("y", e.Apply(layers.ReLU{}, e.Input("x", "float32[N]"))) }); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "m.onnx")
+	if err := Save(path, g); err != nil {
+		t.Fatal(err)
+	}
+	_, loaded := Loader{Memory: -1}.Load(path)
+	for want, err := range map[string]error{
+		"Memory is -1": loaded, "ExternalOver is -1": Saver{ExternalOver: -1}.Save(path, g), "Annotations is 3": Saver{Annotations: 3}.Write(io.Discard, g),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}

@@ -132,7 +132,7 @@ func (c Config) check() error {
 	for _, x := range []struct {
 		name string
 		n    int
-	}{{"Steps", c.Steps}, {"Epochs", c.Epochs}, {"Batch", c.Batch}, {"MicroBatch", c.MicroBatch}, {"Accumulate", c.Accumulate}, {"Patience", c.Patience}, {"Keep", c.Keep}, {"BucketBytes", c.BucketBytes}} {
+	}{{"Steps", c.Steps}, {"Epochs", c.Epochs}, {"Batch", c.Batch}, {"MicroBatch", c.MicroBatch}, {"Accumulate", c.Accumulate}, {"Patience", c.Patience}, {"Keep", c.Keep}, {"Workers", c.Workers}, {"BucketBytes", c.BucketBytes}} {
 		if x.n < 0 {
 			return fmt.Errorf("train: %s is %d: want 0 or more", x.name, x.n)
 		}
@@ -145,9 +145,17 @@ func (c Config) check() error {
 			return fmt.Errorf("train: %s is %v: want 0 or more", x.name, x.v)
 		}
 	}
+	if c.Plateau != nil {
+		if err := checkRates(*c.Plateau); err != nil {
+			return fmt.Errorf("train: %w", err)
+		}
+	}
+	scheduled := checkRates(c.Schedule)
 	switch {
 	case c.ReduceIn != dtype.Undefined && c.ReduceIn != dtype.Float16 && c.ReduceIn != dtype.BFloat16:
 		return fmt.Errorf("train: ReduceIn is %v: want Float16 or BFloat16", c.ReduceIn)
+	case scheduled != nil:
+		return fmt.Errorf("train: Schedule: %w", scheduled)
 	case c.EMA >= 1:
 		return fmt.Errorf("train: EMA is %v: want a decay below 1, 0.9998 say", c.EMA)
 	case c.Schedule == optim.LinearLR{}:

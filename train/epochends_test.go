@@ -94,7 +94,7 @@ func TestWhatAnInterruptedRunLeaves(t *testing.T) {
 	} {
 		t.Chdir(t.TempDir())
 		ctx, cancel := context.WithCancel(context.Background())
-		conf := quiet(train.Config{Batch: 4, NoShuffle: true, Workers: -1, Rule: optim.SGD{LR: 0.1}, OnStep: func(s train.StepInfo) error {
+		conf := quiet(train.Config{Batch: 4, NoShuffle: true, Workers: 1, Rule: optim.SGD{LR: 0.1}, OnStep: func(s train.StepInfo) error {
 			switch {
 			case s.Step == 3 && c.by == "OnStep":
 				return stop
@@ -166,7 +166,7 @@ func TestDraws(t *testing.T) {
 		return list
 	}
 	ctx := context.Background()
-	c := quiet(train.Config{Seed: 5, Epochs: 2, Workers: -1, NoShuffle: true, Metrics: []train.Metric{}})
+	c := quiet(train.Config{Seed: 5, Epochs: 2, Workers: 1, NoShuffle: true, Metrics: []train.Metric{}})
 	for name, x := range map[string]struct {
 		run  func(s data.Dataset[data.Sample]) error
 		want []float32

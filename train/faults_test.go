@@ -23,7 +23,7 @@ import (
 // one that nothing interrupted.
 func TestFaults(t *testing.T) {
 	fit, val := blobs(60, 1), blobs(20, 2)
-	config := train.Config{Batch: 16, Seed: 3, EMA: 0.9, Rule: optim.Adam{LR: 0.02}, Keep: 2, Monitor: "accuracy", RestoreBest: true, Resume: true, Workers: -1}
+	config := train.Config{Batch: 16, Seed: 3, EMA: 0.9, Rule: optim.Adam{LR: 0.02}, Keep: 2, Monitor: "accuracy", RestoreBest: true, Resume: true, Workers: 1}
 	stopped := errors.New("stop")
 	run := func(dir string, epochs int) error {
 		c := quiet(config)

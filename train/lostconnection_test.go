@@ -43,7 +43,7 @@ func (c cutOff) AllGather(b []byte) error {
 // A connection that is lost at any call is an error on all ranks: of a run, and of going on from a checkpoint.
 func TestLostConnection(t *testing.T) {
 	fit, val, dir := blobs(8, 1), blobs(4, 2), t.TempDir()
-	config := quiet(train.Config{Batch: 4, EMA: 0.9, Rule: optim.Adam{}, ShardState: true, SyncBatchNorm: true, RestoreBest: true, Workers: -1})
+	config := quiet(train.Config{Batch: 4, EMA: 0.9, Rule: optim.Adam{}, ShardState: true, SyncBatchNorm: true, RestoreBest: true, Workers: 1})
 	whole := func(c train.Config) error {
 		tr, err := train.New(small(t), c)
 		if err == nil {

@@ -96,7 +96,7 @@ func TestOneRankFails(t *testing.T) {
 			r.fit, r.val = fit, val
 			r.ctx, r.cancel = context.WithCancel(context.Background())
 			defer r.cancel()
-			r.c = quiet(train.Config{Communicator: comm, Batch: 16, NoShuffle: true, Rule: optim.SGD{LR: 0.1}, Dir: dir, Workers: -1})
+			r.c = quiet(train.Config{Communicator: comm, Batch: 16, NoShuffle: true, Rule: optim.SGD{LR: 0.1}, Dir: dir, Workers: 1})
 			r.c.OnStep = func(train.StepInfo) error { r.steps++; return nil }
 			if rank == c.on {
 				c.f(r)

@@ -47,7 +47,8 @@ func TestRefusals(t *testing.T) {
 	for want, c := range map[string]train.Config{
 		"Epochs is -1": {Epochs: -1}, "EMA is 1": {EMA: 1}, "LinearLR{}, which is 0 throughout": {Schedule: optim.LinearLR{}}, "Mode is": {Mode: "x"}, "Resume needs Dir": {Resume: true},
 		"cannot create the folder for checkpoints": {Dir: "refusals_test.go/below"},
-		"Keep needs Dir": {Keep: 1}, "ClipNorm is NaN": {ClipNorm: math.NaN()}, "LR": {Rule: optim.SGD{LR: -2}},
+		"Keep needs Dir": {Keep: 1}, "Workers is -1": {Workers: -1}, "Schedule: Warmup: Share is 2": {Schedule: optim.PerEpoch{Schedule: optim.Warmup{Share: 2}}},
+		"Plateau: Factor is -7": {Plateau: &optim.Plateau{Factor: -7}}, "ClipNorm is NaN": {ClipNorm: math.NaN()}, "LR": {Rule: optim.SGD{LR: -2}},
 	} {
 		if _, err := train.New(small(t), c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)

@@ -95,7 +95,7 @@ func quiet(c train.Config) train.Config {
 // batch stacks a whole set.
 func batch(t testing.TB, s data.Dataset[data.Sample]) data.Sample {
 	t.Helper()
-	for b, err := range (data.BatchLoader{Batch: s.Len(), Workers: -1}).Batches(context.Background(), s, 0) {
+	for b, err := range (data.BatchLoader{Batch: s.Len(), Workers: 1}).Batches(context.Background(), s, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestFitLearns(t *testing.T) {
 
 func TestWorkersDoNotMatter(t *testing.T) {
 	var first map[string][]byte
-	for _, workers := range []int{-1, 1, 5} {
+	for _, workers := range []int{1, 2, 5} {
 		g := small(t)
 		if _, err := train.Fit(context.Background(), g, quiet(train.Config{Epochs: 2, Batch: 16, Seed: 7, Workers: workers}), blobs(100, 1), nil); err != nil {
 			t.Fatal(err)
@@ -255,7 +255,7 @@ func TestOrderOfEpoch(t *testing.T) {
 	} {
 		var seen []int
 		set := watchedSet{blobs(6, 1), func(i int) { seen = append(seen, i) }}
-		c.config.Batch, c.config.Workers, c.config.Log = 2, -1, train.Quiet
+		c.config.Batch, c.config.Workers, c.config.Log = 2, 1, train.Quiet
 		tr, err := train.New(small(t), c.config)
 		if err != nil {
 			t.Fatal(err)

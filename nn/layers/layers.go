@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/graft-ml/graft/nn"
@@ -33,6 +34,10 @@ func putN(e *nn.Edit, label, name string, a attrs, outputs int, in ...*nn.Value)
 	}
 	raw := make(map[string]any, len(a))
 	for k, v := range a {
+		if x, ok := v.(float64); ok && math.IsNaN(x-x) {
+			e.Failf("%s: %s is %v: want a finite number", name, k, x)
+			return nil
+		}
 		raw[k] = rawAttr(v)
 	}
 	c, err := o.Decode(o.Latest(), raw)

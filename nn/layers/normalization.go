@@ -31,7 +31,10 @@ func (b BatchNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	if e.Err() != nil {
 		return nil
 	}
-	eps, momentum := cmp.Or(b.Eps, 1e-5), cmp.Or(b.Momentum, 0.9)
+	eps, momentum := epsilon(e, b.Eps), cmp.Or(b.Momentum, 0.9)
+	if !(momentum >= 0 && momentum <= 1) {
+		e.Failf("Momentum is %v: want a fraction from 0 to 1", momentum)
+	}
 	scale := initial.Filler(initial.Ones{})
 	if b.identity {
 		scale = initial.Full{Value: math.Sqrt(1 + float64(float32(eps)))}
@@ -64,7 +67,7 @@ func (l LayerNorm) normalize(e *nn.Edit, name string, in []*nn.Value) *nn.Value 
 	x, axis, shape := last(e, in, l.Axes)
 	w := weight(e, name+".weight", x, initial.Ones{}, nil, shape...)
 	b := weight(e, name+".bias", x, initial.Zeros{}, nil, shape...)
-	return put(e, name, "LayerNormalization", attrs{"axis": axis, "epsilon": cmp.Or(l.Eps, 1e-5)}, x, w, b)
+	return put(e, name, "LayerNormalization", attrs{"axis": axis, "epsilon": epsilon(e, l.Eps)}, x, w, b)
 }
 
 // overChannels normalizes over axis 1, which it moves to the end and back.
@@ -98,12 +101,22 @@ func (l RMSNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, axis, shape := last(e, in, l.Axes)
 	name := e.Label("rmsnorm", l.Name)
 	w := weight(e, name+".weight", x, initial.Ones{}, nil, shape...)
-	return []*nn.Value{put(e, name, "RMSNormalization", attrs{"axis": axis, "epsilon": cmp.Or(l.Eps, 1e-5)}, x, w)}
+	return []*nn.Value{put(e, name, "RMSNormalization", attrs{"axis": axis, "epsilon": epsilon(e, l.Eps)}, x, w)}
+}
+
+// epsilon returns eps, 1e-5 if it is 0.
+func epsilon(e *nn.Edit, eps float64) float64 {
+	if eps < 0 {
+		e.Failf("Eps is %v: want 0 or more", eps)
+	}
+	return cmp.Or(eps, 1e-5)
 }
 
 // last returns the input of a layer that normalizes its last axes, the first of them, and their lengths.
 func last(e *nn.Edit, in []*nn.Value, axes int) (x *nn.Value, axis int, shape []int) {
-	axes = max(axes, 1)
+	if axes = cmp.Or(axes, 1); axes < 0 {
+		e.Failf("Axes is %d: want 0 or more", axes)
+	}
 	x, rank := ranked(e, in, axes)
 	if e.Err() != nil {
 		return nil, 0, nil
@@ -126,7 +139,7 @@ func (n InstanceNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 	x, _ := ranked(e, in, 3)
 	c := sizeOf(e, x, 1)
 	name := e.Label("instancenorm", n.Name)
-	return []*nn.Value{put(e, name, "InstanceNormalization", attrs{"epsilon": cmp.Or(n.Eps, 1e-5)}, x,
+	return []*nn.Value{put(e, name, "InstanceNormalization", attrs{"epsilon": epsilon(e, n.Eps)}, x,
 		weight(e, name+".weight", x, initial.Ones{}, nil, c), weight(e, name+".bias", x, initial.Zeros{}, nil, c))}
 }
 
@@ -149,7 +162,7 @@ func (n GroupNorm) Build(e *nn.Edit, in ...*nn.Value) []*nn.Value {
 		e.Failf("%d groups do not divide %d channels", n.Groups, c)
 		return nil
 	}
-	eps := cmp.Or(n.Eps, 1e-5)
+	eps := epsilon(e, n.Eps)
 	name := e.Label("groupnorm", n.Name)
 	return []*nn.Value{put(e, name, "GroupNormalization", attrs{"epsilon": eps, "num_groups": n.Groups}, x,
 		weight(e, name+".weight", x, initial.Ones{}, nil, c), weight(e, name+".bias", x, initial.Zeros{}, nil, c))}

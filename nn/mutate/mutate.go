@@ -68,8 +68,11 @@ func (m Mutator) Check() error {
 	if m.Weights != nil && total == 0 {
 		return errors.New("mutate: all weights are zero")
 	}
-	if m.Step < 0 || m.Step > 4 {
+	if !(m.Step >= 0 && m.Step <= 4) {
 		return fmt.Errorf("mutate: a step of %v: want 0 to 4, a share of the channels", m.Step)
+	}
+	if m.MaxParams < 0 || m.MaxMACs < 0 {
+		return fmt.Errorf("mutate: MaxParams is %d and MaxMACs is %d: want 0 or more", m.MaxParams, m.MaxMACs)
 	}
 	for _, k := range m.Kernels {
 		if k < 1 || k > 64 {
@@ -192,6 +195,9 @@ func (m Mutator) Plan(g *nn.Graph, step int) (*nn.Plan, Mutation, error) {
 
 // Apply makes count changes, those of steps 0 to count−1. If one fails, none is made.
 func (m Mutator) Apply(g *nn.Graph, count int) ([]Mutation, error) {
+	if count < 0 {
+		return nil, fmt.Errorf("mutate: %d mutations: want 0 or more", count)
+	}
 	var list []Mutation
 	err := g.Edit(func(e *nn.Edit) {
 		for i := 0; i < count && e.Err() == nil; i++ {

@@ -340,6 +340,8 @@ func TestSettings(t *testing.T) {
 		"weight of widen":  {Weights: map[mutate.Kind]float64{mutate.Widen: -1}},
 		"weights are zero": {Weights: map[mutate.Kind]float64{}},
 		"a step of":        {Step: -1},
+		"a step of NaN":    {Step: math.NaN()},
+		"MaxParams is -1":  {MaxParams: -1},
 		"a kernel of 1000": {Kernels: []int{1000}},
 	} {
 		if _, _, err := m.Plan(g, 0); err == nil || !strings.Contains(err.Error(), want) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/graft-ml/graft/nn"
@@ -57,13 +58,16 @@ func (p Pruner) check(g *nn.Graph) error {
 	switch {
 	case p.RoundTo < 0:
 		return fail("RoundTo is %d: want 0 or more", p.RoundTo)
+	case !slices.Contains([]Normalization{"", ByMean, ByMax, BySum, None}, p.Scale):
+		return fail("Scale is %q: want %s, %s, %s or %s", p.Scale, ByMean, ByMax, BySum, None)
 	case !(p.Most >= 0 && p.Most <= 1):
 		return fail("Most is %v: want a share between 0 and 1", p.Most)
 	}
 	for i, s := range p.Keep {
 		found := false
-		for n := range g.Nodes() {
-			found = found || s != nil && s(n)
+		for range g.Nodes(s) {
+			found = true
+			break
 		}
 		if !found {
 			return fail("Keep: selector %d selects no node", i)

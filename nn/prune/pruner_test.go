@@ -80,10 +80,11 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, p := range map[string]prune.Pruner{
-		"target 2 is not a share":       {Target: prune.Target{MACs: 2}},
-		"RoundTo is -1":                 {RoundTo: -1},
-		"Most is 1.5":                   {Most: 1.5},
-		"Keep: selector 1 selects no n": {Keep: []nn.Selector{nn.Ops("Relu"), nn.Glob("misspelled")}},
+		"target 2 is not a share":                        {Target: prune.Target{MACs: 2}},
+		"RoundTo is -1":                                  {RoundTo: -1},
+		`Scale is "median": want mean, max, sum or none`: {Scale: "median"},
+		"Most is 1.5":                                    {Most: 1.5},
+		"Keep: selector 1 selects no n":                  {Keep: []nn.Selector{nn.Ops("Relu"), nn.Glob("misspelled")}},
 	} {
 		if _, err := p.Plan(context.Background(), g); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -20,7 +20,7 @@ type BatchLoader struct {
 	DropLast bool   // omit an incomplete last batch
 	Seed     uint64 // seed of the order and of the samples
 	Skip     int    // batches to skip at the start, for a resumed epoch
-	Workers  int    // goroutines that load samples; 0: half of GOMAXPROCS, at least one; negative: none
+	Workers  int    // goroutines that load samples; 0: half of GOMAXPROCS, at least one
 	Unit     int    // with DropLast: an incomplete last batch is reduced to a multiple of this many samples; 0: a batch, or a rank's shard
 	Prefetch int    // batches to prepare ahead; 0: twice Workers
 
@@ -30,11 +30,28 @@ type BatchLoader struct {
 	Rank, Ranks int
 }
 
+// batch returns the size of a batch, bounded so that its multiples are integers.
 func (l BatchLoader) batch() int {
 	if l.Batch <= 0 {
 		return 32
 	}
-	return l.Batch
+	return min(l.Batch, 1<<40)
+}
+
+// check returns an error for invalid settings.
+func (l BatchLoader) check() error {
+	for _, x := range []struct {
+		name string
+		n    int
+	}{{"Batch", l.Batch}, {"Skip", l.Skip}, {"Workers", l.Workers}, {"Unit", l.Unit}, {"Prefetch", l.Prefetch}, {"Rank", l.Rank}, {"Ranks", l.Ranks}} {
+		if x.n < 0 {
+			return fmt.Errorf("data: %s is %d: want 0 or more", x.name, x.n)
+		}
+	}
+	if l.Rank >= max(1, l.Ranks) {
+		return fmt.Errorf("data: Rank is %d, but there are %d ranks, counted from 0", l.Rank, max(1, l.Ranks))
+	}
+	return nil
 }
 
 // Count returns the number of batches in an epoch of n samples, including skipped ones.
@@ -65,6 +82,10 @@ func (l BatchLoader) part(b, n int) (from, to int) {
 // context waits only for samples in progress.
 func (l BatchLoader) Batches(ctx context.Context, s Dataset[Sample], epoch int) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
+		if err := l.check(); err != nil {
+			yield(Sample{}, err)
+			return
+		}
 		n := s.Len()
 		var order []int
 		if l.Sampler != nil {
@@ -82,7 +103,7 @@ func (l BatchLoader) Batches(ctx context.Context, s Dataset[Sample], epoch int) 
 			}
 		}
 		w := walk{s: s, seed: l.Seed, epoch: epoch}
-		for b := max(l.Skip, 0); b < l.Count(n); b++ {
+		for b := l.Skip; b < l.Count(n); b++ {
 			from, to := l.part(b, l.used(n))
 			w.batches = append(w.batches, order[from:to])
 		}
@@ -90,12 +111,8 @@ func (l BatchLoader) Batches(ctx context.Context, s Dataset[Sample], epoch int) 
 		if workers == 0 {
 			workers = max(1, runtime.GOMAXPROCS(0)/2)
 		}
-		if workers < 0 {
-			w.alone(ctx, yield)
-			return
-		}
 		prefetch := l.Prefetch
-		if prefetch <= 0 {
+		if prefetch == 0 {
 			prefetch = 2 * workers
 		}
 		w.parallel(ctx, workers, prefetch, yield)
@@ -126,14 +143,6 @@ type walk struct {
 type result struct {
 	batch Sample
 	err   error
-}
-
-func (w walk) alone(ctx context.Context, yield func(Sample, error) bool) {
-	for _, index := range w.batches {
-		if r := w.prepare(ctx, index); !yield(r.batch, r.err) || r.err != nil {
-			return
-		}
-	}
 }
 
 // parallel sends each batch to a worker together with the channel for its

@@ -31,6 +31,9 @@ type mixed struct {
 func (m mixed) Len() int { return m.from.Len() }
 
 func (m mixed) At(i int, r *rand.Rand) (Sample, error) {
+	if err := m.check(); err != nil {
+		return Sample{}, err
+	}
 	a, class, err := m.one(i, r)
 	if err != nil {
 		return Sample{}, err
@@ -61,6 +64,17 @@ func (m mixed) At(i int, r *rand.Rand) (Sample, error) {
 		X: []*tensor.Dense{tensor.New(tensor.WithShape(a.Shape()...), tensor.WithBacking(x))},
 		Y: []*tensor.Dense{tensor.New(tensor.WithShape(m.Classes), tensor.WithBacking(y))},
 	}, nil
+}
+
+// check returns an error for invalid settings.
+func (m MixUp) check() error {
+	switch {
+	case m.Classes < 1:
+		return fmt.Errorf("data: mix-up: Classes is %d: want the number of classes", m.Classes)
+	case !(m.Alpha >= 0) || math.IsInf(m.Alpha, 0):
+		return fmt.Errorf("data: mix-up: Alpha is %v: want a finite number, 0 or more", m.Alpha)
+	}
+	return nil
 }
 
 func (m MixUp) alpha() float64 {

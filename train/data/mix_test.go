@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -79,6 +80,19 @@ func TestMixUp(t *testing.T) {
 	} {
 		if _, err := s.At(1, data.Rand(0, 0, 0)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// TestMixUpSettings: settings that give no distribution are errors; an infinite Alpha was drawn from without an end.
+func TestMixUpSettings(t *testing.T) {
+	for want, m := range map[string]data.MixUp{
+		"Classes is -7": {Classes: -7}, "Alpha is -0.5": {Classes: 3, Alpha: -0.5}, "Alpha is NaN": {Classes: 3, Alpha: math.NaN()}, "Alpha is +Inf": {Classes: 3, Alpha: math.Inf(1)},
+	} {
+		for _, err := range (data.BatchLoader{}).Batches(context.Background(), m.Of(noisy(3)), 0) {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %s", err, want)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -187,7 +188,7 @@ func walk(t *testing.T, l data.BatchLoader, s data.Dataset[data.Sample], epoch i
 // other chance in each epoch, and a skip that continues exactly.
 func TestWorkers(t *testing.T) {
 	s := noisy(37)
-	l := data.BatchLoader{Batch: 5, Shuffle: true, Seed: 3, Workers: -1}
+	l := data.BatchLoader{Batch: 5, Shuffle: true, Seed: 3, Workers: 1}
 	want := walk(t, l, s, 2)
 	if len(want) != 8 || l.Count(37) != 8 {
 		t.Fatalf("%d batches, Count says %d, want 8", len(want), l.Count(37))
@@ -251,7 +252,7 @@ func TestEnd(t *testing.T) {
 		return n, last
 	}
 	before := runtime.NumGoroutine()
-	for _, workers := range []int{-1, 1, 3} {
+	for _, workers := range []int{1, 3} {
 		bg := context.Background()
 		if n, err := run(workers, 0, 3, bg, 0, nil); n != 3 || err != nil {
 			t.Errorf("break: %d batches, error %v", n, err)
@@ -357,5 +358,27 @@ func TestSampler(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%v: got %s, want %s", c.order, got, c.want)
 		}
+	}
+}
+
+// TestLoaderSettings: invalid settings are errors, and a batch of any size is one of all samples.
+func TestLoaderSettings(t *testing.T) {
+	for want, l := range map[string]data.BatchLoader{
+		"Batch is -1": {Batch: -1}, "Skip is -1": {Skip: -1}, "Workers is -1": {Workers: -1}, "Unit is -1": {Unit: -1}, "Prefetch is -1": {Prefetch: -1},
+		"Rank is -1": {Rank: -1}, "Ranks is -1": {Ranks: -1}, "Rank is 2, but there are 2 ranks": {Rank: 2, Ranks: 2}, "Rank is 1, but there are 1 ranks": {Rank: 1},
+	} {
+		batches := 0
+		for _, err := range l.Batches(context.Background(), noisy(3), 0) {
+			if batches++; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		}
+		if batches != 1 {
+			t.Errorf("%s: %d batches, want an error", want, batches)
+		}
+	}
+	l := data.BatchLoader{Batch: math.MaxInt}
+	if got := walk(t, l, noisy(37), 0); len(got) != 1 || l.Count(37) != 1 {
+		t.Errorf("%d batches of all samples, Count says %d", len(got), l.Count(37))
 	}
 }
