@@ -155,7 +155,7 @@ func (v *evaluation) detect(ctx context.Context, w io.Writer, model, file string
 	c := computer{runtime: v.rt, g: g}
 	defer c.close()
 	for _, p := range set.Images {
-		img, err := data.OpenImageOf(filepath.Join(dir, filepath.FromSlash(p.File)), p.Width, p.Height)
+		img, err := data.OpenImageOf(annotated(dir, p.File), p.Width, p.Height)
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +233,7 @@ func (v *evaluation) detectorInput(ctx context.Context, g *nn.Graph, dir string,
 		plain := data.Preprocess{Size: base.Size, Width: base.Width, Gray: base.Gray}
 		n := min(len(set.Images), measuredOn(plain))
 		for i := range n {
-			img, err := data.OpenImage(filepath.Join(dir, filepath.FromSlash(set.Images[i*len(set.Images)/n].File)))
+			img, err := data.OpenImage(annotated(dir, set.Images[i*len(set.Images)/n].File))
 			if err != nil {
 				return nil, err
 			}
@@ -292,11 +292,19 @@ func (v *evaluation) imageFolder(file string, set *boxes.GroundTruth) (string, e
 		dirs = []string{v.box.images}
 	}
 	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(set.Images[0].File))); err == nil {
+		if _, err := os.Stat(annotated(dir, set.Images[0].File)); err == nil {
 			return filepath.Clean(dir), nil
 		}
 	}
 	return "", fmt.Errorf("%s is not in %s: --images names the folder of the images", set.Images[0].File, strings.Join(dirs[:min(2, len(dirs))], " nor in "))
+}
+
+// annotated returns the path of an image by its name in a COCO file, which is relative to the folder of the images or absolute.
+func annotated(dir, name string) string {
+	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
 }
 
 // namesList is how Ultralytics stores names: {0: 'person', 1: 'bicycle'}.
