@@ -319,11 +319,7 @@ func (t *Trainer) Restore(path string) error {
 	if b, err = t.ranks.share(b); err != nil {
 		return err
 	}
-	if err = budget.Charge(int64(len(b))); err == nil {
-		defer budget.Discharge(int64(len(b)))
-		err = t.restore(path, b)
-	}
-	return t.ranks.agree(err)
+	return t.ranks.agree(t.restore(path, b))
 }
 
 // restore is Restore for the content of the file.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -111,8 +112,12 @@ func (f *features) add(v dtype.Value, b data.Sample, whole bool) error {
 	if err != nil {
 		return err
 	}
+	means, err := budget.Slice[float32](n * channels)
+	if err != nil {
+		return fmt.Errorf("train: features of %d samples: %w", len(f.pooled)+n, err)
+	}
 	for i := range n {
-		row := make([]float32, channels)
+		row := means[i*channels:][:channels:channels]
 		for c := range channels {
 			sum := float32(0)
 			for _, v := range x[(i*channels+c)*inner:][:inner] {
@@ -123,21 +128,29 @@ func (f *features) add(v dtype.Value, b data.Sample, whole bool) error {
 		}
 		f.pooled = append(f.pooled, row)
 		if whole && len(f.pooled)*channels*inner <= mostKept || len(f.rows) < 32 {
-			f.rows = append(f.rows, f.sample(d, i))
+			s, err := f.sample(d, i)
+			if err != nil {
+				return fmt.Errorf("train: features of %d samples: %w", len(f.pooled), err)
+			}
+			f.rows = append(f.rows, s)
 		}
 	}
 	return nil
 }
 
 // sample copies row i of a batch of features.
-func (f *features) sample(d *tensor.Dense, i int) data.Sample {
+func (f *features) sample(d *tensor.Dense, i int) (data.Sample, error) {
 	x := dtype.Slice[float32](d)
 	size := len(x) / d.Shape()[0]
-	row := append([]float32(nil), x[i*size:(i+1)*size]...)
+	row, err := budget.Slice[float32](size)
+	if err != nil {
+		return data.Sample{}, err
+	}
+	copy(row, x[i*size:])
 	return data.Sample{
 		X: []*tensor.Dense{tensor.New(tensor.WithShape(d.Shape()[1:]...), tensor.WithBacking(row))},
 		Y: []*tensor.Dense{tensor.New(tensor.FromScalar(int64(f.class[len(f.pooled)-1])))},
-	}
+	}, nil
 }
 
 // first returns the features of the first view.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -21,6 +23,29 @@ import (
 func classLabels(t *testing.T, v ...int64) data.Sample {
 	t.Helper()
 	return data.Sample{Y: []*tensor.Dense{of(t, v, len(v))}}
+}
+
+// TestFeaturesCharged: features are charged while they are kept, and those that do not fit are an error.
+func TestFeaturesCharged(t *testing.T) {
+	const channels, size = 1 << 12, 4
+	used := func() int64 { return budget.Default() - budget.LeftCollected() }
+	before := used()
+	f := &features{}
+	x := dtype.New(dtype.Float32, 2, channels, size)
+	for range 3 {
+		if err := f.add(x, classLabels(t, 1, 0), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := used()-before, int64(6*channels*(1+size)*4); got < want || got > want*5/4 {
+		t.Errorf("%d bytes are charged, want %d", got, want)
+	}
+	defer budget.Limit(0)
+	budget.Limit(used() + channels*size*4)
+	if err := f.add(x, classLabels(t, 1, 0), true); err == nil || !strings.Contains(err.Error(), "train: features of 7 samples: takes 65536 bytes of memory") {
+		t.Error(err)
+	}
+	runtime.KeepAlive(f)
 }
 
 // TestFeatures checks what is kept of features: means of channels, the largest magnitudes, and the first samples whole.

@@ -25,11 +25,10 @@ func (t *Trainer) shared() *reduction {
 	for _, name := range t.order {
 		order = append(order, number[name]) // the order of removed names does not matter
 	}
-	t.reduced = newReduction(t.ranks, t.c, params, t.params, nil)
-	if t.reduced.valid(order) {
-		t.reduced.settled = true
-		t.reduced.layout(order, t.c.bucket())
+	if !isOrder(order, len(params)) {
+		order = nil
 	}
+	t.reduced = newReduction(t.ranks, t.c, params, t.params, order)
 	return t.reduced
 }
 
@@ -110,8 +109,9 @@ func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample
 // beginJoined opens a group that all ranks take part in.
 func (t *Trainer) beginJoined() error {
 	err := t.begin(nil)
-	t.group.order = append(t.group.order, t.shared().params...)
-	return err
+	x := t.shared()
+	t.group.order = append(t.group.order, x.params...)
+	return cmp.Or(err, x.lack)
 }
 
 // join ends a group on all ranks; err is the error of this rank, if any. If a rank has one, all return it and discard the group.
@@ -120,7 +120,11 @@ func (t *Trainer) join(err error) error {
 		err = cmp.Or(err, t.beginJoined())
 		t.group.count = 1
 	}
-	if err := t.shared().finish(&t.group.own, err); err != nil {
+	x := t.shared()
+	if x.lack != nil {
+		t.reduced = nil // for the next step, when there may be more memory
+	}
+	if err := x.finish(&t.group.own, err); err != nil {
 		t.abandon()
 		return err
 	}

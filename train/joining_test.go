@@ -270,7 +270,7 @@ func TestBuckets(t *testing.T) {
 				list []int
 				ok   bool
 			}{{[]int{0, 1, 2, 3}, true}, {[]int{3, 1, 0, 2}, true}, {[]int{0, 1, 2}, false}, {nil, false}, {[]int{0, 1, 2, 2}, false}, {[]int{1, 2, 3, 4}, false}, {[]int{0, 1, 2, 3, 4}, false}} {
-				if x.valid(l.list) != l.ok {
+				if isOrder(l.list, len(list)) != l.ok {
 					t.Errorf("%v is an order: %v", l.list, !l.ok)
 				}
 			}

@@ -92,7 +92,11 @@ func TestEvaluateStops(t *testing.T) {
 func TestAverageOfCopies(t *testing.T) {
 	of := func(c nn.Change) []float32 {
 		s := &state{ema: numbered(t, 10, 20, 30), typ: dtype.Float32}
-		return dtype.Slice[float32](s.averageOf(c))
+		d, err := s.averageOf(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dtype.Slice[float32](d)
 	}
 	nan := float32(math.NaN())
 	for _, c := range []struct {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // RankError is an error that all ranks of a run return from the same call, because one of them failed. Any other error
@@ -194,8 +196,12 @@ func (r *ranks) share(b []byte) ([]byte, error) {
 	if err := r.do(func(c Communicator) error { return c.Broadcast(n, 0) }); err != nil {
 		return nil, err
 	}
+	var err error
 	if r.rank > 0 {
-		b = make([]byte, binary.LittleEndian.Uint64(n))
+		b, err = budget.Bytes(int(binary.LittleEndian.Uint64(n)))
+	}
+	if err := r.agree(err); err != nil {
+		return nil, err
 	}
 	if len(b) == 0 {
 		return b, nil

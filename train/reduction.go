@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -27,6 +28,7 @@ type reduction struct {
 	behind  bool // sums wait for the end of the backward pass, which communicates itself
 	arrived []int
 	halves  halves
+	lack    error // gradients that do not fit in memory: they are there, since other ranks wait for their sums, but the step fails
 }
 
 // bucket is a set of gradients of one element type, contiguous in memory, that are summed together.
@@ -62,6 +64,9 @@ func (x *reduction) layout(order []int, most int) {
 	var filling [2]*bucket
 	var size [2]int
 	x.buckets = nil
+	for _, s := range x.states {
+		s.grad = nil
+	}
 	shut := func(k int) {
 		if b := filling[k]; b != nil {
 			x.allocate(b, k == 1)
@@ -93,9 +98,9 @@ func (x *reduction) allocate(b *bucket, double bool) {
 		n += x.params[i].Size()
 	}
 	if double {
-		b.f64 = make([]float64, n)
+		b.f64 = room[float64](x, n)
 	} else {
-		b.f32 = make([]float32, n)
+		b.f32 = room[float32](x, n)
 	}
 	at := 0
 	for _, i := range b.of {
@@ -108,6 +113,16 @@ func (x *reduction) allocate(b *bucket, double bool) {
 		}
 		at += n
 	}
+}
+
+// room returns n numbers, charged to the memory budget, beyond its limit too.
+func room[F float32 | float64](x *reduction, n int) []F {
+	list, err := budget.Slice[F](n)
+	if err != nil {
+		x.lack = fmt.Errorf("train: the gradients of all ranks: %w", err)
+		list = make([]F, n)
+	}
+	return list
 }
 
 // view returns a tensor that shares the memory of x.
@@ -260,7 +275,7 @@ func (x *reduction) settle(most int) error {
 	for b := range slices.Chunk(order, 4) {
 		list = append(list, int(binary.LittleEndian.Uint32(b)))
 	}
-	if x.valid(list) {
+	if isOrder(list, len(x.params)) {
 		x.layout(list, most)
 	}
 	return nil
@@ -279,13 +294,13 @@ func (x *reduction) order() (names []string) {
 	return names
 }
 
-// valid reports whether a list is a permutation of the parameters' indices.
-func (x *reduction) valid(list []int) bool {
+// isOrder reports whether a list is a permutation of the n first indices.
+func isOrder(list []int, n int) bool {
 	sorted := slices.Sorted(slices.Values(list))
 	for i, k := range sorted {
 		if i != k {
 			return false
 		}
 	}
-	return len(list) == len(x.params)
+	return len(list) == n
 }

@@ -42,14 +42,21 @@ func (t *Trainer) follow() error {
 		if t.remote.ahead {
 			return errAhead
 		}
+		next := states{maps.Clone(t.params), maps.Clone(t.stats)}
 		for _, c := range standing(t.g.Changes(t.seen), t.seen) {
 			if c.Kind == nn.Forgotten {
 				return &op.Error{Stage: "train", Err: fmt.Errorf("the graph no longer records all edits since version %d, the last one that the trainer saw: make a new trainer", t.seen)}
 			}
-			t.change(c)
+			if err := next.change(c); err != nil {
+				return err
+			}
+			t.best = nil // it is of the model before the edit
 		}
+		if !maps.Equal(t.params, next.params) {
+			t.reduced = nil
+		}
+		t.params, t.stats, t.seen, t.bound = next.params, next.stats, v, nil
 		t.abandon()
-		t.seen, t.bound = v, nil
 	}
 	params, stats := map[*nn.Param]*state{}, map[*nn.Param]*state{}
 	for p := range t.g.Params() {
@@ -140,20 +147,25 @@ func (s *state) fits(p *nn.Param) bool {
 	return p.Data() != nil && slices.Equal(s.shape, []int(p.Data().Shape())) && s.typ == dtype.Of(p.Data().Dtype())
 }
 
-// change applies one entry of the journal to the states.
-func (t *Trainer) change(c nn.Change) {
-	switch c.Kind {
-	case nn.ParamRemoved, nn.ParamChanged:
-		delete(t.params, c.Param)
-		delete(t.stats, c.Param)
-	case nn.ParamCut:
-		for _, m := range []map[*nn.Param]*state{t.params, t.stats} {
-			if s := m[c.Param]; s != nil {
-				s.cut(c)
+// states are the states of weights and statistics.
+type states struct{ params, stats map[*nn.Param]*state }
+
+// change applies one entry of the journal. The states that it changes are replaced: after an error, those of before are whole.
+func (t states) change(c nn.Change) error {
+	for _, m := range []map[*nn.Param]*state{t.params, t.stats} {
+		switch s := m[c.Param]; {
+		case s == nil:
+		case c.Kind == nn.ParamRemoved || c.Kind == nn.ParamChanged:
+			delete(m, c.Param)
+		case c.Kind == nn.ParamCut:
+			next, err := s.cut(c)
+			if err != nil {
+				return &op.Error{Stage: "train", Param: c.Param.Name(), Err: err}
 			}
+			m[c.Param] = next
 		}
 	}
-	t.best = nil // it is of the model before the edit
+	return nil
 }
 
 // standing returns the changes that were not undone. If a plan was applied and undone since the
@@ -170,42 +182,45 @@ func standing(changes iter.Seq[nn.Change], since int) []nn.Change {
 	return slices.DeleteFunc(list, func(c nn.Change) bool { return undone[c.Version] })
 }
 
-// cut applies a change of an axis of the parameter to its state. For new indices the optimizer state
+// cut returns the state after a change of an axis of the parameter. For new indices the optimizer state
 // is zero, as at the start of training, and averages start at the weights.
-func (s *state) cut(c nn.Change) {
+func (s *state) cut(c nn.Change) (*state, error) {
 	axis, keep := c.Axis, c.Keep
 	if axis < 0 || axis >= len(s.shape) {
-		return
+		return s, nil
 	}
-	for i, slot := range s.slots {
+	next := *s
+	next.slots, next.shape, next.safe = slices.Clone(s.slots), slices.Clone(s.shape), nil
+	next.grad, next.has = nil, false
+	next.shape[axis] = len(keep)
+	var err error
+	for i, slot := range next.slots {
 		for k, follows := range slot.Axes {
 			if follows == axis {
-				s.slots[i].Data = dtype.Pick(s.slots[i].Data, k, keep)
+				if next.slots[i].Data, err = snapshot.Pick(next.slots[i].Data, k, keep); err != nil {
+					return nil, fmt.Errorf("%s: %w", slot.Name, err)
+				}
 			}
 		}
 	}
 	if s.ema != nil {
-		s.ema = s.averageOf(c)
+		next.ema, err = next.averageOf(c)
 	}
-	s.shape[axis] = len(keep)
-	if s.grad != nil {
-		s.grad, s.has = dtype.New(s.typ, s.shape...), false
-	}
-	s.safe = nil
+	return &next, err
 }
 
 // averageOf returns the average after a change of an axis: copied channels get copied averages, new
 // ones NaN until begin is called.
-func (s *state) averageOf(c nn.Change) *tensor.Dense {
+func (s *state) averageOf(c nn.Change) (*tensor.Dense, error) {
 	from := slices.Clone(c.Keep)
 	for i, k := range from {
 		if k < 0 && c.Like != nil {
 			from[i] = c.Like[i]
 		}
 	}
-	d := dtype.Pick(s.ema, c.Axis, from)
-	if !slices.Contains(from, -1) && c.Scale == nil {
-		return d
+	d, err := snapshot.Pick(s.ema, c.Axis, from)
+	if err != nil || !slices.Contains(from, -1) && c.Scale == nil {
+		return d, err
 	}
 	s.young = true
 	factor := func(i int) float64 {
@@ -222,7 +237,7 @@ func (s *state) averageOf(c nn.Change) *tensor.Dense {
 	} else {
 		scale(dtype.Slice[float64](d), d.Shape(), c.Axis, factor)
 	}
-	return d
+	return d, nil
 }
 
 // scale multiplies the elements at each index of an axis by the index's factor; 0·NaN is NaN.

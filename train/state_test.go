@@ -2,8 +2,10 @@ package train
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
@@ -49,14 +51,24 @@ func TestStateFollowsCuts(t *testing.T) {
 			{Name: "whole", Data: matrix(), Axes: []int{0, 1}},
 			{Name: "rows", Data: dtype.Clone(column), Axes: []int{0, -1}},
 		}}
-		tr := &Trainer{params: map[*nn.Param]*state{p: s}}
+		all := states{params: map[*nn.Param]*state{p: s}}
+		change := func(c nn.Change) {
+			t.Helper()
+			if err := all.change(c); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for _, none := range []int{-1, 2} { // axes that the parameter does not have
-			tr.change(nn.Change{Kind: nn.ParamCut, Param: p, Axis: none, Keep: []int{0}})
+			change(nn.Change{Kind: nn.ParamCut, Param: p, Axis: none, Keep: []int{0}})
 			if !slices.Equal(s.shape, []int{2, 3}) || !slices.Equal(numbers(t, s.ema), numbers(t, matrix())) || !s.has {
 				t.Errorf("axis %d: %+v", none, s)
 			}
 		}
-		tr.change(nn.Change{Kind: nn.ParamCut, Param: p, Axis: c.axis, Keep: c.keep})
+		change(nn.Change{Kind: nn.ParamCut, Param: p, Axis: c.axis, Keep: c.keep})
+		if !slices.Equal(numbers(t, s.ema), numbers(t, matrix())) || !slices.Equal(s.shape, []int{2, 3}) {
+			t.Errorf("axis %d: the state before has shape %v", c.axis, s.shape)
+		}
+		s = all.params[p]
 		if got := numbers(t, s.slots[0].Data); !slices.Equal(got, c.matrix) {
 			t.Errorf("axis %d, keep %v: %v, want %v", c.axis, c.keep, got, c.matrix)
 		}
@@ -67,12 +79,39 @@ func TestStateFollowsCuts(t *testing.T) {
 		if !slices.Equal(numbers(t, s.ema), c.matrix) {
 			t.Errorf("axis %d, keep %v: average %v", c.axis, c.keep, s.ema)
 		}
-		if s.shape[c.axis] != len(c.keep) || !slices.Equal([]int(s.grad.Shape()), s.shape) || s.has {
-			t.Errorf("axis %d, keep %v: shape %v, gradient %v", c.axis, c.keep, s.shape, s.grad.Shape())
+		if s.shape[c.axis] != len(c.keep) || s.grad != nil || s.has {
+			t.Errorf("axis %d, keep %v: shape %v, gradient %v", c.axis, c.keep, s.shape, s.grad)
 		}
-		tr.change(nn.Change{Kind: nn.ParamChanged, Param: p})
-		if len(tr.params) != 0 {
+		change(nn.Change{Kind: nn.ParamChanged, Param: p})
+		if len(all.params) != 0 {
 			t.Error("the state of a parameter that was replaced stays")
+		}
+	}
+}
+
+// TestCutCharged: what a state takes after a cut is charged before, and after an error the state from before is whole.
+func TestCutCharged(t *testing.T) {
+	const n = 1 << 10
+	p := &nn.Param{}
+	s := &state{shape: []int{n, 8}, typ: dtype.Float32, ema: dtype.New(dtype.Float32, n, 8), slots: []optim.Slot{{Name: "m", Data: dtype.New(dtype.Float32, n, 8), Axes: []int{0, 1}}}}
+	all := states{params: map[*nn.Param]*state{p: s}}
+	keep := make([]int, n-1)
+	for i := range keep {
+		keep[i] = i
+	}
+	used := budget.Default() - budget.LeftCollected()
+	defer budget.Limit(0)
+	for _, c := range []struct {
+		fits int64
+		want string
+	}{{n, "m: 1023 indices of a tensor of shape (1024, 8): takes 32736 bytes of memory"}, {40 * n, "1023 indices of a tensor of shape (1024, 8)"}, {70 * n, ""}} {
+		budget.Limit(used + c.fits)
+		err := all.change(nn.Change{Kind: nn.ParamCut, Param: p, Axis: 0, Keep: keep})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%d bytes: %v, want %s", c.fits, err, c.want)
+		}
+		if now := all.params[p]; (now == s) != (err != nil) || s.shape[0] != n || s.slots[0].Data.Shape()[0] != n || now.shape[0] != now.ema.Shape()[0] {
+			t.Errorf("%d bytes: shape %v", c.fits, now.shape)
 		}
 	}
 }

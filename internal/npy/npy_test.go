@@ -114,3 +114,35 @@ func TestShortTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestColumns: elements of which the first axis varies fastest take memory once, and fewer or more of them than the header says are errors.
+func TestColumns(t *testing.T) {
+	shape := []int{3, 2, 1 << 17}
+	n := shape[0] * shape[1] * shape[2]
+	header := fmt.Sprintf("{'descr': '|u1', 'fortran_order': True, 'shape': (3, 2, %d), }", shape[2])
+	data := make([]byte, n)
+	want := dtype.New(dtype.Uint8, shape...)
+	for i := range shape[0] {
+		for j := range shape[1] {
+			for k := range shape[2] {
+				v := byte(i + 5*j + 11*k)
+				data[i+3*(j+2*k)], want.Uint8s()[(i*2+j)*shape[2]+k] = v, v
+			}
+		}
+	}
+	before := budget.Default() - budget.LeftCollected()
+	budget.Limit(before + int64(n)*5/4)
+	t.Cleanup(func() { budget.Limit(0) })
+	for text, message := range map[string]string{
+		string(data): "", string(data[:n-1]): fmt.Sprintf("truncated: %d bytes of data, want %d", n-1, n), string(data[:5]): "truncated: 5 bytes", string(data) + "x": "more data than the header says",
+	} {
+		got, err := Read(strings.NewReader(magic + "\x01\x00" + string([]byte{byte(len(header)), 0}) + header + text))
+		if message == "" && (err != nil || !same(got, want)) || message != "" && (err == nil || !strings.Contains(err.Error(), message)) {
+			t.Errorf("%d bytes: %v, want %s", len(text), err, message)
+		}
+	}
+	budget.Limit(before + int64(n)/2)
+	if _, err := Read(strings.NewReader(magic + "\x01\x00" + string([]byte{byte(len(header)), 0}) + header + string(data))); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("reading %d bytes: takes", n)) {
+		t.Error(err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,7 @@ const maxHeader = 1 << 16
 // their size in the file.
 const stringSize = 16
 
-// maxRank bounds the axes, which rowMajor goes through for each element.
+// maxRank bounds the axes, which columns.read goes through for each element.
 const maxRank = 64
 
 // header describes the array that follows it.
@@ -70,16 +71,13 @@ func Read(r io.Reader) (dtype.Value, error) {
 		d = dtype.New(dt, h.shape...)
 		return dtype.Bytes(d)
 	}
-	data, err := budget.ReadToEnd(br, n*width, create)
+	read := budget.ReadToEnd
+	if h.fortran {
+		read = columns{h.shape, width}.read
+	}
+	data, err := read(br, n*width, create)
 	if err != nil {
 		return nil, err
-	}
-	if h.fortran {
-		columns := data
-		if data, err = budget.Filled(len(columns), func(int) []byte { return create() }); err != nil {
-			return nil, err
-		}
-		rowMajor(data, columns, h.shape, width)
 	}
 	if text {
 		if !budget.Fits(int64(n) * stringSize) {
@@ -163,27 +161,54 @@ func elementType(code string) dtype.DType {
 	return dtype.Undefined
 }
 
-// rowMajor copies elements that are stored with the first axis varying fastest.
-func rowMajor(dst, src []byte, shape []int, width int) {
-	dst = dst[:0]
-	index, stride := make([]int, len(shape)), make([]int, len(shape))
-	step := 1
-	for i, d := range shape {
+// columns are elements of which the first axis varies fastest.
+type columns struct {
+	shape []int
+	width int // bytes of an element
+}
+
+// read is budget.ReadToEnd of them, each to its place in row-major order.
+func (c columns) read(r io.Reader, n int, create func() []byte) ([]byte, error) {
+	const arrives = 1 << 18 // before memory for all of them is allocated
+	br := bufio.NewReaderSize(r, arrives)
+	if first, err := br.Peek(min(n, arrives)); err == io.EOF {
+		return nil, fmt.Errorf("truncated: %d bytes of data, want %d", len(first), n)
+	} else if err != nil {
+		return nil, err
+	}
+	to, err := budget.Filled(n, func(int) []byte { return create() })
+	if err != nil {
+		return nil, fmt.Errorf("reading %d bytes: %w", n, err)
+	}
+	index, stride := make([]int, len(c.shape)), make([]int, len(c.shape))
+	step := c.width
+	for i, d := range slices.Backward(c.shape) {
 		stride[i] = step
 		step *= d
 	}
-	for at := 0; len(dst) < len(src); {
-		dst = append(dst, src[at*width:(at+1)*width]...)
-		for axis := len(shape) - 1; axis >= 0; axis-- { // count up, the last axis fastest
+	at := 0
+	for got := 0; got < n; got += c.width {
+		if k, err := io.ReadFull(br, to[at:at+c.width]); err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil, fmt.Errorf("truncated: %d bytes of data, want %d", got+k, n)
+		} else if err != nil {
+			return nil, err
+		}
+		for axis := range c.shape { // count up, the first axis fastest
 			index[axis]++
 			at += stride[axis]
-			if index[axis] < shape[axis] {
+			if index[axis] < c.shape[axis] {
 				break
 			}
 			at -= index[axis] * stride[axis]
 			index[axis] = 0
 		}
 	}
+	if _, err := br.ReadByte(); err == nil {
+		return nil, fmt.Errorf("more data than the header says, %d bytes", n)
+	} else if err != io.EOF { // a broken gzip checksum, for example
+		return nil, err
+	}
+	return to, nil
 }
 
 // texts decodes n texts of width bytes each, which end in zeros if they are shorter.

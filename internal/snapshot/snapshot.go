@@ -55,6 +55,16 @@ func Zeros(d *tensor.Dense) (*tensor.Dense, error) {
 	return c, err
 }
 
+// Pick returns a copy of indices of an axis of d, as dtype.Pick, charged to the memory budget.
+func Pick(d *tensor.Dense, axis int, keep []int) (*tensor.Dense, error) {
+	n := int64(len(dtype.Bytes(d))) / int64(max(1, d.Shape()[axis])) * int64(len(keep))
+	c, err := budget.Made(n, func() *tensor.Dense { return dtype.Pick(d, axis, keep) })
+	if err != nil {
+		err = fmt.Errorf("%d indices of a tensor of shape %v: %w", len(keep), d.Shape(), err)
+	}
+	return c, err
+}
+
 // Restore writes the copies back to their parameters, except to those that have another shape now.
 func (w Weights) Restore() {
 	for p, d := range w {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"golang.org/x/image/draw"
 	"gorgonia.org/tensor"
 )
@@ -63,10 +64,16 @@ func (c *imageCache) get(p Preprocess, path string, center bool) (*image.RGBA, e
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if size := int64(len(img.Pix)); c.kept[key] == nil && size <= c.left {
-		c.kept[key] = img
-		c.left -= size
+	size := int64(len(img.Pix))
+	if c.kept[key] != nil || size > c.left {
+		return img, nil
 	}
+	if budget.Left() < 2*size || budget.Keep(img, size) != nil { // the rest is for what needs it
+		c.left = 0
+		return img, nil
+	}
+	c.kept[key] = img
+	c.left -= size
 	return img, nil
 }
 

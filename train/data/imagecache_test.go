@@ -9,9 +9,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/train/data"
 )
 
@@ -129,4 +131,25 @@ func TestClassesOfMirroredFiles(t *testing.T) {
 	if err != nil || !slices.Equal(got, []int{0, 0, 1, 1}) {
 		t.Errorf("%v, %v", got, err)
 	}
+}
+
+// TestImageCacheCharged: images that a cache keeps are charged to the memory budget.
+func TestImageCacheCharged(t *testing.T) {
+	f, err := data.Folder(shaded(t, 20, 18))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Cache = 1 << 20
+	used := func() int64 { return budget.Default() - budget.LeftCollected() }
+	before := used()
+	all := f.All(data.Preprocess{Size: 16})
+	for i := range all.Len() {
+		if _, err := all.At(i, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := used() - before; got != 4*16*16*int64(all.Len()) {
+		t.Errorf("%d bytes are charged for %d images", got, all.Len())
+	}
+	runtime.KeepAlive(all)
 }
