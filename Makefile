@@ -1,7 +1,7 @@
 # One word per chore; .ci/run calls the same words.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: new-op build test check gen gen-check golden bench bench-base bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego arm64 oracles conformance verify mpi ort scores ci accuracy serve-and-edit vuln reproducible models
+.PHONY: new-op build test check gen gen-check golden bench bench-base bench-other bench-operators bench-kernels mutants fuzz soak faults race cross purego smallparts arm64 oracles conformance verify mpi ort scores ci accuracy serve-and-edit vuln reproducible models
 
 export CGO_ENABLED ?= 0
 override GRAFT_SHARED := $(abspath $(or $(GRAFT_SHARED),../shared))
@@ -155,6 +155,10 @@ cross:
 # Without assembly: the kernels in portable Go, and what stands on them.
 purego:
 	GRAFT_SHARED= GRAFT_ORACLES= go test -short -tags purego ./internal/kernel/... ./internal/engine ./nn/op/std
+
+# All kernels in small parts, as long rows and large planes are computed otherwise.
+smallparts:
+	GRAFT_SHARED= GRAFT_ORACLES= go test -short -tags smallparts ./internal/kernel/... ./internal/engine ./nn/op/...
 
 # The NEON kernels beside the portable ones, on an arm64 processor or under qemu-user.
 arm64:

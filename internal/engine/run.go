@@ -14,9 +14,6 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
-// copyBlock is how many bytes are copied between checks of the context.
-const copyBlock = 1 << 24
-
 // Run computes the roots. If ctx is done, it stops between two steps or within a kernel's loops, and returns the
 // error of ctx. A panic in a kernel is returned as an error that names the core; the program may run again after an
 // error.
@@ -147,9 +144,9 @@ func (s *step) run(x *Exec) error {
 		x.pool.Range(s.sum.n, sumGrain, s.sum.run)
 	case copyStep:
 		from, to := s.din[0].Raw, s.dout[0].Raw
-		for ; len(to) > copyBlock; from, to = from[copyBlock:], to[copyBlock:] {
+		for ; len(to) > kernel.CopyPart; from, to = from[kernel.CopyPart:], to[kernel.CopyPart:] {
 			x.pool.Check()
-			copy(to[:copyBlock], from)
+			copy(to[:kernel.CopyPart], from)
 		}
 		copy(to, from)
 	case viewStep:

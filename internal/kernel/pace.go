@@ -2,17 +2,14 @@ package kernel
 
 import "unsafe"
 
-// paceWork is the work, in elements, between two checks of a Pace: about a millisecond.
-const paceWork = 1 << 16
-
-// Pace checks in a serial loop, at even distances of work, whether a pool is stopped.
+// Pace checks in a serial loop, at even distances of work, CheckEvery elements, whether a pool is stopped.
 type Pace struct {
 	pool *Pool
 	left int
 }
 
 // Pace returns a Pace for a loop on the calling goroutine. The loop calls Did with the work of each turn.
-func (p *Pool) Pace() Pace { return Pace{p, paceWork} }
+func (p *Pool) Pace() Pace { return Pace{p, CheckEvery} }
 
 // Did counts n elements of work, each of a few nanoseconds. It panics with [Stopped] if the pool is stopped and a check is due.
 func (c *Pace) Did(n int) {
@@ -22,16 +19,13 @@ func (c *Pace) Did(n int) {
 }
 
 func (c *Pace) check() {
-	c.left = paceWork
+	c.left = CheckEvery
 	c.pool.Check()
 }
 
-// copyPart is the number of bytes that Copy copies between two checks.
-const copyPart = 1 << 24
-
 // Copy copies the elements of src, and checks now and then whether p, which may be nil, is stopped.
 func Copy[E any](p *Pool, dst, src []E) {
-	if len(dst) < copyPart/64 {
+	if len(dst) < CopyPart/64 {
 		copy(dst, src)
 		return
 	}
@@ -39,12 +33,12 @@ func Copy[E any](p *Pool, dst, src []E) {
 }
 
 func copyLong[E any](p *Pool, dst, src []E) {
-	inBytes(p, dst, func(lo, hi int) { copy(dst[lo:hi], src[lo:]) })
+	inBytes(p, dst[:min(len(dst), len(src))], func(lo, hi int) { copy(dst[lo:hi], src[lo:]) })
 }
 
 // Clear sets the elements to zero, and checks now and then whether p, which may be nil, is stopped.
 func Clear[E any](p *Pool, dst []E) {
-	if len(dst) < copyPart/64 {
+	if len(dst) < CopyPart/64 {
 		clear(dst)
 		return
 	}
@@ -57,7 +51,7 @@ func clearLong[E any](p *Pool, dst []E) {
 
 func inBytes[E any](p *Pool, v []E, f func(lo, hi int)) {
 	var e E
-	step := max(1, copyPart/max(1, int(unsafe.Sizeof(e))))
+	step := max(1, CopyPart/max(1, int(unsafe.Sizeof(e))))
 	for lo := 0; lo < len(v); lo += step {
 		if lo > 0 {
 			p.Check()

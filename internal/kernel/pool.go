@@ -350,9 +350,6 @@ func (p *Pool) Range(n, grain int, f func(lo, hi int)) {
 	p.Run(shards, func(_, i int) { p.inTurn(i*n/shards, (i+1)*n/shards, grain, f) })
 }
 
-// LongRow is the number of elements of a row that kernels compute between two checks whether the pool is stopped.
-const LongRow = 1 << 22
-
 // InParts calls f for consecutive parts of [0, n), of LongRow elements except for the last one, on the calling goroutine. Before each part but the first
 // it checks whether p is stopped.
 func (p *Pool) InParts(n int, f func(lo, hi int)) { p.InPartsOf(n, LongRow, f) }

@@ -99,10 +99,10 @@ func borderLoad[T kernel.Float](p *kernel.Pool, b *bordered, plane, dst []T) {
 }
 
 // pointsAtOnce returns the number of points of a long row, with the given number of taps, that take about a millisecond.
-func pointsAtOnce(taps int) int { return max(64, (1<<20)/max(1, taps)) }
+func pointsAtOnce(taps int) int { return max(64, 16*kernel.CheckEvery/max(1, taps)) }
 
 // rowsAtOnce returns the number of rows of n points, with the given number of taps, that take about a millisecond.
-func rowsAtOnce(n, taps int) int { return max(1, (1<<20)/max(1, n*taps)) }
+func rowsAtOnce(n, taps int) int { return max(1, 16*kernel.CheckEvery/max(1, n*taps)) }
 
 // tapRows computes rows output rows of n points: y[i] = bias + Σ w[t]*x[offset[t]+i].
 // xRow and yRow are the row strides.

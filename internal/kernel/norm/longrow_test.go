@@ -60,7 +60,7 @@ func TestLongRow(t *testing.T) {
 
 // TestLongNormsStop: one long row, and a batch of many rows, end when the pool is stopped.
 func TestLongNormsStop(t *testing.T) {
-	const n = 2 * kernel.LongRow
+	const n = max(2*kernel.LongRow, 1<<22)
 	x, y, one := make([]float32, n), make([]float32, n), make([]float32, 64)
 	panel := func(p *kernel.Pool) *columnPanel[float32] {
 		return &columnPanel[float32]{p, n / 64, 64, 0, 64, make([]float32, panelBuffers*panelColumns)}

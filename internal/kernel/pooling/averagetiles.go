@@ -37,7 +37,7 @@ func (w *window) tileInputs(at int, f func(at int)) {
 
 // tileParts calls f for consecutive parts of a row of outputs that a cache holds.
 func (w *window) tileParts(p *kernel.Pool, f func(lo, hi int)) {
-	p.InPartsOf(w.out[2], max(1, 1<<16/w.ker[2]), f)
+	p.InPartsOf(w.out[2], max(1, kernel.CheckEvery/w.ker[2]), f)
 }
 
 // meanTiles is Average for such windows: rows are added up first, then their elements.

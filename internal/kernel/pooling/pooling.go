@@ -49,7 +49,7 @@ func (w *window) span(d, o int) (k0, k1, at int) {
 }
 
 // checkEvery is the number of points of windows after which each checks whether the pool is stopped.
-const checkEvery = 1 << 18
+const checkEvery = 4 * kernel.CheckEvery
 
 // listedTaps is the maximum number of taps for which Max lists them: the list of larger windows would take longer than their maxima.
 const listedTaps = 1 << 16

@@ -30,7 +30,7 @@ func Bytes[T kernel.Float](new, taps int) int64 {
 }
 
 // checkEvery is the number of taps that are prepared between checks whether the pool is stopped.
-const checkEvery = 1 << 16
+const checkEvery = kernel.CheckEvery
 
 // NewResampling returns the resampling with the given taps of all new elements; taps of weight 0 are dropped.
 func NewResampling[T kernel.Float](p *kernel.Pool, old, new int, taps Taps) *Resampling[T] {

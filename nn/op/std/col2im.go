@@ -139,7 +139,7 @@ func col2imMap(c *op.Call) (*blockMap, error) {
 }
 
 // blockElements is the number of elements between two checks of the context.
-const blockElements = 1 << 20
+const blockElements = 16 * kernel.CheckEvery
 
 func addBlocks[T number](m *blockMap) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {

@@ -127,7 +127,7 @@ func concatStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 }
 
 // stringPart is the number of bytes of a long string that are handled between two checks of the context.
-const stringPart = 1 << 20
+const stringPart = 16 * kernel.CheckEvery
 
 // joined is a + b.
 func joined(p *kernel.Pool, a, b string) string {

@@ -72,7 +72,7 @@ func (prepare valueFunction) strings(c *op.Call, in []dtype.Value) ([]dtype.Valu
 }
 
 // checkEvery is the number of elements that a loop processes between checks whether the run is stopped.
-const checkEvery = 1 << 16
+const checkEvery = kernel.CheckEvery
 
 // checkAt checks whether the run is stopped, once in checkEvery steps.
 func checkAt(p *kernel.Pool, step int) {

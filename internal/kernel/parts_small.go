@@ -1,0 +1,9 @@
+//go:build smallparts
+
+package kernel
+
+const (
+	LongRow    = 1 << 7
+	CheckEvery = 1 << 3
+	CopyPart   = 1 << 6
+)
