@@ -3,6 +3,7 @@ package nn
 import (
 	"reflect"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -39,8 +40,9 @@ func (e *Edit) computeIn(t op.DType) {
 	}
 	for _, p := range e.g.params() {
 		if d := p.data; d != nil && other(dtype.Of(d.Dtype())) {
-			c, err := dtype.ConvertTo(t, d)
-			if e.fail(err); err != nil {
+			c, err := engine.Convert(t, d)
+			if err != nil {
+				e.Failf("parameter %q in %v: %w", p.id(), t, err)
 				return
 			}
 			e.setData(p, c)
@@ -53,21 +55,25 @@ func (e *Edit) computeIn(t op.DType) {
 			e.log, e.acts = append(e.log, sub.log...), sub.acts
 			e.fail(sub.err)
 		}
-		if c, changed := attributesIn(n.config, t, other); changed {
+		c, changed, err := attributesIn(n.config, t, other)
+		if err != nil {
+			e.Failf("%s %s in %v: %w", n.opType, n.label(), t, err)
+			return
+		}
+		if changed {
 			e.setConfig(n, c)
 		}
 	}
 }
 
 // attributesIn returns c with t in place of the element types for which other is true, and tensors converted to t.
-func attributesIn(c op.Config, t op.DType, other func(op.DType) bool) (op.Config, bool) {
+func attributesIn(c op.Config, t op.DType, other func(op.DType) bool) (_ op.Config, changed bool, err error) {
 	old := reflect.ValueOf(c)
 	if old.Kind() != reflect.Struct {
-		return c, false
+		return c, false, nil
 	}
 	s := reflect.New(old.Type()).Elem()
 	s.Set(old)
-	changed := false
 	for i := range s.NumField() {
 		f := s.Field(i)
 		if !f.CanSet() {
@@ -81,12 +87,14 @@ func attributesIn(c op.Config, t op.DType, other func(op.DType) bool) (op.Config
 			}
 		case *tensor.Dense:
 			if v != nil && other(dtype.Of(v.Dtype())) {
-				if d, err := dtype.ConvertTo(t, v); err == nil {
-					f.Set(reflect.ValueOf(d))
-					changed = true
+				d, err := engine.Convert(t, v)
+				if err != nil {
+					return c, false, err
 				}
+				f.Set(reflect.ValueOf(d))
+				changed = true
 			}
 		}
 	}
-	return s.Interface().(op.Config), changed
+	return s.Interface().(op.Config), changed, nil
 }

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/engine"
@@ -117,16 +118,18 @@ func (e *Edit) reindex(p *Param, axis int, keep []int, change Change, cut Cut) {
 func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 	old, typ := p.data, p.value.typ
 	n := old.Shape()[axis]
-	if len(keep) > n && !engine.Fits(float64(len(dtype.Bytes(old)))/float64(max(n, 1))*float64(len(keep))) {
-		e.Failf("parameter %q with %d instead of %d indices on axis %d takes more than fits in memory", p.id(), len(keep), n, axis)
-		return
-	}
+	var d *tensor.Dense
 	change.Kind, change.Param, change.Name, change.Axis, change.Keep, change.Size = ParamCut, p, p.id(), axis, keep, n
 	e.act(action{
+		make: func() (err error) {
+			if d, err = picked(p.data, axis, keep); err != nil {
+				err = fmt.Errorf("parameter %q: %w", p.id(), err)
+			}
+			return err
+		},
 		do: func() {
 			old, typ = p.data, p.value.typ
-			p.data = dtype.Pick(old, axis, keep)
-			engine.Count(p.data)
+			p.data, d = d, nil // a plan that is not applied holds none
 			p.value.typ = op.TypeOf(p.data)
 			p.Changed()
 		},
@@ -134,6 +137,17 @@ func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 		change: change,
 		text:   fmt.Sprintf("%s: axis %d of %s %d → %d", p.value.reader(), axis, p.id(), n, len(keep)),
 	})
+}
+
+// picked is dtype.Pick, charged to the memory budget before.
+func picked(d *tensor.Dense, axis int, keep []int) (*tensor.Dense, error) {
+	n := d.Shape()[axis]
+	size := float64(len(dtype.Bytes(d))) / float64(max(n, 1)) * float64(len(keep))
+	c, err := engine.MakeHeld(int64(min(size, math.MaxInt64/2)), func() *tensor.Dense { return dtype.Pick(d, axis, keep) })
+	if err != nil {
+		err = fmt.Errorf("%d instead of %d indices on axis %d: %w", len(keep), n, axis, err)
+	}
+	return c, err
 }
 
 // note records in the plan what an initializer loses or gains.
@@ -150,7 +164,12 @@ func (e *Edit) cutConstant(v *Value, axis int, keep []int) {
 		e.Failf("constant %q has no numeric data", v.name)
 		return
 	}
-	e.setConstant(v, axis, keep, dtype.Pick(d, axis, keep))
+	c, err := picked(d, axis, keep)
+	if err != nil {
+		e.Failf("constant %q: %w", v.name, err)
+		return
+	}
+	e.setConstant(v, axis, keep, c)
 }
 
 // setConstant gives a Constant a tensor that consists of the indices keep of the old one along an axis.

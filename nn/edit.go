@@ -37,6 +37,7 @@ type Edit struct {
 
 // action is one primitive change, together with its inverse.
 type action struct {
+	make     func() error // allocates what do puts into the graph, and is called before it; nil if it allocates nothing large
 	do, undo func()
 	change   Change
 	text     string
@@ -148,13 +149,27 @@ func (g *Graph) commit(log []action) {
 }
 
 func (e *Edit) act(a action) {
-	a.do()
+	if err := a.apply(); err != nil {
+		e.fail(err)
+		return
+	}
 	if !a.grows {
 		e.g.data.forget()
 	}
 	e.acts++
 	a.number = e.acts
 	e.log = append(e.log, a)
+}
+
+// apply makes the change. After an error nothing has changed.
+func (a action) apply() error {
+	if a.make != nil {
+		if err := a.make(); err != nil {
+			return err
+		}
+	}
+	a.do()
+	return nil
 }
 
 // Err returns the error that the edit failed with, nil if there is none so far.

@@ -148,15 +148,16 @@ func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int
 		return nil
 	}
 	name = e.unique(name)
-	v := make([]float64, n)
-	init.Fill(v, dims, e.random(name))
-	d, err := dtype.FromFloats(t, v, dims...)
-	if err != nil {
-		e.fail(err)
-		return nil
+	wide, err := engine.MakeHeld(8*int64(n), func() *tensor.Dense { return dtype.New(dtype.Float64, dims...) })
+	if err == nil {
+		init.Fill(dtype.Slice[float64](wide), dims, e.random(name))
+		var d *tensor.Dense
+		if d, err = engine.Convert(t, wide); err == nil {
+			return e.addParam(name, d)
+		}
 	}
-	engine.Count(d)
-	return e.addParam(name, d)
+	e.Failf("parameter %q: %w", name, err)
+	return nil
 }
 
 // Seed sets the seed of the initial values of parameters that are added afterwards. The values of a parameter depend only
@@ -200,6 +201,7 @@ func (e *Edit) addParam(name string, d *tensor.Dense) *Value {
 	if e.err != nil {
 		return nil
 	}
+	engine.Count(d)
 	p := &Param{data: d, kept: new(engine.WeightCache)}
 	v := &Value{name: name, typ: op.TypeOf(d), param: p, graph: e.g}
 	p.value = v

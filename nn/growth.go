@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
@@ -35,14 +36,8 @@ func (e *Edit) growParam(p *Param, axis int, l layout, rows bool, how *growth) {
 		return
 	}
 	e.act(action{
-		do: func() {
-			if d, err := f.fill(p.data); err == nil {
-				p.data = d
-				p.Changed()
-			} else {
-				e.fail(err)
-			}
-		},
+		make: func() error { return f.fill(p.data) },
+		do:   p.Changed,
 		undo: func() {}, // reverting the change of shape restores the tensor
 	})
 }
@@ -55,9 +50,12 @@ func (e *Edit) growConstant(v *Value, axis int, l layout, rows bool, how *growth
 		return
 	}
 	f := newFiller(v, d, axis, l, rows, how)
-	d, err := f.fill(dtype.Pick(d, axis, l.keep))
+	d, err := picked(d, axis, l.keep)
+	if err == nil {
+		err = f.fill(d)
+	}
 	if err != nil {
-		e.fail(err)
+		e.Failf("constant %q: %w", v.name, err)
 		return
 	}
 	e.setConstant(v, axis, copied(l), d)
@@ -143,21 +141,21 @@ func (f *filler) shares() (like []int, share []float64) {
 }
 
 // fill sets the new indices of a tensor whose axis already has its new length.
-func (f *filler) fill(d *tensor.Dense) (*tensor.Dense, error) {
-	switch t := dtype.Of(d.Dtype()); t {
+func (f *filler) fill(d *tensor.Dense) error {
+	switch dtype.Of(d.Dtype()) {
 	case dtype.Float32:
 		fillNew(f, dtype.Slice[float32](d), d.Shape())
+		return nil
 	case dtype.Float64:
 		fillNew(f, dtype.Slice[float64](d), d.Shape())
-	default:
-		x, err := dtype.Float64s(d)
-		if err != nil {
-			return nil, err
-		}
-		fillNew(f, x, d.Shape())
-		return dtype.FromFloats(t, x, d.Shape()...)
+		return nil
 	}
-	return d, nil
+	wide, err := engine.Convert(dtype.Float64, d)
+	if err != nil {
+		return err
+	}
+	fillNew(f, dtype.Slice[float64](wide), d.Shape())
+	return dtype.Convert(d, wide)
 }
 
 func fillNew[F float32 | float64](f *filler, x []F, shape []int) {

@@ -194,10 +194,11 @@ func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Den
 	if shape[axis] != c.old {
 		return nil, fmt.Errorf("axis %d is %d, the input has %d channels", axis, shape[axis], c.old)
 	}
-	x, err := dtype.Float64s(d)
+	wide, err := engine.Convert(dtype.Float64, d)
 	if err != nil {
 		return nil, err
 	}
+	x := dtype.Slice[float64](wide)
 	outer, inner := 1, 1
 	for i, n := range shape {
 		if i < axis {
@@ -213,7 +214,13 @@ func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Den
 	for k := range max(c.old, c.now) {
 		times[k%len(times)]++
 	}
-	out := make([]float64, outer*c.now*inner)
+	now := slices.Clone(shape)
+	now[axis] = c.now
+	all, err := engine.MakeHeld(8*int64(outer*c.now*inner), func() *tensor.Dense { return dtype.New(dtype.Float64, now...) })
+	if err != nil {
+		return nil, err
+	}
+	out := dtype.Slice[float64](all)
 	for o := range outer {
 		for k := range max(c.old, c.now) {
 			scale := 1.0
@@ -225,11 +232,5 @@ func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Den
 			}
 		}
 	}
-	now := slices.Clone(shape)
-	now[axis] = c.now
-	all, err := dtype.FromSlice(out, now...)
-	if err != nil {
-		return nil, err
-	}
-	return dtype.ConvertTo(dtype.Of(d.Dtype()), all)
+	return engine.Convert(dtype.Of(d.Dtype()), all)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
 )
@@ -255,6 +256,7 @@ func (e *Edit) setType(v *Value, t op.Type) {
 
 func (e *Edit) setData(p *Param, d *tensor.Dense) {
 	old, typ := p.data, p.value.typ
+	engine.Count(d)
 	e.act(action{
 		do:     func() { p.data, p.value.typ = d, op.TypeOf(d); p.Changed() },
 		undo:   func() { p.data, p.value.typ = old, typ; p.Changed() },

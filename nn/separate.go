@@ -3,6 +3,7 @@ package nn
 import (
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -102,9 +103,9 @@ func (e *Edit) separateStatistics(v *Value) (copies int) {
 
 // copyParam adds a parameter with the elements of another one.
 func (e *Edit) copyParam(v *Value) *Value {
-	d, ok := v.param.data.Clone().(*tensor.Dense)
-	if !ok {
-		e.Failf("parameter %q cannot be copied", v.name)
+	d, err := engine.CopyHeld(v.param.data)
+	if err != nil {
+		e.Failf("a copy of parameter %q: %w", v.name, err)
 		return nil
 	}
 	return e.Const(v.name, d)

@@ -102,7 +102,7 @@ func remember[T any](p *T, key any, n int64) {
 	}, key)
 }
 
-// MakeHeld returns what create returns, charged as n bytes before it is made and for as long as it is reachable.
+// MakeHeld returns what create returns, charged as n bytes before it is made and for as long as it is reachable. create may return nil.
 func MakeHeld[T any](n int64, create func() *T) (*T, error) {
 	if n < smallValue {
 		return create(), nil
@@ -111,8 +111,28 @@ func MakeHeld[T any](n int64, create func() *T) (*T, error) {
 		return nil, err
 	}
 	p := create()
+	if p == nil {
+		budget.Discharge(n)
+		return nil, nil
+	}
 	remember(p, weak.Make(p), n)
 	return p, nil
+}
+
+// Convert is dtype.ConvertTo, charged before it is made.
+func Convert(t dtype.DType, d *tensor.Dense) (*tensor.Dense, error) {
+	if dtype.Of(d.Dtype()) == t {
+		return d, nil
+	}
+	var err error
+	c, e := MakeHeld(int64(d.Shape().TotalSize())*int64(max(1, t.Size())), func() (c *tensor.Dense) {
+		c, err = dtype.ConvertTo(t, d)
+		return c
+	})
+	if e != nil {
+		err = e
+	}
+	return c, err
 }
 
 // CopyHeld returns a copy of d that is charged before it is made.
