@@ -79,7 +79,7 @@ func (x CaseWriter) Export(ctx context.Context, g *nn.Graph, dir string, feeds .
 			return nil, fmt.Errorf("data set %d: %w", i, err)
 		}
 	}
-	return outputs, x.write(g, dir, sets)
+	return outputs, x.write(ctx, g, dir, sets)
 }
 
 // dropUnused removes inputs that nothing reads.
@@ -172,8 +172,8 @@ func (x CaseWriter) gradients(ctx context.Context, g *nn.Graph, feed nn.Feed, se
 }
 
 // write writes the files of a case, all of them or none.
-func (x CaseWriter) write(g *nn.Graph, dir string, sets []*onnxio.DataSet) error {
-	change, err := disk.Begin(dir)
+func (x CaseWriter) write(ctx context.Context, g *nn.Graph, dir string, sets []*onnxio.DataSet) error {
+	change, err := disk.Begin(ctx, dir)
 	if err != nil {
 		return err
 	}

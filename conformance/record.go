@@ -49,7 +49,7 @@ func (x CaseWriter) Recorder(dir string) func(ctx context.Context, r nn.Recordin
 				return err
 			}
 		}
-		return x.write(g, dir, []*onnxio.DataSet{set})
+		return x.write(ctx, g, dir, []*onnxio.DataSet{set})
 	}
 }
 

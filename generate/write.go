@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +25,7 @@ func (s *Source) WriteTo(dir string) (err error) {
 		}
 		return fmt.Errorf("generate: %s cannot be written: %w", dir, err)
 	}
-	change, err := disk.Begin(dir)
+	change, err := disk.Begin(context.Background(), dir)
 	if err != nil {
 		return fmt.Errorf("generate: %s cannot be written: %w", dir, err)
 	}

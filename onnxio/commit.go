@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +18,7 @@ import (
 // commit replaces the model at path, and writes tensors larger than over bytes to a file beside it; 0: none.
 // Renaming the model replaces the old one by the new one atomically. Two do so one after the other. In a change of a folder, the new data have a name that
 // is free in the folder, too, and the old data are removed by the change.
-func commit(path string, m *encoded, over int64) error {
+func commit(ctx context.Context, path string, m *encoded, over int64) error {
 	final, free, remove := path, func(name string) bool { return !there(name) }, disk.System.Remove
 	if change, name := disk.Staged(path); change != nil {
 		final = change.Path(name)
@@ -25,7 +26,11 @@ func commit(path string, m *encoded, over int64) error {
 		free = func(data string) bool { return !there(data) && change.Reserve(in(data)) }
 		remove = func(data string) error { change.Remove(in(data)); return nil }
 	}
-	defer disk.Lock(filepath.Dir(final))()
+	unlock, err := disk.Lock(ctx, filepath.Dir(final))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := checkReplaced(final); err != nil {
 		return err
 	}

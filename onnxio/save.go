@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,8 @@ type Saver struct {
 	// Warn is called for each entry of training_info that no longer fits the graph and is left out. nil: such a graph is not
 	// written, which is an error.
 	Warn func(error)
+	// Context ends the wait for another process that saves to the folder; nil: nothing does.
+	Context context.Context
 }
 
 // Save writes a model with the default settings of Saver.
@@ -38,7 +41,8 @@ func Write(w io.Writer, g *nn.Graph) error { return Saver{}.Write(w, g) }
 // Save writes g to path, as a whole or not at all: the old model can be loaded until the new one is complete. External
 // data are written first, to MODEL.onnx.data or, if the model that is replaced uses that name, to MODEL.onnx.1.data; then
 // the model is renamed into place, and the old data are removed. Save waits for an edit in progress; later ones do not
-// affect it. Data that another file in the folder refers to are kept. Errors are of type *nn.Error and name the node.
+// affect it. Data that another file in the folder refers to are kept. Other processes that save to the folder are waited for, until nothing in it has
+// changed for five minutes, which is an error. Errors are of type *nn.Error and name the node.
 func (s Saver) Save(path string, g *nn.Graph) error {
 	m, err := s.encode(g)
 	if err != nil {
@@ -48,7 +52,11 @@ func (s Saver) Save(path string, g *nn.Graph) error {
 	if over == 0 && m.size() > maxFile {
 		over = 1 << 20
 	}
-	return saveError(commit(path, m, over))
+	ctx := s.Context
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	return saveError(commit(ctx, path, m, over))
 }
 
 // maxFile is the largest file that protobuf readers accept, in bytes.

@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ func TestSimultaneousSaves(t *testing.T) {
 		if err := external.Save(filepath.Join(dir, "m.onnx"), constants(t, v)); err != nil {
 			return err
 		}
-		change, err := disk.Begin(dir)
+		change, err := disk.Begin(context.Background(), dir)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -75,7 +76,11 @@ func (w rewriting) rewrite(path, out string) (int, error) {
 	if info.IsDir() {
 		return w.folder(path, out)
 	}
-	defer disk.Lock(filepath.Dir(out))() // nobody removes data that the result refers to
+	unlock, err := disk.Lock(context.Background(), filepath.Dir(out)) // nobody removes data that the result refers to
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
 	b, n, err := w.file(path)
 	if err == nil && filepath.Dir(path) != filepath.Dir(out) {
 		err = b.selfContained()
@@ -98,7 +103,7 @@ func (w rewriting) folder(from, to string) (count int, err error) {
 	if err := disk.Settle(from); err != nil {
 		return 0, err
 	}
-	change, err := disk.Begin(to)
+	change, err := disk.Begin(context.Background(), to)
 	if err != nil {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -148,7 +149,7 @@ func readValueFile(fsys fs.FS, name string, want op.Type) (NamedValue, error) {
 // Write writes the values to dir, which is created if necessary, and removes value files that were there before. Values
 // that are nil are left out. Either all files are written or none.
 func (s *DataSet) Write(dir string) error {
-	change, err := disk.Begin(dir)
+	change, err := disk.Begin(context.Background(), dir)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -65,7 +66,7 @@ the whole step in standard operators. graft train --as-stored executes it.`,
 					*v = optim.Off
 				}
 			}
-			return x.run(cmd.OutOrStdout(), args[0])
+			return x.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},
 	}
 	x.source.flags(cmd)
@@ -88,7 +89,7 @@ the whole step in standard operators. graft train --as-stored executes it.`,
 	return cmd
 }
 
-func (x stepExport) run(w io.Writer, model string) error {
+func (x stepExport) run(ctx context.Context, w io.Writer, model string) error {
 	if err := checkOutput(x.output); err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (x stepExport) run(w io.Writer, model string) error {
 		return err
 	}
 	start := startFile(x.output)
-	if err := saveTogether(filepath.Dir(x.output), map[string]*nn.Graph{filepath.Base(start): s.Start, filepath.Base(x.output): s.Graph}); err != nil {
+	if err := saveTogether(ctx, filepath.Dir(x.output), map[string]*nn.Graph{filepath.Base(start): s.Start, filepath.Base(x.output): s.Graph}); err != nil {
 		return err
 	}
 	if x.asJSON {

@@ -5,11 +5,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
+	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/terminal"
 	"github.com/graft-ml/graft/train"
 )
 
@@ -36,6 +39,7 @@ func MainWith(o Options) {
 	context.AfterFunc(ctx, stop) // a second ctrl-C ends the process at once
 	p := newProcess(o)
 	context.AfterFunc(ctx, func() { p.hurry(ctx) })
+	disk.Waiting = func(what string) { fmt.Fprintln(os.Stderr, "graft: waiting for", terminal.Escape(what)) }
 	err := bySignal(ctx, p.root().ExecuteContext(ctx))
 	p.end(err)
 	switch {

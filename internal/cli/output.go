@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -90,8 +91,8 @@ func checkEnding(flag, path string, endings ...string) error {
 }
 
 // saveTogether saves models of a folder, by their file names, all of them or none.
-func saveTogether(dir string, models map[string]*nn.Graph) error {
-	change, err := disk.Begin(dir)
+func saveTogether(ctx context.Context, dir string, models map[string]*nn.Graph) error {
+	change, err := disk.Begin(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (r runner) run(ctx context.Context, w io.Writer, model string, rt Runtime) 
 	if err != nil {
 		return err
 	}
-	if err := r.store(names, out); err != nil {
+	if err := r.store(ctx, names, out); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -251,11 +251,11 @@ func fromArchive(file, name string, alone bool) (x value, note string, err error
 }
 
 // store writes all outputs into the output folder, or none of them.
-func (r runner) store(names []string, out nn.Feed) error {
+func (r runner) store(ctx context.Context, names []string, out nn.Feed) error {
 	if r.output == "" {
 		return nil
 	}
-	change, err := disk.Begin(r.output)
+	change, err := disk.Begin(ctx, r.output)
 	if err != nil {
 		return err
 	}

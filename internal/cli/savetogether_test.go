@@ -20,7 +20,7 @@ func TestTogetherKeepsOthersData(t *testing.T) {
 	if err := os.Rename(first, renamed); err != nil {
 		t.Fatal(err)
 	}
-	if err := saveTogether(dir, map[string]*nn.Graph{"step.onnx": g, "step.start.onnx": g}); err != nil {
+	if err := saveTogether(t.Context(), dir, map[string]*nn.Graph{"step.onnx": g, "step.start.onnx": g}); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{first, renamed} {

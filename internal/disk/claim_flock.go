@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,40 +33,57 @@ func claimFolder(dir string) (release func()) {
 }
 
 // await waits until nobody has claimed a folder, and claims it.
-func await(dir string) (release func(), err error) {
+func await(ctx context.Context, dir string) (release func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	lock(f)
+	if err := lock(ctx, f); err != nil {
+		f.Close()
+		return nil, err
+	}
 	return func() { f.Close() }, nil
 }
 
-// lock waits until nobody else has locked an open file, and locks it until it is closed. A file system without locks has no other process to wait
-// for.
-func lock(f *os.File) {
-	for unix.Flock(int(f.Fd()), unix.LOCK_EX) == unix.EINTR {
-	}
-}
-
 // Lock waits until nobody else, in this process or another, changes several files of a folder that belong together. Changes end before their release.
-// Where no lock can be made, there is none.
-func Lock(dir string) (release func()) {
+// It is an error if the context ends meanwhile, or if nothing in the folder changes for Patience: the other process may be stopped. Where no lock can be made, there is none.
+func Lock(ctx context.Context, dir string) (release func(), err error) {
 	name := filepath.Join(dir, changing)
 	for {
 		f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o666)
 		if err != nil {
-			return func() {}
+			return func() {}, nil
 		}
-		lock(f)
+		if err := lock(ctx, f); err != nil {
+			f.Close()
+			return nil, err
+		}
 		held, err := f.Stat()
 		if now, e := os.Lstat(name); err == nil && e == nil && os.SameFile(held, now) {
 			return func() {
 				_ = System.Remove(name)
 				f.Close()
-			}
+			}, nil
 		}
 		f.Close() // the one before has removed it
+	}
+}
+
+// lock waits until nobody else has locked an open file or folder, and locks it until it is closed. A file system without locks has no other process to wait
+// for.
+func lock(ctx context.Context, f *os.File) error {
+	var w *wait
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EWOULDBLOCK && err != unix.EINTR {
+			return nil
+		}
+		if w == nil {
+			w = newWait(f.Name(), func() string { return holder(f) })
+		}
+		if err := w.once(ctx); err != nil {
+			return err
+		}
 	}
 }
 

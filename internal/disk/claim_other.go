@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"context"
 	"os"
 	"time"
 )
@@ -12,12 +13,12 @@ import (
 // changes nothing; a file that is open cannot be removed on Windows.
 const stale = 24 * time.Hour
 
-func claim(*os.File) (release func())          { return func() {} }
-func claimFolder(string) (release func())      { return func() {} }
-func await(string) (release func(), err error) { return func() {}, nil }
+func claim(*os.File) (release func())                           { return func() {} }
+func claimFolder(string) (release func())                       { return func() {} }
+func await(context.Context, string) (release func(), err error) { return func() {}, nil }
 
 // Lock would wait until nobody else changes files of a folder that belong together.
-func Lock(string) (release func()) { return func() {} }
+func Lock(context.Context, string) (release func(), err error) { return func() {}, nil }
 
 func abandoned(name string) bool {
 	info, err := os.Stat(name)

@@ -1,6 +1,7 @@
 package disk_test
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ func text(s string) func(io.Writer) error {
 // TestFaults: a file and several files of a folder are replaced whole or not at all.
 func TestFaults(t *testing.T) {
 	write := func(dir string, files ...string) error {
-		change, err := disk.Begin(dir)
+		change, err := disk.Begin(context.Background(), dir)
 		if err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func TestSettleLeavesCopies(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(dir, "kept")); err != nil || string(b) != "1" {
 		t.Errorf("%s, %v", b, err)
 	}
-	if _, err := disk.Begin(dir); err == nil {
+	if _, err := disk.Begin(context.Background(), dir); err == nil {
 		t.Error("a change begins beside one that cannot be finished")
 	}
 }

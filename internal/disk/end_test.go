@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -12,7 +13,7 @@ import (
 // process, since nothing can be written afterwards.
 func TestEnd(t *testing.T) {
 	if dir := os.Getenv("DISK_TEST_END"); dir != "" {
-		f, err := Begin(dir)
+		f, err := Begin(context.Background(), dir)
 		if err == nil {
 			err = f.Write("b", func(io.Writer) error { return nil })
 		}

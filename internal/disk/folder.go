@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,12 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Folder is an atomic change of several files of a folder. The new files are written to a stage, a hidden
 // folder beside them. Commit renames the stage, which makes the change durable: files that a crash keeps Commit from
 // moving are moved by the next Settle.
 type Folder struct {
+	ctx        context.Context // ends waits for other processes
 	dir, stage string
 	fresh      bool // the folder is not there yet: the stage becomes it
 	removed    []string
@@ -33,21 +36,28 @@ const (
 	writtenBy = "by"            // in a stage: a text that identifies this machine
 )
 
+// Patience is how long the files of a folder may stay as they are while another process has locked it, until those that wait for it return an error. Tests shorten it.
+var Patience = 5 * time.Minute
+
+// Waiting is called once by each wait that takes longer than five seconds, with what it waits for; nil: it is not.
+var Waiting func(what string)
+
 var stages = pattern{".graft.", ".tmp"}
 
 // staging are the changes that are being written, by the folders of their new files.
 var staging sync.Map
 
-// Begin begins a change of a folder, which is created if it does not exist. Discard ends a change without Commit.
-func Begin(dir string) (*Folder, error) {
+// Begin begins a change of a folder, which is created if it does not exist. Discard ends a change without Commit. The context ends waits for other processes,
+// see Lock.
+func Begin(ctx context.Context, dir string) (*Folder, error) {
 	dir = filepath.Clean(dir)
-	if err := Settle(dir); err != nil {
+	if err := settle(ctx, dir); err != nil {
 		return nil, err
 	}
 	if _, err := os.Lstat(filepath.Join(dir, committed)); err == nil {
 		return nil, fmt.Errorf("%s holds %s, a change that another machine left or that cannot be finished: remove it", dir, committed)
 	}
-	f := &Folder{dir: dir}
+	f := &Folder{ctx: ctx, dir: dir}
 	parent, names, beside := dir, stages, hidden(dir)
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		f.fresh, parent, names = true, filepath.Dir(dir), beside
@@ -170,8 +180,12 @@ func (f *Folder) Commit() error {
 	}
 	to := f.dir
 	if !f.fresh {
-		defer Lock(f.dir)()
-		if err := Settle(f.dir); err != nil {
+		unlock, err := Lock(f.ctx, f.dir)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if err := settle(f.ctx, f.dir); err != nil {
 			return err
 		}
 		for _, name := range f.reserved {
@@ -246,7 +260,9 @@ func (f *Folder) prepare() error {
 // Settle finishes a committed change of a folder whose process was interrupted. It must be called before
 // reading several files that belong together. A stage that another machine wrote, for example one from
 // an archive, is ignored.
-func Settle(dir string) error {
+func Settle(dir string) error { return settle(context.Background(), dir) }
+
+func settle(ctx context.Context, dir string) error {
 	stage := filepath.Join(dir, committed)
 	if info, err := os.Lstat(stage); err != nil || !info.IsDir() {
 		return nil
@@ -259,9 +275,12 @@ func Settle(dir string) error {
 	if own := identity(stage); err != nil || own == "" || string(by) != own {
 		return nil
 	}
-	release, err := await(stage)
+	release, err := await(ctx, stage)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // somebody else did
+	}
+	if errors.Is(err, ErrOccupied) {
+		return err
 	}
 	if err == nil {
 		defer release()

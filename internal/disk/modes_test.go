@@ -3,6 +3,7 @@
 package disk_test
 
 import (
+	"context"
 	"io"
 	"io/fs"
 	"os"
@@ -29,7 +30,7 @@ func TestPermissions(t *testing.T) {
 			t.Fatal(err)
 		}
 		old := syscall.Umask(c.mask)
-		folder, err := disk.Begin(filepath.Join(dir, "run"))
+		folder, err := disk.Begin(context.Background(), filepath.Join(dir, "run"))
 		if err == nil {
 			err = folder.Write("sub/f", text("new"))
 		}
