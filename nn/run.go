@@ -11,7 +11,8 @@ import (
 )
 
 // Run computes the graph's outputs from its inputs, both in the graph's order. It may be called from any number of
-// goroutines. The caller owns the results.
+// goroutines. The caller owns the results. Gorgonia's Dense.Data panics for a tensor without elements, such as the boxes of
+// an image without objects; [dtype.ToSlice] does not.
 func (g *Graph) Run(ctx context.Context, in ...*tensor.Dense) ([]*tensor.Dense, error) {
 	if err := g.edited("run"); err != nil {
 		return nil, err
