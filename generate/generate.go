@@ -254,16 +254,21 @@ const most = 4000
 
 // meta writes the model's metadata, such as class labels.
 func (p *printer) meta(r *reader) {
-	if len(r.g.Meta()) == 0 {
+	meta := r.g.Meta()
+	if len(meta) == 0 {
+		return
+	}
+	size := 0
+	for k, v := range meta {
+		size += len(k) + len(v)
+	}
+	if size > most {
+		r.notes = append(r.notes, fmt.Sprintf("the metadata, %d bytes, is left out", size))
 		return
 	}
 	var b strings.Builder
-	for _, k := range slices.Sorted(maps.Keys(r.g.Meta())) {
-		fmt.Fprintf(&b, "%q: %q,\n", k, r.g.Meta()[k])
-	}
-	if b.Len() > most {
-		r.notes = append(r.notes, fmt.Sprintf("the metadata, %d bytes, is left out", b.Len()))
-		return
+	for _, k := range slices.Sorted(maps.Keys(meta)) {
+		fmt.Fprintf(&b, "%q: %q,\n", k, meta[k])
 	}
 	p.f("g.Meta = map[string]string{\n%s}\n", b.String())
 }

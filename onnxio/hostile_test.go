@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -117,6 +119,40 @@ func TestNodeMemory(t *testing.T) {
 	nn.LimitMemory(64 << 20)
 	defer nn.LimitMemory(0)
 	if err := use(model); err == nil || !strings.Contains(err.Error(), "lower: an expression graph of 20000 nodes: takes 81920000 bytes of memory") {
+		t.Error(err)
+	}
+}
+
+// TestGraphCharged: nodes, values and metadata of a graph are charged for as long as it is reachable.
+func TestGraphCharged(t *testing.T) {
+	const count = 20_000
+	var nodes, meta strings.Builder
+	for i := range count {
+		fmt.Fprintf(&nodes, "node { op_type: \"Neg\" input: \"v%d\" output: \"v%d\" } ", i, i+1)
+		fmt.Fprintf(&meta, "metadata_props { key: \"k%d\" value: \"v\" } ", i)
+	}
+	model := fullModel(t, "ir_version: 8 opset_import { version: 17 } "+meta.String()+"graph { name: \"g\" input "+float("v0", "1")+nodes.String()+fmt.Sprintf("output { name: \"v%d\" } }", count))
+	used := func() int64 {
+		for range 3 {
+			runtime.GC()
+		}
+		return budget.Default() - budget.LeftCollected()
+	}
+	before := used()
+	g, err := Read(bytes.NewReader(model))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := used()-before, int64(count*(nodeMemory+2*edgeMemory+entryMemory)); got < want {
+		t.Errorf("%d bytes are charged, want %d", got, want)
+	}
+	runtime.KeepAlive(g)
+	if g = nil; used()-before > 1<<20 {
+		t.Errorf("%d bytes are charged for nothing", used()-before)
+	}
+	defer nn.LimitMemory(0)
+	nn.LimitMemory(used() + 1<<20)
+	if _, err := Read(bytes.NewReader(model)); err == nil || !strings.Contains(err.Error(), "memory") {
 		t.Error(err)
 	}
 }

@@ -23,6 +23,7 @@ type reader struct {
 	calls     []functionKey          // functions being expanded, to detect recursion
 	expanded  int                    // number of nodes expanded from functions
 	memory    int64                  // bytes left for tensors
+	kept      budget.Tally           // what the graph takes besides the elements of tensors
 }
 
 func newReader(ops op.Set, m *onnxpb.ModelProto, ext *externalFiles) *reader {
@@ -43,7 +44,11 @@ func (r *reader) model() (*nn.Graph, error) {
 	}
 	p := r.proto.Graph
 	g := nn.NewGraph(p.GetName(), r.ops, opsets)
-	meta := map[string]string{}
+	defer r.kept.Free()
+	if err := r.kept.Add(entryMemory * int64(len(r.proto.MetadataProps))); err != nil {
+		return nil, fmt.Errorf("%d entries of metadata: %w", len(r.proto.MetadataProps), err)
+	}
+	meta := make(map[string]string, len(r.proto.MetadataProps))
 	for _, kv := range r.proto.MetadataProps {
 		meta[kv.GetKey()] = kv.GetValue()
 	}
@@ -62,6 +67,7 @@ func (r *reader) model() (*nn.Graph, error) {
 	o.training = trainingOrigins(o.model.TrainingInfo, g)
 	o.model.TrainingInfo = nil
 	g.SetOrigin(o)
+	budget.Transfer(&r.kept, g)
 	return g, nil
 }
 
@@ -193,6 +199,7 @@ func (s *assembly) params(p *onnxpb.GraphProto) error {
 const (
 	nodeMemory  = 1 << 10 // a node and what is kept of it for saving
 	valueMemory = 1 << 9  // a tensor, an input, an output, a declared type
+	entryMemory = 1 << 7  // an entry of the metadata, besides its text
 	edgeMemory  = 1 << 7  // an input, an output or an attribute of a node
 )
 
@@ -208,7 +215,7 @@ func (r *reader) chargeGraph(p *onnxpb.GraphProto) error {
 		return fmt.Errorf("%d nodes with %d inputs, outputs and attributes, and %d values, take %d bytes of memory, more than the %d that are left", len(p.Node), edges, values, size, r.memory)
 	}
 	r.memory -= size
-	return nil
+	return r.kept.Add(size)
 }
 
 // charge subtracts the memory of a tensor from the model's limit.

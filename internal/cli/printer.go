@@ -71,8 +71,11 @@ type sheet struct {
 	tab   *tabwriter.Writer
 	top   int
 	short bool
-	begun bool
+	rows  int
 }
+
+// alignedRows is how many rows are aligned together, and kept until they are.
+const alignedRows = 1000
 
 func (t *sheet) add(s *sampleSource, i int, x answer) error {
 	if x.words != nil {
@@ -165,8 +168,8 @@ func (t *sheet) add(s *sampleSource, i int, x answer) error {
 }
 
 func (t *sheet) row(names, values []string) error {
-	first := !t.begun
-	t.begun = true
+	first := t.rows == 0
+	t.rows++
 	if t.w != nil {
 		if first {
 			if err := t.w.Write(names); err != nil {
@@ -178,8 +181,10 @@ func (t *sheet) row(names, values []string) error {
 	if first {
 		fmt.Fprintln(t.tab, strings.Join(names, "\t"))
 	}
-	_, err := fmt.Fprintln(t.tab, strings.Join(values, "\t"))
-	return err
+	if _, err := fmt.Fprintln(t.tab, strings.Join(values, "\t")); err != nil || t.rows%alignedRows != 0 {
+		return err
+	}
+	return t.tab.Flush()
 }
 
 func (t *sheet) end() error {

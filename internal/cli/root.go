@@ -57,7 +57,7 @@ Exit status: 0 for success, 1 for a failure, 130 for an interruption (ctrl-C).`,
 }
 
 // runtimeMemory is what Go and the program take beside what is charged, in bytes.
-const runtimeMemory = 32 << 20
+const runtimeMemory = 16 << 20
 
 // ownLimit is the limit of Go's memory at the start, which GOMEMLIMIT sets.
 var ownLimit = debug.SetMemoryLimit(-1)
