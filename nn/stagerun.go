@@ -173,7 +173,7 @@ func copyOfDense(ctx context.Context, d *tensor.Dense) (dtype.Value, error) {
 	if len(d.Raw) <= block {
 		return dtype.Clone(d), nil
 	}
-	c := dtype.New(dtype.Of(d.Dtype()), d.Shape()...)
+	c := engine.Uncleared(dtype.Of(d.Dtype()), d.Shape()...)
 	for to, from := c.Raw, d.Raw; len(to) > 0; to, from = to[min(block, len(to)):], from[min(block, len(from)):] {
 		if err := ctx.Err(); err != nil {
 			return nil, err

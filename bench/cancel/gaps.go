@@ -12,7 +12,8 @@ import (
 	"github.com/graft-ml/graft/internal/kernel"
 )
 
-// longestGap runs f to its end and returns the longest processor time between two checks of its context, with the functions that made the later one.
+// longestGap runs f to its end and returns the longest processor time between two checks of its context, with the functions that made the later one. What
+// is awaited, so that the call returns at once when the context ends, does not count.
 func longestGap(f func(ctx context.Context) error) (longest time.Duration, where string, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -20,7 +21,11 @@ func longestGap(f func(ctx context.Context) error) (longest time.Duration, where
 	n := 0
 	last, counted := time.Now(), time.Now() // of the check before, and of the one before which lastSpent was taken
 	lastSpent := spent()
+	awaited := 0
 	checked := func() {
+		if awaited > 0 {
+			return
+		}
 		if gap := time.Since(last); gap > 2*time.Millisecond || last.Sub(counted) > 10*time.Millisecond {
 			now := spent() // a system call
 			if gap = min(gap, now-lastSpent); gap > longest {
@@ -31,9 +36,17 @@ func longestGap(f func(ctx context.Context) error) (longest time.Duration, where
 		last = time.Now()
 	}
 	kernel.Checked = checked
+	kernel.Awaits = func(change int) {
+		if change > 0 {
+			checked()
+		}
+		if awaited += change; awaited == 0 {
+			last, counted, lastSpent = time.Now(), time.Now(), spent()
+		}
+	}
 	err = f(checkedContext{ctx, checked})
 	checked()
-	kernel.Checked = func() {}
+	kernel.Checked, kernel.Awaits = func() {}, func(int) {}
 	return longest, names(at[:n]), err
 }
 

@@ -28,6 +28,7 @@ func (b *builder) plan(limit int64) (arena, naive int64, err error) {
 	for i, s := range b.steps {
 		b.turn()
 		for k, v := range s.out {
+			b.turn()
 			if v == nil || v.kind != placed || v.bytes == 0 {
 				continue
 			}
@@ -48,17 +49,18 @@ func (b *builder) plan(limit int64) (arena, naive int64, err error) {
 	for i, s := range b.steps {
 		b.turn()
 		if s.kind == kernelStep {
-			s.last = lastReads(s, i)
+			s.last = b.lastReads(s, i)
 		}
 	}
 	return arena, naive, nil
 }
 
 // lastReads reports for each input of step i whether its memory is free for other values afterwards.
-func lastReads(s *step, i int) []bool {
+func (b *builder) lastReads(s *step, i int) []bool {
 	operands := make(map[*buffer]int, len(s.in)+len(s.out))
 	for _, list := range [][]*value{s.in, s.out} {
 		for _, v := range list {
+			b.turn()
 			if v != nil && v.buf != nil {
 				operands[v.buf]++
 			}
@@ -76,6 +78,7 @@ func (b *builder) liveness() {
 	for i, s := range b.steps {
 		b.turn()
 		for _, v := range s.in {
+			b.turn()
 			if v != nil {
 				v.last = i
 			}
@@ -84,6 +87,7 @@ func (b *builder) liveness() {
 	for i, s := range b.steps {
 		b.turn()
 		for _, v := range s.out {
+			b.turn()
 			if v != nil && v.root {
 				v.last = len(b.steps)
 			} else if v != nil && v.last < i {
@@ -181,17 +185,25 @@ const mostCompared = 8192
 // total size.
 func (b *builder) fit(buffers []*buffer) (total int64) {
 	order := slices.Clone(buffers)
-	slices.SortStableFunc(order, func(a, b *buffer) int { return cmp.Compare(b.size, a.size) })
+	slices.SortStableFunc(order, b.turning(func(a, b *buffer) int { return cmp.Compare(b.size, a.size) }))
 	few := order[:min(len(order), mostCompared)]
 	total = b.fitClosely(few)
 	return b.fitBySize(order[len(few):], total)
 }
 
+// turning is compare, which counts a turn for each comparison.
+func (b *builder) turning(compare func(x, y *buffer) int) func(x, y *buffer) int {
+	return func(x, y *buffer) int {
+		b.turn()
+		return compare(x, y)
+	}
+}
+
 // fitBySize places buffers from an offset on, reusing the memory of buffers of the same size class, and returns their
 // end.
 func (b *builder) fitBySize(buffers []*buffer, end int64) int64 {
-	slices.SortStableFunc(buffers, func(a, b *buffer) int { return cmp.Compare(a.first, b.first) })
-	byEnd := slices.SortedStableFunc(slices.Values(buffers), func(a, b *buffer) int { return cmp.Compare(a.last, b.last) })
+	slices.SortStableFunc(buffers, b.turning(func(a, b *buffer) int { return cmp.Compare(a.first, b.first) }))
+	byEnd := slices.SortedStableFunc(slices.Values(buffers), b.turning(func(a, b *buffer) int { return cmp.Compare(a.last, b.last) }))
 	class := func(x *buffer) int64 { // the size, rounded up to four bits
 		unit := int64(1) << max(0, bits.Len64(uint64(x.size))-4)
 		return (x.size + unit - 1) / unit * unit

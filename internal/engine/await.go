@@ -13,6 +13,8 @@ func Await(ctx context.Context, f func()) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	kernel.Awaited(1)
+	defer kernel.Awaited(-1)
 	panicked := make(chan any, 1)
 	run := func() {
 		defer func() { panicked <- recover() }()

@@ -65,11 +65,13 @@ func (c *Core) fresh(x *Exec, args []gorgonia.Value) ([]gorgonia.Value, error) {
 	}
 	outs := make([]*tensor.Dense, len(c.Out))
 	res := make([]gorgonia.Value, len(c.Out))
+	pace := x.Pool().Pace()
 	for i, s := range c.Out {
+		pace.Did(64)
 		if s.DType.Type == nil {
 			continue
 		}
-		outs[i] = dtype.New(dtype.Of(s.DType), s.Shape...)
+		outs[i] = Uncleared(dtype.Of(s.DType), s.Shape...)
 		res[i] = outs[i]
 	}
 	return res, c.Kernel(x, outs, ins)

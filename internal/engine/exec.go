@@ -89,12 +89,12 @@ func Scratch[T kernel.Float](x *Exec) func(n int) []T {
 }
 
 // scratch returns n elements of the pointer-free type T.
-func scratch[T any](x *Exec, n int) []T {
+func scratch[T kernel.Plain](x *Exec, n int) []T {
 	if n == 0 {
 		return nil
 	}
 	if x == nil {
-		return make([]T, n)
+		return kernel.Uncleared[T](n)
 	}
 	var zero T
 	b := x.scratch.take(int64(n) * int64(unsafe.Sizeof(zero)))

@@ -6,6 +6,7 @@ import (
 	"weak"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -110,12 +111,18 @@ func MakeHeld[T any](n int64, create func() *T) (*T, error) {
 	if err := budget.Charge(n); err != nil {
 		return nil, err
 	}
+	done := false
+	defer func() {
+		if !done { // create was stopped, or failed
+			budget.Discharge(n)
+		}
+	}()
 	p := create()
 	if p == nil {
-		budget.Discharge(n)
 		return nil, nil
 	}
 	remember(p, weak.Make(p), n)
+	done = true
 	return p, nil
 }
 
@@ -136,8 +143,15 @@ func Convert(t dtype.DType, d *tensor.Dense) (*tensor.Dense, error) {
 }
 
 // CopyHeld returns a copy of d that is charged before it is made.
-func CopyHeld(d *tensor.Dense) (*tensor.Dense, error) {
-	return MakeHeld(int64(len(d.Raw)), func() *tensor.Dense { return dtype.Clone(d) })
+func CopyHeld(d *tensor.Dense) (*tensor.Dense, error) { return copyHeld(nil, d) }
+
+// copyHeld is CopyHeld in parts, between which p may be stopped.
+func copyHeld(p *kernel.Pool, d *tensor.Dense) (*tensor.Dense, error) {
+	return MakeHeld(int64(len(d.Raw)), func() *tensor.Dense {
+		c := Uncleared(dtype.Of(d.Dtype()), d.Shape()...)
+		kernel.Copy(p, c.Raw, d.Raw)
+		return c
+	})
 }
 
 // Footprint returns approximately how many bytes v uses, including its contents.

@@ -71,6 +71,7 @@ func (b *builder) findHoles(buffers []*buffer, arena int64) {
 	n := len(b.steps) + 1 // a root's buffer ends after the last step
 	begin, end := make([][]*buffer, n), make([][]*buffer, n)
 	for _, x := range buffers {
+		b.turn()
 		begin[x.first] = append(begin[x.first], x)
 		end[x.last] = append(end[x.last], x)
 	}
@@ -82,10 +83,12 @@ func (b *builder) findHoles(buffers []*buffer, arena int64) {
 		b.turn()
 		if i > 0 {
 			for _, x := range end[i-1] {
+				b.turn()
 				f.give(x)
 			}
 		}
 		for _, x := range begin[i] {
+			b.turn()
 			f.take(x)
 		}
 		if s.kind == kernelStep {

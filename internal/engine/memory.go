@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/kernel"
 )
 
 // cacheLine is the alignment, in bytes, of everything the engine allocates.
@@ -18,7 +19,7 @@ type memory struct {
 	mapped  [][]byte // blocks outside the Go heap
 }
 
-// get returns n zeroed bytes that start on a cache line.
+// get returns n bytes with arbitrary contents that start on a cache line.
 func (m *memory) get(n int64) ([]byte, error) {
 	if err := budget.Charge(n); err != nil {
 		if !m.must {
@@ -61,9 +62,9 @@ func (m *memory) free() {
 
 func align(n int64) int64 { return (n + cacheLine - 1) &^ (cacheLine - 1) }
 
-// alignedBytes allocates n zeroed bytes on the Go heap that start on a cache line.
+// alignedBytes allocates n bytes on the Go heap that start on a cache line. Their contents are arbitrary if they are many.
 func alignedBytes(n int64) []byte {
-	b := make([]byte, n+cacheLine)
+	b := kernel.Uncleared[byte](int(n + cacheLine))
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (cacheLine - 1)
 	return b[skip : int64(skip)+n : int64(skip)+n]
 }

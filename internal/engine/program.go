@@ -177,6 +177,7 @@ func (p *Program) allocate(b *builder) error {
 		s.din = make([]*tensor.Dense, len(s.in))
 		s.dout = make([]*tensor.Dense, len(s.out))
 		for i, v := range s.out {
+			b.turn()
 			if v != nil {
 				place(v)
 				s.dout[i] = v.dense

@@ -143,12 +143,7 @@ func (s *step) run(x *Exec) error {
 	case sumStep:
 		x.pool.Range(s.sum.n, sumGrain, s.sum.run)
 	case copyStep:
-		from, to := s.din[0].Raw, s.dout[0].Raw
-		for ; len(to) > kernel.CopyPart; from, to = from[kernel.CopyPart:], to[kernel.CopyPart:] {
-			x.pool.Check()
-			copy(to[:kernel.CopyPart], from)
-		}
-		copy(to, from)
+		kernel.Copy(x.pool, s.dout[0].Raw, s.din[0].Raw)
 	case viewStep:
 		return s.out[0].borrow(s.din[0])
 	}
@@ -170,7 +165,7 @@ func (s *step) runFunc(x *Exec) error {
 		switch {
 		case v == nil:
 		case v.kind == placed:
-			c, err := CopyHeld(v.dense)
+			c, err := copyHeld(x.pool, v.dense)
 			if err != nil {
 				return err
 			}

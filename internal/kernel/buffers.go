@@ -33,7 +33,7 @@ func Borrow[T Float](n int) *[]T {
 	if b, ok := buffers[T](n).Get().(*[]T); ok && len(*b) >= n {
 		return b
 	}
-	b := make([]T, n)
+	b := Uncleared[T](n)
 	return &b
 }
 

@@ -12,7 +12,7 @@ type Scratch[T Float] = func(n int) []T
 // Take returns n elements from scratch, or from the heap if scratch is nil.
 func Take[T Float](scratch Scratch[T], n int) []T {
 	if scratch == nil {
-		return make([]T, n)
+		return Uncleared[T](n)
 	}
 	return scratch(n)
 }

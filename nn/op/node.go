@@ -107,10 +107,8 @@ func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.
 		if nodes[i], err = e.node(i); err != nil {
 			return nil, err
 		}
-		if i%1024 == 1023 {
-			if err := c.ended(); err != nil {
-				return nil, err
-			}
+		if err := c.endedAt(i); err != nil {
+			return nil, err
 		}
 	}
 	return nodes, nil
@@ -119,9 +117,20 @@ func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.
 // ended returns the error of the context of a lowering that has ended, other than by a time limit.
 func (c *Call) ended() error { return engine.WithoutLimit(c.Context()).Err() }
 
+// endedAt is ended for step i of a loop, at some of the steps.
+func (c *Call) endedAt(i int) error {
+	if i%1024 != 1023 {
+		return nil
+	}
+	return c.ended()
+}
+
 // fits refuses a call whose results exceed any memory, before they are allocated.
 func (c *Call) fits() error {
-	for _, t := range c.Out {
+	for i, t := range c.Out {
+		if err := c.endedAt(i); err != nil {
+			return err
+		}
 		if !t.Static() {
 			continue
 		}
@@ -138,7 +147,10 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		return nil, err
 	}
 	core := &engine.Core{Name: c.name(), Slots: e.slots, Inputs: len(e.in) + len(e.extra) + 1, InPlace: c.Op.Scheduling.InPlace, View: c.Op.Scheduling.View}
-	for _, t := range c.Out {
+	for i, t := range c.Out {
+		if err := c.endedAt(i); err != nil {
+			return nil, err
+		}
 		spec := engine.Spec{}
 		if t.Present() {
 			spec = engine.Spec{DType: storage(t), Shape: t.TensorShape()}
@@ -239,6 +251,9 @@ func (c *Call) name() string {
 	return c.Op.Name + " " + c.Node
 }
 
+// manyKids is the number of inputs from which adding a node, in which nothing checks the context, takes long.
+const manyKids = 1 << 14
+
 func (e *emission) node(i int) (*gorgonia.Node, error) {
 	if i >= len(e.out) {
 		return nil, e.call.Errorf("has no output %d", i)
@@ -249,7 +264,14 @@ func (e *emission) node(i int) (*gorgonia.Node, error) {
 	if !e.call.Out[i].Present() {
 		return nil, e.call.Errorf("output %d has no type", i)
 	}
-	n, err := apply(&expr{e, i, serial.Add(1)}, e.kids)
+	var n *gorgonia.Node
+	var err error
+	add := func() { n, err = apply(&expr{e, i, serial.Add(1)}, e.kids) }
+	if len(e.kids) < manyKids {
+		add()
+	} else if ended := engine.Await(engine.WithoutLimit(e.call.Context()), add); ended != nil {
+		return nil, ended
+	}
 	if err != nil {
 		return nil, &Error{Op: e.call.Op.Name, Node: e.call.node(), Err: err}
 	}

@@ -40,7 +40,8 @@ func NewResampling[T kernel.Float](p *kernel.Pool, old, new int, taps Taps) *Res
 		index, _ := taps(j)
 		count += len(index)
 	}
-	r := &Resampling[T]{Old: old, New: new, start: make([]int, 1, new+1), index: make([]int, 0, count), weight: make([]T, 0, count)}
+	r := &Resampling[T]{Old: old, New: new, start: kernel.Uncleared[int](new + 1)[:1], index: kernel.Uncleared[int](count)[:0], weight: kernel.Uncleared[T](count)[:0]}
+	r.start[0] = 0
 	for j := range new {
 		pace.Did(1)
 		index, weight := taps(j)
@@ -61,18 +62,18 @@ func NewResampling[T kernel.Float](p *kernel.Pool, old, new int, taps Taps) *Res
 // Back returns the transposed resampling, from New to Old elements, which computes the gradient.
 func (r *Resampling[T]) Back(p *kernel.Pool) *Resampling[T] {
 	pace := p.Pace()
-	begin := make([]int, r.Old+1) // of the taps of each old element
+	begin := kernel.Zeros[int](p, r.Old+1) // of the taps of each old element
 	for _, i := range r.index {
 		pace.Did(2)
 		begin[i+1]++
 	}
-	at := make([]int, r.Old)
+	at := kernel.Uncleared[int](r.Old)
 	for i := range at {
 		pace.Did(1)
 		at[i] = begin[i]
 		begin[i+1] += begin[i]
 	}
-	index, weight := make([]int, len(r.index)), make([]float64, len(r.index))
+	index, weight := kernel.Uncleared[int](len(r.index)), kernel.Uncleared[float64](len(r.index))
 	for j := range r.New {
 		for k := r.start[j]; k < r.start[j+1]; k++ {
 			pace.Did(4)
@@ -165,7 +166,7 @@ func newRowResampling(p *kernel.Pool, r *Resampling[float32]) *rowResampling {
 	if kernel.AVX512 {
 		lanes = 16
 	}
-	rows := &rowResampling{old: r.Old, new: r.New, taps: make([]int64, 0, kernel.CeilDiv(r.New, lanes))}
+	rows := &rowResampling{old: r.Old, new: r.New, taps: kernel.Uncleared[int64](kernel.CeilDiv(r.New, lanes))[:0]}
 	pace, total := p.Pace(), 0
 	for lo := 0; lo < r.New; lo += lanes {
 		pace.Did(8 * lanes)
@@ -178,7 +179,7 @@ func newRowResampling(p *kernel.Pool, r *Resampling[float32]) *rowResampling {
 	if total*lanes > 2*len(r.index)+checkEvery {
 		return nil
 	}
-	rows.base, rows.index, rows.weight = make([]int64, 0, total), make([]int32, total*lanes), make([]float32, total*lanes)
+	rows.base, rows.index, rows.weight = kernel.Uncleared[int64](total)[:0], kernel.Zeros[int32](p, total*lanes), kernel.Zeros[float32](p, total*lanes)
 	for block, most := range rows.taps {
 		lo := block * lanes
 		for t := range int(most) {
@@ -220,7 +221,7 @@ func (rows *rowResampling) run(p *kernel.Pool, n int, dst, src []float32) {
 	if inside == n {
 		return
 	}
-	copied := make([]float32, (n-inside-1)*rows.old+rows.reach)
+	copied := kernel.Zeros[float32](p, (n-inside-1)*rows.old+rows.reach)
 	kernel.Copy(p, copied, src[inside*rows.old:][:(n-inside)*rows.old])
 	rows.some(p, n-inside, dst[inside*rows.new:], copied)
 }

@@ -3,6 +3,7 @@ package std
 import (
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -200,7 +201,7 @@ func (r binary) convertingKernel(c *op.Call, w *walk) (op.Kernel, error) {
 		}
 		dst := out[0]
 		if t != c.In[0].DType {
-			dst = dtype.New(t, out[0].Shape()...)
+			dst = engine.Uncleared(t, out[0].Shape()...)
 		}
 		if err := k(x, []*tensor.Dense{dst}, []*tensor.Dense{a, b}); err != nil || dst == out[0] {
 			return err

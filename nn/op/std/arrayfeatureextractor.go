@@ -102,7 +102,7 @@ func encodeOneHot(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 		if err != nil {
 			return nil, err
 		}
-		y, pace := make([]float32, len(keys)*n), p.Pace()
+		y, pace := kernel.Zeros[float32](p, len(keys)*n), p.Pace()
 		for i, key := range keys {
 			pace.Did(16 + n)
 			if f, ok := key.(float64); ok {

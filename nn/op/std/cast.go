@@ -141,7 +141,7 @@ func castStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, c.Mismatch(0, "a tensor", op.TypeOf(in[0]))
 	}
 	if to != dtype.String {
-		out := dtype.New(to, d.Shape()...)
+		out := engine.Uncleared(to, d.Shape()...)
 		return []dtype.Value{out}, how.Convert(out, d)
 	}
 	// The numbers in a common type, and each text's header and at least 16 bytes of content.
@@ -165,7 +165,7 @@ func parseNumbers(c *op.Call, s *dtype.Strings, to op.DType, how dtype.Cast) (*t
 		return nil, err
 	}
 	defer release()
-	out := dtype.New(to, s.Dims...)
+	out := engine.Uncleared(to, s.Dims...)
 	if to.IsInteger() {
 		n := make([]int64, len(s.Elems))
 		for i, e := range s.Elems {

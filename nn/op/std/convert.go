@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -56,14 +57,14 @@ func convertTo(p *kernel.Pool, t op.DType, src *tensor.Dense) (*tensor.Dense, er
 	if dtype.Of(src.Dtype()) == t {
 		return src, nil
 	}
-	dst := dtype.New(t, src.Shape()...)
+	dst := engine.Uncleared(t, src.Shape()...)
 	return dst, convert(p, dtype.Cast{}, dst, src)
 }
 
 // float64s returns a copy of the elements of d, any numbers.
 func float64s(p *kernel.Pool, d *tensor.Dense) ([]float64, error) {
 	if n := d.Shape().TotalSize(); n > checkEvery {
-		v := make([]float64, n)
+		v := kernel.Uncleared[float64](n)
 		to, err := dtype.FromSlice(v, n)
 		if err != nil {
 			return nil, err
@@ -76,7 +77,7 @@ func float64s(p *kernel.Pool, d *tensor.Dense) ([]float64, error) {
 // int64s returns a copy of the elements of d, any integers or bools.
 func int64s(p *kernel.Pool, d *tensor.Dense) ([]int64, error) {
 	if n := d.Shape().TotalSize(); n > checkEvery {
-		v := make([]int64, n)
+		v := kernel.Uncleared[int64](n)
 		to, err := dtype.FromSlice(v, n)
 		if err != nil {
 			return nil, err

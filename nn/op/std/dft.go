@@ -134,7 +134,7 @@ func transformFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 		if err != nil {
 			return nil, err
 		}
-		y, line := make([]float64, dtype.Product(to)), make([]complex128, n)
+		y, line := kernel.Zeros[float64](p, dtype.Product(to)), make([]complex128, n)
 		for r := range outer * inner {
 			o, i := r/inner, r%inner
 			clear(line)
@@ -292,7 +292,7 @@ func shortFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 				return nil, err
 			}
 		}
-		y, line := make([]float64, 0, dtype.Product(to)), make([]complex128, length)
+		y, line := kernel.Uncleared[float64](dtype.Product(to))[:0], make([]complex128, length)
 		for b := range to[0] {
 			for f := range to[1] {
 				for k := range line {

@@ -84,7 +84,7 @@ func fourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, 
 		if err != nil {
 			return nil, err
 		}
-		dx, line := make([]float64, dtype.Product(to)), make([]complex128, n)
+		dx, line := kernel.Zeros[float64](p, dtype.Product(to)), make([]complex128, n)
 		for r := range outer * inner {
 			o, i := r/inner, r%inner
 			clear(line)
@@ -147,7 +147,7 @@ func shortFourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 		if len(in) < 3 {
 			window = slices.Repeat([]float64{1}, cfg.Length)
 		}
-		dx, dw, line := make([]float64, len(x)), make([]float64, cfg.Length), make([]complex128, cfg.Length)
+		dx, dw, line := kernel.Zeros[float64](p, len(x)), make([]float64, cfg.Length), make([]complex128, cfg.Length)
 		for f := range from[0] * from[1] {
 			clear(line)
 			for k := range bins {

@@ -242,7 +242,7 @@ func gatherPicks(c *op.Call, axis int) []int {
 		return nil
 	}
 	n := c.In[0].Shape[axis].Size
-	picks := make([]int, len(index))
+	picks := kernel.Uncleared[int](len(index))
 	for i, k := range index {
 		if k < 0 {
 			k += n

@@ -210,7 +210,7 @@ func integerGemm(p product) op.Kernel {
 		if err != nil {
 			return err
 		}
-		add := make([]int64, p.m*p.n)
+		add := kernel.Zeros[int64](pool(x), p.m*p.n)
 		if len(in) > 2 && in[2] != nil {
 			c, err := int64s(pool(x), in[2])
 			if err != nil {
@@ -218,7 +218,7 @@ func integerGemm(p product) op.Kernel {
 			}
 			spread(x, add, c, p.c, p.m, p.n)
 		}
-		y := make([]int64, p.m*p.n)
+		y := kernel.Zeros[int64](pool(x), p.m*p.n)
 		integerProduct(pool(x), p, a, lda, b, ldb, y)
 		for i := range y {
 			checkAt(pool(x), i)

@@ -200,7 +200,7 @@ func encodeLabels(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 		if k.to == dtype.String {
 			s = make([]string, 0, len(keys))
 		} else {
-			n = make([]float64, 0, len(keys))
+			n = kernel.Uncleared[float64](len(keys))[:0]
 		}
 		pace := p.Pace()
 		for _, key := range keys {

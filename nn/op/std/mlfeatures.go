@@ -236,7 +236,7 @@ func linear(c *op.Call, coefficients, intercepts []float32, targets int) (func(p
 	}
 	return func(p *kernel.Pool, in dtype.Value) ([]float64, int, error) {
 		x, err := numbersOf(p, c, 0, in)
-		y, pace := make([]float64, rows.Size*targets), p.Pace()
+		y, pace := kernel.Zeros[float64](p, rows.Size*targets), p.Pace()
 		for i := range y {
 			pace.Did(1 + cols.Size)
 			r, t := i/targets, i%targets
@@ -336,7 +336,7 @@ func linearClassify(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Valu
 		if err != nil {
 			return nil, err
 		}
-		z, best := make([]float64, rows*n), make([]int, rows)
+		z, best := kernel.Zeros[float64](p, rows*n), kernel.Zeros[int](p, rows)
 		for r := range rows {
 			checkAt(p, r)
 			row := z[r*n : (r+1)*n]
@@ -374,7 +374,7 @@ func secondScore(name string, row []float64) (best int) {
 func vectorize(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	rows, cols := c.Out[0].Shape[0].Size, c.Out[0].Shape[1].Size
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		y, at := make([]float64, rows*cols), 0
+		y, at := kernel.Zeros[float64](p, rows*cols), 0
 		for i, v := range in {
 			x, err := numbersOf(p, c, i, v)
 			if err != nil {

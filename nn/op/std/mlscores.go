@@ -3,6 +3,7 @@ package std
 import (
 	"math"
 
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -97,7 +98,7 @@ func (l classNames) pick(index []int) (dtype.Value, error) {
 		}
 		return dtype.NewStrings(s, len(s))
 	}
-	n := make([]int64, len(index))
+	n := kernel.Uncleared[int64](len(index))
 	for i, k := range index {
 		if n[i] = int64(k); k < len(l.ints) {
 			n[i] = int64(l.ints[k])

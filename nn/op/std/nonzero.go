@@ -64,7 +64,7 @@ func nonZeros(p *kernel.Pool, v dtype.Value) ([]int64, error) {
 		return nil, &op.Error{Op: "NonZero", Err: err}
 	}
 	defer release()
-	at := make([]int64, 0, n)
+	at := kernel.Uncleared[int64](n)[:0]
 	d := v.(*tensor.Dense)
 	for i := range len(d.Raw) / int(d.Dtype().Size()) {
 		if checkAt(p, i); isNonZero(d, i) {

@@ -3,6 +3,7 @@ package std
 import (
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -76,7 +77,7 @@ func computeIn(t op.DType, k op.Kernel) op.Kernel {
 		}
 		for i, v := range out {
 			if res[i] = v; v != nil && converted(dtype.Of(v.Dtype()), t) {
-				res[i] = dtype.New(t, v.Shape()...)
+				res[i] = engine.Uncleared(t, v.Shape()...)
 			}
 		}
 		if err := k(x, res, args); err != nil {
@@ -105,7 +106,7 @@ func throughFloat64(k op.Kernel) op.Kernel {
 		if err != nil {
 			return err
 		}
-		dst := dtype.New(dtype.Float64, out[0].Shape()...)
+		dst := engine.Uncleared(dtype.Float64, out[0].Shape()...)
 		if err := k(x, []*tensor.Dense{dst}, []*tensor.Dense{src}); err != nil {
 			return err
 		}

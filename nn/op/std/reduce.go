@@ -254,7 +254,7 @@ func (r reduction) integers(c *op.Call, marks []bool) op.Kernel {
 		if err != nil {
 			return err
 		}
-		dst := make([]int64, out[0].Shape().TotalSize())
+		dst := kernel.Uncleared[int64](out[0].Shape().TotalSize())
 		flip := int64(0)
 		if unsigned { // the order of uint64 is that of int64 with the top bit turned over
 			flip = -1 << 63

@@ -245,9 +245,9 @@ func (r *resampling) taps(p *kernel.Pool) ([]*axisTaps, error) {
 // axisTaps returns the taps of an axis, n of each index.
 func (r *resampling) axisTaps(p *kernel.Pool, a, n int) *axisTaps {
 	length, count := r.in[a].Size, r.out[a].Size
-	t := &axisTaps{Axis: a, N: n, Index: make([]int, 0, count*n), Weight: make([]float64, 0, count*n)}
+	t := &axisTaps{Axis: a, N: n, Index: kernel.Uncleared[int](count * n)[:0], Weight: kernel.Uncleared[float64](count * n)[:0]}
 	if r.Coordinates == "tf_crop_and_resize" {
-		t.Outside = make([]bool, count)
+		t.Outside = kernel.Uncleared[bool](count)
 	}
 	pace := p.Pace()
 	for o := range count {

@@ -56,7 +56,7 @@ func resampleNearest(p *kernel.Pool, c *op.Call, taps []*axisTaps) (op.Kernel, e
 			if m.sources[a] != nil {
 				continue
 			}
-			m.sources[a] = make([]int, n)
+			m.sources[a] = kernel.Uncleared[int](n)
 			for i := range n {
 				checkAt(p, i)
 				m.sources[a][i] = i

@@ -79,18 +79,11 @@ func concatItems(c *op.Call, in []op.Item) ([]op.Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		shape := nodes[0].Shape()
-		pace := poolOf(c).Pace()
-		for i, n := range nodes {
-			pace.Did(partWork)
-			if !slices.Equal(n.Shape(), shape) {
-				return nil, c.Errorf("cannot stack shapes %v and %v", shape, n.Shape())
-			}
-			if nodes[i], err = insertAxis(c, n, axis); err != nil {
-				return nil, err
-			}
+		n, err := stackNodes(c, nodes, axis)
+		if err != nil {
+			return nil, err
 		}
-		cfg.Axis = axis
+		return []op.Item{nodeItem(n)}, nil
 	}
 	n, err := c.Apply1(ConcatConfig{Axis: cfg.Axis}, nodes...)
 	if err != nil {
@@ -118,22 +111,90 @@ func splitItems(c *op.Call, in []op.Item) ([]op.Item, error) {
 	if len(lengths) == 0 {
 		return []op.Item{out}, nil
 	}
-	parts, err := splitAt(c, x, axis, lengths)
+	cut := splitAt
+	if drop {
+		cut = unstackNode
+	}
+	parts, err := cut(c, x, axis, lengths)
 	if err != nil {
 		return nil, err
 	}
 	pace := poolOf(c).Pace()
 	for _, n := range parts {
 		pace.Did(partWork)
-		if drop {
-			shape := op.NodeType(n).Shape
-			if n, err = c.ReshapeTo(n, slices.Delete(slices.Clone(shape), axis, axis+1)...); err != nil {
-				return nil, err
-			}
-		}
 		out.Items = append(out.Items, nodeItem(n))
 	}
 	return []op.Item{out}, nil
+}
+
+// stackNodes puts nodes of equal shape after one another along a new axis. Where they have axes, these are joined along the one that follows the new
+// one, or along the first, and the result takes the new shape: one node for all.
+func stackNodes(c *op.Call, nodes gorgonia.Nodes, axis int) (*gorgonia.Node, error) {
+	shape, want, pace := op.NodeType(nodes[0]).Shape, nodes[0].Shape(), poolOf(c).Pace()
+	rank := len(shape)
+	for i, n := range nodes {
+		pace.Did(partWork)
+		if !slices.Equal(n.Shape(), want) {
+			return nil, c.Errorf("cannot stack shapes %v and %v", want, n.Shape())
+		}
+		if rank > 0 {
+			continue
+		}
+		var err error
+		if nodes[i], err = insertAxis(c, n, 0); err != nil {
+			return nil, err
+		}
+	}
+	at := axis
+	if axis == rank {
+		at = 0
+	}
+	n, err := c.Apply1(ConcatConfig{Axis: at}, nodes...)
+	if err != nil || rank == 0 {
+		return n, err
+	}
+	n, err = c.ReshapeTo(n, slices.Insert(slices.Clone(shape), at, op.D(len(nodes)))...)
+	if err != nil || axis < rank {
+		return n, err
+	}
+	return c.Apply1(TransposeConfig{Perm: inverse(toFront(rank + 1))}, n)
+}
+
+// unstackNode is the inverse of stackNodes: the slices of length 1 of an axis, without it.
+func unstackNode(c *op.Call, x *gorgonia.Node, axis int, lengths []int) (gorgonia.Nodes, error) {
+	shape := slices.Clone(op.NodeType(x).Shape)
+	rank := len(shape)
+	if rank == 1 {
+		parts, err := splitAt(c, x, 0, lengths)
+		pace := poolOf(c).Pace()
+		for i := 0; i < len(parts) && err == nil; i++ {
+			pace.Did(partWork)
+			parts[i], err = c.ReshapeTo(parts[i])
+		}
+		return parts, err
+	}
+	if axis == rank-1 {
+		var err error
+		if x, err = c.Apply1(TransposeConfig{Perm: toFront(rank)}, x); err != nil {
+			return nil, err
+		}
+		axis, shape = 0, slices.Insert(shape[:rank-1], 0, shape[rank-1])
+	}
+	each := shape[axis+1].Size
+	x, err := c.ReshapeTo(x, slices.Replace(shape, axis, axis+2, op.Product(shape[axis:axis+2]))...)
+	if err != nil {
+		return nil, err
+	}
+	return splitAt(c, x, axis, slices.Repeat([]int{each}, len(lengths)))
+}
+
+// toFront is the permutation that moves the last of so many axes before the others.
+func toFront(rank int) []int {
+	perm := make([]int, rank)
+	for i := range perm {
+		perm[i] = (i + rank - 1) % rank
+	}
+	return perm
 }
 
 // mapItems emits the body once for each element.

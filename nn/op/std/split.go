@@ -105,8 +105,9 @@ func inferSplit(c *op.Call) ([]op.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]op.Type, len(sizes))
+	out, pace := make([]op.Type, len(sizes)), poolOf(c).Pace()
 	for i, s := range sizes {
+		pace.Did(64)
 		shape := append([]op.Dim(nil), c.In[0].Shape...)
 		shape[axis] = s
 		out[i] = c.In[0].With(shape...)

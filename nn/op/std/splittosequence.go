@@ -78,18 +78,18 @@ func splitIntoSequence(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, err
 	}
 	seq := &dtype.Sequence{Elem: dtype.DTypeOf(in[0])}
-	at, pace := 0, poolOf(c).Pace()
-	for _, n := range lengths {
+	if len(lengths) == 0 {
+		return []dtype.Value{seq}, nil
+	}
+	if seq.Items, err = c.Compute(len(lengths), SplitConfig{Axis: axis, Split: lengths}, 11, in[0]); err != nil || !drop {
+		return []dtype.Value{seq}, err
+	}
+	pace := poolOf(c).Pace()
+	for i, part := range seq.Items {
 		pace.Did(partWork)
-		part, err := compute1(c, SliceConfig{Starts: []int{at}, Ends: []int{at + n}, Axes: []int{axis}}, 1, in[0])
-		if err == nil && drop {
-			part, err = compute1(c, SqueezeConfig{Axes: []int{axis}}, 1, part)
-		}
-		if err != nil {
+		if seq.Items[i], err = reshaped(part, slices.Delete(slices.Clone([]int(part.Shape())), axis, axis+1)); err != nil {
 			return nil, err
 		}
-		seq.Items = append(seq.Items, part)
-		at += n
 	}
 	return []dtype.Value{seq}, nil
 }

@@ -143,7 +143,7 @@ func integerStack(s stack) op.Kernel {
 		if err != nil {
 			return err
 		}
-		y := make([]int64, s.batch*sc)
+		y := kernel.Zeros[int64](pool(x), s.batch*sc)
 		for i := range s.batch {
 			ia, ib := i*s.stepA, i*s.stepB
 			if s.a != nil {

@@ -97,7 +97,7 @@ func concatStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	p := poolOf(c)
 	// The other operand's elements are found by broadcasting their numbers.
 	pick := func(s *dtype.Strings) ([]int64, error) {
-		n, pace := make([]int64, len(s.Elems)), p.Pace()
+		n, pace := kernel.Uncleared[int64](len(s.Elems)), p.Pace()
 		for i := range n {
 			pace.Did(1)
 			n[i] = int64(i)

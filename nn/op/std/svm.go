@@ -117,7 +117,7 @@ func svmRegress(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, e
 		if err != nil {
 			return nil, err
 		}
-		y := make([]float64, rows.Size)
+		y := kernel.Zeros[float64](p, rows.Size)
 		for r := range y {
 			p.Check()
 			y[r] = float64(cfg.Rho[0])

@@ -62,7 +62,7 @@ func svmClassify(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, 
 		if err != nil {
 			return nil, err
 		}
-		z, best := make([]float64, rows.Size*each), make([]int, rows.Size)
+		z, best := kernel.Zeros[float64](p, rows.Size*each), kernel.Zeros[int](p, rows.Size)
 		for r := range best {
 			p.Check()
 			row := z[r*each : (r+1)*each]

@@ -116,7 +116,7 @@ func countGrams(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, e
 		if len(shape) == 2 {
 			rows, length, out = shape[0], shape[1], []int{shape[0], cols}
 		}
-		y := make([]float32, rows*cols)
+		y := kernel.Zeros[float32](p, rows*cols)
 		for r := range rows {
 			row := words[r*length : (r+1)*length]
 			cfg.count(p, row, at, func(gram int) {

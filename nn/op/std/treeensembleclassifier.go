@@ -93,7 +93,7 @@ func classifyTrees(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value
 	b.single = l.count() <= 2 && len(ids) == 1
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		n := c.Out[1].Shape[0].Size
-		z, best := make([]float64, n*f.targets), make([]int, n)
+		z, best := kernel.Zeros[float64](p, n*f.targets), kernel.Zeros[int](p, n)
 		err := f.each(p, c, in[0], func(r int, scores []float64, has []bool) {
 			row := z[r*f.targets : (r+1)*f.targets]
 			copy(row, scores)

@@ -105,7 +105,7 @@ func regressTrees(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 func (f *forest) regression(c *op.Call, base []float64, post string, t op.DType) func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error) {
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
 		n := c.Out[0].Shape[0].Size
-		y := make([]float64, n*f.targets)
+		y := kernel.Zeros[float64](p, n*f.targets)
 		err := f.each(p, c, in[0], func(r int, scores []float64, _ []bool) {
 			row := y[r*f.targets : (r+1)*f.targets]
 			copy(row, scores)

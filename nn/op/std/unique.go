@@ -195,7 +195,7 @@ func elementOrder(p *kernel.Pool, v dtype.Value) (func(a, b int) int, error) {
 // item and the size of each class, in order or in that of first occurrence.
 func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool) (first, inverse, counts []int64, err error) {
 	pace := p.Pace()
-	items := make([]int, n)
+	items := kernel.Uncleared[int](n)
 	for i := range items {
 		pace.Did(1)
 		items[i] = i
@@ -206,7 +206,7 @@ func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool)
 		checkAt(p, compared)
 		return order(a, b)
 	})
-	inverse = make([]int64, n)
+	inverse = kernel.Uncleared[int64](n)
 	size := 0
 	for k, i := range items {
 		if pace.Did(8); k == 0 || order(items[k-1], i) != 0 {
@@ -219,7 +219,7 @@ func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool)
 		return nil, nil, nil, err
 	}
 	defer release()
-	first, counts = make([]int64, size), make([]int64, size)
+	first, counts = kernel.Uncleared[int64](size), kernel.Zeros[int64](p, size)
 	for _, i := range items {
 		pace.Did(8)
 		class := inverse[i]
@@ -231,7 +231,7 @@ func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool)
 	if !byOccurrence {
 		return first, inverse, counts, nil
 	}
-	rank := make([]int, len(first))
+	rank := kernel.Uncleared[int](len(first))
 	for i := range rank {
 		pace.Did(1)
 		rank[i] = i
@@ -240,7 +240,7 @@ func classes(p *kernel.Pool, n int, order func(a, b int) int, byOccurrence bool)
 		pace.Did(8)
 		return cmp.Compare(first[a], first[b])
 	})
-	f, k, to := make([]int64, len(first)), make([]int64, len(first)), make([]int64, len(first))
+	f, k, to := kernel.Uncleared[int64](len(first)), kernel.Uncleared[int64](len(first)), kernel.Uncleared[int64](len(first))
 	for new, old := range rank {
 		pace.Did(8)
 		f[new], k[new], to[old] = first[old], counts[old], int64(new)

@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -69,7 +70,7 @@ func runWidened(x *op.Exec, f op.Kernel, w *op.Call, out, in []*tensor.Dense) er
 	}
 	for i, d := range out {
 		if d != nil && i < len(w.Out) && dtype.Of(d.Dtype()) != w.Out[i].DType {
-			outs[i] = dtype.New(w.Out[i].DType, d.Shape()...)
+			outs[i] = engine.Uncleared(w.Out[i].DType, d.Shape()...)
 		}
 	}
 	if err := f(x, outs, ins); err != nil {
