@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/exprgraph"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -289,30 +290,37 @@ func matchType(v *Value, got op.Type, sizes map[string]sized) (op.Type, error) {
 // gradients differentiates: it returns the gradients of Σ of·seed with respect to wrt, nil for those that do not
 // depend on it. All output gradients of an operator are processed by one call.
 func gradients(ctx context.Context, of, seed, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
-	reached := reach(of)
 	var outs, seeds, from gorgonia.Nodes
 	place := map[*gorgonia.Node]int{} // in from
-	for _, n := range wrt {
-		if _, ok := place[n]; n != nil && reached[n] && !ok {
-			place[n] = len(from)
-			from = append(from, n)
+	if err := engine.Await(ctx, func() {
+		reached := reach(of)
+		for _, n := range wrt {
+			if _, ok := place[n]; n != nil && reached[n] && !ok {
+				place[n] = len(from)
+				from = append(from, n)
+			}
 		}
+		if len(from) == 0 {
+			return
+		}
+		depends := dependents(of, from)
+		for i, n := range of {
+			if depends[n] {
+				outs, seeds = append(outs, n), append(seeds, seed[i])
+			}
+		}
+		reads := 0
+		for n := range depends {
+			reads += len(exprgraph.Children(n))
+		}
+		exprgraph.IndexAhead(outs[0].Graph(), 8*reads) // a gradient and its summation take a few nodes
+	}); err != nil {
+		return nil, err
 	}
 	result := make(gorgonia.Nodes, len(wrt))
 	if len(from) == 0 {
 		return result, nil
 	}
-	depends := dependents(of, from)
-	for i, n := range of {
-		if depends[n] {
-			outs, seeds = append(outs, n), append(seeds, seed[i])
-		}
-	}
-	reads := 0
-	for n := range depends {
-		reads += len(exprgraph.Children(n))
-	}
-	exprgraph.IndexAhead(outs[0].Graph(), 8*reads) // a gradient and its summation take a few nodes
 	merged, err := op.Backpropagate(ctx, outs, seeds, from)
 	if err != nil {
 		var e *op.Error

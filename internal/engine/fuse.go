@@ -57,6 +57,7 @@ func (b *builder) newPlaces() *places {
 		b.turn()
 		p.at[s] = i
 		for _, v := range s.in {
+			b.turn()
 			if v != nil {
 				p.readers[v] = append(p.readers[v], s)
 			}

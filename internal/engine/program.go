@@ -106,6 +106,7 @@ func Compile(o Options, roots ...*gorgonia.Node) (p *Program, err error) {
 		}
 	}
 	for _, n := range order {
+		b.turn()
 		if v := b.values[n]; v != nil && v.kind == source {
 			p.sources[n] = v
 			p.inputs = append(p.inputs, v)

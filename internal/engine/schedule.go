@@ -107,6 +107,7 @@ func (b *builder) add(n *gorgonia.Node) error {
 	}
 	in := make([]*value, len(b.kids[n]))
 	for i, k := range b.kids[n] {
+		b.turn()
 		if in[i] = b.values[k]; in[i] == nil {
 			return fmt.Errorf("engine: %s takes the value of statement %s", nodeName(n), nodeName(k))
 		}
@@ -219,6 +220,7 @@ func (b *builder) key(c *Core, in []*value) string {
 		fmt.Fprintf(&s, " %d%d", b.id(o.DType.Type), []int(o.Shape))
 	}
 	for _, v := range in {
+		b.turn()
 		if v == nil {
 			s.WriteString(" nil")
 		} else {

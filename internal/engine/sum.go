@@ -34,6 +34,7 @@ func (b *builder) collapse() {
 	for _, s := range b.steps {
 		b.turn()
 		for _, v := range s.in {
+			b.turn()
 			if v != nil {
 				v.uses++
 			}

@@ -102,7 +102,7 @@ func (s *weightSums[T]) add(group, p0, p1, c0, c1 int, sum []T) {
 	}
 	buffer := kernel.Borrow[T](size + points*width + weightRows*width + apart)
 	defer kernel.GiveBack(buffer)
-	clear((*buffer)[:size+points*width])
+	kernel.Clear(s.pool, (*buffer)[:size+points*width])
 	cacheBlock, room := cut(*buffer, size)
 	transposed, room := cut(room, points*width)
 	last, room := cut(room, weightRows*width) // buffer for the last rows of sum, filled up to whole kernels
@@ -204,10 +204,10 @@ func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, t
 				rs := min(blockRows, rows-r)
 				for q := 0; q < n; q += cols {
 					cs := min(cols, n-q)
-					pace.Did(imgs * rs * cs * height * w / 64)
 					xb := x[i*l.image+r*l.row+q:]
 					b := transposed[((i*rows+r)*n+q)*w:]
 					for k := 0; k < height; k += weightRows {
+						pace.Did(w + imgs*rs*cs*weightRows*w/64) // w: its rows may be in pages that are touched for the first time
 						to := last
 						if k+weightRows <= height {
 							to = sum[k*width:]

@@ -20,9 +20,10 @@ func lstmStream[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], bias
 		c:       initial(d.C0, kernel.Take(scratch, s.Batch*hid)),
 		gates:   kernel.Take(scratch, s.Batch*cols),
 	}
-	clear(x.in)
+	kernel.Clear(p, x.in)
+	pace := p.Pace()
 	for n := range s.Batch {
-		if d.H0 != nil {
+		if pace.Did(1 + hid); d.H0 != nil {
 			copy(x.hidden(n), d.H0[n*hid:])
 		}
 	}
@@ -31,7 +32,7 @@ func lstmStream[T kernel.Float](p *kernel.Pool, s *RNNShape, d *RNNData[T], bias
 	}
 	eachStream(p, s, x.run)
 	for n := range s.Batch {
-		if d.YH != nil {
+		if pace.Did(1 + hid); d.YH != nil {
 			copy(d.YH[n*hid:], x.hidden(n))
 		}
 	}
@@ -70,19 +71,23 @@ func (x *lstmStreamer[T]) run(part stream) {
 			copy(biases[at*hid:][:hid], x.bias[at/(hi-lo)*hid:])
 		}
 	}
+	pace := part.p.Pace()
 	for step := range x.Seq {
 		part.check(step)
 		t, _ := x.time(0, step)
 		for b := lo; b < hi; b++ {
+			pace.Did(1 + x.Input)
 			copy(x.in[b*x.deep:][:x.Input], x.d.X[(t*x.Batch+b)*x.Input:])
 		}
 		copy(m.C, biases)
 		m.Run(part.p)
 		for b := range hi - lo {
+			pace.Did(8 + 8*hid)
 			x.step(m.C, b*hid, n, x.c[(lo+b)*hid:][:hid], x.hidden(lo+b))
 		}
 		if x.d.Y != nil {
 			for b := lo; b < hi; b++ {
+				pace.Did(1 + hid)
 				copy(x.d.Y[t*x.yStride()+b*hid:][:hid], x.hidden(b))
 			}
 		}
