@@ -25,6 +25,7 @@ const copyGrain = 1 << 17
 // in the whole.
 func (s interleaved) each(p *kernel.Pool, move func(part, at, whole, n int)) {
 	p.Range(s.rows*s.row, copyGrain, func(lo, hi int) {
+		pace := p.Pace() // parts may be small
 		for lo < hi {
 			row, in := lo/s.row, lo%s.row
 			for part, size := range s.parts {
@@ -33,7 +34,7 @@ func (s interleaved) each(p *kernel.Pool, move func(part, at, whole, n int)) {
 					continue
 				}
 				n := min(size-in, hi-lo)
-				if n > 0 {
+				if pace.Did(16 + n/64); n > 0 {
 					move(part, row*size+in, lo, n)
 				}
 				lo, in = lo+n, 0
