@@ -82,13 +82,16 @@ func (w *walker) lostGradient(of gorgonia.Nodes) error {
 	return w.lostNodes[first]
 }
 
-// askedFor returns the nodes with respect to which gradients are requested, and those that depend on them.
+// askedFor returns the nodes with respect to which gradients are requested, and those that depend on them, also by what was computed ahead.
 func (w *walker) askedFor(wrt []*Value) gorgonia.Nodes {
 	var list gorgonia.Nodes
 	for _, v := range wrt {
 		if b := w.env[v]; b != nil && b.node != nil && w.influenced[v] {
 			list = append(list, b.node)
 		}
+	}
+	for n := range w.lostNodes {
+		list = append(list, n)
 	}
 	return list
 }

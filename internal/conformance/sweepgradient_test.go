@@ -108,7 +108,7 @@ func newSlope(t *testing.T, r *draw, w network) (*slope, error) {
 			return nil, fmt.Errorf("%s is too large for differences", name)
 		}
 	}
-	if err := s.g.Edit(func(e *nn.Edit) { addSlope(e, r, w, out) }); err != nil {
+	if err := s.g.Edit(func(e *nn.Edit) { addSlope(e, r, w.ends(), out) }); err != nil {
 		return nil, err
 	}
 	s.grads, err = s.g.Grad(t.Context(), s.feed, "loss", slices.Sorted(maps.Keys(s.at))...)
@@ -130,11 +130,10 @@ func (r *draw) generic(v dtype.Value, move bool) dtype.Value {
 	return wide
 }
 
-// addSlope makes "loss", a weighted sum of the outputs that no node reads and that are numbers, but for running statistics.
-func addSlope(e *nn.Edit, r *draw, w network, out nn.Feed) {
+// addSlope makes "loss", a weighted sum of those of the outputs that are numbers.
+func addSlope(e *nn.Edit, r *draw, ends []string, out nn.Feed) {
 	no := false
 	var loss *nn.Value
-	ends := w.ends()
 	for _, v := range e.Outputs() {
 		y, ok := out[v.Name()].(*tensor.Dense)
 		if !ok || y.Dtype() != tensor.Float64 || !slices.Contains(ends, v.Name()) {

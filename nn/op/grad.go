@@ -44,6 +44,11 @@ func (c *Call) replacesState() bool { return c.Op.State != nil && len(c.Op.State
 // Differentiable reports whether values of type t have gradients: tensors of floating-point numbers do.
 func Differentiable(t Type) bool { return t.Kind == Tensor && t.DType.IsFloat() }
 
+// holdsFloats reports whether values of type t are floating-point tensors or containers of such, which results can depend on with a derivative.
+func holdsFloats(t Type) bool {
+	return Differentiable(t) || t.Kind != Tensor && t.Elem != nil && holdsFloats(*t.Elem)
+}
+
 // SymDiff returns the gradient with respect to each child. Within Backpropagate, that collects them instead.
 func (o *expr) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	if err := o.call.ended(); err != nil {

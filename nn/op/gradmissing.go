@@ -50,7 +50,11 @@ func CheckGradients(of, wrt gorgonia.Nodes) error {
 func (c *Call) gradMissing(n, k *gorgonia.Node) error {
 	e := &Error{Stage: "gradient", Kind: ErrUnsupported, Op: c.Op.String(), Node: c.Node, Err: fmt.Errorf("has no gradient (%s)", c.Op.GradMissing)}
 	if c.Op.GradMissing == "" {
-		e.Input, e.Err = c.InputName(n.Op().(*expr).slots[slices.Index(Children(n), k)]), errors.New("has no gradient")
+		slot := n.Op().(*expr).slots[slices.Index(Children(n), k)]
+		e.Input, e.Err = c.InputName(slot), errors.New("has no gradient")
+		if t := c.In[slot]; t.Kind != Tensor {
+			e.Err = fmt.Errorf("is %v, which has no gradient", t)
+		}
 	}
 	return e
 }
@@ -78,10 +82,13 @@ func sources(n *gorgonia.Node) (passed, lost gorgonia.Nodes) {
 // losesGradient reports whether the gradient of child k is missing rather than zero.
 func (o *expr) losesGradient(k int) bool {
 	c, slot := o.call, o.slots[k]
-	if slot >= len(c.In) || o.index >= c.Outputs || !Differentiable(c.In[slot]) || !Differentiable(c.Out[o.index]) {
+	if slot >= len(c.In) || o.index >= c.Outputs || !holdsFloats(c.In[slot]) || !holdsFloats(c.Out[o.index]) {
 		return false
 	}
 	s, _ := At(c.Op.In.List(), slot)
+	if c.In[slot].Kind != Tensor || c.Out[o.index].Kind != Tensor { // containers have no gradients
+		return c.Op.NoGrad == "" && s.Role != Shape && s.Role != given
+	}
 	return c.Op.GradMissing != "" || c.Op.NoGrad == "" && c.withoutGradient(s.Role) && s.Role != given && s.Role != State
 }
 

@@ -20,7 +20,10 @@ func (b *bodyGrad) asks(i int) bool {
 // firstOut on. Carried values may depend on requested values although the initial ones do not, and vice versa: if that
 // matters, it is determined for each iteration.
 func (b *bodyGrad) back(key [2]uint64, t int, tape [][]dtype.Value, seeds []dtype.Value, first, firstOut, n int) ([]dtype.Value, error) {
-	apart := slices.ContainsFunc(tape[t][first:first+n], func(v dtype.Value) bool { return op.Differentiable(op.TypeOf(v)) }) &&
+	apart := slices.ContainsFunc(tape[t][first:first+n], func(v dtype.Value) bool {
+		typ := op.TypeOf(v)
+		return op.Differentiable(typ) || typ.Kind != op.Tensor
+	}) &&
 		slices.ContainsFunc(seq(first, n), b.flags.apart)
 	if apart && b.reached == nil {
 		if err := b.follow(tape, first, firstOut, n); err != nil {

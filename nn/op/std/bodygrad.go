@@ -107,10 +107,10 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 	if err != nil {
 		return err
 	}
-	var from, seeds, floats gorgonia.Nodes
+	var from, seeds, asked gorgonia.Nodes
 	for i, n := range b.in {
-		if op.Differentiable(types[i]) && b.asks(i) {
-			floats = append(floats, n)
+		if (op.Differentiable(types[i]) || types[i].Kind != op.Tensor) && b.asks(i) {
+			asked = append(asked, n)
 		}
 	}
 	reached := map[*gorgonia.Node]bool{}
@@ -122,7 +122,7 @@ func (b *bodyGrad) compile(in, dout []dtype.Value, all bool) error {
 		if err != nil {
 			return err
 		}
-		if err := op.CheckGradients(gorgonia.Nodes{n}, floats); err != nil {
+		if err := op.CheckGradients(gorgonia.Nodes{n}, asked); err != nil {
 			return err
 		}
 		if b.seeds[i], err = op.Input(g, fmt.Sprintf("gradient %d", i), op.TypeOf(v), nil); err != nil {
