@@ -136,3 +136,23 @@ def cases():
                lambda x, w: F.conv2d(torch.from_numpy(np.abs(x)), torch.from_numpy(np.abs(w)), stride=2).numpy(), strides=[2, 2])
     yield Case("AveragePool", "AveragePool", [img], lambda x: F.avg_pool2d(torch.from_numpy(x), 3).numpy(), lambda x: F.avg_pool2d(x, 3),
                lambda x: F.avg_pool2d(torch.from_numpy(np.abs(x)), 3).numpy(), kernel_shape=[3, 3], strides=[3, 3])
+    yield Case("InstanceNormalization", "InstanceNormalization", [x[3:35].reshape(4, 8, 1000), w[:8], c[:8]],
+               lambda x, w, c: F.instance_norm(torch.from_numpy(x), weight=torch.from_numpy(w), bias=torch.from_numpy(c), eps=f64(f32(1e-5))).numpy(),
+               lambda x, w, c: F.instance_norm(x, weight=w, bias=c), lambda x, w, c: np.abs(x).max(2, keepdims=True) / np.sqrt(x.var(2, keepdims=True) + 1e-5) * np.abs(w)[:, None] + np.abs(c)[:, None], epsilon=1e-5)
+    yield Case("LpNormalization", "LpNormalization", [x[3:]], lambda x: x / np.maximum(np.sqrt((x * x).sum(1, keepdims=True)), 5e-324), lambda x: F.normalize(x, eps=0), axis=1, p=2)
+    label = rng.integers(0, 1000, 512)
+    yield Case("SoftmaxCrossEntropyLoss", "SoftmaxCrossEntropyLoss", [wide, label], lambda x, t: F.cross_entropy(torch.from_numpy(x), torch.from_numpy(t), reduction="none").numpy(),
+               lambda x, t: F.cross_entropy(x, t, reduction="none"), lambda x, t: np.maximum(np.abs(x).max(1), 1), reduction="none")
+    wave = rng.standard_normal((4, 1000, 1)).astype(f32)
+    dft = lambda x: np.stack([np.fft.fft(x[..., 0]).real, np.fft.fft(x[..., 0]).imag], -1)
+    yield Case("DFT", "DFT", [wave], dft, lambda x: torch.view_as_real(torch.fft.fft(x[..., 0])), lambda x: np.abs(x).sum(1, keepdims=True) + 0 * dft(x), axis=1)
+    seq, gates, loop = (rng.standard_normal(s).astype(f32) for s in ((40, 8, 24), (1, 256, 24), (1, 256, 64)))
+
+    def lstm(x, w, u):
+        order = lambda m: torch.cat([m[0, 64 * i:64 * i + 64] for i in (0, 2, 3, 1)])
+        zero = torch.zeros(1, x.shape[1], 64, dtype=x.dtype)
+        return torch._VF.lstm(x, (zero, zero), [order(w), order(u / 8)], False, 1, 0.0, False, False, False)[0][:, None]
+    yield Case("LSTM", "LSTM", [seq, gates, loop / 8], lambda x, w, u: lstm(*map(torch.from_numpy, (x, w, u * 8))).numpy(), lambda x, w, u: lstm(x, w, u * 8), lambda x, w, u: np.ones((40, 1, 8, 64)), hidden_size=64)
+    stretch = lambda x: F.interpolate(x, scale_factor=(2.5, 0.75), mode="bilinear")
+    yield Case("Resize, linear", "Resize", [img[:, :, :, :16], np.zeros(0, f32), np.array([1, 1, 2.5, 0.75], f32)], lambda x, _, s: stretch(torch.from_numpy(x)).numpy(), lambda x, _, s: stretch(x),
+               lambda x, _, s: stretch(torch.from_numpy(np.abs(x))).numpy(), mode="linear")

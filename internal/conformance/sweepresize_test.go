@@ -16,11 +16,25 @@ var resizeSweeps = map[string]func(r *draw) trial{
 	"MaxRoiPool": regionMaxima,
 }
 
+// scale draws a factor. For the nearest element it is one of which every quotient that is a whole number or a half is exact in float32: ONNX Runtime rounds
+// positions to that, ONNX's reference, which TestSweepTorch follows, to float64.
+// It is none that keeps a length, which ONNX Runtime takes for 1.
+func (r *draw) scale(mode string, n int) float32 {
+	s := pick(r, float32(0.5), 0.37, 0.6, 0.9, 1, 1.1, 1.37, 1.5, 2, 2.3, 3.3, 1./3, 4./3)
+	if mode == "nearest" {
+		s = pick(r, float32(0.5), 0.625, 0.75, 1, 1.25, 1.5, 2, 3.25)
+	}
+	if int(float32(n)*s) == n {
+		return 1
+	}
+	return s
+}
+
 func resizing(r *draw) trial {
 	opset := pick(r, 10, 11, 13, 18, 19)
 	if opset == 10 {
-		x := r.shape(4, 1, 6)
-		return trial{op: "Resize", opset: 10, attrs: map[string]any{"mode": pick(r, "nearest", "linear")}, in: r.with(fed(r.floats(x...)), list(1, 1, pick(r, float32(0.5), 2, 1.5), pick(r, float32(1), 2, 0.7)))}
+		x, mode := r.shape(4, 1, 6), pick(r, "nearest", "linear")
+		return trial{op: "Resize", opset: 10, attrs: map[string]any{"mode": mode}, in: r.with(fed(r.floats(x...)), list(1, 1, r.scale(mode, x[2]), r.scale(mode, x[3])))}
 	}
 	mode := pick(r, "nearest", "linear", "cubic")
 	attrs := map[string]any{"mode": mode}
@@ -46,11 +60,11 @@ func resizing(r *draw) trial {
 	if mode == "linear" && r.rarely(4) && attrs["antialias"] == nil {
 		spatial = pick(r, 1, 3)
 	}
-	x := append([]int{r.between(1, 2), r.between(1, 2)}, r.shape(spatial, 2, 7)...)
+	x := append([]int{r.between(1, 2), r.between(1, 2)}, r.shape(spatial, 1, 9)...)
 	scales, sizes := make([]float32, len(x)), make([]int, len(x))
 	for i, n := range x {
 		if scales[i], sizes[i] = 1, n; i >= 2 {
-			scales[i], sizes[i] = pick(r, float32(0.5), 0.6, 1, 1.5, 2, 3.3), r.between(1, 9)
+			scales[i], sizes[i] = r.scale(mode, n), r.between(1, 13)
 		}
 		// ONNX Runtime rounds the length that these two divide by, and leaves an axis of scale 1 as it is.
 		if m := attrs["coordinate_transformation_mode"]; i >= 2 && (m == "align_corners" || m == "tf_crop_and_resize") {
@@ -69,7 +83,7 @@ func resizing(r *draw) trial {
 	if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize" {
 		box := make([]float32, 2*len(scales))
 		for i := range scales {
-			box[i], box[len(scales)+i] = 0.1, 0.9
+			box[i], box[len(scales)+i] = float32(r.between(-2, 3))/8, float32(r.between(4, 10))/8
 			if axes == nil && i < 2 {
 				box[i], box[len(scales)+i] = 0, 1
 			}
@@ -84,14 +98,17 @@ func resizing(r *draw) trial {
 	if r.flag() {
 		return trial{op: "Resize", opset: opset, attrs: attrs, in: r.with(in, list(scales...)), atol: 1e-4}
 	}
-	if opset >= 18 && r.rarely(3) {
+	if opset >= 18 && spatial == 2 && r.flag() {
 		attrs["keep_aspect_ratio_policy"] = pick(r, "stretch", "not_larger", "not_smaller")
-		if axes == nil && attrs["keep_aspect_ratio_policy"] != "stretch" {
-			attrs["axes"], sizes, in[1] = []int{2, 3}, sizes[2:], argument{}
-			attrs["coordinate_transformation_mode"] = "half_pixel"
-			if spatial != 2 {
-				delete(attrs, "axes")
-				attrs["keep_aspect_ratio_policy"], sizes = "stretch", append([]int{x[0], x[1]}, sizes...)
+		if last := sizes[len(sizes)-2:]; attrs["keep_aspect_ratio_policy"] != "stretch" {
+			attrs["axes"], sizes, in[1] = []int{2, 3}, last, argument{}
+			attrs["coordinate_transformation_mode"] = pick(r, "half_pixel", "asymmetric")
+			factor := min(float64(last[0])/float64(x[2]), float64(last[1])/float64(x[3]))
+			if attrs["keep_aspect_ratio_policy"] == "not_smaller" {
+				factor = max(float64(last[0])/float64(x[2]), float64(last[1])/float64(x[3]))
+			}
+			if same := func(n int) bool { return math.Round(float64(n)*factor) == float64(n) }; same(x[2]) || same(x[3]) || mode == "nearest" {
+				attrs["keep_aspect_ratio_policy"] = "stretch" // see scale
 			}
 		}
 	}

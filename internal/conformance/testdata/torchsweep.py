@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import torchvision
 from onnx import helper, numpy_helper
+from onnx.backend.test.case.node import resize as reference
 from onnx.mapping import NP_TYPE_TO_TENSOR_TYPE
 from torch.nn import functional as F
 
@@ -521,6 +522,43 @@ def op_resize(r):
     scale = [2.0 if int(d * s) in (0, d) and s != 1 else s for s, d in zip(scale, x.shape[2:])]
     c.floats(scale if axes else [1, 1] + scale)
     return c.done(F.interpolate(x, scale_factor=scale, **kw))
+
+
+def op_resize_reference(r):
+    """ONNX's reference computes positions in float64, of scales and regions in float32; at whole numbers and halves that decides what is nearest."""
+    c, n = Case(r, "Resize", r.pick(11, 13, 18, 19)), r.between(1, 2)
+    x = c.x(*r.shape(n, 1, 8), grad=False)
+    mode, where = r.pick("nearest", "linear", "cubic"), r.pick("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
+    c.attrs.update(mode=mode, coordinate_transformation_mode=where)
+    kw, coeffs = {}, reference.linear_coeffs
+    if mode == "nearest":
+        near = c.attrs["nearest_mode"] = r.pick("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+        coeffs = lambda ratio: reference.nearest_coeffs(ratio, near)
+    if mode == "cubic":
+        a = c.attrs["cubic_coeff_a"] = r.pick(-0.75, -0.5)
+        coeffs = lambda ratio: reference.cubic_coeffs(ratio, a)
+        if where != "tf_crop_and_resize" and r.flag():
+            c.attrs["exclude_outside"], kw["exclude_outside"] = 1, True
+    roi = None
+    if where == "tf_crop_and_resize":
+        roi = np.float32([r.between(-2, 4) / 10 for _ in range(n)] + [r.between(5, 12) / 10 for _ in range(n)])
+        c.floats(roi)
+        c.attrs["extrapolation_value"] = kw["extrapolation_value"] = 0.75
+    else:
+        c.floats([]) if c.opset < 13 else c.skip()
+    if r.flag():
+        size = r.shape(n, 2, 12)
+        c.floats([]) if c.opset < 13 else c.skip()
+        c.ints(size)
+        kw["output_size"] = size
+    else:
+        scale = np.float32([r.pick(0.5, 0.37, 0.6, 0.9, 1.1, 1.5, 1.37, 2, 2.3, 3.3, 1 / 3, 2 / 3, 4 / 3, 5 / 3, 0.1, 0.7) for _ in range(n)])
+        for k, d in enumerate(x.shape):
+            scale[k] = scale[k] if int(d * scale[k]) > 1 else 2.5
+        c.floats(scale)
+        kw["scale_factors"] = scale
+    y = reference.interpolate_nd(x.numpy(), coeffs, roi=None if roi is None else roi.astype(np.float64), coordinate_transformation_mode=where, **kw)
+    return c.done(torch.tensor(y))
 
 
 # Indices.
