@@ -209,6 +209,43 @@ func TestSequenceGradients(t *testing.T) {
 	}
 }
 
+// TestElementNotRead: a Loop without a turn may read an element of a sequence that is empty, because another Loop had no turn.
+func TestElementNotRead(t *testing.T) {
+	c := newControl(t, 1, dtype.Float32)
+	s := &scope{GraphProto: c.top}
+	x := c.input(c.base...)
+	s.visible = []local{x}
+	c.feed["x1"] = scalar(int64(0))
+	c.top.Input = append(c.top.Input, inputProto("x1", c.feed["x1"], false))
+	turns := local{"x1", count, nil}
+	loop := func(kind localKind, turns, on, initial local, step func(b *scope, v local) local) local {
+		b := c.inside(s)
+		c.formal(b, count, nil)
+		again := c.formal(b, truth, nil)
+		v := step(b, c.formal(b, kind, initial.shape))
+		c.give(b, again)
+		c.give(b, v)
+		n := c.bare(s, "Loop", map[string]any{"body": body("body", b)}, turns, on, initial)
+		n.Output = []string{s.name()}
+		return local{n.Output[0], kind, initial.shape}
+	}
+	none := loop(sequence, turns, local{}, c.node(s, "SequenceEmpty", map[string]any{"dtype": int(c.float)}, sequence, nil), func(b *scope, v local) local {
+		return c.node(b, "SequenceInsert", nil, sequence, nil, v, x)
+	})
+	on := c.node(s, "Greater", nil, truth, nil, c.node(s, "ReduceMean", map[string]any{"keepdims": 0}, numbers, []int{}, x), c.constant(s, numbers, scalar(float32(9))))
+	y := loop(numbers, local{}, on, x, func(b *scope, v local) local {
+		return c.node(b, "Add", nil, numbers, c.base, v, c.node(b, "SequenceAt", nil, numbers, c.base, none, c.constant(b, count, scalar(int64(-1)))))
+	})
+	s.Output = []*onnxpb.ValueInfoProto{{Name: proto.String(y.name)}}
+	m, err := proto.Marshal(&onnxpb.ModelProto{IrVersion: proto.Int64(8), Graph: c.top, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: proto.Int64(16)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := evaluate(t, m, c.feed); err != nil {
+		t.Error(err)
+	}
+}
+
 // control makes a random model with control flow.
 type control struct {
 	*draw

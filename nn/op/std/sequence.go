@@ -174,11 +174,9 @@ func inferSequenceAt(c *op.Call) ([]op.Type, error) {
 	}
 	if v, err := c.Value(0); err == nil {
 		if p, err := c.Value(1); err == nil {
-			item, err := c.Op.Func(c, []dtype.Value{v, p})
-			if err != nil {
-				return nil, err
-			}
-			return []op.Type{op.TypeOf(item[0])}, nil
+			if item, err := c.Op.Func(c, []dtype.Value{v, p}); err == nil {
+				return []op.Type{op.TypeOf(item[0])}, nil
+			} // else a run fails, unless it is in a body that does not run
 		}
 	}
 	return []op.Type{e}, nil
