@@ -39,7 +39,7 @@ func resizing(r *draw) trial {
 	mode := pick(r, "nearest", "linear", "cubic")
 	attrs := map[string]any{"mode": mode}
 	attrs["coordinate_transformation_mode"] = pick(r, "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
-	if opset >= 19 && r.rarely(5) {
+	if opset >= 19 && mode != "nearest" && r.rarely(5) {
 		attrs["coordinate_transformation_mode"] = "half_pixel_symmetric"
 	}
 	if mode == "nearest" {
@@ -65,6 +65,9 @@ func resizing(r *draw) trial {
 	for i, n := range x {
 		if scales[i], sizes[i] = 1, n; i >= 2 {
 			scales[i], sizes[i] = r.scale(mode, n), r.between(1, 13)
+			if mode == "nearest" {
+				sizes[i] = n * r.between(1, 3)
+			}
 		}
 		// ONNX Runtime rounds the length that these two divide by, and leaves an axis of scale 1 as it is.
 		if m := attrs["coordinate_transformation_mode"]; i >= 2 && (m == "align_corners" || m == "tf_crop_and_resize") {

@@ -118,6 +118,12 @@ func transposedOut(c *op.Call, w *window, in []op.Dim, cfg ConvTransposeConfig) 
 			return c.Errorf("output_padding %v, output_shape %v are out of range", extra, target)
 		}
 		full := d.Sub(op.D(1)).Mul(op.D(w.stride[i])).Add(op.D(extra[i])).Add(w.extent(i))
+		if e := w.extent(i); d.Known() && d.Size == 0 && e.Known() { // one less is not a length
+			full = op.D(max(e.Size+extra[i]-w.stride[i], -1))
+		}
+		if d.Known() && w.kernel[i].Known() && !full.Known() { // below 0
+			return c.Errorf("spatial axis %d has no output: X has %v elements, the kernel %v", i, d, w.kernel[i])
+		}
 		switch {
 		case len(target) > 0:
 			w.out[i] = op.D(target[i])

@@ -27,10 +27,17 @@ func TestConvTranspose(t *testing.T) {
 	)
 	for _, c := range []optest.Case{
 		{Name: "pads eat everything", Config: std.ConvTransposeConfig{Pads: []int{3, 3, 3, 3}}, In: values(x(1, 2, 2, 2), w(2, 2, 2, 2)), Refusal: "padding of spatial axis 0 leaves no output (length 3 before padding)"},
+		{Name: "nothing", Config: std.ConvTransposeConfig{}, In: values(x(1, 2, 2, 0), w(2, 2, 2, 0)), Refusal: "spatial axis 1 has no output: X has 0 elements, the kernel 0"},
 		{Name: "channels", Config: std.ConvTransposeConfig{}, In: values(x(1, 3, 2, 2), w(2, 2, 2, 2)), Refusal: "X has 3 channels, the weight 2"},
 		{Name: "negative output_shape", Config: std.ConvTransposeConfig{OutputShape: []int{-1, 4}}, In: values(x(1, 2, 2, 2), w(2, 2, 2, 2)), Refusal: "output_padding [0 0], output_shape [-1 4] are out of range"},
 		{Name: "huge output_padding", Config: std.ConvTransposeConfig{OutputPadding: []int{1 << 31, 1 << 31}}, In: values(x(1, 2, 2, 2), w(2, 2, 2, 2)), Refusal: "output of shape float32[1,2,2147483651,2147483651] is too large"},
 	} {
 		optest.Fails(t, c)
 	}
+}
+
+// TestConvTransposeOfNothing: an axis without elements has the length of the kernel less the stride, and only the bias.
+func TestConvTransposeOfNothing(t *testing.T) {
+	optest.Run(t, optest.Case{Config: std.ConvTransposeConfig{}, In: []dtype.Value{optest.Rand(1, 1, 2, 2, 0), optest.Rand(2, 2, 1, 2, 3), optest.Floats([]int{1}, 5)},
+		Want: []dtype.Value{optest.Floats([]int{1, 1, 3, 2}, 5, 5, 5, 5, 5, 5)}, NoCut: "nothing to cut"})
 }
