@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -59,7 +60,7 @@ func Cases(dirs ...string) ([]Case, error) {
 // isCase reports whether a folder is a test case, which fails if it has data sets but no model.
 func isCase(dir string) bool {
 	info, err := os.Lstat(filepath.Join(dir, "model.onnx"))
-	sets, _ := fs.Glob(os.DirFS(dir), "test_data_set_*")
+	sets, _ := fs.Glob(disk.Dir(dir), "test_data_set_*")
 	return err == nil && !info.IsDir() || len(sets) > 0
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // Trainer trains the parameters of one graph. It is for one goroutine at a time: methods return an error while another goroutine is
-// in one. During a step no one else may read or write the graph's parameters. Between steps the graph may be edited.
+// in one, or in one of another Trainer of the graph. During a step no one else may read or write the graph's parameters. Between steps the graph may be edited.
 type Trainer struct {
 	g      *nn.Graph
 	c      Config
@@ -51,7 +51,7 @@ type Trainer struct {
 	joint   tally      // of the last group, all ranks together
 	last    tally      // of the last batch of a process that trains alone
 	remote  remote     // of Config.Runtime
-	user    user
+	user    *user      // of the graph
 }
 
 // progress is the state of training that a checkpoint contains besides tensors.
@@ -94,6 +94,12 @@ func (t *Trainer) prepare() error {
 	if err := t.c.check(); err != nil {
 		return err
 	}
+	t.user = userOf(t.g)
+	leave, err := t.user.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if t.c.Dir != "" && t.ranks.first() {
 		if err := disk.MkdirAll(t.c.Dir); err != nil {
 			return fmt.Errorf("train: cannot create the folder for checkpoints: %w", err)

@@ -74,3 +74,58 @@ func TestTwoUsers(t *testing.T) {
 		t.Error(steps, tr.History())
 	}
 }
+
+// TestTwoTrainersOfOneGraph: while a goroutine trains a graph, another Trainer of it returns an error in another goroutine, and so does New; between the steps, and in the same
+// goroutine, both may be used.
+func TestTwoTrainersOfOneGraph(t *testing.T) {
+	g := proportional(t)
+	fit := lines(t, []float64{1, 2, 3, 4}, []float64{2, 4, 6, 8})
+	c := train.Config{Batch: 4, Log: train.Quiet}
+	second, err := train.New(g, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := func(want string) {
+		t.Helper()
+		var wait sync.WaitGroup
+		for name, call := range map[string]func() error{
+			"Step": func() error { _, err := second.Step(t.Context(), batch(t, fit)); return err },
+			"New":  func() error { _, err := train.New(g, c); return err },
+		} {
+			wait.Go(func() {
+				if err := call(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+			if want == "" {
+				wait.Wait()
+			}
+		}
+		wait.Wait()
+	}
+	inside := c
+	inside.OnStep = func(train.StepInfo) error {
+		elsewhere("or another Trainer of its graph")
+		_, err := second.Step(t.Context(), batch(t, fit))
+		return err
+	}
+	first, err := train.New(g, inside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Fit(t.Context(), fit, nil); err != nil {
+		t.Error(err)
+	}
+	elsewhere("")
+	var group sync.WaitGroup // without callbacks: each step of both is whole or refused
+	for _, tr := range []*train.Trainer{second, second, first} {
+		group.Go(func() {
+			for range 20 {
+				if _, err := tr.Step(t.Context(), batch(t, fit)); err != nil && !strings.Contains(err.Error(), "another goroutine uses") {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
