@@ -70,13 +70,8 @@ func ReadAll(r io.Reader) ([]byte, error) {
 	case interface{ Len() int }: // bytes.Reader, strings.Reader
 		n = x.Len()
 	case fs.File:
-		if info, err := x.Stat(); err == nil && info.Mode().IsRegular() {
-			if err := holds(info.Size()); err != nil {
-				return nil, err
-			}
-			if n = int(info.Size()); n == 0 {
-				n = -1 // some systems know only when they are read
-			}
+		if info, err := x.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 { // some systems know the size only when they are read
+			n = int(info.Size())
 		}
 	}
 	if n < 0 {
