@@ -96,7 +96,7 @@ func zipMap(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	for i := range all {
 		all[i] = i
 	}
-	keys, err := labels.pick(all)
+	keys, err := labels.pick(poolOf(c), all)
 	if err != nil {
 		return nil, err
 	}

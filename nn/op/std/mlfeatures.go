@@ -347,7 +347,7 @@ func linearClassify(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Valu
 			best[r] = bestOf(row)
 			transform(cfg.Transform, row)
 		}
-		y, err := l.pick(best)
+		y, err := l.pick(p, best)
 		if err != nil {
 			return nil, err
 		}

@@ -90,16 +90,19 @@ func (l classNames) dtype() op.DType {
 }
 
 // pick returns the tensor of the labels with the given numbers.
-func (l classNames) pick(index []int) (dtype.Value, error) {
+func (l classNames) pick(p *kernel.Pool, index []int) (dtype.Value, error) {
+	pace := p.Pace()
 	if len(l.strings) > 0 {
 		s := make([]string, len(index))
 		for i, k := range index {
+			pace.Did(4)
 			s[i] = l.strings[k]
 		}
 		return dtype.NewStrings(s, len(s))
 	}
 	n := kernel.Uncleared[int64](len(index))
 	for i, k := range index {
+		pace.Did(4)
 		if n[i] = int64(k); k < len(l.ints) {
 			n[i] = int64(l.ints[k])
 		}

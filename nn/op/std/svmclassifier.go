@@ -74,7 +74,7 @@ func svmClassify(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, 
 			copy(row, made)
 			transform(cfg.Transform, row)
 		}
-		y, err := classNames{cfg.StringLabels, cfg.IntLabels}.pick(best)
+		y, err := classNames{cfg.StringLabels, cfg.IntLabels}.pick(p, best)
 		if err != nil {
 			return nil, err
 		}

@@ -102,7 +102,7 @@ func classifyTrees(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value
 		if err != nil {
 			return nil, err
 		}
-		y, err := l.pick(best)
+		y, err := l.pick(p, best)
 		if err != nil {
 			return nil, err
 		}
