@@ -3,9 +3,10 @@ package nn
 import "github.com/graft-ml/graft/nn/op"
 
 // Body makes a subgraph, to be used as an attribute of an If, Loop or Scan that is then added with Node. inputs are the
-// types of its inputs, such as "float32[N,4]"; captured are values of this graph that it reads. f adds its nodes, in an
-// edit of the subgraph: it gets the inputs, followed by the placeholders for the captured values, and returns the
-// outputs.
+// types of its inputs, such as "float32[N,4]"; captured are values of this graph that it reads, which are not inputs of
+// the node. f adds its nodes, in an edit of the subgraph: it gets the inputs, followed by the placeholders for the
+// captured values, and returns the outputs. Parameters that f adds are parameters of the whole graph, which the subgraph captures;
+// constants are in the subgraph.
 func (e *Edit) Body(name string, inputs []string, captured []*Value, f func(e *Edit, in ...*Value) []*Value) *Body {
 	if e.err != nil {
 		return nil
@@ -16,7 +17,7 @@ func (e *Edit) Body(name string, inputs []string, captured []*Value, f func(e *E
 	}
 	g := NewGraph(name, e.g.ops, e.g.opsets)
 	b := NewBody(g, nil)
-	sub := &Edit{g: g, outer: e, seed: e.seed, acts: e.acts}
+	sub := &Edit{g: g, outer: e, body: b, seed: e.seed, acts: e.acts}
 	var in []*Value
 	for i, text := range inputs {
 		t, err := op.ParseType(text)
@@ -30,14 +31,8 @@ func (e *Edit) Body(name string, inputs []string, captured []*Value, f func(e *E
 		if !e.mine(v) {
 			return nil
 		}
-		x := &Value{name: v.name, typ: v.typ, known: v.known, graph: g, untyped: !v.typ.Present()}
-		if v.param != nil && v.param.data != nil && !v.typ.DType.IsFloat() { // floats may be trained
-			x.known.Value = v.param.data
-		}
-		sub.addValue(x)
-		b.outer, in = append(b.outer, x), append(in, x)
+		in = append(in, sub.capture(v))
 	}
-	b.captured = captured
 	if e.bodies == nil {
 		e.bodies = e.g.scopedBodies()
 	}
@@ -57,6 +52,17 @@ func (e *Edit) Body(name string, inputs []string, captured []*Value, f func(e *E
 		return nil
 	}
 	return b
+}
+
+// capture makes the subgraph that is built read v, a value of the graph around it, and returns the placeholder.
+func (e *Edit) capture(v *Value) *Value {
+	x := &Value{name: v.name, typ: v.typ, known: v.known, graph: e.g, untyped: !v.typ.Present()}
+	if v.param != nil && v.param.data != nil && !v.typ.DType.IsFloat() { // floats may be trained
+		x.known.Value = v.param.data
+	}
+	e.addValue(x)
+	e.body.outer, e.body.captured = append(e.body.outer, x), append(e.body.captured, v)
+	return x
 }
 
 // inner returns a name that is used neither in this graph nor in the graphs around it.

@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +11,10 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
+	"gorgonia.org/tensor"
 )
 
 // A body reads its inputs and what it captures, weights too, which are trained through it.
@@ -132,5 +135,70 @@ func TestRewireCaptured(t *testing.T) {
 		if !slices.Equal(reads, want) {
 			t.Errorf("%s instead of %s: reads %v, want %v", to, name, reads, want)
 		}
+	}
+}
+
+// TestParametersInBodies: parameters that the body of a Loop in a branch of an If makes are those of the graph: they are trained, and a
+// batch normalization's statistics move, as those of the same layers outside.
+func TestParametersInBodies(t *testing.T) {
+	net := nn.Sequential{layers.Linear{Out: 3, Name: "l"}, layers.BatchNorm{Name: "bn"}, layers.Dropout{P: 0.3}}
+	build := func(apply func(e *nn.Edit, x *nn.Value) *nn.Value) *nn.StepResult {
+		g := nn.New("m")
+		nntest.Edit(t, g, func(e *nn.Edit) {
+			y := apply(e, e.Input("x", "float32[4,3]"))
+			e.Output("loss", e.Node(std.ReduceSumConfig{KeepDims: new(false)}, e.Node(op.Plain("Mul"), y, y).Out(0)).Out(0))
+		})
+		loss, err := g.Value("loss")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := g.Step(t.Context(), nn.Feed{"x": tensor.New(tensor.WithShape(4, 3), tensor.WithBacking([]float32{1, 2, 3, -1, 0, 1, 2, 2, 1, 0, 5, 4}))}, nn.StepOptions{Loss: loss, Train: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	scalar := func(e *nn.Edit, name string, v any) *nn.Value { return e.Const(name, tensor.New(tensor.FromScalar(v))) }
+	want := build(func(e *nn.Edit, x *nn.Value) *nn.Value { return e.Apply(net, x) })
+	got := build(func(e *nn.Edit, x *nn.Value) *nn.Value {
+		then := e.Body("then", nil, []*nn.Value{x}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			body := e.Body("body", []string{"int64[]", "bool[]", "float32[4,3]"}, nil, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+				return []*nn.Value{in[1], e.Apply(net, in[2])}
+			})
+			return []*nn.Value{e.Node(std.LoopConfig{Body: body}, scalar(e, "turns", int64(1)), scalar(e, "go", true), in[0]).Out(0)}
+		})
+		other := e.Body("other", nil, []*nn.Value{x}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			return []*nn.Value{e.Node(op.Plain("Neg"), in[0]).Out(0)}
+		})
+		return e.Node(std.IfConfig{Then: then, Else: other}, scalar(e, "which", true)).Out(0)
+	})
+	values := func(r *nn.StepResult) map[string]any {
+		m := map[string]any{"loss": r.Loss}
+		for p, d := range r.States {
+			m[p.Name()] = d.Data()
+		}
+		for p, d := range r.Grads {
+			m[p.Name()] = d.Data()
+		}
+		return m
+	}
+	if a, b := values(got), values(want); len(b) != 7 || !reflect.DeepEqual(a, b) {
+		t.Errorf("in bodies\n%v\noutside\n%v", a, b)
+	}
+}
+
+// TestCapturedAsInputs: values that bodies capture are not inputs of their node.
+func TestCapturedAsInputs(t *testing.T) {
+	err := nn.New("m").Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[2]")
+		branch := func(name string) *nn.Body {
+			return e.Body(name, nil, []*nn.Value{x}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+				return []*nn.Value{e.Node(op.Plain("Neg"), in[0]).Out(0)}
+			})
+		}
+		e.Node(std.IfConfig{Then: branch("then"), Else: branch("other")}, e.Input("flag", "bool[]"), x, x)
+	})
+	if err == nil || !strings.Contains(err.Error(), "If if: reads 5 values: want a condition, and the 2 that its branches capture") {
+		t.Error(err)
 	}
 }

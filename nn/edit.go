@@ -27,6 +27,7 @@ type Edit struct {
 	channels *Channels // analysis after the last change
 	spelled  []*Value  // constants that an older spelling may have turned into attributes; unread ones are removed at the end
 	outer    *Edit     // edit of the enclosing graph, see convertBody
+	body     *Body     // the subgraph that is built, see Edit.Body
 	bodies   []*Body   // subgraphs of the graph's nodes and of new nodes, see taken; nil until requested
 	acts     int       // number of changes made, including reverted ones
 	// settled is the value of acts when types were last inferred.

@@ -153,11 +153,23 @@ func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int
 		init.Fill(dtype.Slice[float64](wide), dims, e.random(name))
 		var d *tensor.Dense
 		if d, err = engine.Convert(t, wide); err == nil {
-			return e.addParam(name, d)
+			return e.addWeight(name, d)
 		}
 	}
 	e.Failf("parameter %q: %w", name, err)
 	return nil
+}
+
+// addWeight adds a parameter, within a subgraph that is built to the graph around it.
+func (e *Edit) addWeight(name string, d *tensor.Dense) *Value {
+	if e.body == nil {
+		return e.addParam(name, d)
+	}
+	v := e.outer.addWeight(name, d)
+	if e.fail(e.outer.err); e.err != nil {
+		return nil
+	}
+	return e.capture(v)
 }
 
 // Seed sets the seed of the initial values of parameters that are added afterwards. The values of a parameter depend only

@@ -146,7 +146,7 @@ func TestIf(t *testing.T) {
 	cases = append(cases, optest.Case{Name: "shapes differ", Config: std.IfConfig{Then: wide, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x, z)})
 	runDeclared(t, cases...)
 	optest.Fails(t, optest.Case{Name: "two conditions", Config: std.IfConfig{Then: then, Else: otherwise}, In: values(optest.Tensor([]bool{true, false}, 2), x, y, z), Outputs: 2, Refusal: "want one boolean"})
-	optest.Fails(t, optest.Case{Name: "captured", Config: std.IfConfig{Then: then, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x), Refusal: "has 1 captured values, its branches want 2"})
+	optest.Fails(t, optest.Case{Name: "captured", Config: std.IfConfig{Then: then, Else: otherwise}, In: values(optest.Tensor([]bool{true}), x), Refusal: "reads 2 values: want a condition, and the 3 that its branches capture"})
 }
 
 func TestLoop(t *testing.T) {

@@ -81,7 +81,7 @@ func convWeight(c *op.Call, spatial int, attr []int) ([]op.Dim, error) {
 	}
 	for i := range kern {
 		var ok bool
-		if kern[i], ok = kern[i].Merge(op.D(attr[i])); !ok {
+		if kern[i], ok = kern[i].Merge(op.D(attr[i])); !ok || attr[i] < 0 {
 			return nil, c.Errorf("kernel_shape is %v, the weight %v", attr, c.In[1])
 		}
 	}

@@ -52,6 +52,7 @@ func TestConvRefuses(t *testing.T) {
 		{Name: "channels", Config: std.ConvConfig{Group: 2}, In: values(x, w), Refusal: "input X: want float32[1,8] and spatial axes, got float32[1,4,5,5]"},
 		{Name: "negative group", Config: std.ConvConfig{Group: -2}, In: values(x, w), Refusal: "group -2 does not divide 2 channels"},
 		{Name: "kernel_shape", Config: std.ConvConfig{Kernel: []int{2, 3}}, In: values(x, w), Refusal: "kernel_shape is [2 3], the weight float32[2,4,3,3]"},
+		{Name: "negative kernel_shape", Config: std.ConvConfig{Kernel: []int{-5, -5}}, In: values(x, w), Refusal: "kernel_shape is [-5 -5], the weight float32[2,4,3,3]"},
 		{Name: "bias", Config: std.ConvConfig{}, In: values(x, w, optest.Rand(1, 3)), Refusal: "input B: want float32[2], got float32[3]"},
 		{Name: "huge pads", Config: std.ConvConfig{Pads: []int{1 << 31, 1 << 31, 1 << 31, 1 << 31}}, In: values(x, w), Refusal: "spatial axes [5 5] padded by [2147483648 2147483648] and [2147483648 2147483648] are too large"},
 		{Name: "auto_pad", Config: std.ConvConfig{AutoPad: "SAME"}, In: values(x, w), Refusal: "auto_pad \"SAME\" is unknown"},

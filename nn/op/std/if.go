@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// IfConfig has the attributes of If. The inputs after the condition are the values that the
-// branches capture, those of Then first.
+// IfConfig has the attributes of If. The values that the branches capture follow the condition in a call, those of Then
+// first; they are not among the inputs of the node.
 type IfConfig struct {
 	Then op.Subgraph `onnx:"then_branch,required"`
 	Else op.Subgraph `onnx:"else_branch,required"`
@@ -48,9 +48,6 @@ func condition(c *op.Call, i int, v dtype.Value) (bool, error) {
 
 func (cfg IfConfig) infer(c *op.Call, yes bool) ([]op.Type, error) {
 	b, from, to := cfg.branch(yes)
-	if len(c.In) < 1+to {
-		return nil, c.Errorf("has %d captured values, its branches want %d", len(c.In)-1, to)
-	}
 	t, err := b.Infer(c.Context(), c.In[1+from:1+to], c.Known[1+from:1+to], c.Train)
 	if err == nil && len(t) < c.Outputs {
 		err = c.Errorf("a branch has %d outputs, the node %d", len(t), c.Outputs)
@@ -60,6 +57,9 @@ func (cfg IfConfig) infer(c *op.Call, yes bool) ([]op.Type, error) {
 
 func inferIf(c *op.Call) ([]op.Type, error) {
 	cfg := c.Config.(IfConfig)
+	if n := len(cfg.Then.Captured()) + len(cfg.Else.Captured()); len(c.In) != 1+n {
+		return nil, c.Errorf("reads %d values: want a condition, and the %d that its branches capture", len(c.In), n)
+	}
 	if v, err := c.Value(0); err == nil {
 		yes, err := condition(c, 0, v)
 		if err != nil {

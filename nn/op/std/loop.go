@@ -12,7 +12,7 @@ import (
 )
 
 // LoopConfig has the attribute of Loop. The body's inputs are the iteration number, the condition and the loop-carried
-// values. The node's inputs after the initial values of these are the values that the body captures.
+// values. The values that it captures follow the initial values of these in a call; they are not among the inputs of the node.
 type LoopConfig struct {
 	Body op.Subgraph `onnx:"body,required"`
 }
@@ -32,7 +32,7 @@ func loop() *op.Op {
 // carried returns the number of loop-carried values.
 func (cfg LoopConfig) carried(c *op.Call) (int, error) {
 	n := cfg.Body.Inputs() - 2
-	if n < 0 || len(c.In) < 2+n+len(cfg.Body.Captured()) || c.Outputs < n {
+	if n < 0 || len(c.In) != 2+n+len(cfg.Body.Captured()) || c.Outputs < n {
 		return 0, c.Errorf("has %d inputs and %d outputs, but its body has %d inputs", len(c.In), c.Outputs, n+2)
 	}
 	return n, nil

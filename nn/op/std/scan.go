@@ -10,7 +10,7 @@ import (
 )
 
 // ScanConfig has the attributes of Scan. A direction of 1 goes from the end to the beginning. The
-// inputs after the scanned ones are the values that the body captures.
+// values that the body captures follow the scanned ones in a call; they are not among the inputs of the node.
 type ScanConfig struct {
 	Body             op.Subgraph `onnx:"body,required"`                  // one iteration
 	NumScanInputs    int         `onnx:"num_scan_inputs,required"`       // number of inputs that are scanned, 1 or more
@@ -53,7 +53,7 @@ func scanningOf(c *op.Call) (*scanning, error) {
 		s.first, s.batch = 1, true
 	}
 	s.outputs = c.Outputs - s.states
-	if s.scanned < 1 || s.states < 0 || s.outputs < 0 || len(c.In) < s.first+s.states+s.scanned+len(cfg.Body.Captured()) {
+	if s.scanned < 1 || s.states < 0 || s.outputs < 0 || len(c.In) != s.first+s.states+s.scanned+len(cfg.Body.Captured()) {
 		return nil, c.Errorf("has %d inputs and %d outputs, but its body has %d inputs", len(c.In), c.Outputs, cfg.Body.Inputs())
 	}
 	back := cfg.InputDirections
@@ -75,6 +75,9 @@ func scanAxes(c *op.Call, axes, directions []int, n int) ([]int, []bool, error) 
 	}
 	copy(a, axes)
 	for i, d := range directions {
+		if d != 0 && d != 1 {
+			return nil, nil, c.Errorf("has direction %d: want 0, or 1 from the end to the beginning", d)
+		}
 		back[i] = d == 1
 	}
 	return a, back, nil
