@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 	"generate":                     {"internal/disk", "nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn", "nn/initial", "nn/layers", "safetensors", "onnxio"},
 	"optim":                        {"nn/dtype", "internal/budget", "internal/kernel/..."},
 	"optim/gen":                    {},
-	"train/data":                   {"internal/disk", "nn/dtype", "internal/kernel/...", "internal/budget", "internal/npy"},
+	"train/data":                   {"internal/disk", "internal/imagefile", "nn/dtype", "internal/kernel/...", "internal/budget", "internal/npy"},
 	"train/token":                  {"internal/budget", "internal/disk", "internal/terminal"},
 	"train/boxes":                  {"internal/budget", "internal/disk", "train/data"},
 	"train/table":                  {"internal/disk", "internal/budget", "internal/snapshot", "nn/dtype", "nn/op", "nn/op/std", "nn", "nn/initial", "nn/layers", "train", "train/data"},

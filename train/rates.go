@@ -3,7 +3,6 @@ package train
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/graft-ml/graft/optim"
 )
@@ -11,10 +10,9 @@ import (
 // checkRates returns an error if the settings of one of optim's schedules, or of one in it, or of a Plateau cannot be meant: rates could
 // become negative or not finite. Other schedules are not checked.
 func checkRates(settings any) (err error) {
-	name := strings.TrimPrefix(fmt.Sprintf("%T", settings), "optim.")
 	refuse := func(field string, v any, want string) {
 		if err == nil {
-			err = fmt.Errorf("%s: %s is %v: want %s", name, field, v, want)
+			err = fmt.Errorf("%s is %v: want %s", field, v, want)
 		}
 	}
 	whole := func(field string, n int) {
@@ -39,37 +37,37 @@ func checkRates(settings any) (err error) {
 	}
 	switch s := settings.(type) {
 	case optim.Plateau:
-		part("Factor", s.Factor)
-		orOff("Threshold", s.Threshold)
-		whole("Cooldown", s.Cooldown)
-		part("Min", s.Min)
+		part("Plateau: Factor", s.Factor)
+		orOff("Plateau: Threshold", s.Threshold)
+		whole("Plateau: Cooldown", s.Cooldown)
+		part("Plateau: Min", s.Min)
 	case optim.StepLR:
-		whole("Every", s.Every)
-		orOff("Gamma", s.Gamma)
+		whole("StepLR: Every", s.Every)
+		orOff("StepLR: Gamma", s.Gamma)
 	case optim.MultiStepLR:
-		orOff("Gamma", s.Gamma)
+		orOff("MultiStepLR: Gamma", s.Gamma)
 	case optim.ExponentialLR:
-		orOff("Gamma", s.Gamma)
+		orOff("ExponentialLR: Gamma", s.Gamma)
 	case optim.LinearLR:
-		number("From", s.From)
-		number("To", s.To)
+		number("LinearLR: From", s.From)
+		number("LinearLR: To", s.To)
 	case optim.PolynomialLR:
-		orOff("Power", s.Power)
-		orOff("To", s.To)
+		orOff("PolynomialLR: Power", s.Power)
+		orOff("PolynomialLR: To", s.To)
 	case optim.CosineLR:
-		orOff("To", s.To)
+		orOff("CosineLR: To", s.To)
 	case optim.OneCycleLR:
-		part("Up", s.Up)
-		number("Div", s.Div)
-		number("FinalDiv", s.FinalDiv)
+		part("OneCycleLR: Up", s.Up)
+		number("OneCycleLR: Div", s.Div)
+		number("OneCycleLR: FinalDiv", s.FinalDiv)
 	case optim.PerEpoch:
-		if whole("Steps", s.Steps); err == nil {
+		if whole("PerEpoch: Steps", s.Steps); err == nil {
 			return checkRates(s.Schedule)
 		}
 	case optim.Warmup:
-		whole("Steps", s.Steps)
-		part("Share", s.Share)
-		if orOff("From", s.From); err == nil {
+		whole("Warmup: Steps", s.Steps)
+		part("Warmup: Share", s.Share)
+		if orOff("Warmup: From", s.From); err == nil {
 			return checkRates(s.Then)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/imagefile"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -64,7 +65,7 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 		}
 		return p.preparedSource(ctx, g, s.tensors, notes)
 	}
-	if info, err := os.Stat(path); err == nil && !info.IsDir() && filepath.Ext(path) != "" && !data.IsImage(path) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && filepath.Ext(path) != "" && !imagefile.Named(path) {
 		return nil, fmt.Errorf("%s: want an image, a folder of images, a table (.csv, .tsv), arrays (.npz, .npy), JSON lines (.jsonl), a CIFAR file (.bin), IMAGES,LABELS, or - for standard input", path)
 	}
 	return p.imagesOf(ctx, g, path, notes)
@@ -377,7 +378,7 @@ func (p *prediction) imagesOf(ctx context.Context, g *nn.Graph, path string, not
 		all := files
 		for _, other := range p.paths {
 			if more, err := imageFiles(other); err == nil && other != path {
-				all = append(all, slices.DeleteFunc(more, func(f string) bool { return !data.IsImage(f) })...)
+				all = append(all, slices.DeleteFunc(more, func(f string) bool { return !imagefile.Named(f) })...)
 			}
 		}
 		note, err := p.openSize(ctx, g, all)
@@ -448,7 +449,7 @@ func imageFiles(path string) (files []string, err error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	files, err = data.ImageFiles(path)
+	files, err = imagefile.List(path)
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("%s: no images in this folder", path)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/imagefile"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train"
@@ -174,7 +175,7 @@ func (d *dataset) open(ctx context.Context, spec string, held bool) (s samples, 
 		return s, err
 	}
 	if info, err := os.Stat(spec); err == nil && !info.IsDir() {
-		if data.IsImage(spec) {
+		if imagefile.Named(spec) {
 			return s, fmt.Errorf("%s is one image: want a folder with a folder of images for each class; graft predict takes a single image", spec)
 		}
 		return s, fmt.Errorf("%s: want a folder of images, a table (.csv, .tsv), arrays (.npz), JSON lines (.jsonl), a CIFAR file (.bin), or IMAGES,LABELS", spec)

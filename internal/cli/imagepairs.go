@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/imagefile"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
@@ -46,7 +47,7 @@ func readPairs(images, targets string) (*imagePairs, error) {
 		}
 		of, list := map[string]string{}, []string(nil)
 		for _, e := range entries {
-			if name := e.Name(); !e.IsDir() && data.IsImage(name) && !strings.HasPrefix(name, ".") {
+			if name := e.Name(); !e.IsDir() && imagefile.Named(name) && !strings.HasPrefix(name, ".") {
 				key := strings.TrimSuffix(name, filepath.Ext(name))
 				of[key], list = filepath.Join(dir, name), append(list, key)
 			}

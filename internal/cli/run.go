@@ -14,6 +14,7 @@ import (
 
 	"github.com/graft-ml/graft/conformance"
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/imagefile"
 	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
@@ -212,7 +213,7 @@ func (r runner) read(ctx context.Context, g *nn.Graph, v *nn.Value, file string)
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder, want a file; graft predict answers for all images of a folder", file)
 	}
-	if filepath.Ext(file) != "" && !data.IsImage(file) {
+	if filepath.Ext(file) != "" && !imagefile.Named(file) {
 		if _, err := os.Stat(file); err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/imagefile"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train/data"
 )
@@ -95,7 +96,7 @@ func (h *endpoint) predict(w http.ResponseWriter, r *http.Request) {
 		}
 		return x.fields(h.top), nil
 	}
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "image/") || data.IsImage(contents(body)) {
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "image/") || imagefile.Named(contents(body)) {
 		list, err := h.image(r.Context(), body)
 		if err != nil {
 			reply(w, nil, err)

@@ -2,11 +2,11 @@ package data
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/graft-ml/graft/internal/imagefile"
 )
 
 // Folders is a folder of images with one folder per class.
@@ -82,78 +82,24 @@ func halves(subs []string) (train, val string) {
 	return train, ""
 }
 
+func entries(dir string) ([]imagefile.Entry, error) {
+	list, err := imagefile.Entries(dir)
+	if err != nil {
+		err = fmt.Errorf("data: %w", err)
+	}
+	return list, err
+}
+
 // folders lists the folders in dir, sorted. Links to folders are folders; one to nothing is an error.
 func folders(dir string) ([]string, error) {
 	all, err := entries(dir)
 	var out []string
 	for _, e := range all {
-		if e.dir {
-			out = append(out, e.name)
+		if e.Dir {
+			out = append(out, e.Name)
 		}
 	}
 	return out, err
-}
-
-// entry is a file or folder of a folder, or what a link there leads to.
-type entry struct {
-	name string
-	dir  bool
-}
-
-// entries lists a folder, without names that begin with a dot. A link that leads nowhere is an error unless it is an image by name, whose reading fails.
-func entries(dir string) (out []entry, err error) {
-	all, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("data: %w", err)
-	}
-	for _, e := range all {
-		if strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		is := e.IsDir()
-		if e.Type()&fs.ModeSymlink != 0 {
-			info, err := os.Stat(filepath.Join(dir, e.Name()))
-			if err != nil && !IsImage(e.Name()) {
-				return nil, fmt.Errorf("data: %w", err)
-			}
-			is = err == nil && info.IsDir()
-		}
-		out = append(out, entry{e.Name(), is})
-	}
-	return out, nil
-}
-
-// ImageFiles lists the images in a folder and in those below it, by their names. It follows links to folders, lists none twice, and leaves out names that
-// begin with a dot.
-func ImageFiles(dir string) ([]string, error) { return imageFiles(dir, map[string]bool{}) }
-
-// imageFiles is ImageFiles without the folders that were seen, by their paths without links.
-func imageFiles(dir string, seen map[string]bool) (out []string, err error) {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return nil, fmt.Errorf("data: %w", err)
-	}
-	if seen[real] {
-		return nil, nil
-	}
-	seen[real] = true
-	all, err := entries(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range all {
-		path := filepath.Join(dir, e.name)
-		if e.dir {
-			below, err := imageFiles(path, seen)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, below...)
-		} else if IsImage(path) {
-			out = append(out, path)
-		}
-	}
-	return out, nil
 }
 
 // items lists the images of some classes; classes are numbered by their indices in all.
@@ -161,9 +107,9 @@ func items(dir string, some, all []string) ([]ImageFile, error) {
 	var out []ImageFile
 	for _, c := range some {
 		root := filepath.Join(dir, c)
-		files, err := ImageFiles(root)
+		files, err := imagefile.List(root)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("data: %w", err)
 		}
 		if len(files) == 0 {
 			return nil, fmt.Errorf("data: %s: no images in it", root)

@@ -12,9 +12,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/graft-ml/graft/internal/budget"
@@ -25,12 +22,6 @@ import (
 	_ "golang.org/x/image/webp"
 	"gorgonia.org/tensor"
 )
-
-// IsImage reports whether a file is an image, by its name.
-func IsImage(name string) bool {
-	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"},
-		strings.ToLower(filepath.Ext(name)))
-}
 
 // mostPixels limits the size that an image file may declare, to half a gigabyte of decoded pixels.
 const mostPixels = 1 << 27

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/imagefile"
 	"golang.org/x/image/draw"
 	"gorgonia.org/tensor"
 )
@@ -76,11 +77,11 @@ func ReadableMasks(dir string) (*Masks, []BadItem, error) {
 		return nil, nil, err
 	}
 	for _, e := range list {
-		if !e.dir && IsImage(e.name) {
-			name := stem(e.name)
-			of[name] = filepath.Join(masks, e.name)
+		if !e.Dir && imagefile.Named(e.Name) {
+			name := stem(e.Name)
+			of[name] = filepath.Join(masks, e.Name)
 			if short := unmarked(name); short != name && of[short] == "" {
-				of[short] = filepath.Join(masks, e.name)
+				of[short] = filepath.Join(masks, e.Name)
 			}
 		}
 	}
@@ -91,19 +92,19 @@ func ReadableMasks(dir string) (*Masks, []BadItem, error) {
 	}
 	has := map[string]bool{}
 	for _, e := range pictures {
-		if e.dir || !IsImage(e.name) {
+		if e.Dir || !imagefile.Named(e.Name) {
 			continue
 		}
-		mask := of[stem(e.name)]
+		mask := of[stem(e.Name)]
 		if mask == "" {
-			return nil, nil, fmt.Errorf("data: %s has no mask with the same name in %s", filepath.Join(images, e.name), masks)
+			return nil, nil, fmt.Errorf("data: %s has no mask with the same name in %s", filepath.Join(images, e.Name), masks)
 		}
-		m.Items = append(m.Items, MaskItem{filepath.Join(images, e.name), mask})
-		has[stem(e.name)] = true
+		m.Items = append(m.Items, MaskItem{filepath.Join(images, e.Name), mask})
+		has[stem(e.Name)] = true
 	}
 	for _, e := range list {
-		if name := stem(e.name); !e.dir && IsImage(e.name) && !has[name] && !has[unmarked(name)] {
-			return nil, nil, fmt.Errorf("data: %s has no image with the same name in %s", filepath.Join(masks, e.name), images)
+		if name := stem(e.Name); !e.Dir && imagefile.Named(e.Name) && !has[name] && !has[unmarked(name)] {
+			return nil, nil, fmt.Errorf("data: %s has no image with the same name in %s", filepath.Join(masks, e.Name), images)
 		}
 	}
 	if len(m.Items) == 0 {

@@ -66,7 +66,7 @@ func TestReplacedInAnEpoch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, workers := range []int{-1, 2} {
+			for _, workers := range []int{1, 2} {
 				seen := 0
 				var last error
 				for b, err := range (BatchLoader{Batch: 4, Workers: workers, Seed: 1}).Batches(context.Background(), set, 0) {
@@ -74,7 +74,7 @@ func TestReplacedInAnEpoch(t *testing.T) {
 						seen += b.X[0].Shape()[0]
 					}
 				}
-				if first := workers < 0; first && (last != nil || seen != 12) {
+				if first := workers == 1; first && (last != nil || seen != 12) {
 					t.Fatalf("%s: %d samples, %v", c.name, seen, last)
 				} else if first {
 					if err := spoil(filepath.Join(dir, c.file)); err != nil {
