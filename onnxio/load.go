@@ -180,7 +180,7 @@ func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*
 		}
 	}
 	if l.Memory < 0 {
-		return nil, loadError(fmt.Errorf("Memory is %d: want 0 or more bytes", l.Memory))
+		return nil, loadError(fmt.Errorf("setting Memory is %d: want 0 or more bytes", l.Memory))
 	}
 	r := newReader(ops, m, ext)
 	if r.raw = raw; l.Memory > 0 {

@@ -83,10 +83,10 @@ func (s Saver) encode(g *nn.Graph) (*encoded, error) {
 		return nil, errors.New("there is no graph")
 	}
 	if s.ExternalOver < 0 {
-		return nil, fmt.Errorf("ExternalOver is %d: want 0 or more bytes", s.ExternalOver)
+		return nil, fmt.Errorf("setting ExternalOver is %d: want 0 or more bytes", s.ExternalOver)
 	}
 	if s.Annotations < AsStored || s.Annotations > AsAttributes {
-		return nil, fmt.Errorf("Annotations is %d: want AsStored, AsMetadata or AsAttributes", s.Annotations)
+		return nil, fmt.Errorf("setting Annotations is %d: want AsStored, AsMetadata or AsAttributes", s.Annotations)
 	}
 	g, _ = g.Fork() // not affected by later edits
 	if err := retype(g, s.Inputs); err != nil {
