@@ -166,6 +166,10 @@ func TestLoop(t *testing.T) {
 		return gorgonia.Nodes{in[2], apply("Add", in[2], in[2])}, nil
 	}}
 	optest.Fails(t, optest.Case{Name: "a number as the condition", Config: std.LoopConfig{Body: count}, In: values(trips, nil, optest.Tensor([]int8{1})), Refusal: "want one boolean"})
+	compare := &subgraph{3, 0, func(in gorgonia.Nodes) (gorgonia.Nodes, error) {
+		return gorgonia.Nodes{in[1], apply("Less", in[2], in[2])}, nil
+	}}
+	optest.Fails(t, optest.Case{Name: "another element type", Config: std.LoopConfig{Body: compare}, In: values(trips, nil, s), Refusal: "state 0 is of type float32, and of type bool after an iteration"})
 	out, err := evaluate(std.LoopConfig{Body: body}, 2, values(trips, optest.Tensor([]bool{false}), s, w, x))
 	if err == nil {
 		err = optest.Compare(out[0], s, 0)
@@ -195,6 +199,10 @@ func TestScan(t *testing.T) {
 			In: values(nil, optest.Rand(1, 2, 2), optest.Rand(3, 2, 3, 2), w), Outputs: 2},
 	}
 	runDeclared(t, cases...)
+	compare := &subgraph{2, 0, func(in gorgonia.Nodes) (gorgonia.Nodes, error) {
+		return gorgonia.Nodes{apply("Less", in[0], in[1])}, nil
+	}}
+	optest.Fails(t, optest.Case{Name: "another element type", Config: std.ScanConfig{Body: compare, NumScanInputs: 1}, In: values(s, optest.Rand(3, 3, 2)), Refusal: "state 0 is of type float32, and of type bool after an iteration"})
 }
 
 func TestSequenceMap(t *testing.T) {

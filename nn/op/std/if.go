@@ -75,6 +75,9 @@ func inferIf(c *op.Call) ([]op.Type, error) {
 	differ := false
 	out := make([]op.Type, c.Outputs)
 	for i := range out {
+		if a, b := yes[i], no[i]; !sameElementType(a, b) {
+			return nil, c.Errorf("output %d is of type %v in one branch, and of type %v in the other", i, a.DType, b.DType)
+		}
 		out[i] = common(yes[i], no[i])
 		differ = differ || c.Wants(i) && !out[i].Static() && yes[i].Static() && no[i].Static()
 	}

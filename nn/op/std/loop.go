@@ -56,7 +56,9 @@ func inferLoop(c *op.Call) ([]op.Type, error) {
 		}
 		next := slices.Clone(in)
 		for i := range n {
-			next[2+i] = common(in[2+i], out[1+i])
+			if next[2+i], err = keptType(c, i, in[2+i], out[1+i]); err != nil {
+				return nil, err
+			}
 		}
 		if reflect.DeepEqual(next, in) {
 			break
@@ -81,6 +83,19 @@ func inferLoop(c *op.Call) ([]op.Type, error) {
 		types = append(types, t.With(append([]op.Dim{trips}, t.Shape...)...))
 	}
 	return types, err
+}
+
+// keptType returns the type of state i of a Loop or Scan, before and after an iteration: shapes may differ, element types may not.
+func keptType(c *op.Call, i int, before, after op.Type) (op.Type, error) {
+	if !sameElementType(before, after) {
+		return op.Type{}, c.Errorf("state %d is of type %v, and of type %v after an iteration", i, before.DType, after.DType)
+	}
+	return common(before, after), nil
+}
+
+// sameElementType reports whether not both are known to be tensors, of different element types.
+func sameElementType(a, b op.Type) bool {
+	return a.Kind != op.Tensor || b.Kind != op.Tensor || !a.Present() || !b.Present() || a.DType == b.DType
 }
 
 // loopTrips returns the number of iterations when that is M and nothing else: the body's condition is

@@ -142,7 +142,9 @@ func inferScan(c *op.Call) ([]op.Type, error) {
 	types := make([]op.Type, c.Outputs)
 	for i := range types {
 		if i < s.states {
-			types[i] = common(in[i], out[i])
+			if types[i], err = keptType(c, i, in[i], out[i]); err != nil {
+				return nil, err
+			}
 		} else if types[i], err = addDim(c, out[i], s.outAxis[i-s.states], length); err != nil {
 			return nil, err
 		}
