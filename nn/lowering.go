@@ -132,9 +132,18 @@ func (w *walker) plan() error {
 	if w.want == nil && w.of == nil {
 		w.nodes = w.g.nodes
 	} else {
-		at := func(v *Value) bool { return v == nil || w.env[v] != nil }
+		turns, ended := 0, false // there may be hundreds of thousands of nodes
+		at := func(v *Value) bool {
+			if turns++; turns%4096 == 0 && w.ctx.Err() != nil && !w.late() {
+				ended = true
+			}
+			return ended || v == nil || w.env[v] != nil
+		}
 		w.nodes = ancestors(want, at)
 		w.nodes = slices.DeleteFunc(w.nodes, func(n *Node) bool { return !slices.ContainsFunc(n.out, func(v *Value) bool { return !at(v) }) })
+		if ended {
+			return w.ctx.Err()
+		}
 	}
 	if w.expr != nil {
 		if err := engine.HoldNodes(w.expr, len(w.expr.AllNodes())+len(w.nodes)); err != nil {

@@ -1,8 +1,10 @@
 package nn_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"runtime/debug"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/nntest"
@@ -60,5 +62,33 @@ func TestCopiesOfResultsEnd(t *testing.T) {
 		if err := f(endsAfter{t.Context(), &left}, nn.Feed{"x": dtype.New(dtype.Float32, n)}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: the context ended with the last part: %v", name, err)
 		}
+	}
+}
+
+// askedIn is a context that notes whether a function was running when it was asked.
+type askedIn struct {
+	context.Context
+	function string
+	found    *bool
+}
+
+func (c askedIn) Err() error {
+	*c.found = *c.found || bytes.Contains(debug.Stack(), []byte(c.function))
+	return nil
+}
+
+// TestManyNodesAreFound: the context is checked while the nodes are found that a result depends on.
+func TestManyNodesAreFound(t *testing.T) {
+	g := nn.New("m")
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		x := e.Input("x", "float32[2]")
+		for range 4100 {
+			x = e.Node(op.Plain("Neg"), x).Out(0)
+		}
+		e.Output("y", x)
+	})
+	found := false
+	if _, err := g.Eval(askedIn{t.Context(), "nn.ancestors(", &found}, nn.Feed{"x": dtype.New(dtype.Float32, 2)}, "y"); err != nil || !found {
+		t.Errorf("the context is checked: %v; %v", found, err)
 	}
 }
