@@ -35,7 +35,7 @@ func (l BatchLoader) batch() int {
 	if l.Batch <= 0 {
 		return 32
 	}
-	return min(l.Batch, 1<<40)
+	return min(l.Batch, 1<<30)
 }
 
 // check returns an error for invalid settings.
