@@ -77,7 +77,7 @@ func TestDeviceFails(t *testing.T) {
 	for name, c := range map[string]train.Config{
 		"accumulated": {Accumulate: 2, EMA: 0.9, Rule: optim.SGD{LR: 0.1, Momentum: 0.9}, OnGradient: func(*nn.Param, *tensor.Dense) error { return nil }}, "plain": {Rule: optim.SGD{LR: 0.1}},
 	} {
-		c.Batch, c.Log, c.Workers = 4, train.Quiet, -1
+		c.Batch, c.Log, c.Workers = 4, train.Quiet, 1
 		stop := errors.New("stop")
 		run := func(calls, steps int) (left, alive int, g *nn.Graph, err error) {
 			g, left = small(t), calls
