@@ -9,7 +9,7 @@ import (
 // Uncleared returns a tensor on the Go heap whose elements have arbitrary values, see [kernel.Uncleared]. dt is not a type of strings.
 func Uncleared(dt dtype.DType, shape ...int) *tensor.Dense {
 	n, err := dtype.Count(shape)
-	if size := dt.Size(); err == nil && int64(n) >= smallValue && n*size/size == n {
+	if size := dt.Size(); err == nil && (kernel.Poison || int64(n) >= smallValue) && n*size/size == n {
 		return header(dt.Tensor(), shape, kernel.Uncleared[byte](n*size))
 	}
 	return dtype.New(dt, shape...)

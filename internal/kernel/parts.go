@@ -13,4 +13,10 @@ const (
 
 	// CopyPart is the number of bytes that are copied or cleared between two checks.
 	CopyPart = 1 << 24
+
+	// unclearedFrom is the number of bytes from which clearing may take longer than a check of the context.
+	unclearedFrom = 1 << 20
+
+	// Poison reports whether memory that is not cleared is filled with what no result should have.
+	Poison = false
 )

@@ -11,9 +11,6 @@ type Plain interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64 | ~bool
 }
 
-// unclearedFrom is the number of bytes from which clearing may take longer than a check of the context.
-const unclearedFrom = 1 << 20
-
 // Uncleared returns n elements with arbitrary contents, whose capacity is n. Go clears what make returns, a large block at once: for a gigabyte that takes
 // half a second in which nothing checks the context.
 func Uncleared[E Plain](n int) []E {
@@ -24,6 +21,11 @@ func Uncleared[E Plain](n int) []E {
 	var b strings.Builder // the only buffer of the standard library that is not cleared
 	b.Grow(n * size)
 	b.WriteByte(0)
+	if Poison {
+		for range n*size - 1 {
+			b.WriteByte(0xff) // NaN, and the integer −1
+		}
+	}
 	return unsafe.Slice((*E)(unsafe.Pointer(unsafe.StringData(b.String()))), n)
 }
 
