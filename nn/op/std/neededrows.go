@@ -70,6 +70,9 @@ func inOrder(ctx context.Context, roots gorgonia.Nodes) (order gorgonia.Nodes, r
 			visit(k)
 			readers[k] = append(readers[k], n)
 		}
+		if err == nil { // hundreds of thousands of visits may end one after the other
+			err = ctx.Err()
+		}
 		order = append(order, n)
 	}
 	for _, r := range roots {
