@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -56,7 +57,7 @@ func (w *walker) leaf(v *Value, b *binding) (dtype.Value, bool) {
 	if !ok {
 		return nil, false
 	}
-	c, ok := specCopy(x)
+	c, ok := specCopy(w.ctx, x)
 	if !ok {
 		w.once = true
 		return x, true
@@ -70,14 +71,19 @@ const largestSpec = 1 << 20
 
 // specCopy returns a copy of x with which later runs compare their values, to take a lowering that depends on it; the caller or training may
 // change x. It returns false for large values, which rarely come again, and for sequences, optionals and maps, which are not compared.
-func specCopy(x dtype.Value) (dtype.Value, bool) {
-	if engine.Footprint(x) > largestSpec {
-		return nil, false
-	}
+func specCopy(ctx context.Context, x dtype.Value) (dtype.Value, bool) {
 	switch x := x.(type) {
 	case *tensor.Dense:
+		if len(x.Raw) > largestSpec {
+			return nil, false
+		}
 		return dtype.Clone(x), true
 	case *dtype.Strings:
+		if size := 16 * int64(len(x.Elems)); size > largestSpec {
+			return nil, false
+		} else if size, err := engine.Footprint(ctx, x); err != nil || size > largestSpec {
+			return nil, false
+		}
 		return &dtype.Strings{Dims: slices.Clone(x.Dims), Elems: slices.Clone(x.Elems)}, true
 	}
 	return nil, false

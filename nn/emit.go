@@ -174,7 +174,7 @@ func (w *walker) fold(c *op.Call, known []op.Known) error {
 			continue
 		}
 		if d, ok := v.(*tensor.Dense); !ok || !sharesMemory(d, in) {
-			if err := engine.Hold(v); err != nil {
+			if err := engine.Hold(c.Context(), v); err != nil {
 				return c.Errorf("%w", err)
 			}
 		}

@@ -53,7 +53,7 @@ func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, typ
 		t := types[v]
 		ask.bound[v] = &binding{typ: t, known: op.Known{Frozen: r.frozen[v]}}
 		if t.Kind != op.Tensor || t.DType == dtype.String {
-			if c, ok := specCopy(x); ok {
+			if c, ok := specCopy(ctx, x); ok {
 				x, spec[v] = c, c
 			} else {
 				once = true

@@ -115,8 +115,12 @@ func owned(ctx context.Context, x dtype.Value, f fate) (dtype.Value, error) {
 	if f == stepped {
 		return copyOf(ctx, x)
 	}
+	size, err := engine.Footprint(ctx, x)
+	if err != nil {
+		return nil, err
+	}
 	var room engine.Tally
-	if err := room.Add(engine.Footprint(x)); err != nil {
+	if err := room.Add(size); err != nil {
 		return nil, err
 	}
 	defer room.Free()
@@ -125,7 +129,7 @@ func owned(ctx context.Context, x dtype.Value, f fate) (dtype.Value, error) {
 		return c, err
 	}
 	room.Free()
-	return c, engine.Hold(c)
+	return c, engine.Hold(ctx, c)
 }
 
 // copyOf returns a copy of x, or the error of ctx if it ends first.
@@ -137,7 +141,15 @@ func copyOf(ctx context.Context, x dtype.Value) (dtype.Value, error) {
 	case *tensor.Dense:
 		return copyOfDense(ctx, x)
 	case *dtype.Strings:
-		return &dtype.Strings{Dims: slices.Clone(x.Dims), Elems: slices.Clone(x.Elems)}, nil
+		elems := make([]string, len(x.Elems))
+		for to, from := elems, x.Elems; len(to) > 0; {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			n := copy(to, from[:min(len(from), 1<<18)])
+			to, from = to[n:], from[n:]
+		}
+		return &dtype.Strings{Dims: slices.Clone(x.Dims), Elems: elems}, nil
 	case *dtype.Sequence:
 		c := *x
 		c.Items = make([]dtype.Value, len(x.Items))

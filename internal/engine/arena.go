@@ -68,6 +68,7 @@ func (b *builder) lastReads(s *step, i int) []bool {
 	}
 	last := make([]bool, len(s.in))
 	for k, v := range s.in {
+		b.turn()
 		last[k] = v != nil && v.buf != nil && v.buf.last == i && operands[v.buf] == 1
 	}
 	return last
@@ -107,6 +108,7 @@ func (b *builder) view(s *step, v *value) bool {
 		return false
 	}
 	for _, other := range s.out[1:] {
+		b.turn()
 		if other != nil {
 			return false
 		}

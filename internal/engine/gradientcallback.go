@@ -36,11 +36,13 @@ type Receiver interface {
 func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.Node]*value) error {
 	given := map[*gorgonia.Node]bool{}
 	for _, h := range o.Callbacks {
+		b.turn()
 		given[h.Root] = true
 	}
 	m := b.readings()
 	stays, mine := map[*value]bool{}, map[*value]bool{} // mine: its memory is the program's own and must not be passed to a receiver
 	for _, r := range roots {
+		b.turn()
 		if v := values[r]; v != nil && !given[r] {
 			stays[v], mine[m.of(v)] = true, true
 		}
@@ -56,12 +58,14 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 	m = b.readings()
 	begin, commit := m.made(lossReady), len(b.steps)-1
 	for _, s := range lastPriority {
+		b.turn()
 		commit = min(commit, m.made(s.out[0])-1)
 	}
 	after := map[int][]*step{begin: {{kind: lossReadyStep, name: "loss ready", in: []*value{lossReady}}}} // by the step that they follow
 	commits := &step{kind: commitStep, name: "commit"}
 	var takes []*step // directly after the commit
 	for i, h := range o.Callbacks {
+		b.turn()
 		v := values[h.Root]
 		if v == nil {
 			return fmt.Errorf("engine: %s is not among the roots", nodeName(h.Root))
@@ -99,6 +103,7 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 	after[commit] = append(append(after[commit], commits), takes...)
 	b.insert(after)
 	for n := range given {
+		b.turn()
 		delete(values, n)
 	}
 	return nil
@@ -110,6 +115,7 @@ func (b *builder) callEagerly(o Options, m readings, values map[*gorgonia.Node]*
 	begin := m.made(lossReady)
 	after := map[int][]*step{begin: {{kind: lossReadyStep, name: "loss ready", in: []*value{lossReady}}}}
 	for i, h := range o.Callbacks {
+		b.turn()
 		v := values[h.Root]
 		if v == nil {
 			return fmt.Errorf("engine: %s is not among the roots", nodeName(h.Root))
@@ -120,6 +126,7 @@ func (b *builder) callEagerly(o Options, m readings, values map[*gorgonia.Node]*
 	}
 	b.insert(after)
 	for _, h := range o.Callbacks {
+		b.turn()
 		delete(values, h.Root)
 	}
 	return nil
@@ -147,11 +154,13 @@ func (b *builder) readings() readings {
 	for i, s := range b.steps {
 		b.turn()
 		for _, v := range s.in {
+			b.turn()
 			if v != nil {
 				m.last[m.of(v)] = i
 			}
 		}
 		for k, v := range s.out {
+			b.turn()
 			if v == nil {
 				continue
 			}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"weak"
@@ -26,34 +27,47 @@ var held struct {
 	of map[any]struct{}
 }
 
-// Hold charges v to the budget while it is reachable. After an error the elements of v that were charged remain so.
-func Hold(v gorgonia.Value) error {
+// checkEvery is how many items or texts of a value are counted between checks of a context.
+const checkEvery = 1 << 12
+
+// Hold charges v to the budget while it is reachable, or returns the error of ctx if it ends first. After an error the elements of v that were
+// charged remain so.
+func Hold(ctx context.Context, v gorgonia.Value) error {
 	switch v := v.(type) {
 	case *tensor.Dense:
 		if v != nil {
 			return hold(v, int64(len(v.Raw)))
 		}
 	case *dtype.Strings:
-		return hold(v, Footprint(v))
+		n, err := Footprint(ctx, v)
+		if err != nil {
+			return err
+		}
+		return hold(v, n)
 	case *dtype.Sequence:
 		n := int64(0)
-		for _, item := range v.Items {
-			if size := Footprint(item); size < smallValue {
+		for i, item := range v.Items {
+			if i%checkEvery == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if size, err := Footprint(ctx, item); err != nil {
+				return err
+			} else if size < smallValue {
 				n += size
-			} else if err := Hold(item); err != nil {
+			} else if err := Hold(ctx, item); err != nil {
 				return err
 			}
 		}
 		return hold(v, n+16*int64(len(v.Items)))
 	case *dtype.Optional:
 		if v.Item != nil {
-			return Hold(v.Item)
+			return Hold(ctx, v.Item)
 		}
 	case *dtype.Map:
-		if err := Hold(v.Keys); err != nil {
+		if err := Hold(ctx, v.Keys); err != nil {
 			return err
 		}
-		return Hold(v.Values)
+		return Hold(ctx, v.Values)
 	}
 	return nil
 }
@@ -79,7 +93,7 @@ func hold[T any](p *T, n int64) error {
 
 // Count charges d for as long as it is reachable, beyond the limit too: it is there, and what comes next is refused.
 func Count(d *tensor.Dense) {
-	if d == nil || int64(len(d.Raw)) < smallValue || Hold(d) == nil {
+	if d == nil || int64(len(d.Raw)) < smallValue || Hold(context.Background(), d) == nil {
 		return
 	}
 	n := int64(len(d.Raw))
@@ -154,32 +168,48 @@ func copyHeld(p *kernel.Pool, d *tensor.Dense) (*tensor.Dense, error) {
 	})
 }
 
-// Footprint returns approximately how many bytes v uses, including its contents.
-func Footprint(v gorgonia.Value) (n int64) {
+// Footprint returns approximately how many bytes v uses, including its contents, or the error of ctx if it ends first.
+func Footprint(ctx context.Context, v gorgonia.Value) (n int64, err error) {
 	switch v := v.(type) {
 	case *tensor.Dense:
-		if v != nil {
-			return int64(len(v.Raw)) + valueHeader
+		if v == nil {
+			return 0, nil
 		}
+		return int64(len(v.Raw)) + valueHeader, nil
 	case *dtype.Strings:
-		for _, s := range v.Elems {
+		for i, s := range v.Elems {
+			if i%checkEvery == 0 && ctx.Err() != nil {
+				return 0, ctx.Err()
+			}
 			n += int64(len(s))
 		}
-		return n + 16*int64(len(v.Elems)) + valueHeader
+		return n + 16*int64(len(v.Elems)) + valueHeader, nil
 	case *dtype.Sequence:
-		for _, item := range v.Items {
-			n += Footprint(item)
+		for i, item := range v.Items {
+			if i%checkEvery == 0 && ctx.Err() != nil {
+				return 0, ctx.Err()
+			}
+			size, err := Footprint(ctx, item)
+			if err != nil {
+				return 0, err
+			}
+			n += size
 		}
-		return n + 16*int64(len(v.Items)) + valueHeader
+		return n + 16*int64(len(v.Items)) + valueHeader, nil
 	case *dtype.Optional:
 		if v.Item != nil {
-			n = Footprint(v.Item)
+			n, err = Footprint(ctx, v.Item)
 		}
-		return n + valueHeader
+		return n + valueHeader, err
 	case *dtype.Map:
-		return Footprint(v.Keys) + Footprint(v.Values) + valueHeader
+		keys, err := Footprint(ctx, v.Keys)
+		if err != nil {
+			return 0, err
+		}
+		values, err := Footprint(ctx, v.Values)
+		return keys + values + valueHeader, err
 	}
-	return 0
+	return 0, nil
 }
 
 // Tally charges values one by one. The zero value is empty.

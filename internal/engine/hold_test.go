@@ -54,7 +54,7 @@ func TestHold(t *testing.T) {
 		"a map":                         {&dtype.Map{Keys: text(small), Values: bytes(2)}, small + 290 + 258 + 256, small + 290},
 		"no tensor":                     {none, 0, 0},
 	} {
-		if got := Footprint(c.v); got != c.uses {
+		if got, err := Footprint(t.Context(), c.v); got != c.uses || err != nil {
 			t.Errorf("%s uses %d bytes, want %d", name, got, c.uses)
 		}
 		for _, again := range []bool{false, true} {
@@ -67,7 +67,7 @@ func TestHold(t *testing.T) {
 				}
 			}
 			before := MemoryLeft()
-			if err := Hold(c.v); err != nil {
+			if err := Hold(t.Context(), c.v); err != nil {
 				t.Fatal(name, err)
 			}
 			if got := before - MemoryLeft(); got != want {

@@ -80,15 +80,15 @@ func (b *builder) findHoles(buffers []*buffer, arena int64) {
 		f = free{{0, arena}}
 	}
 	for i, s := range b.steps {
-		b.turn()
+		b.did(1 + len(f)/64)
 		if i > 0 {
 			for _, x := range end[i-1] {
-				b.turn()
+				b.did(1 + len(f)/64)
 				f.give(x)
 			}
 		}
 		for _, x := range begin[i] {
-			b.turn()
+			b.did(1 + len(f)/64)
 			f.take(x)
 		}
 		if s.kind == kernelStep {

@@ -16,6 +16,7 @@ import (
 func (b *builder) postpone(o Options, m readings, values map[*gorgonia.Node]*value, stays map[*value]bool) map[*value]*step {
 	wanted := map[*value]int{}
 	for _, h := range o.Callbacks {
+		b.turn()
 		if v := values[h.Root]; v != nil {
 			wanted[m.of(v)]++
 		}
@@ -24,6 +25,7 @@ func (b *builder) postpone(o Options, m readings, values map[*gorgonia.Node]*val
 	for _, s := range b.steps {
 		b.turn()
 		for _, v := range s.in {
+			b.turn()
 			if v != nil && !s.views() {
 				read[m.of(v)] = true
 			}

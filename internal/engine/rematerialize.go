@@ -11,7 +11,7 @@ func (b *builder) rematerialize() {
 	b.spreadViews()
 	for {
 		l := b.lives()
-		if s, t := l.candidate(b.steps); s == nil {
+		if s, t := l.candidate(b); s == nil {
 			return
 		} else {
 			b.repeat(s, t)
@@ -26,6 +26,7 @@ func (b *builder) spreadViews() {
 	for _, s := range b.steps {
 		b.turn()
 		for _, v := range s.in {
+			b.turn()
 			if v == nil {
 				continue
 			}
@@ -49,6 +50,7 @@ func (b *builder) spreadViews() {
 		}
 		s.kind = deadStep
 		for _, r := range live {
+			b.turn()
 			w := b.viewLike(s, s.in[0])
 			r.replace(s.out[0], w.out[0])
 			front[r] = append(front[r], w)
@@ -59,11 +61,14 @@ func (b *builder) spreadViews() {
 	var emit func(s *step)
 	emit = func(s *step) {
 		for _, w := range front[s] {
+			b.turn()
 			emit(w)
 		}
+		b.turn()
 		steps = append(steps, s)
 	}
 	for _, s := range b.steps {
+		b.turn()
 		if s.kind != deadStep && !moved[s] {
 			emit(s)
 		}
@@ -110,6 +115,7 @@ func (b *builder) lives() *lives {
 	for i, s := range b.steps {
 		b.turn()
 		for _, v := range s.in {
+			b.turn()
 			if v != nil {
 				l.reads[v] = append(l.reads[v], i)
 			}
@@ -122,6 +128,7 @@ func (b *builder) lives() *lives {
 			continue // it is a view
 		}
 		for _, v := range s.out {
+			b.turn()
 			if v != nil {
 				l.made[v] = i
 			}
@@ -129,6 +136,7 @@ func (b *builder) lives() *lives {
 	}
 	change := make([]int64, len(b.steps)+1)
 	for v, i := range l.made {
+		b.turn()
 		if v.kind == placed && v.bytes > 0 {
 			first, behind := i, min(l.last(v, len(b.steps))+1, len(b.steps))
 			if l.takesOver(v, i) {
@@ -140,6 +148,7 @@ func (b *builder) lives() *lives {
 	}
 	now := int64(0)
 	for i, c := range change {
+		b.turn()
 		if now += c; now > l.most {
 			l.peak, l.most = i, now
 		}
@@ -177,11 +186,12 @@ func (l *lives) last(v *value, steps int) int {
 	return l.made[v]
 }
 
-// candidate returns the step whose output 0 takes the most memory at the peak without being read there,
+// candidate returns the step of b whose output 0 takes the most memory at the peak without being read there,
 // and the first step that reads it after the peak; nil if none is worthwhile.
-func (l *lives) candidate(steps []*step) (found *step, before int) {
+func (l *lives) candidate(b *builder) (found *step, before int) {
 	size := l.most / worthwhile
-	for _, s := range steps[:l.peak] {
+	for _, s := range b.steps[:l.peak] {
+		b.turn()
 		if s.kind != kernelStep || s.core.Rematerialize == nil || s.out[0] == nil {
 			continue
 		}
@@ -194,7 +204,7 @@ func (l *lives) candidate(steps []*step) (found *step, before int) {
 		if at || k == 0 || k == len(r) {
 			continue
 		}
-		if list := s.repeated(); list != nil && l.present(list, r[k], len(steps)) {
+		if list := s.repeated(); list != nil && l.present(list, r[k], len(b.steps)) {
 			found, before, size = s, r[k], v.bytes
 		}
 	}
@@ -248,10 +258,12 @@ func (b *builder) repeat(s *step, t int) {
 	more := &step{kind: kernelStep, name: c.Name, core: c, in: s.repeated(), out: []*value{&v}}
 	v.from = more
 	for _, r := range b.steps[t:] {
+		b.did(1 + len(r.in)/16)
 		r.replace(s.out[0], &v)
 	}
 	steps := []*step{more}
 	for i, x := range more.in {
+		b.turn()
 		for at := &more.in[i]; x != nil && x.from != nil && x.from.views(); x = x.from.in[0] {
 			w := b.viewLike(x.from, x.from.in[0])
 			*at, at = w.out[0], &w.in[0]

@@ -160,8 +160,9 @@ func (v *value) borrow(d *tensor.Dense) (err error) {
 
 // runFunc runs a core that allocates its own values. It may keep its arguments, so values in the arena are copied.
 func (s *step) runFunc(x *Exec) error {
-	in := make([]gorgonia.Value, len(s.in))
+	in, pace := make([]gorgonia.Value, len(s.in)), x.pool.Pace()
 	for i, v := range s.in {
+		pace.Did(64)
 		switch {
 		case v == nil:
 		case v.kind == placed:
@@ -194,7 +195,7 @@ func (s *step) runFunc(x *Exec) error {
 			return fmt.Errorf("output %d: %w", i, err)
 		}
 		if !slices.Contains(in, out[i]) {
-			if err := Hold(out[i]); err != nil {
+			if err := Hold(x.Context(), out[i]); err != nil {
 				return err
 			}
 		}

@@ -217,6 +217,7 @@ func (b *builder) key(c *Core, in []*value) string {
 		s.WriteString(strconv.Quote(c.Key))
 	}
 	for _, o := range c.Out {
+		b.turn()
 		fmt.Fprintf(&s, " %d%d", b.id(o.DType.Type), []int(o.Shape))
 	}
 	for _, v := range in {

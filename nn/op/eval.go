@@ -58,7 +58,7 @@ func evalComposite(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := engine.Compile(engine.Options{}, roots...)
+	p, err := engine.Compile(engine.Options{Context: c.Context()}, roots...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"context"
+
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 )
@@ -9,10 +11,14 @@ import (
 // The zero value is empty.
 type Tally struct{ of engine.Tally }
 
-// Add charges values. It is an error if there is not enough memory left for them.
-func (t *Tally) Add(values ...dtype.Value) error {
+// Add charges values. It is an error if there is not enough memory left for them, or if ctx ends.
+func (t *Tally) Add(ctx context.Context, values ...dtype.Value) error {
 	for _, v := range values {
-		if err := t.of.Add(engine.Footprint(v)); err != nil {
+		n, err := engine.Footprint(ctx, v)
+		if err != nil {
+			return err
+		}
+		if err := t.of.Add(n); err != nil {
 			return err
 		}
 	}

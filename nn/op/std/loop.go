@@ -206,7 +206,7 @@ func runLoop(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	defer memory.Free()
 	out, captured, err := cfg.iterate(c, c.SubgraphRun(c.Key, known), in, n, func(_, out []dtype.Value) error {
 		for k := range scans {
-			if err := memory.Add(out[1+n+k]); err != nil {
+			if err := memory.Add(c.Context(), out[1+n+k]); err != nil {
 				return err
 			}
 			scans[k] = append(scans[k], out[1+n+k])
@@ -292,7 +292,7 @@ func runLoopGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	defer memory.Free()
 	if _, _, err := cfg.Loop.iterate(c, run, args, n, func(in, _ []dtype.Value) error {
 		tape = append(tape, in)
-		return memory.Add(in[2 : 2+n]...)
+		return memory.Add(c.Context(), in[2:2+n]...)
 	}); err != nil {
 		return nil, err
 	}

@@ -213,7 +213,7 @@ func (s *scanning) run(c *op.Call, key [2]uint64, in []dtype.Value, n int) (out,
 	defer memory.Free()
 	out, captured, err = s.steps(c, c.SubgraphRun(key, c.Known[s.first:]), in, n, func(_ int, _, out []dtype.Value) error {
 		for k := range lists {
-			if err := memory.Add(out[s.states+k]); err != nil {
+			if err := memory.Add(c.Context(), out[s.states+k]); err != nil {
 				return err
 			}
 			lists[k] = append(lists[k], out[s.states+k])
@@ -353,7 +353,7 @@ func runScanGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	defer memory.Free()
 	if _, _, err := s.steps(c, run, args, n, func(_ int, in, _ []dtype.Value) error {
 		tape = append(tape, in)
-		return memory.Add(in[:s.states+s.scanned]...)
+		return memory.Add(c.Context(), in[:s.states+s.scanned]...)
 	}); err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func runSequenceMap(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			return nil, c.Errorf("the body gave %d outputs, want %d", len(res), len(out))
 		}
 		for k := range out {
-			if err := memory.Add(res[k]); err != nil {
+			if err := memory.Add(c.Context(), res[k]); err != nil {
 				return nil, c.Errorf("element %d: %w", i, err)
 			}
 			out[k].Items = append(out[k].Items, res[k])
