@@ -157,6 +157,55 @@ func TestGraphCharged(t *testing.T) {
 	}
 }
 
+// TestLoadedIsCharged: what remains of a model, the graph and what is kept for saving, is charged whole, whatever it is made of.
+func TestLoadedIsCharged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector allocates more")
+	}
+	const head = `ir_version: 8 opset_import { version: 17 } opset_import { domain: "own" version: 1 } `
+	const node = `node { op_type: "Neg" input: "x" output: "%[2]s%[1]d" } `
+	graph := func(nodes, output string) string {
+		return ` graph { name: "g" input ` + float("x", "1") + nodes + `output ` + float(output, "1") + `}`
+	}
+	many := func(n int, item string) (s string) {
+		for i := range n {
+			s += fmt.Sprintf(item, i)
+		}
+		return s
+	}
+	functions := `functions { name: "F0" domain: "own" input: "x" output: "y" opset_import { version: 17 } node { op_type: "Neg" input: "x" output: "y" } } `
+	for i := range 10 {
+		functions += fmt.Sprintf(`functions { name: "F%d" domain: "own" input: "x" output: "y" opset_import { version: 17 } opset_import { domain: "own" version: 1 } node { op_type: "F%d" domain: "own" input: "x" output: "t" } node { op_type: "F%d" domain: "own" input: "t" output: "y" } } `, i+1, i, i)
+	}
+	for name, model := range map[string]string{
+		"metadata":  many(5000, `metadata_props { key: "key%d" value: "a value" } `) + graph(fmt.Sprintf(node, 0, "y"), "y0"),
+		"nodes":     graph(many(2000, `node { op_type: "Neg" input: "x" output: "y%d" } `), "y0"),
+		"values":    graph(many(2000, `initializer { name: "w%[1]d" data_type: 1 dims: 1 float_data: 1 } node { op_type: "Add" input: "x" input: "w%[1]d" output: "y%[1]d" } `), "y0"),
+		"functions": functions + graph(`node { op_type: "F10" domain: "own" input: "x" output: "y" } `, "y"),
+	} {
+		b := fullModel(t, head+model)
+		allocated := func() int64 {
+			var m runtime.MemStats
+			for range 3 {
+				runtime.GC()
+			}
+			budget.LeftCollected()
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		before, charged := allocated(), budget.Left()
+		g, err := Read(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		took, counted := allocated()-before, charged-budget.Left()
+		runtime.KeepAlive(g)
+		if counted < took {
+			t.Errorf("%s: %d bytes are charged, and the model takes %d", name, counted, took)
+		}
+	}
+}
+
 // TestExpandingFunctions: functions that call functions end before they fill the memory.
 func TestExpandingFunctions(t *testing.T) {
 	functions := ""

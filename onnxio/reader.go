@@ -118,7 +118,7 @@ func (r *reader) assemble(a *nn.Assembler, g *nn.Graph, p *onnxpb.GraphProto, at
 	if depth > maxNesting {
 		return nil, fmt.Errorf("subgraphs are nested more than %d deep", maxNesting)
 	}
-	if err := r.chargeGraph(p); err != nil {
+	if err := r.chargeGraph(p, depth); err != nil {
 		return nil, err
 	}
 	s := &assembly{
@@ -197,6 +197,7 @@ func (s *assembly) params(p *onnxpb.GraphProto) error {
 
 // What a graph takes besides the elements of tensors, in bytes.
 const (
+	graphMemory = 1 << 10 // a subgraph
 	nodeMemory  = 1 << 10 // a node and what is kept of it for saving
 	valueMemory = 1 << 9  // a tensor, an input, an output, a declared type
 	entryMemory = 1 << 7  // an entry of the metadata, besides its text
@@ -204,13 +205,16 @@ const (
 )
 
 // chargeGraph subtracts the memory of the nodes and values of a graph, without subgraphs, from the model's limit.
-func (r *reader) chargeGraph(p *onnxpb.GraphProto) error {
+func (r *reader) chargeGraph(p *onnxpb.GraphProto, depth int) error {
 	values := len(p.Initializer) + len(p.SparseInitializer) + len(p.Input) + len(p.Output) + len(p.ValueInfo)
 	edges := 0
 	for _, n := range p.Node {
 		edges += len(n.Input) + len(n.Output) + len(n.Attribute)
 	}
 	size := int64(len(p.Node))*nodeMemory + int64(values)*valueMemory + int64(edges)*edgeMemory
+	if depth > 0 {
+		size += graphMemory
+	}
 	if size > r.memory {
 		return fmt.Errorf("%d nodes with %d inputs, outputs and attributes, and %d values, take %d bytes of memory, more than the %d that are left", len(p.Node), edges, values, size, r.memory)
 	}

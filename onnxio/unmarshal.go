@@ -70,9 +70,9 @@ func decodedSize(b []byte, d protoreflect.MessageDescriptor, depth int) (size in
 			continue
 		case f.IsList():
 			size += 3 * elementSize(f) // a slice that grows is copied to one of up to twice the size
-		case f.Kind() == protoreflect.BytesKind || f.Kind() == protoreflect.StringKind:
+		case f.Kind() == protoreflect.BytesKind:
 		default:
-			size += 16 // a pointer to a number
+			size += 16 // a pointer to a number or a string
 		}
 		if typ != protowire.BytesType {
 			continue
@@ -82,7 +82,7 @@ func decodedSize(b []byte, d protoreflect.MessageDescriptor, depth int) (size in
 		case f.Message() != nil:
 			size += decodedSize(inner, f.Message(), depth+1)
 		case f.Kind() == protoreflect.BytesKind || f.Kind() == protoreflect.StringKind:
-			size += int64(len(inner)) + 8
+			size += int64(len(inner)) + int64(len(inner))/8 + 8 // size classes
 		default: // packed: at least one byte for each element
 			size += int64(packedLength(f.Kind(), inner)) * elementSize(f)
 		}
