@@ -161,27 +161,23 @@ func (p *process) line(err error) string {
 	return fmt.Sprintf("graft: rank %d of %d: %s", p.rank, p.size, strings.TrimPrefix(text, own))
 }
 
-// Time limits of an interrupted process that trains with others. Launchers that end a run kill the processes after a second,
-// schedulers after about a minute.
+// Time limits of an interrupted process. Launchers that end a run of several kill the processes after a second, schedulers after about a minute.
 const (
-	patience = 500 * time.Millisecond // for the command, or its current step, to end
+	grace    = 100 * time.Millisecond // for a command that neither trains nor serves to end
+	patience = 500 * time.Millisecond // for the current step of all ranks to end
 	waiting  = 50 * time.Second       // then until the process exits, if the step does not end: another rank may be gone
 )
 
 // hurry ends a process that was interrupted, unless it trains or serves: what has been written is whole at any time. If it trains with others,
 // hurry reports the interruption, and exits if the other ranks do not finish the step.
 func (p *process) hurry(ctx context.Context) {
-	time.Sleep(patience)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.size == 1 {
-		if p.dir == "" && !p.finishes {
-			p.say.Do(func() { fmt.Fprintln(os.Stderr, p.line(context.Cause(ctx))) })
-			disk.End()
-			os.Exit(interrupted)
-		}
+	time.Sleep(grace)
+	if p.endAlone(ctx) {
 		return
 	}
+	time.Sleep(patience - grace)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.say.Do(func() {
 		err := fmt.Errorf("%w: the ranks end after the current step", context.Cause(ctx))
 		if p.first() && p.dir != "" && train.HasCheckpoint(p.dir) {
@@ -191,6 +187,18 @@ func (p *process) hurry(ctx context.Context) {
 	})
 	time.Sleep(waiting)
 	os.Exit(interrupted)
+}
+
+// endAlone exits if this is the only process and neither trains nor serves. It reports whether it is the only one.
+func (p *process) endAlone(ctx context.Context) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.size == 1 && p.dir == "" && !p.finishes {
+		p.say.Do(func() { fmt.Fprintln(os.Stderr, p.line(context.Cause(ctx))) })
+		disk.End()
+		os.Exit(interrupted)
+	}
+	return p.size == 1
 }
 
 // finish lets the command end by itself after a signal. p may be nil.

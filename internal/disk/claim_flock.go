@@ -60,10 +60,10 @@ func Lock(ctx context.Context, dir string) (release func(), err error) {
 		}
 		held, err := f.Stat()
 		if now, e := os.Lstat(name); err == nil && e == nil && os.SameFile(held, now) {
-			return func() {
+			return unfinish(name, func() {
 				_ = System.Remove(name)
 				f.Close()
-			}, nil
+			}), nil
 		}
 		f.Close() // the one before has removed it
 	}

@@ -9,10 +9,13 @@ import (
 	"testing"
 )
 
-// TestEnd: a process that ends while it writes a file and changes a folder leaves neither a temporary file nor a stage. It runs in a child
+// TestEnd: a process that ends while it writes a file and changes a folder leaves neither a temporary file, a stage nor a lock. It runs in a child
 // process, since nothing can be written afterwards.
 func TestEnd(t *testing.T) {
 	if dir := os.Getenv("DISK_TEST_END"); dir != "" {
+		if _, err := Lock(context.Background(), dir); err != nil {
+			t.Fatal(err)
+		}
 		f, err := Begin(context.Background(), dir)
 		if err == nil {
 			err = f.Write("b", func(io.Writer) error { return nil })
