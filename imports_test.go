@@ -14,7 +14,7 @@ const module = "github.com/graft-ml/graft"
 // mayImport lists, for each package of the house, the packages of this module it may use. A
 // package that ends in /... stands for itself and everything below it.
 var mayImport = map[string][]string{
-	"nn/dtype":                     {},
+	"nn/dtype":                     {"internal/budget"},
 	"internal/kernel":              {"nn/dtype"},
 	"internal/kernel/vector":       {"internal/kernel"},
 	"internal/kernel/layout":       {"internal/kernel"},

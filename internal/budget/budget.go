@@ -166,11 +166,14 @@ func Keep[T any](p *T, n int64) error {
 // Filled returns what create makes, n elements, charged before it is made and for as long as it is reachable.
 func Filled[T any](n int, create func(n int) []T) ([]T, error) {
 	size := int64(n) * int64(unsafe.Sizeof(*new(T)))
+	if size < unchecked {
+		return create(n), nil
+	}
 	if err := Charge(size); err != nil {
 		return nil, err
 	}
 	list := create(n)
-	if p := unsafe.SliceData(list); cap(list) > 0 && size > 0 {
+	if p := unsafe.SliceData(list); cap(list) > 0 {
 		discharged(p, size)
 	} else {
 		Discharge(size)

@@ -17,6 +17,9 @@ type jsonPlace struct {
 	token  string // what is written there
 }
 
+// deepestJSON is how deep encoding/json lets values be nested.
+const deepestJSON = 10000
+
 // brokenAt finds where a text is not JSON: the objects in it follow each other or are in a list. ok is false if there is no such place,
 // or if the text ends too early.
 func brokenAt(b []byte) (p jsonPlace, ok bool) {
@@ -48,6 +51,9 @@ func brokenAt(b []byte) (p jsonPlace, ok bool) {
 		case json.Delim('{'), json.Delim('['):
 			if t == json.Delim('{') && (len(levels) == 0 || listed && len(levels) == 1) {
 				objects++
+			}
+			if len(levels) == deepestJSON {
+				return p, false
 			}
 			levels = append(levels, level{list: t == json.Delim('[')})
 			continue

@@ -27,6 +27,12 @@ func TestBrokenObjects(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
+	if _, err := objects([]byte(`{"a":` + strings.Repeat("[", 200_000))); err == nil || !strings.Contains(err.Error(), "object 1: ") || !strings.Contains(err.Error(), "exceeded max depth") {
+		t.Errorf("deep lists: %.200v", err)
+	}
+	if p, ok := brokenAt([]byte(strings.Repeat("[", 200_000) + "?")); ok {
+		t.Errorf("deeper than any value: %v", p)
+	}
 }
 
 // TestInputNamedLikeTarget checks that data for an input that is called y are not taken for the target.

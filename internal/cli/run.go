@@ -16,6 +16,7 @@ import (
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/imagefile"
 	"github.com/graft-ml/graft/internal/npy"
+	"github.com/graft-ml/graft/internal/terminal"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
@@ -246,7 +247,7 @@ func fromArchive(file, name string, alone bool) (x value, note string, err error
 		return x, "", nil
 	}
 	if len(names) != 1 || !alone {
-		return nil, "", fmt.Errorf("%s: no array for input %s; it has %s", file, name, strings.Join(names, ", "))
+		return nil, "", fmt.Errorf("%s: no array for input %s; it has %s", file, name, terminal.Brief(strings.Join(names, ", ")))
 	}
 	return all[names[0]], fmt.Sprintf("%s: array %s is taken for input %s", file, names[0], name), nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"gorgonia.org/tensor"
 )
 
@@ -73,22 +74,29 @@ func (c Cast) Convert(dst, src *tensor.Dense) error {
 	return nil
 }
 
-// Float64s returns a copy of the elements of d, which must hold numbers or booleans.
-func Float64s(d *tensor.Dense) ([]float64, error) {
-	if d == nil {
-		return nil, errNil
-	}
-	dst := New(Float64, d.Shape()...)
-	return Slice[float64](dst), Convert(dst, d)
-}
+// Float64s returns a copy of the elements of d, which must hold numbers or booleans. It is charged to the memory budget before it is made.
+func Float64s(d *tensor.Dense) ([]float64, error) { return elements[float64](Float64, d) }
 
-// Int64s returns a copy of the elements of d, which must hold numbers or booleans.
-func Int64s(d *tensor.Dense) ([]int64, error) {
+// Int64s returns a copy of the elements of d, which must hold numbers or booleans. It is charged to the memory budget before it is made.
+func Int64s(d *tensor.Dense) ([]int64, error) { return elements[int64](Int64, d) }
+
+func elements[T any](t DType, d *tensor.Dense) (list []T, err error) {
 	if d == nil {
 		return nil, errNil
 	}
-	dst := New(Int64, d.Shape()...)
-	return Slice[int64](dst), Convert(dst, d)
+	n, err := Count(d.Shape())
+	if err != nil {
+		return nil, err
+	}
+	var dst *tensor.Dense
+	list, err = budget.Filled(n, func(int) []T {
+		dst = New(t, d.Shape()...)
+		return Slice[T](dst)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%d elements as %v: %w", n, t, err)
+	}
+	return list, Convert(dst, d)
 }
 
 type integer interface {

@@ -30,6 +30,9 @@ type TaggedItem struct {
 // tagHeads are the possible names of the two columns of a table of tags.
 var tagHeads = [2][]string{{"file", "files", "filename", "file_name", "image", "image_name", "path", "image"}, {"tags", "labels", "tag", "label", "classes", "class"}}
 
+// tagHead is the number of bytes in which the header of a table of tags ends.
+const tagHead = 4096
+
 // IsTagFile reports whether a CSV file has the two columns of ReadTags, by its header.
 func IsTagFile(path string) bool {
 	f, err := disk.Open(path)
@@ -37,7 +40,7 @@ func IsTagFile(path string) bool {
 		return false
 	}
 	defer f.Close()
-	head, err := csv.NewReader(f).Read()
+	head, err := csv.NewReader(io.LimitReader(f, tagHead)).Read()
 	return err == nil && isTagHead(head)
 }
 
@@ -65,12 +68,14 @@ func ReadTags(path string) (*Tagged, error) {
 		return nil, fmt.Errorf("data: %w", err)
 	}
 	defer f.Close()
-	r := csv.NewReader(f)
+	bounded := budget.NewRecords(f, ',')
+	r := csv.NewReader(bounded)
 	r.FieldsPerRecord = -1
 	var records [][]string
 	var taken budget.Tally
 	defer taken.Free()
 	for {
+		bounded.Next()
 		rec, err := r.Read()
 		if err == io.EOF {
 			break

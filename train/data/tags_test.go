@@ -4,10 +4,12 @@ import (
 	"image"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/train/data"
 )
 
@@ -54,6 +56,28 @@ func TestTags(t *testing.T) {
 	} {
 		if _, err := data.ReadTags(write("bad.csv", text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestTagsMemory: a line or a list of fields without end is refused before it is read whole, and is not a header.
+func TestTagsMemory(t *testing.T) {
+	defer budget.Limit(0)
+	budget.Limit(8 << 20)
+	for name, line := range map[string]string{"line": "x", "fields": ","} {
+		path := filepath.Join(t.TempDir(), "tags.csv")
+		if err := os.WriteFile(path, []byte(strings.Repeat(line, 2_000_000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		is := data.IsTagFile(path)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; is || !testing.Short() && took > 1<<20 {
+			t.Errorf("%s: a header %v, for which %d bytes are allocated", name, is, took)
+		}
+		if _, err := data.ReadTags(path); err == nil || !strings.Contains(err.Error(), "a record of more than 524288 bytes") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // fill determines the kind of column i, unless it is given, and stores its values, unless the context ends.
@@ -28,7 +30,9 @@ func (c *Column) store(records []record, lines []int, i int, rows *Rows, k kind)
 		c.Layout = cmp.Or(c.Layout, k.layout)
 		return c.dates(records, i, rows)
 	}
-	c.words(records, i, rows)
+	if err := c.words(records, i, rows); err != nil {
+		return err
+	}
 	if k.ColumnKind == "" && c.Kind == Category && identifier(c, len(records)) {
 		c.Kind, c.Note = Ignore, fmt.Sprintf("%d of %d values differ; --column %s=category uses it", len(c.Words), len(records), c.Name)
 	}
@@ -99,7 +103,9 @@ func follow(layout, s string, records []record, i int, rows *Rows) (string, bool
 // numbers stores numbers. Words among them count as missing if the kind of the column was detected, and are errors if it was given
 // (said).
 func (c *Column) numbers(records []record, lines []int, i int, rows *Rows, said bool) error {
-	c.Number = make([]float64, len(records))
+	if err := c.number(len(records), rows); err != nil {
+		return err
+	}
 	stray := map[string][]int{} // lines
 	for k, s := range rows.fields(records, i) {
 		x, ok := number(s, rows.Decimal)
@@ -144,7 +150,9 @@ func (c *Column) dates(records []record, i int, rows *Rows) error {
 			c.Layout = layout
 		}
 	}
-	c.Number = make([]float64, len(records))
+	if err := c.number(len(records), rows); err != nil {
+		return err
+	}
 	for k, s := range rows.fields(records, i) {
 		c.Number[k], _ = day(s, c.Layout)
 	}
@@ -162,9 +170,30 @@ func stranger(records []record, i int, s string, rows *Rows) string {
 	return s
 }
 
-func (c *Column) words(records []record, i int, rows *Rows) {
+// number allocates the numbers of n rows.
+func (c *Column) number(n int, rows *Rows) (err error) {
+	c.Number, err = budget.Slice[float64](n)
+	return c.charged(err, n, rows)
+}
+
+// charged adds the column to an error of the memory budget.
+func (c *Column) charged(err error, n int, rows *Rows) error {
+	if err != nil {
+		err = fmt.Errorf("table: %s: column %s of %d rows: %w", rows.Path, c.Name, n, err)
+	}
+	return err
+}
+
+// perWord is about how many bytes a distinct word takes besides its text, while the list of words is enlarged.
+const perWord = 128
+
+func (c *Column) words(records []record, i int, rows *Rows) (err error) {
+	if c.Code, err = budget.Slice[int32](len(records)); err != nil {
+		return c.charged(err, len(records), rows)
+	}
+	var taken budget.Tally
+	defer taken.Free()
 	at := map[string]int32{}
-	c.Code = make([]int32, len(records))
 	for k, s := range rows.fields(records, i) {
 		if c.Kind != Text && missing(s) || s == "" {
 			c.Code[k] = -1
@@ -172,6 +201,9 @@ func (c *Column) words(records []record, i int, rows *Rows) {
 		}
 		code, ok := at[s]
 		if !ok {
+			if err := taken.Add(int64(len(s)) + perWord); err != nil {
+				return c.charged(fmt.Errorf("%d distinct words: %w", len(c.Words)+1, err), len(records), rows)
+			}
 			code = int32(len(c.Words))
 			s = strings.Clone(s)
 			at[s] = code
@@ -179,6 +211,8 @@ func (c *Column) words(records []record, i int, rows *Rows) {
 		}
 		c.Code[k] = code
 	}
+	budget.Transfer(&taken, c)
+	return nil
 }
 
 // identifier reports whether a column has too many distinct words to learn from: names, keys, free text.

@@ -40,27 +40,9 @@ type Rows struct {
 	before  int      // lines before the first record
 	renamed []string // see Table
 	recode  *recoder
-	record  *bounded
+	record  *budget.Records
 	context context.Context // of the reader; nil: none
 }
-
-// bounded limits the size of a record: a compressed one may expand a thousandfold.
-type bounded struct {
-	io.Reader
-	n, most int64 // approximate bytes of the current record, and their limit
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.n > b.most {
-		return 0, fmt.Errorf("a record of more than %d bytes does not fit in memory", b.most)
-	}
-	n, err := b.Reader.Read(p)
-	b.n += int64(n)
-	return n, err
-}
-
-// share limits a record to 1/share of the available memory, because its fields are copied and records are read ahead.
-const share = 16
 
 // Recoded returns the number of bytes so far that are not UTF-8 and were read as Windows-1252.
 func (r *Rows) Recoded() int {
@@ -71,7 +53,7 @@ func (r *Rows) Recoded() int {
 }
 
 // most is the number of bytes from which the format of a file is detected.
-const most = 1 << 18
+const most = budget.RecordFrom
 
 // Open opens a table, plain or gzip, for reading line by line; "-" is standard input. target is the name of a column
 // that is text even if all others are numbers: it does not make the first line a header.
@@ -130,7 +112,7 @@ func (f Format) read(path string, in io.Reader, c io.Closer, target string) (*Ro
 	if _, err := b.Discard(skip); err != nil {
 		return nil, fmt.Errorf("table: %s: %w", path, err)
 	}
-	record := &bounded{Reader: b, most: max(budget.Left()/share, most)}
+	record := budget.NewRecords(b, f.Comma)
 	r := &Rows{Format: f, Path: path, csv: reader(record, f.Comma), closer: c, before: before, recode: recode, record: record}
 	return r, r.names(sampled, target)
 }
@@ -178,7 +160,7 @@ func decoded(in io.Reader) (*bufio.Reader, error) {
 
 // wide reads UTF-16, which spreadsheets write.
 func wide(b *bufio.Reader) (*bufio.Reader, error) {
-	raw, err := io.ReadAll(&bounded{Reader: b, most: budget.Left() / share})
+	raw, err := io.ReadAll(budget.NewRecords(b, 0))
 	if err != nil {
 		return nil, fmt.Errorf("UTF-16: %w", err)
 	}
@@ -248,7 +230,7 @@ func (r *Rows) Next() ([]string, int, error) {
 	if r.csv == nil {
 		return nil, 0, io.EOF
 	}
-	r.record.n = 0
+	r.record.Next()
 	rec, err := r.csv.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, r.line, io.EOF

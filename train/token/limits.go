@@ -9,10 +9,12 @@ const (
 	maxGrowth = 1 << 14
 )
 
-// A tokenizer is charged perValue bytes for each value of its file, in maps from tokens to numbers and back, and nothing if the file has
+// A tokenizer is charged perValue bytes for each value of its file, in maps from tokens to numbers and back, and perText for each byte, which
+// the parts that contain it, and the token, have again, and nothing if the file has
 // at most chargeFrom bytes.
 const (
 	perValue   = 400
+	perText    = 3
 	chargeFrom = 4096
 )
 

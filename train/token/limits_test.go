@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // The ends of the blocks of ideographs that BERT's tokenizer names, and what is beside them.
@@ -299,6 +301,11 @@ func TestHostileFiles(t *testing.T) {
 		case c.want == "" || err == nil || !strings.Contains(err.Error(), c.want):
 			t.Errorf("%s %.80s: %v, want %s", c.part, c.value, err, c.want)
 		}
+	}
+	defer budget.Limit(0)
+	budget.Limit(1 << 20)
+	if _, err := Parse([]byte(`{"model":{"type":"WordPiece","vocab":{"` + strings.Repeat("x", 500_000) + `":0},"unk_token":"x"}}`)); err == nil || !strings.Contains(err.Error(), "500061 bytes of JSON, decoded: takes 15") {
+		t.Error("a long token:", err)
 	}
 	for text, want := range map[string]int{`1`: 0, `[]`: 1, `{"[[":"]\\"}`: 1, `{"a":["\"[",[{}]]}`: 4} {
 		if got := depth([]byte(text)); got != want {

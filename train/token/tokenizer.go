@@ -87,7 +87,7 @@ func parse(b []byte) (*Tokenizer, error) {
 	var f file
 	t := &Tokenizer{pad: -1}
 	if len(b) > chargeFrom {
-		if err := budget.Keep(t, perValue*int64(bytes.Count(b, []byte(","))+bytes.Count(b, []byte("[")))); err != nil {
+		if err := budget.Keep(t, perText*int64(len(b))+perValue*int64(bytes.Count(b, []byte(","))+bytes.Count(b, []byte("[")))); err != nil {
 			return nil, fmt.Errorf("%d bytes of JSON, decoded: %w", len(b), err)
 		}
 	}
