@@ -153,6 +153,9 @@ func (a *Assembler) Finish() error {
 func (a *Assembler) connect(n *Node, s NodeSpec) error {
 	n.op = a.g.ops.Find(s.Domain, s.Type)
 	if n.op != nil {
+		if _, imported := a.g.opsets[n.domain]; !imported && len(n.op.Since) > 1 {
+			return located("load", n, fmt.Errorf("no operator set of domain %q is imported, and the operator differs between them", n.domain))
+		}
 		version := n.op.Version(a.g.opset(s.Domain))
 		if version == 0 {
 			version = n.op.Since[0]

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"strconv"
+	"strings"
 
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/onnxpb"
@@ -50,7 +51,12 @@ type externalData struct {
 
 func parseExternal(p *onnxpb.TensorProto) (externalData, error) {
 	e := externalData{length: -1}
+	given := map[string]bool{}
 	for _, kv := range p.ExternalData {
+		if given[kv.GetKey()] {
+			return e, tensorError(p, "external data: %s is given twice", kv.GetKey())
+		}
+		given[kv.GetKey()] = true
 		var err error
 		switch kv.GetKey() {
 		case "location":
@@ -75,6 +81,9 @@ func decodeExternal(p *onnxpb.TensorProto, dt dtype.DType, shape []int, n int, e
 	e, err := parseExternal(p)
 	if err != nil {
 		return nil, err
+	}
+	if in := dataFields(p); len(in) > 0 {
+		return nil, tensorError(p, "data are in %s, and in another file, %q", in[0], e.location)
 	}
 	if dt == dtype.String {
 		return nil, tensorError(p, "strings cannot be external data")
@@ -117,7 +126,7 @@ func decodeExternal(p *onnxpb.TensorProto, dt dtype.DType, shape []int, n int, e
 // file opens a file by its location, a slash-separated path relative to the model's folder.
 func (x *externalFiles) file(location string) (*externalFile, error) {
 	name := path.Clean(location)
-	if location == "" || !fs.ValidPath(name) || name == "." {
+	if location == "" || !fs.ValidPath(name) || name == "." || strings.Contains(location, `\`) { // os.Root refuses what else Windows takes for devices and drives
 		return nil, fmt.Errorf("external data: %q is not a path inside the model's folder", location)
 	}
 	if f := x.open[name]; f != nil {

@@ -68,6 +68,11 @@ func (r *reader) addInternal() error {
 		if f.GetName() == "" {
 			return fmt.Errorf("a function has no name")
 		}
+		key := keyOf(f.GetDomain(), f.GetName(), f.GetOverload())
+		if r.functions[key] != nil {
+			return fmt.Errorf("function %s.%s is defined twice", f.GetDomain(), f.GetName())
+		}
+		r.functions[key] = f
 		if r.ops.Find(f.GetDomain(), f.GetName()) == nil {
 			k := keyOf(f.GetDomain(), f.GetName(), "")
 			r.local[k] = functionOp(k.domain, k.name)
@@ -102,7 +107,12 @@ func (s *assembly) call(spec nn.NodeSpec, n *onnxpb.NodeProto, f *onnxpb.Functio
 	for _, a := range f.AttributeProto {
 		attrs[a.GetName()] = a
 	}
+	given := map[string]bool{}
 	for _, a := range n.Attribute {
+		if given[a.GetName()] {
+			return spec, fmt.Errorf("attribute %s is given twice", a.GetName())
+		}
+		given[a.GetName()] = true
 		if a.RefAttrName != nil {
 			if a = s.referred(a); a == nil {
 				continue
@@ -112,7 +122,7 @@ func (s *assembly) call(spec nn.NodeSpec, n *onnxpb.NodeProto, f *onnxpb.Functio
 	}
 	opsets, err := opsetsOf(f.OpsetImport)
 	if err != nil {
-		return spec, err
+		return spec, fmt.Errorf("function %s.%s: %w", f.GetDomain(), f.GetName(), err)
 	}
 	body := &onnxpb.GraphProto{Name: f.Name, DocString: f.DocString, Node: f.Node, ValueInfo: f.ValueInfo}
 	for _, name := range f.Input {

@@ -3,12 +3,14 @@ package onnxio
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -28,9 +30,6 @@ type reader struct {
 
 func newReader(ops op.Set, m *onnxpb.ModelProto, ext *externalFiles) *reader {
 	r := &reader{ops: ops, proto: m, ext: ext, functions: map[functionKey]*onnxpb.FunctionProto{}, local: map[functionKey]*op.Op{}, memory: budget.LeftCollected()}
-	for _, f := range m.Functions {
-		r.functions[keyOf(f.GetDomain(), f.GetName(), f.GetOverload())] = f
-	}
 	return r
 }
 
@@ -38,6 +37,12 @@ func (r *reader) model() (*nn.Graph, error) {
 	opsets, err := opsetsOf(r.proto.OpsetImport)
 	if err != nil {
 		return nil, err
+	}
+	if len(opsets) == 0 {
+		if format := r.proto.GetIrVersion(); format >= 3 {
+			return nil, fmt.Errorf("the model imports no operator set, as files of format %d must", format)
+		}
+		opsets[""] = 1 // as the oldest models, which import none
 	}
 	if err := r.addInternal(); err != nil {
 		return nil, err
@@ -71,24 +76,37 @@ func (r *reader) model() (*nn.Graph, error) {
 	return g, nil
 }
 
-// opsetsOf returns the operator-set version of each domain. The oldest ONNX models declare none.
+// opsetsOf returns the operator-set version of each domain.
 func opsetsOf(list []*onnxpb.OperatorSetIdProto) (map[string]int, error) {
 	opsets := map[string]int{}
 	for _, o := range list {
-		domain := o.GetDomain()
+		domain, version := o.GetDomain(), o.GetVersion()
 		if domain == "ai.onnx" {
 			domain = ""
 		}
-		if o.GetVersion() < 0 || o.GetVersion() > 1<<30 {
-			return nil, fmt.Errorf("operator set %q has version %d, which is out of range", domain, o.GetVersion())
+		newest := newestOpsets()[domain] // 0: not a standard domain
+		if version < 0 || version == 0 && newest > 0 || version > 1<<30 {
+			return nil, fmt.Errorf("operator set %q has version %d, which is out of range", domain, version)
 		}
-		opsets[domain] = max(int(o.GetVersion()), opsets[domain])
-	}
-	if len(opsets) == 0 {
-		opsets[""] = 1
+		if newest > 0 && int(version) > newest { // what that changes is not known
+			return nil, fmt.Errorf("operator set %q has version %d, which is newer than %d, the newest that is known", domain, version, newest)
+		}
+		if other, ok := opsets[domain]; ok && other != int(version) {
+			return nil, fmt.Errorf("operator set %q is imported twice, with versions %d and %d", domain, other, version)
+		}
+		opsets[domain] = int(version)
 	}
 	return opsets, nil
 }
+
+// newestOpsets returns the newest version of each standard domain.
+var newestOpsets = sync.OnceValue(func() map[string]int {
+	newest := map[string]int{}
+	for _, o := range std.Operators().List() {
+		newest[o.Domain] = max(newest[o.Domain], o.Latest())
+	}
+	return newest
+})
 
 // assembly fills one graph or subgraph.
 type assembly struct {
@@ -294,16 +312,35 @@ func (s *assembly) inputs(p *onnxpb.GraphProto) error {
 		v := s.value(info.GetName())
 		v.input = info
 		s.origin.inputs = append(s.origin.inputs, v)
-		if initializer[v.name] {
-			continue
-		}
 		t, err := decodeType(info.Type)
 		if err != nil {
 			return &nn.Error{Input: v.name, Err: err}
 		}
+		if initializer[v.name] {
+			if h := v.header; h != nil && contradicts(t, h) {
+				return &nn.Error{Input: v.name, Err: fmt.Errorf("is declared as %v, but its initializer is %v of shape %v", t, dtype.DType(h.GetDataType()), h.Dims)}
+			}
+			continue
+		}
 		s.a.Input(v.name, t, v)
 	}
 	return nil
+}
+
+// contradicts reports whether a tensor does not have the declared type t.
+func contradicts(t op.Type, p *onnxpb.TensorProto) bool {
+	if t.Kind != op.Tensor || t.DType != dtype.Undefined && t.DType != dtype.DType(p.GetDataType()) {
+		return true
+	}
+	if t.Unranked {
+		return false
+	}
+	for i, d := range t.Shape {
+		if i >= len(p.Dims) || d.Known() && d.Sym == "" && int64(d.Size) != p.Dims[i] {
+			return true
+		}
+	}
+	return len(t.Shape) != len(p.Dims)
 }
 
 func (s *assembly) finish(p *onnxpb.GraphProto) error {

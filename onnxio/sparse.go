@@ -3,6 +3,7 @@ package onnxio
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -49,6 +50,12 @@ func decodeSparse(p *onnxpb.SparseTensorProto, ext *externalFiles) (*tensor.Dens
 	}
 	d := dtype.New(dt, shape...)
 	dst, src := dtype.Bytes(d), dtype.Bytes(values)
+	sorted := slices.Sorted(slices.Values(at))
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return fail("has two values for element %d", sorted[i])
+		}
+	}
 	for i, at := range at {
 		copy(dst[at*width:(at+1)*width], src[i*width:])
 	}

@@ -33,6 +33,9 @@ func decodeTypeAt(p *onnxpb.TypeProto, depth int) (op.Type, error) {
 	case *onnxpb.TypeProto_MapType:
 		t, err := elem(op.Map, v.MapType.GetValueType())
 		t.DType = dtype.DType(v.MapType.GetKeyType())
+		if err == nil && !t.DType.IsInteger() && t.DType != dtype.String {
+			err = fmt.Errorf("keys of a map are integers or strings, not %v", t.DType)
+		}
 		return t, err
 	}
 	return op.Type{Unranked: true}, nil
