@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
@@ -70,8 +72,9 @@ type kept struct {
 }
 
 // save writes the last checkpoint and, at the end of an epoch, the other files of the run. Meanwhile the graph holds the
-// averages, if there are any.
-func (t *Trainer) save() error {
+// averages, if there are any. Other processes that save to the folder are waited for until ten seconds after the end of the context: a run that was
+// interrupted is saved, too.
+func (t *Trainer) save(ctx context.Context) error {
 	if err := t.Sync(); err != nil {
 		return err
 	}
@@ -80,8 +83,14 @@ func (t *Trainer) save() error {
 	if err != nil {
 		return err
 	}
-	return t.write(func() error { return t.saveAll(whole) })
+	wait, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(interruptedSave, cancel) })()
+	return t.write(func() error { return t.saveAll(wait, whole) })
 }
+
+// interruptedSave is how long a run that was interrupted waits for other processes that save to its folder.
+var interruptedSave = 10 * time.Second
 
 // write calls f on rank 0 to write files, and returns its error on all ranks.
 func (t *Trainer) write(f func() error) error {
@@ -92,7 +101,7 @@ func (t *Trainer) write(f func() error) error {
 	return t.ranks.agree(err)
 }
 
-func (t *Trainer) saveAll(whole map[*state][]optim.Slot) error {
+func (t *Trainer) saveAll(ctx context.Context, whole map[*state][]optim.Slot) error {
 	if t.Batch == 0 && len(t.history) > 0 {
 		if err := t.keep(); err != nil {
 			return err
@@ -104,14 +113,14 @@ func (t *Trainer) saveAll(whole map[*state][]optim.Slot) error {
 	if err := t.saveState(filepath.Join(t.c.Dir, lastState), whole); err != nil {
 		return err
 	}
-	return t.publish()
+	return t.publish(ctx)
 }
 
 // publish writes the files that are derived from the state, from the graph with the state's weights.
-func (t *Trainer) publish() error {
-	dir := t.c.Dir
+func (t *Trainer) publish(ctx context.Context) error {
+	dir, saver := t.c.Dir, onnxio.Saver{Context: ctx}
 	t.hold(true)
-	if err := onnxio.Save(filepath.Join(dir, lastModel), t.g); err != nil {
+	if err := saver.Save(filepath.Join(dir, lastModel), t.g); err != nil {
 		return err
 	}
 	if t.Batch > 0 || len(t.history) == 0 {
@@ -119,11 +128,11 @@ func (t *Trainer) publish() error {
 	}
 	ep := t.history.Last()
 	if ep.Best {
-		if err := onnxio.Save(filepath.Join(dir, bestModel), t.g); err != nil {
+		if err := saver.Save(filepath.Join(dir, bestModel), t.g); err != nil {
 			return err
 		}
 	}
-	if err := t.publishKept(ep); err != nil {
+	if err := t.publishKept(ctx, ep); err != nil {
 		return err
 	}
 	if err := onnxio.WriteFile(filepath.Join(dir, historyFile), t.history.WriteCSV); err != nil {
@@ -223,7 +232,7 @@ func (t *Trainer) keep() error {
 }
 
 // publishKept saves the epoch's model if it is one of the best, and removes the files of models that no longer are.
-func (t *Trainer) publishKept(ep Epoch) error {
+func (t *Trainer) publishKept(ctx context.Context, ep Epoch) error {
 	if t.c.Keep == 0 {
 		return nil
 	}
@@ -232,7 +241,7 @@ func (t *Trainer) publishKept(ep Epoch) error {
 		if current[k.File] = true; k.Epoch != ep.Epoch {
 			continue
 		}
-		if err := onnxio.Save(filepath.Join(t.c.Dir, k.File), t.g); err != nil {
+		if err := (onnxio.Saver{Context: ctx}).Save(filepath.Join(t.c.Dir, k.File), t.g); err != nil {
 			return err
 		}
 	}
@@ -258,7 +267,7 @@ func (t *Trainer) resume() error {
 		return err
 	}
 	t.hold(true)
-	if err := t.write(t.publish); err != nil { // the interrupted run may not have written them
+	if err := t.write(func() error { return t.publish(context.Background()) }); err != nil { // the interrupted run may not have written them
 		return err
 	}
 	t.hold(false)

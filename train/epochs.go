@@ -95,11 +95,11 @@ func (t *Trainer) runAll(ctx context.Context, fit, val data.Dataset[data.Sample]
 		ep, err := t.epoch(ctx, loader, fit, val, total)
 		if err != nil {
 			if t.interrupted(ctx, err) && t.c.Dir != "" {
-				err = errors.Join(err, t.save())
+				err = errors.Join(err, t.save(ctx))
 			}
 			return err
 		}
-		if err := t.finish(ep); err != nil {
+		if err := t.finish(ctx, ep); err != nil {
 			return err
 		}
 		more, err := yield(t.history.Last())
@@ -215,7 +215,7 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 		if err == nil {
 			err = ctx.Err()
 		}
-		if err != nil && t.ranks == nil && t.Batch > 0 {
+		if err != nil && t.Batch > 0 {
 			err = halted{err} // a sample that cannot be read: the steps before it are not lost
 		}
 		if err != nil {
@@ -262,10 +262,14 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 	ep := Epoch{Epoch: t.Epoch + 1, Steps: t.progress.Step, Samples: sum.Samples, Loss: sum.mean(), Norm: sum.Norm, Rate: sum.Rate, LR: t.learningRate(sum.Rate)}
 	if val != nil && val.Len() > 0 {
 		var err error
-		if ep.Val, err = t.Evaluate(ctx, val); err != nil && t.ranks == nil {
-			err = halted{err} // the steps of the epoch are not lost: a resumed run begins with the validation
-		}
-		if err != nil {
+		if ep.Val, err = t.Evaluate(ctx, val); err != nil { // the steps of the epoch are not lost: a resumed run begins with the validation
+			all, told := errors.AsType[*RankError](err)
+			if told && all.kind == failed {
+				all.kind = stopped
+			}
+			if t.ranks == nil {
+				err = halted{err}
+			}
 			return Epoch{}, err
 		}
 	}
@@ -300,7 +304,7 @@ func (s *tally) add(x tally) {
 }
 
 // finish evaluates an epoch, records it and starts the next one.
-func (t *Trainer) finish(ep Epoch) error {
+func (t *Trainer) finish(ctx context.Context, ep Epoch) error {
 	if err := t.Sync(); err != nil {
 		return err
 	}
@@ -322,7 +326,7 @@ func (t *Trainer) finish(ep Epoch) error {
 		t.say(Event{Kind: Note, Text: fmt.Sprintf("no improvement in %d epochs: stopped", t.c.Patience)})
 	}
 	if t.c.Dir != "" {
-		return t.save()
+		return t.save(ctx)
 	}
 	return nil
 }

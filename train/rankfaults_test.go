@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train"
@@ -27,7 +28,8 @@ func (b broken) At(i int, r *rand.Rand) (data.Sample, error) {
 	return b.Dataset.At(i, r)
 }
 
-// A rank that cannot go on ends all of them, with its error, after the same step; the parameters are those of the last whole one.
+// A rank that cannot go on ends all of them, with its error, after the same step; the parameters are those of the last whole one. Resumed without the
+// fault, the run ends as an undisturbed one.
 func TestOneRankFails(t *testing.T) {
 	fit, val := blobs(64, 1), blobs(32, 2)
 	type rankRun struct {
@@ -53,7 +55,7 @@ func TestOneRankFails(t *testing.T) {
 				}
 				return nil
 			}}
-		}, []string{"rank 1: data: sample 22: the file is cut off"}, false, 1},
+		}, []string{"rank 1: data: sample 22: the file is cut off"}, true, 1},
 		"validation data": {2, func(r *rankRun) {
 			r.val = broken{r.val, func(i int) error {
 				if i == 12 {
@@ -61,7 +63,7 @@ func TestOneRankFails(t *testing.T) {
 				}
 				return nil
 			}}
-		}, []string{"rank 2: data: sample 12: the file is cut off"}, false, 4},
+		}, []string{"rank 2: data: sample 12: the file is cut off"}, true, 4},
 		"panic of the data": {1, func(r *rankRun) {
 			r.fit = broken{r.fit, func(i int) error {
 				if i == 22 {
@@ -69,7 +71,7 @@ func TestOneRankFails(t *testing.T) {
 				}
 				return nil
 			}}
-		}, []string{"rank 1: data: sample 22: panic: nil map"}, false, 1},
+		}, []string{"rank 1: data: sample 22: panic: nil map"}, true, 1},
 		"ctrl-C": {2, func(r *rankRun) {
 			r.c.OnStep = func(s train.StepInfo) error {
 				if r.steps++; s.Step == 3 {
@@ -87,6 +89,16 @@ func TestOneRankFails(t *testing.T) {
 			}
 		}, []string{"rank 2: enough"}, true, 2},
 	}
+	whole := func(dir string, resume bool) map[string][]byte {
+		g := [3]*nn.Graph{plainNet(t), plainNet(t), plainNet(t)}
+		all(t, together(3, func(rank int, comm train.Communicator) error {
+			c := train.Config{Communicator: comm, Epochs: 2, Batch: 16, NoShuffle: true, Rule: optim.SGD{LR: 0.1}, Dir: dir, Resume: resume}
+			_, err := train.Fit(t.Context(), g[rank], quiet(c), fit, val)
+			return err
+		}))
+		return weights(g[2])
+	}
+	undisturbed := whole(t.TempDir(), false)
 	for name, c := range cases {
 		runs := make([]rankRun, 3)
 		dir := t.TempDir()
@@ -96,7 +108,7 @@ func TestOneRankFails(t *testing.T) {
 			r.fit, r.val = fit, val
 			r.ctx, r.cancel = context.WithCancel(context.Background())
 			defer r.cancel()
-			r.c = quiet(train.Config{Communicator: comm, Batch: 16, NoShuffle: true, Rule: optim.SGD{LR: 0.1}, Dir: dir, Workers: 1})
+			r.c = quiet(train.Config{Communicator: comm, Epochs: 2, Batch: 16, NoShuffle: true, Rule: optim.SGD{LR: 0.1}, Dir: dir, Workers: 1})
 			r.c.OnStep = func(train.StepInfo) error { r.steps++; return nil }
 			if rank == c.on {
 				c.f(r)
@@ -118,6 +130,7 @@ func TestOneRankFails(t *testing.T) {
 		if train.HasCheckpoint(dir) != c.saved {
 			t.Errorf("%s: a checkpoint: %v, want %v", name, !c.saved, c.saved)
 		}
+		same(t, name+": resumed", undisturbed, whole(dir, true))
 	}
 }
 

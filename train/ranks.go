@@ -57,12 +57,12 @@ func kindOf(err error) byte {
 	switch {
 	case err == nil:
 		return well
-	case errors.As(err, &h):
-		return stopped
 	case errors.Is(err, context.Canceled):
 		return cancelled
 	case errors.Is(err, context.DeadlineExceeded):
 		return late
+	case errors.As(err, &h):
+		return stopped
 	}
 	return failed
 }

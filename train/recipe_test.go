@@ -377,7 +377,7 @@ func TestKeep(t *testing.T) {
 			if err := tr.keep(); err != nil {
 				t.Fatal(err)
 			}
-			if err := tr.publishKept(tr.history.Last()); err != nil {
+			if err := tr.publishKept(t.Context(), tr.history.Last()); err != nil {
 				t.Fatal(err)
 			}
 			var got []string

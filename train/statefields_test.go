@@ -139,7 +139,7 @@ func TestKeptAtTheEnd(t *testing.T) {
 		for i := range c.epochs {
 			tr.history = append(tr.history, Epoch{Epoch: i + 1})
 		}
-		if err := tr.saveAll(nil); err != nil {
+		if err := tr.saveAll(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		var got []int
