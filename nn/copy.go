@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -23,17 +24,23 @@ type BodyOrigin interface {
 // The journal of the copy is empty. It is an error if the weights do not fit in memory.
 func (g *Graph) Clone() (*Graph, error) {
 	defer g.locked().unlock()
+	var taken budget.Tally
+	defer taken.Free()
+	if err := taken.Add(g.footprint()); err != nil {
+		return nil, &Error{Stage: "copy", Err: fmt.Errorf("%d nodes: %w", len(g.nodes), err)}
+	}
 	c := newCopier(false)
 	to := c.graph(g, g.ops, maps.Clone(g.opsets))
 	if c.err != nil {
 		return nil, c.err
 	}
+	budget.Transfer(&taken, to)
 	return to, nil
 }
 
 // Fork returns a copy of the graph that shares the tensors of the parameters: nodes can be added to it, for example a
 // loss, and training it trains the original. The map leads from the parameters of the copy, those of subgraphs included,
-// to those of the original. A tensor that either graph replaces (by SetData or a resize) is no longer shared.
+// to those of the original. Its nodes count for the memory limit, beyond it too. A tensor that either graph replaces (by SetData or a resize) is no longer shared.
 func (g *Graph) Fork() (*Graph, map[*Param]*Param) {
 	g.there()
 	return g.ForkWith(g.ops)
@@ -44,7 +51,35 @@ func (g *Graph) ForkWith(ops op.Set) (*Graph, map[*Param]*Param) {
 	g.there()
 	defer g.locked().unlock()
 	c := newCopier(true)
-	return c.graph(g, ops, maps.Clone(g.opsets)), c.origin
+	to := c.graph(g, ops, maps.Clone(g.opsets))
+	budget.Count(to, g.footprint())
+	return to, c.origin
+}
+
+// What a copy takes besides the elements of tensors, in bytes.
+const (
+	copiedGraph = 1 << 10
+	copiedNode  = 1 << 9
+	copiedValue = 1 << 8
+	countedFrom = 1 << 16 // less is not charged
+)
+
+// footprint returns about how many bytes a copy of g takes besides the elements of tensors, 0 if they are few.
+func (g *Graph) footprint() int64 {
+	if n := g.size(); n >= countedFrom {
+		return n
+	}
+	return 0
+}
+
+func (g *Graph) size() int64 {
+	n := int64(copiedGraph + copiedNode*len(g.nodes) + copiedValue*len(g.values))
+	for _, x := range g.nodes {
+		for _, b := range x.bodies() {
+			n += b.Graph.size()
+		}
+	}
+	return n
 }
 
 // copier copies graphs, nodes and values, and maps originals to copies.

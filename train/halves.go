@@ -2,9 +2,11 @@ package train
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"unsafe"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 	"github.com/graft-ml/graft/nn/dtype"
 )
@@ -22,12 +24,27 @@ type halves struct {
 // scaled is the size of a block's header, its scale as a float32, in bytes.
 const scaled = 4
 
+// wireBlock returns how many of n numbers a rank sums, and the bytes that they are sent in.
+func wireBlock(n, ranks int) (each, block int) {
+	each = (n + ranks - 1) / ranks
+	return each, (scaled + 2*each + 3) &^ 3
+}
+
+// reserve makes room for n numbers on a number of ranks, also if it returns the error that they do not fit in memory.
+func (h *halves) reserve(n, ranks int) error {
+	each, block := wireBlock(n, ranks)
+	var errs [3]error
+	h.wire, errs[0] = grown(h.wire, ranks*block)
+	h.sums, errs[1] = grown(h.sums, each)
+	h.other, errs[2] = grown(h.other, each)
+	return errors.Join(errs[:]...)
+}
+
+// sum needs reserve(len(x), c.Size()), or of more.
 func (h *halves) sum(c Communicator, x []float32, in dtype.DType) error {
 	size, rank := c.Size(), c.Rank()
-	n := (len(x) + size - 1) / size
-	block := (scaled + 2*n + 3) &^ 3
-	h.wire = grown(h.wire, size*block)
-	h.sums, h.other = grown(h.sums, n), grown(h.other, n)
+	n, block := wireBlock(len(x), size)
+	h.wire = h.wire[:size*block]
 	part := func(k int) []float32 { return x[min(k*n, len(x)):min((k+1)*n, len(x))] }
 	for k := range size {
 		pack(h.wire[k*block:][:block], part(k), in)
@@ -53,11 +70,16 @@ func (h *halves) sum(c Communicator, x []float32, in dtype.DType) error {
 	return nil
 }
 
-func grown[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
+// grown returns x with n elements, charged to the memory budget if they are new; with an error, beyond its limit.
+func grown[T any](x []T, n int) ([]T, error) {
+	if cap(x) >= n {
+		return x[:n], nil
 	}
-	return x[:n]
+	list, err := budget.Slice[T](n)
+	if err != nil {
+		list = make([]T, n)
+	}
+	return list, err
 }
 
 // pack writes a block's scale and its numbers in 16 bits. x is overwritten.

@@ -397,6 +397,9 @@ func TestHalves(t *testing.T) {
 						x[i] = float32(size * float64(i%5-2+r.rank))
 					}
 					var h halves
+					if err := h.reserve(n, 3); err != nil {
+						t.Error(err)
+					}
 					for range 2 { // its memory is used again
 						all[r.rank] = slices.Clone(x)
 						if err := r.do(func(comm Communicator) error { return h.sum(comm, all[r.rank], c.in) }); err != nil {

@@ -16,10 +16,16 @@ import (
 
 // TestRanksMemory: gradients that do not fit in memory are an error on all ranks, and the next step, with more memory, is taken.
 func TestRanksMemory(t *testing.T) {
+	for _, in := range []dtype.DType{dtype.Undefined, dtype.Float16} {
+		ranksMemory(t, in)
+	}
+}
+
+func ranksMemory(t *testing.T, in dtype.DType) {
 	defer nn.LimitMemory(0)
 	errs := together(2, func(rank int, c train.Communicator) error {
 		g, s := wide(t)
-		tr, err := train.New(g, train.Config{Loss: train.MSE{}, Rule: optim.SGD{LR: 0.01}, Batch: 4, Log: train.Quiet, Communicator: c})
+		tr, err := train.New(g, train.Config{Loss: train.MSE{}, Rule: optim.SGD{LR: 0.01}, Batch: 4, Log: train.Quiet, Communicator: c, ReduceIn: in})
 		if err != nil {
 			return err
 		}

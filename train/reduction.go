@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -89,6 +88,13 @@ func (x *reduction) layout(order []int, most int) {
 	}
 	shut(0)
 	shut(1)
+	if x.in != dtype.Undefined {
+		longest := 0
+		for _, b := range x.buckets {
+			longest = max(longest, len(b.f32))
+		}
+		x.lacks(x.halves.reserve(longest, x.r.size))
+	}
 }
 
 // allocate allocates a bucket and its gradients.
@@ -115,13 +121,17 @@ func (x *reduction) allocate(b *bucket, double bool) {
 	}
 }
 
-// room returns n numbers, charged to the memory budget, beyond its limit too.
-func room[F float32 | float64](x *reduction, n int) []F {
-	list, err := budget.Slice[F](n)
+// lacks makes the step fail if err is not nil: other ranks wait for the sums.
+func (x *reduction) lacks(err error) {
 	if err != nil {
 		x.lack = fmt.Errorf("train: the gradients of all ranks: %w", err)
-		list = make([]F, n)
 	}
+}
+
+// room returns n numbers, charged to the memory budget, beyond its limit too.
+func room[F float32 | float64](x *reduction, n int) []F {
+	list, err := grown[F](nil, n)
+	x.lacks(err)
 	return list
 }
 

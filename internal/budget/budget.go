@@ -163,6 +163,17 @@ func Keep[T any](p *T, n int64) error {
 	return nil
 }
 
+// Count charges n bytes for as long as p is reachable, beyond the limit too: they are there, and what comes next is refused.
+func Count[T any](p *T, n int64) {
+	if n == 0 {
+		return
+	}
+	if Charge(n) != nil {
+		Discharge(-n)
+	}
+	discharged(p, n)
+}
+
 // Filled returns what create makes, n elements, charged before it is made and for as long as it is reachable.
 func Filled[T any](n int, create func(n int) []T) ([]T, error) {
 	size := int64(n) * int64(unsafe.Sizeof(*new(T)))
