@@ -142,14 +142,11 @@ func (c *Comm) Barrier() error {
 
 // Close ends MPI, when all ranks have called it. It is to be called before the process exits.
 func (c *Comm) Close() error {
-	err := c.call(func() string { return "Close" }, func() int32 { return c.lib.finalize() })
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closed {
+	return c.call(func() string { return "Close" }, func() int32 {
 		c.closed = true
 		close(c.calls)
-	}
-	return err
+		return c.lib.finalize()
+	})
 }
 
 // abortDelay is how long a rank that fails waits before it ends the others: where all fail for the same reason, each

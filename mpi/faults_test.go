@@ -79,8 +79,20 @@ func init() {
 		if _, err := Connect(); err == nil {
 			return errors.New("connected twice")
 		}
-		if err := c.Close(); err != nil {
-			return err
+		closed := make(chan error, 4) // once, whoever else does
+		for range cap(closed) {
+			go func() { closed <- c.Close() }()
+		}
+		ends := 0
+		for range cap(closed) {
+			if err := <-closed; err == nil {
+				ends++
+			} else if err.Error() != "mpi: Close after Close" {
+				return err
+			}
+		}
+		if ends != 1 {
+			return fmt.Errorf("MPI ended %d times", ends)
 		}
 		if err := c.Barrier(); err == nil {
 			return errors.New("a call after Close")

@@ -134,3 +134,45 @@ func TestDevice(t *testing.T) {
 		t.Error("a released value was read")
 	}
 }
+
+// TestClosed: a program on the device may be closed twice, and while it runs; then it is an error to run it.
+func TestClosed(t *testing.T) {
+	d, err := runtime(t).Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.Load(graph(t, func(e *nn.Edit) {
+		x := e.Input("x", "float32[?,?]")
+		for range 8 {
+			x = e.Node(op.Plain("MatMul"), x, x).Out(0)
+		}
+		e.Output("y", x)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	started, ended := make(chan bool, 4), make(chan error, 4)
+	for range cap(ended) {
+		go func() {
+			started <- true
+			var err error
+			for err == nil {
+				_, _, err = p.Run(t.Context(), nn.Feed{"x": dtype.New(dtype.Float32, 32, 32)}, nil, nil)
+			}
+			ended <- err
+		}()
+	}
+	for range cap(started) {
+		<-started
+	}
+	for range 2 {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for range cap(ended) {
+		if err := <-ended; err == nil || err.Error() != "ort: the model is closed" {
+			t.Error(err)
+		}
+	}
+}

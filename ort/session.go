@@ -5,6 +5,7 @@ package ort
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -20,7 +21,8 @@ import (
 // session is a model that is ready to run on a device.
 type session struct {
 	d       *Device
-	p       handle
+	mu      sync.RWMutex // held by runs; locked to close
+	p       handle       // 0: closed
 	inputs  []string
 	outputs []string
 }
@@ -145,7 +147,10 @@ func (s *session) names(count func(handle, *uintptr) handle, name func(handle, u
 	return list, nil
 }
 
+// close waits for runs, and frees the memory of the library.
 func (s *session) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.p != 0 {
 		s.d.lib.releaseSession(s.p)
 		s.p = 0
@@ -155,6 +160,11 @@ func (s *session) close() {
 // run computes outputs from values of the device or of the CPU. Those of which stay is true come out on the device, the others
 // in the CPU's memory.
 func (s *session) run(ctx context.Context, in map[string]*value, stay func(name string) bool) (out map[string]*value, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.p == 0 {
+		return nil, errors.New("ort: the model is closed")
+	}
 	l := s.d.lib
 	var b, o handle
 	if err := l.err("run", l.createBinding(s.p, &b)); err != nil {
