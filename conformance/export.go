@@ -63,6 +63,9 @@ func (x CaseWriter) Export(ctx context.Context, g *nn.Graph, dir string, feeds .
 		return nil, errors.New("test case: UserMeta needs the meta.json that NoMeta leaves out")
 	}
 	g, _ = g.Fork()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err := dropUnused(g); err != nil {
 		return nil, err
 	}
@@ -84,11 +87,18 @@ func (x CaseWriter) Export(ctx context.Context, g *nn.Graph, dir string, feeds .
 
 // dropUnused removes inputs that nothing reads.
 func dropUnused(g *nn.Graph) error {
+	var unused []string
+	for _, v := range g.Inputs() {
+		if len(v.Users()) == 0 && !slices.Contains(g.Outputs(), v) {
+			unused = append(unused, v.Name())
+		}
+	}
+	if len(unused) == 0 {
+		return nil
+	}
 	return g.Edit(func(e *nn.Edit) {
-		for _, v := range e.Inputs() {
-			if len(v.Users()) == 0 && !slices.Contains(e.Outputs(), v) {
-				e.RemoveInput(v.Name())
-			}
+		for _, name := range unused {
+			e.RemoveInput(name)
 		}
 	})
 }

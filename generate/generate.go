@@ -77,12 +77,18 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 			return nil, err
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	fns := r.repeats(o.Style)
 	text, err := r.file(fns, o)
 	if err != nil {
 		return nil, err
 	}
 	s.Notes = r.notes
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err := r.check(ctx, g, s); err != nil {
 		return nil, err
 	}

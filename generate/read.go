@@ -95,6 +95,9 @@ func newReader(ctx context.Context, g *nn.Graph) *reader {
 func (r *reader) readNodes(nodes []*nn.Node, needed map[*nn.Value]bool) error {
 	// Backwards, so that only needed nodes are written, and a group is at the position of its last node.
 	for _, n := range slices.Backward(nodes) {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
 		if r.inside[n] || !slices.ContainsFunc(n.Outputs(), func(v *nn.Value) bool { return v != nil && needed[v] }) || r.constant(n) {
 			continue
 		}

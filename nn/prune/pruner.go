@@ -111,13 +111,22 @@ func (p Pruner) Plan(ctx context.Context, g *nn.Graph) (*nn.Plan, error) {
 	if err := p.check(g); err != nil {
 		return nil, err
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	c := g.Channels()
 	atoms, notes, err := p.choose(ctx, g, c, p.Target)
 	if err != nil {
 		return nil, err
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	return g.Plan(func(e *nn.Edit) {
-		e.RemoveAtoms(atoms...)
+		if e.RemoveAtoms(atoms...); ctx.Err() != nil {
+			e.Fail(ctx.Err())
+			return
+		}
 		for _, n := range notes {
 			e.Note("%s", n)
 		}

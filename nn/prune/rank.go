@@ -14,6 +14,7 @@ type ranking struct {
 	groups []*nn.Group
 	order  [][]int // by group: its atoms, the least important first
 	queue  []entry // atoms of all groups
+	whole  nn.Cost // of the model before anything is removed; see search
 }
 
 type entry struct {
