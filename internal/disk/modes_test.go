@@ -4,6 +4,7 @@ package disk_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -78,6 +79,48 @@ func TestNames(t *testing.T) {
 		entries, err := os.ReadDir(dir)
 		if err != nil || len(entries) != 1 || entries[0].Name() != name {
 			t.Errorf("%q: %v, %v", name, entries, err)
+		}
+	}
+}
+
+// TestReplacedPermissions: a file that is replaced keeps its permissions, or is not replaced.
+func TestReplacedPermissions(t *testing.T) {
+	defer func(s disk.Calls) { disk.System = s }(disk.System)
+	for name, write := range map[string]func(dir string) error{
+		"alone": func(dir string) error { return disk.WriteFile(filepath.Join(dir, "f"), text("new")) },
+		"in a change": func(dir string) error {
+			change, err := disk.Begin(t.Context(), dir)
+			if err != nil {
+				return err
+			}
+			defer change.Discard()
+			if err := change.Write("f", text("new")); err != nil {
+				return err
+			}
+			return change.Commit()
+		},
+	} {
+		dir := t.TempDir()
+		f := filepath.Join(dir, "f")
+		if err := disk.WriteFile(f, text("old")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(f, 0o640); err != nil {
+			t.Fatal(err)
+		}
+		chmod := disk.System.Chmod
+		disk.System.Chmod = func(string, fs.FileMode) error { return fs.ErrPermission }
+		err := write(dir)
+		disk.System.Chmod = chmod
+		if b, _ := os.ReadFile(f); string(b) != "old" || !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s: without permission to set permissions: %q, %v", name, b, err)
+		}
+		if err := write(dir); err != nil {
+			t.Error(err)
+		}
+		info, err := os.Stat(f)
+		if b, _ := os.ReadFile(f); err != nil || string(b) != "new" || info.Mode().Perm() != 0o640 {
+			t.Errorf("%s: %q, %v, %v", name, b, info.Mode(), err)
 		}
 	}
 }
