@@ -342,7 +342,12 @@ func (t *Trainer) restore(path string, content []byte) error {
 		return err
 	}
 	var b notebook
-	if err := budget.Unmarshal([]byte(text[notes]), &b); err != nil {
+	noted, err := budget.Bytes(len(text[notes]))
+	if err == nil {
+		copy(noted, text[notes])
+		err = budget.Unmarshal(noted, &b)
+	}
+	if err != nil {
 		return fmt.Errorf("train: %s: %w", path, err)
 	}
 	if b.Progress.Batch > 0 && (b.Seed != t.c.Seed || b.Batch != t.c.batch()) {

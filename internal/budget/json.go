@@ -20,7 +20,7 @@ const (
 // unchecked is the length of a text, in bytes, below which it is decoded without a charge.
 const unchecked = 4096
 
-// Unmarshal is json.Unmarshal, and charges what the text becomes before it is decoded, and for as long as to is reachable.
+// Unmarshal is json.Unmarshal, and charges what the text becomes before it is decoded, and for as long as to, or the content of a map or slice, is reachable.
 func Unmarshal[T any](b []byte, to *T) error { return unmarshal(b, to, json.Unmarshal) }
 
 // UnmarshalStrict is Unmarshal for one value that has no other keys than T. Text after it is ignored.
@@ -34,11 +34,25 @@ func UnmarshalStrict[T any](b []byte, to *T) error {
 
 func unmarshal[T any](b []byte, to *T, decode func([]byte, any) error) error {
 	if len(b) >= unchecked {
-		if err := Keep(to, Decoded[T](b)); err != nil {
+		n := Decoded[T](b)
+		if err := Charge(n); err != nil {
 			return fmt.Errorf("%d bytes of JSON, decoded: %w", len(b), err)
 		}
+		defer keepContent(to, n)
 	}
 	return decode(b, to)
+}
+
+// keepContent leaves n bytes charged for as long as the content of a map or a slice is reachable, which may be longer than the variable, or to.
+func keepContent[T any](to *T, n int64) {
+	switch v := reflect.ValueOf(to).Elem(); v.Kind() {
+	case reflect.Map, reflect.Slice:
+		if v.Len() > 0 && v.Type().Elem().Size() > 0 {
+			discharged((*byte)(v.UnsafePointer()), n)
+			return
+		}
+	}
+	discharged(to, n)
 }
 
 // Decoded returns about how many bytes a JSON text takes as a T, or several one after the other, those included that are garbage after it

@@ -84,3 +84,38 @@ func TestUnmarshal(t *testing.T) {
 		t.Error("an unknown key is ignored")
 	}
 }
+
+// TestContentIsKept: a map and a slice are charged for as long as they are reachable, not only the variable that they were decoded into.
+func TestContentIsKept(t *testing.T) {
+	left := func() int64 {
+		collect()
+		collect()
+		return Left()
+	}
+	decode := func(text string, to func(b []byte) (any, error)) any {
+		v, err := to([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	long := strings.Repeat("x", 1<<20)
+	for name, content := range map[string]func() any{
+		"map": func() any {
+			return decode(`{"a":"`+long+`"}`, func(b []byte) (any, error) { var m map[string]string; err := Unmarshal(b, &m); return m, err })
+		},
+		"slice": func() any {
+			return decode(`["`+long+`"]`, func(b []byte) (any, error) { var m []string; err := Unmarshal(b, &m); return m, err })
+		},
+	} {
+		before := left()
+		v := content()
+		if kept := before - left(); kept < 1<<20 {
+			t.Errorf("%s: %d bytes are charged for 1 MiB", name, kept)
+		}
+		runtime.KeepAlive(v)
+		if v = nil; before-left() > 1<<16 {
+			t.Errorf("%s: it is charged when it is unreachable", name)
+		}
+	}
+}
