@@ -62,8 +62,7 @@ const runtimeMemory = 16 << 20
 // ownLimit is the limit of Go's memory at the start, which GOMEMLIMIT sets.
 var ownLimit = debug.SetMemoryLimit(-1)
 
-// limitMemory limits what is charged to n bytes, 0: the default, and makes Go collect garbage before its memory, with what
-// programs have outside of it, exceeds that.
+// limitMemory limits what is charged to n bytes, 0: the default, and makes Go collect garbage before its memory exceeds that.
 func limitMemory(n int64) {
 	nn.LimitMemory(n)
 	if n == 0 {
@@ -73,7 +72,7 @@ func limitMemory(n int64) {
 	if n < most-runtimeMemory {
 		most = n + runtimeMemory
 	}
-	budget.LimitHeap(most)
+	debug.SetMemoryLimit(most)
 }
 
 // meant returns "; did you mean --epochs?" for an unknown flag with a similar known one, otherwise "".
