@@ -120,7 +120,7 @@ func (s *assembly) call(spec nn.NodeSpec, n *onnxpb.NodeProto, f *onnxpb.Functio
 		}
 		attrs[a.GetName()] = a
 	}
-	opsets, err := opsetsOf(f.OpsetImport)
+	opsets, err := opsetsOf(f.OpsetImport, s.ops)
 	if err != nil {
 		return spec, fmt.Errorf("function %s.%s: %w", f.GetDomain(), f.GetName(), err)
 	}

@@ -170,7 +170,7 @@ func TestFormatVersion(t *testing.T) {
 // TestOpsetsRefused: versions of operator sets that no file can mean, and files without any.
 func TestOpsetsRefused(t *testing.T) {
 	for version, ok := range map[int64]bool{-1: false, 0: true, 1 << 30: true, 1<<30 + 1: false} {
-		_, err := opsetsOf([]*onnxpb.OperatorSetIdProto{{Domain: proto.String("my"), Version: &version}})
+		_, err := opsetsOf([]*onnxpb.OperatorSetIdProto{{Domain: proto.String("my"), Version: &version}}, op.Set{})
 		if ok != (err == nil) || err != nil && err.Error() != fmt.Sprintf(`operator set "my" has version %d, which is out of range`, version) {
 			t.Errorf("%d: %v", version, err)
 		}

@@ -161,9 +161,11 @@ func decodeModel(b []byte) (*onnxpb.ModelProto, error) {
 	return m, nil
 }
 
+var standardOps = std.Operators
+
 // defaultOps is the set of a Loader without Ops. It is made only once, since sets are immutable.
 var defaultOps = sync.OnceValues(func() (op.Set, error) {
-	ops, err := contrib.With(std.Operators())
+	ops, err := contrib.With(standardOps())
 	if err != nil {
 		return op.Set{}, err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
-	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
 )
 
@@ -34,7 +33,7 @@ func newReader(ops op.Set, m *onnxpb.ModelProto, ext *externalFiles) *reader {
 }
 
 func (r *reader) model() (*nn.Graph, error) {
-	opsets, err := opsetsOf(r.proto.OpsetImport)
+	opsets, err := opsetsOf(r.proto.OpsetImport, r.ops)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +75,8 @@ func (r *reader) model() (*nn.Graph, error) {
 	return g, nil
 }
 
-// opsetsOf returns the operator-set version of each domain.
-func opsetsOf(list []*onnxpb.OperatorSetIdProto) (map[string]int, error) {
+// opsetsOf returns the operator-set version of each domain. Standard ones must be known to ONNX or to ops.
+func opsetsOf(list []*onnxpb.OperatorSetIdProto, ops op.Set) (map[string]int, error) {
 	opsets := map[string]int{}
 	for _, o := range list {
 		domain, version := o.GetDomain(), o.GetVersion()
@@ -88,7 +87,7 @@ func opsetsOf(list []*onnxpb.OperatorSetIdProto) (map[string]int, error) {
 		if version < 0 || version == 0 && newest > 0 || version > 1<<30 {
 			return nil, fmt.Errorf("operator set %q has version %d, which is out of range", domain, version)
 		}
-		if newest > 0 && int(version) > newest { // what that changes is not known
+		if newest > 0 && int(version) > newest && int(version) > ops.Newest(domain) { // what that changes is not known
 			return nil, fmt.Errorf("operator set %q has version %d, which is newer than %d, the newest that is known", domain, version, newest)
 		}
 		if other, ok := opsets[domain]; ok && other != int(version) {
@@ -102,7 +101,7 @@ func opsetsOf(list []*onnxpb.OperatorSetIdProto) (map[string]int, error) {
 // newestOpsets returns the newest version of each standard domain.
 var newestOpsets = sync.OnceValue(func() map[string]int {
 	newest := map[string]int{}
-	for _, o := range std.Operators().List() {
+	for _, o := range standardOps().List() {
 		newest[o.Domain] = max(newest[o.Domain], o.Latest())
 	}
 	return newest
