@@ -82,7 +82,8 @@ func decodedSize(b []byte, d protoreflect.MessageDescriptor, depth int) (size in
 		case f.Message() != nil:
 			size += decodedSize(inner, f.Message(), depth+1)
 		case f.Kind() == protoreflect.BytesKind || f.Kind() == protoreflect.StringKind:
-			size += int64(len(inner)) + int64(len(inner))/8 + 8 // size classes
+			n := int64(len(inner))
+			size += n + min(n/8, 8<<10) + 8 // size classes, and pages of large ones
 		default: // packed: at least one byte for each element
 			size += int64(packedLength(f.Kind(), inner)) * elementSize(f)
 		}
