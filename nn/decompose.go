@@ -62,7 +62,7 @@ func (e *Edit) decomposeSpelled(n *Node) error {
 		return err
 	}
 	reads := n.reads()
-	e.removeNode(n)
+	e.removeNodes(n)
 	for _, q := range parts {
 		s.add("", q, nil)
 	}
@@ -167,7 +167,7 @@ func (e *Edit) take(n *Node, gave, values []*Value, added []*Node) {
 	if e.err != nil {
 		return
 	}
-	e.removeNode(n)
+	e.removeNodes(n)
 	taken := map[*Value]*Value{}
 	for i, v := range gave {
 		w := values[i]

@@ -89,13 +89,18 @@ func specCopy(ctx context.Context, x dtype.Value) (dtype.Value, bool) {
 	return nil, false
 }
 
+// longestDerivation is the number of values from which a value is not computed before the run, but by a stage of its own.
+const longestDerivation = 1 << 14
+
 // derivable reports whether v can be computed from available values of at most budget elements in total.
 // Floating-point elements count more: they are rarely sizes, and each different value needs another lowering.
 func (w *walker) derivable(v *Value, budget *int, seen map[*Value]bool) bool {
 	if seen[v] {
 		return true
 	}
-	seen[v] = true
+	if seen[v] = true; len(seen) > longestDerivation {
+		return false
+	}
 	b := w.at(v)
 	if b == nil {
 		return false

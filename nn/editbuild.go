@@ -116,7 +116,7 @@ func (e *Edit) has(n *Node) bool {
 		return false
 	case n == nil:
 		e.Failf("a node is nil")
-	case n.graph != e.g || !slices.Contains(e.g.nodes, n):
+	case n.graph != e.g || !e.g.contains(n):
 		e.Failf("node %q is not in this graph", n.label())
 	default:
 		return true

@@ -329,10 +329,7 @@ func (w *walker) nodeOf(v *Value) (*gorgonia.Node, error) {
 		return nil, &Error{Stage: "lower", Input: v.name, Err: errors.New("is not computed yet")}
 	}
 	if b.late != nil {
-		if err := w.ctx.Err(); err != nil && !w.late() { // a chain of such values is long
-			return nil, err
-		}
-		if err := b.late(); err != nil { // binds the value anew
+		if err := w.emitLate(b.late); err != nil { // binds the value anew
 			return nil, err
 		}
 		b = w.at(v)

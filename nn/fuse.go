@@ -43,15 +43,64 @@ func newFuser(rules []op.Rewrite, nodes []*Node, keep ...[]*Value) *fuser {
 // group that ends in it, or as a single node.
 func (w *walker) postpone(n *Node, c *op.Call, in []*Value, known []op.Known) {
 	w.bind(n, c, known, nil)
-	emit := func() error { return w.emit(n, c, in, known) }
+	e := &emission{reads: in, emit: func() error { return w.emit(n, c, in, known) }}
 	if call, f := w.fuse(n, c); call != nil {
-		emit = func() error { return w.emitFused(n, c, known, call, f) }
+		e = &emission{emit: func() error { return w.emitFused(n, c, known, call, f) }}
+		for _, x := range f.In {
+			if v, ok := x.Ref.(*Value); ok {
+				e.reads = append(e.reads, v)
+			}
+		}
 	}
 	for _, v := range n.out {
 		if v != nil && !w.isGiven(v) {
-			w.env[v].late = emit
+			w.env[v].late = e
 		}
 	}
+}
+
+// emission is what adds a postponed node, or group, to the expression graph.
+type emission struct {
+	reads []*Value     // in this order
+	done  int          // how many of them have their nodes
+	emit  func() error // binds the outputs anew
+}
+
+// emitLate emits e after all that it reads. Chains of postponed nodes are as long as the graph, too long for recursion.
+func (w *walker) emitLate(e *emission) error {
+	for stack := []*emission{e}; len(stack) > 0; {
+		e := stack[len(stack)-1]
+		if err := w.ctx.Err(); err != nil && !w.late() {
+			return err
+		}
+		if next := w.lateRead(e); next != nil {
+			stack = append(stack, next)
+			continue
+		}
+		stack = stack[:len(stack)-1]
+		if err := e.emit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lateRead makes the nodes of what e reads up to the first that is postponed itself, and returns the emission of that.
+func (w *walker) lateRead(e *emission) *emission {
+	for e.done < len(e.reads) {
+		v := e.reads[e.done]
+		e.done++
+		if v == nil {
+			continue
+		}
+		if b := w.at(v); b != nil && b.late != nil {
+			return b.late
+		}
+		if _, err := w.nodeOf(v); err != nil {
+			break // emit returns it, with its place
+		}
+	}
+	return nil
 }
 
 // postponable reports whether the emission of a node may be postponed: nodes that change state or draw random

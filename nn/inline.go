@@ -90,7 +90,7 @@ func (e *Edit) inline(n *Node, b *Body, inputs, captured []*Value) {
 		}
 	}
 	reads := n.reads()
-	e.removeNode(n)
+	e.removeNodes(n)
 	for _, name := range slices.Sorted(maps.Keys(b.Graph.values)) {
 		v := b.Graph.values[name]
 		if inside[v] != nil || absent[v] {

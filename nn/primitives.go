@@ -53,22 +53,39 @@ func (e *Edit) addNode(n *Node) {
 	})
 }
 
-func (e *Edit) removeNode(n *Node) {
-	g, at := e.g, slices.Index(e.g.nodes, n)
-	e.act(action{
-		do: func() {
-			g.nodes = without(g.nodes, n)
-			g.relabel(n.name, -1)
-			n.unuseAll()
-		},
-		undo: func() {
-			g.nodes = slices.Insert(slices.Clone(g.nodes), at, n)
-			g.relabel(n.name, 1)
-			n.useAll()
-		},
-		change: Change{Kind: NodeRemoved, Node: n, Name: n.label()},
-		text:   "remove " + n.describe(),
-	})
+// removeNodes removes all of them from the list of nodes at once, which takes time in proportion to that list.
+func (e *Edit) removeNodes(list ...*Node) {
+	g, old := e.g, e.g.nodes
+	dead := make(map[*Node]bool, len(list))
+	for _, n := range list {
+		dead[n] = true
+	}
+	rest := slices.DeleteFunc(slices.Clone(old), func(n *Node) bool { return dead[n] })
+	e.act(action{do: func() { g.nodes = rest }, undo: func() { g.nodes = old }})
+	for _, n := range list {
+		e.act(action{
+			do: func() {
+				g.relabel(n.name, -1)
+				n.unuseAll()
+			},
+			undo: func() {
+				g.relabel(n.name, 1)
+				n.useAll()
+			},
+			change: Change{Kind: NodeRemoved, Node: n, Name: n.label()},
+			text:   "remove " + n.describe(),
+		})
+	}
+}
+
+// contains reports whether n is in g now, and so are the values that it computes.
+func (g *Graph) contains(n *Node) bool {
+	for _, v := range n.out {
+		if v != nil {
+			return v.producer == n && g.values[v.name] == v
+		}
+	}
+	return slices.Contains(g.nodes, n)
 }
 
 func (n *Node) describe() string { return fmt.Sprintf("%s %s", n.opType, n.label()) }
@@ -100,9 +117,12 @@ func (n *Node) unuseAll() {
 
 // unuse records that n no longer reads v. Iterations over the users are not affected.
 func (v *Value) unuse(n *Node) {
-	if len(v.users) > 0 && v.users[0] == n {
+	switch last := len(v.users) - 1; {
+	case last >= 0 && v.users[0] == n:
 		v.users = v.users[1:]
-	} else {
+	case last >= 0 && v.users[last] == n:
+		v.users = v.users[:last:last]
+	default:
 		v.users = without(v.users, n)
 	}
 }

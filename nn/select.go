@@ -44,7 +44,7 @@ func relative(n *Node, find func() []*Node) Selector {
 	}
 	defer n.locked().unlock()
 	lost := misplaced{fmt.Errorf("nodes before or after %q are selected, but it is not in this graph", n.label())}
-	if !slices.Contains(n.graph.nodes, n) {
+	if !n.graph.contains(n) {
 		return func(*Node) bool { panic(lost) }
 	}
 	set := map[*Node]bool{}

@@ -34,9 +34,13 @@ func (e *Edit) Simplify() int {
 		return 0
 	}
 	nodes = slices.Clone(nodes)
+	outputs := map[*Value]bool{}
+	for _, v := range e.g.outputs {
+		outputs[v] = true
+	}
 	learned := learnedValues(nodes)
 	for _, n := range nodes {
-		if len(n.annotations) > 0 || slices.ContainsFunc(n.out, func(v *Value) bool { return slices.Contains(e.g.outputs, v) }) {
+		if len(n.annotations) > 0 || slices.ContainsFunc(n.out, func(v *Value) bool { return outputs[v] }) {
 			continue
 		}
 		if known, ok := n.constants(learned); ok {
@@ -51,12 +55,29 @@ func (e *Edit) Simplify() int {
 			e.Rewire(n.out[0], n.in[0])
 		}
 	}
+	e.drop(deadNodes(nodes, outputs)...)
+	return before - e.g.countNodes()
+}
+
+// deadNodes returns those of nodes, which are in topological order, from which none of outputs is computed, in that order. A node with
+// annotations that nothing reads stays.
+func deadNodes(nodes []*Node, outputs map[*Value]bool) (list []*Node) {
+	dead := map[*Node]bool{}
 	for _, n := range slices.Backward(nodes) {
-		if len(n.annotations) == 0 && slices.Contains(e.g.nodes, n) && n.unread() {
-			e.drop(n)
+		read, live := false, false
+		for _, v := range n.out {
+			if v != nil {
+				read = read || len(v.users) > 0
+				live = live || outputs[v] || slices.ContainsFunc(v.users, func(u *Node) bool { return !dead[u] })
+			}
+		}
+		if !live && (read || len(n.annotations) == 0) {
+			dead[n] = true
+			list = append(list, n)
 		}
 	}
-	return before - e.g.countNodes()
+	slices.Reverse(list)
+	return list
 }
 
 // countNodes counts the nodes, including those of subgraphs.

@@ -386,7 +386,7 @@ func (e *Edit) convertNode(n *Node, from, to int) error {
 	at := slices.Index(parts, p)
 	reads := n.reads()
 	if at < 0 {
-		e.removeNode(n)
+		e.removeNodes(n)
 	}
 	for i, q := range parts {
 		if i != at {

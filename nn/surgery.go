@@ -107,23 +107,26 @@ func sameShape(a, b *Value) error {
 }
 
 // drop removes a node and everything that only it needed.
-func (e *Edit) drop(n *Node) {
+func (e *Edit) drop(list ...*Node) {
 	if e.err != nil {
 		return
 	}
-	if v := n.readOutput(); v != nil {
-		e.Failf("node %s is still read through %q", n.label(), v.name)
-		return
-	}
-	reads := n.reads()
-	e.removeNode(n)
-	for _, v := range n.out {
-		if v != nil {
-			e.removeValue(v)
+	e.removeNodes(list...)
+	for _, n := range list {
+		if v := n.readOutput(); v != nil {
+			e.Failf("node %s is still read through %q", n.label(), v.name)
+			return
+		}
+		for _, v := range n.out {
+			if v != nil {
+				e.removeValue(v)
+			}
 		}
 	}
-	for _, v := range reads {
-		e.sweep(v)
+	for _, n := range list {
+		for _, v := range n.reads() {
+			e.sweep(v)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ type binding struct {
 	typ   op.Type
 	known op.Known
 	node  *gorgonia.Node // created on demand, see nodeOf
-	late  func() error   // emits the node that computes the value, see fuser
+	late  *emission      // of the node that computes the value, see fuser
 	item  *op.Item       // the contents of a container, if known before its value
 	open  bool           // known, but only for the sizes of this lowering: it was computed from a symbolic shape
 	soft  bool           // declared by a file, which may be wrong, rather than inferred
