@@ -8,6 +8,7 @@ import (
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
+	"gorgonia.org/tensor"
 )
 
 // nestedLoop returns a Loop in a Loop, depth times, each of which collects its states.
@@ -46,6 +47,33 @@ func TestNestedLoops(t *testing.T) {
 	}
 	nn.SetMaxNested(-1000)
 	if _, err := nestedLoop(3); err == nil || !strings.Contains(err.Error(), "subgraphs are nested too deeply") {
+		t.Error(err)
+	}
+}
+
+// TestLongBody: a body may have any number of nodes of its own, also where the engine lowers it for a run.
+func TestLongBody(t *testing.T) {
+	defer nn.SetMaxNested(10)()
+	g := nn.New("body")
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Input("i", "int64[]")
+		e.Output("on", e.Node(op.Plain("Identity"), e.Input("condition", "bool[]")).Out(0))
+		s := e.Input("s", "float32[2]")
+		for range 50 {
+			s = e.Node(op.Plain("Tanh"), s).Out(0)
+		}
+		e.Output("next", s)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	body := nn.NewBody(g, nil)
+	loop := nn.New("loop")
+	if err := loop.Edit(func(e *nn.Edit) {
+		e.Output("y", e.NodeN(std.LoopConfig{Body: body}, 1, e.Const("trips", dtype.Scalar(int64(2))), nil, e.Input("x", "float32[2]")).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loop.Run(t.Context(), tensor.New(tensor.WithShape(2), tensor.WithBacking([]float32{1, 2}))); err != nil {
 		t.Error(err)
 	}
 }
