@@ -146,6 +146,7 @@ func (m *dataCache) use(v *Value) use {
 	if u.users == len(v.users) {
 		return u
 	}
+	u.open = slices.Clip(u.open) // others may read it
 	for i, n := range v.users[u.users:] {
 		if !m.sure(n) {
 			rest := u
@@ -154,7 +155,7 @@ func (m *dataCache) use(v *Value) use {
 			return rest
 		}
 		if n.passesOn(v) || len(n.bodies()) > 0 || n.combinesPositions() {
-			u.open = append(slices.Clip(u.open), n)
+			u.open = append(u.open, n)
 		} else {
 			u.role = u.role.or(n.roleOf(v, nil))
 		}

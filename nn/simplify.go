@@ -91,10 +91,14 @@ func (g *Graph) countNodes() int {
 
 // learnedValues returns the parameters that are not constants, and the values that depend on them.
 func learnedValues(nodes []*Node) map[*Value]bool {
-	learned := map[*Value]bool{}
+	learned, asked := map[*Value]bool{}, map[*Value]bool{}
 	for _, n := range nodes {
 		if slices.ContainsFunc(n.reads(), func(v *Value) bool {
-			return v != nil && (learned[v] || v.param != nil && v.param.purpose() != Constant)
+			if v != nil && v.param != nil && !asked[v] { // all of its readers are looked at
+				asked[v] = true
+				learned[v] = v.param.purpose() != Constant
+			}
+			return v != nil && learned[v]
 		}) {
 			for _, v := range n.out {
 				learned[v] = true
