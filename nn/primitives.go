@@ -55,12 +55,12 @@ func (e *Edit) addNode(n *Node) {
 
 // removeNodes removes all of them from the list of nodes at once, which takes time in proportion to that list.
 func (e *Edit) removeNodes(list ...*Node) {
-	g, old := e.g, e.g.nodes
+	g, old := e.g, slices.Clip(e.g.nodes) // what is appended to a list that is restored does not reach another
 	dead := make(map[*Node]bool, len(list))
 	for _, n := range list {
 		dead[n] = true
 	}
-	rest := slices.DeleteFunc(slices.Clone(old), func(n *Node) bool { return dead[n] })
+	rest := slices.Clip(slices.DeleteFunc(slices.Clone(old), func(n *Node) bool { return dead[n] }))
 	e.act(action{do: func() { g.nodes = rest }, undo: func() { g.nodes = old }})
 	for _, n := range list {
 		e.act(action{

@@ -106,7 +106,7 @@ func sameShape(a, b *Value) error {
 	return nil
 }
 
-// drop removes a node and everything that only it needed.
+// drop removes nodes, whose outputs nothing else reads, and everything that only they needed.
 func (e *Edit) drop(list ...*Node) {
 	if e.err != nil {
 		return

@@ -161,6 +161,7 @@ func decodeModel(b []byte) (*onnxpb.ModelProto, error) {
 	return m, nil
 }
 
+// standardOps returns ONNX's own operators, whose versions a file may import.
 var standardOps = std.Operators
 
 // defaultOps is the set of a Loader without Ops. It is made only once, since sets are immutable.
