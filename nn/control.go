@@ -52,7 +52,7 @@ func (tr Tracer) While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorg
 	if err != nil {
 		return nil, err
 	}
-	first, err := cond(state...)
+	first, err := cond.call(state)
 	if err != nil {
 		return nil, controlError("While", err)
 	}
@@ -64,10 +64,7 @@ func (tr Tracer) While(cond Predicate, body Expr, state ...*gorgonia.Node) (gorg
 		if err := sameTypes("state", state, next, "after an iteration"); err != nil {
 			return nil, err
 		}
-		on, err := cond(next...)
-		if err == nil {
-			err = oneBoolean(on)
-		}
+		on, err := cond.call(next)
 		return append(gorgonia.Nodes{on}, next...), err
 	})
 	if err != nil {
@@ -220,6 +217,18 @@ func controlError(what string, err error) error {
 		return err
 	}
 	return &Error{Stage: "trace", Op: what, Err: err}
+}
+
+// call calls p as call does.
+func (p Predicate) call(x gorgonia.Nodes) (on *gorgonia.Node, err error) {
+	_, err = call(func(x ...*gorgonia.Node) (gorgonia.Nodes, error) {
+		var err error
+		if on, err = p(x...); err == nil {
+			err = oneBoolean(on)
+		}
+		return gorgonia.Nodes{on}, err
+	}, x)
+	return on, err
 }
 
 func oneBoolean(n *gorgonia.Node) error {

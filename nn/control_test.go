@@ -14,6 +14,7 @@ import (
 	"github.com/graft-ml/graft/internal/oracle"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"github.com/graft-ml/graft/onnxio"
 	G "gorgonia.org/gorgonia"
@@ -386,5 +387,62 @@ func TestControlRefuses(t *testing.T) {
 		if _, err := nn.Trace(c.f, "x float32[2,3]"); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
+	}
+}
+
+// TestBrokenExpressions traces expressions that nobody can mean: errors say what is wrong and where.
+func TestBrokenExpressions(t *testing.T) {
+	var leaked *G.Node
+	leak := func(x *G.Node) (G.Nodes, error) {
+		return nn.For(2, func(s ...*G.Node) (G.Nodes, error) {
+			leaked = G.Must(G.Tanh(s[1]))
+			return G.Nodes{leaked}, nil
+		}, x)
+	}
+	masked := tensor.New(tensor.WithShape(2, 3), tensor.WithBacking(make([]float32, 6), []bool{true, false, false, false, false, false}))
+	for _, c := range []struct {
+		f    nn.Expr
+		want string
+	}{
+		{func(x ...*G.Node) (G.Nodes, error) { return G.Nodes{x[3]}, nil }, "index out of range [3] with length 1, at control_test.go:"},
+		{func(x ...*G.Node) (G.Nodes, error) { return one(G.ApplyOp(nil, x[0])) }, "nil pointer dereference, at control_test.go:"},
+		{func(x ...*G.Node) (G.Nodes, error) {
+			_, err := leak(x[0])
+			return G.Nodes{leaked}, err
+		}, "input of a body"},
+		{func(x ...*G.Node) (G.Nodes, error) {
+			y, err := leak(x[0])
+			if err != nil {
+				return nil, err
+			}
+			return nn.For(2, func(s ...*G.Node) (G.Nodes, error) { return one(G.Add(s[1], leaked)) }, y[0])
+		}, "input of a body"},
+		{func(x ...*G.Node) (G.Nodes, error) {
+			return nn.While(func(...*G.Node) (*G.Node, error) { panic("not yet") }, func(x ...*G.Node) (G.Nodes, error) { return x, nil }, x[0])
+		}, "While: not yet"},
+		{func(x ...*G.Node) (G.Nodes, error) {
+			return one(G.Add(x[0], G.NodeFromAny(x[0].Graph(), masked, G.WithName("w"))))
+		}, "w: the tensor has a mask"},
+	} {
+		if _, err := nn.Trace(c.f, "x float32[2,3]"); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	leaf := func() *G.Node { return G.NewMatrix(G.NewGraph(), G.Float32, G.WithShape(2, 3), G.WithName("x")) }
+	for _, c := range []struct {
+		nodes G.Nodes
+		want  string
+	}{
+		{G.Nodes{new(G.Node)}, "a node has no type"},
+		{G.Nodes{G.Must(G.Tanh(leaf())), G.Must(G.Tanh(leaf()))}, "nodes of two expression graphs"},
+	} {
+		if _, err := nn.TraceNodes(c.nodes...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	x := leaf()
+	var none context.Context
+	if _, err := op.Backpropagate(none, G.Nodes{G.Must(G.Sum(x))}, G.Nodes{G.NewConstant(float32(1))}, G.Nodes{x}); err == nil {
+		t.Error("a nil context")
 	}
 }

@@ -270,6 +270,7 @@ func survey(out, given gorgonia.Nodes) (leafList, map[string]int, error) {
 	opsets := map[string]int{}
 	known := map[*gorgonia.Node]op.Type{}
 	seen := map[*gorgonia.Node]bool{}
+	var graph *gorgonia.ExprGraph
 	for _, n := range given {
 		if n == nil || len(exprgraph.Children(n)) > 0 {
 			return nil, nil, &Error{Stage: "trace", Err: errors.New("an input is computed from other nodes")}
@@ -286,6 +287,15 @@ func survey(out, given gorgonia.Nodes) (leafList, map[string]int, error) {
 		stack = stack[:len(stack)-1]
 		if n == nil {
 			return nil, nil, &Error{Stage: "trace", Err: errors.New("a node is nil")}
+		}
+		if n.Type() == nil {
+			return nil, nil, &Error{Stage: "trace", Err: errors.New("a node has no type: Gorgonia's functions make nodes")}
+		}
+		switch at := n.Graph(); {
+		case graph == nil:
+			graph = at
+		case at != nil && at != graph:
+			return nil, nil, &Error{Stage: "trace", Err: errors.New("nodes of two expression graphs")}
 		}
 		if seen[n] {
 			continue

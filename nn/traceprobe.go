@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/gorgonia"
@@ -155,10 +158,14 @@ func runAt(f Expr, ports []port, points []map[string]int) ([]run, error) {
 	return runs, nil
 }
 
-// call calls f and recovers from panics of Gorgonia's Must.
+// call calls f and recovers from panics of Gorgonia's Must. Those of Go itself, such as an index out of range, have the place in f.
 func call(f Expr, in gorgonia.Nodes) (out gorgonia.Nodes, err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		switch r := recover().(type) {
+		case nil:
+		case runtime.Error:
+			err = fmt.Errorf("%w, at %s", r, panickedAt())
+		default:
 			err = fmt.Errorf("%v", r)
 		}
 	}()
@@ -167,6 +174,18 @@ func call(f Expr, in gorgonia.Nodes) (out gorgonia.Nodes, err error) {
 		err = fmt.Errorf("the function returns no node")
 	}
 	return out, err
+}
+
+// panickedAt returns the place of a panic that is being recovered from: the innermost one outside of Go's runtime and of Gorgonia.
+func panickedAt() string {
+	pc := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pc[:runtime.Callers(3, pc)])
+	for {
+		f, more := frames.Next()
+		if !more || !strings.HasPrefix(f.Function, "runtime.") && !strings.HasPrefix(f.Function, "gorgonia.org/") {
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+	}
 }
 
 func concrete(t op.Type, i int, sizes map[string]int) (op.Type, error) {

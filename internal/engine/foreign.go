@@ -101,8 +101,13 @@ func regular(d *tensor.Dense) bool {
 	return len(d.Raw) == d.Shape().TotalSize()*int(d.Dtype().Size()) && !o.IsColMajor() && !o.IsNotContiguous() && !o.IsTransposed()
 }
 
-// RowMajor returns d, or a copy of it if its elements are not contiguous and row-major.
+var errMasked = errors.New("the tensor has a mask, which ONNX has not: tensor.Dense.Filled makes one without")
+
+// RowMajor returns d, or a copy of it if its elements are not contiguous and row-major. A masked tensor is an error.
 func RowMajor(d *tensor.Dense) (*tensor.Dense, error) {
+	if d.IsMasked() && d.Shape().TotalSize() > 0 {
+		return nil, errMasked
+	}
 	if !flat(d.Dtype()) || regular(d) {
 		return d, nil
 	}

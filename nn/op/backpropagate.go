@@ -2,6 +2,7 @@ package op
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,9 @@ import (
 // an operator with several outputs is one call, which takes the gradients of all of them, not one call for each: it takes
 // time in proportion to their number. The nodes must not be differentiated again. If ctx ends, it returns its error.
 func Backpropagate(ctx context.Context, of, seeds, wrt gorgonia.Nodes) (gorgonia.Nodes, error) {
+	if ctx == nil {
+		return nil, errors.New("op: the context is nil: context.Background() never ends")
+	}
 	if len(of) == 0 || len(of) != len(seeds) || slices.Contains(slices.Concat(of, seeds, wrt), nil) {
 		return nil, fmt.Errorf("differentiating %d nodes with %d gradients: %w", len(of), len(seeds), errNoNode)
 	}

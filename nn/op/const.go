@@ -71,5 +71,5 @@ func Scalar(g *gorgonia.ExprGraph, t DType, x float64) (*gorgonia.Node, error) {
 
 // Formal returns an input node without a value, for an input of a subgraph. Gorgonia never merges it with another node.
 func Formal(g *gorgonia.ExprGraph, t Type) (*gorgonia.Node, error) {
-	return Input(g, fmt.Sprintf("formal %d", serial.Add(1)), t, nil)
+	return Input(g, fmt.Sprintf("input of a body %d", serial.Add(1)), t, nil)
 }
