@@ -21,10 +21,9 @@ type DataSet struct {
 	Inputs  []NamedValue // input_N.pb
 	Outputs []NamedValue // output_N.pb
 
-	// GradientInputs are the gradients that the outputs get, Gradients those that the parameters
-	// have from them, each under the name of its parameter.
-	GradientInputs []NamedValue // GradientInputs are the gradients of the outputs; Gradients are the resulting gradients of the parameters, each named after its parameter.
-	Gradients      []NamedValue // gradient_N.pb
+	// GradientInputs are the gradients of the outputs, gradient_input_N.pb, and Gradients those of the parameters that follow
+	// from them, gradient_N.pb, each under the name of its parameter.
+	GradientInputs, Gradients []NamedValue
 
 	// SequenceFiles makes Write write a file for each item of a sequence, input_0_00.pb, instead of one for all.
 	SequenceFiles bool
