@@ -20,6 +20,10 @@ type editLock struct {
 	mutex   sync.Mutex
 	free    sync.Cond
 	reading map[int64]int // the goroutines that called RLock, and how often
+	begun   int           // edits, those that wait included; they come in order
+	ended   int           // edits
+	queued  int           // readers that wait
+	due     int           // those that waited when the last edit ended: they come before the next
 }
 
 // inside reports whether the calling goroutine edits the graph.
@@ -49,9 +53,11 @@ func (l *editLock) Lock() bool {
 	if l.reading[id] > 0 {
 		return false
 	}
+	number := l.begun
+	l.begun++
 	l.waiting.Add(1)
-	for !l.claim(id) {
-		if l.editing() || len(l.reading) > 0 {
+	for !l.claim(id, number) {
+		if l.busy(number) {
 			l.wait()
 			continue
 		}
@@ -63,10 +69,15 @@ func (l *editLock) Lock() bool {
 	return true
 }
 
+// busy reports whether an edit must wait for one before it or for readers, which broadcast when they are gone.
+func (l *editLock) busy(number int) bool {
+	return l.ended != number || l.due > 0 || len(l.reading) > 0
+}
+
 // claim makes the goroutine the editor if nobody reads or edits. Readers first count themselves and then look for an editor, so that
 // one of both sees the other. It waits a moment for readers that will soon be gone, since new ones keep coming.
-func (l *editLock) claim(id int64) bool {
-	if l.editing() || len(l.reading) > 0 {
+func (l *editLock) claim(id int64, number int) bool {
+	if l.busy(number) {
 		return false
 	}
 	l.editor.Store(id)
@@ -80,15 +91,17 @@ func (l *editLock) claim(id int64) bool {
 	return false
 }
 
-// Unlock reverts Lock.
+// Unlock reverts Lock. Readers that wait come before the next edit, so that one edit after the other does not keep them waiting.
 func (l *editLock) Unlock() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.editor.Store(0)
+	l.ended++
+	l.due = l.queued
 	l.free.Broadcast()
 }
 
-// RLock waits until nobody edits or waits for it, except that a goroutine that reads already may read more.
+// RLock waits until nobody edits and, at most for one edit, until nobody waits for it, except that a goroutine that reads already may read more.
 func (l *editLock) RLock() readLock {
 	id := goroutine.ID()
 	if l.editor.Load() == id {
@@ -96,9 +109,7 @@ func (l *editLock) RLock() readLock {
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	for l.editing() || l.waiting.Load() > 0 && l.reading[id] == 0 {
-		l.wait()
-	}
+	l.queue(func() bool { return l.waiting.Load() > 0 && l.reading[id] == 0 })
 	if l.reading == nil {
 		l.reading = map[int64]int{}
 	}
@@ -119,11 +130,24 @@ func (l *editLock) enter() readLock {
 	l.leave()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	for l.editing() {
-		l.wait()
-	}
+	l.queue(func() bool { return false })
 	l.readers.Add(1)
 	return readLock{lock: l}
+}
+
+// queue waits, as a reader, until nobody edits and, until an edit has ended meanwhile, while it must yield.
+func (l *editLock) queue(yields func() bool) {
+	ended := l.ended
+	l.queued++
+	for l.editing() || l.ended == ended && yields() {
+		l.wait()
+	}
+	l.queued--
+	if l.ended != ended {
+		if l.due--; l.due == 0 {
+			l.free.Broadcast()
+		}
+	}
 }
 
 // readLock is what RLock and enter return.
