@@ -49,7 +49,9 @@ func syncFolder(dir string) error {
 }
 
 // MkdirAll makes a folder and those above it.
-func MkdirAll(dir string) error { return System.MkdirAll(dir, 0o777) }
+func MkdirAll(dir string) error {
+	return unlessEnded(func() error { return System.MkdirAll(dir, 0o777) })
+}
 
 // Remove removes a file. A missing file is not an error.
 func Remove(name string) error {

@@ -7,7 +7,7 @@ import (
 
 // unfinished are the temporary files and folders of this process.
 var unfinished struct {
-	ending sync.RWMutex // held by what creates one, and while a change of a folder is committed
+	ending sync.RWMutex // held by what creates one or a file in it, and while a change of a folder is committed
 	mu     sync.Mutex
 	paths  map[string]bool
 }
@@ -26,6 +26,13 @@ func unfinish(path string, release func()) func() {
 		unfinished.mu.Unlock()
 		release()
 	}
+}
+
+// unlessEnded calls f, which creates or renames something. Once the process ends, it waits instead.
+func unlessEnded(f func() error) error {
+	unfinished.ending.RLock()
+	defer unfinished.ending.RUnlock()
+	return f()
 }
 
 // End removes the temporary files and folders of the process, which must exit then: nothing can be written any more. It waits for changes

@@ -3,10 +3,12 @@ package disk
 import (
 	"context"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestEnd: a process that ends while it writes a file and changes a folder leaves neither a temporary file, a stage nor a lock. It runs in a child
@@ -44,5 +46,63 @@ func TestEnd(t *testing.T) {
 	}
 	if b, _ := os.ReadFile(filepath.Join(dir, "a")); string(b) != "old" {
 		t.Errorf("%q", b)
+	}
+}
+
+// TestEndWaits: the end of a process waits for each call that creates something in a folder that is changed, so that nothing is added to what it removes.
+func TestEndWaits(t *testing.T) {
+	calls := map[string]func(f *Folder) error{
+		"Mkdir":           func(f *Folder) error { _, err := Begin(context.Background(), f.dir); return err },
+		"MkdirAll":        func(f *Folder) error { return f.Make("sub/b", func(string) error { return nil }) },
+		"CreateNew":       func(f *Folder) error { return f.Write("b", func(io.Writer) error { return nil }) },
+		"Rename":          func(f *Folder) error { return f.Write("b", func(io.Writer) error { return nil }) },
+		"MkdirAll/Commit": (*Folder).Commit,
+	}
+	if dir := os.Getenv("DISK_TEST_END"); dir != "" {
+		name := os.Getenv("DISK_TEST_CALL")
+		f, err := Begin(context.Background(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		within, ended := make(chan bool), make(chan bool)
+		hold := func() {
+			close(within)
+			select {
+			case <-ended:
+				os.Exit(3)
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		s := System
+		switch name {
+		case "Mkdir":
+			System.Mkdir = func(dir string, mode fs.FileMode) error { hold(); return s.Mkdir(dir, mode) }
+		case "CreateNew":
+			System.CreateNew = func(name string, mode fs.FileMode) (*os.File, error) { hold(); return s.CreateNew(name, mode) }
+		case "Rename":
+			System.Rename = func(from, to string) error { hold(); return s.Rename(from, to) }
+		default:
+			System.MkdirAll = func(dir string, mode fs.FileMode) error { hold(); return s.MkdirAll(dir, mode) }
+		}
+		go calls[name](f)
+		<-within
+		End()
+		close(ended)
+		time.Sleep(time.Millisecond)
+		os.Exit(0)
+	}
+	for name := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c := exec.Command(os.Args[0], "-test.run", "^TestEndWaits$")
+			c.Env = append(os.Environ(), "DISK_TEST_END="+dir, "DISK_TEST_CALL="+name)
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+				t.Errorf("%v, %v", entries, err)
+			}
+		})
 	}
 }

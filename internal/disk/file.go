@@ -58,7 +58,7 @@ func WriteFile(name string, write func(w io.Writer) error) (err error) {
 	if err := System.Close(f); err != nil {
 		return err
 	}
-	if err := System.Rename(f.Name(), name); err != nil {
+	if err := unlessEnded(func() error { return System.Rename(f.Name(), name) }); err != nil {
 		return err
 	}
 	System.SyncFolder(filepath.Dir(name)) // the file is whole either way

@@ -219,7 +219,7 @@ func (f *Folder) Commit() error {
 // prepare completes the stage.
 func (f *Folder) prepare() error {
 	if !f.fresh {
-		if err := System.MkdirAll(f.root(), 0o777); err != nil {
+		if err := MkdirAll(f.root()); err != nil {
 			return err
 		}
 		b, err := json.Marshal(f.removed)
