@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"nn/op":                        {"nn/dtype", "nn/op/trait", "nn/op/coupling", "internal/exprgraph", "internal/kernel/...", "internal/engine"},
 	"nn/op/epilogue":               {"nn/dtype", "nn/op", "internal/kernel/...", "internal/engine"},
 	"nn/op/loops":                  {"nn/dtype", "nn/op", "internal/engine"},
-	"nn/op/std":                    {"nn/dtype", "internal/kernel/...", "internal/engine", "internal/imagefile", "nn/op"},
+	"nn/op/std":                    {"internal/budget", "nn/dtype", "internal/kernel/...", "internal/engine", "internal/imagefile", "nn/op"},
 	"nn/op/contrib":                {"nn/dtype", "nn/op", "nn/op/std"},
 	"nn/op/legacy":                 {"nn/dtype", "nn/op", "nn/op/std"},
 	"nn/op/gen":                    {},

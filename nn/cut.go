@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
@@ -143,7 +143,7 @@ func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 func picked(d *tensor.Dense, axis int, keep []int) (*tensor.Dense, error) {
 	n := d.Shape()[axis]
 	size := float64(len(dtype.Bytes(d))) / float64(max(n, 1)) * float64(len(keep))
-	c, err := engine.MakeHeld(int64(min(size, math.MaxInt64/2)), func() *tensor.Dense { return dtype.Pick(d, axis, keep) })
+	c, err := budget.Made(int64(min(size, math.MaxInt64/2)), func() *tensor.Dense { return dtype.Pick(d, axis, keep) })
 	if err != nil {
 		err = fmt.Errorf("%d instead of %d indices on axis %d: %w", len(keep), n, axis, err)
 	}

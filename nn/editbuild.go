@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
@@ -148,7 +149,7 @@ func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int
 		return nil
 	}
 	name = e.unique(name)
-	wide, err := engine.MakeHeld(8*int64(n), func() *tensor.Dense { return dtype.New(dtype.Float64, dims...) })
+	wide, err := budget.Made(8*int64(n), func() *tensor.Dense { return dtype.New(dtype.Float64, dims...) })
 	if err == nil {
 		init.Fill(dtype.Slice[float64](wide), dims, e.random(name))
 		var d *tensor.Dense

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -216,7 +217,7 @@ func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Den
 	}
 	now := slices.Clone(shape)
 	now[axis] = c.now
-	all, err := engine.MakeHeld(8*int64(outer*c.now*inner), func() *tensor.Dense { return dtype.New(dtype.Float64, now...) })
+	all, err := budget.Made(8*int64(outer*c.now*inner), func() *tensor.Dense { return dtype.New(dtype.Float64, now...) })
 	if err != nil {
 		return nil, err
 	}

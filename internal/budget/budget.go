@@ -8,13 +8,15 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+	"weak"
 )
 
 // state is the limit of all programs together, and what they use.
 var state struct {
 	sync.Mutex
-	limit, used int64 // limit 0: Default
-	fresh       int64 // bytes charged until something is unreachable, since garbage was last collected
+	limit, used int64                        // limit 0: Default
+	fresh       int64                        // bytes charged until something is unreachable, since garbage was last collected
+	held        map[weak.Pointer[byte]]int64 // bytes charged for each variable until it is unreachable
 }
 
 // Default returns the limit in bytes if Limit was not called.
@@ -154,64 +156,93 @@ func Discharge(n int64) {
 	state.used -= n
 }
 
-// Keep charges n bytes for as long as p is reachable.
+// Keep charges n bytes more for as long as p is reachable.
 func Keep[T any](p *T, n int64) error {
 	if err := Charge(n); err != nil {
 		return err
 	}
-	discharged(p, n)
+	hold(p, n)
 	return nil
 }
 
-// Count charges n bytes for as long as p is reachable, beyond the limit too: they are there, and what comes next is refused.
+// Hold charges n bytes for as long as p is reachable, those charged for it before included.
+func Hold[T any](p *T, n int64) error {
+	if n -= Held(p); n <= 0 {
+		return nil
+	}
+	return Keep(p, n)
+}
+
+// Count is Hold beyond the limit, too: p is there, and what comes next is refused.
 func Count[T any](p *T, n int64) {
-	if n == 0 {
+	if n -= Held(p); n <= 0 {
 		return
 	}
 	if Charge(n) != nil {
 		Discharge(-n)
 	}
-	discharged(p, n)
+	hold(p, n)
 }
 
-// Filled returns what create makes, n elements, charged before it is made and for as long as it is reachable.
-func Filled[T any](n int, create func(n int) []T) ([]T, error) {
-	size := int64(n) * int64(unsafe.Sizeof(*new(T)))
-	if size < unchecked {
-		return create(n), nil
-	}
-	if err := Charge(size); err != nil {
-		return nil, err
-	}
-	list := create(n)
-	if p := unsafe.SliceData(list); cap(list) > 0 {
-		discharged(p, size)
-	} else {
-		Discharge(size)
-	}
-	return list, nil
-}
-
-// Slice returns n zero elements, charged before they are allocated and for as long as they are reachable.
-func Slice[T any](n int) ([]T, error) { return Filled(n, func(n int) []T { return make([]T, n) }) }
-
-// Made returns what create returns, n bytes, charged before it is made and for as long as it is reachable.
-func Made[T any](n int64, create func() *T) (*T, error) {
+// Made returns what create returns, n bytes, charged before it is made and for as long as it is reachable. create may return nil.
+func Made[T any](n int64, create func() *T) (p *T, err error) {
 	if n < unchecked {
 		return create(), nil
 	}
 	if err := Charge(n); err != nil {
 		return nil, err
 	}
-	p := create()
-	discharged(p, n)
-	return p, nil
+	defer func() {
+		if p == nil { // create failed, or was stopped
+			Discharge(n)
+		} else {
+			hold(p, n)
+		}
+	}()
+	return create(), nil
 }
 
-// discharged returns n bytes to the budget when p is no longer reachable.
-func discharged[T any](p *T, n int64) {
-	state.Lock()
-	state.fresh += n
-	state.Unlock()
-	runtime.AddCleanup(p, Discharge, n)
+// Filled is Made for a slice of n elements.
+func Filled[T any](n int, create func(n int) []T) (list []T, err error) {
+	_, err = Made(int64(n)*int64(unsafe.Sizeof(*new(T))), func() *T {
+		if list = create(n); cap(list) == 0 {
+			return nil
+		}
+		return unsafe.SliceData(list)
+	})
+	return list, err
 }
+
+// Slice returns n zero elements, charged before they are allocated and for as long as they are reachable.
+func Slice[T any](n int) ([]T, error) { return Filled(n, func(n int) []T { return make([]T, n) }) }
+
+// Held returns how many bytes are charged for as long as p is reachable.
+func Held[T any](p *T) int64 {
+	state.Lock()
+	defer state.Unlock()
+	return state.held[keyOf(p)]
+}
+
+// hold returns n bytes, which are charged, to the budget when p is no longer reachable.
+func hold[T any](p *T, n int64) {
+	key := keyOf(p)
+	state.Lock()
+	defer state.Unlock()
+	if state.held == nil {
+		state.held = map[weak.Pointer[byte]]int64{}
+	}
+	if state.held[key] == 0 {
+		runtime.AddCleanup(p, release, key)
+	}
+	state.held[key] += n
+	state.fresh += n
+}
+
+func release(key weak.Pointer[byte]) {
+	state.Lock()
+	defer state.Unlock()
+	state.used -= state.held[key]
+	delete(state.held, key)
+}
+
+func keyOf[T any](p *T) weak.Pointer[byte] { return weak.Make((*byte)(unsafe.Pointer(p))) }

@@ -7,17 +7,7 @@ import (
 )
 
 // Bytes returns n zeroed bytes, charged before they are allocated and for as long as they are reachable.
-func Bytes(n int) ([]byte, error) {
-	if n < unchecked {
-		return make([]byte, n), nil
-	}
-	if err := Charge(int64(n)); err != nil {
-		return nil, err
-	}
-	b := make([]byte, n)
-	discharged(&b[0], int64(n))
-	return b, nil
-}
+func Bytes(n int) ([]byte, error) { return Slice[byte](n) }
 
 // arrives is how many bytes must have arrived before memory for all of them is allocated: a header alone takes none.
 const arrives = 1 << 18
@@ -38,7 +28,7 @@ func Read(r io.Reader, n int, create func() []byte) ([]byte, error) {
 		got += more
 	}
 	if len(b) > 0 {
-		discharged(&b[0], int64(n))
+		hold(&b[0], int64(n))
 	} else {
 		Discharge(int64(n))
 	}

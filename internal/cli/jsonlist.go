@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/budget"
@@ -86,15 +85,15 @@ func objects(b []byte) (rows []map[string]any, err error) {
 	} else if len(t) >= chargedObjects {
 		n = budget.Decoded[map[string]json.RawMessage](t)
 	}
-	if err := budget.Charge(n); err != nil {
-		return nil, fmt.Errorf("%d bytes of JSON, decoded: %w", len(b), err)
+	if _, full := budget.Made(n, func() *map[string]any {
+		if rows, err = decodeObjects(b); len(rows) == 0 {
+			return nil
+		}
+		return &rows[0]
+	}); full != nil {
+		return nil, fmt.Errorf("%d bytes of JSON, decoded: %w", len(b), full)
 	}
-	if rows, err = decodeObjects(b); err != nil || len(rows) == 0 {
-		budget.Discharge(n)
-		return nil, err
-	}
-	runtime.AddCleanup(&rows[0], budget.Discharge, n)
-	return rows, nil
+	return rows, err
 }
 
 // chargedObjects is the length of a text in bytes from which its objects are charged.

@@ -2,9 +2,6 @@ package engine
 
 import (
 	"context"
-	"runtime"
-	"sync"
-	"weak"
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
@@ -20,12 +17,6 @@ const (
 	smallValue  = 1 << 16 // bytes
 	valueHeader = 256     // about what a tensor takes besides its elements
 )
-
-// held are the charged values, by weak pointer, so that a value in two sequences counts once.
-var held struct {
-	sync.Mutex
-	of map[any]struct{}
-}
 
 // checkEvery is how many items or texts of a value are counted between checks of a context.
 const checkEvery = 1 << 12
@@ -72,72 +63,19 @@ func Hold(ctx context.Context, v gorgonia.Value) error {
 	return nil
 }
 
-// hold charges n bytes for as long as p is reachable.
+// hold charges n bytes for as long as p is reachable, once.
 func hold[T any](p *T, n int64) error {
 	if n < smallValue {
 		return nil
 	}
-	key := any(weak.Make(p))
-	held.Lock()
-	_, already := held.of[key]
-	held.Unlock()
-	if already {
-		return nil
-	}
-	if err := budget.Charge(n); err != nil {
-		return err
-	}
-	remember(p, key, n)
-	return nil
+	return budget.Hold(p, n)
 }
 
 // Count charges d for as long as it is reachable, beyond the limit too: it is there, and what comes next is refused.
 func Count(d *tensor.Dense) {
-	if d == nil || int64(len(d.Raw)) < smallValue || Hold(context.Background(), d) == nil {
-		return
+	if d != nil && len(d.Raw) >= smallValue {
+		budget.Count(d, int64(len(d.Raw)))
 	}
-	n := int64(len(d.Raw))
-	budget.Discharge(-n)
-	remember(d, weak.Make(d), n)
-}
-
-// remember returns n bytes to the budget when p is no longer reachable.
-func remember[T any](p *T, key any, n int64) {
-	held.Lock()
-	defer held.Unlock()
-	if held.of == nil {
-		held.of = map[any]struct{}{}
-	}
-	held.of[key] = struct{}{}
-	runtime.AddCleanup(p, func(key any) {
-		held.Lock()
-		delete(held.of, key)
-		held.Unlock()
-		budget.Discharge(n)
-	}, key)
-}
-
-// MakeHeld returns what create returns, charged as n bytes before it is made and for as long as it is reachable. create may return nil.
-func MakeHeld[T any](n int64, create func() *T) (*T, error) {
-	if n < smallValue {
-		return create(), nil
-	}
-	if err := budget.Charge(n); err != nil {
-		return nil, err
-	}
-	done := false
-	defer func() {
-		if !done { // create was stopped, or failed
-			budget.Discharge(n)
-		}
-	}()
-	p := create()
-	if p == nil {
-		return nil, nil
-	}
-	remember(p, weak.Make(p), n)
-	done = true
-	return p, nil
 }
 
 // Convert is dtype.ConvertTo, charged before it is made.
@@ -146,7 +84,7 @@ func Convert(t dtype.DType, d *tensor.Dense) (*tensor.Dense, error) {
 		return d, nil
 	}
 	var err error
-	c, e := MakeHeld(int64(d.Shape().TotalSize())*int64(max(1, t.Size())), func() (c *tensor.Dense) {
+	c, e := budget.Made(int64(d.Shape().TotalSize())*int64(max(1, t.Size())), func() (c *tensor.Dense) {
 		c, err = dtype.ConvertTo(t, d)
 		return c
 	})
@@ -161,7 +99,7 @@ func CopyHeld(d *tensor.Dense) (*tensor.Dense, error) { return copyHeld(nil, d) 
 
 // copyHeld is CopyHeld in parts, between which p may be stopped.
 func copyHeld(p *kernel.Pool, d *tensor.Dense) (*tensor.Dense, error) {
-	return MakeHeld(int64(len(d.Raw)), func() *tensor.Dense {
+	return budget.Made(int64(len(d.Raw)), func() *tensor.Dense {
 		c := Uncleared(dtype.Of(d.Dtype()), d.Shape()...)
 		kernel.Copy(p, c.Raw, d.Raw)
 		return c

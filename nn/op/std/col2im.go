@@ -3,7 +3,7 @@ package std
 import (
 	"cmp"
 
-	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -113,7 +113,7 @@ func col2imMap(c *op.Call) (*blockMap, error) {
 		return nil, c.Errorf("has %d blocks, the shapes make %d", in[2], dtype.Product(o))
 	}
 	elements := dtype.Product(k) * in[2]
-	m, err := engine.MakeHeld(8*int64(elements), func() *blockMap {
+	m, err := budget.Made(8*int64(elements), func() *blockMap {
 		return &blockMap{Rows: in[0] * in[1] / max(dtype.Product(k), 1), Image: dtype.Product(im), At: make([]int, elements)}
 	})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -143,7 +143,7 @@ func padSources(c *op.Call, list []padding) (*mapped, error) {
 	for _, d := range c.Out[0].Shape {
 		bytes += 8 * int64(d.Size)
 	}
-	m, err := engine.MakeHeld(bytes, func() *mapped { return &mapped{rowStrides(c.In[0].Sizes()), padIndices(c, list)} })
+	m, err := budget.Made(bytes, func() *mapped { return &mapped{rowStrides(c.In[0].Sizes()), padIndices(c, list)} })
 	if err != nil {
 		return nil, c.Errorf("%w", err)
 	}
@@ -308,7 +308,7 @@ func padGradKernel[T kernel.Float](c *op.Call, shape []int, m *mapped) (op.Kerne
 	for _, n := range shape {
 		bytes += 8 * int64(n)
 	}
-	back, err := engine.MakeHeld(bytes, func() *mapped {
+	back, err := budget.Made(bytes, func() *mapped {
 		var back mapped
 		back, ok = m.inverse(poolOf(c), shape)
 		return &back

@@ -3,7 +3,7 @@ package std
 import (
 	"math"
 
-	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -233,7 +233,7 @@ func (r *resampling) taps(p *kernel.Pool) ([]*axisTaps, error) {
 			continue
 		}
 		n := r.tapCount(a)
-		t, err := engine.MakeHeld(int64(r.out[a].Size)*int64(1+16*n), func() *axisTaps { return r.axisTaps(p, a, n) })
+		t, err := budget.Made(int64(r.out[a].Size)*int64(1+16*n), func() *axisTaps { return r.axisTaps(p, a, n) })
 		if err != nil {
 			return nil, err
 		}

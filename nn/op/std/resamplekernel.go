@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/graft-ml/graft/internal/engine"
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/resample"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -47,7 +47,7 @@ func resampleNearest(p *kernel.Pool, c *op.Call, taps []*axisTaps) (op.Kernel, e
 	for _, n := range sizes {
 		bytes += 8 * int64(n)
 	}
-	held, err := engine.MakeHeld(bytes, func() *mapped {
+	held, err := budget.Made(bytes, func() *mapped {
 		m := &mapped{from: rowStrides(sizes), sources: make([][]int, len(sizes))}
 		for _, t := range taps {
 			m.sources[t.Axis] = t.Index
@@ -127,7 +127,7 @@ type resamplePass[T kernel.Float] struct {
 // resamplingOf returns the resampling of an axis of old elements. It is charged to the memory limit.
 func resamplingOf[T kernel.Float](p *kernel.Pool, t *axisTaps, old int) (*resample.Resampling[T], error) {
 	count := len(t.Index) / max(t.N, 1)
-	return engine.MakeHeld(resample.Bytes[T](count, len(t.Index)), func() *resample.Resampling[T] {
+	return budget.Made(resample.Bytes[T](count, len(t.Index)), func() *resample.Resampling[T] {
 		return resample.NewResampling[T](p, old, count, func(j int) ([]int, []float64) {
 			return t.Index[j*t.N:][:t.N], t.Weight[j*t.N:][:t.N]
 		})
@@ -225,7 +225,7 @@ func resampleBack[T kernel.Float](p *kernel.Pool, from, to []int, taps []*axisTa
 		if err != nil {
 			return nil, err
 		}
-		back, err := engine.MakeHeld(resample.Bytes[T](r.Old, len(t.Index)), func() *resample.Resampling[T] { return r.Back(p) })
+		back, err := budget.Made(resample.Bytes[T](r.Old, len(t.Index)), func() *resample.Resampling[T] { return r.Back(p) })
 		if err != nil {
 			return nil, err
 		}
