@@ -237,7 +237,7 @@ func (r *mutator) operator(n *onnxpb.NodeProto) {
 	old := n.GetOpType()
 	list := []string{"Relu", "Sigmoid", "Neg", "Identity", "Softmax", "Shape", "Transpose", "Abs", "Flatten", "Cast", "ReduceMean", "Not", "Tanh"}
 	if len(n.Input) == 2 {
-		list = []string{"Add", "Sub", "Mul", "Div", "MatMul", "Gemm", "Pow", "Mod", "Equal", "Reshape", "Gather", "Concat", "Max", "Expand", "Where"}
+		list = []string{"Add", "Sub", "Mul", "MatMul", "Gemm", "Pow", "Mod", "Equal", "Reshape", "Gather", "Concat", "Max", "Expand", "Where"}
 	}
 	if len(n.Input) > 2 {
 		list = []string{"Sum", "Concat", "Gemm", "Where", "Clip", "Conv", "ConvTranspose"}
@@ -262,7 +262,7 @@ func (r *mutator) declared() {
 	d[i].Reset()
 	switch r.IntN(3) {
 	case 0:
-		d[i].Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "open"}
+		d[i].Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: fmt.Sprint("open_", len(r.what))}
 	case 1:
 		d[i].Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(r.IntN(5))}
 	}
