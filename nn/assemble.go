@@ -146,7 +146,7 @@ func (a *Assembler) Finish() error {
 	if err != nil {
 		return err
 	}
-	a.g.nodes = order
+	a.g.list = order
 	return nil
 }
 
@@ -275,13 +275,6 @@ func (a *Assembler) Body() (*Body, error) {
 		return nil, a.err
 	}
 	return NewBody(a.g, a.outer), nil
-}
-
-// use records that n reads v. Since the first such call for n, no other node must have been added to v's users.
-func (v *Value) use(n *Node) {
-	if v != nil && (len(v.users) == 0 || v.users[len(v.users)-1] != n) {
-		v.users = append(v.users, n)
-	}
 }
 
 // topological sorts nodes so that each follows those it reads from, otherwise in the given order.

@@ -93,7 +93,7 @@ func (b *Body) Random() bool {
 	return b.random()
 }
 
-func (b *Body) random() bool { return slices.ContainsFunc(b.Graph.nodes, (*Node).random) }
+func (b *Body) random() bool { return slices.ContainsFunc(b.Graph.nodes(), (*Node).random) }
 
 // random reports whether the node draws random numbers.
 func (n *Node) random() bool {
@@ -109,7 +109,7 @@ func (b *Body) States() []int {
 
 func (b *Body) states() (list []int) {
 	formal := b.formal()
-	for _, n := range b.Graph.nodes {
+	for _, n := range b.Graph.nodes() {
 		if n.op == nil || n.op.State == nil {
 			continue
 		}
@@ -237,7 +237,7 @@ func (n *Node) bodies() []*Body {
 // allBodies returns the subgraphs of the graph's nodes and those inside them.
 func (g *Graph) allBodies() []*Body {
 	list := []*Body{}
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		for _, b := range n.bodies() {
 			list = append(append(list, b), b.Graph.allBodies()...)
 		}
@@ -248,7 +248,7 @@ func (g *Graph) allBodies() []*Body {
 // scopedBodies returns those of allBodies that share the names of the graph: functions of the model have their own.
 func (g *Graph) scopedBodies() []*Body {
 	list := []*Body{}
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		if n.traits().Call {
 			continue
 		}

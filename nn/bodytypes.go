@@ -56,10 +56,10 @@ func (n *bodyTypes) visit() error {
 	if n.limit == 0 {
 		n.limit = maxNested
 		if n.root.body != nil { // what a Loop runs is lowered by itself
-			n.limit += 16 * len(n.root.nodes)
+			n.limit += 16 * len(n.root.nodes())
 		}
 		for _, b := range n.root.allBodies() {
-			n.limit += 16 * len(b.Graph.nodes)
+			n.limit += 16 * len(b.Graph.nodes())
 		}
 		if n.count <= n.limit {
 			return nil

@@ -28,7 +28,7 @@ func (g *Graph) liftWeights() bool {
 
 // ownBodies returns the subgraphs of the graph's nodes and those inside them, without bodies of functions.
 func (g *Graph) ownBodies() (list []*Body) {
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		if n.traits().Call {
 			continue
 		}
@@ -42,7 +42,7 @@ func (g *Graph) ownBodies() (list []*Body) {
 // liftInto lifts the parameters of the subgraphs of g, those nested inside first. taken has the names of values that stay in
 // subgraphs.
 func (g *Graph) liftInto(taken map[string]bool) (lifted bool) {
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		if n.traits().Call {
 			continue
 		}
@@ -62,7 +62,7 @@ func (g *Graph) liftInto(taken map[string]bool) (lifted bool) {
 				g.values[x.name], p.value = x, x
 				v.param, v.known = nil, op.Known{}
 				b.outer = append(b.outer, v)
-				n.captured = slices.Insert(n.captured, end, x)
+				n.captured, n.places = slices.Insert(n.captured, end, x), nil
 				end++
 				x.use(n)
 				lifted = true

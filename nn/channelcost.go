@@ -33,7 +33,7 @@ func (c *Channels) Cost(without []*Atom) Cost {
 			cost.Params += n
 		}
 	}
-	for _, n := range c.g.nodes {
+	for _, n := range c.g.nodes() {
 		cost.MACs += c.macs(n, gone)
 	}
 	return cost
@@ -121,7 +121,7 @@ type scales struct {
 // of the analysis if some node does not accept 1.
 func (e *Edit) onScales(c *Channels) *scales {
 	s := &scales{c: c, calls: e.g.atOne()}
-	for _, n := range e.g.nodes {
+	for _, n := range e.g.nodes() {
 		if x := s.calls[n]; n.op != nil && n.op.Cost != nil && (x == nil || !settled(x)) {
 			s.calls = c.a.calls
 			break
@@ -206,7 +206,7 @@ func (c *Channels) derives(n *Node) bool {
 // derivations finds the nodes that only rearrange parameters.
 func (g *Graph) derivations() map[*Node]bool {
 	set := map[*Node]bool{}
-	for _, n := range g.nodes { // producers come before their readers
+	for _, n := range g.nodes() { // producers come before their readers
 		if !slices.ContainsFunc(n.in, func(v *Value) bool {
 			return v != nil && v.param == nil && v.known.Value == nil && !set[v.producer]
 		}) {

@@ -200,7 +200,7 @@ func (g *Group) Nodes() []*Node {
 		}
 	}
 	var list []*Node
-	for _, n := range g.c.g.nodes {
+	for _, n := range g.c.g.nodes() {
 		if set[n] {
 			list = append(list, n)
 		}

@@ -23,7 +23,7 @@ func (g *Graph) check() error {
 		return &Error{Stage: "check", Err: fmt.Errorf(format, args...)}
 	}
 	seen, users := map[*Node]bool{}, members[*Value, *Node]{}
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		if n.graph != g {
 			return bad("node %s belongs to another graph", n.label())
 		}
@@ -54,8 +54,11 @@ func (g *Graph) check() error {
 		}
 		seen[n] = true
 	}
-	reads := members[*Node, *Value]{}
+	reads, inputs := members[*Node, *Value]{}, members[*Graph, *Value]{}
 	for name, v := range g.values {
+		if v.input && !inputs.has(g, g.inputs, v) {
+			return bad("value %q is an input the graph does not list", name)
+		}
 		if err := g.checkValue(name, v, seen, reads); err != nil {
 			return err
 		}
@@ -99,9 +102,6 @@ func (g *Graph) checkValue(name string, v *Value, nodes map[*Node]bool, reads me
 	sources := 0
 	if v.input {
 		sources++
-		if !slices.Contains(g.inputs, v) {
-			return bad("value %q is an input the graph does not list", name)
-		}
 	}
 	if v.producer != nil {
 		sources++

@@ -38,10 +38,10 @@ func TestCheckFinds(t *testing.T) {
 	}{
 		{"nothing", "", func(*Graph, *Node, *Node, *Node) {}},
 		{"a node of another graph", "node A belongs to another graph", func(_ *Graph, a, _, _ *Node) { a.graph = New("other") }},
-		{"a node twice", "node A is listed twice", func(g *Graph, a, _, _ *Node) { g.nodes = append(g.nodes, a) }},
+		{"a node twice", "node A is listed twice", func(g *Graph, a, _, _ *Node) { g.list = append(g.list, a) }},
 		{"a foreign input", `input 1 of node B, "v", is not in the graph`, func(_ *Graph, _, _, b *Node) { b.in[1] = &Value{name: "v"} }},
 		{"an input under another's name", `input 0 of node A, "w", is not in the graph`, func(_ *Graph, a, _, _ *Node) { a.in[0] = &Value{name: "w"} }},
-		{"an order", "node B reads ", func(g *Graph, a, s, b *Node) { g.nodes = []*Node{a, b, s} }},
+		{"an order", "node B reads ", func(g *Graph, a, s, b *Node) { g.list = []*Node{a, b, s} }},
 		{"a user that is not known", `value "w" does not know its user B`, func(g *Graph, _, _, _ *Node) { g.values["w"].users = nil }},
 		{"an output that is not listed", "output 0 of node S is not its own", func(g *Graph, _, s, _ *Node) { delete(g.values, s.out[0].name) }},
 		{"an output of another", "output 0 of node S is not its own", func(_ *Graph, a, s, _ *Node) { s.out[0].producer = a }},
@@ -69,21 +69,21 @@ func TestCheckFinds(t *testing.T) {
 			g.body = &Body{Graph: g, outer: []*Value{g.values["v"]}}
 		}},
 		{"a node that is gone", "lists A, which does not read it", func(g *Graph, a, _, _ *Node) {
-			g.nodes = g.nodes[1:]
-			g.nodes[0].in[0] = g.values["x"]
-			g.values["x"].users = append(g.values["x"].users, g.nodes[0])
+			g.list = g.list[1:]
+			g.list[0].in[0] = g.values["x"]
+			g.values["x"].users = append(g.values["x"].users, g.list[0])
 			delete(g.values, a.out[0].name)
 		}},
 		{"a user that does not read it", `value "w" lists A, which does not read it`, func(g *Graph, a, _, _ *Node) { g.values["w"].users = append(g.values["w"].users, a) }},
 		{"a producer that is gone", "is computed by a node that is gone", func(g *Graph, _, _, b *Node) {
-			g.nodes = slices.Delete(g.nodes, 2, 3)
+			g.list = slices.Delete(g.list, 2, 3)
 			for _, v := range b.in {
 				v.users = nil
 			}
 		}},
 	} {
 		g := chained(t)
-		c.damage(g, g.nodes[0], g.nodes[1], g.nodes[2])
+		c.damage(g, g.list[0], g.list[1], g.list[2])
 		switch err := g.check(); {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
@@ -107,7 +107,7 @@ func TestCheckLongLists(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		last := g.nodes[len(g.nodes)-1]
+		last := g.list[len(g.list)-1]
 		missing := last.in[n-1]
 		last.in = last.in[:n-1]
 		if err := g.check(); err == nil || !strings.Contains(err.Error(), "which does not read it") {

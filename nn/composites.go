@@ -23,10 +23,10 @@ type Composite struct {
 func (g *Graph) Composites() []Composite {
 	defer g.locked().unlock()
 	w := g.standIn()
-	w.fuser = newFuser(g.ops.Rewrites(), g.nodes, g.outputs)
+	w.fuser = newFuser(g.ops.Rewrites(), g.nodes(), g.outputs)
 	taken := map[*Node]bool{}
 	var list []Composite
-	for _, n := range slices.Backward(g.nodes) {
+	for _, n := range slices.Backward(g.nodes()) {
 		c := w.called[n]
 		if c == nil || taken[n] {
 			continue

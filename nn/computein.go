@@ -48,7 +48,7 @@ func (e *Edit) computeIn(t op.DType) {
 			e.setData(p, c)
 		}
 	}
-	for _, n := range e.g.nodes {
+	for _, n := range e.g.nodes() {
 		for _, b := range n.bodies() {
 			sub := &Edit{g: b.Graph, acts: e.acts, outer: e}
 			sub.computeIn(t)

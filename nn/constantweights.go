@@ -38,7 +38,7 @@ func (g *Graph) heldWeights(may func(*Node) bool) map[*Value]*Node {
 		graphs = append(graphs, b.Graph)
 	}
 	for _, g := range graphs {
-		for _, n := range g.nodes {
+		for _, n := range g.nodes() {
 			if len(n.in) > 0 || len(n.out) != 1 || len(n.annotations) > 0 || slices.Contains(g.outputs, n.out[0]) || !may(n) {
 				continue
 			}
@@ -75,7 +75,7 @@ func (g *Graph) heldWeights(may func(*Node) bool) map[*Value]*Node {
 		v.typ, v.known = op.TypeOf(v.param.data), op.Known{}
 	}
 	for _, g := range graphs {
-		g.nodes = slices.DeleteFunc(g.nodes, func(n *Node) bool { return len(n.out) == 1 && held[n.out[0]] == n })
+		g.list = slices.DeleteFunc(g.nodes(), func(n *Node) bool { return len(n.out) == 1 && held[n.out[0]] == n })
 	}
 	return held
 }

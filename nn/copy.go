@@ -27,7 +27,7 @@ func (g *Graph) Clone() (*Graph, error) {
 	var taken budget.Tally
 	defer taken.Free()
 	if err := taken.Add(g.footprint()); err != nil {
-		return nil, &Error{Stage: "copy", Err: fmt.Errorf("%d nodes: %w", len(g.nodes), err)}
+		return nil, &Error{Stage: "copy", Err: fmt.Errorf("%d nodes: %w", len(g.nodes()), err)}
 	}
 	c := newCopier(false)
 	to := c.graph(g, g.ops, maps.Clone(g.opsets))
@@ -73,8 +73,8 @@ func (g *Graph) footprint() int64 {
 }
 
 func (g *Graph) size() int64 {
-	n := int64(copiedGraph + copiedNode*len(g.nodes) + copiedValue*len(g.values))
-	for _, x := range g.nodes {
+	n := int64(copiedGraph + copiedNode*len(g.nodes()) + copiedValue*len(g.values))
+	for _, x := range g.nodes() {
 		for _, b := range x.bodies() {
 			n += b.Graph.size()
 		}
@@ -111,7 +111,7 @@ func (c *copier) graph(g *Graph, ops op.Set, opsets map[string]int) *Graph {
 	for _, v := range g.values {
 		c.value(to, v)
 	}
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		c.node(to, n)
 	}
 	to.inputs, to.outputs = c.list(g.inputs), c.list(g.outputs)
@@ -203,7 +203,7 @@ func (c *copier) node(to *Graph, n *Node) *Node {
 	}
 	c.subgraphs(to, x)
 	x.useAll()
-	to.nodes = append(to.nodes, x)
+	to.listNode(x)
 	to.relabel(x.name, 1)
 	return x
 }

@@ -57,7 +57,7 @@ func (g *Graph) analyse() *analysis {
 		a.pinValue(v, reason{port: v, text: "it is the graph input"})
 	}
 	s := &a.system
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		for _, v := range n.reads() {
 			if v != nil && v.param != nil {
 				a.add(v, op.TypeOf(v.param.tensor()))
@@ -89,7 +89,7 @@ func (g *Graph) standIn() *walker {
 		if reached > most {
 			best, most = w, reached
 		}
-		if reached == len(g.nodes) || !g.open() {
+		if reached == len(g.nodes()) || !g.open() {
 			break
 		}
 	}
@@ -130,7 +130,7 @@ func (g *Graph) standAt(batch, other int) (*walker, int) {
 		w.env[v] = &binding{typ: t}
 	}
 	reached := 0
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		if err := w.visit(n); err != nil {
 			w.bindDeclared(n)
 			continue

@@ -62,7 +62,7 @@ func (e *Edit) decomposeSpelled(n *Node) error {
 		return err
 	}
 	reads := n.reads()
-	e.removeNodes(n)
+	e.removeNode(n)
 	for _, q := range parts {
 		s.add("", q, nil)
 	}
@@ -98,7 +98,7 @@ func (e *Edit) decomposeLowered(n *Node) error {
 		out, gave, alone.outputs = append(out, y), append(gave, v), append(alone.outputs, y)
 	}
 	inner.give(out)
-	alone.nodes = []*Node{inner}
+	alone.list = []*Node{inner}
 	inner.useAll()
 
 	points, err := x.sampled(args)
@@ -107,7 +107,7 @@ func (e *Edit) decomposeLowered(n *Node) error {
 	}
 	x.t = newTracer(e, Tracer{})
 	x.t.points, x.t.samples = points, len(points)
-	before := len(e.g.nodes)
+	before := len(e.g.nodes())
 	values, err := x.trace(args, nil)
 	switch {
 	case err != nil:
@@ -117,7 +117,7 @@ func (e *Edit) decomposeLowered(n *Node) error {
 	case len(x.t.missing) > 0:
 		return fmt.Errorf("it is made of operators that have no ONNX form: %v", slices.Sorted(maps.Keys(x.t.missing)))
 	}
-	added := e.g.nodes[before:]
+	added := e.g.nodes()[before:]
 	e.take(n, gave, values, added)
 	e.nameAfter(n.label(), slices.Concat(args, gave), added)
 	for _, v := range n.reads() {
@@ -167,7 +167,7 @@ func (e *Edit) take(n *Node, gave, values []*Value, added []*Node) {
 	if e.err != nil {
 		return
 	}
-	e.removeNodes(n)
+	e.removeNode(n)
 	taken := map[*Value]*Value{}
 	for i, v := range gave {
 		w := values[i]

@@ -73,7 +73,7 @@ func (e *Edit) convertOld(from *Graph) {
 		return
 	}
 	c := newCopier(true)
-	for _, n := range e.g.nodes {
+	for _, n := range e.g.nodes() {
 		if !slices.ContainsFunc(n.bodies(), func(b *Body) bool { return identity(b.Graph.opsets) == identity(from.opsets) }) {
 			continue
 		}

@@ -45,7 +45,7 @@ func (e *Edit) Input(name, typ string) *Value {
 func (e *Edit) input(name string, t op.Type) *Value {
 	v := &Value{name: name, typ: t, input: true, graph: e.g}
 	e.addValue(v)
-	e.setInputs(append(slices.Clone(e.g.inputs), v), "add input "+name+" "+t.String())
+	e.setInputs(append(e.g.inputs, v), "add input "+name+" "+t.String())
 	return v
 }
 
@@ -72,7 +72,7 @@ func (e *Edit) Output(name string, v *Value) {
 	if slices.Contains(e.g.outputs, v) {
 		return
 	}
-	e.setOutputs(append(slices.Clone(e.g.outputs), v), "add output "+name)
+	e.setOutputs(append(e.g.outputs, v), "add output "+name)
 }
 
 // RemoveOutput makes a graph output an inner value. Nodes that were needed only for it are removed.
@@ -90,7 +90,7 @@ func (e *Edit) RemoveOutput(name string) {
 		e.Failf("%q is the only output", name)
 		return
 	}
-	e.setOutputs(slices.Delete(slices.Clone(e.g.outputs), i, i+1), "remove output "+name)
+	e.setOutputs(without(e.g.outputs, i), "remove output "+name)
 	e.sweep(v)
 }
 
@@ -248,7 +248,7 @@ func (e *Edit) Repeat(n *Node, in ...*Value) *Node {
 		return nil
 	}
 	out := slices.Repeat([]string{strings.ToLower(n.opType)}, len(n.out))
-	return e.oneNode(n.config, e.build(addition{config: n.config, from: e.opsetOf(n.domain), in: in, captured: n.captured, out: out}))
+	return e.oneNode(n.config, e.build(addition{config: n.config, from: e.opsetOf(n.domain), in: in, captured: slices.Clone(n.captured), out: out}))
 }
 
 // available reports whether the graph's operator-set version has the operator and its attributes.

@@ -76,7 +76,7 @@ func (e *Edit) Find(sel ...Selector) *Node {
 func (e *Edit) Nodes(sel ...Selector) []*Node {
 	list := e.Select(sel...)
 	if e.err == nil && len(list) == 0 {
-		e.Failf("the selection matches no node of %d", len(e.g.nodes))
+		e.Failf("the selection matches no node of %d", len(e.g.nodes()))
 	}
 	return list
 }
@@ -87,7 +87,7 @@ func (e *Edit) Select(sel ...Selector) []*Node {
 		return nil
 	}
 	var list []*Node
-	for _, n := range e.g.nodes {
+	for _, n := range e.g.nodes() {
 		ok, err := accepted(sel, n)
 		if err != nil {
 			e.Fail(err)

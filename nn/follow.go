@@ -19,7 +19,7 @@ func (f *follower) run() {
 	for _, v := range f.e.g.inputs {
 		f.w.env[v] = f.c.a.env[v]
 	}
-	for _, n := range slices.Clone(f.e.g.nodes) {
+	for _, n := range slices.Clone(f.e.g.nodes()) {
 		if f.e.err != nil {
 			return
 		}
@@ -34,13 +34,13 @@ func (e *Edit) sortNodes() {
 	if e.err != nil || e.sorted == e.acts {
 		return
 	}
-	order, err := topological(e.g.nodes)
+	order, err := topological(e.g.nodes())
 	if err != nil {
 		e.fail(err)
 		return
 	}
-	if g, old := e.g, e.g.nodes; !slices.Equal(old, order) {
-		e.act(action{do: func() { g.nodes = order }, undo: func() { g.nodes = old }})
+	if g, old := e.g, e.g.nodes(); !slices.Equal(old, order) {
+		e.act(action{do: func() { g.nodeList = nodeList{list: order} }, undo: func() { g.list = slices.Clip(old) }})
 	}
 	e.sorted = e.acts
 }

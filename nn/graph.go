@@ -32,9 +32,9 @@ type Graph struct {
 	mu      editLock
 	around  atomic.Pointer[Graph] // of a subgraph: the graph of the node that has it
 	ops     op.Set
-	nodes   []*Node // topological
 	inputs  []*Value
 	outputs []*Value
+	nodeList
 	naming
 	body    *Body // set when this is the graph of a subgraph attribute
 	edit    *Edit // the transaction under way
@@ -68,7 +68,7 @@ func (g *Graph) Ops() op.Set {
 // useOps gives a subgraph the operators of the enclosing graph; operators known only to the subgraph remain.
 func (g *Graph) useOps(ops op.Set) {
 	g.ops = ops.Union(g.ops)
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		if n.op != nil {
 			n.op = g.ops.Find(n.domain, n.opType)
 		}
@@ -104,7 +104,7 @@ func (g *Graph) Version() int {
 func (g *Graph) Nodes(sel ...Selector) iter.Seq[*Node] {
 	g.there()
 	lock := g.locked()
-	list := slices.Clone(g.nodes)
+	list := slices.Clone(g.nodes())
 	lock.unlock()
 	return func(yield func(*Node) bool) {
 		for _, n := range list {
@@ -132,7 +132,7 @@ func (g *Graph) params() []*Param {
 			list = append(list, p)
 		}
 	}
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		for _, v := range n.in {
 			add(v)
 		}

@@ -31,7 +31,7 @@ func (e *Edit) inlineKnown() (count int) {
 	if e.err != nil {
 		return 0
 	}
-	for _, n := range slices.Clone(e.g.nodes) {
+	for _, n := range slices.Clone(e.g.nodes()) {
 		if len(n.in) == 0 || n.in[0] == nil || len(n.bodies()) == 0 || len(n.annotations) > 0 || e.err != nil {
 			continue
 		}
@@ -90,7 +90,7 @@ func (e *Edit) inline(n *Node, b *Body, inputs, captured []*Value) {
 		}
 	}
 	reads := n.reads()
-	e.removeNodes(n)
+	e.removeNode(n)
 	for _, name := range slices.Sorted(maps.Keys(b.Graph.values)) {
 		v := b.Graph.values[name]
 		if inside[v] != nil || absent[v] {
@@ -111,7 +111,7 @@ func (e *Edit) inline(n *Node, b *Body, inputs, captured []*Value) {
 		}
 		return out
 	}
-	for _, m := range b.Graph.nodes {
+	for _, m := range b.Graph.nodes() {
 		x := &Node{
 			name: m.name, domain: m.domain, opType: m.opType, doc: m.doc, op: m.op, config: m.config, graph: e.g,
 			origin: m.origin, fresh: m.fresh, annotations: m.annotations, in: list(m.in), captured: list(m.captured),

@@ -130,7 +130,7 @@ func (g *Graph) absorb(b *Graph, c *copier) {
 			g.values[x.name] = x
 		}
 	}
-	for _, n := range b.nodes {
+	for _, n := range b.nodes() {
 		name := g.label(n.name)
 		x := c.node(g, n)
 		g.relabel(x.name, -1)

@@ -33,7 +33,7 @@ func (g *Graph) lifetimes(w *walker) lifetimes {
 		return v
 	}
 	size, last := map[*Value]int64{}, map[*Value]int{}
-	for i, n := range g.nodes {
+	for i, n := range g.nodes() {
 		for _, v := range n.reads() {
 			if v != nil && v.producer != nil {
 				last[of(v)] = i
@@ -58,14 +58,14 @@ func (g *Graph) lifetimes(w *walker) lifetimes {
 		}
 	}
 	for _, v := range g.outputs {
-		last[of(v)] = len(g.nodes)
+		last[of(v)] = len(g.nodes())
 	}
-	gone := make([][]*Value, len(g.nodes)+1)
+	gone := make([][]*Value, len(g.nodes())+1)
 	for v, i := range last {
 		gone[i] = append(gone[i], v)
 	}
 	now := int64(0)
-	for i, n := range g.nodes {
+	for i, n := range g.nodes() {
 		now += l.made[n]
 		l.peak = max(l.peak, now)
 		for _, v := range gone[i] {

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -36,6 +37,13 @@ func TestLongChain(t *testing.T) {
 	}
 	if _, err := g.Grad(t.Context(), nn.Feed{"x": x}, "y", "x"); err == nil {
 		t.Error("no error for a loss of two elements")
+	}
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		e.Output("z", e.Node(op.Plain("Exp"), e.Inputs()[0]).Out(0))
+		e.RemoveOutput("y")
+	})
+	if n := g.Summary().Total.Nodes; n != 1 {
+		t.Errorf("%d nodes are left", n)
 	}
 }
 

@@ -17,7 +17,7 @@ func (g *Graph) influenced(by []*Value) map[*Value]bool {
 	for _, v := range by {
 		set[v] = true
 	}
-	influence(g.nodes, set)
+	influence(g.nodes(), set)
 	return set
 }
 

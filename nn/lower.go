@@ -222,7 +222,7 @@ func ancestors(want []*Value, stop func(*Value) bool) []*Node {
 		return nil
 	}
 	list := make([]*Node, 0, len(need))
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		if need[n] {
 			list = append(list, n)
 		}

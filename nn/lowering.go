@@ -116,7 +116,7 @@ func (l lowering) walker() *walker {
 		w.env = map[*Value]*binding{}
 	}
 	if l.calls {
-		w.called = make(map[*Node]*op.Call, len(l.g.nodes))
+		w.called = make(map[*Node]*op.Call, len(l.g.nodes()))
 	}
 	if w.influenced = l.g.influenced(l.wrt); l.asked != nil {
 		if w.influenced = l.g.influenced(l.asked); w.influenced == nil {
@@ -130,7 +130,7 @@ func (l lowering) walker() *walker {
 func (w *walker) plan() error {
 	want := slices.Concat(w.want, w.of)
 	if w.want == nil && w.of == nil {
-		w.nodes = w.g.nodes
+		w.nodes = w.g.nodes()
 	} else {
 		turns, ended := 0, false // there may be hundreds of thousands of nodes
 		at := func(v *Value) bool {

@@ -1,14 +1,44 @@
 package nn
 
-import "strconv"
+import (
+	"container/heap"
+	"sort"
+	"strconv"
+	"strings"
+)
 
 // naming finds values by name, and generates new names without searching all of them.
 type naming struct {
 	values map[string]*Value
-	bases  map[string]int // for each prefix before a dot, the number of names that have it; nil until requested
-	tried  map[string]int // for each stem, the numbers known to be taken; forgotten when a name is removed
-	labels map[string]int // number of nodes by name; nil until requested
+	bases  map[string]int       // for each prefix before a dot, the number of names that have it; nil until requested
+	tried  map[string]*suffixes // by stem
+	labels map[string]int       // number of nodes by name; nil until requested
 }
+
+// suffixes are the numbers appended to one stem: 1 to last are taken, except for those that were freed.
+type suffixes struct {
+	last   int
+	freed  sort.IntSlice // a heap; some may be taken again
+	listed map[int]bool  // those of freed
+}
+
+// Push and Pop make it a heap.Interface.
+func (x *suffixes) Push(i any) {
+	x.freed = append(x.freed, i.(int))
+	x.listed[i.(int)] = true
+}
+
+func (x *suffixes) Pop() any {
+	last := len(x.freed) - 1
+	i := x.freed[last]
+	x.freed = x.freed[:last]
+	delete(x.listed, i)
+	return i
+}
+
+func (x *suffixes) Len() int           { return len(x.freed) }
+func (x *suffixes) Less(i, j int) bool { return x.freed.Less(i, j) }
+func (x *suffixes) Swap(i, j int)      { x.freed.Swap(i, j) }
 
 func (s *naming) add(v *Value) {
 	s.values[v.name] = v
@@ -18,7 +48,19 @@ func (s *naming) add(v *Value) {
 func (s *naming) remove(name string) {
 	delete(s.values, name)
 	s.count(name, -1)
-	s.tried = nil
+	s.release(name)
+}
+
+// release records that names may have become free: this one, and those that it continues with a dot.
+func (s *naming) release(name string) {
+	for end := len(name); end > 0 && len(s.tried) > 0; end = strings.LastIndexByte(name[:end], '.') {
+		stem := strings.TrimRight(name[:end], "0123456789")
+		if t := s.tried[stem]; t != nil {
+			if i, err := strconv.Atoi(name[len(stem):end]); err == nil && i > 0 && i <= t.last && !t.listed[i] {
+				heap.Push(t, i)
+			}
+		}
+	}
 }
 
 func (s *naming) count(name string, by int) {
@@ -43,15 +85,23 @@ func (s *naming) leads(base string) bool {
 
 // numbered returns the stem with a number appended, the first from 1 on that is not known to be taken.
 func (s *naming) numbered(stem string, taken func(string) bool) string {
-	for i := s.tried[stem] + 1; ; i++ {
-		name := stem + strconv.Itoa(i)
-		if !taken(name) {
+	t := s.tried[stem]
+	if t == nil {
+		if s.tried == nil {
+			s.tried = map[string]*suffixes{}
+		}
+		t = &suffixes{listed: map[int]bool{}}
+		s.tried[stem] = t
+	}
+	for ; t.Len() > 0; heap.Pop(t) {
+		if name := stem + strconv.Itoa(t.freed[0]); !taken(name) {
 			return name
 		}
-		if s.tried == nil {
-			s.tried = map[string]int{}
+	}
+	for ; ; t.last++ {
+		if name := stem + strconv.Itoa(t.last+1); !taken(name) {
+			return name
 		}
-		s.tried[stem] = i
 	}
 }
 
@@ -61,8 +111,8 @@ func (s *naming) has(name string) bool { return s.values[name] != nil }
 // labelled reports whether a node has the name. Several nodes of a file may have the same, which runtimes refuse.
 func (g *Graph) labelled(name string) bool {
 	if g.labels == nil {
-		g.labels = make(map[string]int, len(g.nodes))
-		for _, n := range g.nodes {
+		g.labels = make(map[string]int, len(g.nodes()))
+		for _, n := range g.nodes() {
 			g.labels[n.name]++
 		}
 	}
@@ -75,7 +125,7 @@ func (s *naming) relabel(name string, by int) {
 		s.labels[name] += by
 	}
 	if by < 0 {
-		s.tried = nil
+		s.release(name)
 	}
 }
 

@@ -19,6 +19,8 @@ type Node struct {
 	out      []*Value  // nil where an output has no name
 	graph    *Graph
 	origin   any
+	places   readPlaces // where it reads what, see index
+	removed  bool       // marked in the list of the graph
 
 	annotations Annotations
 	fresh       bool // made or changed by an edit: its attributes come from config, not from origin

@@ -35,15 +35,17 @@ func (e *Edit) removeValue(v *Value) {
 
 func (e *Edit) addNode(n *Node) {
 	g := e.g
+	var before nodeList
 	e.act(action{
 		do: func() {
-			g.nodes = append(g.nodes, n) // undoing makes a new list
+			before = g.nodeList
+			g.listNode(n)
 			g.relabel(n.name, 1)
 			n.useAll()
 			n.adopt()
 		},
 		undo: func() {
-			g.nodes = without(g.nodes, n)
+			g.nodeList = before.clipped()
 			g.relabel(n.name, -1)
 			n.unuseAll()
 		},
@@ -53,29 +55,24 @@ func (e *Edit) addNode(n *Node) {
 	})
 }
 
-// removeNodes removes all of them from the list of nodes at once, which takes time in proportion to that list.
-func (e *Edit) removeNodes(list ...*Node) {
-	g, old := e.g, slices.Clip(e.g.nodes) // what is appended to a list that is restored does not reach another
-	dead := make(map[*Node]bool, len(list))
-	for _, n := range list {
-		dead[n] = true
-	}
-	rest := slices.Clip(slices.DeleteFunc(slices.Clone(old), func(n *Node) bool { return dead[n] }))
-	e.act(action{do: func() { g.nodes = rest }, undo: func() { g.nodes = old }})
-	for _, n := range list {
-		e.act(action{
-			do: func() {
-				g.relabel(n.name, -1)
-				n.unuseAll()
-			},
-			undo: func() {
-				g.relabel(n.name, 1)
-				n.useAll()
-			},
-			change: Change{Kind: NodeRemoved, Node: n, Name: n.label()},
-			text:   "remove " + n.describe(),
-		})
-	}
+func (e *Edit) removeNode(n *Node) {
+	g := e.g
+	var before nodeList
+	e.act(action{
+		do: func() {
+			before = g.nodeList
+			g.removeNode(n)
+			g.relabel(n.name, -1)
+			n.unuseAll()
+		},
+		undo: func() {
+			g.nodeList, n.removed = before.clipped(), false
+			g.relabel(n.name, 1)
+			n.useAll()
+		},
+		change: Change{Kind: NodeRemoved, Node: n, Name: n.label()},
+		text:   "remove " + n.describe(),
+	})
 }
 
 // contains reports whether n is in g now, and so are the values that it computes.
@@ -85,80 +82,16 @@ func (g *Graph) contains(n *Node) bool {
 			return v.producer == n && g.values[v.name] == v
 		}
 	}
-	return slices.Contains(g.nodes, n)
+	return slices.Contains(g.nodes(), n)
 }
 
 func (n *Node) describe() string { return fmt.Sprintf("%s %s", n.opType, n.label()) }
 
-func without(list []*Node, n *Node) []*Node {
-	out := make([]*Node, 0, len(list))
-	for _, x := range list {
-		if x != n {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
-// useAll makes n a user of every value that it reads; it must not be a user yet.
-func (n *Node) useAll() {
-	for _, v := range n.reads() {
-		v.use(n)
-	}
-}
-
-func (n *Node) unuseAll() {
-	for _, v := range n.reads() {
-		if v != nil {
-			v.unuse(n)
-		}
-	}
-}
-
-// unuse records that n no longer reads v. Iterations over the users are not affected.
-func (v *Value) unuse(n *Node) {
-	switch last := len(v.users) - 1; {
-	case last >= 0 && v.users[0] == n:
-		v.users = v.users[1:]
-	case last >= 0 && v.users[last] == n:
-		v.users = v.users[:last:last]
-	default:
-		v.users = without(v.users, n)
-	}
-}
-
-// readsValue reports whether v is an input or a captured value of n.
-func (n *Node) readsValue(v *Value) bool {
-	return slices.Contains(n.in, v) || slices.Contains(n.captured, v)
-}
-
 // setRead changes input i of n, counting captured values after the formal ones.
 func (e *Edit) setRead(n *Node, i int, v *Value) {
-	slot := func() *[]*Value {
-		if i < len(n.in) {
-			return &n.in
-		}
-		return &n.captured
-	}
-	k := i
-	if i >= len(n.in) {
-		k -= len(n.in)
-	}
-	old := (*slot())[k]
-	set := func(x *Value) {
-		list := slices.Clone(*slot())
-		prev, before := list[k], x != nil && n.readsValue(x)
-		list[k] = x
-		*slot() = list
-		if prev != nil && !n.readsValue(prev) {
-			prev.unuse(n)
-		}
-		if !before {
-			x.use(n)
-		}
-	}
+	old := n.read(i)
 	e.act(action{
-		do: func() { set(v) }, undo: func() { set(old) },
+		do: func() { n.replaceRead(i, v) }, undo: func() { n.replaceRead(i, old) },
 		change: Change{Kind: NodeChanged, Node: n, Name: n.label()},
 		text:   fmt.Sprintf("%s reads %s instead of %s", n.describe(), v.id(), old.id()),
 	})
@@ -169,7 +102,7 @@ func (e *Edit) setIn(n *Node, in []*Value) {
 	old := n.in
 	set := func(list []*Value) {
 		n.unuseAll()
-		n.in = list
+		n.in, n.places = list, nil
 		n.useAll()
 	}
 	e.act(action{do: func() { set(in) }, undo: func() { set(old) },
@@ -256,16 +189,29 @@ func (n *Node) give(out []*Value) {
 	}
 }
 
+// setInputs replaces the list of inputs. The new list may continue the old one in the same memory.
 func (e *Edit) setInputs(list []*Value, text string) {
 	g, old := e.g, e.g.inputs
-	e.act(action{do: func() { g.inputs = list }, undo: func() { g.inputs = old },
+	e.act(action{do: func() { g.inputs = list }, undo: func() { g.inputs = slices.Clip(old) },
 		change: Change{Kind: PortsChanged}, text: text})
 }
 
+// setOutputs replaces the list of outputs, see setInputs.
 func (e *Edit) setOutputs(list []*Value, text string) {
 	g, old := e.g, e.g.outputs
-	e.act(action{do: func() { g.outputs = list }, undo: func() { g.outputs = old },
+	e.act(action{do: func() { g.outputs = list }, undo: func() { g.outputs = slices.Clip(old) },
 		change: Change{Kind: PortsChanged}, text: text})
+}
+
+// without returns the list without the value at an index. Iterations over the list are not affected.
+func without(list []*Value, i int) []*Value {
+	switch last := len(list) - 1; i {
+	case 0:
+		return list[1:]
+	case last:
+		return list[:last:last]
+	}
+	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
 func (e *Edit) setType(v *Value, t op.Type) {

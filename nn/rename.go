@@ -53,7 +53,7 @@ func (e *Edit) RemoveInput(name string) {
 	case slices.Contains(e.g.outputs, v):
 		e.Failf("input %q is also an output", name)
 	default:
-		e.setInputs(slices.Delete(slices.Clone(e.g.inputs), i, i+1), "remove input "+name)
+		e.setInputs(without(e.g.inputs, i), "remove input "+name)
 		g := e.g
 		e.act(action{
 			do:   func() { v.input = false; g.remove(name) },

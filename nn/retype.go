@@ -94,7 +94,7 @@ func (e *Edit) follow() {
 }
 
 func (e *Edit) followGroup(group []freed) {
-	order, err := topological(e.g.nodes)
+	order, err := topological(e.g.nodes())
 	if err != nil {
 		e.fail(err)
 		return

@@ -34,8 +34,8 @@ func (e *Edit) roll() {
 
 // carrying returns a chain with state: each iteration reads what the previous one computed. nil: there is none.
 func (e *Edit) carrying() *chain {
-	for i, n := range slices.Backward(e.g.nodes) {
-		if c := e.chainAt(n, e.g.nodes[:i]); c != nil {
+	for i, n := range slices.Backward(e.g.nodes()) {
+		if c := e.chainAt(n, e.g.nodes()[:i]); c != nil {
 			return c
 		}
 	}

@@ -110,7 +110,7 @@ type gathering struct {
 // gatherings returns the nodes that may concatenate the results of that many iterations, for a chain that does not have
 // them yet.
 func (e *Edit) gatherings(c *chain) (list []gathering) {
-	for _, n := range e.g.nodes {
+	for _, n := range e.g.nodes() {
 		if n.op == nil || n.op.Traits.Concat == nil || len(n.in) < leastTurns {
 			continue
 		}

@@ -151,7 +151,7 @@ func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (
 		return nil, err
 	}
 	if len(wrt) == 0 {
-		for _, n := range g.nodes {
+		for _, n := range g.nodes() {
 			for _, v := range n.reads() {
 				if p := v.held(); p != nil && p.trainable() && !slices.Contains(wrt, v.name) {
 					wrt = append(wrt, v.name)

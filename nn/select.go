@@ -193,7 +193,7 @@ func (g *Graph) Node(name string) (*Node, error) {
 	defer g.locked().unlock()
 	var found []*Node
 	var names []string
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		if n.name == name && name != "" {
 			found = append(found, n)
 		}

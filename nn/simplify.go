@@ -26,7 +26,7 @@ func (e *Edit) Simplify() int {
 	}
 	before := e.g.countNodes()
 	e.InlineBranches()
-	nodes, err := topological(e.g.nodes)
+	nodes, err := topological(e.g.nodes())
 	if err != nil {
 		e.fail(err)
 	}
@@ -82,9 +82,9 @@ func deadNodes(nodes []*Node, outputs map[*Value]bool) (list []*Node) {
 
 // countNodes counts the nodes, including those of subgraphs.
 func (g *Graph) countNodes() int {
-	count := len(g.nodes)
+	count := len(g.nodes())
 	for _, b := range g.allBodies() {
-		count += len(b.Graph.nodes)
+		count += len(b.Graph.nodes())
 	}
 	return count
 }

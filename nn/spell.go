@@ -331,7 +331,7 @@ func (e *Edit) SetOpset(version int) {
 // convert rewrites the nodes of the graph, whose operator-set version has been changed already, and of its subgraphs.
 func (e *Edit) convert(from int) {
 	to := e.Opset()
-	for _, n := range slices.Clone(e.g.nodes) {
+	for _, n := range slices.Clone(e.g.nodes()) {
 		if e.err != nil {
 			return
 		}
@@ -386,7 +386,7 @@ func (e *Edit) convertNode(n *Node, from, to int) error {
 	at := slices.Index(parts, p)
 	reads := n.reads()
 	if at < 0 {
-		e.removeNodes(n)
+		e.removeNode(n)
 	}
 	for i, q := range parts {
 		if i != at {

@@ -139,7 +139,7 @@ func (e *Edit) closeEdge(g splitEdge) {
 		e.replaceOutput(far, src)
 	}
 	from = len(e.log)
-	e.removeNodes(g.node)
+	e.removeNode(g.node)
 	e.removeValue(far)
 	e.hush(from, g.node)
 	if output {

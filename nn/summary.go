@@ -84,7 +84,7 @@ func (g *Graph) summary(w *walker) *Summary {
 	s := &Summary{Model: g.name, Inputs: describe(g.inputs)}
 	macs, live := costsOf(w), g.lifetimes(w)
 	seen := map[*Param]bool{}
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		r := Row{Node: n.label(), Op: n.operator().String(), MACs: macs[n]}
 		if v := n.output(0); v != nil && v.typ.Present() {
 			r.Shape = v.typ.String()
@@ -128,7 +128,7 @@ func (g *Graph) summary(w *walker) *Summary {
 // multiplies reports whether the node computes multiply-adds, itself or in its subgraphs.
 func (n *Node) multiplies() bool {
 	return n.op != nil && n.op.Cost != nil ||
-		slices.ContainsFunc(n.bodies(), func(b *Body) bool { return slices.ContainsFunc(b.Graph.nodes, (*Node).multiplies) })
+		slices.ContainsFunc(n.bodies(), func(b *Body) bool { return slices.ContainsFunc(b.Graph.nodes(), (*Node).multiplies) })
 }
 
 // costs returns the multiply-adds of the nodes whose shapes are known once symbols are 1.
@@ -160,7 +160,7 @@ func (g *Graph) walkOf(input func(*Value) op.Type) *walker {
 	for _, v := range g.inputs {
 		w.env[v] = &binding{typ: input(v)}
 	}
-	nodes := g.nodes
+	nodes := g.nodes()
 	if order, err := topological(nodes); err == nil { // in an edit, nodes may precede those that they read
 		nodes = order
 	}

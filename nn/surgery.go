@@ -29,7 +29,7 @@ func (e *Edit) Rewire(from, to *Value, users ...*Node) {
 	}
 	if len(users) > 0 {
 		for _, u := range users {
-			if e.has(u) && !slices.Contains(u.reads(), from) {
+			if e.has(u) && !u.readsValue(from) {
 				e.Failf("node %s does not read %q", u.label(), from.name)
 			}
 		}
@@ -50,10 +50,8 @@ func (e *Edit) rewire(from, to *Value, users []*Node) {
 		if u == to.producer {
 			continue
 		}
-		for i, v := range u.reads() {
-			if v == from {
-				e.setRead(u, i, to)
-			}
+		for _, i := range u.where(from) {
+			e.setRead(u, i, to)
 		}
 	}
 }
@@ -111,36 +109,49 @@ func (e *Edit) drop(list ...*Node) {
 	if e.err != nil {
 		return
 	}
-	e.removeNodes(list...)
+	for _, n := range list {
+		e.removeNode(n)
+	}
+	var read []*Value
 	for _, n := range list {
 		if v := n.readOutput(); v != nil {
 			e.Failf("node %s is still read through %q", n.label(), v.name)
 			return
 		}
-		for _, v := range n.out {
-			if v != nil {
-				e.removeValue(v)
-			}
-		}
+		e.removeOutputs(n)
+		read = append(read, n.reads()...)
 	}
-	for _, n := range list {
-		for _, v := range n.reads() {
-			e.sweep(v)
+	e.sweep(read...)
+}
+
+func (e *Edit) removeOutputs(n *Node) {
+	for _, v := range n.out {
+		if v != nil {
+			e.removeValue(v)
 		}
 	}
 }
 
-// sweep removes v if nothing reads it any more: a parameter, or a node all of whose outputs are unread.
-func (e *Edit) sweep(v *Value) {
-	if e.err != nil || v == nil || e.g.values[v.name] != v || len(v.users) > 0 || slices.Contains(e.g.outputs, v) {
-		return
-	}
-	if v.param != nil {
-		e.removeValue(v)
-		return
-	}
-	if v.producer != nil && v.producer.unread() { // else it is an input
-		e.drop(v.producer)
+// sweep removes those of the values that nothing reads any more: parameters, and nodes all of whose outputs are unread, with everything that
+// only they needed.
+func (e *Edit) sweep(list ...*Value) {
+	stack := slices.Clone(list)
+	slices.Reverse(stack)
+	for len(stack) > 0 && e.err == nil {
+		v := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		switch {
+		case v == nil || e.g.values[v.name] != v || len(v.users) > 0 || slices.Contains(e.g.outputs, v):
+		case v.param != nil:
+			e.removeValue(v)
+		case v.producer != nil && v.producer.unread(): // else it is an input
+			n := v.producer
+			e.removeNode(n)
+			e.removeOutputs(n)
+			from := len(stack)
+			stack = append(stack, n.reads()...)
+			slices.Reverse(stack[from:])
+		}
 	}
 }
 

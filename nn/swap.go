@@ -192,7 +192,7 @@ func (e *Edit) SwapActivations(l Layer, sel ...Selector) []*Value {
 		return nil
 	}
 	var found []activation
-	for _, n := range e.g.nodes {
+	for _, n := range e.g.nodes() {
 		if ok, err := accepted(sel, n); err != nil {
 			e.Fail(err)
 			return nil

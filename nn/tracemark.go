@@ -180,7 +180,7 @@ func (t *tracer) mark(n *gorgonia.Node, m *traceMark) {
 
 // claim records that the nodes added since the last call belong to the current site.
 func (t *tracer) claim() {
-	nodes := t.e.g.nodes
+	nodes := t.e.g.nodes()
 	if t.site != nil {
 		for _, m := range t.marks[t.site.at[0]] {
 			for _, n := range nodes[t.claimed:] {
@@ -229,10 +229,10 @@ func (t *tracer) annotate() {
 
 // rank returns the position of a node in its graph; nodes of subgraphs follow all others.
 func (t *tracer) rank(n *Node) int {
-	if i := slices.Index(t.e.g.nodes, n); i >= 0 {
+	if i := slices.Index(t.e.g.nodes(), n); i >= 0 {
 		return i
 	}
-	return len(t.e.g.nodes)
+	return len(t.e.g.nodes())
 }
 
 // asked declares the outputs requested by AsOutput, for each of the expression graphs.

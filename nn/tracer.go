@@ -78,7 +78,7 @@ func newTracer(e *Edit, tr Tracer) *tracer {
 	t := &tracer{
 		e: e, rules: stockRules(), names: tr.Names, roll: tr.Roll, points: []map[string]int{{}}, samples: 1,
 		done: map[*gorgonia.Node][]traced{}, calls: map[*op.Call][]*Value{},
-		lengths: map[string]*Value{}, shapes: map[*Value]*Value{}, missing: map[string]bool{}, bodies: new(int), claimed: len(e.g.nodes),
+		lengths: map[string]*Value{}, shapes: map[*Value]*Value{}, missing: map[string]bool{}, bodies: new(int), claimed: len(e.g.nodes()),
 		marks: map[*gorgonia.Node][]*traceMark{}, made: map[*traceMark][]*Node{}, anchors: map[*Node]bool{},
 		results: map[*gorgonia.Node]int{},
 	}

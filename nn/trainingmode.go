@@ -25,7 +25,7 @@ func (e *Edit) TrainingMode() {
 // trainingSince returns the first operator set in which all nodes have a training mode.
 func (e *Edit) trainingSince() (since int) {
 	e.made()
-	for _, n := range e.g.nodes {
+	for _, n := range e.g.nodes() {
 		if n.op == nil {
 			continue
 		}
@@ -44,7 +44,7 @@ func (e *Edit) trainingSince() (since int) {
 }
 
 func (e *Edit) trainAlways() {
-	for _, n := range e.g.nodes {
+	for _, n := range e.g.nodes() {
 		if e.err != nil {
 			return
 		}
@@ -87,7 +87,7 @@ func (e *Edit) addOutputs(n *Node, count int) {
 func (g *Graph) TrainingNodes() (list []*Node) {
 	g.there()
 	defer g.locked().unlock()
-	for _, n := range g.nodes {
+	for _, n := range g.nodes() {
 		if n.trainsAlways() {
 			list = append(list, n)
 		}
@@ -119,7 +119,7 @@ func (e *Edit) InferenceMode() (nodes int) {
 		return 0
 	}
 	e.made()
-	for _, n := range slices.Clone(e.g.nodes) {
+	for _, n := range slices.Clone(e.g.nodes()) {
 		for _, b := range n.bodies() {
 			sub := &Edit{g: b.Graph, acts: e.acts, outer: e}
 			nodes += sub.InferenceMode()

@@ -17,7 +17,8 @@ type Value struct {
 	index    int // index among the outputs of the producer
 	param    *Param
 	input    bool
-	users    []*Node // each once, in no particular order
+	users    []*Node       // each once, in no particular order
+	places   map[*Node]int // where in users, if they are many and one was removed
 	graph    *Graph
 	origin   any
 	untyped  bool // placeholder in a subgraph for a value of unknown type; an untyped value is otherwise omitted
@@ -121,7 +122,7 @@ func (v *Value) readers() []*Node {
 		set[n] = true
 	}
 	var list []*Node
-	for _, n := range v.graph.nodes {
+	for _, n := range v.graph.nodes() {
 		if set[n] {
 			list = append(list, n)
 		}
