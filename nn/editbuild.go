@@ -223,7 +223,8 @@ func (e *Edit) addParam(name string, d *tensor.Dense) *Value {
 }
 
 // Node adds an operator with the given inputs and returns its node; a nil input is an absent optional one. The node's
-// first output is Out(0).
+// first output is Out(0). An operator with attributes has a configuration in package std, such as std.GemmConfig{TransB: true};
+// one without, or with default values for all, is given by name: op.Plain("MatMul").
 //
 // The configuration and the inputs are those of the newest version of the operator: the axes of a Squeeze are an input,
 // for example. In a graph with an earlier operator set they are rewritten for that version, perhaps with further nodes

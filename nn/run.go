@@ -139,7 +139,8 @@ func (g *Graph) feed(in Feed, want []*Value) (map[*Value]dtype.Value, error) {
 }
 
 // Grad returns the gradients of the scalar value named loss with respect to inputs, parameters, or inner values that are
-// fed; without names, all trainable parameters. The gradient for a value that the loss does not depend on is zero.
+// fed; without names, all trainable parameters. The result also has the value of the loss, by its name. The gradient for a value that the loss does not depend
+// on is zero.
 // Normalization uses the running statistics, and dropout is off.
 func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (Feed, error) {
 	if err := g.edited("gradient"); err != nil {

@@ -15,12 +15,14 @@ type Accuracy struct {
 	K    int // 0: 1
 	Axis int // axis of the classes, -1 for the last; 0: 1
 
+	IgnoreIndex *int // class that is ignored, besides −100; nil: none
+
 	right, all float64
 }
 
 // Add implements Metric.
 func (a *Accuracy) Add(out, want []*tensor.Dense) error {
-	s, err := classes("accuracy", a.Axis, out, want)
+	s, err := classes("accuracy", a.Axis, a.IgnoreIndex, out, want)
 	if err != nil {
 		return err
 	}
@@ -29,9 +31,6 @@ func (a *Accuracy) Add(out, want []*tensor.Dense) error {
 			continue
 		}
 		a.all++
-		if y < 0 || y >= s.c {
-			continue
-		}
 		mine := s.at(i, y)
 		higher := 0
 		for c := range s.c {
@@ -57,7 +56,8 @@ func (a *Accuracy) Result() map[string]float64 {
 	return r
 }
 
-// BinaryAccuracy is the fraction of elements on the right side of a threshold: "accuracy". Targets are 0 or 1.
+// BinaryAccuracy is the fraction of elements on the right side of a threshold: "accuracy". Targets are 0 or 1, numbers between them are rounded, and
+// −100 is ignored.
 type BinaryAccuracy struct {
 	Threshold float64 // on probabilities; 0: 0.5
 	Logits    bool    // outputs are logits; the threshold applies to their sigmoid
@@ -68,6 +68,9 @@ type BinaryAccuracy struct {
 // Add implements Metric.
 func (b *BinaryAccuracy) Add(out, want []*tensor.Dense) error {
 	x, y, err := elements("accuracy", out, want)
+	if err == nil {
+		err = yesNo("accuracy", y)
+	}
 	if err != nil {
 		return err
 	}
@@ -79,6 +82,9 @@ func (b *BinaryAccuracy) Add(out, want []*tensor.Dense) error {
 		limit = math.Log(limit / (1 - limit))
 	}
 	for i, v := range x {
+		if y[i] == ignored {
+			continue
+		}
 		b.all++
 		if v > limit == (y[i] > 0.5) && !math.IsNaN(v) {
 			b.right++
@@ -92,6 +98,16 @@ func (b *BinaryAccuracy) Result() map[string]float64 {
 	r := map[string]float64{"accuracy": ratio(b.right, b.all)}
 	b.right, b.all = 0, 0
 	return r
+}
+
+// yesNo returns an error for a target that is neither from 0 to 1 nor ignored.
+func yesNo(metric string, y []float64) error {
+	for i, v := range y {
+		if v != ignored && !(v >= 0 && v <= 1) {
+			return fmt.Errorf("train: %s: element %d of the targets is %v: want 0 or 1", metric, i, v)
+		}
+	}
+	return nil
 }
 
 // elements returns the elements of the first output and target, which must have equally many.

@@ -1,7 +1,11 @@
 package train
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op/trait"
 	"gorgonia.org/tensor"
 )
@@ -23,6 +27,8 @@ func (l BCEWithLogits) Build(e *nn.Edit, out, want []*nn.Value) *nn.Value {
 	if v, n, through := below(e, x, each); through {
 		e.Note("BCE: output %q ends in %s %s: the loss is computed from its input, the logits", x.Name(), n.Type(), n.Label())
 		x = v
+	} else {
+		other(e, "BCE", x)
 	}
 	y = paired(e, "BCE", x, y)
 	p := lossBuilder{e}
@@ -49,6 +55,26 @@ func each(p *trait.Probabilities) bool { return p.Over == nil && !p.Log }
 func EndsInEach(v *nn.Value) bool {
 	p := scored(v.Producer())
 	return p != nil && each(p)
+}
+
+func (l BCEWithLogits) check(_ []*nn.Value, want []*tensor.Dense) error {
+	if len(want) == 0 {
+		return nil
+	}
+	if dtype.Of(want[0].Dtype()) == dtype.Float32 {
+		return checkShares(dtype.Slice[float32](want[0]))
+	}
+	list, err := dtype.Float64s(want[0])
+	return errors.Join(err, checkShares(list))
+}
+
+func checkShares[F float32 | float64](list []F) error {
+	for i, y := range list {
+		if !(y >= 0 && y <= 1) {
+			return fmt.Errorf("BCE: element %d of the targets is %v: want 0 to 1", i, y)
+		}
+	}
+	return nil
 }
 
 // Weight implements Weighted.

@@ -73,10 +73,12 @@ func (t *Trainer) bind(b data.Sample) (*binding, error) {
 	for i, n := range d.targets {
 		d.feed[n] = b.Y[i]
 	}
-	if c, ok := d.lossBy.(checker); ok {
-		if err := c.check(d.outputs, b.Y); err != nil {
-			return nil, &op.Error{Stage: "train", Err: err}
-		}
+	err := t.checkSpread(b.Y)
+	if c, ok := d.lossBy.(checker); ok && err == nil {
+		err = c.check(d.outputs, b.Y)
+	}
+	if err != nil {
+		return nil, &op.Error{Stage: "train", Err: err}
 	}
 	return d, nil
 }
@@ -91,7 +93,7 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 		d.open = make([]bool, len(want))
 	}
 	if d.lossBy == nil {
-		d.lossBy = defaultLoss(want, t.g.Outputs())
+		d.lossBy = chosenLoss(want, t.g.Outputs(), func(i int) bool { return t.spread(i, want[i]) })
 	}
 	if j, ok := d.lossBy.(Joint); ok {
 		d.lossBy = j.filled(want)
@@ -152,7 +154,10 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 	}
 	d.apart = t.apart()
 	for _, n := range notes {
-		t.say(Event{Kind: Note, Text: n})
+		if !slices.Contains(t.told, n) { // targets of two kinds, mixed and validated, make the loss be attached twice in each epoch
+			t.told = append(t.told, n)
+			t.say(Event{Kind: Note, Text: n})
+		}
 	}
 	return d, nil
 }

@@ -18,6 +18,8 @@ import (
 type Calibration struct {
 	Bins int // of equal width; 0: 15
 
+	IgnoreIndex *int // class that is ignored, besides −100; nil: none
+
 	Count       []int     // samples in each bin; set by Result, as the others are
 	Sure, Right []float64 // mean confidence of the predictions, and their accuracy, in each bin
 
@@ -27,7 +29,7 @@ type Calibration struct {
 
 // Add implements Metric. Targets of −100 are ignored.
 func (m *Calibration) Add(out, want []*tensor.Dense) error {
-	s, err := classes("calibration", 1, out, want)
+	s, err := classes("calibration", 1, m.IgnoreIndex, out, want)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -206,10 +207,10 @@ func finiteHistory(h History) []Epoch {
 
 // keep records the epoch's model if it is one of the best.
 func (t *Trainer) keep() error {
-	if t.c.Keep == 0 {
+	ep := t.history.Last()
+	if t.c.Keep == 0 || slices.ContainsFunc(t.kept, func(k kept) bool { return k.Epoch == ep.Epoch }) { // the next epoch was interrupted before its first update
 		return nil
 	}
-	ep := t.history.Last()
 	v, err := t.tracker.figure(ep)
 	if err != nil || !finite(v) {
 		return err
@@ -380,6 +381,15 @@ func (t *Trainer) restore(path string, content []byte) error {
 	t.hold(false)
 	if err := t.eachTensor(take); err != nil {
 		return err
+	}
+	here := map[string]bool{}
+	for p := range t.g.Params() {
+		here["param/"+p.Name()] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
+		if strings.HasPrefix(name, "param/") && !here[name] {
+			return &op.Error{Stage: "train", Err: fmt.Errorf("%s has %s, which the graph has not: the checkpoint is of another model", path, name)}
+		}
 	}
 	for to, from := range copies {
 		from.copyTo(to)

@@ -27,7 +27,7 @@ import (
 // operators draw separately for each part. BatchNormalization normalizes each part by its own statistics, and its
 // running statistics follow the first part of each batch. Validation uses the same parts.
 type Config struct {
-	Loss     Loss           // nil: CrossEntropy for classes, MSE for targets that are floating-point numbers
+	Loss     Loss           // nil: by the first batch, CrossEntropy for classes and for distributions over them (numbers ≥ 0 that sum to 1 in each row), MSE for other floating-point numbers
 	Rule     optim.Rule     // nil: optim.AdamW
 	Schedule optim.Schedule // factor on the learning rate for each step of a run of Epochs; nil: constant
 	Plateau  *optim.Plateau // lowers the rate when Monitor stops improving; nil: off
@@ -43,7 +43,7 @@ type Config struct {
 	Workers    int                      // goroutines that load samples, see data.BatchLoader; does not affect the result
 	ClipNorm   float64                  // clip the global norm of the gradients to this; 0: off
 	Whole      bool                     // compute all gradients before the first update, see Config
-	EMA        float64                  // decay of an exponential moving average of the weights, which validation and checkpoints use; 0: none
+	EMA        float64                  // decay of an exponential moving average of the weights, which validation and checkpoints use, at most (1+n)/(10+n) in step n; 0: none
 	Seed       uint64                   // seed of shuffling, augmentation and dropout
 	Groups     []ParamGroup             // parameters with settings of their own; the first match counts
 

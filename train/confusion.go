@@ -1,23 +1,27 @@
 package train
 
 import (
+	"math"
 	"slices"
 
 	"gorgonia.org/tensor"
 )
 
-// Confusion is a confusion matrix. Its results are unweighted means over the classes that occur: "precision", "recall",
-// "f1" and "iou".
+// Confusion is a confusion matrix. Its results are unweighted means over the classes that occur, as targets or predictions: "precision", "recall",
+// "f1" and "iou"; NaN if a score was NaN.
 type Confusion struct {
 	Axis  int     // axis of the classes, -1 for the last; 0: 1
 	Count [][]int // [true class][predicted class], of the last Result
 
+	IgnoreIndex *int // class that is ignored, besides −100; nil: none
+
 	now [][]int
+	nan bool
 }
 
 // Add implements Metric. Targets of −100 are ignored.
 func (m *Confusion) Add(out, want []*tensor.Dense) error {
-	s, err := classes("confusion", m.Axis, out, want)
+	s, err := classes("confusion", m.Axis, m.IgnoreIndex, out, want)
 	if err != nil {
 		return err
 	}
@@ -28,8 +32,12 @@ func (m *Confusion) Add(out, want []*tensor.Dense) error {
 		}
 	}
 	for i, y := range s.label {
-		if y >= 0 && y < s.c {
-			m.now[y][s.top(i)]++
+		if y == ignored {
+			continue
+		}
+		m.now[y][s.top(i)]++
+		for c := range s.c {
+			m.nan = m.nan || math.IsNaN(s.at(i, c))
 		}
 	}
 	return nil
@@ -37,6 +45,11 @@ func (m *Confusion) Add(out, want []*tensor.Dense) error {
 
 // Result implements Metric.
 func (m *Confusion) Result() map[string]float64 {
+	if m.nan {
+		defer func() { m.nan = false }()
+		m.Count, m.now = m.now, nil
+		return map[string]float64{"precision": math.NaN(), "recall": math.NaN(), "f1": math.NaN(), "iou": math.NaN()}
+	}
 	m.Count, m.now = m.now, nil
 	var precision, recall, f1, iou, seen float64
 	for c, row := range m.Count {
@@ -59,7 +72,8 @@ func (m *Confusion) Result() map[string]float64 {
 
 // AUROC is the area under the receiver operating characteristic of a binary classifier, "auroc": the probability that a
 // positive sample scores higher than a negative one; ties count one half. Outputs have one element per sample, or two
-// classes, of which the second is the positive one. It stores all scores.
+// classes, of which the second is the positive one; targets are 0 or 1, numbers between them are rounded, and −100 is ignored. It stores all scores. Without a sample
+// of each kind, or with a score that is NaN, the result is NaN.
 type AUROC struct {
 	score []float64
 	yes   []bool
@@ -68,24 +82,38 @@ type AUROC struct {
 // Add implements Metric.
 func (a *AUROC) Add(out, want []*tensor.Dense) error {
 	if len(out) > 0 && len(out[0].Shape()) == 2 && out[0].Shape()[1] == 2 {
-		s, err := classes("auroc", 1, out, want)
+		s, err := classes("auroc", 1, nil, out, want)
 		if err != nil {
 			return err
 		}
 		for i, y := range s.label {
-			a.score, a.yes = append(a.score, s.at(i, 1)-s.at(i, 0)), append(a.yes, y == 1)
+			if y != ignored {
+				a.score, a.yes = append(a.score, s.at(i, 1)-s.at(i, 0)), append(a.yes, y == 1)
+			}
 		}
 		return nil
 	}
 	x, y, err := elements("auroc", out, want)
-	for i, v := range x {
-		a.score, a.yes = append(a.score, v), append(a.yes, y[i] > 0.5)
+	if err == nil {
+		err = yesNo("auroc", y)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	for i, v := range x {
+		if y[i] != ignored {
+			a.score, a.yes = append(a.score, v), append(a.yes, y[i] > 0.5)
+		}
+	}
+	return nil
 }
 
 // Result implements Metric.
 func (a *AUROC) Result() map[string]float64 {
+	if slices.ContainsFunc(a.score, math.IsNaN) || !slices.Contains(a.yes, true) || !slices.Contains(a.yes, false) {
+		*a = AUROC{}
+		return map[string]float64{"auroc": math.NaN()}
+	}
 	order := make([]int, len(a.score))
 	for i := range order {
 		order[i] = i

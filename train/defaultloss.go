@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -12,21 +13,52 @@ import (
 // defaultLoss chooses the loss by the targets: classes, distributions over classes (as from MixUp)
 // or numbers.
 func defaultLoss(want []*tensor.Dense, out []*nn.Value) Loss {
-	if len(want) > 1 {
-		var j Joint
-		for i := range want {
-			j.Losses = append(j.Losses, defaultLoss(want[i:i+1], out[min(i, len(out)):]))
-		}
-		return j
-	}
+	return chosenLoss(want, out, func(i int) bool { return shares(want[i]) })
+}
+
+// chosenLoss is defaultLoss where spread states which targets of floating-point numbers are distributions.
+func chosenLoss(want []*tensor.Dense, out []*nn.Value, spread func(i int) bool) Loss {
 	if len(want) == 0 {
 		return CrossEntropy{}
 	}
-	var to *nn.Value
-	if len(out) > 0 {
-		to = out[0]
+	var j Joint
+	for i, y := range want {
+		var to *nn.Value
+		if i < len(out) {
+			to = out[i]
+		}
+		j.Losses = append(j.Losses, lossFor(y, dtype.Of(y.Dtype()).IsFloat() && !spread(i), to))
 	}
-	return lossFor(want[0], dtype.Of(want[0].Dtype()).IsFloat() && !shares(want[0]), to)
+	if len(want) == 1 {
+		return j.Losses[0]
+	}
+	return j
+}
+
+// spread reports whether target i of floating-point numbers, of which a batch is given, is a distribution over classes in each sample. The first
+// batch decides, so that the loss does not depend on which samples a later one has.
+func (t *Trainer) spread(i int, want *tensor.Dense) bool {
+	is, known := t.mixed[i]
+	if !known {
+		if is = shares(want); t.mixed == nil {
+			t.mixed = map[int]bool{}
+		}
+		t.mixed[i] = is
+	}
+	return is
+}
+
+// checkSpread returns an error for targets that are not distributions over classes as those of the first batch were, for which the loss was chosen.
+func (t *Trainer) checkSpread(want []*tensor.Dense) error {
+	if t.c.Loss != nil {
+		return nil
+	}
+	for i, y := range want {
+		if dtype.Of(y.Dtype()).IsFloat() && t.spread(i, y) && !shares(y) {
+			return fmt.Errorf("target %d of each sample was a distribution over classes in the first batch, whence cross-entropy, and is not in this one: set Config.Loss", i)
+		}
+	}
+	return nil
 }
 
 // lossFor chooses the loss of an output, which may be nil, by a batch of targets and whether they are numbers.

@@ -86,6 +86,9 @@ func (t *Trainer) runAll(ctx context.Context, fit, val data.Dataset[data.Sample]
 	if err := t.sameData(fit, val, err); err != nil {
 		return err
 	}
+	if err := t.sameLength(fit.Len()); err != nil {
+		return err
+	}
 	if t.ended {
 		t.Start, t.Origin, t.Stopped, t.ended = t.Epoch, t.progress.Step, false, false
 	}
@@ -121,13 +124,27 @@ func (t *Trainer) runAll(ctx context.Context, fit, val data.Dataset[data.Sample]
 	return nil
 }
 
-// interrupted reports whether a run can be resumed after an error: ctx has ended, or OnStep has ended the run, on any rank.
-func (t *Trainer) interrupted(ctx context.Context, err error) bool {
-	if t.ranks != nil {
-		var e *RankError
-		return errors.As(err, &e) && e.kind != failed
+// sameLength reports that the training set has another number of samples than before, which is an error in the middle of an epoch: the rest of it would
+// be other samples.
+func (t *Trainer) sameLength(n int) error {
+	if was := t.Length; was != n && was != 0 {
+		if t.Batch > 0 {
+			return &op.Error{Stage: "train", Err: fmt.Errorf("an epoch of %d samples ended in its middle, at batch %d: it cannot go on with %d samples, whose order is another", was, t.Batch, n)}
+		}
+		t.say(Event{Kind: Note, Text: fmt.Sprintf("the training set has %d samples, %d before", n, was)})
 	}
-	return ctx.Err() != nil || errors.As(err, new(halted))
+	t.Length = n
+	return nil
+}
+
+// interrupted reports whether an error left something to resume: ctx has ended, or OnStep, a sample or a refused step has ended the run, on any rank,
+// in the middle of an epoch.
+func (t *Trainer) interrupted(ctx context.Context, err error) bool {
+	if t.ranks == nil {
+		return ctx.Err() != nil || t.Batch > 0 && errors.As(err, new(halted))
+	}
+	e, told := errors.AsType[*RankError](err)
+	return told && e.kind != failed && (e.kind != stopped || t.Batch > 0)
 }
 
 // loader returns the loader of batches. A model with a fixed batch size gets full batches of that size only.
@@ -215,14 +232,14 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 		if err == nil {
 			err = ctx.Err()
 		}
-		if err != nil && t.Batch > 0 {
-			err = halted{err} // a sample that cannot be read: the steps before it are not lost
-		}
 		if err != nil {
-			return Epoch{}, t.withdraw(err)
+			return Epoch{}, t.withdraw(halted{err})
 		}
 		info, err := t.step(ctx, b, total, k)
 		if err != nil {
+			if t.ranks == nil {
+				t.abandon()
+			}
 			return Epoch{}, err
 		}
 		if t.ranks == nil {

@@ -142,8 +142,8 @@ func results(m []Metric) map[string]float64 {
 	return all
 }
 
-// Evaluate runs the model over a set and returns the loss, as "loss", and the results of Config.Metrics. With
-// Config.EMA it evaluates the averages.
+// Evaluate runs the model over a set and returns the loss, as "loss", and the results of Config.Metrics. Of a loss
+// that is a sum, it is the mean over batches. With Config.EMA it evaluates the averages.
 func (t *Trainer) Evaluate(ctx context.Context, s data.Dataset[data.Sample]) (map[string]float64, error) {
 	leave, err := t.user.enter()
 	if err != nil {

@@ -28,7 +28,7 @@ func (t *Trainer) looked(scale float64) error {
 	return nil
 }
 
-// halted is an error after which a run can be resumed where it is: one of Config.OnStep, or of a sample that cannot be read.
+// halted is an error after which a run can be resumed where it is: one of Config.OnStep, of a sample that cannot be read, or of a step that changed nothing.
 type halted struct{ error }
 
 func (h halted) Unwrap() error { return h.error }

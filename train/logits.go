@@ -77,8 +77,17 @@ func logits(e *nn.Edit, loss string, out *nn.Value, axis int) *nn.Value {
 		}
 		e.Note("%s: output %q ends in %s %s: the loss is computed from its input, the logits", loss, out.Name(), n.Type(), n.Label())
 		out = x
+	} else {
+		other(e, loss, out)
 	}
 	return lossBuilder{e}.front(out, axis)
+}
+
+// other notes that a loss of scores takes probabilities of another kind for scores.
+func other(e *nn.Edit, loss string, out *nn.Value) {
+	if _, n, ok := below(e, out, func(*trait.Probabilities) bool { return true }); ok {
+		e.Note("%s: output %q ends in %s %s: its results, which are probabilities already, are taken for scores; is this the loss for the targets?", loss, out.Name(), n.Type(), n.Label())
+	}
 }
 
 // classAxis returns the axis of the classes: 1 unless the loss has another one.

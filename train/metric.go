@@ -22,11 +22,11 @@ func defaultMetrics(l Loss, out []*nn.Value) []Metric {
 	case Joint:
 		return l.metrics(out)
 	case NLL:
-		return defaultMetrics(CrossEntropy{}, out)
+		return defaultMetrics(CrossEntropy{IgnoreIndex: l.IgnoreIndex}, out)
 	case CrossEntropy:
-		m := []Metric{&Accuracy{Axis: l.Axis}}
+		m := []Metric{&Accuracy{Axis: l.Axis, IgnoreIndex: l.IgnoreIndex}}
 		if len(out) > 0 && out[0].Type().Rank() == 2 && out[0].Type().Shape[1].Size > 10 {
-			m = append(m, &Accuracy{K: 5})
+			m = append(m, &Accuracy{K: 5, IgnoreIndex: l.IgnoreIndex})
 		}
 		return m
 	case BCEWithLogits:
@@ -54,8 +54,9 @@ type scores struct {
 }
 
 // classes reads scores [N, C, d…], with the classes on the given axis (0: 1), and targets: classes [N, d…], or probabilities in the
-// shape of the scores, of which the class with the largest is taken. Axes of size 1 after the classes are ignored.
-func classes(metric string, axis int, out, want []*tensor.Dense) (s scores, err error) {
+// shape of the scores, of which the class with the largest is taken. Axes of size 1 after the classes are ignored. Labels of −100 and of the class to
+// ignore are −100; others without a score are an error.
+func classes(metric string, axis int, ignore *int, out, want []*tensor.Dense) (s scores, err error) {
 	x, y, err := pair(metric, out, want)
 	if err != nil {
 		return s, err
@@ -94,10 +95,19 @@ func classes(metric string, axis int, out, want []*tensor.Dense) (s scores, err 
 		}
 		return s, nil
 	}
-	err = eachLabel(y, func(_, c int) error { s.label = append(s.label, c); return nil })
-	if err == nil && len(s.label) != s.n*s.in {
-		err = fmt.Errorf("the output is %v, the target %v", shape, y.Shape())
+	if n := y.Shape().TotalSize(); n != s.n*s.in {
+		return s, fmt.Errorf("train: %s: the output is %v, the target %v", metric, shape, y.Shape())
 	}
+	err = eachLabel(y, func(i, c int) error {
+		switch {
+		case ignore != nil && c == *ignore:
+			c = ignored
+		case c != ignored && (c < 0 || c >= s.c):
+			return fmt.Errorf("target %d of the batch is class %d, the output has %d classes", i, c, s.c)
+		}
+		s.label = append(s.label, c)
+		return nil
+	})
 	if err != nil {
 		return s, fmt.Errorf("train: %s: %w", metric, err)
 	}

@@ -49,7 +49,7 @@ func TestSampleFigures(t *testing.T) {
 		}
 	}
 	for _, y := range [][]int64{{0, 2}, {-1, 0}} {
-		if err := (&SampleLosses{}).Add(list(of(t, []float32{2, 1, 1, 2}, 2, 2)), list(of(t, y, 2))); err == nil || !strings.Contains(err.Error(), "of 2") {
+		if err := (&SampleLosses{}).Add(list(of(t, []float32{2, 1, 1, 2}, 2, 2)), list(of(t, y, 2))); err == nil || !strings.Contains(err.Error(), "the output has 2 classes") {
 			t.Errorf("%v: %v", y, err)
 		}
 	}
@@ -76,14 +76,18 @@ func TestAUROC(t *testing.T) {
 		{of(t, []float32{3, 3, 3, 3}, 4), of(t, []int64{0, 1, 0, 1}, 4), 0.5},
 		{of(t, []float32{0, 1, 0, 4, 5, 8, 0, 2}, 4, 2), of(t, []int64{0, 1, 1, 0}, 4), 1}, // differences 1, 4, 3, 2
 		{of(t, []float32{0, 4, 0, 1, 5, 8, 0, 2}, 4, 2), of(t, []int64{0, 1, 1, 0}, 4), 0.25},
-		{of(t, []float32{1, 2}, 2), of(t, []int64{1, 1}, 2), 0},
+		{of(t, []float32{1, 2}, 2), of(t, []int64{1, 1}, 2), math.NaN()},
+		{of(t, []float32{1, 2}, 2), of(t, []int64{0, -100}, 2), math.NaN()},
+		{of(t, []float32{1, float32(math.NaN()), 2}, 3), of(t, []int64{1, 0, 0}, 3), math.NaN()},
+		{of(t, []float32{1, 9, 2}, 3), of(t, []int64{0, -100, 1}, 3), 1},
+		{of(t, []float32{0, 1, 0, 9, 0, 2}, 3, 2), of(t, []int64{0, -100, 1}, 3), 1},
 		{of(t, []float32{5, 4, 3, 2, 1, 2}, 6), of(t, []float32{1, 1, 0, 0.4, 0.6, 1}, 6), 4.5 / 8},
 	} {
 		m := &AUROC{}
 		if err := m.Add(list(c.x), list(c.y)); err != nil {
 			t.Fatal(err)
 		}
-		if got := m.Result()["auroc"]; math.Abs(got-c.want) > 1e-12 {
+		if got := m.Result()["auroc"]; math.IsNaN(got) != math.IsNaN(c.want) || math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%v for %v: %v, want %v", c.x, c.y, got, c.want)
 		}
 		if m.score != nil || m.yes != nil {
@@ -93,6 +97,44 @@ func TestAUROC(t *testing.T) {
 	for _, x := range []*tensor.Dense{dtype.New(dtype.Float32, 4, 3), dtype.New(dtype.Float32, 3, 2)} {
 		if err := (&AUROC{}).Add(list(x), list(dtype.New(dtype.Int64, 4))); err == nil || !strings.HasPrefix(err.Error(), "train: auroc: ") {
 			t.Errorf("%v: %v", x.Shape(), err)
+		}
+	}
+}
+
+// TestLabelsOfMetrics: labels that a metric has no place for are errors, not samples that count for something, and the class that a loss ignores is not counted.
+func TestLabelsOfMetrics(t *testing.T) {
+	x := of(t, []float32{2, 1, 0, 1, 2, 0, 0, 1, 2}, 3, 3)
+	one := of(t, []float32{1, 2, 3}, 3)
+	void := 255
+	for _, c := range []struct {
+		m       Metric
+		x, y    *tensor.Dense
+		result  string
+		want    float64
+		refused string
+	}{
+		{&Accuracy{}, x, of(t, []int64{0, 1, 255}, 3), "", 0, "train: accuracy: target 2 of the batch is class 255, the output has 3 classes"},
+		{&Confusion{}, x, of(t, []int64{0, -1, 2}, 3), "", 0, "train: confusion: target 1 of the batch is class -1, the output has 3 classes"},
+		{&Calibration{}, x, of(t, []int64{0, 3, 2}, 3), "", 0, "train: calibration: target 1 of the batch is class 3, the output has 3 classes"},
+		{&AUROC{}, one, of(t, []int64{0, 1, 2}, 3), "", 0, "train: auroc: element 2 of the targets is 2: want 0 or 1"},
+		{&BinaryAccuracy{}, one, of(t, []float32{-1, 1, 1}, 3), "", 0, "train: accuracy: element 0 of the targets is -1: want 0 or 1"},
+		{&Accuracy{IgnoreIndex: &void}, x, of(t, []int64{0, 0, 255}, 3), "accuracy", 0.5, ""},
+		{&Confusion{IgnoreIndex: &void}, x, of(t, []int64{0, 255, 255}, 3), "recall", 1, ""},
+		{&Calibration{IgnoreIndex: &void}, x, of(t, []int64{255, 255, 255}, 3), "ece", 0, ""},
+		{&BinaryAccuracy{}, one, of(t, []float32{1, 0, -100}, 3), "accuracy", 0.5, ""},
+		{defaultMetrics(CrossEntropy{IgnoreIndex: &void}, nil)[0], x, of(t, []int64{0, 0, 255}, 3), "accuracy", 0.5, ""},
+		{defaultMetrics(NLL{IgnoreIndex: &void}, nil)[0], x, of(t, []int64{0, 0, 255}, 3), "accuracy", 0.5, ""},
+		{&Confusion{}, of(t, []float32{0, float32(math.NaN())}, 1, 2), of(t, []int64{0}, 1), "f1", math.NaN(), ""},
+	} {
+		err := c.m.Add(list(c.x), list(c.y))
+		if c.refused != "" || err != nil {
+			if err == nil || err.Error() != c.refused {
+				t.Errorf("%T of %v: %v, want %s", c.m, c.y, err, c.refused)
+			}
+			continue
+		}
+		if got := c.m.Result()[c.result]; math.IsNaN(got) != math.IsNaN(c.want) || math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%T of %v: %s %v, want %v", c.m, c.y, c.result, got, c.want)
 		}
 	}
 }
@@ -113,7 +155,7 @@ func TestClassScores(t *testing.T) {
 		{2, 2, 1, of(t, []int64{2, 0}, 1, 2), []int{2, 0}, []int{2, 0}},
 		{0, 1, 3, of(t, []float64{0, 0, 0.5, 0, 1, 0.5}, 1, 2, 3), []int{0, 1, 0}, []int{1, 1, 0}},
 	} {
-		s, err := classes("m", c.axis, list(x), list(c.y))
+		s, err := classes("m", c.axis, nil, list(x), list(c.y))
 		if err != nil || s.n != c.n || s.in != c.in || s.c*s.n*s.in != 6 || !slices.Equal(s.label, c.labels) {
 			t.Errorf("axis %d: %+v, %v", c.axis, s, err)
 			continue
@@ -133,7 +175,7 @@ func TestClassScores(t *testing.T) {
 		{0, dtype.New(dtype.Int64, 2), "the output is (1, 2, 3), the target (2)"}, {0, dtype.New(dtype.Float32, 2), "the output is (1, 2, 3), the target (2)"},
 		{0, dtype.New(dtype.Int8, 3), "classes are int8: want int64"},
 	} {
-		if _, err := classes("m", c.axis, list(x), list(c.y)); err == nil || !strings.HasPrefix(err.Error(), "train: m: ") || !strings.Contains(err.Error(), c.want) {
+		if _, err := classes("m", c.axis, nil, list(x), list(c.y)); err == nil || !strings.HasPrefix(err.Error(), "train: m: ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("axis %d: %v, want %s", c.axis, err, c.want)
 		}
 	}
@@ -146,7 +188,7 @@ func TestConfusionFigures(t *testing.T) {
 	if err := m.Add(list(of(t, []float32{1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0}, 6, 3)), list(of(t, []int64{0, 0, 0, 1, 1, 2}, 6))); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Add(list(of(t, []float32{1, 0, 0, 0, 1, 0}, 2, 3)), list(of(t, []int64{-100, 3}, 2))); err != nil {
+	if err := m.Add(list(of(t, []float32{1, 0, 0, 0, 1, 0}, 2, 3)), list(of(t, []int64{-100, -100}, 2))); err != nil {
 		t.Fatal(err)
 	}
 	got := m.Result()
@@ -177,8 +219,7 @@ func TestAccuracyFigures(t *testing.T) {
 		want map[string]float64
 	}{
 		{0, []int64{0, 1, 0, 2}, map[string]float64{"accuracy": 0.5}},
-		{0, []int64{0, 0, -100, 3}, map[string]float64{"accuracy": 2.0 / 3}},
-		{0, []int64{0, 0, -100, -1}, map[string]float64{"accuracy": 2.0 / 3}},
+		{0, []int64{0, 0, -100, 1}, map[string]float64{"accuracy": 2.0 / 3}},
 		{2, []int64{2, 1, 1, 1}, map[string]float64{"top2": 0.75}},
 		{3, []int64{2, 1, 0, 1}, map[string]float64{"top3": 0.75}},
 	} {

@@ -110,7 +110,7 @@ func TestStateFields(t *testing.T) {
 		}
 		steps, last := map[bool]int{false: 6, true: 4}[c.c.Accumulate == 2], h.Best().Epoch
 		book := notebook{
-			Progress: progress{Step: steps, Micro: 6, Epoch: 2}, History: h, Best: h[last-1].Val["loss"], HasBest: true, Bad: 2 - last, Seed: 7, Batch: 4, Plateau: got.Plateau,
+			Progress: progress{Step: steps, Micro: 6, Epoch: 2, Length: 10}, History: h, Best: h[last-1].Val["loss"], HasBest: true, Bad: 2 - last, Seed: 7, Batch: 4, Plateau: got.Plateau,
 			Updates: map[string]int{"bias": steps, "scale": steps, "w": steps}, Rules: map[string]string{}, BestSum: got.BestSum, Settings: got.Settings,
 		}
 		if len(got.BestSum) != 8 { // what it is of is checked by TestBestDamaged

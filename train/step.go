@@ -36,7 +36,8 @@ func (s StepInfo) MarshalJSON() ([]byte, error) {
 
 // Step trains on one batch, in a training loop of your own: tensors with a batch axis, in the order of the model's
 // inputs and of the loss's targets. With Config.Accumulate every k-th call makes an update; Flush makes one of the
-// rest. The schedule counts updates, up to Config.Steps; a schedule over the whole run needs Config.Steps.
+// rest. The schedule counts updates, up to Config.Steps; a schedule over the whole run needs Config.Steps. If the computation of a batch fails, the batches
+// that were accumulated before it are discarded, too.
 func (t *Trainer) Step(ctx context.Context, batch data.Sample) (StepInfo, error) {
 	leave, err := t.user.enter()
 	if err != nil {
@@ -105,6 +106,9 @@ func (t *Trainer) step(ctx context.Context, batch data.Sample, total, accumulate
 	var parts []data.Sample
 	if err == nil {
 		parts, err = t.split(batch)
+	}
+	if err != nil {
+		err = halted{err}
 	}
 	if err != nil && t.ranks == nil {
 		return StepInfo{}, err
@@ -255,7 +259,7 @@ func (t *Trainer) handBack() {
 
 // diverged returns the error of a step with results that are not finite.
 func (t *Trainer) diverged(format string, args ...any) error {
-	return &op.Error{Stage: "train", Err: fmt.Errorf("step %d: %s; nothing was changed by it: try a lower rate or ClipNorm, and check the data", t.progress.Step+1, fmt.Sprintf(format, args...))}
+	return &op.Error{Stage: "train", Err: halted{fmt.Errorf("step %d: %s; nothing was changed by it: try a lower rate or ClipNorm, and check the data", t.progress.Step+1, fmt.Sprintf(format, args...))}}
 }
 
 // begin starts a group and copies the values that it may change before its update.

@@ -59,7 +59,7 @@ func TestArrivalChecks(t *testing.T) {
 		t.Error("the loss of samples that count")
 	}
 	first := errors.New("first")
-	if a.failed(first) != first {
+	if err := a.failed(first); !errors.Is(err, first) || !errors.As(err, new(halted)) {
 		t.Error("nothing was updated by then")
 	}
 	a.taken, a.d = 1, &binding{params: list[:2]}

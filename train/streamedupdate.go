@@ -152,7 +152,7 @@ func (a *streamedUpdate) take(p *nn.Param, x *tensor.Dense) error {
 // failed adds to the error of a step how many parameters were updated. Only a bug in an operator or a rule can fail after the check.
 func (a *streamedUpdate) failed(err error) error {
 	if a.taken == 0 {
-		return err
+		return halted{err}
 	}
 	return fmt.Errorf("%w; %d of %d parameters were already updated: continue from a checkpoint, or set Config.Whole to update only after all gradients", err, a.taken, len(a.d.params))
 }

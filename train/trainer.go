@@ -42,6 +42,8 @@ type Trainer struct {
 	best     map[*nn.Param]*tensor.Dense
 	bestSum  string // checksum of the best epoch's model in Dir; "": none was written
 	log      func(Event)
+	mixed    map[int]bool // which targets of floating-point numbers are distributions over classes, for the default loss
+	told     []string     // notes on losses
 
 	ranks   *ranks     // nil: this process trains alone
 	reduced *reduction // reduction of gradients over ranks; nil: not made yet, or made for an older graph
@@ -62,6 +64,8 @@ type progress struct {
 	Batch  int // batches of the current epoch that are done
 	Start  int // epoch at which the current run of Epochs began
 	Origin int // Step at that time: schedules count from here
+
+	Length int // samples of the set that the last epoch began with; 0: not known
 
 	Stopped bool // patience ended the run
 }

@@ -164,6 +164,7 @@ func TestMistakes(t *testing.T) {
 		{"run digits.onnx blind.npz", "", "a value of an input goes with --input "},
 		{"run digits.onnx --input text.onnx", "", "text.onnx: want an array (.npy, .npz), a tensor (.pb) or an image"},
 		{"train --data rare.csv -o o.onnx", "", "--new tabular makes a network that fits a table"},
+		{"serve digits.onnx --preset unit --data letters/ --listen localhost:0", "", "letters would estimate the preprocessing, which --preset unit sets: give one of the two"},
 		{"serve digits.onnx --wait 3", "", "want a length of time, such as 5ms or 2s"},
 		{"serve digits.onnx --listen 8080", "", "--listen 8080: want HOST:PORT: localhost:8080, or :8080 for all interfaces"},
 		{"serve digits.onnx --listen here", "", "want HOST:PORT, such as localhost:8080"},

@@ -179,6 +179,9 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 		s.uncropped = true
 	}
 	if takesImages(g) {
+		if s.data != "" && s.preset != "" {
+			return nil, fmt.Errorf("--data %s would estimate the preprocessing, which --preset %s sets: give one of the two", s.data, s.preset)
+		}
 		h.prep, h.unprepared = s.settle(ctx, g, g.Inputs()[0].Type(), s.some)
 		if h.unprepared != nil && !errors.Is(h.unprepared, errUnprepared) {
 			return nil, h.unprepared

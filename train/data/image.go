@@ -18,6 +18,7 @@ import (
 	"github.com/graft-ml/graft/internal/disk"
 	_ "golang.org/x/image/bmp"
 	"golang.org/x/image/draw"
+	"golang.org/x/image/math/f64"
 	_ "golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp"
 	"gorgonia.org/tensor"
@@ -145,6 +146,9 @@ func (s *stored) decode() (err error) {
 	if err == nil && s.Bounds().Empty() {
 		err = fmt.Errorf("image without pixels")
 	}
+	if err == nil {
+		s.Image = opaque(s.Image, true)
+	}
 	return err
 }
 
@@ -196,7 +200,7 @@ func (p Preprocess) Image(img image.Image) (*tensor.Dense, error) {
 	if img == nil || img.Bounds().Empty() {
 		return nil, fmt.Errorf("data: image without pixels")
 	}
-	return p.numbers(p.centre(img), false), nil
+	return p.numbers(p.centre(opaque(img, false)), false), nil
 }
 
 // centre scales img so that it covers Size/Crop, and returns the center crop.
@@ -211,8 +215,11 @@ func (p Preprocess) centre(img image.Image) *image.RGBA {
 	toW := max(int(coverW), int(float64(b.Dx())*up+1e-9))
 	y, x := int(math.RoundToEven(float64(toH-h)/2)), int(math.RoundToEven(float64(toW-w)/2))
 	if most := 8 * max(coverH, coverW); float64(toH) > most || float64(toW) > most {
-		// Scaling a very narrow image would take too much memory: crop it first.
-		return p.resize(img, middle(b, float64(w)/float64(h)))
+		// Scaling all of a very narrow image would take too much memory.
+		out := image.NewRGBA(image.Rect(0, 0, w, h))
+		byX, byY := float64(toW)/float64(b.Dx()), float64(toH)/float64(b.Dy())
+		draw.BiLinear.Transform(out, f64.Aff3{byX, 0, -float64(x) - byX*float64(b.Min.X), 0, byY, -float64(y) - byY*float64(b.Min.Y)}, img, b, draw.Src, nil)
+		return out
 	}
 	all := image.NewRGBA(image.Rect(0, 0, toW, toH))
 	draw.BiLinear.Scale(all, all.Bounds(), img, b, draw.Src, nil)

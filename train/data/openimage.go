@@ -9,7 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// OpenImage decodes an image file, and applies its Exif orientation. Errors name the file.
+// OpenImage decodes an image file, applies its Exif orientation, and drops transparency: the colours of transparent pixels are those that are stored. Errors name
+// the file.
 func OpenImage(path string) (image.Image, error) {
 	img, release, err := decode(path)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // Preprocess describes how an image becomes a tensor. It belongs to a model, and is stored in its metadata
 // (Preprocess.Meta).
 //
-// An element of the tensor is (Range·p − Mean)/Std, where p is the pixel from 0 (black) to 1 (white). The zero value is
+// An element of the tensor is (Range·p − Mean)/Std, where p is the pixel from 0 (black) to 1 (white); transparency is dropped, as PIL's convert("RGB") does. The zero value is
 // Unit at 224×224.
 type Preprocess struct {
 	Size  int     `json:"size,omitempty"`  // height of the tensor; 0: 224

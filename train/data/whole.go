@@ -37,7 +37,7 @@ func (p Preprocess) Whole(img image.Image, letterbox bool) (*tensor.Dense, Place
 		to = image.Rect(0, 0, inW, inH).Add(image.Pt((w-inW)/2, (h-inH)/2))
 		draw.Draw(out, out.Bounds(), image.NewUniform(color.Gray{114}), image.Point{}, draw.Src)
 	}
-	draw.BiLinear.Scale(out, to, img, b, draw.Src, nil)
+	draw.BiLinear.Scale(out, to, opaque(img, false), b, draw.Src, nil)
 	return p.numbers(out, false), Placement{
 		Width: float64(w), Height: float64(h), Left: float64(to.Min.X), Top: float64(to.Min.Y),
 		ScaleX: float64(to.Dx()) / float64(b.Dx()), ScaleY: float64(to.Dy()) / float64(b.Dy()),
