@@ -53,14 +53,9 @@ const mostKept = 1 << 28
 // features are also kept unpooled, for tails that need them. The targets must be classes.
 func (t trunk) look(ctx context.Context, s data.Dataset[data.Sample], views int, seed uint64, whole bool) (*features, error) {
 	f := &features{}
-	return f, t.lookAt(ctx, f, s, 0, views, seed, whole)
-}
-
-// lookAt adds the views in [from, to) to f.
-func (t trunk) lookAt(ctx context.Context, f *features, s data.Dataset[data.Sample], from, to int, seed uint64, whole bool) error {
 	out := t.body.Outputs()
 	feed := nn.Feed{}
-	for view := from; view < to; view++ {
+	for view := range views {
 		set := s
 		if view == 0 {
 			set = plain{s}
@@ -68,26 +63,26 @@ func (t trunk) lookAt(ctx context.Context, f *features, s data.Dataset[data.Samp
 		l := data.BatchLoader{Batch: 16, Seed: seed}
 		for b, err := range l.Batches(ctx, set, view) {
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if len(b.X) != len(t.body.Inputs()) {
-				return &op.Error{Stage: "train", Want: fmt.Sprintf("%d inputs", len(t.body.Inputs())), Got: len(b.X)}
+				return nil, &op.Error{Stage: "train", Want: fmt.Sprintf("%d inputs", len(t.body.Inputs())), Got: len(b.X)}
 			}
 			for i, v := range t.body.Inputs() {
 				feed[v.Name()] = b.X[i]
 			}
 			st, err := t.body.Step(ctx, feed, nn.StepOptions{Want: out})
 			if err != nil {
-				return err
+				return nil, err
 			}
 			err = f.add(st.Values[0], b, whole)
 			st.Release()
 			if err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	return nil
+	return f, nil
 }
 
 // add adds the features of a batch.
@@ -151,14 +146,6 @@ func (f *features) sample(d *tensor.Dense, i int) (data.Sample, error) {
 		X: []*tensor.Dense{tensor.New(tensor.WithShape(d.Shape()[1:]...), tensor.WithBacking(row))},
 		Y: []*tensor.Dense{tensor.New(tensor.FromScalar(int64(f.class[len(f.pooled)-1])))},
 	}, nil
-}
-
-// first returns the features of the first view.
-func (f *features) first(views int) *features {
-	n := len(f.pooled) / views
-	return &features{
-		peak: slices.Clone(f.peak), pooled: slices.Clone(f.pooled[:n]), class: slices.Clone(f.class[:n]), rows: slices.Clone(f.rows[:min(n, len(f.rows))]),
-	}
 }
 
 // of returns the features of the samples with the given indices, view by view.

@@ -76,8 +76,8 @@ type tuning struct {
 	fit, val data.Dataset[data.Sample]
 	ranks    *ranks // all ranks compute the same results; they only agree that none has failed
 	cut      trunk
-	seen     *features        // features that the classifier was fitted to; nil: it was not fitted
-	views    int              // of each sample in seen
+	seen     *features        // features that the classifier was fitted to; nil: it was not fitted, or before the run was resumed
+	views    int              // of each sample in seen; 0: the classifier was not fitted
 	began    snapshot.Weights // the model's original weights if the fitted classifier replaced its own; otherwise nil
 	plan     recipe
 	say      func(string)
@@ -271,12 +271,21 @@ func (t *tuning) onlyHead(ctx context.Context) error {
 
 // refit fits the classifier to the training and validation samples if Refit is set.
 func (t *tuning) refit(ctx context.Context) error {
-	if !t.Refit || t.val == nil || t.seen == nil {
+	if !t.Refit || t.val == nil || t.views < 1 {
 		return nil
 	}
 	n := 0
 	alone := func() error {
-		validation, err := t.cut.look(ctx, t.val, 1, t.Config.Seed, len(t.seen.rows) == len(t.seen.pooled))
+		cut, err := divide(t.g) // the weights as they are now, in a resumed run as in another
+		if err != nil {
+			return err
+		}
+		if t.seen == nil {
+			if t.seen, err = cut.look(ctx, t.fit, t.views, t.Config.Seed, true); err != nil {
+				return err
+			}
+		}
+		validation, err := cut.look(ctx, t.val, 1, t.Config.Seed, len(t.seen.rows) == len(t.seen.pooled))
 		if err != nil {
 			return err
 		}
@@ -285,7 +294,7 @@ func (t *tuning) refit(ctx context.Context) error {
 		}
 		all := t.seen.with(validation, t.views)
 		n = len(all.class) / t.views
-		_, err = t.cut.fitHead(ctx, t.g, all, t.views, t.Config.Seed, t.loss())
+		_, err = cut.fitHead(ctx, t.g, all, t.views, t.Config.Seed, t.loss())
 		return err
 	}
 	if err := t.ranks.agree(alone()); err != nil {

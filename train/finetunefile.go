@@ -55,7 +55,7 @@ func (t *tuning) resumed() (bool, error) {
 			return false, fmt.Errorf("train: %s: its content has the checksum %s, not %s, which was stored with it: the file is damaged", path, t.plan.Sum, sum)
 		}
 	}
-	t.out.Head = t.plan.Head
+	t.out.Head, t.views = t.plan.Head, t.plan.Views
 	return true, nil
 }
 
@@ -89,7 +89,7 @@ func (t *tuning) writePlan(dir string) error {
 	if err := onnxio.Save(filepath.Join(dir, headModel), t.g); err != nil {
 		return err
 	}
-	t.plan.HeadSum = weightSum(t.g, nil)
+	t.plan.HeadSum, t.plan.Views = weightSum(t.g, nil), t.views
 	b, err := t.plan.encode()
 	if err != nil {
 		return err

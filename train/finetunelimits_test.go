@@ -4,12 +4,15 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/nntest"
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/optim"
 	"github.com/graft-ml/graft/train/data"
 	"gorgonia.org/tensor"
@@ -27,11 +30,12 @@ func TestRefit(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := ""
-		tu := &tuning{FineTuner: FineTuner{Refit: c.wanted}, g: g, fit: points(t, 30), cut: cut, views: 2, say: func(s string) { said += s }}
+		tu := &tuning{FineTuner: FineTuner{Refit: c.wanted}, g: g, fit: points(t, 30), say: func(s string) { said += s }}
 		if c.validated {
 			tu.val = points(t, 9)
 		}
 		if c.fitted {
+			tu.views = 2
 			if tu.seen, err = cut.look(ctx, tu.fit, 2, 0, true); err != nil {
 				t.Fatal(err)
 			}
@@ -50,6 +54,47 @@ func TestRefit(t *testing.T) {
 		}
 		if changed != c.want || said != want {
 			t.Errorf("%+v: fitted %v, said %q", c, changed, said)
+		}
+	}
+}
+
+// TestRefitResumed: a run that is resumed while all layers are trained fits the classifier once more as one that was not interrupted does.
+func TestRefitResumed(t *testing.T) {
+	ctx := context.Background()
+	for name, loss := range map[string]Loss{"by regression": CrossEntropy{}, "by descent": CrossEntropy{ClassWeights: []float64{1, 2, 1}}} {
+		dir := t.TempDir()
+		made := func(g *nn.Graph, resume bool) *tuning {
+			return &tuning{
+				FineTuner: FineTuner{Refit: true, New: true, Config: Config{Dir: dir, Resume: resume, Loss: loss}},
+				g:         g, fit: points(t, 30), val: points(t, 9), say: func(string) {},
+			}
+		}
+		whole := made(layered(t), false)
+		if err := whole.headFirst(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := whole.writePlan(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, lastState), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		g, err := onnxio.Load(filepath.Join(dir, headModel))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resumed := made(g, true)
+		if ok, err := resumed.resumed(); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		before := weightSum(g, nil)
+		for _, tu := range []*tuning{whole, resumed} {
+			if err := tu.refit(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := weightSum(g, nil), weightSum(whole.g, nil); got != want || got == before {
+			t.Errorf("%s: the weights have the checksum %s, want %s; before %s", name, got, want, before)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type recipe struct {
 	Interpolation  float64            `json:"interpolation,omitempty"`    // fraction of the change of the weights that is kept; 0: all
 	BetterThanHead bool               `json:"better_than_head,omitempty"` // was better than the classifier alone on held-out samples
 	Head           map[string]float64 `json:"head,omitempty"`             // validation metrics before
+	Views          int                `json:"views,omitempty"`            // of each sample, to whose features the classifier was fitted; 0: it was not
 	HeadSum        string             `json:"head_crc32c,omitempty"`      // checksum of the weights in the model before
 	Sum            string             `json:"crc32c,omitempty"`           // checksum of the plan as a file, without this field
 }

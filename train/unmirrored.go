@@ -25,8 +25,8 @@ func (t *tuning) tryUnmirrored(ctx context.Context, cut trunk, seen *features, v
 		return nil, err
 	}
 	folds := t.out.Folds
-	again := seen.first(views) // the view without augmentation
-	if err := cut.lookAt(ctx, again, without, 1, views, t.Config.Seed, true); err != nil {
+	again, err := cut.look(ctx, without, views, t.Config.Seed, true)
+	if err != nil {
 		return nil, err
 	}
 	got, err := cut.fitHead(ctx, t.g, again, views, t.Config.Seed, t.loss())
