@@ -50,34 +50,50 @@ func await(ctx context.Context, dir string) (release func(), err error) {
 func Lock(ctx context.Context, dir string) (release func(), err error) {
 	name := filepath.Join(dir, changing)
 	for {
-		f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o666)
-		if err != nil {
+		var f *os.File
+		_ = unlessEnded(func() error {
+			if f, err = os.OpenFile(name, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o666); err == nil && tryLock(f) {
+				release = locked(f, name)
+			}
+			return nil
+		})
+		switch {
+		case err != nil:
 			return func() {}, nil
+		case release != nil:
+			return release, nil
 		}
 		if err := lock(ctx, f); err != nil {
 			f.Close()
 			return nil, err
 		}
-		held, err := f.Stat()
-		if now, e := os.Lstat(name); err == nil && e == nil && os.SameFile(held, now) {
-			return unfinish(name, func() {
-				_ = System.Remove(name)
-				f.Close()
-			}), nil
-		}
-		f.Close() // the one before has removed it
+		f.Close() // the next attempt opens what is there now
 	}
 }
 
-// lock waits until nobody else has locked an open file or folder, and locks it until it is closed. A file system without locks has no other process to wait
-// for.
+// locked returns the release of a locked file; nil: the one that held the lock before has removed the file.
+func locked(f *os.File, name string) (release func()) {
+	held, err := f.Stat()
+	if now, e := os.Lstat(name); err != nil || e != nil || !os.SameFile(held, now) {
+		return nil
+	}
+	free := unfinish(name, func() { f.Close() })
+	return func() {
+		_ = System.Remove(name)
+		free()
+	}
+}
+
+// tryLock locks an open file or folder until it is closed, unless somebody else has. A file system without locks has no other process to wait for.
+func tryLock(f *os.File) bool {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	return err != unix.EWOULDBLOCK && err != unix.EINTR
+}
+
+// lock waits until it can lock a file or folder.
 func lock(ctx context.Context, f *os.File) error {
 	var w *wait
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err != unix.EWOULDBLOCK && err != unix.EINTR {
-			return nil
-		}
+	for !tryLock(f) {
 		if w == nil {
 			w = newWait(f.Name(), func() string { return holder(f) })
 		}
@@ -85,6 +101,7 @@ func lock(ctx context.Context, f *os.File) error {
 			return err
 		}
 	}
+	return nil
 }
 
 // abandoned reports whether a temporary file or folder is in use by nobody.

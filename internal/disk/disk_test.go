@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/disk"
@@ -74,5 +75,57 @@ func TestSettleLeavesCopies(t *testing.T) {
 	}
 	if _, err := disk.Begin(context.Background(), dir); err == nil {
 		t.Error("a change begins beside one that cannot be finished")
+	}
+}
+
+// TestSweepsItsOwn: writing removes what an ended writer of the same file or folder left, and no file whose name only begins or ends like that.
+func TestSweepsItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	kept := []string{".f", ".f..tmp", ".f.1.tmp2", ".f.notes", ".f.tmp", ".graft..tmp", ".graft.notes", ".other.1.tmp", "f.1.tmp", "notes.tmp", "x.f.1.tmp"}
+	for _, name := range append([]string{".f.1.tmp", ".graft.1.tmp"}, kept...) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := disk.WriteFile(filepath.Join(dir, "f"), text("1")); err != nil {
+		t.Fatal(err)
+	}
+	change, err := disk.Begin(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change.Discard()
+	if list := names(t, dir); !slices.Equal(list, slices.Sorted(slices.Values(append(kept, "f")))) {
+		t.Errorf("%q are left", list)
+	}
+}
+
+// TestScratch: a scratch file is there until its release, for this user alone, and those that ended processes left are removed.
+func TestScratch(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	if err := os.WriteFile(filepath.Join(dir, "s-1.png"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, release, err := disk.Scratch("s-*.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := names(t, dir); len(list) != 1 || filepath.Join(dir, list[0]) != f.Name() || list[0] == "s-1.png" {
+		t.Errorf("%q, want %s alone", list, f.Name())
+	}
+	if info, err := f.Stat(); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	release()
+	if list := names(t, dir); len(list) != 0 {
+		t.Errorf("%q after the release", list)
+	}
+	if _, err := f.Write([]byte("1")); err == nil {
+		t.Error("the file is open after its release")
+	}
+	t.Setenv("TMPDIR", filepath.Join(dir, "missing"))
+	if _, _, err := disk.Scratch("s-*.png"); err == nil {
+		t.Error("no error without a folder")
 	}
 }

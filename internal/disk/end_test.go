@@ -106,3 +106,35 @@ func TestEndWaits(t *testing.T) {
 		})
 	}
 }
+
+// TestEndWhileLocking: a process that ends at any moment of locking a folder leaves no file in it.
+func TestEndWhileLocking(t *testing.T) {
+	if dir := os.Getenv("DISK_TEST_END"); dir != "" {
+		for range 3 {
+			go func() {
+				for {
+					if release, err := Lock(context.Background(), dir); err == nil {
+						release()
+					}
+				}
+			}()
+		}
+		time.Sleep(time.Duration(os.Getpid()%7) * 300 * time.Microsecond)
+		End()
+		os.Exit(0)
+	}
+	for range 20 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c := exec.Command(os.Args[0], "-test.run", "^TestEndWhileLocking$")
+			c.Env = append(os.Environ(), "DISK_TEST_END="+dir)
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+				t.Errorf("%v, %v", entries, err)
+			}
+		})
+	}
+}
