@@ -10,6 +10,7 @@ import (
 
 	"github.com/graft-ml/graft/cmd/graft/demo"
 	"github.com/graft-ml/graft/internal/glyph"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
 	"github.com/graft-ml/graft/train"
 )
@@ -130,10 +131,27 @@ func TestRunFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, dir, [][3]string{{run + "--epochs 4 --lr 0.02 --resume", "the resumed run has other settings: ", ""}})
-	expect(t, dir, [][3]string{{"train two.onnx --data rare.csv --scale none --batch 8 --lr 1e30 --optimizer sgd --epochs 2 --tensorboard -o failed.onnx", "", "step 2: the loss is NaN"}})
+	g, err := onnxio.Load(filepath.Join(dir, "two.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := range g.Params() {
+		if p.Trainable() {
+			dtype.Slice[float32](p.Data())[0] = 3e38
+			p.Changed()
+		}
+	}
+	if err := onnxio.Save(filepath.Join(dir, "huge.onnx"), g); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, dir, [][3]string{{"train huge.onnx --data rare.csv --scale none --batch 8 --lr 0.1 --optimizer sgd --epochs 2 --tensorboard -o failed.onnx", "", "train: step 1: "}})
 	if left, err := filepath.Glob(filepath.Join(dir, "failed*")); err != nil || len(left) != 0 {
 		in, _ := filepath.Glob(filepath.Join(dir, "failed.run", "*"))
 		t.Errorf("a run that failed before its first checkpoint left %v %v, %v", left, in, err)
+	}
+	expect(t, dir, [][3]string{{"train two.onnx --data rare.csv --scale none --batch 8 --lr 1e30 --optimizer sgd --epochs 2 -o wild.onnx", "", "step 2: the loss is NaN"}})
+	if !train.HasCheckpoint(filepath.Join(dir, "wild.run")) {
+		t.Error("a run whose second step was refused left no checkpoint")
 	}
 	if err := train.ClearRun(filepath.Join(dir, "nowhere")); err == nil {
 		t.Error("a folder that is not there is cleared")
