@@ -146,7 +146,7 @@ func (a *Assembler) Finish() error {
 	if err != nil {
 		return err
 	}
-	a.g.list = order
+	a.g.setNodes(order)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package nn
 import (
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/graft-ml/graft/nn/internal/indices"
 )
@@ -15,8 +16,10 @@ type Channels struct {
 	views   []*indices.View
 	groups  []*Group
 	version int
-	derived map[*Node]bool // nodes that only rearrange parameters
-	change  int            // number of the edit's last change when the analysis was made
+	derived map[*Node]bool                       // nodes that only rearrange parameters
+	on      func() map[axisID][]*Group           // the groups that have indices on an axis
+	related func() map[axisID][]indices.Relation // the relations of an axis, as their first
+	change  int                                  // number of the edit's last change when the analysis was made
 }
 
 // Group is a set of atoms of the same form, which have the same number of indices on each axis: the channels of a layer
@@ -77,6 +80,22 @@ func (g *Graph) channels() *Channels {
 	for _, f := range c.a.system.Forms(c.views, func(id axisID) bool { return c.a.axes[id].value.param != nil }) {
 		c.groups = append(c.groups, c.group(f))
 	}
+	c.on = sync.OnceValue(func() map[axisID][]*Group {
+		on := map[axisID][]*Group{}
+		for _, g := range c.groups {
+			for _, x := range g.axes {
+				on[x.Axis] = append(on[x.Axis], g)
+			}
+		}
+		return on
+	})
+	c.related = sync.OnceValue(func() map[axisID][]indices.Relation {
+		related := map[axisID][]indices.Relation{}
+		for _, r := range c.a.system.Relations {
+			related[r.A] = append(related[r.A], r)
+		}
+		return related
+	})
 	return c
 }
 
@@ -192,18 +211,17 @@ func (g *Group) Nodes() []*Node {
 	g.c.made()
 	defer g.c.g.entered().unlock()
 	set := map[*Node]bool{}
+	var list []*Node
 	for _, x := range g.axes {
 		if v := g.c.a.axes[x.Axis].value; v.param != nil {
 			for _, n := range v.users {
-				set[n] = true
+				if !set[n] && g.c.g.lists(n) {
+					set[n] = true
+					list = append(list, n)
+				}
 			}
 		}
 	}
-	var list []*Node
-	for _, n := range g.c.g.nodes() {
-		if set[n] {
-			list = append(list, n)
-		}
-	}
+	inOrder(list)
 	return list
 }

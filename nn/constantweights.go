@@ -75,7 +75,7 @@ func (g *Graph) heldWeights(may func(*Node) bool) map[*Value]*Node {
 		v.typ, v.known = op.TypeOf(v.param.data), op.Known{}
 	}
 	for _, g := range graphs {
-		g.list = slices.DeleteFunc(g.nodes(), func(n *Node) bool { return len(n.out) == 1 && held[n.out[0]] == n })
+		g.setNodes(slices.DeleteFunc(slices.Clone(g.nodes()), func(n *Node) bool { return len(n.out) == 1 && held[n.out[0]] == n }))
 	}
 	return held
 }

@@ -182,10 +182,11 @@ func (e *Edit) setConstant(v *Value, axis int, keep []int, d *tensor.Dense) {
 
 // reader returns the label of the first node that reads the value.
 func (v *Value) reader() string {
-	if u := v.readers(); len(u) > 0 {
-		return u[0].label()
+	if len(v.users) == 0 {
+		return v.name
 	}
-	return v.name
+	v.graph.nodes()
+	return slices.MinFunc(v.users, func(a, b *Node) int { return a.at - b.at }).label()
 }
 
 func missing(keep []int, n int) []int {

@@ -98,7 +98,7 @@ func (e *Edit) decomposeLowered(n *Node) error {
 		out, gave, alone.outputs = append(out, y), append(gave, v), append(alone.outputs, y)
 	}
 	inner.give(out)
-	alone.list = []*Node{inner}
+	alone.listNode(inner)
 	inner.useAll()
 
 	points, err := x.sampled(args)

@@ -112,3 +112,61 @@ func TestEditsLinear(t *testing.T) {
 		}
 	}
 }
+
+// productsOf returns a graph of count products with weights of their own, each followed by an activation.
+func productsOf(t *testing.T, count int) *nn.Graph {
+	t.Helper()
+	g := nn.New("products")
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		v := e.Input("x", "float32[2,4]")
+		for range count {
+			v = e.Node(op.Plain("Relu"), e.Node(op.Plain("MatMul"), v, e.Param("w", initial.Normal{Std: 1}, 4, 4)).Out(0)).Out(0)
+		}
+		e.Output("y", v)
+	})
+	return g
+}
+
+// TestChannelsLinear: resizing all layers at once, and writing out their gradients, takes time in proportion to the graph.
+func TestChannelsLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector allocates more")
+	}
+	resize := func(to int) func(g *nn.Graph) {
+		return func(g *nn.Graph) {
+			nntest.Edit(t, g, func(e *nn.Edit) {
+				var all []nn.Request
+				for _, n := range e.Nodes() {
+					if v := n.Out(0); n.Traits().WeightedSums != nil && len(v.Users()) > 0 {
+						all = append(all, nn.Request{Value: v, Channels: to})
+					}
+				}
+				e.ResizeAll(all[:len(all)-1]...) // the last is the output of the graph
+			})
+		}
+	}
+	for name, f := range map[string]func(g *nn.Graph){
+		"shrink": resize(3),
+		"grow":   resize(5),
+		"derive": func(g *nn.Graph) {
+			var loss *nn.Value
+			nntest.Edit(t, g, func(e *nn.Edit) {
+				loss = e.Node(op.Plain("ReduceSum"), e.Outputs()[0]).Out(0)
+				e.Output("loss", loss)
+			})
+			var wrt []*nn.Param
+			for p := range g.Params() {
+				if p.Trainable() {
+					wrt = append(wrt, p)
+				}
+			}
+			if _, err := g.Derive(nn.DeriveOptions{Loss: loss, Params: wrt[:len(wrt)/4]}, func(e *nn.Edit, d *nn.Derivation) { e.Output("loss", d.Loss) }); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		if by := growth(t, func(count int) *nn.Graph { return productsOf(t, count) }, f); by > 5 {
+			t.Errorf("%s: four times the nodes allocate %.1f times as much", name, by)
+		}
+	}
+}

@@ -40,7 +40,7 @@ func (e *Edit) sortNodes() {
 		return
 	}
 	if g, old := e.g, e.g.nodes(); !slices.Equal(old, order) {
-		e.act(action{do: func() { g.nodeList = nodeList{list: order} }, undo: func() { g.list = slices.Clip(old) }})
+		e.act(action{do: func() { g.setNodes(order) }, undo: func() { g.setNodes(old) }})
 	}
 	e.sorted = e.acts
 }

@@ -221,14 +221,7 @@ func fixed(v *Value) bool {
 	if v.producer == nil {
 		return false
 	}
-	for _, n := range ancestors([]*Value{v}, nil) {
-		for _, x := range n.reads() {
-			if x != nil && x.param == nil && x.producer == nil {
-				return false
-			}
-		}
-	}
-	return true
+	return v.graph.data.fixedNode(v.producer)
 }
 
 // measure checks the weight of the node and counts its classes.

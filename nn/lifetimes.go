@@ -27,8 +27,8 @@ func (g *Graph) lifetimes(w *walker) lifetimes {
 	l := lifetimes{made: map[*Node]int64{}}
 	held := map[*Value]*Value{} // from a view to the value that owns its memory
 	of := func(v *Value) *Value {
-		for held[v] != nil {
-			v = held[v]
+		if x := held[v]; x != nil {
+			return x
 		}
 		return v
 	}
@@ -47,7 +47,7 @@ func (g *Graph) lifetimes(w *walker) lifetimes {
 				continue
 			}
 			if k == 0 && n.op != nil && n.op.Scheduling.View {
-				held[v] = n.input(0)
+				held[v] = of(n.input(0))
 				continue
 			}
 			if b := w.env[v]; b != nil && b.typ.Static() {

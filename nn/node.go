@@ -20,7 +20,8 @@ type Node struct {
 	graph    *Graph
 	origin   any
 	places   readPlaces // where it reads what, see index
-	removed  bool       // marked in the list of the graph
+	at       int        // index in the list of the graph
+	removed  bool       // marked there
 
 	annotations Annotations
 	fresh       bool // made or changed by an edit: its attributes come from config, not from origin

@@ -18,17 +18,41 @@ func (l *nodeList) nodes() []*Node {
 }
 
 func (l *nodeList) compact() {
-	*l = nodeList{list: slices.DeleteFunc(slices.Clone(l.list), func(n *Node) bool { return n.removed })}
+	l.setNodes(slices.DeleteFunc(slices.Clone(l.list), func(n *Node) bool { return n.removed }))
 }
 
-// clipped returns the list for restoring: what is appended to it later does not reach others.
-func (l nodeList) clipped() nodeList { return nodeList{slices.Clip(l.list), l.removed} }
+// setNodes makes the nodes, of which none is marked, those of the graph.
+func (l *nodeList) setNodes(list []*Node) { l.restore(nodeList{list: list}) }
 
-// listNode appends a node. Like removeNode, it is reverted by restoring the list as it was.
-func (l *nodeList) listNode(n *Node) { l.list = append(l.list, n) }
+// restore makes the list what it was. What is appended later does not reach other lists.
+func (l *nodeList) restore(was nodeList) {
+	moved := len(was.list) > 0 && (len(was.list) > len(l.list) || &was.list[0] != &l.list[0])
+	if *l = (nodeList{slices.Clip(was.list), was.removed}); moved {
+		for i, n := range l.list {
+			n.at = i
+		}
+	}
+}
+
+// listNode appends a node. Like removeNode, it is reverted by restoring the list.
+func (l *nodeList) listNode(n *Node) {
+	n.at = len(l.list)
+	l.list = append(l.list, n)
+}
 
 // removeNode marks a node of the list as removed.
 func (l *nodeList) removeNode(n *Node) {
 	n.removed = true
 	l.removed++
+}
+
+// lists reports whether the list has the node.
+func (l *nodeList) lists(n *Node) bool {
+	list := l.nodes()
+	return n.at < len(list) && list[n.at] == n
+}
+
+// inOrder sorts nodes of one graph as its list does.
+func inOrder(nodes []*Node) {
+	slices.SortFunc(nodes, func(a, b *Node) int { return a.at - b.at })
 }

@@ -45,7 +45,7 @@ func (e *Edit) addNode(n *Node) {
 			n.adopt()
 		},
 		undo: func() {
-			g.nodeList = before.clipped()
+			g.restore(before)
 			g.relabel(n.name, -1)
 			n.unuseAll()
 		},
@@ -66,7 +66,8 @@ func (e *Edit) removeNode(n *Node) {
 			n.unuseAll()
 		},
 		undo: func() {
-			g.nodeList, n.removed = before.clipped(), false
+			n.removed = false
+			g.restore(before)
 			g.relabel(n.name, 1)
 			n.useAll()
 		},
@@ -82,7 +83,7 @@ func (g *Graph) contains(n *Node) bool {
 			return v.producer == n && g.values[v.name] == v
 		}
 	}
-	return slices.Contains(g.nodes(), n)
+	return g.lists(n)
 }
 
 func (n *Node) describe() string { return fmt.Sprintf("%s %s", n.opType, n.label()) }

@@ -36,8 +36,8 @@ type offer struct {
 
 func (s *solver) solve(d demand) error {
 	now := d.size
-	for g, k := range s.decided {
-		now += k * g.per(d.axis)
+	for _, g := range s.c.on()[d.axis] {
+		now += s.decided[g] * g.per(d.axis)
 	}
 	need := d.Channels - now
 	if most := float64(need) * 64 * float64(len(s.c.groups)+1); !engine.Fits(most) { // lists of indices, and tables over them
@@ -102,7 +102,7 @@ func (s *solver) refuse(d demand) error {
 	}
 	steps := map[int]bool{}
 	norm := false
-	for _, g := range s.c.groups {
+	for _, g := range s.c.on()[d.axis] {
 		if p := g.per(d.axis); p > 0 {
 			norm = norm || g.Normalized
 			if !g.Normalized || d.NormalizedAxes {
@@ -129,7 +129,7 @@ func (s *solver) offers(d demand, backwards bool) []offer {
 	ranked := d.Near || d.Channels < d.size || len(s.decided) > 0 // otherwise none is removed, and no ranking is needed
 	var list []offer
 	taken := map[int32]bool{}
-	groups := slices.Clone(s.c.groups)
+	groups := slices.Clone(s.c.on()[d.axis])
 	if backwards {
 		slices.Reverse(groups)
 	}

@@ -305,12 +305,52 @@ type dataCache struct {
 	mutex sync.Mutex
 	known map[*Value]bool
 	uses  map[*Value]use
+	fixed map[*Node]bool // nodes that depend on parameters only
 }
 
 func (m *dataCache) forget() {
 	m.mutex.Lock()
-	m.known, m.uses = nil, nil
+	m.known, m.uses, m.fixed = nil, nil, nil
 	m.mutex.Unlock()
+}
+
+// fixedNode reports whether the node depends on parameters only.
+func (m *dataCache) fixedNode(n *Node) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.fixed == nil {
+		m.fixed = map[*Node]bool{}
+	}
+	type frame struct {
+		n     *Node
+		reads []*Value
+	}
+	open := map[*Node]bool{n: true}
+	for stack := []frame{{n, n.reads()}}; len(stack) > 0; {
+		f := &stack[len(stack)-1]
+		if len(f.reads) == 0 {
+			m.fixed[f.n] = true
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		v := f.reads[0]
+		f.reads = f.reads[1:]
+		if v == nil || v.param != nil {
+			continue
+		}
+		known, ok := m.fixed[v.producer]
+		switch {
+		case v.producer == nil || ok && !known: // so depends what the search is in
+			for _, f := range stack {
+				m.fixed[f.n] = false
+			}
+			return false
+		case !ok && !open[v.producer]:
+			open[v.producer] = true
+			stack = append(stack, frame{v.producer, v.producer.reads()})
+		}
+	}
+	return m.fixed[n]
 }
 
 // carriesData reports whether the value depends differentiably on an input of the graph or on

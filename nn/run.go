@@ -3,7 +3,6 @@ package nn
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -152,11 +151,9 @@ func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (
 		return nil, err
 	}
 	if len(wrt) == 0 {
-		for _, n := range g.nodes() {
-			for _, v := range n.reads() {
-				if p := v.held(); p != nil && p.trainable() && !slices.Contains(wrt, v.name) {
-					wrt = append(wrt, v.name)
-				}
+		for _, p := range g.params() {
+			if len(p.value.users) > 0 && p.trainable() {
+				wrt = append(wrt, p.id())
 			}
 		}
 	}

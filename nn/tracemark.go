@@ -229,8 +229,8 @@ func (t *tracer) annotate() {
 
 // rank returns the position of a node in its graph; nodes of subgraphs follow all others.
 func (t *tracer) rank(n *Node) int {
-	if i := slices.Index(t.e.g.nodes(), n); i >= 0 {
-		return i
+	if t.e.g.lists(n) {
+		return n.at
 	}
 	return len(t.e.g.nodes())
 }

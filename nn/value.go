@@ -114,19 +114,8 @@ func (v *Value) readers() []*Node {
 	if v == nil {
 		return nil
 	}
-	if len(v.users) < 2 {
-		return slices.Clone(v.users)
-	}
-	set := map[*Node]bool{}
-	for _, n := range v.users {
-		set[n] = true
-	}
-	var list []*Node
-	for _, n := range v.graph.nodes() {
-		if set[n] {
-			list = append(list, n)
-		}
-	}
+	list := slices.DeleteFunc(slices.Clone(v.users), func(n *Node) bool { return !v.graph.lists(n) })
+	inOrder(list)
 	return list
 }
 

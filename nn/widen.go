@@ -60,7 +60,15 @@ func (c *Channels) like(g *Group) *Group {
 		x := g.c.a.axes[a.Axis]
 		set[key{x.value, x.axis, a.Count}] = true
 	}
-	for _, x := range c.groups {
+	if len(g.axes) == 0 {
+		return nil
+	}
+	first := g.c.a.axes[g.axes[0].Axis]
+	id, ok := c.a.of(first.value, first.axis)
+	if !ok {
+		return nil
+	}
+	for _, x := range c.on()[id] {
 		if len(x.axes) == len(g.axes) && !slices.ContainsFunc(x.axes, func(a indices.Count) bool {
 			y := c.a.axes[a.Axis]
 			return !set[key{y.value, y.axis, a.Count}]
@@ -258,13 +266,15 @@ func (a *analysis) tied(id axisID, n *Node) []axisID {
 // contracted reports whether the group's indices are summed over between two computed values, as
 // those of queries and keys are: new ones must then be zero.
 func (c *Channels) contracted(g *Group) bool {
-	for _, r := range c.a.system.Relations {
-		x, y, out := c.a.axes[r.A].value, c.a.axes[r.B].value, c.a.by[r.By].node.out
-		if g.per(r.A) == 0 || g.per(r.B) == 0 || x.param != nil || y.param != nil || slices.Contains(out, x) || slices.Contains(out, y) {
-			continue
-		}
-		if !c.derives(x.producer) && !c.derives(y.producer) {
-			return true
+	for _, a := range g.axes {
+		for _, r := range c.related()[a.Axis] {
+			x, y, out := c.a.axes[r.A].value, c.a.axes[r.B].value, c.a.by[r.By].node.out
+			if a.Count == 0 || g.per(r.B) == 0 || x.param != nil || y.param != nil || slices.Contains(out, x) || slices.Contains(out, y) {
+				continue
+			}
+			if !c.derives(x.producer) && !c.derives(y.producer) {
+				return true
+			}
 		}
 	}
 	return false
