@@ -223,14 +223,14 @@ var idlePools = struct {
 
 func init() { budget.OnFull(closeIdle) }
 
-// closeIdle releases the memory of idle programs of all graphs, except those that are being compiled.
+// closeIdle releases the memory of idle programs of all graphs, except those that are being compiled, and what they derived from weights.
 func closeIdle() {
 	idlePools.Lock()
 	list := slices.Collect(maps.Keys(idlePools.all))
 	idlePools.Unlock()
 	for _, w := range list {
 		if p := w.Value(); p != nil && p.mu.TryLock() {
-			p.closeAll()
+			p.closeAll((*engine.Program).Release)
 			p.mu.Unlock()
 		}
 	}
@@ -240,13 +240,13 @@ func closeIdle() {
 func (p *programs) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closeAll()
+	p.closeAll((*engine.Program).Close)
 }
 
-func (p *programs) closeAll() {
+func (p *programs) closeAll(end func(*engine.Program)) {
 	for _, list := range p.idle {
 		for _, x := range list {
-			x.Close()
+			end(x)
 		}
 	}
 	clear(p.idle)

@@ -18,6 +18,9 @@ var decays = func() (list []float64) {
 	return list
 }()
 
+// mostFolds is the number of folds of small problems.
+const mostFolds = 5
+
 // choose tries decays on held-out folds until smaller ones no longer improve the loss. The views of a sample are in the same fold.
 // For classes, losses are compared after the scores are multiplied by the factor that minimizes the loss, scale: a strong decay
 // shrinks all scores without changing their order, and scaling calibrates them. The largest decay whose loss is within the slack of
@@ -25,7 +28,7 @@ var decays = func() (list []float64) {
 func (p problem) choose(views int, seed uint64) (decay, scale, accuracy float64) {
 	samples := len(p.x) / views
 	order := data.Order(samples, seed, 0)
-	folds := 5
+	folds := mostFolds
 	if samples*views > foldRows {
 		order, folds = order[:min(samples, max(foldRows/views, 10*p.classes))], 3
 	}

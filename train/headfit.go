@@ -32,8 +32,9 @@ func (t trunk) fitHead(ctx context.Context, g *nn.Graph, f *features, views int,
 	accuracy = -1
 	if f.regressed(classes) && !weighted(loss) {
 		var solved logistic
-		solved, accuracy = problem{x: f.pooled, y: f.class, classes: classes, slack: 0.02}.regress(views, seed)
-		err = t.place(ctx, solved, f)
+		if solved, accuracy, err = (problem{x: f.pooled, y: f.class, classes: classes, slack: 0.02}).regress(views, seed); err == nil {
+			err = t.place(ctx, solved, f)
+		}
 	} else {
 		err = errNotLinear
 	}

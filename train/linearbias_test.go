@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/optim"
 	"gorgonia.org/tensor"
@@ -24,7 +25,7 @@ func TestBiases(t *testing.T) {
 		p.y = append(p.y, c)
 		share[c] += 1.0 / 90
 	}
-	fit, _ := p.regress(1, 1)
+	fit, _, _ := p.regress(1, 1)
 	mean := make([]float64, 3)
 	for _, x := range p.x {
 		scores := make([]float64, 3)
@@ -52,7 +53,7 @@ func TestBiases(t *testing.T) {
 	for _, x := range p.x {
 		m.target = append(m.target, 3*float64(x[0])-2*float64(x[1])+7)
 	}
-	line, _ := m.regress(1, 1)
+	line, _, _ := m.regress(1, 1)
 	residual := 0.0
 	for i, x := range m.x {
 		residual += (line.weight[0][0]*float64(x[0]) + line.weight[0][1]*float64(x[1]) + line.weight[0][2]*float64(x[2]) + line.bias[0] - m.target[i]) / 90
@@ -146,5 +147,23 @@ func TestEpochMarks(t *testing.T) {
 	}
 	if got := (wholeTicks{9}).Ticks(7, 0); len(got) != 3 || got[0].Value != 7 {
 		t.Errorf("from epoch 7: %v", got)
+	}
+}
+
+// TestRegressionCharged: a regression that does not fit in the memory limit is refused before it begins, and what it was charged is returned.
+func TestRegressionCharged(t *testing.T) {
+	rows, target := make([][]float32, 100), make([]float64, 100)
+	for i := range rows {
+		rows[i] = make([]float32, 2000)
+		rows[i][i], target[i] = 1, float64(i)
+	}
+	defer budget.Limit(0)
+	before := budget.LeftCollected()
+	if _, err := FitMeasured(rows, target, 1); err != nil || budget.LeftCollected() < before {
+		t.Error(err)
+	}
+	budget.Limit(budget.Default() - before + 3<<20)
+	if _, err := FitMeasured(rows, target, 1); err == nil || !strings.Contains(err.Error(), "train: a regression of 2000 features in 100 rows: takes") {
+		t.Error(err)
 	}
 }

@@ -22,7 +22,7 @@ func FitClasses(rows [][]float32, class []int, classes int, seed uint64) (Linear
 	if err := checkClasses(class, classes); err != nil {
 		return LinearFit{}, err
 	}
-	return linear(problem{x: rows, y: class, classes: classes}, seed), nil
+	return linear(problem{x: rows, y: class, classes: classes}, seed)
 }
 
 // FitMeasured fits a ridge regression: one score, with half of the squared error as loss.
@@ -30,12 +30,12 @@ func FitMeasured(rows [][]float32, target []float64, seed uint64) (LinearFit, er
 	if err := rectangular(rows, len(target)); err != nil {
 		return LinearFit{}, err
 	}
-	return linear(problem{x: rows, target: target, classes: 1}, seed), nil
+	return linear(problem{x: rows, target: target, classes: 1}, seed)
 }
 
-func linear(p problem, seed uint64) LinearFit {
-	l, _ := p.regress(1, seed)
-	return LinearFit{l.weight, l.bias, l.decay, l.scale}
+func linear(p problem, seed uint64) (LinearFit, error) {
+	l, _, err := p.regress(1, seed)
+	return LinearFit{l.weight, l.bias, l.decay, l.scale}, err
 }
 
 // rectangular returns an error if rows are empty or differ in length, or if their number is not targets.

@@ -1,8 +1,10 @@
 package train
 
 import (
+	"fmt"
 	"math"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/matmul"
 )
@@ -28,7 +30,13 @@ type problem struct {
 
 // regress fits a linear model to the rows of p, which are not yet standardized; the decay is chosen by cross-validation.
 // It also returns the accuracy on the held-out folds, 0 for regression.
-func (p problem) regress(views int, seed uint64) (logistic, float64) {
+func (p problem) regress(views int, seed uint64) (logistic, float64, error) {
+	if n := p.bytes(); n >= 1<<20 {
+		if err := budget.Charge(n); err != nil {
+			return logistic{}, 0, fmt.Errorf("train: a regression of %d features in %d rows: %w", len(p.x[0]), len(p.x), err)
+		}
+		defer budget.Discharge(n)
+	}
 	mean, scale := standards(p.x)
 	x := make([][]float32, len(p.x))
 	for i, r := range p.x {
@@ -66,7 +74,14 @@ func (p problem) regress(views int, seed uint64) (logistic, float64) {
 		}
 		fit.weight = append(fit.weight, row)
 	}
-	return fit, accuracy
+	return fit, accuracy, nil
+}
+
+// bytes returns about how many bytes a regression takes: its rows, scaled, the scores, and for each fold two lists of ten vectors as long as the
+// weights, ten more, and a block of rows.
+func (p problem) bytes() int64 {
+	rows, width, classes := int64(len(p.x)), int64(len(p.x[0])+1), int64(p.classes)
+	return 4*rows*width + 8*rows*classes + mostFolds*(30*8*classes*width+4*blockRows*(width+classes))
 }
 
 // standards returns the means of features and the reciprocals of their deviations. For indicators (0 or 1) the latter is 1, so that

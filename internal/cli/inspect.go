@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -223,9 +224,9 @@ func size(n int64) string {
 }
 
 func (r report) print(w io.Writer, brief, all bool) error {
-	var b strings.Builder
+	b := bufio.NewWriter(w)
 	line := func(key string, format string, args ...any) {
-		fmt.Fprintf(&b, "%-12s %s\n", key, fmt.Sprintf(format, args...))
+		fmt.Fprintf(b, "%-12s %s\n", key, fmt.Sprintf(format, args...))
 	}
 	line("model", "%s", r.Model)
 	if by := strings.TrimSpace(r.Producer + " " + r.ProducerVersion); by != "" {
@@ -270,16 +271,15 @@ func (r report) print(w io.Writer, brief, all bool) error {
 		line("unsupported", "%s", strings.Join(r.Unsupported, ", "))
 	}
 	if !brief {
-		fmt.Fprintf(&b, "\n%s\n", strings.TrimRight(r.shown(all).String(), "\n"))
+		fmt.Fprintf(b, "\n%s\n", strings.TrimRight(r.shown(all).String(), "\n"))
 		if left := len(r.Summary.Rows) - len(r.shown(all).Rows); left > 0 {
-			fmt.Fprintf(&b, "%d nodes of constants and shapes are not shown; --all shows them\n", left)
+			fmt.Fprintf(b, "%d nodes of constants and shapes are not shown; --all shows them\n", left)
 		}
 	}
 	if r.Parameters != nil {
-		fmt.Fprintf(&b, "\n%s", weightText(r.Parameters))
+		fmt.Fprintf(b, "\n%s", weightText(r.Parameters))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // shown returns the summary without the nodes whose results are constant, except those with parameters.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -22,12 +23,16 @@ type WeightCache struct {
 type keptEntry struct {
 	key   any
 	of    []keptSource
-	value any // nil: requested once
+	value *derived // nil: requested once
 }
+
+// derived is what was derived from tensors. It is charged to the budget while it is reachable.
+type derived struct{ value any }
 
 // keptSource identifies a tensor at the time when something was derived from it.
 type keptSource struct {
 	first   *byte // of its elements
+	bytes   int
 	kept    *WeightCache
 	version uint64
 }
@@ -60,7 +65,8 @@ func (k *WeightCache) Version() uint64 {
 }
 
 // packed returns the result of derive on the sources, or the one that is cached under the same key. The first time
-// it returns nil: tensors that change from run to run, such as weights in training, are not worth the memory.
+// it returns nil: tensors that change from run to run, such as weights in training, are not worth the memory. So it does if the
+// result would take most of the memory that is left, which is for what needs it.
 func (k *WeightCache) packed(key any, of []keptSource, derive func() any) any {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -75,9 +81,37 @@ func (k *WeightCache) packed(key any, of []keptSource, derive func() any) any {
 		return nil
 	}
 	if e.value == nil {
-		e.value = derive()
+		n := int64(0)
+		for _, s := range of {
+			n += int64(s.bytes)
+		}
+		if budget.Left() < 2*n {
+			return nil
+		}
+		e.value = &derived{derive()}
+		if v, ok := e.value.value.(interface{ Bytes() int64 }); ok {
+			n = v.Bytes()
+		}
+		budget.Count(e.value, n)
 	}
-	return e.value
+	return e.value.value
+}
+
+// release empties the cache if no kernel is using it.
+func (k *WeightCache) release() {
+	if k != nil && k.mu.TryLock() {
+		clear(k.entries)
+		k.entries = k.entries[:0]
+		k.mu.Unlock()
+	}
+}
+
+// Release is Close for a program of which nothing else is needed soon: what kernels derived from its weights is released, too.
+func (p *Program) Release() {
+	for _, v := range p.sources {
+		v.kept.release()
+	}
+	p.Close()
 }
 
 // Keep lets kernels that read input node n cache in k what they derive from it. For a node that the roots do not
@@ -101,7 +135,7 @@ func (x *Exec) Packed(key any, derive func() any, of ...*tensor.Dense) any {
 		if k == nil || len(t.Raw) == 0 || k.open.Load() {
 			return nil
 		}
-		sources[i] = keptSource{&t.Raw[0], k, k.version.Load()}
+		sources[i] = keptSource{&t.Raw[0], len(t.Raw), k, k.version.Load()}
 	}
 	return sources[0].kept.packed(key, sources, derive)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -85,4 +86,54 @@ func TestDerived(t *testing.T) {
 
 	var none *WeightCache
 	none.Changed()
+}
+
+// TestDerivedIsCharged: what is derived from a tensor counts for the memory limit while it is kept, and is not made if it would take most of what
+// is left.
+func TestDerivedIsCharged(t *testing.T) {
+	const n = 1 << 20
+	g := gorgonia.NewGraph()
+	in := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(n), gorgonia.WithName("x"))
+	k := &keeper{key: "k", of: []int{0}}
+	p, err := Compile(Options{}, apply(t, &Core{Name: "Keeper", Out: []Spec{{DType: tensor.Float32, Shape: tensor.Shape{n}}}, Kernel: k.run}, nil, in)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cache WeightCache
+	p.Keep(in, &cache)
+	if err := p.Bind(in, tensor.New(tensor.WithBacking(make([]float32, n)))); err != nil {
+		t.Fatal(err)
+	}
+	charged := func() (n int64) {
+		for _, e := range cache.entries {
+			if e.value != nil {
+				n += budget.Held(e.value)
+			}
+		}
+		return n
+	}
+	defer LimitMemory(0)
+	for _, c := range []struct {
+		what          string
+		do            func()
+		made, charged int
+	}{
+		{"once", func() {}, 0, 0},
+		{"little memory", func() { LimitMemory(budget.Default() - MemoryLeft() + 6*n) }, 0, 0},
+		{"enough", func() { LimitMemory(0) }, 1, 4 * n},
+		{"again", func() {}, 1, 4 * n},
+		{"released", cache.release, 1, 0},
+		{"once more", func() {}, 2, 4 * n},
+	} {
+		c.do()
+		if err := p.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if k.made != c.made || charged() != int64(c.charged) {
+			t.Errorf("%s: made %d times, %d bytes are charged, want %d and %d", c.what, k.made, charged(), c.made, c.charged)
+		}
+	}
+	if p.Release(); len(cache.entries) > 0 {
+		t.Error("what was derived is kept")
+	}
 }

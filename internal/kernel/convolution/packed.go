@@ -1,6 +1,8 @@
 package convolution
 
 import (
+	"unsafe"
+
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
@@ -9,6 +11,11 @@ import (
 // the scale of an epilogue, and the epilogue's shift. It serves batches of any size, and images of any size with the same LiveTaps.
 type Weights[T kernel.Float] struct {
 	weights, shift []T
+}
+
+// Bytes returns how many bytes the elements take.
+func (w *Weights[T]) Bytes() int64 {
+	return int64(len(w.weights)+len(w.shift)) * int64(unsafe.Sizeof(*new(T)))
 }
 
 // Packs reports whether Pack has something to do for a convolution.

@@ -1,6 +1,8 @@
 package matmul
 
 import (
+	"unsafe"
+
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/internal/kernel/elementwise"
 )
@@ -11,6 +13,9 @@ type Packed[T kernel.Float] struct {
 	K, N int // op(B) is K×N
 	Data []T
 }
+
+// Bytes returns how many bytes the elements take.
+func (p Packed[T]) Bytes() int64 { return int64(len(p.Data)) * int64(unsafe.Sizeof(*new(T))) }
 
 // PackedLen returns the number of elements that Pack needs.
 func PackedLen(k, n int) int { return kernel.CeilDiv(n, NR) * NR * k }
