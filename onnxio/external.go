@@ -49,10 +49,16 @@ type externalData struct {
 	offset, length int64
 }
 
+// longestPath limits locations, in bytes: no system has longer paths, and errors quote them.
+const longestPath = 4096
+
 func parseExternal(p *onnxpb.TensorProto) (externalData, error) {
 	e := externalData{length: -1}
 	given := map[string]bool{}
 	for _, kv := range p.ExternalData {
+		if n := len(kv.GetKey()) + len(kv.GetValue()); n > longestPath {
+			return e, tensorError(p, "external data: an entry of %d bytes, want at most %d", n, longestPath)
+		}
 		if given[kv.GetKey()] {
 			return e, tensorError(p, "external data: %s is given twice", kv.GetKey())
 		}

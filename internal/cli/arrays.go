@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/graft-ml/graft/internal/terminal"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
@@ -107,7 +106,7 @@ func (d *dataset) arrayFor(path string, v *nn.Value, all map[string]*tensor.Dens
 		if len(d.graph.Inputs()) == 1 {
 			orX = " or x"
 		}
-		return nil, fmt.Errorf("%s: no array for input %s; it has %s: want arrays by the names of the inputs %v%s, and y", path, v.Name(), terminal.Brief(strings.Join(slices.Sorted(maps.Keys(all)), ", ")), ports(d.graph.Inputs()), orX)
+		return nil, fmt.Errorf("%s: no array for input %s; it has %s: want arrays by the names of the inputs %v%s, and y", path, v.Name(), arrayNames(all), ports(d.graph.Inputs()), orX)
 	}
 	if err := d.whole(path, name, all[name]); err != nil {
 		return nil, err

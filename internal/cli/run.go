@@ -247,7 +247,7 @@ func fromArchive(file, name string, alone bool) (x value, note string, err error
 		return x, "", nil
 	}
 	if len(names) != 1 || !alone {
-		return nil, "", fmt.Errorf("%s: no array for input %s; it has %s", file, name, terminal.Brief(strings.Join(names, ", ")))
+		return nil, "", fmt.Errorf("%s: no array for input %s; it has %s", file, name, arrayNames(all))
 	}
 	return all[names[0]], fmt.Sprintf("%s: array %s is taken for input %s", file, names[0], name), nil
 }
@@ -307,4 +307,15 @@ func (r runner) show(w io.Writer, v onnxio.NamedValue) error {
 		return err
 	}
 	return json.NewEncoder(w).Encode(asObject(v))
+}
+
+// arrayNames lists the names of arrays for an error, not all if they are many.
+func arrayNames[T any](all map[string]T) string {
+	names := slices.Sorted(maps.Keys(all))
+	const most = 20
+	rest := ""
+	if n := len(names) - most; n > 0 {
+		names, rest = names[:most], fmt.Sprintf(" and %d more", n)
+	}
+	return terminal.Brief(strings.Join(names, ", ")) + rest
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/graft-ml/graft/internal/disk"
 )
 
+// longestPath limits names of files, in bytes: no system has longer paths, and errors quote them.
+const longestPath = 4096
+
 // Box is a rectangle in pixels, from the left and top edge to the right and bottom one.
 type Box struct{ X0, Y0, X1, Y1 float64 }
 
@@ -149,6 +152,9 @@ func Read(r io.Reader) (*GroundTruth, error) {
 	for i, p := range f.Images {
 		if p.ID == nil || p.File == "" {
 			return nil, fmt.Errorf("image %d has no id or no file_name", i)
+		}
+		if len(p.File) > longestPath {
+			return nil, fmt.Errorf("image %d has a file_name of %d bytes, want at most %d", i, len(p.File), longestPath)
 		}
 		s.Images = append(s.Images, Image{ID: *p.ID, File: p.File, Width: p.Width, Height: p.Height})
 	}

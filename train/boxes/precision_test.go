@@ -95,6 +95,7 @@ func TestReadRefuses(t *testing.T) {
 		`[]`:                                    "cannot unmarshal array",
 		`{}`:                                    "no images: want a COCO file, an object with images, annotations and categories",
 		`{"images":[{"id":1,"file_name":"a"}]}`: "no categories: want a COCO file, an object with images, annotations and categories",
+		`{"images":[{"id":1,"file_name":"` + strings.Repeat("a", 5000) + `"}],"categories":[{"id":1}]}`:                                                            "image 0 has a file_name of 5000 bytes",
 		`{"images":[{"file_name":"a"}],"categories":[{"id":1}]}`:                                                                                                   "image 0 has no id or no file_name",
 		`{"images":[{"id":1,"file_name":"a"}],"categories":[{"name":"x"}]}`:                                                                                        "category 0 has no id",
 		`{"images":[{"id":1,"file_name":"a"},{"id":1,"file_name":"b"}],"categories":[{"id":1}]}`:                                                                   "two images have the id 1",
