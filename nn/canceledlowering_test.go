@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op/std"
@@ -32,9 +33,9 @@ func TestLoweringChecks(t *testing.T) {
 		for _, name := range []string{"q", "k", "v"} {
 			feed[name] = dtype.New(dtype.Float32, 1, steps, 4)
 		}
-		left := limit
-		_, err = g.Grad(endsAfter{t.Context(), &left}, feed, "loss", "q", "k", "v")
-		return limit - left, err
+		ctx := &kerneltest.EndsAfter{Context: t.Context(), Left: limit}
+		_, err = g.Grad(ctx, feed, "loss", "q", "k", "v")
+		return limit - ctx.Left, err
 	}
 	few, err := run(50, 1<<30)
 	if err != nil {
@@ -72,11 +73,11 @@ func TestManyGathers(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		left := 1 << 30
-		if _, err := g.Eval(endsAfter{t.Context(), &left}, nn.Feed{"x": dtype.New(dtype.Float32, rows, 2)}); err != nil {
+		ctx := &kerneltest.EndsAfter{Context: t.Context(), Left: 1 << 30}
+		if _, err := g.Eval(ctx, nn.Feed{"x": dtype.New(dtype.Float32, rows, 2)}); err != nil {
 			t.Fatal(err)
 		}
-		return 1<<30 - left
+		return 1<<30 - ctx.Left
 	}
 	if few, many := count(100), count(400); many > 5*few {
 		t.Errorf("%d checks of the context for 100 Gathers, %d for 400", few, many)

@@ -7,25 +7,13 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 )
-
-// endsAfter is a context that ends when it was asked so many times.
-type endsAfter struct {
-	context.Context
-	left *int
-}
-
-func (c endsAfter) Err() error {
-	if *c.left--; *c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
 
 // TestCopiesOfResultsEnd: while results, gradients and the items of sequences are copied for the caller, the context is checked for each part of
 // them.
@@ -45,21 +33,20 @@ func TestCopiesOfResultsEnd(t *testing.T) {
 		"sequence": func(ctx context.Context, in nn.Feed) error { _, err := g.Eval(ctx, in, "items"); return err },
 	} {
 		asked := func(n int) int {
-			left := 0
+			var ctx *kerneltest.EndsAfter
 			for range 2 { // the second time it is lowered
-				left = 1 << 30
-				if err := f(endsAfter{t.Context(), &left}, nn.Feed{"x": dtype.New(dtype.Float32, n)}); err != nil {
+				ctx = &kerneltest.EndsAfter{Context: t.Context(), Left: 1 << 30}
+				if err := f(ctx, nn.Feed{"x": dtype.New(dtype.Float32, n)}); err != nil {
 					t.Fatal(name, err)
 				}
 			}
-			return 1<<30 - left
+			return 1<<30 - ctx.Left
 		}
 		small, large := asked(n/1000), asked(n)
 		if large < small+2 {
 			t.Errorf("%s: the context is checked %d times, and %d times when three parts are copied", name, small, large)
 		}
-		left := large - 1
-		if err := f(endsAfter{t.Context(), &left}, nn.Feed{"x": dtype.New(dtype.Float32, n)}); !errors.Is(err, context.Canceled) {
+		if err := f(&kerneltest.EndsAfter{Context: t.Context(), Left: large - 1}, nn.Feed{"x": dtype.New(dtype.Float32, n)}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: the context ended with the last part: %v", name, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/internal/kernel"
+	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 )
@@ -64,29 +65,16 @@ func TestBuildersCountTurns(t *testing.T) {
 	}
 }
 
-// looks is a context that ends when its error is asked for the n-th time.
-type looks struct {
-	context.Context
-	left int
-}
-
-func (c *looks) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
 // Values of very many parts are counted and charged with looks at the context.
 func TestManyItemsCheck(t *testing.T) {
 	one := dtype.Value(dense(1))
 	sequence := &dtype.Sequence{Elem: dtype.Float32, Items: slices.Repeat([]dtype.Value{one}, 8*checkEvery)}
 	for _, v := range []dtype.Value{sequence, &dtype.Strings{Dims: []int{8 * checkEvery}, Elems: make([]string, 8*checkEvery)}, &dtype.Optional{Item: sequence},
 		&dtype.Map{Keys: one, Values: sequence}} {
-		if _, err := Footprint(&looks{t.Context(), 6}, v); err != context.Canceled {
+		if _, err := Footprint(&kerneltest.EndsAfter{Context: t.Context(), Left: 6}, v); err != context.Canceled {
 			t.Errorf("counting a %T: %v", v, err)
 		}
-		if err := Hold(&looks{t.Context(), 6}, v); err != context.Canceled {
+		if err := Hold(&kerneltest.EndsAfter{Context: t.Context(), Left: 6}, v); err != context.Canceled {
 			t.Errorf("charging a %T: %v", v, err)
 		}
 	}

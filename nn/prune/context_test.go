@@ -5,21 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 	"github.com/graft-ml/graft/nn/prune"
 )
-
-// looks is a context that ends when its error is asked for the n-th time.
-type looks struct {
-	context.Context
-	left int
-}
-
-func (c *looks) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
 
 // Planning looks at its context before and after each of its phases, and before each measurement of the search, and ends at any of these looks
 // without changing the graph.
@@ -29,7 +17,7 @@ func TestPlanChecks(t *testing.T) {
 	p := prune.Pruner{Target: prune.Target{MACs: 0.5}}
 	n := 0
 	for ; n < 100; n++ {
-		_, err := p.Plan(&looks{t.Context(), n}, g)
+		_, err := p.Plan(&kerneltest.EndsAfter{Context: t.Context(), Left: n}, g)
 		if err == nil {
 			break
 		}

@@ -75,10 +75,9 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Encoder, error)
 		p.Decimal = ","
 	}
 	for _, c := range t.Columns {
-		if err := ctx.Err(); err != nil {
+		if err := p.take(ctx, t, c, rows); err != nil {
 			return nil, err
 		}
-		p.take(t, c, rows)
 	}
 	if len(p.Fields) == 0 {
 		return nil, fmt.Errorf("table: %s: no column can be used: %s", t.Path, brief(p.notes()))
@@ -87,12 +86,15 @@ func Fit(ctx context.Context, t *Table, rows []int, o Options) (*Encoder, error)
 }
 
 // take chooses the encoding of a column.
-func (p *Encoder) take(t *Table, c *Column, rows []int) {
+func (p *Encoder) take(ctx context.Context, t *Table, c *Column, rows []int) error {
 	f := Field{Name: c.Name, Kind: c.Kind, Layout: c.Layout, Type: dtype.Float32.String()}
 	switch c.Kind {
 	case Number, Date:
 		least, most, sum, squares, n := math.Inf(1), math.Inf(-1), 0.0, 0.0, 0.0
-		for _, r := range rows {
+		for i, r := range rows {
+			if i%rowsBetween == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if x := c.Number[r]; !math.IsNaN(x) {
 				least, most = min(least, x), max(most, x)
 				n++
@@ -106,7 +108,7 @@ func (p *Encoder) take(t *Table, c *Column, rows []int) {
 		}
 		if least >= most {
 			p.leave(c, "its values in the training rows are all equal, or all missing")
-			return
+			return nil
 		}
 		// float32 has a relative rounding error of 2⁻²⁴.
 		if c.Kind == Date || max(-least, most)/(1<<24) > 1e-3*math.Sqrt(squares/n) {
@@ -114,24 +116,31 @@ func (p *Encoder) take(t *Table, c *Column, rows []int) {
 		}
 	case Category:
 		counts := make([]int, len(c.Words))
-		for _, r := range rows {
+		for i, r := range rows {
+			if i%rowsBetween == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if k := c.Code[r]; k >= 0 {
 				counts[k]++
 			} else {
 				p.gaps[c.Name] = append(p.gaps[c.Name], t.Lines[r])
 			}
 		}
-		words := p.common(c, counts, len(rows))
+		words := p.common(ctx, c, counts, len(rows))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if len(words) < 2 {
 			p.leave(c, "its values in the training rows are all equal, or all missing")
-			return
+			return nil
 		}
 		f.Type, p.words[c.Name] = dtype.String.String(), words
 	default:
 		p.leave(c, c.Note)
-		return
+		return nil
 	}
 	p.Fields = append(p.Fields, f)
+	return nil
 }
 
 func (p *Encoder) leave(c *Column, why string) {
@@ -139,8 +148,8 @@ func (p *Encoder) leave(c *Column, why string) {
 }
 
 // common returns the categories in the training rows, including missing values (""), in alphabetical order. If they are embedded,
-// those that occur once are left out: they train the vector for unknown categories.
-func (p *Encoder) common(c *Column, counts []int, rows int) []string {
+// those that occur once are left out: they train the vector for unknown categories. If ctx ends, they are not sorted.
+func (p *Encoder) common(ctx context.Context, c *Column, counts []int, rows int) []string {
 	var words []string
 	present, different := 0, 0
 	for _, n := range counts {
@@ -156,7 +165,16 @@ func (p *Encoder) common(c *Column, counts []int, rows int) []string {
 	if present < rows {
 		words = append(words, "")
 	}
-	slices.Sort(words)
+	compared, ended := 0, false
+	slices.SortFunc(words, func(a, b string) int {
+		if compared++; compared%rowsBetween == 0 {
+			ended = ended || ctx.Err() != nil
+		}
+		if ended {
+			return 0 // the rest takes one pass
+		}
+		return strings.Compare(a, b)
+	})
 	return words
 }
 
