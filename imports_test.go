@@ -62,7 +62,7 @@ var mayImport = map[string][]string{
 	"nn/mutate":                    {"nn/op", "nn/op/std", "nn/initial", "nn", "nn/layers"},
 	"nn/prune":                     {"nn/dtype", "internal/kernel/...", "internal/engine", "nn/op", "nn/op/std", "nn/initial", "nn", "nn/layers"},
 	"internal/onnxpb":              {},
-	"onnxio":                       {"internal/disk", "internal/budget", "internal/npy", "nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn", "nn/initial", "nn/layers", "internal/onnxpb"},
+	"onnxio":                       {"internal/disk", "internal/engine", "internal/budget", "internal/npy", "nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn", "nn/initial", "nn/layers", "internal/onnxpb"},
 	"conformance":                  {"internal/disk", "internal/budget", "nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio"},
 	"safetensors":                  {"internal/disk", "internal/budget", "nn/dtype", "nn"},
 	"generate":                     {"internal/disk", "nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn", "nn/initial", "nn/layers", "safetensors", "onnxio"},

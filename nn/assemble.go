@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +17,8 @@ import (
 // Assembler builds a graph the way a file describes it: by names, in any order. It is meant for packages that read files;
 // use Edit to build a model in a program.
 type Assembler struct {
+	Context context.Context // ends Finish, Graph and Weights; nil: nothing does
+
 	g     *Graph
 	specs []NodeSpec
 	sub   bool
@@ -50,6 +54,8 @@ func (a *Assembler) Describe(doc string, meta map[string]string) {
 		a.g.meta = meta
 	}
 }
+
+func (a *Assembler) context() context.Context { return cmp.Or(a.Context, context.Background()) }
 
 func (a *Assembler) fail(err error) {
 	if a.err == nil {
@@ -120,7 +126,11 @@ func (a *Assembler) Finish() error {
 		return a.err
 	}
 	nodes := make([]*Node, len(a.specs))
+	ctx := a.context()
 	for i, s := range a.specs {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if s.Domain == "ai.onnx" {
 			s.Domain = ""
 		}
@@ -138,6 +148,9 @@ func (a *Assembler) Finish() error {
 		}
 	}
 	for i, s := range a.specs {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err := a.connect(nodes[i], s); err != nil {
 			return err
 		}
@@ -258,7 +271,7 @@ func (a *Assembler) Graph() (*Graph, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	if err := a.g.infer(); err != nil {
+	if err := a.g.inferUntil(a.context()); err != nil {
 		var e *Error
 		if errors.As(err, &e) && e.Stage == "infer" {
 			e.Stage = "load"

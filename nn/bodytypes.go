@@ -22,6 +22,7 @@ type bodyTypes struct {
 	count int
 	limit int // 0: maxNested
 	found map[*Body][]foundTypes
+	whole <-chan struct{} // ends the whole inference of types; nil: nothing does
 }
 
 // foundTypes are the types that inference found in a subgraph for some inputs.

@@ -28,7 +28,7 @@ func (a *Assembler) Weights(may func(*Node) bool) (map[*Value]*Node, error) {
 	if len(held) == 0 && !lifted {
 		return nil, nil
 	}
-	return held, g.infer()
+	return held, g.inferUntil(a.context())
 }
 
 // heldWeights turns nodes with weights into parameters of the graph or subgraph that they are in.

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
@@ -16,7 +17,12 @@ func (g *Graph) Infer() error {
 	return g.infer()
 }
 
-func (g *Graph) infer() error {
+func (g *Graph) infer() error { return g.inferUntil(context.Background()) }
+
+// inferUntil is infer, and ends with an error when the context does.
+func (g *Graph) inferUntil(ctx context.Context) error {
+	ctx, nested := g.shareNested(ctx)
+	nested.whole = ctx.Done()
 	bound := map[*Value]*binding{}
 	for _, v := range g.inputs {
 		bound[v] = &binding{typ: v.typ}
@@ -26,7 +32,7 @@ func (g *Graph) infer() error {
 			bound[v] = &binding{typ: v.typ, known: v.known}
 		}
 	}
-	w, err := lowering{g: g, mode: walkInfer, bound: bound}.lower()
+	w, err := lowering{g: g, mode: walkInfer, ctx: ctx, bound: bound}.lower()
 	var news []inferred
 	for v, b := range w.env {
 		if v.graph != g {

@@ -121,7 +121,7 @@ func (w *walker) resolve(c *op.Call) error {
 		}()
 		return c.Resolve(), false
 	}
-	if w.mode == walkInfer && w.ctx.Done() == nil && slices.ContainsFunc(c.Known, large) {
+	if w.mode == walkInfer && w.ctx.Done() == w.nested.whole && slices.ContainsFunc(c.Known, large) {
 		start := time.Now()
 		ctx, stop := context.WithTimeout(w.ctx, foldingTime-w.inferring)
 		defer func() {

@@ -45,11 +45,11 @@ func commit(ctx context.Context, path string, m *encoded, over int64) error {
 		for i := 1; !free(data); i++ {
 			data = fmt.Sprintf("%s.%d.data", path, i)
 		}
-		if err := WriteFile(data, func(w io.Writer) error { return m.writeExternal(w, filepath.Base(data), large) }); err != nil {
+		if err := WriteFile(data, func(w io.Writer) error { return m.writeExternal(disk.WriterUntil(ctx, w), filepath.Base(data), large) }); err != nil {
 			return err
 		}
 	}
-	if err := WriteFile(path, func(w io.Writer) error { return m.write(w) }); err != nil {
+	if err := WriteFile(path, func(w io.Writer) error { return m.write(disk.WriterUntil(ctx, w)) }); err != nil {
 		if data != "" {
 			disk.System.Remove(data)
 		}

@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,9 @@ import (
 // externalFiles reads tensors that are stored in files beside the model. Files stay open between
 // tensors, until close is called.
 type externalFiles struct {
-	fsys fs.FS  // from (*os.Root).FS, so that links cannot leave the model's folder
-	dir  string // folder of the model within fsys, "." or "" for its root
+	ctx  context.Context // ends reading; nil: nothing does
+	fsys fs.FS           // from (*os.Root).FS, so that links cannot leave the model's folder
+	dir  string          // folder of the model within fsys, "." or "" for its root
 	open map[string]*externalFile
 	root *os.Root // root of fsys, to be closed; nil if there is none
 }
@@ -115,12 +117,12 @@ func decodeExternal(p *onnxpb.TensorProto, dt dtype.DType, shape []int, n int, e
 	d := dtype.New(dt, shape...)
 	if packed(dt) {
 		stored := make([]byte, want)
-		err = f.readAt(stored, e.offset)
+		err = f.readAt(ext.ctx, stored, e.offset)
 		if err == nil {
 			copyRaw(d, dt, stored)
 		}
 	} else {
-		err = f.readAt(dtype.Bytes(d), e.offset)
+		err = f.readAt(ext.ctx, dtype.Bytes(d), e.offset)
 		fixRaw(dtype.Bytes(d), dt)
 	}
 	if err != nil {
@@ -171,13 +173,10 @@ func (x *externalFiles) file(location string) (*externalFile, error) {
 
 // readAt fills b from the offset. If files of the file system can only be read forward, tensors
 // must be read in the order of the file.
-func (f *externalFile) readAt(b []byte, offset int64) error {
+func (f *externalFile) readAt(ctx context.Context, b []byte, offset int64) error {
 	switch r := f.File.(type) {
 	case io.ReaderAt:
-		n, err := r.ReadAt(b, offset)
-		if n == len(b) {
-			err = nil
-		}
+		_, err := io.ReadFull(disk.Until(ctx, io.NewSectionReader(r, offset, int64(len(b)))), b)
 		return err
 	case io.Seeker:
 		if _, err := r.Seek(offset, io.SeekStart); err != nil {
@@ -187,11 +186,11 @@ func (f *externalFile) readAt(b []byte, offset int64) error {
 		if offset < f.at {
 			return errors.New("the file system can neither seek nor read again")
 		}
-		if _, err := io.CopyN(io.Discard, f.File, offset-f.at); err != nil {
+		if _, err := io.CopyN(io.Discard, disk.Until(ctx, f.File), offset-f.at); err != nil {
 			return err
 		}
 	}
-	n, err := io.ReadFull(f.File, b)
+	n, err := io.ReadFull(disk.Until(ctx, f.File), b)
 	f.at = offset + int64(n)
 	return err
 }

@@ -1,6 +1,8 @@
 package onnxio
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
@@ -34,7 +37,11 @@ type Loader struct {
 	Ops      op.Set // zero: the standard operators and those of nn/op/contrib and nn/op/legacy
 	Memory   int64  // largest number of bytes of the model's tensors and nodes; 0: nn.MemoryLeft
 	FS       fs.FS  // where the model and its external data are; nil: files of the operating system
+	// Context ends loading, with its error; nil: nothing does.
+	Context context.Context
 }
+
+func (l Loader) context() context.Context { return cmp.Or(l.Context, context.Background()) }
 
 // Load reads a model with the default settings of Loader.
 func Load(path string) (*nn.Graph, error) { return Loader{}.Load(path) }
@@ -52,7 +59,7 @@ func (l Loader) Load(path string) (*nn.Graph, error) {
 		if err != nil {
 			return nil, loadError(err)
 		}
-		ext := &externalFiles{fsys: l.FS, dir: slash.Dir(path)}
+		ext := &externalFiles{ctx: l.Context, fsys: l.FS, dir: slash.Dir(path)}
 		defer ext.close()
 		return l.build(m, ext, nil)
 	}
@@ -61,6 +68,7 @@ func (l Loader) Load(path string) (*nn.Graph, error) {
 		if err != nil {
 			return nil, loadError(err)
 		}
+		f.Until(l.context())
 		g, err := l.load(f)
 		replaced := f.Replaced() // its data may be those of the new one, or gone
 		f.Close()
@@ -73,9 +81,16 @@ func (l Loader) Load(path string) (*nn.Graph, error) {
 
 // load reads the model in f, and its external data.
 func (l Loader) load(f *disk.File) (*nn.Graph, error) {
-	m, raw, err := skimModel(f)
+	var raw sections
+	m, err := awaited(l.context(), func() (m *onnxpb.ModelProto, err error) {
+		m, raw, err = skimModel(f)
+		return m, err
+	})
 	if isTooLarge(err) {
 		return nil, loadError(fmt.Errorf("%s: %w", f.Name(), err))
+	}
+	if ended := l.context().Err(); ended != nil {
+		return nil, loadError(ended)
 	}
 	if err != nil {
 		if m, err = l.readModel(f.Name()); err != nil { // decoding the whole file reports what is wrong, if anything
@@ -87,6 +102,7 @@ func (l Loader) load(f *disk.File) (*nn.Graph, error) {
 		return nil, loadError(err)
 	}
 	defer ext.close()
+	ext.ctx = l.Context
 	return l.build(m, ext, raw)
 }
 
@@ -101,18 +117,18 @@ func (l Loader) Read(r io.Reader) (*nn.Graph, error) {
 	if r == nil {
 		return nil, loadError(errNoReader)
 	}
-	b, err := budget.ReadAll(r)
+	b, err := budget.ReadAll(disk.Until(l.Context, r))
 	if err != nil {
 		return nil, loadError(err)
 	}
-	m, err := decodeModel(b)
+	m, err := awaited(l.context(), func() (*onnxpb.ModelProto, error) { return decodeModel(b) })
 	if err != nil {
 		return nil, loadError(err)
 	}
 	if l.FS == nil {
 		return l.build(m, nil, nil)
 	}
-	ext := &externalFiles{fsys: l.FS}
+	ext := &externalFiles{ctx: l.Context, fsys: l.FS}
 	defer ext.close()
 	return l.build(m, ext, nil)
 }
@@ -121,18 +137,32 @@ func (l Loader) readModel(name string) (*onnxpb.ModelProto, error) {
 	var b []byte
 	var err error
 	if l.FS != nil {
-		b, err = budget.ReadFile(l.FS, name)
+		var f fs.File
+		if f, err = l.FS.Open(name); err == nil {
+			b, err = budget.ReadAll(disk.Until(l.Context, f))
+			f.Close()
+		}
 	} else {
-		b, err = disk.ReadFile(name)
+		b, err = disk.ReadFileUntil(l.context(), name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	m, err := decodeModel(b)
+	m, err := awaited(l.context(), func() (*onnxpb.ModelProto, error) { return decodeModel(b) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return m, nil
+}
+
+// awaited returns what f does, or the error of ctx as soon as it ends: package proto has no context.
+func awaited[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	var v, none T
+	var err error
+	if ended := engine.Await(ctx, func() { v, err = f() }); ended != nil {
+		return none, ended
+	}
+	return v, err
 }
 
 // decodeModel decodes a model. What it becomes is charged as by unmarshal, but the elements of initializers only for as long as the message of
@@ -186,6 +216,7 @@ func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*
 		return nil, loadError(fmt.Errorf("setting Memory is %d: want 0 or more bytes", l.Memory))
 	}
 	r := newReader(ops, m, ext)
+	r.ctx = l.context()
 	if r.raw = raw; l.Memory > 0 {
 		r.memory = l.Memory
 	}

@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 // reader converts one model to a graph.
 type reader struct {
+	ctx       context.Context // ends reading
 	ops       op.Set
 	proto     *onnxpb.ModelProto
 	ext       *externalFiles
@@ -28,7 +30,7 @@ type reader struct {
 }
 
 func newReader(ops op.Set, m *onnxpb.ModelProto, ext *externalFiles) *reader {
-	r := &reader{ops: ops, proto: m, ext: ext, functions: map[functionKey]*onnxpb.FunctionProto{}, local: map[functionKey]*op.Op{}, memory: budget.LeftCollected()}
+	r := &reader{ctx: context.Background(), ops: ops, proto: m, ext: ext, functions: map[functionKey]*onnxpb.FunctionProto{}, local: map[functionKey]*op.Op{}, memory: budget.LeftCollected()}
 	return r
 }
 
@@ -57,6 +59,7 @@ func (r *reader) model() (*nn.Graph, error) {
 		meta[kv.GetKey()] = kv.GetValue()
 	}
 	a := nn.Assemble(g)
+	a.Context = r.ctx
 	a.Describe(p.GetDocString(), meta)
 	o, err := r.assemble(a, g, p, nil, 0)
 	if err != nil {
@@ -149,6 +152,9 @@ func (r *reader) assemble(a *nn.Assembler, g *nn.Graph, p *onnxpb.GraphProto, at
 	}
 	steps := []func(*onnxpb.GraphProto) error{s.describe, s.params, s.inputs, s.nodes, s.finish}
 	for _, f := range steps {
+		if err := r.ctx.Err(); err != nil {
+			return nil, err
+		}
 		if err := f(p); err != nil {
 			return nil, err
 		}
@@ -184,6 +190,9 @@ func (s *assembly) describe(p *onnxpb.GraphProto) error {
 
 func (s *assembly) params(p *onnxpb.GraphProto) error {
 	for _, t := range p.Initializer {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
 		v := s.value(t.GetName())
 		v.home = s.origin
 		s.origin.initializers = append(s.origin.initializers, v)
@@ -353,6 +362,9 @@ func (s *assembly) finish(p *onnxpb.GraphProto) error {
 	}
 	// Every value gets an origin, which it keeps through edits; declared values also get a type.
 	for name := range s.outputs {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
 		if name == "" {
 			continue
 		}
@@ -377,6 +389,9 @@ func (s *assembly) finish(p *onnxpb.GraphProto) error {
 		return err
 	}
 	for name, o := range s.values {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
 		if v, err := s.g.Value(name); err == nil {
 			o.loaded = v.Type().String()
 		}

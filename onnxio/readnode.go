@@ -12,6 +12,9 @@ import (
 
 func (s *assembly) nodes(p *onnxpb.GraphProto) error {
 	for i, n := range p.Node {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
 		spec, err := s.node(n, i)
 		if err != nil {
 			return nodeError(n, i, err)
@@ -143,6 +146,7 @@ func (s *assembly) body(p *onnxpb.GraphProto) (*nn.Body, error) {
 // bodyOf assembles p inside parent, with parent's opsets.
 func (s *assembly) bodyOf(parent *nn.Graph, p *onnxpb.GraphProto, attrs map[string]*onnxpb.AttributeProto) (*nn.Body, error) {
 	a := nn.AssembleBody(p.GetName(), parent)
+	a.Context = s.ctx
 	a.Describe(p.GetDocString(), nil)
 	o, err := s.assemble(a, parent, p, attrs, s.depth+1)
 	if err != nil {

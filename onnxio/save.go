@@ -1,12 +1,14 @@
 package onnxio
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
@@ -28,7 +30,7 @@ type Saver struct {
 	// Warn is called for each entry of training_info that no longer fits the graph and is left out. nil: such a graph is not
 	// written, which is an error.
 	Warn func(error)
-	// Context ends the wait for another process that saves to the folder; nil: nothing does.
+	// Context ends saving, with its error, and the wait for another process that saves to the folder; nil: nothing does.
 	Context context.Context
 }
 
@@ -52,12 +54,10 @@ func (s Saver) Save(path string, g *nn.Graph) error {
 	if over == 0 && m.size() > maxFile {
 		over = 1 << 20
 	}
-	ctx := s.Context
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	return saveError(commit(ctx, path, m, over))
+	return saveError(commit(s.context(), path, m, over))
 }
+
+func (s Saver) context() context.Context { return cmp.Or(s.Context, context.Background()) }
 
 // maxFile is the largest file that protobuf readers accept, in bytes.
 const maxFile = math.MaxInt32
@@ -74,7 +74,7 @@ func (s Saver) Write(w io.Writer, g *nn.Graph) error {
 	if err != nil {
 		return saveError(err)
 	}
-	return saveError(m.write(w))
+	return saveError(m.write(disk.WriterUntil(s.Context, w)))
 }
 
 // encode encodes a graph, converted by the settings of s.
@@ -98,7 +98,7 @@ func (s Saver) encode(g *nn.Graph) (*encoded, error) {
 		}
 	}
 	unfit := convertTraining(g)
-	w := &writer{ops: g.Ops(), opsets: g.Opsets(), alias: map[*nn.Value]string{}, whole: g, inOtherType: conversions{}}
+	w := &writer{ctx: s.context(), ops: g.Ops(), opsets: g.Opsets(), alias: map[*nn.Value]string{}, whole: g, inOtherType: conversions{}}
 	if err := s.checkStored(w.opsets[""]); err != nil {
 		return nil, err
 	}

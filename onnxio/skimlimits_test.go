@@ -180,7 +180,7 @@ func TestExternalFiles(t *testing.T) {
 			ok     bool
 		}{{1, 2, true}, {4, 2, true}, {1, 2, name != "forward"}, {6, 2, true}, {0, 3, name != "forward"}, {7, 2, false}} {
 			b := make([]byte, c.n)
-			err := x.readAt(b, c.offset)
+			err := x.readAt(t.Context(), b, c.offset)
 			if c.ok != (err == nil) || c.ok && !bytes.Equal(b, data[c.offset:c.offset+int64(c.n)]) {
 				t.Errorf("%s: %d bytes from %d: %v, %v", name, c.n, c.offset, b, err)
 			}

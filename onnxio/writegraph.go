@@ -48,6 +48,9 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 	s.p.Node = append(s.p.Node, s.first...)
 	weights := s.weightNodes()
 	for n := range g.Nodes() {
+		if err := w.ctx.Err(); err != nil {
+			return nil, err
+		}
 		if _, ok := n.Origin().(*valueOrigin); ok {
 			continue // the placeholder of an initializer without data
 		}
@@ -66,11 +69,12 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 			return nil, err
 		}
 	}
-	s.inputs()
-	s.withoutStored()
-	s.outputs()
-	s.infos()
-	s.annotations()
+	for _, f := range []func(){s.inputs, s.withoutStored, s.outputs, s.infos, s.annotations} {
+		if err := w.ctx.Err(); err != nil {
+			return nil, err
+		}
+		f()
+	}
 	return s.p, nil
 }
 
@@ -107,6 +111,9 @@ func (s *graphWriter) trace() {
 // initializers writes the parameters: those of the file in its order, then new ones.
 func (s *graphWriter) initializers() error {
 	for _, o := range s.o.initializers {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
 		v := s.at[o]
 		if v == nil {
 			continue
@@ -138,6 +145,9 @@ func (s *graphWriter) initializers() error {
 		s.p.SparseInitializer = append(s.p.SparseInitializer, t)
 	}
 	for p := range s.g.Params() {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
 		v := p.Value()
 		if s.done[v] || v.Graph() != s.g || s.away[v] || s.heldInNode(v) {
 			continue

@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,7 +17,8 @@ import (
 
 // writer encodes a graph as the message of a model.
 type writer struct {
-	ops    op.Set // of the graph
+	ctx    context.Context // ends writing
+	ops    op.Set          // of the graph
 	opsets map[string]int
 	dtype  op.DType             // type in which weights are stored; Undefined: their own
 	whole  *nn.Graph            // the graph that is not a subgraph

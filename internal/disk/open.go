@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 type File struct {
 	*os.File
 	opened fs.FileInfo
+	ctx    context.Context // ends reading; nil: nothing does
 }
 
 // Open opens a file or folder for reading. Pipes, sockets and devices are refused before they are opened: reading them can block
@@ -38,18 +40,28 @@ func Reading(f *os.File) (*File, error) {
 		f.Close()
 		return nil, err
 	}
-	return &File{f, info}, nil
+	return &File{File: f, opened: info}, nil
 }
+
+// Until makes reading an error once ctx ends.
+func (f *File) Until(ctx context.Context) { f.ctx = ctx }
 
 // Read reads from the file.
 func (f *File) Read(b []byte) (int, error) {
-	n, err := f.File.Read(b)
+	n, err := Until(f.ctx, f.File).Read(b)
 	return n, f.unchanged(err)
 }
 
 // ReadAt reads from an offset.
-func (f *File) ReadAt(b []byte, at int64) (int, error) {
-	n, err := f.File.ReadAt(b, at)
+func (f *File) ReadAt(b []byte, at int64) (n int, err error) {
+	for err == nil && n < len(b) {
+		if f.ctx != nil && f.ctx.Err() != nil {
+			return n, f.ctx.Err()
+		}
+		k := 0
+		k, err = f.File.ReadAt(b[n:min(n+atOnce, len(b))], at+int64(n))
+		n += k
+	}
 	return n, f.unchanged(err)
 }
 
@@ -72,12 +84,16 @@ func (f *File) Replaced() bool {
 }
 
 // ReadFile reads a whole file, charged to the memory budget for as long as its content is reachable, and refuses what Open refuses.
-func ReadFile(name string) ([]byte, error) {
+func ReadFile(name string) ([]byte, error) { return ReadFileUntil(context.Background(), name) }
+
+// ReadFileUntil is ReadFile, and an error once ctx ends.
+func ReadFileUntil(ctx context.Context, name string) ([]byte, error) {
 	f, err := Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	f.Until(ctx)
 	b, err := budget.ReadAll(f)
 	if named := (*fs.PathError)(nil); err != nil && !errors.As(err, &named) {
 		return nil, fmt.Errorf("%s: %w", name, err)
