@@ -51,7 +51,7 @@ func nonMaxSuppression() *op.Op {
 					return err
 				}
 				if dst := dtype.Slice[int64](out[0]); len(dst) == len(rows) {
-					copy(dst, rows)
+					kernel.Copy(pool(x), dst, rows)
 					return nil
 				}
 				return c.Errorf("picked %d boxes, the program was compiled for %v", len(rows)/3, c.Out[0])

@@ -235,7 +235,7 @@ func resampleBack[T kernel.Float](p *kernel.Pool, from, to []int, taps []*axisTa
 		src := dtype.Slice[T](in[0])
 		if fill := outsideAny(taps); fill != nil {
 			kept := scratch[T](x)(len(src))
-			copy(kept, src)
+			kernel.Copy(pool(x), kept, src)
 			fillOutside(pool(x), kept, from, fill, 0)
 			src = kept
 		}

@@ -210,7 +210,7 @@ func extremeGradKernel[T kernel.Float](walks []*walk) op.Kernel {
 			ties[k] = scratch(len(dy))
 			equalMask(x, w, ties[k], y, dtype.Slice[T](in[k+2]))
 		}
-		copy(share, ties[0]) // dy divided by the number of operands that tie
+		kernel.Copy(pool(x), share, ties[0]) // dy divided by the number of operands that tie
 		for _, t := range ties[1:] {
 			elementwise.Add(pool(x), share, share, t)
 		}
