@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -47,6 +48,22 @@ func (t *Trainer) spread(i int, want *tensor.Dense) bool {
 	}
 	return is
 }
+
+// choice is this rank's choice of the loss by its first batch, for up to 20 targets.
+func (t *Trainer) choice() choice {
+	if len(t.mixed) == 0 {
+		return choice{}
+	}
+	x := 0.0
+	for i := range 20 {
+		if t.mixed[i] {
+			x += float64(int(1) << i)
+		}
+	}
+	return choice{1, x, x * x}
+}
+
+var errChoices = errors.New("train: the targets of the first batch are distributions over classes on some ranks and not on others: set Config.Loss")
 
 // checkSpread returns an error for targets that are not distributions over classes as those of the first batch were, for which the loss was chosen.
 func (t *Trainer) checkSpread(want []*tensor.Dense) error {

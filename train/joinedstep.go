@@ -124,7 +124,12 @@ func (t *Trainer) join(err error) error {
 	if x.lack != nil {
 		t.reduced = nil // for the next step, when there may be more memory
 	}
-	if err := x.finish(&t.group.own, err); err != nil {
+	t.group.own.Chosen = t.choice()
+	err = x.finish(&t.group.own, err)
+	if err == nil && !t.group.own.Chosen.same() {
+		err = t.ranks.everywhere(errChoices)
+	}
+	if err != nil {
 		t.abandon()
 		return err
 	}

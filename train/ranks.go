@@ -187,6 +187,14 @@ func (r *ranks) explain(err error) error {
 	return e
 }
 
+// everywhere returns an error that all ranks come to by themselves, from what they share, as one that agree returned.
+func (r *ranks) everywhere(err error) error {
+	if r == nil || err == nil {
+		return err
+	}
+	return &RankError{Rank: -1, Err: err, kind: kindOf(err)}
+}
+
 // share sends a block of bytes of any length from rank 0 to all ranks.
 func (r *ranks) share(b []byte) ([]byte, error) {
 	if r == nil {

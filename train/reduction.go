@@ -206,13 +206,20 @@ type contribution struct {
 	Sums    float64 // number of batches whose loss is a sum
 	Batches float64 // number of batches with samples
 	Tally   tally
+	Chosen  choice // of the loss
 }
+
+// choice is how ranks have chosen their loss: the number of those that have, the sum of a number for each choice, and the sum of its squares.
+type choice struct{ Ranks, Sum, Squares float64 }
+
+// same reports whether all have chosen the same.
+func (c choice) same() bool { return c.Ranks*c.Squares == c.Sum*c.Sum }
 
 func (c *contribution) slice() []float64 {
-	return []float64{c.Failed, c.Weight, c.Sums, c.Batches, c.Tally.Loss, c.Tally.Weight, float64(c.Tally.Samples)}
+	return []float64{c.Failed, c.Weight, c.Sums, c.Batches, c.Tally.Loss, c.Tally.Weight, float64(c.Tally.Samples), c.Chosen.Ranks, c.Chosen.Sum, c.Chosen.Squares}
 }
 
-const contributed = 7
+const contributed = 10
 
 // finish ends a group. Missing gradients are sent as zeros. If a rank has failed (err), all ranks return its error; otherwise
 // own becomes the sum over ranks, and the gradients are sums.
@@ -253,7 +260,8 @@ func (x *reduction) finish(own *contribution, err error) error {
 	}
 	*own = contribution{
 		Weight: state[1], Sums: state[2], Batches: state[3],
-		Tally: tally{Loss: state[4], Weight: state[5], Samples: int(state[6])},
+		Tally:  tally{Loss: state[4], Weight: state[5], Samples: int(state[6])},
+		Chosen: choice{state[7], state[8], state[9]},
 	}
 	for i, s := range x.states {
 		s.has = state[contributed+i] > 0

@@ -51,7 +51,7 @@ func (t *Trainer) update(total int) (float64, error) {
 			if !finite(of) {
 				err := t.diverged("the gradient of %s is not finite", p.Name())
 				t.abandon()
-				return of, err
+				return of, t.ranks.everywhere(err)
 			}
 			square += of
 		}
@@ -60,7 +60,7 @@ func (t *Trainer) update(total int) (float64, error) {
 	if !finite(norm) { // squares of float64 gradients have overflowed
 		err := t.diverged("the gradient has norm %v", norm)
 		t.abandon()
-		return norm, err
+		return norm, t.ranks.everywhere(err)
 	}
 	if c := t.c.ClipNorm; c > 0 {
 		scale *= min(1, c/(norm+1e-6))
