@@ -89,7 +89,10 @@ func IDX(images, labels string) (Dataset[Sample], error) {
 	if err != nil {
 		return nil, err
 	}
-	class, ok := integers(y)
+	class, ok, err := integers(y)
+	if err != nil {
+		return nil, fmt.Errorf("data: %s: %w", labels, err)
+	}
 	if !ok || y.Dims() != 1 {
 		return nil, fmt.Errorf("data: %s: %v of shape %v, want labels: integers of rank 1", labels, y.Dtype(), y.Shape())
 	}
@@ -106,7 +109,10 @@ func IDX(images, labels string) (Dataset[Sample], error) {
 		s.pixels = x.Uint8s()
 		return s, nil
 	}
-	f := floats32(x)
+	f, err := floats32(x)
+	if err != nil {
+		return nil, fmt.Errorf("data: %s: %w", images, err)
+	}
 	return Tensors(tensor.New(tensor.WithShape(append([]int{n}, shape...)...), tensor.WithBacking(f)),
 		tensor.New(tensor.WithShape(n), tensor.WithBacking(class)))
 }
@@ -158,60 +164,35 @@ func (s images8) At(i int, _ *rand.Rand) (Sample, error) {
 	}, nil
 }
 
-// integers converts a tensor of any integer type.
-func integers(t *tensor.Dense) ([]int64, bool) {
-	if elements(t.Shape()) == 0 {
-		return nil, t.Dtype() != tensor.Float32 && t.Dtype() != tensor.Float64
+// integers returns the elements of a tensor of integers; ok is false for another one, or if one is beyond int64.
+func integers(t *tensor.Dense) (class []int64, ok bool, err error) {
+	if !dtype.Of(t.Dtype()).IsInteger() || !contiguous(t) {
+		return nil, false, nil
 	}
-	switch v := backing(t).Interface().(type) {
-	case []uint8:
-		return convert[int64](v), true
-	case []int8:
-		return convert[int64](v), true
-	case []int16:
-		return convert[int64](v), true
-	case []uint16:
-		return convert[int64](v), true
-	case []int32:
-		return convert[int64](v), true
-	case []uint32:
-		return convert[int64](v), true
-	case []int64:
-		return v, true
-	case []uint64:
-		for _, u := range v {
-			if u > math.MaxInt64 {
-				return nil, false
-			}
+	switch t.Dtype() {
+	case tensor.Int64:
+		return dtype.Slice[int64](t), true, nil
+	case tensor.Uint64:
+		if slices.ContainsFunc(dtype.Slice[uint64](t), func(u uint64) bool { return u > math.MaxInt64 }) {
+			return nil, false, nil
 		}
-		return convert[int64](v), true
 	}
-	return nil, false
+	class, err = dtype.Int64s(t)
+	return class, true, err
 }
 
-// floats32 converts a tensor of any real number type.
-func floats32(t *tensor.Dense) []float32 {
-	if elements(t.Shape()) == 0 {
-		return []float32{}
+// floats32 returns the elements of a tensor of numbers.
+func floats32(t *tensor.Dense) ([]float32, error) {
+	if t.Dtype() == tensor.Float32 {
+		return dtype.Slice[float32](t), nil
 	}
-	switch v := backing(t).Interface().(type) {
-	case []float32:
-		return v
-	case []float64:
-		return convert[float32](v)
+	var d *tensor.Dense
+	list, err := budget.Filled(elements(t.Shape()), func(int) []float32 {
+		d = dtype.New(dtype.Float32, t.Shape()...)
+		return dtype.Slice[float32](d)
+	})
+	if err != nil {
+		return nil, err
 	}
-	v, _ := integers(t)
-	return convert[float32](v)
-}
-
-type number interface {
-	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
-}
-
-func convert[B, A number](from []A) []B {
-	to := make([]B, len(from))
-	for i, v := range from {
-		to[i] = B(v)
-	}
-	return to
+	return list, dtype.Convert(d, t)
 }

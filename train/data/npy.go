@@ -86,7 +86,11 @@ func NPZ(path, x, y string) (Dataset[Sample], error) {
 		}
 	}
 	target := all[y]
-	if class, ok := integers(target); ok && len(class) > 0 {
+	class, ok, err := integers(target)
+	if err != nil {
+		return nil, fmt.Errorf("data: %s: array %q: %w", path, y, err)
+	}
+	if ok && len(class) > 0 {
 		target = tensor.New(tensor.WithShape(target.Shape()...), tensor.WithBacking(class))
 	}
 	s, err := Tensors(all[x], target)

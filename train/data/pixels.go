@@ -92,7 +92,10 @@ func Images(x, y *tensor.Dense) (Dataset[Sample], error) {
 		return nil, errNoTensor
 	}
 	s := x.Shape()
-	class, ok := integers(y)
+	class, ok, err := integers(y)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
 	if !ok || y.Dims() != 1 || len(s) == 0 || len(class) != s[0] {
 		return nil, fmt.Errorf("data: images of shape %v with labels %v of shape %v, want an integer for each image", s, y.Dtype(), y.Shape())
 	}
@@ -164,7 +167,10 @@ func scaled(x *tensor.Dense, white float64, mean, std []float64) (*tensor.Dense,
 			return nil, fmt.Errorf("data: %d means or deviations for a sample of shape %v, want 1 or %d", len(v), shape, places)
 		}
 	}
-	v := floats32(x)
+	v, err := floats32(x)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
 	out := make([]float32, len(v))
 	for i, f := range v {
 		k := i / max(1, len(v)/max(1, places))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
 
@@ -28,11 +29,9 @@ func Top(t *tensor.Dense, k int) ([]int, []float64, error) {
 	if float := t.Dtype() == tensor.Float32 || t.Dtype() == tensor.Float64; !float || long > 1 || elements(t.Shape()) == 0 || !contiguous(t) {
 		return nil, nil, fmt.Errorf("data: top: %v of shape %v, want the float scores of one sample", t.Dtype(), t.Shape())
 	}
-	var p []float64
-	if t.Dtype() == tensor.Float64 {
-		p = append(p, t.Float64s()...)
-	} else {
-		p = convert[float64](t.Float32s())
+	p, err := dtype.Float64s(t)
+	if err != nil {
+		return nil, nil, fmt.Errorf("data: top: %w", err)
 	}
 	for i, v := range p {
 		if math.IsNaN(v) || math.IsInf(v, 1) {
