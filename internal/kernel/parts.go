@@ -6,7 +6,7 @@ package kernel
 // compute in parts, too.
 const (
 	// LongRow is the number of elements of a row that loops without branches compute between two checks.
-	LongRow = 1 << 22
+	LongRow = 1 << 21
 
 	// CheckEvery is the work, in elements of a few nanoseconds, between two checks of other loops: less than a millisecond.
 	CheckEvery = 1 << 16
