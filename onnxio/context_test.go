@@ -77,7 +77,7 @@ func TestLoadAndSaveCheck(t *testing.T) {
 			if looks < nodes+3 {
 				t.Errorf("looked %d times", looks)
 			}
-			for n := 0; n < looks; n += 1 + looks/50 {
+			for n := 0; n < looks; n += 1 + looks/13 {
 				if err := f(&kerneltest.EndsAfter{Context: ended, Left: n}); !errors.Is(err, context.Canceled) {
 					t.Errorf("ended after %d of %d looks: %v", n, looks, err)
 				}
