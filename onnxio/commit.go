@@ -1,7 +1,7 @@
 package onnxio
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +18,7 @@ import (
 // commit replaces the model at path, and writes tensors larger than over bytes to a file beside it; 0: none.
 // Renaming the model replaces the old one by the new one atomically. Two do so one after the other. In a change of a folder, the new data have a name that
 // is free in the folder, too, and the old data are removed by the change.
-func commit(ctx context.Context, path string, m *encoded, over int64) error {
+func (s Saver) commit(path string, m *encoded, over int64) error {
 	final, free, remove := path, func(name string) bool { return !there(name) }, disk.System.Remove
 	if change, name := disk.Staged(path); change != nil {
 		final = change.Path(name)
@@ -26,7 +26,7 @@ func commit(ctx context.Context, path string, m *encoded, over int64) error {
 		free = func(data string) bool { return !there(data) && change.Reserve(in(data)) }
 		remove = func(data string) error { change.Remove(in(data)); return nil }
 	}
-	unlock, err := disk.Lock(ctx, filepath.Dir(final))
+	unlock, err := disk.Lock(cmp.Or(s.Wait, s.context()), filepath.Dir(final))
 	if err != nil {
 		return err
 	}
@@ -45,11 +45,13 @@ func commit(ctx context.Context, path string, m *encoded, over int64) error {
 		for i := 1; !free(data); i++ {
 			data = fmt.Sprintf("%s.%d.data", path, i)
 		}
-		if err := WriteFile(data, func(w io.Writer) error { return m.writeExternal(disk.WriterUntil(ctx, w), filepath.Base(data), large) }); err != nil {
+		if err := WriteFile(data, func(w io.Writer) error {
+			return m.writeExternal(disk.WriterUntil(s.Context, w), filepath.Base(data), large)
+		}); err != nil {
 			return err
 		}
 	}
-	if err := WriteFile(path, func(w io.Writer) error { return m.write(disk.WriterUntil(ctx, w)) }); err != nil {
+	if err := WriteFile(path, func(w io.Writer) error { return m.write(disk.WriterUntil(s.Context, w)) }); err != nil {
 		if data != "" {
 			disk.System.Remove(data)
 		}

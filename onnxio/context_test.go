@@ -88,3 +88,16 @@ func TestLoadAndSaveCheck(t *testing.T) {
 		})
 	}
 }
+
+// Saver.Wait ends nothing but the wait for others, of whom there are none.
+func TestWaitDoesNotEndSaving(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	path, g := filepath.Join(t.TempDir(), "m.onnx"), manyParts(t, 3)
+	if err := (onnxio.Saver{Wait: ended}).Save(path, g); err != nil {
+		t.Error(err)
+	}
+	if err := (onnxio.Saver{Context: ended}).Save(path, g); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -32,6 +32,8 @@ type Saver struct {
 	Warn func(error)
 	// Context ends saving, with its error, and the wait for another process that saves to the folder; nil: nothing does.
 	Context context.Context
+	// Wait ends that wait only; nil: Context.
+	Wait context.Context
 }
 
 // Save writes a model with the default settings of Saver.
@@ -54,7 +56,7 @@ func (s Saver) Save(path string, g *nn.Graph) error {
 	if over == 0 && m.size() > maxFile {
 		over = 1 << 20
 	}
-	return saveError(commit(s.context(), path, m, over))
+	return saveError(s.commit(path, m, over))
 }
 
 func (s Saver) context() context.Context { return cmp.Or(s.Context, context.Background()) }

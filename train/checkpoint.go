@@ -102,7 +102,7 @@ func (t *Trainer) write(f func() error) error {
 	return t.ranks.agree(err)
 }
 
-func (t *Trainer) saveAll(ctx context.Context, whole map[*state][]optim.Slot) error {
+func (t *Trainer) saveAll(wait context.Context, whole map[*state][]optim.Slot) error {
 	if t.Batch == 0 && len(t.history) > 0 {
 		if err := t.keep(); err != nil {
 			return err
@@ -114,12 +114,12 @@ func (t *Trainer) saveAll(ctx context.Context, whole map[*state][]optim.Slot) er
 	if err := t.saveState(filepath.Join(t.c.Dir, lastState), whole); err != nil {
 		return err
 	}
-	return t.publish(ctx)
+	return t.publish(wait)
 }
 
 // publish writes the files that are derived from the state, from the graph with the state's weights.
-func (t *Trainer) publish(ctx context.Context) error {
-	dir, saver := t.c.Dir, onnxio.Saver{Context: ctx}
+func (t *Trainer) publish(wait context.Context) error {
+	dir, saver := t.c.Dir, onnxio.Saver{Wait: wait}
 	t.hold(true)
 	if err := saver.Save(filepath.Join(dir, lastModel), t.g); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (t *Trainer) publish(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.publishKept(ctx, ep); err != nil {
+	if err := t.publishKept(wait, ep); err != nil {
 		return err
 	}
 	if err := onnxio.WriteFile(filepath.Join(dir, historyFile), t.history.WriteCSV); err != nil {
@@ -233,7 +233,7 @@ func (t *Trainer) keep() error {
 }
 
 // publishKept saves the epoch's model if it is one of the best, and removes the files of models that no longer are.
-func (t *Trainer) publishKept(ctx context.Context, ep Epoch) error {
+func (t *Trainer) publishKept(wait context.Context, ep Epoch) error {
 	if t.c.Keep == 0 {
 		return nil
 	}
@@ -242,7 +242,7 @@ func (t *Trainer) publishKept(ctx context.Context, ep Epoch) error {
 		if current[k.File] = true; k.Epoch != ep.Epoch {
 			continue
 		}
-		if err := (onnxio.Saver{Context: ctx}).Save(filepath.Join(t.c.Dir, k.File), t.g); err != nil {
+		if err := (onnxio.Saver{Wait: wait}).Save(filepath.Join(t.c.Dir, k.File), t.g); err != nil {
 			return err
 		}
 	}
