@@ -115,7 +115,7 @@ func memoryFunctions(n int) []memoryFunction {
 		}},
 		{"ChannelSum", 1, func(p *kernel.Pool) { norm.ChannelSum(p, images, channels, space, x, c3) }},
 		{"MaxPool", 1.25, func(p *kernel.Pool) { pooling.Max(p, pool, x, z[:n/4], nil) }},
-		{"AveragePool", 1.25, func(p *kernel.Pool) { pooling.Average(p, pool, x, z[:n/4]) }},
+		{"AveragePool", 1.25, func(p *kernel.Pool) { pooling.Average(p, pool, x, z[:n/4], nil) }},
 		{"Transpose", 2, func(p *kernel.Pool) { layout.Transpose(p, z, x, []int{rows, cols}, []int{1, 0}) }},
 	}
 }

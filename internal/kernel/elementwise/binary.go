@@ -37,6 +37,12 @@ func BinaryScalar[T kernel.Float](p *kernel.Pool, op BinaryOp, dst, a []T, s T) 
 // BinaryRow computes dst[r,c] = a[r,c] op b[c] for dst and a [rows, cols]; dst may be a.
 func BinaryRow[T kernel.Float](p *kernel.Pool, op BinaryOp, rows, cols int, dst, a, b []T) {
 	dst, a, b = dst[:rows*cols], a[:rows*cols], b[:cols]
+	if cols > kernel.LongRow {
+		for r := range rows {
+			Binary(p, op, dst[r*cols:][:cols], a[r*cols:][:cols], b)
+		}
+		return
+	}
 	p.Range(rows, kernel.CeilDiv(kernel.ElementGrain, max(cols, 1)), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
 			BinaryInto(op, dst[r*cols:][:cols], a[r*cols:][:cols], b)
@@ -47,6 +53,12 @@ func BinaryRow[T kernel.Float](p *kernel.Pool, op BinaryOp, rows, cols int, dst,
 // BinaryCol computes dst[r,c] = a[r,c] op b[r] for dst and a [rows, cols]; dst may be a.
 func BinaryCol[T kernel.Float](p *kernel.Pool, op BinaryOp, rows, cols int, dst, a, b []T) {
 	dst, a, b = dst[:rows*cols], a[:rows*cols], b[:rows]
+	if cols > kernel.LongRow {
+		for r := range rows {
+			BinaryScalar(p, op, dst[r*cols:][:cols], a[r*cols:][:cols], b[r])
+		}
+		return
+	}
 	p.Range(rows, kernel.CeilDiv(kernel.ElementGrain, max(cols, 1)), func(lo, hi int) {
 		if op == OpMul {
 			rowProducts(hi-lo, cols, a[lo*cols:], b[lo:], dst[lo*cols:])

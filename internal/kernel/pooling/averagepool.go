@@ -8,7 +8,7 @@ import (
 )
 
 // Average computes the means of the windows, 0 where a window is empty.
-func Average[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T) {
+func Average[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T, scratch kernel.Scratch[T]) {
 	w := s.window()
 	in, out, ker := w.in.Size(), w.out.Size(), w.ker.Size()
 	if w.whole() {
@@ -23,12 +23,11 @@ func Average[T kernel.Float](p *kernel.Pool, s *Shape, x, y []T) {
 		meanTiles(p, s, &w, x, y)
 		return
 	}
-	buffer := kernel.Borrow[T](out + s.C*ker)
-	defer kernel.GiveBack(buffer)
-	n, ones := (*buffer)[:out], (*buffer)[out:][:s.C*ker]
+	buffer := kernel.Take(scratch, out+s.C*ker)
+	n, ones := buffer[:out], buffer[out:]
 	divisors(p, s, &w, n)
 	elementwise.Fill(p, ones, 1)
-	convolution.Forward(p, s.convolution(), x, ones, elementwise.Epilogue[T]{}, y, nil)
+	convolution.Forward(p, s.convolution(), x, ones, elementwise.Epilogue[T]{}, y, scratch)
 	elementwise.BinaryRow(p, elementwise.OpDiv, s.N*s.C, out, y, y, n)
 }
 
@@ -38,7 +37,7 @@ func (w *window) whole() bool {
 }
 
 // AverageGrad computes dx from dy, overwriting it.
-func AverageGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy, dx []T) {
+func AverageGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy, dx []T, scratch kernel.Scratch[T]) {
 	w := s.window()
 	in, out, ker, planes := w.in.Size(), w.out.Size(), w.ker.Size(), s.N*s.C
 	if w.whole() {
@@ -53,13 +52,12 @@ func AverageGrad[T kernel.Float](p *kernel.Pool, s *Shape, dy, dx []T) {
 		meanTilesBack(p, s, &w, dy, dx)
 		return
 	}
-	buffer := kernel.Borrow[T](out + s.C*ker + planes*out)
-	defer kernel.GiveBack(buffer)
-	n, ones, share := (*buffer)[:out], (*buffer)[out:][:s.C*ker], (*buffer)[out+s.C*ker:][:planes*out]
+	buffer := kernel.Take(scratch, out+s.C*ker+planes*out)
+	n, ones, share := buffer[:out], buffer[out:][:s.C*ker], buffer[out+s.C*ker:]
 	divisors(p, s, &w, n)
 	elementwise.Fill(p, ones, 1)
 	elementwise.BinaryRow(p, elementwise.OpDiv, planes, out, share, dy, n)
-	convolution.BackwardData(p, s.convolution(), share, ones, dx, nil)
+	convolution.BackwardData(p, s.convolution(), share, ones, dx, scratch)
 }
 
 // meanQuarters is Average for windows of 2×2 side by side.

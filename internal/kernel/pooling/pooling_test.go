@@ -106,7 +106,7 @@ func testPooling[T kernel.Float](t *testing.T, tol float64) {
 			for q := range want {
 				want[q] = T(total[q] / max(1, count[q]))
 			}
-			Average(p, s, x, y)
+			Average(p, s, x, y, nil)
 			kerneltest.Near(t, what+" average", y, want, tol)
 
 			dy := kerneltest.Random[T](n, 2)
@@ -124,7 +124,7 @@ func testPooling[T kernel.Float](t *testing.T, tol float64) {
 			dx := kerneltest.Random[T](len(x), 3)
 			MaxGrad(p, s, dy, index, dx)
 			kerneltest.Near(t, what+" max gradient", dx, dmax, tol)
-			AverageGrad(p, s, dy, dx)
+			AverageGrad(p, s, dy, dx, nil)
 			kerneltest.Near(t, what+" average gradient", dx, davg, tol)
 		}
 	}
@@ -180,8 +180,8 @@ func BenchmarkPooling(b *testing.B) {
 			"max":         func() { Max(nil, &s, x, y, nil) },
 			"maxindex":    func() { Max(nil, &s, x, y, index) },
 			"maxgrad":     func() { MaxGrad(nil, &s, y, index, x) },
-			"average":     func() { Average(nil, &s, x, y) },
-			"averagegrad": func() { AverageGrad(nil, &s, y, x) },
+			"average":     func() { Average(nil, &s, x, y, nil) },
+			"averagegrad": func() { AverageGrad(nil, &s, y, x, nil) },
 		} {
 			b.Run(fmt.Sprintf("%v/%s", s.Kernel, name), func(b *testing.B) {
 				b.SetBytes(int64(4 * len(x)))
@@ -209,7 +209,7 @@ func TestAssemblyPooling(t *testing.T) {
 		s := &Shape{N: 2, C: 3, In: []int{n, n + 3}, Out: []int{n / 2, (n + 3) / 2}, Kernel: []int{2, 2}, Stride: []int{2, 2}}
 		in, out := 6*n*(n+3), 6*(n/2)*((n+3)/2)
 		x, dy := kerneltest.Small(in, 1, 0), kerneltest.Small(out, 2, 0)
-		kerneltest.Against(t, fmt.Sprint("AveragePool ", n), out, 0, func(y []float32) { Average(nil, s, x, y) })
-		kerneltest.Against(t, fmt.Sprint("AveragePoolGrad ", n), in, 0, func(dx []float32) { AverageGrad(nil, s, dy, dx) })
+		kerneltest.Against(t, fmt.Sprint("AveragePool ", n), out, 0, func(y []float32) { Average(nil, s, x, y, nil) })
+		kerneltest.Against(t, fmt.Sprint("AveragePoolGrad ", n), in, 0, func(dx []float32) { AverageGrad(nil, s, dy, dx, nil) })
 	}
 }

@@ -114,7 +114,7 @@ func maxPoolBack[T kernel.Float](p poolGrad) op.Kernel {
 
 func averagePoolBack[T kernel.Float](p poolGrad) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		pooling.AverageGrad(pool(x), &p.Pool, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		pooling.AverageGrad(pool(x), &p.Pool, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]), scratch[T](x))
 		return nil
 	}
 }
@@ -129,7 +129,7 @@ func lpPoolBack[T kernel.Float](p poolGrad) op.Kernel {
 // averagePooled and lpPooled are the forward kernels that sliding and global pools share.
 func averagePooled[T kernel.Float](s pooling.Shape) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
-		pooling.Average(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]))
+		pooling.Average(pool(x), &s, dtype.Elems[T](in[0]), dtype.Elems[T](out[0]), scratch[T](x))
 		return nil
 	}
 }
