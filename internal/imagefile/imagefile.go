@@ -36,11 +36,11 @@ type format struct {
 
 var formats = []format{
 	{"\xff\xd8", goSize(jpeg.DecodeConfig), decodeJPEG},
-	{"\x89PNG\r\n\x1a\n", goSize(png.DecodeConfig), goDecode(png.Decode)},
-	{"BM", goSize(bmp.DecodeConfig), goDecode(bmp.Decode)},
-	{"II*\x00", goSize(tiff.DecodeConfig), goDecode(tiff.Decode)},
-	{"MM\x00*", goSize(tiff.DecodeConfig), goDecode(tiff.Decode)},
-	{"RIFF????WEBP", goSize(webp.DecodeConfig), decodeWebP},
+	{"\x89PNG\r\n\x1a\n", goSize(png.DecodeConfig), goDecode(png.Decode, "")},
+	{"BM", goSize(bmp.DecodeConfig), goDecode(bmp.Decode, "")},
+	{"II*\x00", goSize(tiff.DecodeConfig), goDecode(tiff.Decode, "")},
+	{"MM\x00*", goSize(tiff.DecodeConfig), goDecode(tiff.Decode, "")},
+	{"RIFF????WEBP", goSize(webp.DecodeConfig), goDecode(webp.Decode, "webp")},
 	{"P2", sizePNM, decodePNM},
 	{"P3", sizePNM, decodePNM},
 	{"P5", sizePNM, decodePNM},
@@ -108,11 +108,18 @@ func goSize(config func(r io.Reader) (image.Config, error)) func([]byte) (int, i
 	}
 }
 
-func goDecode(decode func(r io.Reader) (image.Image, error)) func([]byte) (*RGB, error) {
+// goDecode reads with Go's package of a format.
+func goDecode(decode func(r io.Reader) (image.Image, error), format string) func([]byte) (*RGB, error) {
 	return func(data []byte) (*RGB, error) {
 		m, err := decode(bytes.NewReader(data))
 		if err != nil {
 			return nil, err
+		}
+		if k, from := codingOf(m, format); from != nil {
+			w, h := from.Rect.Dx(), from.Rect.Dy()
+			p := &RGB{w, h, make([]uint8, 3*w*h)}
+			k.paint(p.Pix, 3, w, h, planesOf(from))
+			return p, nil
 		}
 		return fromImage(m), nil
 	}
@@ -131,4 +138,5 @@ func fromImage(m image.Image) *RGB {
 	return p
 }
 
-func clamp(v int) uint8 { return uint8(min(max(v, 0), 255)) }
+// clamp returns the byte that is nearest to v.
+func clamp[T int | int32](v T) uint8 { return uint8(min(max(v, 0), 255)) }

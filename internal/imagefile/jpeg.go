@@ -12,7 +12,7 @@ func decodeJPEG(data []byte) (*RGB, error) {
 	d := &jpegFile{data: data}
 	err := d.read()
 	if errors.Is(err, errOtherJPEG) {
-		return goDecode(jpeg.Decode)(data)
+		return goDecode(jpeg.Decode, "jpeg")(data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("JPEG: %w", err)

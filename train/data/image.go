@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/imagefile"
 	_ "golang.org/x/image/bmp"
 	"golang.org/x/image/draw"
 	"golang.org/x/image/math/f64"
@@ -142,12 +143,13 @@ func (s *stored) decode() (err error) {
 	if _, err := s.file.Seek(0, 0); err != nil {
 		return err
 	}
-	s.Image, _, err = image.Decode(bufio.NewReader(s.file))
+	img, format, err := image.Decode(bufio.NewReader(s.file))
+	s.Image = img
 	if err == nil && s.Bounds().Empty() {
 		err = fmt.Errorf("image without pixels")
 	}
 	if err == nil {
-		s.Image = opaque(s.Image, true)
+		s.Image = opaque(imagefile.Colors(img, format), true)
 	}
 	return err
 }
