@@ -173,6 +173,12 @@ func (g *Graph) Value(name string) (*Value, error) {
 	return g.value(name)
 }
 
+// Lookup returns the value with the given name, nil if there is none. Code that expects many misses uses it: the error of Value takes time to make.
+func (g *Graph) Lookup(name string) *Value {
+	defer g.locked().unlock()
+	return g.values[name]
+}
+
 func (g *Graph) value(name string) (*Value, error) {
 	if v := g.values[name]; v != nil {
 		return v, nil

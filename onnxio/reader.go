@@ -392,7 +392,7 @@ func (s *assembly) finish(p *onnxpb.GraphProto) error {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		if v, err := s.g.Value(name); err == nil {
+		if v := s.g.Lookup(name); v != nil {
 			o.loaded = v.Type().String()
 		}
 	}

@@ -72,7 +72,7 @@ func (s *graphWriter) stored(v *nn.Value) (bool, error) {
 func (s *graphWriter) free(base string) string {
 	name := base
 	for i := 1; ; i++ {
-		if _, err := s.g.Value(name); err != nil {
+		if s.g.Lookup(name) == nil {
 			return name
 		}
 		name = fmt.Sprintf("%s_%d", base, i)

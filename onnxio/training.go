@@ -180,7 +180,7 @@ func entries(list []Binding) []*onnxpb.StringStringEntryProto {
 
 // beyond returns the parts of p that the graph g does not have.
 func beyond(g *nn.Graph, p *onnxpb.GraphProto) *onnxpb.GraphProto {
-	has := func(name string) bool { _, err := g.Value(name); return err == nil }
+	has := func(name string) bool { return g.Lookup(name) != nil }
 	p.Node = slices.DeleteFunc(p.Node, func(n *onnxpb.NodeProto) bool {
 		return !slices.ContainsFunc(n.Output, func(name string) bool { return name != "" && !has(name) })
 	})

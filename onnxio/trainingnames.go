@@ -27,13 +27,13 @@ func trainingOrigins(list []*onnxpb.TrainingInfoProto, g *nn.Graph) []*trainingO
 	for _, p := range list {
 		t := &trainingOrigin{proto: p, refs: map[string]*valueOrigin{}, types: map[string]string{}, opsets: g.Opsets(), wrong: map[string]bool{}}
 		for name := range defined(p.Algorithm) {
-			if _, err := g.Value(name); err == nil {
+			if g.Lookup(name) != nil {
 				t.wrong[name] = true
 			}
 		}
 		for name := range referred(p, g.Ops()) {
-			v, err := g.Value(name)
-			if err != nil {
+			v := g.Lookup(name)
+			if v == nil {
 				continue // the file is invalid; reading the entry reports the error
 			}
 			o, ok := v.Origin().(*valueOrigin)
@@ -159,7 +159,7 @@ func (w *writer) training(m *onnxpb.ModelProto, g *nn.Graph) error {
 	}
 	now := map[*valueOrigin]*nn.Value{}
 	for name := range defined(m.Graph) {
-		if v, err := g.Value(name); err == nil {
+		if v := g.Lookup(name); v != nil {
 			if x, ok := v.Origin().(*valueOrigin); ok {
 				now[x] = v
 			}

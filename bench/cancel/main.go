@@ -40,6 +40,7 @@ func main() {
 	only := flag.String("only", "", "only the cases that match this regular expression")
 	least := flag.Duration("least", 0, "print only what takes longer")
 	file := flag.String("cases", "", "a file to read instead of cases.txt")
+	others := flag.Bool("calls", false, "measure calls of loading, saving, training and so on instead of cases.txt")
 	flag.Parse()
 	if *file != "" {
 		b, err := os.ReadFile(*file)
@@ -55,6 +56,18 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
+	}
+	if *others {
+		for _, c := range calls {
+			if !pattern.MatchString(c.name) {
+				continue
+			}
+			if err := measureCall(c, trial{times: *times, least: *least, rand: rand.New(rand.NewPCG(1, 1))}); err != nil {
+				fmt.Println("failed:", c.name, err)
+			}
+			debug.FreeOSMemory()
+		}
+		return
 	}
 	for line := range strings.Lines(cases) {
 		line = strings.TrimSpace(line)

@@ -178,7 +178,7 @@ func (s *Stored) assign(i int, list []onnxio.Binding, out nn.Feed) error {
 
 // paramOf returns the parameter with a name, nil if there is none.
 func paramOf(g *nn.Graph, name string) *nn.Param {
-	if v, err := g.Value(name); err == nil {
+	if v := g.Lookup(name); v != nil {
 		return v.Param()
 	}
 	return nil

@@ -118,7 +118,7 @@ func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 				if v == nil {
 					continue
 				}
-				if _, err := g.Value(v.Name()); err == nil {
+				if g.Lookup(v.Name()) != nil {
 					e.RenameValue(v, e.New("step/"+v.Name()))
 				}
 			}
@@ -129,7 +129,7 @@ func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 				continue
 			}
 			name := v.Name()
-			if _, err := g.Value(name); err == nil {
+			if g.Lookup(name) != nil {
 				e.Failf("a value of the model is called %q, as one of the step is: rename it first", name)
 				return
 			}
