@@ -6,7 +6,8 @@
 //	ids := t.Encode("Hello there!", 128).IDs
 //
 // If a file uses something that the package does not support, reading it is an error that names it: no text is ever
-// tokenized differently than the file says. Offsets and decoding are not part of the package.
+// tokenized differently than the file says. The one exception are characters that are newer than the Unicode tables
+// of that library, as those of Unicode 13 are: punctuation and accents among them are treated as such here. Offsets and decoding are not part of the package.
 //
 // Learn makes a tokenizer from texts. ReadConll reads sentences whose words have labels.
 package token

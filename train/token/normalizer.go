@@ -186,7 +186,7 @@ func clean(r rune) rune {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r':
 		return ' '
-	case r == 0 || r == 0xfffd || unicode.Is(unicode.C, r):
+	case r == 0 || r == 0xfffd || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co):
 		return -1
 	case unicode.IsSpace(r):
 		return ' '

@@ -88,6 +88,10 @@ func (m *unigram) encode(to []int, word string) []int {
 		for k > 0 && (back[k-1].id < 0 || back[k-1].id == m.unk) {
 			k--
 		}
+		if id, ok := m.ids[word[from:ends[k]]]; ok { // the text is the unknown token's own
+			to = append(to, id)
+			continue
+		}
 		if m.bytes {
 			if list, ok := byteTokens(to, m.ids, word[from:ends[k]]); ok {
 				to = list

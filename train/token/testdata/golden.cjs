@@ -12,7 +12,7 @@ const texts = [
   "Crème brûlée à la façade — naïve Ångström", "ﬁne ﬂuﬀ ½ Ⅳ x² ﷺ", "日本語のテキスト and 中文字符混合", "한국어 텍스트입니다", "Привет, мир! Ёлка İstanbul ΟΔΟΣ",
   "1234 567 3.14159 10,000,000 ４２ ٣", "user@example.com http://a.b/c?d=e&f=g #tag", "emoji 😀 👩‍👩‍👧 🇫🇷 é", "control\u0000\u0007 char\u200b zero\u00adsoft\ufffd",
   "[MASK] is a mask and [mask] not<s>one</s> [MASK]s", "unaffable unaffable", "antidisestablishmentarianism" .repeat(5), "a", "▁under ▁ score", "don't DON'T can't   'quoted'",
-  "non\u00a0breaking\u3000ideographic\u2003em", "ก็ไทย ภาษา", "العربية نص", "हिन्दी में", "\u1d400 𝒳 ＡＢＣ ｶﾞ", "foo_bar __init__ x+=1 a->b $9.99 ©®™ «q»", "trailing space ", "\ttab", "e\u0301 vs \u00e9", "mixedCASE Words THAT Shout",
+  "non\u00a0breaking\u3000ideographic\u2003em", "ก็ไทย ภาษา", "العربية نص", "हिन्दी में", "\u1d400 𝒳 ＡＢＣ ｶﾞ", "foo_bar __init__ x+=1 a->b $9.99 ©®™ «q»", "trailing space ", "\ttab", "a \ufffecat <unk>he cat", "e\u0301 vs \u00e9", "mixedCASE Words THAT Shout",
 ];
 const pairs = [["the cat", "sat on the mat with the dog"], ["a", ""], ["the mat the mat the mat the mat", "x y"], ["they'll", "isn't it"]];
 
