@@ -196,7 +196,7 @@ func closureNodes(list []*closure, pick func(*closure) *gorgonia.Node) gorgonia.
 }
 
 // retraced returns the configuration of calls that are the same at several sizes, with subgraphs for
-// all sizes in place of closures. captured are the values that the subgraphs read.
+// all sizes in place of closures, and copies of those of another graph. captured are the values that the subgraphs read.
 func (s *Site) retraced(calls []*op.Call, captured []*Value) op.Config {
 	v := reflect.New(reflect.TypeOf(calls[0].Config)).Elem()
 	v.Set(reflect.ValueOf(calls[0].Config))
@@ -211,6 +211,7 @@ func (s *Site) retraced(calls []*op.Call, captured []*Value) op.Config {
 		own := captured[:len(b.outer)]
 		captured = captured[len(b.outer):]
 		if b.made == nil {
+			v.Field(i).Set(reflect.ValueOf(s.t.copied(b)))
 			continue
 		}
 		list := make([]*closure, len(calls))
@@ -229,4 +230,18 @@ func (s *Site) retraced(calls []*op.Call, captured []*Value) op.Config {
 		}
 	}
 	return v.Interface().(op.Config)
+}
+
+// copied returns a copy of a subgraph of another graph, in the operator set of this one. It shares its tensors.
+func (t *tracer) copied(b *Body) *Body {
+	c, of := newCopier(true), b.Graph.around.Load()
+	if of == nil || identity(of.opsets) != identity(b.Graph.opsets) { // of a function, with versions of its own
+		return c.body(b.Graph, b)
+	}
+	c.opsets[identity(of.opsets)] = t.e.g.opsets
+	x := c.body(b.Graph, b)
+	if from := of.opset(""); from != t.e.Opset() {
+		t.e.convertBody(x, from)
+	}
+	return x
 }

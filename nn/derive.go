@@ -60,31 +60,9 @@ func (g *Graph) Derive(o DeriveOptions, finish func(e *Edit, d *Derivation)) (*G
 		d := t.derivation(g, o, runs)
 		if t.e.err == nil && len(t.missing) == 0 {
 			finish(t.e, d)
-			t.e.convertOld(g)
 		}
 		t.step = false
 	})
-}
-
-// convertOld writes the subgraphs that the graph shares with from in its own version of the standard operator set, as
-// copies.
-func (e *Edit) convertOld(from *Graph) {
-	if from.opset("") == e.Opset() {
-		return
-	}
-	c := newCopier(true)
-	for _, n := range e.g.nodes() {
-		if !slices.ContainsFunc(n.bodies(), func(b *Body) bool { return identity(b.Graph.opsets) == identity(from.opsets) }) {
-			continue
-		}
-		c.opsets[identity(from.opsets)] = e.g.opsets
-		c.subgraphs(e.g, n)
-		for _, b := range n.bodies() {
-			if identity(b.Graph.opsets) == identity(e.g.opsets) {
-				e.convertBody(b, from.opset(""))
-			}
-		}
-	}
 }
 
 // derived is a training step lowered at one choice of sizes.

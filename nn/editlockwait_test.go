@@ -39,43 +39,53 @@ func TestReadWhileEditWaits(t *testing.T) {
 	}
 }
 
-// Readers that wait for an edit come before the next edit, and edits come in order, so that edits without a pause keep nobody waiting.
+// Readers that wait for an edit come before the next edit, and edits come in order, whoever began to wait first, so that edits without a pause
+// keep nobody waiting.
 func TestEditsTakeTurns(t *testing.T) {
-	g := New("net")
-	l := g.lock()
-	order := make(chan string, 5)
-	until := func(count func() int, n int) {
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Microsecond) {
-			l.mutex.Lock()
-			now := count()
-			l.mutex.Unlock()
-			if now == n {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%d, want %d to wait", now, n)
+	for _, arrive := range []string{"eerr", "rree", "rere", "erer"} { // edits and readers, who are woken in an order of their own
+		g := New("net")
+		l := g.lock()
+		order := make(chan string, 5)
+		until := func(count func() int, n int) {
+			t.Helper()
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Microsecond) {
+				l.mutex.Lock()
+				now := count()
+				l.mutex.Unlock()
+				if now == n {
+					return
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%s: %d, want %d to wait", arrive, now, n)
+				}
 			}
 		}
-	}
-	l.Lock()
-	for i, name := range []string{"first edit", "second edit"} {
-		go func() { l.Lock(); order <- name; l.Unlock() }()
-		until(func() int { return int(l.waiting.Load()) }, i+1)
-	}
-	go func() { r := l.RLock(); order <- "reader"; r.unlock() }()
-	until(func() int { return l.queued }, 1)
-	go func() { r := l.enter(); order <- "reader"; r.unlock() }()
-	until(func() int { return l.queued }, 2)
-	l.Unlock()
-	l.Lock() // the goroutine that edited edits again at once
-	order <- "third edit"
-	l.Unlock()
-	for _, want := range []string{"reader", "reader", "first edit", "second edit", "third edit"} {
-		if got := <-order; got != want {
-			t.Errorf("%s, want the %s", got, want)
+		edits, readers := 0, 0
+		l.Lock()
+		for _, who := range arrive {
+			if who == 'e' {
+				name := []string{"first edit", "second edit"}[edits]
+				go func() { l.Lock(); order <- name; l.Unlock() }()
+				edits++
+				until(func() int { return int(l.waiting.Load()) }, edits)
+				continue
+			}
+			read := []func() readLock{l.RLock, l.enter}[readers]
+			go func() { r := read(); order <- "reader"; r.unlock() }()
+			readers++
+			until(func() int { return l.queued }, readers)
 		}
-	}
-	if l.begun != 4 || l.ended != 4 || l.queued != 0 || l.due != 0 || l.readers.Load() != 0 || len(l.reading) != 0 || l.editing() {
-		t.Errorf("the lock is not free: %d edits of %d, %d and %d readers wait, %d read", l.ended, l.begun, l.queued, l.due, l.readers.Load())
+		l.Unlock()
+		l.Lock() // the goroutine that edited edits again at once
+		order <- "third edit"
+		l.Unlock()
+		for _, want := range []string{"reader", "reader", "first edit", "second edit", "third edit"} {
+			if got := <-order; got != want {
+				t.Errorf("%s: %s, want the %s", arrive, got, want)
+			}
+		}
+		if l.begun != 4 || l.ended != 4 || l.queued != 0 || l.due != 0 || l.readers.Load() != 0 || len(l.reading) != 0 || l.editing() {
+			t.Errorf("%s: the lock is not free: %d edits of %d, %d and %d readers wait, %d read", arrive, l.ended, l.begun, l.queued, l.due, l.readers.Load())
+		}
 	}
 }

@@ -16,6 +16,14 @@ func (g *Graph) SetFusion(on bool) {
 	g.cache.clear()
 }
 
+// Waiting counts the goroutines that wait for an edit of the graph.
+func (g *Graph) Waiting() int {
+	l := g.lock()
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.queued + int(l.waiting.Load())
+}
+
 // Operators lists the operators that a run on these inputs computes the wanted values with, sorted.
 func (g *Graph) Operators(in map[*Value]dtype.Value, want ...*Value) ([]string, error) {
 	calls, err := g.calls(in, want)
