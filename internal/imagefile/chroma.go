@@ -1,6 +1,9 @@
 package imagefile
 
-import "image"
+import (
+	"image"
+	"io"
+)
 
 // plane is a component of an image. A sample stands for across×down pixels.
 type plane struct {
@@ -65,18 +68,34 @@ func codingOf(m image.Image, format string) (coding, *image.YCbCr) {
 	return coding{}, nil
 }
 
-// Colors converts an image that Go's packages decoded from a file of the given format, as package image names it, the way libjpeg and
-// libwebp do: Go's packages repeat chroma and take the limited range of WebP for the full one. It returns m if there is nothing to convert. Transparency
-// is dropped from what it converts.
-func Colors(m image.Image, format string) image.Image {
+// Colors returns the image that Go's package of a format, as package image names it, decoded from a file, with the pixels that libjpeg, libwebp and libtiff
+// give it. Go's packages repeat chroma and take the limited range of WebP for the full one; of a GIF file they return a part, without
+// the colors of transparent pixels, and faxes may be negatives. It returns m if that is right; transparency is dropped from what
+// it changes.
+func Colors(m image.Image, format string, file io.ReaderAt) image.Image {
+	switch m := m.(type) {
+	case *image.Paletted:
+		if format == "gif" {
+			return gifImage(m, file)
+		}
+	case *image.Gray:
+		if format == "tiff" {
+			return faxImage(m, file)
+		}
+	}
 	k, from := codingOf(m, format)
 	if from == nil {
 		return m
 	}
 	out := image.NewRGBA(from.Rect)
 	k.paint(out.Pix, 4, from.Rect.Dx(), from.Rect.Dy(), planesOf(from))
-	for i := 3; i < len(out.Pix); i += 4 {
-		out.Pix[i] = 255
-	}
+	fillAlpha(out.Pix)
 	return out
+}
+
+// fillAlpha makes pixels of four bytes opaque.
+func fillAlpha(pix []uint8) {
+	for i := 3; i < len(pix); i += 4 {
+		pix[i] = 255
+	}
 }

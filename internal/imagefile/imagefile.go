@@ -38,13 +38,13 @@ var formats = []format{
 	{"\xff\xd8", goSize(jpeg.DecodeConfig), decodeJPEG},
 	{"\x89PNG\r\n\x1a\n", goSize(png.DecodeConfig), goDecode(png.Decode, "")},
 	{"BM", goSize(bmp.DecodeConfig), goDecode(bmp.Decode, "")},
-	{"II*\x00", goSize(tiff.DecodeConfig), goDecode(tiff.Decode, "")},
-	{"MM\x00*", goSize(tiff.DecodeConfig), goDecode(tiff.Decode, "")},
+	{"II*\x00", goSize(tiff.DecodeConfig), goDecode(tiff.Decode, "tiff")},
+	{"MM\x00*", goSize(tiff.DecodeConfig), goDecode(tiff.Decode, "tiff")},
 	{"RIFF????WEBP", goSize(webp.DecodeConfig), goDecode(webp.Decode, "webp")},
-	{"P2", sizePNM, decodePNM},
-	{"P3", sizePNM, decodePNM},
-	{"P5", sizePNM, decodePNM},
-	{"P6", sizePNM, decodePNM},
+	{"P2", goSize(configPNM), decodePNM},
+	{"P3", goSize(configPNM), decodePNM},
+	{"P5", goSize(configPNM), decodePNM},
+	{"P6", goSize(configPNM), decodePNM},
 }
 
 // find determines the format from the first bytes.
@@ -121,7 +121,7 @@ func goDecode(decode func(r io.Reader) (image.Image, error), format string) func
 			k.paint(p.Pix, 3, w, h, planesOf(from))
 			return p, nil
 		}
-		return fromImage(m), nil
+		return fromImage(Colors(m, format, bytes.NewReader(data))), nil
 	}
 }
 

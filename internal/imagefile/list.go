@@ -10,7 +10,7 @@ import (
 
 // Named reports whether a file is an image, by its name.
 func Named(name string) bool {
-	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"},
+	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pnm"},
 		strings.ToLower(filepath.Ext(name)))
 }
 

@@ -1,9 +1,12 @@
 package imagefile
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"image"
+	"image/color"
 	"io"
 )
 
@@ -12,34 +15,78 @@ import (
 type pnm struct {
 	kind               byte
 	width, height, max int
-	pixels             []byte
 }
 
-func readPNM(data []byte) (p pnm, err error) {
-	r := bytes.NewReader(data[2:])
-	p.kind = data[1]
+var errPNMShort = errors.New("PNM: the file is too short")
+
+func init() {
+	for _, magic := range []string{"P2", "P3", "P5", "P6"} {
+		image.RegisterFormat("pnm", magic, imagePNM, configPNM)
+	}
+}
+
+func configPNM(r io.Reader) (image.Config, error) {
+	p, err := readPNM(bufio.NewReader(io.LimitReader(r, 1<<16)))
+	return image.Config{ColorModel: color.RGBAModel, Width: p.width, Height: p.height}, err
+}
+
+func imagePNM(r io.Reader) (image.Image, error) {
+	in := bufio.NewReader(r)
+	p, err := readPNM(in)
+	if err != nil {
+		return nil, err
+	}
+	if p.width == 0 || p.height == 0 || p.width > maxPixels/p.height {
+		return nil, fmt.Errorf("PNM: an image of %d×%d pixels is empty or too large", p.width, p.height)
+	}
+	out := image.NewRGBA(image.Rect(0, 0, p.width, p.height))
+	fillAlpha(out.Pix)
+	return out, p.samples(in, out.Pix, 4)
+}
+
+// decodePNM reads all of a file.
+func decodePNM(data []byte) (*RGB, error) {
+	in := bufio.NewReader(bytes.NewReader(data))
+	p, err := readPNM(in)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) < p.width*p.height { // a sample takes a byte
+		return nil, errPNMShort
+	}
+	out := &RGB{p.width, p.height, make([]uint8, 3*p.width*p.height)}
+	return out, p.samples(in, out.Pix, 3)
+}
+
+func readPNM(r *bufio.Reader) (p pnm, err error) {
+	var magic [2]byte
+	if _, err := io.ReadFull(r, magic[:]); err != nil {
+		return p, errPNMShort
+	}
+	p.kind = magic[1]
 	for _, v := range []*int{&p.width, &p.height, &p.max} {
 		if *v, err = decimal(r); err != nil {
-			return p, fmt.Errorf("PNM: %w", err)
+			return p, err
 		}
 	}
 	if p.max < 1 || p.max > 255 {
 		return p, fmt.Errorf("PNM: samples up to %d are not supported", p.max)
 	}
-	p.pixels = data[len(data)-r.Len():]
 	return p, nil
 }
 
 // decimal reads a number after white space and comments, and the one byte that follows it.
-func decimal(r *bytes.Reader) (n int, err error) {
+func decimal(r *bufio.Reader) (n int, err error) {
 	digits := 0
 	for {
 		c, err := r.ReadByte()
 		switch {
 		case err == io.EOF && digits > 0:
 			return n, nil
+		case err == io.EOF:
+			return 0, errPNMShort
 		case err != nil:
-			return 0, errors.New("the file is too short")
+			return 0, err
 		case c >= '0' && c <= '9' && n < 1<<24:
 			n, digits = 10*n+int(c-'0'), digits+1
 		case c == '#' && digits == 0:
@@ -47,60 +94,40 @@ func decimal(r *bytes.Reader) (n int, err error) {
 				c, err = r.ReadByte()
 			}
 		case c != ' ' && c != '\t' && c != '\n' && c != '\r':
-			return 0, fmt.Errorf("%q is not a number", c)
+			return 0, fmt.Errorf("PNM: %q is not a number", c)
 		case digits > 0:
 			return n, nil
 		}
 	}
 }
 
-func sizePNM(data []byte) (width, height int, err error) {
-	p, err := readPNM(data)
-	return p.width, p.height, err
-}
-
-func decodePNM(data []byte) (*RGB, error) {
-	p, err := readPNM(data)
-	if err != nil {
-		return nil, err
-	}
+// samples reads the pixels, of step bytes each.
+func (p pnm) samples(r *bufio.Reader, pix []uint8, step int) error {
 	each := 1
 	if p.kind == '3' || p.kind == '6' {
 		each = 3
 	}
-	samples := p.pixels
-	if p.kind < '4' {
-		if samples, err = p.decimals(each); err != nil {
-			return nil, err
+	for at := 0; at < p.width*p.height*step; at += step {
+		for k := range each {
+			v, err := 0, error(nil)
+			if p.kind < '4' {
+				v, err = decimal(r)
+			} else {
+				var b byte
+				b, err = r.ReadByte()
+				v = int(b)
+			}
+			if err == io.EOF {
+				err = errPNMShort
+			}
+			if err != nil {
+				return err
+			}
+			pix[at+k] = clamp((v*255 + p.max/2) / p.max)
 		}
-	}
-	if len(samples) < each*p.width*p.height {
-		return nil, errors.New("PNM: the file is too short")
-	}
-	out := &RGB{p.width, p.height, make([]uint8, 3*p.width*p.height)}
-	for i := range out.Pix {
-		at := i
 		if each == 1 {
-			at = i / 3
+			pix[at+1], pix[at+2] = pix[at], pix[at]
 		}
-		out.Pix[i] = clamp((int(samples[at])*255 + p.max/2) / p.max)
 	}
-	return out, nil
-}
-
-// decimals reads samples that are written as text.
-func (p pnm) decimals(each int) ([]byte, error) {
-	n := each * p.width * p.height
-	if n > len(p.pixels) {
-		return nil, errors.New("PNM: the file is too short")
-	}
-	samples, r := make([]byte, n), bytes.NewReader(p.pixels)
-	for i := range samples {
-		v, err := decimal(r)
-		if err != nil {
-			return nil, fmt.Errorf("PNM: %w", err)
-		}
-		samples[i] = clamp(v)
-	}
-	return samples, nil
+	return nil
 }

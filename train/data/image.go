@@ -111,7 +111,7 @@ func (s *stored) readable(read func() error) (err error) {
 			err = errors.New("the file is truncated")
 		}
 		if errors.Is(err, image.ErrFormat) {
-			err = fmt.Errorf("%w: want JPEG, PNG, GIF, BMP, TIFF or WebP", err)
+			err = fmt.Errorf("%w: want JPEG, PNG, GIF, BMP, TIFF, WebP or PNM", err)
 			switch _, e := s.file.ReadAt(make([]byte, 1), 0); {
 			case e == io.EOF:
 				err = errors.New("the file is empty")
@@ -149,7 +149,7 @@ func (s *stored) decode() (err error) {
 		err = fmt.Errorf("image without pixels")
 	}
 	if err == nil {
-		s.Image = opaque(imagefile.Colors(img, format), true)
+		s.Image = opaque(imagefile.Colors(img, format, s.file), true)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"image"
 	"io"
 
+	"github.com/graft-ml/graft/internal/imagefile"
 	"golang.org/x/image/draw"
 )
 
@@ -72,30 +73,10 @@ func chunkOrientation(f io.ReaderAt, at int64, name string, part func(head []byt
 	}
 }
 
-// tiffOrientation reads the tag from the first directory of a TIFF structure, the format of Exif data.
+// tiffOrientation reads the tag from a TIFF structure, the format of Exif data.
 func tiffOrientation(f io.ReaderAt) int {
-	b := make([]byte, 12)
-	if n, _ := f.ReadAt(b[:8], 0); n < 8 {
-		return 1
-	}
-	var order binary.ByteOrder = binary.BigEndian
-	if b[0] == 'I' {
-		order = binary.LittleEndian
-	}
-	at := int64(order.Uint32(b[4:]))
-	if n, _ := f.ReadAt(b[:2], at); n < 2 {
-		return 1
-	}
-	for i := range int64(order.Uint16(b)) {
-		if n, _ := f.ReadAt(b, at+2+12*i); n < len(b) {
-			return 1
-		}
-		if order.Uint16(b) == 0x0112 {
-			if v := int(order.Uint16(b[8:])); v >= 1 && v <= 8 {
-				return v
-			}
-			return 1
-		}
+	if v, ok := imagefile.TIFFTag(f, 0x0112); ok && v >= 1 && v <= 8 {
+		return v
 	}
 	return 1
 }
