@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"internal/budget":              {},
 	"internal/npy":                 {"nn/dtype", "internal/budget"},
 	"internal/exprgraph":           {},
-	"internal/imagefile":           {},
+	"internal/imagefile":           {"internal/budget"},
 	"internal/disk":                {"internal/budget"},
 	"internal/terminal":            {},
 	"internal/goroutine":           {},

@@ -10,7 +10,7 @@ func (p problem) solve(w []float64) []float64 {
 	if w == nil {
 		w = make([]float64, p.classes*(len(p.x[0])+1))
 	}
-	return minimize(p.value, w)
+	return minimize(p.objective(), w)
 }
 
 // minimize finds a minimum of f from w, by L-BFGS (Nocedal, 1980) with ten pairs and a backtracking line search. f returns its value
@@ -22,6 +22,7 @@ func minimize(f func(w, g []float64) float64, w []float64) []float64 {
 	g, next, after := make([]float64, size), make([]float64, size), make([]float64, size)
 	least := f(w, g)
 	var s, y [][]float64
+	ds, dy := make([]float64, size), make([]float64, size)
 	for range steps {
 		dir := twoLoop(g, s, y)
 		slope := dot(dir, g)
@@ -46,12 +47,12 @@ func minimize(f func(w, g []float64) float64, w []float64) []float64 {
 		if !moved {
 			break
 		}
-		ds, dy := make([]float64, size), make([]float64, size)
 		for i := range w {
 			ds[i], dy[i] = next[i]-w[i], after[i]-g[i]
 		}
 		if dot(ds, dy) > 1e-12 {
-			s, y = recent(append(s, ds), pairs), recent(append(y, dy), pairs)
+			s, ds = remember(s, ds, pairs)
+			y, dy = remember(y, dy, pairs)
 		}
 		done := least-value < 1e-7*max(1e-3, least)
 		copy(w, next)
@@ -64,8 +65,16 @@ func minimize(f func(w, g []float64) float64, w []float64) []float64 {
 	return w
 }
 
-// recent returns the last n elements of a list.
-func recent(list [][]float64, most int) [][]float64 { return list[max(0, len(list)-most):] }
+// remember appends v to a list of at most so many vectors, and returns the list and a vector for the next one: the oldest, or a new one.
+func remember(list [][]float64, v []float64, most int) (to [][]float64, free []float64) {
+	if len(list) < most {
+		return append(list, v), make([]float64, len(v))
+	}
+	oldest := list[0]
+	copy(list, list[1:])
+	list[most-1] = v
+	return list, oldest
+}
 
 // twoLoop returns the direction −H·g of L-BFGS.
 func twoLoop(g []float64, s, y [][]float64) []float64 {

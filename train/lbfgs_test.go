@@ -47,11 +47,25 @@ func TestMinimizeLooks(t *testing.T) {
 	}
 }
 
-func TestRecent(t *testing.T) {
-	list := [][]float64{{1}, {2}, {3}}
-	for most, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 3} {
-		if got := recent(list, most); len(got) != want || got[want-1][0] != 3 {
-			t.Errorf("the last %d: %v", most, got)
+// TestRemember: the last vectors are kept, in order, and the oldest one is used again.
+func TestRemember(t *testing.T) {
+	for _, most := range []int{1, 2, 3} {
+		var list [][]float64
+		v := make([]float64, 1)
+		for i := range 5 {
+			v[0] = float64(i)
+			oldest := v
+			if len(list) == most {
+				oldest = list[0]
+			}
+			if list, v = remember(list, v, most); len(list) != min(i+1, most) || (i >= most) != (&v[0] == &oldest[0]) {
+				t.Errorf("%d of %d: %v, next %v", i, most, list, v)
+			}
+			for k, x := range list {
+				if x[0] != float64(i-len(list)+1+k) {
+					t.Errorf("%d of %d: %v", i, most, list)
+				}
+			}
 		}
 	}
 }

@@ -77,11 +77,11 @@ func (p problem) regress(views int, seed uint64) (logistic, float64, error) {
 	return fit, accuracy, nil
 }
 
-// bytes returns about how many bytes a regression takes: its rows, scaled, the scores, and for each fold two lists of ten vectors as long as the
-// weights, ten more, and a block of rows.
+// bytes returns about how many bytes a regression takes: its rows, scaled, the scores, and for each fold its list of rows, two lists of ten vectors as
+// long as the weights, ten more, and a block of rows.
 func (p problem) bytes() int64 {
 	rows, width, classes := int64(len(p.x)), int64(len(p.x[0])+1), int64(p.classes)
-	return 4*rows*width + 8*rows*classes + mostFolds*(30*8*classes*width+4*blockRows*(width+classes))
+	return 4*rows*width + 8*rows*classes + mostFolds*(48*rows+30*8*classes*width+4*blockRows*(width+classes))
 }
 
 // standards returns the means of features and the reciprocals of their deviations. For indicators (0 or 1) the latter is 1, so that
@@ -135,11 +135,18 @@ func (p problem) scores(w []float64, x []float32) []float64 {
 // blockRows is the number of rows that value computes at a time: products of float32, whose sums are float64.
 const blockRows = 256
 
-// value returns the objective and its gradient, which is written to g.
-func (p problem) value(w, g []float64) float64 {
+// objective returns a function that returns the objective at w and writes its gradient to g.
+func (p problem) objective() func(w, g []float64) float64 {
 	width := len(p.x[0]) + 1 // with the bias, whose feature is 1
+	x, s := make([]float32, blockRows*width), make([]float32, p.classes*blockRows)
+	narrow, sum := make([]float32, p.classes*width), make([]float32, p.classes*width)
+	return func(w, g []float64) float64 { return p.value(w, g, x, s, narrow, sum) }
+}
+
+// value is what objective returns, with its vectors.
+func (p problem) value(w, g []float64, x, s, narrow, sum []float32) float64 {
+	width := len(p.x[0]) + 1
 	loss := 0.0
-	narrow := make([]float32, len(w))
 	for i, v := range w {
 		narrow[i] = float32(v)
 		if g[i] = 0; i%width != width-1 {
@@ -148,7 +155,6 @@ func (p problem) value(w, g []float64) float64 {
 		}
 	}
 	pool := kernel.Default()
-	x, s, sum := make([]float32, blockRows*width), make([]float32, p.classes*blockRows), make([]float32, len(w))
 	for lo := 0; lo < len(p.x); lo += blockRows {
 		rows := p.x[lo:min(lo+blockRows, len(p.x))]
 		n := len(rows)

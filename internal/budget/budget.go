@@ -98,6 +98,14 @@ func (e *Error) Error() string {
 // Charge takes n bytes from the budget, or fails and takes nothing. What nobody uses any more is collected first, and then what is only
 // kept for later.
 func Charge(n int64) error {
+	err := charge(n)
+	if err == nil {
+		makeRoom(n)
+	}
+	return err
+}
+
+func charge(n int64) error {
 	err := tryCharge(n)
 	if full, ok := err.(*Error); !ok || n > full.Limit {
 		return err

@@ -12,10 +12,14 @@ func Bytes(n int) ([]byte, error) { return Slice[byte](n) }
 // arrives is how many bytes must have arrived before memory for all of them is allocated: a header alone takes none.
 const arrives = 1 << 18
 
-// Read reads n bytes into the memory that create returns, which is charged before it is created and for as long as it is reachable.
+// Read reads n bytes into the memory that create returns, which is charged, as by Made, before it is created and for as long as it is reachable.
 func Read(r io.Reader, n int, create func() []byte) ([]byte, error) {
 	first := make([]byte, min(n, arrives))
-	if err := Charge(int64(n)); err != nil {
+	charged := int64(n)
+	if n < unchecked {
+		charged = 0
+	}
+	if err := Charge(charged); err != nil {
 		return nil, fmt.Errorf("reading %d bytes: %w", n, err)
 	}
 	got, err := io.ReadFull(r, first)
@@ -27,10 +31,10 @@ func Read(r io.Reader, n int, create func() []byte) ([]byte, error) {
 		more, err = io.ReadFull(r, b[got:])
 		got += more
 	}
-	if len(b) > 0 {
-		hold(&b[0], int64(n))
+	if len(b) > 0 && charged > 0 {
+		hold(&b[0], charged)
 	} else {
-		Discharge(int64(n))
+		Discharge(charged)
 	}
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = fmt.Errorf("truncated: %d bytes of data, want %d", got, n)
@@ -83,7 +87,7 @@ func ReadAll(r io.Reader) ([]byte, error) {
 
 // holds returns an error if n bytes do not fit.
 func holds(n int64) error {
-	err := Charge(n)
+	err := charge(n)
 	if err != nil {
 		return fmt.Errorf("reading %d bytes: %w", n, err)
 	}

@@ -27,7 +27,7 @@ func TestBytesOf(t *testing.T) {
 // TestGarbageLimit: a command limits Go's garbage beside what is charged, and no more than what was set at the start.
 func TestGarbageLimit(t *testing.T) {
 	defer limitMemory(0)
-	for _, c := range []struct{ n, want int64 }{{100e6, 100e6 + 16<<20}, {0, min(ownLimit, budget.Default()+16<<20)}, {math.MaxInt64, ownLimit}} {
+	for _, c := range []struct{ n, want int64 }{{1e9, 1e9 + runtimeMemory}, {0, min(ownLimit, budget.Default()+runtimeMemory)}, {math.MaxInt64, ownLimit}} {
 		limitMemory(c.n)
 		if got := debug.SetMemoryLimit(-1); got != c.want {
 			t.Errorf("--memory %d: a limit of %d, want %d", c.n, got, c.want)

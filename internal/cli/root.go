@@ -57,7 +57,7 @@ Exit status: 0 for success, 1 for a failure, 130 for an interruption (ctrl-C).`,
 }
 
 // runtimeMemory is what Go and the program take beside what is charged, in bytes.
-const runtimeMemory = 16 << 20
+const runtimeMemory = 4 << 20
 
 // ownLimit is the limit of Go's memory at the start, which GOMEMLIMIT sets.
 var ownLimit = debug.SetMemoryLimit(-1)
@@ -68,11 +68,7 @@ func limitMemory(n int64) {
 	if n == 0 {
 		n = budget.Default()
 	}
-	most := ownLimit
-	if n < most-runtimeMemory {
-		most = n + runtimeMemory
-	}
-	debug.SetMemoryLimit(most)
+	budget.LimitHeap(min(n, math.MaxInt64-runtimeMemory)+runtimeMemory, ownLimit)
 }
 
 // meant returns "; did you mean --epochs?" for an unknown flag with a similar known one, otherwise "".

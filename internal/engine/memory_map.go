@@ -2,7 +2,11 @@
 
 package engine
 
-import "syscall"
+import (
+	"syscall"
+
+	"github.com/graft-ml/graft/internal/budget"
+)
 
 // mapBytes asks the system for n zeroed bytes, and returns nil if it refuses. Pages take no memory before they are
 // accessed.
@@ -14,8 +18,12 @@ func mapBytes(n int64) []byte {
 	if err != nil {
 		return nil
 	}
+	budget.Outside(n)
 	preferHugePages(b)
 	return b
 }
 
-func unmapBytes(b []byte) { _ = syscall.Munmap(b) } // fails only for what mapBytes did not return
+func unmapBytes(b []byte) {
+	_ = syscall.Munmap(b) // fails only for what mapBytes did not return
+	budget.Outside(-int64(len(b)))
+}

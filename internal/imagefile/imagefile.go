@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"io"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
@@ -79,16 +80,35 @@ func Size(data []byte) (width, height int, err error) {
 	return width, height, err
 }
 
-// Decode reads the image in a file.
+// perPixel is about how many bytes a pixel takes while it is decoded, and perCoefficient what progressive JPEG files, which keep the coefficients
+// of all three or four components, take in addition.
+const perPixel, perCoefficient = 12, 16
+
+// Decode reads the image in a file. What that takes is charged meanwhile.
 func Decode(data []byte) (*RGB, error) {
-	if _, _, err := Size(data); err != nil {
+	width, height, err := Size(data)
+	if err != nil {
 		return nil, err
 	}
+	release, err := reserve(perPixel, width, height)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	f, err := find(data)
 	if err != nil {
 		return nil, err
 	}
 	return f.decode(data)
+}
+
+// reserve charges n bytes for each pixel of an image until release.
+func reserve(n int64, width, height int) (release func(), err error) {
+	n *= int64(width) * int64(height)
+	if err := budget.Charge(n); err != nil {
+		return nil, fmt.Errorf("decoding %d×%d pixels: %w", width, height, err)
+	}
+	return func() { budget.Discharge(n) }, nil
 }
 
 // Gray returns the luminance of each pixel (ITU-R 601-2), rounded.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/imagefile"
 )
 
@@ -91,6 +92,33 @@ func TestJPEG2000(t *testing.T) {
 		_, also := imagefile.Decode([]byte(begin))
 		if err == nil || err.Error() != want || also == nil || also.Error() != want {
 			t.Errorf("got %v and %v, want %q", err, also, want)
+		}
+	}
+}
+
+// TestDecodingCharged: what decoding takes is charged meanwhile, more for a progressive file, and returned.
+func TestDecodingCharged(t *testing.T) {
+	defer budget.Limit(0)
+	for name, perPixel := range map[string]int64{"444.jpg": 12, "progressive.jpg": 28} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		width, height, err := imagefile.Size(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := perPixel * int64(width) * int64(height)
+		budget.Limit(n)
+		if _, err := imagefile.Decode(data); err != nil {
+			t.Errorf("%s in %d bytes: %v", name, n, err)
+		}
+		if left := budget.Left(); left != n {
+			t.Errorf("%s: %d bytes are left of %d", name, left, n)
+		}
+		budget.Limit(n - 1)
+		if _, err := imagefile.Decode(data); err == nil || !strings.Contains(err.Error(), "decoding ") {
+			t.Errorf("%s in %d bytes: %v", name, n-1, err)
 		}
 	}
 }

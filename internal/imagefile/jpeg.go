@@ -12,6 +12,16 @@ func decodeJPEG(data []byte) (*RGB, error) {
 	d := &jpegFile{data: data}
 	err := d.read()
 	if errors.Is(err, errOtherJPEG) {
+		width, height, err := goSize(jpeg.DecodeConfig)(data)
+		if err != nil {
+			return nil, err
+		}
+		release, err := reserve(perCoefficient, width, height)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+		d.parts = nil
 		return goDecode(jpeg.Decode, "jpeg")(data)
 	}
 	if err != nil {

@@ -24,7 +24,8 @@ func TestPackedArrays(t *testing.T) {
 	for _, c := range []struct {
 		arrays, elements int
 		want             string
-	}{{1, 1 << 21, "a0.npy: reading 8388608 bytes: takes 8388608 bytes"}, {9, 1 << 17, "a8.npy: reading 524288 bytes: takes "}, {7, 1 << 17, ""}} {
+	}{{1, 1 << 21, "a0.npy: reading 8388608 bytes: takes 8388608 bytes"}, {9, 1 << 17, ".npy: reading 524288 bytes: takes "}, {6, 1 << 17, ""},
+		{20000, 0, "a.npz: the list of its files: takes "}, {6000, 0, " arrays: takes "}, {2000, 0, ""}} {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
 		for i := range c.arrays {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/npy"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -41,10 +42,17 @@ func Arrays(path string) (map[string]*tensor.Dense, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}
-	z, err := zip.NewReader(file, info.Size())
+	var list, kept budget.Tally
+	defer func() {
+		list.Free()
+		kept.Free()
+	}()
+	archive := &archive{file, &list}
+	z, err := zip.NewReader(archive, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", path, err)
 	}
+	archive.list = nil
 	out := make(map[string]*tensor.Dense)
 	for _, e := range z.File {
 		name, ok := strings.CutSuffix(e.Name, ".npy")
@@ -53,6 +61,9 @@ func Arrays(path string) (map[string]*tensor.Dense, error) {
 		}
 		if out[name] != nil {
 			return nil, fmt.Errorf("data: %s: two arrays have the name %s", path, name)
+		}
+		if err := kept.Add(perArray); err != nil {
+			return nil, fmt.Errorf("data: %s: %d arrays: %w", path, len(out)+1, err)
 		}
 		f, err := e.Open()
 		if err != nil {
@@ -65,7 +76,30 @@ func Arrays(path string) (map[string]*tensor.Dense, error) {
 		}
 		out[name] = t
 	}
+	for _, t := range out {
+		budget.Transfer(&kept, t)
+	}
 	return out, nil
+}
+
+// perListed is about how many bytes package zip takes for each byte of an archive's list of files: some 300 for a file, of which 47 describe it.
+// perArray is about how many an array takes beside its elements.
+const perListed, perArray = 7, 512
+
+// archive is a file of which the bytes that are read are counted, while there is a tally.
+type archive struct {
+	*disk.File
+	list *budget.Tally
+}
+
+func (a *archive) ReadAt(b []byte, at int64) (int, error) {
+	n, err := a.File.ReadAt(b, at)
+	if a.list != nil {
+		if full := a.list.Add(perListed * int64(n)); full != nil {
+			return 0, fmt.Errorf("the list of its files: %w", full)
+		}
+	}
+	return n, err
 }
 
 // NPZ reads a set from two arrays of a NumPy archive: sample i is row i of each. Element types are kept, except that
