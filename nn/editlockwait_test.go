@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"runtime"
 	"testing"
 	"time"
 )
@@ -87,5 +88,49 @@ func TestEditsTakeTurns(t *testing.T) {
 		if l.begun != 4 || l.ended != 4 || l.queued != 0 || l.due != 0 || l.readers.Load() != 0 || len(l.reading) != 0 || l.editing() {
 			t.Errorf("%s: the lock is not free: %d edits of %d, %d and %d readers wait, %d read", arrive, l.ended, l.begun, l.queued, l.due, l.readers.Load())
 		}
+	}
+}
+
+// An edit that has waited for readers of before tries again while they read, so that new ones, which overlap with them, wait for it.
+func TestEditTriesBesideReaders(t *testing.T) {
+	wait := func(l *editLock, what string, there func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Microsecond) {
+			l.mutex.Lock() // who has counted itself waits then
+			ok := there()
+			l.mutex.Unlock()
+			if ok {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatal(what)
+			}
+		}
+	}
+	for _, readerFirst := range []bool{true, false} { // one of the two is woken first
+		l := New("net").lock()
+		edited, read, leave := make(chan bool), make(chan bool), make(chan bool)
+		edit := func() {
+			go func() { l.Lock(); l.Unlock(); close(edited) }()
+			wait(l, "no edit waits", func() bool { return l.waiting.Load() == 1 })
+		}
+		l.Lock()
+		if !readerFirst {
+			edit()
+		}
+		go func() { r := l.enter(); close(read); <-leave; r.unlock() }()
+		wait(l, "no reader waits", func() bool { return l.queued == 1 })
+		if readerFirst {
+			edit()
+		}
+		l.Unlock()
+		<-read
+		for deadline := time.Now().Add(time.Minute); !l.editing(); runtime.Gosched() { // between two tries it is not
+			if time.Now().After(deadline) {
+				t.Fatal("the edit does not try")
+			}
+		}
+		close(leave)
+		<-edited
 	}
 }

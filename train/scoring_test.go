@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -106,6 +107,11 @@ func TestLabelsOfMetrics(t *testing.T) {
 	x := of(t, []float32{2, 1, 0, 1, 2, 0, 0, 1, 2}, 3, 3)
 	one := of(t, []float32{1, 2, 3}, 3)
 	void := 255
+	many := of(t, make([]float32, 3*11), 3, 11)
+	wide := nn.New("wide")
+	if err := wide.Edit(func(e *nn.Edit) { e.Output("y", e.Input("x", "float32[N,11]")) }); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		m       Metric
 		x, y    *tensor.Dense
@@ -123,6 +129,7 @@ func TestLabelsOfMetrics(t *testing.T) {
 		{&Calibration{IgnoreIndex: &void}, x, of(t, []int64{255, 255, 255}, 3), "ece", 0, ""},
 		{&BinaryAccuracy{}, one, of(t, []float32{1, 0, -100}, 3), "accuracy", 0.5, ""},
 		{defaultMetrics(CrossEntropy{IgnoreIndex: &void}, nil)[0], x, of(t, []int64{0, 0, 255}, 3), "accuracy", 0.5, ""},
+		{defaultMetrics(CrossEntropy{IgnoreIndex: &void}, wide.Outputs())[1], many, of(t, []int64{0, 9, 255}, 3), "top5", 0.5, ""},
 		{defaultMetrics(NLL{IgnoreIndex: &void}, nil)[0], x, of(t, []int64{0, 0, 255}, 3), "accuracy", 0.5, ""},
 		{&Confusion{}, of(t, []float32{0, float32(math.NaN())}, 1, 2), of(t, []int64{0}, 1), "f1", math.NaN(), ""},
 	} {
@@ -135,6 +142,14 @@ func TestLabelsOfMetrics(t *testing.T) {
 		}
 		if got := c.m.Result()[c.result]; math.IsNaN(got) != math.IsNaN(c.want) || math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%T of %v: %s %v, want %v", c.m, c.y, c.result, got, c.want)
+		}
+		if m, ok := c.m.(*Confusion); ok { // a score that was NaN is of one epoch
+			if err := m.Add(list(x), list(of(t, []int64{0, 1, 2}, 3))); err != nil {
+				t.Fatal(err)
+			}
+			if got := m.Result()["f1"]; got != 1 {
+				t.Errorf("the epoch after %v: f1 %v", c.y, got)
+			}
 		}
 	}
 }

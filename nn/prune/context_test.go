@@ -3,11 +3,26 @@ package prune_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 	"github.com/graft-ml/graft/nn/prune"
 )
+
+// watched is a context that counts the looks at it by the function that looks.
+type watched struct {
+	context.Context
+	looks map[string]int
+}
+
+func (c watched) Err() error {
+	at, _, _, _ := runtime.Caller(1)
+	name := runtime.FuncForPC(at).Name()
+	c.looks[name[strings.LastIndex(name, "/")+1:]]++
+	return nil
+}
 
 // Planning looks at its context before and after each of its phases, and before each measurement of the search, and ends at any of these looks
 // without changing the graph.
@@ -15,18 +30,26 @@ func TestPlanChecks(t *testing.T) {
 	g := chain(t)
 	version := g.Version()
 	p := prune.Pruner{Target: prune.Target{MACs: 0.5}}
-	n := 0
-	for ; n < 100; n++ {
-		_, err := p.Plan(&kerneltest.EndsAfter{Context: t.Context(), Left: n}, g)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, context.Canceled) {
-			t.Fatalf("after %d looks: %v", n, err)
+	seen := watched{t.Context(), map[string]int{}}
+	if _, err := p.Plan(seen, g); err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	for _, n := range seen.looks {
+		all += n
+	}
+	for name, want := range map[string]int{"prune.Pruner.Plan": 2, "prune.Pruner.Plan.func1": 1, "prune.Pruner.rank": len(p.Groups(g))} {
+		if got := seen.looks[name]; got != want {
+			t.Errorf("%s looks %d times, want %d", name, got, want)
 		}
 	}
-	if groups := len(p.Groups(g)); n < 3+groups+3 || n == 100 {
-		t.Errorf("looked %d times, with %d groups", n, groups)
+	if seen.looks["prune.(*ranking).measure"] < 3 {
+		t.Errorf("looks by function: %v", seen.looks)
+	}
+	for n := range all {
+		if _, err := p.Plan(&kerneltest.EndsAfter{Context: t.Context(), Left: n}, g); !errors.Is(err, context.Canceled) {
+			t.Errorf("after %d looks: %v", n, err)
+		}
 	}
 	if g.Version() != version {
 		t.Error("the graph has changed")

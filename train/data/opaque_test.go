@@ -63,6 +63,9 @@ func TestTransparencyIsDropped(t *testing.T) {
 		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if m, err := OpenImage(path); err != nil || !m.(interface{ Opaque() bool }).Opaque() {
+			t.Errorf("%s: the image that is read has transparency; %v", name, err)
+		}
 		opened, err := p.Open(path)
 		if err != nil {
 			t.Fatal(err)
