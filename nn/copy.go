@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -44,6 +45,20 @@ func (g *Graph) Clone() (*Graph, error) {
 func (g *Graph) Fork() (*Graph, map[*Param]*Param) {
 	g.there()
 	return g.ForkWith(g.ops)
+}
+
+// ForkUntil is Fork, ended by ctx, with its error.
+func (g *Graph) ForkUntil(ctx context.Context) (*Graph, map[*Param]*Param, error) {
+	g.there()
+	defer g.locked().unlock()
+	c := newCopier(true)
+	c.ctx = ctx
+	to := c.graph(g, g.ops, maps.Clone(g.opsets))
+	if c.err != nil {
+		return nil, nil, c.err
+	}
+	budget.Count(to, g.footprint())
+	return to, c.origin, nil
 }
 
 // ForkWith is Fork with another set of operators, in which the operators of nodes are looked up by name.
@@ -90,7 +105,9 @@ type copier struct {
 	origin map[*Param]*Param // from each copy to its original
 	bodies map[*Body]*Body
 	opsets map[uintptr]map[string]int // copies of operator-set versions, by the identity of the original map
-	err    error                      // of the first weights that do not fit in memory: nothing is copied after it
+	err    error                      // of the first weights that do not fit in memory, or of ctx: nothing is copied after it
+	ctx    context.Context            // ends copying; nil: nothing does
+	turns  int                        // nodes and values that were copied
 }
 
 func newCopier(share bool) *copier {
@@ -109,14 +126,31 @@ func (c *copier) graph(g *Graph, ops op.Set, opsets map[string]int) *Graph {
 	c.opsets[identity(g.opsets)] = opsets
 	to := c.shell(g, ops, opsets)
 	for _, v := range g.values {
+		if c.ended() {
+			return to
+		}
 		c.value(to, v)
 	}
 	for _, n := range g.nodes() {
+		if c.ended() {
+			return to
+		}
 		c.node(to, n)
 	}
 	to.inputs, to.outputs = c.list(g.inputs), c.list(g.outputs)
 	return to
 }
+
+// ended looks at the context, every so many nodes or values, and reports whether it has ended.
+func (c *copier) ended() bool {
+	if c.turns++; c.ctx != nil && c.turns%turnsBetween == 0 && c.err == nil {
+		c.err = c.ctx.Err()
+	}
+	return c.ctx != nil && c.err != nil
+}
+
+// turnsBetween is the number of nodes or values that are handled, in some microseconds each, between two looks at a context.
+const turnsBetween = 1 << 10
 
 // shell returns a copy of g without nodes and values.
 func (c *copier) shell(g *Graph, ops op.Set, opsets map[string]int) *Graph {

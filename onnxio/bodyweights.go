@@ -19,9 +19,12 @@ func noteLifted(g *nn.Graph) {
 }
 
 // settle finds the placeholders in subgraphs that are written as the parameters that they stand for.
-func (w *writer) settle(g *nn.Graph) {
+func (w *writer) settle(g *nn.Graph) error {
 	w.homes, w.away = map[*nn.Value]*nn.Value{}, map[*nn.Value]bool{}
-	for p := range g.Params() {
+	for p, err := range w.params(g) {
+		if err != nil {
+			return err
+		}
 		v := p.Value()
 		o, ok := v.Origin().(*valueOrigin)
 		if !ok || o.home == nil || o.home == originOf(g) || o.constant != nil && !w.inNodes {
@@ -34,6 +37,7 @@ func (w *writer) settle(g *nn.Graph) {
 			}
 		}
 	}
+	return nil
 }
 
 // home returns the placeholder for v in the subgraph that held it in the file, nil if v is used elsewhere, too.

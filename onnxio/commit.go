@@ -31,14 +31,19 @@ func (s Saver) commit(path string, m *encoded, over int64) error {
 		return err
 	}
 	defer unlock()
-	if err := checkReplaced(final); err != nil {
+	old, err := awaited(s.context(), func() ([]string, error) { // reads the models of the folder
+		if err := checkReplaced(final); err != nil {
+			return nil, err
+		}
+		return dataBeside(final), nil
+	})
+	if err != nil {
 		return err
 	}
 	var large []*onnxpb.TensorProto
 	if over > 0 {
 		large = m.largeTensors(over)
 	}
-	old := dataBeside(final)
 	data := ""
 	if len(large) > 0 {
 		data = path + ".data"
@@ -51,7 +56,7 @@ func (s Saver) commit(path string, m *encoded, over int64) error {
 			return err
 		}
 	}
-	if err := WriteFile(path, func(w io.Writer) error { return m.write(disk.WriterUntil(s.Context, w)) }); err != nil {
+	if err := WriteFile(path, func(w io.Writer) error { return m.write(s.context(), w) }); err != nil {
 		if data != "" {
 			disk.System.Remove(data)
 		}

@@ -171,7 +171,7 @@ func TestWriteModelStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	var streamed, whole bytes.Buffer
-	if err := errors.Join(m.write(&streamed), writeMessage(&whole, m.ModelProto)); err != nil {
+	if err := errors.Join(m.write(t.Context(), &streamed), writeMessage(&whole, m.ModelProto)); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(streamed.Bytes(), whole.Bytes()) {

@@ -52,19 +52,22 @@ func withTensor(n *onnxpb.NodeProto, t *onnxpb.TensorProto) *onnxpb.NodeProto {
 
 // weightsInNodes reports whether all loaded weights and statistics were stored in Constant nodes. If so, new ones are stored
 // in nodes as well, since a reader that finds one in an initializer does not look for others in nodes.
-func (w *writer) weightsInNodes(g *nn.Graph) bool {
+func (w *writer) weightsInNodes(g *nn.Graph) (bool, error) {
 	found := false
-	for p := range g.Params() {
+	for p, err := range w.params(g) {
+		if err != nil {
+			return false, err
+		}
 		o, _ := p.Value().Origin().(*valueOrigin)
 		switch {
-		case p.Role() == nn.Constant || o == nil:
+		case o == nil || p.Role() == nn.Constant:
 		case o.constant == nil:
-			return false
+			return false, nil
 		default:
 			found = true
 		}
 	}
-	return found && w.dtype == dtype.Undefined
+	return found && w.dtype == dtype.Undefined, nil
 }
 
 // roleMark precedes a role in the documentation of a tensor or of a Constant node whose role differs from the one that follows

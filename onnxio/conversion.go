@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
 
@@ -14,6 +15,7 @@ import (
 type encoded struct {
 	*onnxpb.ModelProto
 	converted conversions
+	most      int64 // number of bytes that the model may have
 }
 
 // conversions are the weights that are stored in another element type, by their message. They are converted block by block while
@@ -34,12 +36,12 @@ func (m *encoded) tensorSize(t *onnxpb.TensorProto) int64 {
 }
 
 // size returns the largest number of bytes that the model may have.
-func (m *encoded) size() int64 {
-	n := int64(proto.Size(m.ModelProto))
+func (m *encoded) size(ctx context.Context) (int64, error) {
+	n, err := (&look{ctx: ctx}).sizeOf(m.ModelProto)
 	for _, c := range m.converted {
 		n += c.size() + 3*binary.MaxVarintLen32 // the lengths of the data, of the tensor and of the graph grow
 	}
-	return n
+	return n, err
 }
 
 // rawSource is a part of a file.

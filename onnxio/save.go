@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 
-	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
@@ -53,7 +52,7 @@ func (s Saver) Save(path string, g *nn.Graph) error {
 		return saveError(err)
 	}
 	over := s.ExternalOver
-	if over == 0 && m.size() > maxFile {
+	if over == 0 && m.most > maxFile {
 		over = 1 << 20
 	}
 	return saveError(s.commit(path, m, over))
@@ -70,13 +69,13 @@ func (s Saver) Write(w io.Writer, g *nn.Graph) error {
 		return saveError(errors.New("external data need a file beside the model: use Save"))
 	}
 	m, err := s.encode(g)
-	if err == nil && m.size() > maxFile {
+	if err == nil && m.most > maxFile {
 		err = errors.New("the model is larger than 2 GiB: use Save, which puts tensors into a file beside it")
 	}
 	if err != nil {
 		return saveError(err)
 	}
-	return saveError(m.write(disk.WriterUntil(s.Context, w)))
+	return saveError(m.write(s.context(), w))
 }
 
 // encode encodes a graph, converted by the settings of s.
@@ -90,24 +89,32 @@ func (s Saver) encode(g *nn.Graph) (*encoded, error) {
 	if s.Annotations < AsStored || s.Annotations > AsAttributes {
 		return nil, fmt.Errorf("setting Annotations is %d: want AsStored, AsMetadata or AsAttributes", s.Annotations)
 	}
-	g, _ = g.Fork() // not affected by later edits
+	g, _, err := g.ForkUntil(s.context()) // not affected by later edits
+	if err != nil {
+		return nil, err
+	}
 	if err := retype(g, s.Inputs); err != nil {
 		return nil, err
 	}
 	if s.Opset != 0 && s.Opset != g.Opsets()[""] {
-		if err := convertGraph(g, s.Opset); err != nil {
+		if _, err := awaited(s.context(), func() (any, error) { return nil, convertGraph(g, s.Opset) }); err != nil {
 			return nil, err
 		}
 	}
 	unfit := convertTraining(g)
-	w := &writer{ctx: s.context(), ops: g.Ops(), opsets: g.Opsets(), alias: map[*nn.Value]string{}, whole: g, inOtherType: conversions{}}
+	w := &writer{look: look{ctx: s.context()}, ops: g.Ops(), opsets: g.Opsets(), alias: map[*nn.Value]string{}, whole: g, inOtherType: conversions{}}
 	if err := s.checkStored(w.opsets[""]); err != nil {
 		return nil, err
 	}
 	w.dtype, w.annotationMode, w.warn = s.DType, s.Annotations, s.Warn
 	w.unfit = unfit
 	m, err := w.model(g)
-	return &encoded{m, w.inOtherType}, err
+	if err != nil {
+		return nil, err
+	}
+	x := &encoded{ModelProto: m, converted: w.inOtherType}
+	x.most, err = x.size(s.context())
+	return x, err
 }
 
 // initializersOf calls visit for the initializers of a graph and of the subgraphs in its nodes.

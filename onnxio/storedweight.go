@@ -131,10 +131,13 @@ func infinite(d *tensor.Dense) bool {
 }
 
 // withoutStored removes weights that are now outputs of Casts from the inputs, among which old files list them.
-func (s *graphWriter) withoutStored() {
-	s.p.Input = slices.DeleteFunc(s.p.Input, func(info *onnxpb.ValueInfoProto) bool {
-		return slices.ContainsFunc(s.first, func(n *onnxpb.NodeProto) bool { return n.Output[0] == info.GetName() })
-	})
+func (s *graphWriter) withoutStored() error {
+	cast := map[string]bool{}
+	for _, n := range s.first {
+		cast[n.Output[0]] = true
+	}
+	s.p.Input = slices.DeleteFunc(s.p.Input, func(info *onnxpb.ValueInfoProto) bool { return cast[info.GetName()] })
+	return nil
 }
 
 // constantNode returns a Constant node with a tensor and its name. Readers train floating-point initializers but not outputs of

@@ -41,7 +41,9 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 	if s.p.GetDocString() != g.Doc() {
 		s.p.DocString = proto.String(g.Doc())
 	}
-	s.trace()
+	if err := s.trace(); err != nil {
+		return nil, err
+	}
 	if err := s.initializers(); err != nil {
 		return nil, err
 	}
@@ -69,17 +71,19 @@ func (w *writer) graph(g *nn.Graph) (*onnxpb.GraphProto, error) {
 			return nil, err
 		}
 	}
-	for _, f := range []func(){s.inputs, s.withoutStored, s.outputs, s.infos, s.annotations} {
+	for _, f := range []func() error{s.inputs, s.withoutStored, s.outputs, s.infos, s.annotations} {
 		if err := w.ctx.Err(); err != nil {
 			return nil, err
 		}
-		f()
+		if err := f(); err != nil {
+			return nil, err
+		}
 	}
 	return s.p, nil
 }
 
 // trace maps the values of the file to those of the graph.
-func (s *graphWriter) trace() {
+func (s *graphWriter) trace() error {
 	note := func(v *nn.Value) {
 		if v == nil {
 			return
@@ -91,7 +95,10 @@ func (s *graphWriter) trace() {
 	for _, v := range s.g.Inputs() {
 		note(v)
 	}
-	for p := range s.g.Params() {
+	for p, err := range s.params(s.g) {
+		if err != nil {
+			return err
+		}
 		if !s.away[p.Value()] {
 			note(p.Value())
 		}
@@ -102,10 +109,14 @@ func (s *graphWriter) trace() {
 		}
 	}
 	for n := range s.g.Nodes() {
+		if err := s.turn(); err != nil {
+			return err
+		}
 		for _, v := range n.Outputs() {
 			note(v)
 		}
 	}
+	return nil
 }
 
 // initializers writes the parameters: those of the file in its order, then new ones.
@@ -144,8 +155,8 @@ func (s *graphWriter) initializers() error {
 		s.done[v] = true
 		s.p.SparseInitializer = append(s.p.SparseInitializer, t)
 	}
-	for p := range s.g.Params() {
-		if err := s.ctx.Err(); err != nil {
+	for p, err := range s.params(s.g) {
+		if err != nil {
 			return err
 		}
 		v := p.Value()
@@ -193,11 +204,14 @@ func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 }
 
 // inputs writes the inputs, together with the initializers that the file lists among them.
-func (s *graphWriter) inputs() {
+func (s *graphWriter) inputs() error {
 	added := s.p.Input
 	s.p.Input = nil
 	var listed, own []*nn.Value
 	for _, o := range s.o.inputs {
+		if err := s.turn(); err != nil {
+			return err
+		}
 		if v := s.at[o]; v != nil {
 			listed = append(listed, v)
 			if v.IsInput() {
@@ -210,9 +224,13 @@ func (s *graphWriter) inputs() {
 		listed = append(s.g.Inputs(), rest...)
 	}
 	for _, v := range listed {
+		if err := s.turn(); err != nil {
+			return err
+		}
 		s.p.Input = append(s.p.Input, s.inputInfo(v))
 	}
 	s.p.Input = append(s.p.Input, added...)
+	return nil
 }
 
 func (s *graphWriter) inputInfo(v *nn.Value) *onnxpb.ValueInfoProto {
@@ -233,8 +251,11 @@ func (s *graphWriter) inputInfo(v *nn.Value) *onnxpb.ValueInfoProto {
 
 func sameDeclared(a, b op.Type) bool { return a.String() == b.String() }
 
-func (s *graphWriter) outputs() {
+func (s *graphWriter) outputs() error {
 	for _, v := range s.g.Outputs() {
+		if err := s.turn(); err != nil {
+			return err
+		}
 		name := s.name(v)
 		if o := s.info[v]; o != nil && o.output != nil {
 			s.p.Output = append(s.p.Output, withNameAndType(o.output, name, o.declared(o.output.Type, v)))
@@ -248,6 +269,7 @@ func (s *graphWriter) outputs() {
 		info.Name = proto.String(name)
 		s.p.Output = append(s.p.Output, info)
 	}
+	return nil
 }
 
 // declared returns the parts of the file's declaration that are still correct after edits.
@@ -270,8 +292,11 @@ func (s *graphWriter) outputOf(name string) *onnxpb.ValueInfoProto {
 }
 
 // infos writes the value_info of values that still exist.
-func (s *graphWriter) infos() {
+func (s *graphWriter) infos() error {
 	for _, o := range s.o.infos {
+		if err := s.turn(); err != nil {
+			return err
+		}
 		v := s.at[o]
 		switch {
 		case v != nil:
@@ -280,18 +305,22 @@ func (s *graphWriter) infos() {
 			s.p.ValueInfo = append(s.p.ValueInfo, o.info)
 		}
 	}
+	return nil
 }
 
 // annotations writes the quantization annotations with the current names of their values.
-func (s *graphWriter) annotations() {
+func (s *graphWriter) annotations() error {
 	renamed := map[string]string{}
 	for o, v := range s.at {
+		if err := s.turn(); err != nil {
+			return err
+		}
 		if o.name != s.name(v) {
 			renamed[o.name] = s.name(v)
 		}
 	}
 	if len(renamed) == 0 {
-		return
+		return nil
 	}
 	for i, a := range s.p.QuantizationAnnotation {
 		a = proto.Clone(a).(*onnxpb.TensorAnnotation)
@@ -305,6 +334,7 @@ func (s *graphWriter) annotations() {
 		}
 		s.p.QuantizationAnnotation[i] = a
 	}
+	return nil
 }
 
 func newInfo(v *nn.Value) *onnxpb.ValueInfoProto {

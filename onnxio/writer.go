@@ -1,8 +1,8 @@
 package onnxio
 
 import (
-	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -17,8 +17,8 @@ import (
 
 // writer encodes a graph as the message of a model.
 type writer struct {
-	ctx    context.Context // ends writing
-	ops    op.Set          // of the graph
+	look          // ends writing
+	ops    op.Set // of the graph
 	opsets map[string]int
 	dtype  op.DType             // type in which weights are stored; Undefined: their own
 	whole  *nn.Graph            // the graph that is not a subgraph
@@ -37,6 +37,24 @@ type writer struct {
 	unfit          error // why entries of training_info could not be converted to the graph's operator set
 }
 
+// params iterates over the parameters of g until the context ends, with its error. Finding them takes long if there are many nodes.
+func (w *writer) params(g *nn.Graph) iter.Seq2[*nn.Param, error] {
+	return func(yield func(*nn.Param, error) bool) {
+		if err := w.ctx.Err(); err != nil {
+			yield(nil, err)
+			return
+		}
+		for p := range g.Params() {
+			if err := w.turn(); !yield(p, err) || err != nil {
+				return
+			}
+		}
+		if err := w.ctx.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
 func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	m := &onnxpb.ModelProto{}
 	if o := originOf(g); o != nil && o.model != nil {
@@ -51,11 +69,16 @@ func (w *writer) model(g *nn.Graph) (*onnxpb.ModelProto, error) {
 	if w.dtype != dtype.Undefined {
 		m.IrVersion = proto.Int64(max(m.GetIrVersion(), 4)) // in earlier versions, initializers must be inputs
 	}
-	w.ir, w.inNodes = m.GetIrVersion(), w.weightsInNodes(g)
-	w.settle(g)
+	w.ir = m.GetIrVersion()
+	var err error
+	if w.inNodes, err = w.weightsInNodes(g); err != nil {
+		return nil, err
+	}
+	if err := w.settle(g); err != nil {
+		return nil, err
+	}
 	m.OpsetImport = w.opsetImport(m.OpsetImport)
 	m.MetadataProps = metadata(m.MetadataProps, g.Meta())
-	var err error
 	m.Graph, err = w.graph(g)
 	if err == nil {
 		err = w.training(m, g)
