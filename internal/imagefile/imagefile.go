@@ -51,20 +51,41 @@ var formats = []format{
 // find determines the format from the first bytes.
 func find(data []byte) (format, error) {
 	for _, f := range formats {
-		fits := len(data) >= len(f.magic)
-		for i := 0; fits && i < len(f.magic); i++ {
-			fits = f.magic[i] == '?' || f.magic[i] == data[i]
-		}
-		if fits {
+		if matches(data, f.magic) {
 			return f, nil
 		}
 	}
-	for _, magic := range []string{"\x00\x00\x00\x0cjP  \r\n\x87\n", "\xff\x4f\xff\x51"} { // a file, a bare code stream
-		if bytes.HasPrefix(data, []byte(magic)) {
-			return format{}, errors.New("the image is JPEG 2000, which is not supported: want JPEG, PNG, BMP, TIFF, WebP or PNM")
-		}
+	if name := Unsupported(data); name != "" {
+		return format{}, fmt.Errorf("the image is %s, which is not supported: want JPEG, PNG, BMP, TIFF, WebP or PNM", name)
 	}
 	return format{}, errors.New("the image format is unknown: want JPEG, PNG, BMP, TIFF, WebP or PNM")
+}
+
+// matches reports whether data begin with magic, in which ? is any byte.
+func matches(data []byte, magic string) bool {
+	for i := range len(magic) {
+		if i >= len(data) || magic[i] != '?' && magic[i] != data[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Unsupported returns the name of a well-known format that cannot be read, by the first 32 bytes of a file, or "".
+func Unsupported(data []byte) string {
+	if matches(data, "RIFF????WEBPVP8X") && len(data) > 20 && data[20]&2 != 0 {
+		return "animated WebP"
+	}
+	for _, f := range [][2]string{
+		{"\x00\x00\x00\x0cjP  \r\n\x87\n", "JPEG 2000"}, {"\xff\x4f\xff\x51", "JPEG 2000"}, // a file, a bare code stream
+		{"\x00\x00\x00\x0cJXL \r\n\x87\n", "JPEG XL"}, {"\xff\x0a", "JPEG XL"},
+		{"????ftypavi", "AVIF"}, {"????ftyphe", "HEIC"}, {"????ftypmif1", "HEIF"}, {"????ftypmsf1", "HEIF"},
+	} {
+		if matches(data, f[0]) {
+			return f[1]
+		}
+	}
+	return ""
 }
 
 // Size returns the width and height of the image in a file.

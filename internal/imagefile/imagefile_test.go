@@ -84,15 +84,21 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestJPEG2000 checks that JPEG 2000 is refused by name, as a file and as a bare code stream.
-func TestJPEG2000(t *testing.T) {
-	const want = "the image is JPEG 2000, which is not supported: want JPEG, PNG, BMP, TIFF, WebP or PNM"
-	for _, begin := range []string{"\x00\x00\x00\x0cjP  \r\n\x87\n\x00\x00\x00\x14ftypjp2 ", "\xff\x4f\xff\x51\x00\x2f"} {
+// TestUnsupported checks that well-known formats are refused by name, JPEG 2000 as a file and as a bare code stream.
+func TestUnsupported(t *testing.T) {
+	for begin, name := range map[string]string{
+		"\x00\x00\x00\x0cjP  \r\n\x87\n\x00\x00\x00\x14ftypjp2 ": "JPEG 2000", "\xff\x4f\xff\x51\x00\x2f": "JPEG 2000", "\xff\x0a\x00": "JPEG XL",
+		"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic": "HEIC", "\x00\x00\x00\x18ftypavif\x00\x00\x00\x00": "AVIF",
+	} {
+		want := "the image is " + name + ", which is not supported: want JPEG, PNG, BMP, TIFF, WebP or PNM"
 		_, _, err := imagefile.Size([]byte(begin))
 		_, also := imagefile.Decode([]byte(begin))
 		if err == nil || err.Error() != want || also == nil || also.Error() != want {
 			t.Errorf("got %v and %v, want %q", err, also, want)
 		}
+	}
+	if got := imagefile.Unsupported([]byte("RIFF\x00\x01\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00")); got != "animated WebP" {
+		t.Error(got)
 	}
 }
 

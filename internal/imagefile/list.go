@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Named reports whether a file is an image, by its name.
+// Named reports whether a file is an image, by its name, also one that cannot be read: it must not be ignored without a word.
 func Named(name string) bool {
-	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pnm"},
+	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pnm", ".heic", ".heif", ".avif", ".jxl", ".jp2"},
 		strings.ToLower(filepath.Ext(name)))
 }
 

@@ -118,3 +118,22 @@ func TestNPYTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestPhonePhotos checks that photos in formats that cannot be read are not ignored, and that the error names the format.
+func TestPhonePhotos(t *testing.T) {
+	dir := t.TempDir()
+	for _, class := range []string{"cat", "dog"} {
+		drawn(t, filepath.Join(dir, class, "a.png"), image.NewGray(image.Rect(0, 0, 9, 9)))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cat", "b.HEIC"), []byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := data.ImageFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad, err := f.Corrupt(context.Background())
+	if err != nil || len(bad) != 1 || !strings.Contains(bad[0].Err.Error(), "b.HEIC: HEIC is not supported: want JPEG") {
+		t.Error(bad, err)
+	}
+}

@@ -110,13 +110,19 @@ func (s *stored) readable(read func() error) (err error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("the file is truncated")
 		}
-		if errors.Is(err, image.ErrFormat) {
-			err = fmt.Errorf("%w: want JPEG, PNG, GIF, BMP, TIFF, WebP or PNM", err)
-			switch _, e := s.file.ReadAt(make([]byte, 1), 0); {
-			case e == io.EOF:
+		if err != nil {
+			head := make([]byte, 32)
+			n, e := s.file.ReadAt(head, 0)
+			switch kind := imagefile.Unsupported(head[:n]); {
+			case kind != "":
+				err = fmt.Errorf("%s is not supported: want JPEG, PNG, GIF, BMP, TIFF, WebP or PNM", kind)
+			case !errors.Is(err, image.ErrFormat):
+			case n == 0 && e == io.EOF:
 				err = errors.New("the file is empty")
-			case e != nil:
+			case n == 0:
 				err = e // package image takes a file that it cannot read for an unknown format
+			default:
+				err = fmt.Errorf("%w: want JPEG, PNG, GIF, BMP, TIFF, WebP or PNM", err)
 			}
 		}
 		if err != nil {
