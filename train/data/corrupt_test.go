@@ -128,7 +128,7 @@ func TestPhonePhotos(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "cat", "b.HEIC"), []byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := data.ImageFolder(dir)
+	f, err := data.Folder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
