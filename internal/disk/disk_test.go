@@ -29,8 +29,10 @@ func TestFaults(t *testing.T) {
 				return err
 			}
 		}
-		if err := change.RemoveOthers(".", func(name string) bool { return filepath.Ext(name) == ".txt" }); err != nil {
-			return err
+		for _, in := range []string{".", "emptied"} {
+			if err := change.RemoveOthers(in, func(name string) bool { return filepath.Ext(name) == ".txt" }); err != nil {
+				return err
+			}
 		}
 		return change.Commit()
 	}
@@ -43,7 +45,7 @@ func TestFaults(t *testing.T) {
 		disktest.Case{
 			Name: "folder",
 			Prepare: func(dir string) error {
-				return write(dir, "a.txt", "old", "b.txt", "old", "sub/c", "old", "other", "1")
+				return write(dir, "a.txt", "old", "b.txt", "old", "sub/c", "old", "emptied/e.txt", "old", "other", "1")
 			},
 			Do: func(dir string) error { return write(dir, "a.txt", "new", "sub/c", "new", "deep/er/d", "new") },
 		},

@@ -49,6 +49,32 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// TestForgotten: what is written, changed and unlocked is none of the process's unfinished files any more, which its end would remove.
+func TestForgotten(t *testing.T) {
+	dir := t.TempDir()
+	nothing := func(io.Writer) error { return nil }
+	f, err := Begin(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{WriteFile(filepath.Join(dir, "a"), nothing), f.Write("b", nothing), f.Commit(), CheckFile(filepath.Join(dir, "c"))} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	release, err := Lock(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if len(unfinished.paths) > 0 {
+		t.Errorf("%v", unfinished.paths)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
 // TestEndWaits: the end of a process waits for each call that creates something in a folder that is changed, so that nothing is added to what it removes.
 func TestEndWaits(t *testing.T) {
 	calls := map[string]func(f *Folder) error{
@@ -57,6 +83,7 @@ func TestEndWaits(t *testing.T) {
 		"CreateNew":       func(f *Folder) error { return f.Write("b", func(io.Writer) error { return nil }) },
 		"Rename":          func(f *Folder) error { return f.Write("b", func(io.Writer) error { return nil }) },
 		"MkdirAll/Commit": (*Folder).Commit,
+		"Rename/Commit":   (*Folder).Commit, // until all files are in their places
 	}
 	if dir := os.Getenv("DISK_TEST_END"); dir != "" {
 		name := os.Getenv("DISK_TEST_CALL")
@@ -81,6 +108,13 @@ func TestEndWaits(t *testing.T) {
 			System.CreateNew = func(name string, mode fs.FileMode) (*os.File, error) { hold(); return s.CreateNew(name, mode) }
 		case "Rename":
 			System.Rename = func(from, to string) error { hold(); return s.Rename(from, to) }
+		case "Rename/Commit":
+			System.Rename = func(from, to string) error {
+				if filepath.Base(to) == committed {
+					hold()
+				}
+				return s.Rename(from, to)
+			}
 		default:
 			System.MkdirAll = func(dir string, mode fs.FileMode) error { hold(); return s.MkdirAll(dir, mode) }
 		}

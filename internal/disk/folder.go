@@ -301,7 +301,7 @@ func finish(dir string) error {
 	}
 	defer root.Close()
 	from := filepath.Join(committed, newFiles)
-	changed := map[string]bool{".": true} // folders, which must be durable before the stage is removed
+	changed := map[string]bool{} // folders, which must be durable before the stage is removed
 	var files []string
 	err = fs.WalkDir(root.FS(), filepath.ToSlash(from), func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -343,7 +343,7 @@ func finish(dir string) error {
 		}
 		changed[filepath.Dir(name)] = true
 	}
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(changed))) { // a folder before the one that holds it
+	for _, name := range slices.Sorted(maps.Keys(changed)) {
 		_ = System.SyncFolder(filepath.Join(dir, name))
 	}
 	return clearStage(filepath.Join(dir, committed))

@@ -3,11 +3,15 @@ package disk_test
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/disk"
@@ -98,6 +102,233 @@ func TestRemoveOthers(t *testing.T) {
 	}
 	if err := f.RemoveOthers("file", all); err == nil {
 		t.Error("no error for a file in place of a folder")
+	}
+}
+
+// TestBeginRefuses: a change is of a folder, and of what is in it.
+func TestBeginRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := disk.WriteFile(file, text("1")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := disk.Begin(context.Background(), file); err == nil || err.Error() != "write "+file+": is a file, want a folder" {
+		t.Error(err)
+	}
+	f := begin(t, dir)
+	for _, name := range []string{"../other", "/other", ""} {
+		if err := f.Write(name, text("2")); err == nil || err.Error() != name+" is not inside "+dir {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"file", "sub"} {
+		if err := f.Write(name, text("2")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Commit(); err == nil || err.Error() != "sub is a folder, want a file" {
+		t.Error(err)
+	}
+	if b, _ := os.ReadFile(file); string(b) != "1" {
+		t.Errorf("the file is %q after a change that was refused", b)
+	}
+	if list := names(t, dir); !slices.Equal(list, []string{"file", "sub"}) {
+		t.Errorf("the folder has %q", list)
+	}
+}
+
+// TestRemoves: a change removes files, by name and all others that match, no folders and none of its own.
+func TestRemoves(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b.txt", "c.txt", "kept", "sub/d.txt"} {
+		if err := errors.Join(disk.MkdirAll(filepath.Dir(filepath.Join(dir, name))), disk.WriteFile(filepath.Join(dir, name), text("1"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := begin(t, dir)
+	if err := f.Write("c.txt", text("2")); err != nil {
+		t.Fatal(err)
+	}
+	f.Remove("a")
+	f.Remove("missing")
+	if err := f.RemoveOthers(".", func(name string) bool { return name != "kept" }); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if list := names(t, dir); !slices.Equal(list, []string{"c.txt", "kept", "sub"}) || len(names(t, filepath.Join(dir, "sub"))) != 1 {
+		t.Errorf("the folder has %q", list)
+	}
+}
+
+// TestDataBeforeModel: the external data of a model are moved before it.
+func TestDataBeforeModel(t *testing.T) {
+	whole := disk.System
+	defer func() { disk.System = whole }()
+	dir := t.TempDir()
+	f := begin(t, dir)
+	for _, name := range []string{"m.onnx", "m.onnx.data"} {
+		if err := f.Write(name, text("1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var order []string
+	disk.System.Rename = func(from, to string) error {
+		if filepath.Dir(to) == dir {
+			order = append(order, filepath.Base(to))
+		}
+		return whole.Rename(from, to)
+	}
+	if err := f.Commit(); err != nil || !slices.Equal(order, []string{".graft-commit", "m.onnx.data", "m.onnx"}) {
+		t.Errorf("%q, %v", order, err)
+	}
+}
+
+// interrupt commits a change of files whose files cannot be moved to their places.
+func interrupt(t *testing.T, dir string, files ...string) {
+	t.Helper()
+	whole := disk.System
+	defer func() { disk.System = whole }()
+	f := begin(t, dir)
+	for _, name := range files {
+		if err := f.Write(name, text("theirs")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disk.System.Rename = func(from, to string) error {
+		if strings.Contains(from, ".graft-commit") {
+			return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrPermission}
+		}
+		return whole.Rename(from, to)
+	}
+	if err := f.Commit(); err == nil {
+		t.Fatal("no error")
+	}
+}
+
+// TestInterruptedMeanwhile: a change finishes one that was interrupted after it began itself.
+func TestInterruptedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	f := begin(t, dir)
+	if err := f.Write("b", text("ours")); err != nil {
+		t.Fatal(err)
+	}
+	interrupt(t, dir, "a", "b")
+	if err := f.Commit(); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]string{"a": "theirs", "b": "ours"} {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); string(b) != want {
+			t.Errorf("%s is %q, want %q; %v", name, b, want, err)
+		}
+	}
+}
+
+// TestSettledTogether: a change that was interrupted is finished by whoever reads the folder, also by several at once.
+func TestSettledTogether(t *testing.T) {
+	for range 3 {
+		dir := t.TempDir()
+		var files []string
+		for i := range 10 {
+			files = append(files, string(rune('a'+i)))
+		}
+		interrupt(t, dir, files...)
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				if err := disk.Settle(dir); err != nil {
+					t.Error(err)
+				}
+				if list := names(t, dir); !slices.Equal(list, files) {
+					t.Errorf("settled, the folder has %q", list)
+				}
+			})
+		}
+		group.Wait()
+	}
+}
+
+// TestLockExcludes: one goroutine at a time holds the lock of a folder, whose file each removes.
+func TestLockExcludes(t *testing.T) {
+	dir := t.TempDir()
+	var holders atomic.Int32
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 50 {
+				release, err := disk.Lock(context.Background(), dir)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := holders.Add(1); n != 1 {
+					t.Errorf("%d hold the lock", n)
+				}
+				runtime.Gosched()
+				holders.Add(-1)
+				release()
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestOthersInUse: what others are writing is not swept away, neither a file of the same name nor a change of the same folder.
+func TestOthersInUse(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "f")
+	f := begin(t, dir)
+	if err := f.Write("b", text("1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := disk.WriteFile(name, func(w io.Writer) error {
+		begin(t, dir).Discard()
+		return errors.Join(disk.WriteFile(name, text("second")), text("first")(w))
+	}); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(name); string(b) != "first" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Error(err)
+	}
+	if list := names(t, dir); !slices.Equal(list, []string{"b", "f"}) {
+		t.Errorf("the folder has %q", list)
+	}
+}
+
+// TestTakenForAbandoned: a stage that another process takes for abandoned before it is marked as in use is made again.
+func TestTakenForAbandoned(t *testing.T) {
+	whole := disk.System
+	defer func() { disk.System = whole }()
+	taken := 0
+	disk.System.Mkdir = func(dir string, mode fs.FileMode) error {
+		err := whole.Mkdir(dir, mode)
+		if taken++; taken < 3 {
+			err = errors.Join(err, os.Remove(dir))
+		}
+		return err
+	}
+	dir := t.TempDir()
+	f := begin(t, dir)
+	if err := errors.Join(f.Write("a", text("1")), f.Commit()); err != nil || taken != 3 {
+		t.Errorf("after %d: %v", taken, err)
+	}
+}
+
+// TestFailedWrite: a file that cannot be written leaves nothing.
+func TestFailedWrite(t *testing.T) {
+	dir := t.TempDir()
+	if err := disk.WriteFile(filepath.Join(dir, "f"), func(io.Writer) error { return io.ErrClosedPipe }); !errors.Is(err, io.ErrClosedPipe) {
+		t.Error(err)
+	}
+	if list := names(t, dir); len(list) > 0 {
+		t.Errorf("the folder has %q", list)
 	}
 }
 
