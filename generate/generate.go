@@ -81,14 +81,16 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 		return nil, err
 	}
 	fns := r.repeats(o.Style)
-	text, err := r.file(fns, o)
-	if err != nil {
-		return nil, err
-	}
-	s.Notes = r.notes
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	text, err := r.file(fns, o)
+	if ended := ctx.Err(); ended != nil {
+		return nil, ended
+	} else if err != nil {
+		return nil, err
+	}
+	s.Notes = r.notes
 	if err := r.check(ctx, g, s); err != nil {
 		return nil, err
 	}
@@ -172,7 +174,7 @@ func (r *reader) file(fns []*function, o Options) ([]byte, error) {
 
 // model returns the file of a model of layers.
 func (r *reader) model(fns []*function, o Options) ([]byte, error) {
-	p := &printer{imports: map[string]bool{}, helpers: map[string]bool{}}
+	p := &printer{ctx: r.ctx, imports: map[string]bool{}, helpers: map[string]bool{}}
 	items := r.items(fns)
 	r.newFunction(p, items)
 	r.loadFunction(p)

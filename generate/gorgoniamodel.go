@@ -11,7 +11,7 @@ import (
 
 // gorgoniaModel returns the file of a model for Gorgonia.
 func (r *reader) gorgoniaModel(fns []*function, o Options) ([]byte, error) {
-	p := &printer{imports: map[string]bool{}, helpers: map[string]bool{}, gorgonia: true}
+	p := &printer{ctx: r.ctx, imports: map[string]bool{}, helpers: map[string]bool{}, gorgonia: true}
 	items := r.items(fns)
 	b := p.statements()
 	b.shapes = true

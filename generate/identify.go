@@ -11,55 +11,69 @@ import (
 
 // namer assigns unique names to layers and parameters. Names of operators' values, and names that are a prefix of
 // another before a dot, are not available.
-type namer struct{ taken map[string]bool }
+type namer struct {
+	taken    map[string]bool
+	prefixes map[string]bool // of those, before a dot
+	tried    map[string]int  // by what precedes a number: those up to it are not free
+}
 
-func (m *namer) free(name string) bool {
-	if m.taken[name] {
-		return false
-	}
-	for other := range m.taken {
-		if strings.HasPrefix(other, name+".") {
-			return false
+func newNamer() *namer {
+	return &namer{taken: map[string]bool{}, prefixes: map[string]bool{}, tried: map[string]int{}}
+}
+
+func (m *namer) take(name string) {
+	m.taken[name] = true
+	for i := len(name) - 1; i >= 0; i-- {
+		if name[i] == '.' {
+			m.prefixes[name[:i]] = true
 		}
 	}
-	return true
+}
+
+func (m *namer) free(name string) bool { return !m.taken[name] && !m.prefixes[name] }
+
+// numbered returns the free name of base with the lowest number, at least from.
+func (m *namer) numbered(base string, from int) string {
+	for i := max(from, m.tried[base]+1); ; i++ {
+		if name := fmt.Sprint(base, i); m.free(name) {
+			m.tried[base] = i - 1
+			return name
+		}
+	}
 }
 
 func (m *namer) give(name, kind string) string {
 	if name == "" {
-		name = kind + "1"
-		for i := 2; !m.free(name); i++ {
-			name = fmt.Sprintf("%s%d", kind, i)
-		}
+		name = m.numbered(kind, 1)
+	} else if !m.free(name) {
+		name = m.numbered(name+".", 2)
 	}
-	base := name
-	for i := 2; !m.free(name); i++ {
-		name = fmt.Sprintf("%s.%d", base, i)
-	}
-	m.taken[name] = true
+	m.take(name)
 	return name
 }
 
 // identify names the layers with weights, and the parameters of operators, after the model's scopes; those in blocks get the given names,
 // except parameters whose own names fit.
 func (r *reader) identify(blocks map[*step]string, own map[*constant]bool) {
-	m := &namer{taken: map[string]bool{}}
+	m := newNamer()
 	for _, v := range slices.Concat(r.g.Inputs(), r.g.Outputs()) {
-		m.taken[v.Name()] = true
+		m.take(v.Name())
 	}
 	ports := maps.Clone(m.taken)
 	for _, s := range r.steps {
-		m.taken[s.kind] = m.taken[s.kind] || s.layer == nil
+		if s.layer == nil {
+			m.take(s.kind)
+		}
 		for _, a := range s.in {
 			if a.con != nil && a.con.kind != conParam && a.con.kind != conBlank {
 				for ports[a.con.name.v.(string)] {
 					a.con.name.v = a.con.name.v.(string) + "_constant"
 				}
-				m.taken[a.con.name.v.(string)] = true
+				m.take(a.con.name.v.(string))
 			}
 		}
 	}
-	var layers []string // names that start with one of these and a dot belong to the layer
+	layers := map[string]int{} // in order; names that start with one of these and a dot belong to the layer
 	for _, s := range r.steps {
 		name := strings.Join(s.scope, ".")
 		if n := blocks[s]; n != "" {
@@ -69,9 +83,9 @@ func (r *reader) identify(blocks map[*step]string, own map[*constant]bool) {
 			name = m.give(name, s.kind)
 			s.layer.field("Name").v = name
 			for what := range s.weights {
-				m.taken[name+"."+what] = true
+				m.take(name + "." + what)
 			}
-			layers = append(layers, name)
+			layers[name] = len(layers)
 		}
 	}
 	for _, s := range r.steps {
@@ -84,14 +98,27 @@ func (r *reader) identify(blocks map[*step]string, own map[*constant]bool) {
 						full += "." + strings.Join(scopeOf(parts[len(parts)-1]), ".")
 					}
 				}
-				for _, name := range layers {
-					if rest, ok := strings.CutPrefix(full, name+"."); ok {
-						full = name + "_" + rest
-					}
-				}
-				a.con.name.v = m.give(full, "constant")
+				a.con.name.v = m.give(outside(layers, full), "constant")
 			}
 		}
+	}
+}
+
+// outside returns a name without the dot after one of the layers that it starts with, of each in turn.
+func outside(layers map[string]int, name string) string {
+	for next := 0; ; {
+		first, at := len(layers), 0
+		for i := range len(name) {
+			if name[i] == '.' {
+				if n, ok := layers[name[:i]]; ok && n >= next && n < first {
+					first, at = n, i
+				}
+			}
+		}
+		if first == len(layers) {
+			return name
+		}
+		name, next = name[:at]+"_"+name[at+1:], first+1
 	}
 }
 

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"go/format"
 	"go/token"
@@ -22,6 +23,7 @@ import (
 // printer writes Go source.
 type printer struct {
 	bytes.Buffer
+	ctx      context.Context   // ends writing, with an incomplete text; nil: nothing does
 	gorgonia bool              // the source uses Gorgonia only
 	alias    map[string]string // of imports
 	bodies   map[string]bool   // names of functions of subgraphs
@@ -29,6 +31,9 @@ type printer struct {
 	imports  map[string]bool
 	helpers  map[string]bool
 }
+
+// ended reports whether writing was ended.
+func (p *printer) ended() bool { return p.ctx != nil && p.ctx.Err() != nil }
 
 // q returns the qualified name of a symbol in source.
 func (p *printer) q(s symbol) string {

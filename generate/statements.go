@@ -122,7 +122,7 @@ func (b *statements) chains(items []item) (list []any) {
 // write writes the statements of a body.
 func (b *statements) write(items []item) {
 	list := b.chains(items)
-	for i := 0; i < len(list); i++ {
+	for i := 0; i < len(list) && !b.ended(); i++ {
 		switch x := list[i].(type) {
 		case []*call:
 			b.calls(x)

@@ -96,7 +96,7 @@ func topKOf[T number](from, to lanes, most bool, rank func(ranks []int64, src []
 		src := dtype.Slice[T](in[0])
 		values, indices := dtype.ElemsAt[T](out, 0), dtype.ElemsAt[int64](out, 1)
 		pool(x).Range(from.outer*from.step, max(1, 4096/max(from.n, 1)), func(lo, hi int) {
-			ranks, best := make([]int64, from.n), make([]int, to.n)
+			ranks, best := kernel.Uncleared[int64](from.n), kernel.Uncleared[int](to.n)
 			for k := lo; k < hi; k++ {
 				at, dst := from.at(k), to.at(k)
 				if !(to.n == 1 && most && from.step == 1 && largestNumberAt(pool(x), best, src[at:][:from.n])) {
