@@ -185,7 +185,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	}
 	alone := !t.group.arrived && m.alone() // if so, the gradients are used without a copy
 	defer func() {
-		if alone && err == nil {
+		if alone {
 			t.borrowed = s
 		} else {
 			s.Release()

@@ -34,8 +34,9 @@ func TestArrivalChecks(t *testing.T) {
 		want   string
 		square float64
 		has    bool
+		sum    float64 // of the norm's square
 	}{
-		{p: 0, x: []float32{3, 4}, square: 25, has: true}, {p: 0, bound: 1e30, square: 1e30}, {p: 0, bound: 1.1e30, want: "the gradient of p0 may be as large as 1.1e+30"},
+		{p: 0, x: []float32{3, 4}, square: 25, has: true, sum: 25}, {p: 0, bound: 1e30, square: 1e30, sum: 2e60}, {p: 0, bound: 3, square: 3, sum: 18}, {p: 0, bound: 1.1e30, want: "the gradient of p0 may be as large as 1.1e+30"},
 		{p: 0, bound: inf, want: "the gradient of p0 is not finite"}, {p: 0, x: []float32{nan, 0}, want: "the gradient of p0 is not finite"}, {p: 1, x: []float32{nan, 0}, want: "the statistic p1 is not finite"},
 		{p: 1, x: []float32{1, 2}}, {p: 2, x: []float32{nan, 0}}, {p: 0, silent: true, x: []float32{nan, 0}}, {p: 1, silent: true, x: []float32{nan, 0}},
 	} {
@@ -52,6 +53,9 @@ func TestArrivalChecks(t *testing.T) {
 		}
 		if s.square != c.square || s.has != c.has {
 			t.Errorf("%+v: squares %v, there %v", c, s.square, s.has)
+		}
+		if c.want == "" && math.Abs(a.square-c.sum) > 1e-9*c.sum {
+			t.Errorf("%+v: the sum of squares is %v", c, a.square)
 		}
 	}
 	a := &streamedUpdate{t: &Trainer{g: g, seen: g.Version()}, counts: true}

@@ -73,8 +73,9 @@ func TestReserve(t *testing.T) {
 
 // TestStaged: a path in a change belongs to it, however it is spelled; a path elsewhere to none.
 func TestStaged(t *testing.T) {
-	f := begin(t, t.TempDir())
+	f, staged := begin(t, t.TempDir()), ""
 	if err := f.Make("sub/b", func(path string) error {
+		staged = path
 		for _, spelling := range []string{path, filepath.Dir(path) + "/./x/../b", filepath.Dir(path) + "//b"} {
 			if in, name := disk.Staged(spelling); in != f || name != filepath.Join("sub", "b") {
 				t.Errorf("%s: %v, %q", spelling, in, name)
@@ -84,8 +85,11 @@ func TestStaged(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if in, name := disk.Staged(filepath.Join(t.TempDir(), "b")); in != nil || name != "" {
-		t.Errorf("%v, %q", in, name)
+	f.Discard()
+	for _, path := range []string{filepath.Join(t.TempDir(), "b"), staged} { // the change is over
+		if in, name := disk.Staged(path); in != nil || name != "" {
+			t.Errorf("%s: %v, %q", path, in, name)
+		}
 	}
 }
 
