@@ -159,6 +159,7 @@ purego:
 # All kernels in small parts, as long rows and large planes are computed otherwise.
 smallparts:
 	GRAFT_SHARED= GRAFT_ORACLES= go test -short -tags smallparts ./internal/kernel/... ./internal/engine ./nn/op/...
+	GRAFT_SHARED= GRAFT_ORACLES= go test -tags gaps,smallparts ./bench/cancel
 
 # The NEON kernels beside the portable ones, on an arm64 processor or under qemu-user.
 arm64:

@@ -340,7 +340,7 @@ func (w *walker) nodeOf(v *Value) (*gorgonia.Node, error) {
 	var err error
 	switch {
 	case b.item != nil:
-		b.node, err = b.item.Pack(w.g.ops, w.expr)
+		b.node, err = b.item.Pack(w.ctx, w.g.ops, w.expr)
 	case v.param != nil:
 		b.node, err = op.Input(w.expr, w.nodeName(v), b.typ, v.param.tensor())
 		w.params[v.param] = b.node

@@ -182,7 +182,7 @@ var calls = []call{
 		err := g.Edit(func(e *nn.Edit) {
 			x := e.Input("x", "float32[N,3200]")
 			for i := range 20 {
-				x = e.Node(op.Plain("MatMul"), x, e.Param(fmt.Sprint("w", i), initial.Uniform{Low: -0.1, High: 0.1}, 3200, 3200)).Out(0)
+				x = e.Node(op.Plain("MatMul"), x, e.Param(fmt.Sprint("w", i), initial.FanIn{}, 3200, 3200)).Out(0)
 			}
 			e.Output("y", x)
 		})
@@ -252,24 +252,18 @@ var calls = []call{
 	{name: "safetensors, 300,000 tensors, written", without: true, prepare: tensors(300_000, 8, false)},
 	{name: "safetensors, 300,000 tensors, read", without: true, prepare: tensors(300_000, 8, true)},
 	{name: "tokenizer of 250,000 tokens and merges", without: true, prepare: func(string) (func(context.Context) error, error) {
-		vocabulary, merges := map[string]int{}, []string{}
-		add := func(s string) {
-			if _, ok := vocabulary[s]; !ok {
-				vocabulary[s] = len(vocabulary)
-			}
+		vocabulary, merges, list := map[string]int{}, []string{}, []string{}
+		add := func(text string) {
+			vocabulary[text] = len(vocabulary)
+			list = append(list, text)
 		}
 		for c := 'a'; c <= 'z'; c++ {
 			add(string(c))
 		}
-		list := []string{}
-		for s := range vocabulary {
-			list = append(list, s)
-		}
-		for i := 0; len(vocabulary) < 250_000; i++ {
-			a, b := list[i%len(list)], string(rune('a'+i%26))
-			if _, ok := vocabulary[a+b]; !ok {
-				add(a + b)
-				list, merges = append(list, a+b), append(merges, a+" "+b)
+		for i := 0; len(list) < 250_000; i++ { // all texts of one, two and three letters, and some of four
+			for _, c := range list[:26] {
+				merges = append(merges, list[i]+" "+c)
+				add(list[i] + c)
 			}
 		}
 		b, err := json.Marshal(map[string]any{"model": map[string]any{"type": "BPE", "vocab": vocabulary, "merges": merges}})

@@ -83,15 +83,7 @@ func main() {
 
 // measure measures a line's model, and its gradients if it has any.
 func measure(line string, times int, least time.Duration) error {
-	m, in, err := parse(line)
-	if err != nil {
-		return err
-	}
-	b, err := proto.Marshal(m)
-	if err != nil {
-		return err
-	}
-	g, err := onnxio.Read(bytes.NewReader(b))
+	g, in, err := load(line)
 	if err != nil {
 		return err
 	}
@@ -113,6 +105,20 @@ func measure(line string, times int, least time.Duration) error {
 		_, err := g.Grad(ctx, in.feed, loss, in.wrt...)
 		return err
 	})
+}
+
+// load returns the model of a line, and what to feed to it.
+func load(line string) (*nn.Graph, *builder, error) {
+	m, in, err := parse(line)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := proto.Marshal(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := onnxio.Read(bytes.NewReader(b))
+	return g, in, err
 }
 
 // addLoss adds the sum of all outputs of floating-point numbers; it returns "" if there are none.

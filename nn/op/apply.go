@@ -40,6 +40,9 @@ func (c *Call) ApplyN(n int, cfg Config, in ...*gorgonia.Node) (gorgonia.Nodes, 
 	types := make([]Type, len(in))
 	var g *gorgonia.ExprGraph
 	for i, x := range in {
+		if err := c.endedAt(i); err != nil {
+			return nil, err
+		}
 		if x != nil {
 			types[i] = NodeType(x)
 			g = cmp.Or(g, x.Graph()) // a constant may not belong to a graph

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"context"
 	"errors"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -48,8 +49,8 @@ func ItemOf(v dtype.Value, lower func(v dtype.Value) (*gorgonia.Node, error)) (I
 	return it, nil
 }
 
-// Pack returns the node of an item; a container is packed.
-func (it Item) Pack(ops Set, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
+// Pack returns the node of an item; a container is packed, by operators of ops, until ctx ends.
+func (it Item) Pack(ctx context.Context, ops Set, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 	switch {
 	case it.Node != nil:
 		return it.Node()
@@ -65,14 +66,15 @@ func (it Item) Pack(ops Set, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 	nodes := make(gorgonia.Nodes, len(it.Items))
 	for i, x := range it.Items {
 		var err error
-		if nodes[i], err = x.Pack(ops, g); err != nil {
+		if nodes[i], err = x.Pack(ctx, ops, g); err != nil {
 			return nil, err
 		}
 	}
+	c := &Call{Set: ops, Ctx: ctx}
 	if it.Type.Kind == Optional {
-		return ops.Apply1(Plain("Optional"), nodes...)
+		return c.Apply1(Plain("Optional"), nodes...)
 	}
-	return ops.Apply1(Plain("SequenceConstruct"), nodes...)
+	return c.Apply1(Plain("SequenceConstruct"), nodes...)
 }
 
 // EmptyOptional returns an optional of the given type without a value.

@@ -207,7 +207,7 @@ func (s *weightSums[T]) multiply(x []T, off []int32, height, images, rows int, t
 					xb := x[i*l.image+r*l.row+q:]
 					b := transposed[((i*rows+r)*n+q)*w:]
 					for k := 0; k < height; k += weightRows {
-						pace.Did(w + imgs*rs*cs*weightRows*w/64) // w: its rows may be in pages that are touched for the first time
+						pace.Did(weightRows*min(width, 512) + imgs*rs*cs*weightRows*w/64) // its rows may be in pages that are touched for the first time
 						to := last
 						if k+weightRows <= height {
 							to = sum[k*width:]

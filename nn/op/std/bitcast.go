@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -36,13 +37,15 @@ func bitCastKernel(c *op.Call) (op.Kernel, error) {
 	if to == dtype.Int4 || to == dtype.Int2 {
 		sign = 1 << (to.Bits() - 1)
 	}
-	return func(_ *op.Exec, out, in []*tensor.Dense) error {
+	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		y := out[0].Raw
-		copy(y, in[0].Raw)
+		kernel.Copy(pool(x), y, in[0].Raw)
 		if to.Bits() < 8 { // memory holds one element in a byte, integers sign-extended
-			for i, v := range y {
-				y[i] = v&mask ^ sign - sign
-			}
+			pool(x).InParts(len(y), func(lo, hi int) {
+				for i, v := range y[lo:hi] {
+					y[lo+i] = v&mask ^ sign - sign
+				}
+			})
 		}
 		return nil
 	}, nil

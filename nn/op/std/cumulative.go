@@ -190,16 +190,17 @@ func cumProdGradOf[T kernel.Float](c *op.Call) op.Kernel {
 			if cfg.Reverse {
 				at, step = at+(l.n-1)*step, -step
 			}
+			pace, work := pool(e).Pace(), min(l.step, 512) // elements in different pages, which may have to be cleared
 			run := T(1)
-			for i := range l.n {
-				checkAt(pool(e), i+1)
+			for range l.n {
+				pace.Did(work)
 				dx[at] = run
 				run *= x[at]
 				at += step
 			}
 			var d T
-			for i := range l.n {
-				checkAt(pool(e), i+1)
+			for range l.n {
+				pace.Did(work)
 				at -= step
 				if !cfg.Exclusive {
 					d += dy[at]
