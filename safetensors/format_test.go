@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -169,5 +170,33 @@ func TestSet(t *testing.T) {
 		if kept := strings.Contains(name, "w"); err != nil || (value(g, "w").Data().Float32s()[0] == 1) != kept {
 			t.Errorf("%q: %v, %v", name, value(g, "w").Data(), err)
 		}
+	}
+}
+
+// TestHeadersCharged: headers that become many times their size are refused before they are decoded, and errors do not repeat their texts.
+func TestHeadersCharged(t *testing.T) {
+	defer budget.Limit(0)
+	budget.Limit(16 << 20)
+	left := budget.LeftCollected()
+	const n = 20000
+	for name, c := range map[string]struct{ header, want string }{
+		"many tensors":  {"{" + strings.Repeat(`"a%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},`, n), "safetensors: the header of 20000 tensors: takes 15360000 bytes of memory"},
+		"many nothings": {"{" + strings.Repeat(`"a%d":{},`, n), "safetensors: the header of 20000 tensors: takes 15360000 bytes of memory"},
+		"many axes":     {`{"a%d":{"dtype":"F32","shape":[1` + strings.Repeat(",1", 64) + `],"data_offsets":[0,4]},`, `safetensors: the header of tensor "a0": 65 axes, at most 64 are read`},
+		"a long type":   {`{"a%d":{"dtype":"` + strings.Repeat("F", 1<<20) + `","shape":[1],"data_offsets":[0,4]},`, `FFF"… (1048576 bytes) is not supported`},
+		"a long name":   {`{"` + strings.Repeat("n", 1<<20) + `%d":{"dtype":"F32","shape":[1],"data_offsets":[1,5]},`, `nnn"… (1048577 bytes) begins at byte 1, want 0`},
+	} {
+		numbers := make([]any, strings.Count(c.header, "%d"))
+		for i := range numbers {
+			numbers[i] = i
+		}
+		header := strings.TrimSuffix(fmt.Sprintf(c.header, numbers...), ",") + "}"
+		b := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
+		if _, err := safetensors.Read(bytes.NewReader(b)); err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 1000 {
+			t.Errorf("%s: %.1000v, want %s", name, err, c.want)
+		}
+	}
+	if !budget.Fits(left) {
+		t.Errorf("%d bytes are left of %d", budget.LeftCollected(), left)
 	}
 }

@@ -116,7 +116,9 @@ func Read(r io.Reader) (map[string]*tensor.Dense, error) {
 	if r == nil {
 		return nil, errors.New("safetensors: the reader is nil")
 	}
-	header, sums, err := readHeader(r)
+	var taken budget.Tally
+	defer taken.Free()
+	header, sums, err := readHeader(r, &taken)
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: %w", err)
 	}
@@ -129,25 +131,46 @@ func Read(r io.Reader) (map[string]*tensor.Dense, error) {
 	for _, name := range names {
 		x := header[name]
 		if x.Offsets[0] != at {
-			return nil, fmt.Errorf("safetensors: tensor %q begins at byte %d, want %d", name, x.Offsets[0], at)
+			return nil, fmt.Errorf("safetensors: tensor %s begins at byte %d, want %d", quoted(name), x.Offsets[0], at)
 		}
 		d, err := x.read(r)
 		if err != nil {
-			return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
+			return nil, fmt.Errorf("safetensors: tensor %s: %w", quoted(name), err)
 		}
 		if sum := x.checksum(dtype.Bytes(d)); summed && sums[name] != sum {
-			return nil, fmt.Errorf("safetensors: tensor %q is damaged: its checksum is %s, want %s", name, sum, sums[name])
+			return nil, fmt.Errorf("safetensors: tensor %s is damaged: its checksum is %s, want %s", quoted(name), sum, quoted(sums[name]))
 		}
 		out[name], at = d, x.Offsets[1]
 		delete(sums, name)
 	}
 	for name := range sums {
-		return nil, fmt.Errorf("safetensors: tensor %q is missing, the file has a checksum of it", name)
+		return nil, fmt.Errorf("safetensors: tensor %s is missing, the file has a checksum of it", quoted(name))
+	}
+	for _, d := range out {
+		budget.Transfer(&taken, d)
 	}
 	return out, nil
 }
 
-func readHeader(r io.Reader) (header map[string]entry, sums map[string]string, err error) {
+// perTensor is about how many bytes a tensor takes beside its elements, with its entry and its places in maps and lists.
+const perTensor = 768
+
+// longestShown is how many bytes of a text from a header are shown in errors: it may have millions.
+const longestShown = 256
+
+// quoted returns a text from a header for an error.
+func quoted(text string) string {
+	if len(text) > longestShown {
+		return fmt.Sprintf("%q… (%d bytes)", text[:longestShown], len(text))
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+// mostAxes limits the axes of a tensor.
+const mostAxes = 64
+
+// readHeader reads names, types, shapes and offsets, and the checksums. taken counts what that becomes, tensors included.
+func readHeader(r io.Reader, taken *budget.Tally) (header map[string]entry, sums map[string]string, err error) {
 	var n uint64
 	if err := binary.Read(r, binary.LittleEndian, &n); err != nil {
 		return nil, nil, fmt.Errorf("the length of the header is missing: %w", err)
@@ -179,11 +202,18 @@ func readHeader(r io.Reader) (header map[string]entry, sums map[string]string, e
 		}
 	}
 	delete(raw, metadata)
+	if err := taken.Add(perTensor * int64(len(raw))); err != nil {
+		return nil, nil, fmt.Errorf("the header of %d tensors: %w", len(raw), err)
+	}
 	header = make(map[string]entry, len(raw))
 	for name, text := range raw {
 		var x entry
-		if err := budget.Unmarshal(text, &x); err != nil {
-			return nil, nil, fmt.Errorf("the header of tensor %q: %w", name, err)
+		err := budget.Unmarshal(text, &x)
+		if err == nil && len(x.Shape) > mostAxes {
+			err = fmt.Errorf("%d axes, at most %d are read", len(x.Shape), mostAxes)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("the header of tensor %s: %w", quoted(name), err)
 		}
 		header[name] = x
 	}
@@ -194,7 +224,7 @@ func readHeader(r io.Reader) (header map[string]entry, sums map[string]string, e
 func (x entry) read(r io.Reader) (*tensor.Dense, error) {
 	t, ok := types[x.Type]
 	if !ok {
-		return nil, fmt.Errorf("element type %q is not supported", x.Type)
+		return nil, fmt.Errorf("element type %s is not supported", quoted(x.Type))
 	}
 	n, err := dtype.Count(x.Shape)
 	if err != nil {

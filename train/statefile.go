@@ -137,6 +137,11 @@ func parseState(path string, b []byte) (map[string]storedTensor, map[string]stri
 	}
 	tensors := map[string]storedTensor{}
 	left := len(rest)
+	var taken budget.Tally
+	defer taken.Free()
+	if err := taken.Add(perStored * int64(len(raw))); err != nil {
+		return bad("header of %d tensors: %w", len(raw), err)
+	}
 	for name, m := range raw {
 		var e entry
 		if err := budget.Unmarshal(m, &e); err != nil {
@@ -153,6 +158,9 @@ func parseState(path string, b []byte) (map[string]storedTensor, map[string]stri
 	}
 	return tensors, text, nil
 }
+
+// perStored is about how many bytes an entry of a header takes when it is decoded.
+const perStored = 256
 
 // notes is the text that the trainer stores.
 const notes = "graft.train"

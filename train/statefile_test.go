@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -116,6 +117,20 @@ func TestStateRefused(t *testing.T) {
 	}
 	if tensors, _, err := parseState("f", one(`{"dtype":"F64","shape":[1],"data_offsets":[16,24]}`, 24)); err != nil || len(tensors) != 1 {
 		t.Error(tensors, err)
+	}
+}
+
+// TestStateHeaderCharged: a header of many tensors is refused before their list is made.
+func TestStateHeaderCharged(t *testing.T) {
+	var header strings.Builder
+	for i := range 20000 {
+		fmt.Fprintf(&header, `,"%d":{}`, i)
+	}
+	text := "{" + header.String()[1:] + "}"
+	defer budget.Limit(0)
+	budget.Limit(budget.Default() - budget.LeftCollected() + 7<<20)
+	if _, _, err := parseState("f", append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)); err == nil || !strings.Contains(err.Error(), "train: f: header of 20000 tensors: takes 5120000 bytes") {
+		t.Error(err)
 	}
 }
 
