@@ -112,7 +112,7 @@ func (g *Graph) backwardStage(ctx context.Context, have map[*Value]dtype.Value, 
 	if p == nil {
 		return errors.New("a stage has nothing to differentiate")
 	}
-	grads, err := st.gradValues(ctx, p, given)
+	grads, err := st.gradValues(ctx, p, kept)
 	collect(total, wrt, grads)
 	return err
 }

@@ -71,8 +71,7 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 type fate int
 
 const (
-	given    fate = iota // a copy, whose memory is the caller's
-	kept                 // a copy that is charged to the memory limit while it is reachable
+	kept     fate = iota // a copy that is charged to the memory limit while it is reachable
 	stepped              // a copy after parameters were updated: it is not charged, and cannot fail
 	borrowed             // the program's memory
 )
@@ -81,7 +80,7 @@ const (
 func (st *stage) value(ctx context.Context, p *engine.Program, v *Value, f fate) (dtype.Value, error) {
 	if x := st.values[v]; x != nil {
 		if f == borrowed {
-			f = given
+			f = kept
 		}
 		return own(ctx, x, f, v)
 	}
@@ -125,7 +124,7 @@ func owned(ctx context.Context, x dtype.Value, f fate) (dtype.Value, error) {
 	}
 	defer room.Free()
 	c, err := copyOf(ctx, x)
-	if err != nil || f != kept {
+	if err != nil {
 		return c, err
 	}
 	room.Free()
@@ -223,7 +222,7 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	if hands { // the step is done
 		ctx = context.WithoutCancel(ctx)
 	}
-	f := given
+	f := kept
 	switch {
 	case r.borrow:
 		f = borrowed

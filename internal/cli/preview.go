@@ -20,12 +20,14 @@ func preview(v value, most int) string {
 	n := 0
 	switch v := v.(type) {
 	case *tensor.Dense:
-		x, err := dtype.Float64s(v)
+		n = v.Shape().TotalSize()
+		first := dtype.New(dtype.Of(v.Dtype()), min(n, most))
+		copy(dtype.Bytes(first), dtype.Bytes(v))
+		x, err := dtype.Float64s(first)
 		if err != nil {
 			return fmt.Sprintf("(%v)", err)
 		}
-		n = len(x)
-		for _, f := range x[:min(n, most)] {
+		for _, f := range x {
 			parts = append(parts, fmt.Sprintf("%.6g", f))
 		}
 	case *dtype.Strings:

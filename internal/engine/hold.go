@@ -15,7 +15,7 @@ import (
 // sequence.
 const (
 	smallValue  = 1 << 16 // bytes
-	valueHeader = 256     // about what a tensor takes besides its elements
+	valueHeader = 336     // about what a tensor takes besides its elements
 )
 
 // checkEvery is how many items or texts of a value are counted between checks of a context.

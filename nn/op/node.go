@@ -134,11 +134,19 @@ func (c *Call) fits() error {
 		if !t.Static() {
 			continue
 		}
-		if n, err := dtype.Count(t.Sizes()); err != nil || n > MaxElements || slices.Contains(t.Sizes(), math.MaxInt) || !engine.Fits(float64(n)*float64(t.DType.Size())) {
+		if n, err := dtype.Count(t.Sizes()); err != nil || n > MaxElements || slices.Contains(t.Sizes(), math.MaxInt) || !engine.Fits(float64(n)*elementBytes(t.DType)) {
 			return c.Errorf("would give %v, more than fits in memory", t.Concrete())
 		}
 	}
 	return nil
+}
+
+// elementBytes is how many bytes an element takes at least.
+func elementBytes(t DType) float64 {
+	if t == dtype.String {
+		return 16
+	}
+	return float64(t.Size())
 }
 
 // core binds the call's kernel.

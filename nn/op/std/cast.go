@@ -145,7 +145,7 @@ func castStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		return []dtype.Value{out}, how.Convert(out, d)
 	}
 	// The numbers in a common type, and each text's header and at least 16 bytes of content.
-	release, err := (*engine.Exec)(nil).Reserve(40 * int64(d.Shape().TotalSize()))
+	release, err := reserve(c, 40*d.Shape().TotalSize())
 	if err != nil {
 		return nil, err
 	}

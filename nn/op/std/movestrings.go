@@ -23,6 +23,17 @@ func moveStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			size += len(s.Elems)
 		}
 	}
+	n := 3 * 8 * size
+	for _, t := range numbered.Out {
+		if t.Present() {
+			n += 3 * 8 * t.Elements()
+		}
+	}
+	release, err := reserve(c, n)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	table, pace := make([]string, 1, size), p.Pace()
 	args := make([]*tensor.Dense, len(in))
 	for i, v := range in {
@@ -75,6 +86,17 @@ func moveStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		}
 	}
 	return out, nil
+}
+
+// stringHeader is how many bytes a string takes beside its characters.
+const stringHeader = 16
+
+// reserve charges n bytes that the function of an operator allocates, until release: what it returns is charged after that.
+func reserve(c *op.Call, n int) (release func(), err error) {
+	if release, err = (*engine.Exec)(nil).Reserve(int64(n)); err != nil {
+		return nil, c.Errorf("%w", err)
+	}
+	return release, nil
 }
 
 func numbersForStrings(types []op.Type) []op.Type {

@@ -2,6 +2,7 @@ package std
 
 import (
 	"iter"
+	"math"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -95,6 +96,11 @@ func concatStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, err
 	}
 	p := poolOf(c)
+	numbers, err := reserve(c, 8*(len(a.Elems)+len(b.Elems)+2*op.T(dtype.String, shape...).Elements()))
+	if err != nil {
+		return nil, err
+	}
+	defer numbers()
 	// The other operand's elements are found by broadcasting their numbers.
 	pick := func(s *dtype.Strings) ([]int64, error) {
 		n, pace := kernel.Uncleared[int64](len(s.Elems)), p.Pace()
@@ -117,7 +123,17 @@ func concatStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, pace := make([]string, len(at)), p.Pace()
+	n, pace := stringHeader*len(at), p.Pace()
+	for i := range at {
+		pace.Did(2)
+		n += len(a.Elems[at[i]]) + len(b.Elems[bt[i]])
+	}
+	release, err := reserve(c, n)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	out := make([]string, len(at))
 	for i := range out {
 		pace.Did(stringWork)
 		out[i] = joined(p, a.Elems[at[i]], b.Elems[bt[i]])
@@ -229,51 +245,67 @@ func matchStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	return []dtype.Value{d}, err
 }
 
-// cut cuts one string.
-func (cfg StringSplitConfig) cut(p *kernel.Pool, s string) []string {
-	limit := -1
+// cut yields the parts of a string.
+func (cfg StringSplitConfig) cut(p *kernel.Pool, s string) iter.Seq[string] {
+	limit := math.MaxInt
 	if cfg.MaxSplit != nil && *cfg.MaxSplit >= 0 {
 		limit = *cfg.MaxSplit
 	}
-	pace := p.Pace()
-	next := func(from int) (end, begin int) { // of the next delimiter
-		i := strings.Index(s[from:], cfg.Delimiter)
-		if i < 0 {
-			return -1, -1
-		}
-		pace.Did(stringWork/4 + i/16)
-		return from + i, from + i + len(cfg.Delimiter)
-	}
-	if cfg.Delimiter == "" {
-		isSpace := unicode.IsSpace
-		if len(s) > stringPart {
-			isSpace = func(r rune) bool { pace.Did(1); return unicode.IsSpace(r) }
-		}
-		s = strings.TrimLeftFunc(s, isSpace)
-		if s == "" {
-			return nil
-		}
-		next = func(from int) (end, begin int) {
-			if end = strings.IndexFunc(s[from:], isSpace); end < 0 {
+	return func(yield func(string) bool) {
+		pace := p.Pace()
+		next := func(from int) (end, begin int) { // of the next delimiter
+			i := strings.Index(s[from:], cfg.Delimiter)
+			if i < 0 {
 				return -1, -1
 			}
-			rest := strings.TrimLeftFunc(s[from+end:], isSpace)
-			return from + end, len(s) - len(rest)
+			pace.Did(stringWork/4 + i/16)
+			return from + i, from + i + len(cfg.Delimiter)
+		}
+		from := 0
+		if cfg.Delimiter == "" {
+			isSpace := unicode.IsSpace
+			if len(s) > stringPart {
+				isSpace = func(r rune) bool { pace.Did(1); return unicode.IsSpace(r) }
+			}
+			if from = len(s) - len(strings.TrimLeftFunc(s, isSpace)); from == len(s) {
+				return
+			}
+			next = func(from int) (end, begin int) {
+				if end = strings.IndexFunc(s[from:], isSpace); end < 0 {
+					return -1, -1
+				}
+				rest := strings.TrimLeftFunc(s[from+end:], isSpace)
+				return from + end, len(s) - len(rest)
+			}
+		}
+		for range limit {
+			end, begin := next(from)
+			if end < 0 {
+				break
+			}
+			if !yield(s[from:end]) {
+				return
+			}
+			from = begin
+		}
+		if cfg.Delimiter != "" || from < len(s) {
+			yield(s[from:])
 		}
 	}
-	var list []string
-	from := 0
-	for limit < 0 || len(list) < limit {
-		end, begin := next(from)
-		if end < 0 {
-			break
+}
+
+// counts returns into how many parts each string is cut, and the most of these.
+func (cfg StringSplitConfig) counts(p *kernel.Pool, x *dtype.Strings) (count []int64, most int) {
+	count = make([]int64, len(x.Elems))
+	pace := p.Pace()
+	for i, s := range x.Elems {
+		pace.Did(stringWork + len(s))
+		for range cfg.cut(p, s) {
+			count[i]++
 		}
-		list, from = append(list, s[from:end]), begin
+		most = max(most, int(count[i]))
 	}
-	if cfg.Delimiter == "" && from == len(s) {
-		return list
-	}
-	return append(list, s[from:])
+	return count, most
 }
 
 func inferStringSplit(c *op.Call) ([]op.Type, error) {
@@ -285,11 +317,12 @@ func inferStringSplit(c *op.Call) ([]op.Type, error) {
 	if err != nil {
 		return out, err
 	}
-	res, err := splitStrings(c, []dtype.Value{v})
+	s, err := stringsOf(c, 0, v)
 	if err != nil {
 		return nil, err
 	}
-	return []op.Type{op.TypeOf(res[0]), op.TypeOf(res[1])}, nil
+	_, most := c.Config.(StringSplitConfig).counts(poolOf(c), s)
+	return []op.Type{op.T(dtype.String, op.Dims(append(slices.Clone([]int(s.Shape())), most)...)...), op.TypeOf(s).Of(dtype.Int64)}, nil
 }
 
 func splitStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
@@ -298,16 +331,24 @@ func splitStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		return nil, err
 	}
 	p := poolOf(c)
-	parts, count, most, pace := make([][]string, len(x.Elems)), make([]int64, len(x.Elems)), 0, p.Pace()
+	cfg := c.Config.(StringSplitConfig)
+	count, most := cfg.counts(p, x)
+	if most > 0 && len(x.Elems) > op.MaxElements/most {
+		return nil, c.Errorf("%d strings are cut into up to %d parts, too many", len(x.Elems), most)
+	}
+	release, err := reserve(c, stringHeader*len(x.Elems)*most)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	list, pace := make([]string, len(x.Elems)*most), p.Pace()
 	for i, s := range x.Elems {
 		pace.Did(stringWork + len(s))
-		parts[i] = c.Config.(StringSplitConfig).cut(p, s)
-		count[i], most = int64(len(parts[i])), max(most, len(parts[i]))
-	}
-	list := make([]string, len(parts)*most)
-	for i, words := range parts {
-		pace.Did(most)
-		copy(list[i*most:], words)
+		k := i * most
+		for part := range cfg.cut(p, s) {
+			list[k] = part
+			k++
+		}
 	}
 	y, err := dtype.NewStrings(list, append(slices.Clone([]int(x.Shape())), most)...)
 	if err != nil {
@@ -336,11 +377,52 @@ func inferNormalizer(c *op.Call) ([]op.Type, error) {
 		}
 		return []op.Type{out}, err
 	}
-	res, err := normalizeStrings(c, []dtype.Value{v})
+	s, err := stringsOf(c, 0, v)
 	if err != nil {
 		return nil, err
 	}
-	return []op.Type{op.TypeOf(res[0])}, nil
+	n := 0
+	for range cfg.kept(poolOf(c), s) {
+		n++
+	}
+	return []op.Type{op.T(dtype.String, op.Dims(cfg.shape(s, n)...)...)}, nil
+}
+
+// kept yields the strings that are no stop words.
+func (cfg StringNormalizerConfig) kept(p *kernel.Pool, x *dtype.Strings) iter.Seq[string] {
+	fold := func(s string) string {
+		if cfg.CaseSensitive {
+			return s
+		}
+		return inParts(p, s, strings.ToLower)
+	}
+	stop := map[string]bool{}
+	for _, w := range cfg.StopWords {
+		stop[fold(w)] = true
+	}
+	pace := p.Pace()
+	return func(yield func(string) bool) {
+		for _, s := range x.Elems {
+			pace.Did(stringWork + len(s))
+			if len(stop) > 0 && stop[fold(s)] {
+				continue
+			}
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// shape returns the shape of n strings that are left of x: without one, there is an empty one.
+func (cfg StringNormalizerConfig) shape(x *dtype.Strings, n int) []int {
+	if n == 0 && len(cfg.StopWords) > 0 {
+		n = 1
+	}
+	if len(x.Shape()) == 2 {
+		return []int{1, n}
+	}
+	return []int{n}
 }
 
 func normalizeStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
@@ -349,24 +431,17 @@ func normalizeStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := map[string]bool{}
-	p := poolOf(c)
-	fold := func(s string) string {
-		if cfg.CaseSensitive {
-			return s
-		}
-		return inParts(p, s, strings.ToLower)
-	}
-	for _, w := range cfg.StopWords {
-		stop[fold(w)] = true
-	}
-	var out []string
-	pace := p.Pace()
+	p, n := poolOf(c), 0
 	for _, s := range x.Elems {
-		pace.Did(stringWork + len(s))
-		if len(stop) > 0 && stop[fold(s)] {
-			continue
-		}
+		n += 2*stringHeader + 2*len(s)
+	}
+	release, err := reserve(c, n)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	out := make([]string, 0, len(x.Elems))
+	for s := range cfg.kept(p, x) {
 		switch cfg.Case {
 		case "LOWER":
 			s = inParts(p, s, strings.ToLower)
@@ -375,12 +450,9 @@ func normalizeStrings(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 		}
 		out = append(out, s)
 	}
-	if len(out) == 0 && len(stop) > 0 {
+	shape := cfg.shape(x, len(out))
+	if len(out) == 0 && len(cfg.StopWords) > 0 {
 		out = []string{""}
-	}
-	shape := []int{len(out)}
-	if len(x.Shape()) == 2 {
-		shape = []int{1, len(out)}
 	}
 	s, err := dtype.NewStrings(out, shape...)
 	return []dtype.Value{s}, err

@@ -23,13 +23,13 @@ func TestLongStrings(t *testing.T) {
 	}{
 		"concatenated":       {func(p *kernel.Pool) []string { return []string{joined(p, long, "b")} }, []string{long + "b"}},
 		"in capital letters": {func(p *kernel.Pool) []string { return []string{inParts(p, long, strings.ToUpper)} }, []string{strings.ToUpper(long)}},
-		"words":              {func(p *kernel.Pool) []string { return StringSplitConfig{}.cut(p, long) }, strings.Fields(long)},
-		"split":              {func(p *kernel.Pool) []string { return StringSplitConfig{Delimiter: "é"}.cut(p, long) }, strings.Split(long, "é")},
+		"words":              {func(p *kernel.Pool) []string { return slices.Collect(StringSplitConfig{}.cut(p, long)) }, strings.Fields(long)},
+		"split":              {func(p *kernel.Pool) []string { return slices.Collect(StringSplitConfig{Delimiter: "é"}.cut(p, long)) }, strings.Split(long, "é")},
 		"three times": {func(p *kernel.Pool) []string {
-			return StringSplitConfig{Delimiter: "é", MaxSplit: &most}.cut(p, strings.Repeat("é", stringPart)+long)
+			return slices.Collect(StringSplitConfig{Delimiter: "é", MaxSplit: &most}.cut(p, strings.Repeat("é", stringPart)+long))
 		},
 			strings.SplitN(strings.Repeat("é", stringPart)+long, "é", 4)},
-		"not split": {func(p *kernel.Pool) []string { return StringSplitConfig{Delimiter: "no"}.cut(p, long) }, []string{long}},
+		"not split": {func(p *kernel.Pool) []string { return slices.Collect(StringSplitConfig{Delimiter: "no"}.cut(p, long)) }, []string{long}},
 		"matched": {func(p *kernel.Pool) []string {
 			in := checkedReader{pool: p}
 			in.Reset(long[:100] + "b")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -32,7 +33,7 @@ func tfIdfVectorizer() *op.Op {
 		In: "X T", Out: "Y float32", Where: op.Where{"T": {dtype.String, dtype.Int32, dtype.Int64}}, Attrs: TfIdfVectorizerConfig{},
 		Infer: func(c *op.Call) ([]op.Type, error) {
 			cfg := c.Config.(TfIdfVectorizerConfig)
-			if _, err := cfg.grams(c); err != nil {
+			if err := cfg.eachGram(c, func(from, length, number int) {}); err != nil {
 				return nil, err
 			}
 			cols := op.D(slices.Max(append([]int{-1}, cfg.Indexes...)) + 1)
@@ -60,48 +61,90 @@ func gramKey(words []any) string {
 	return b.String()
 }
 
-// grams returns the number of every n-gram of the pool.
-func (cfg TfIdfVectorizerConfig) grams(c *op.Call) (map[string]int, error) {
-	pool := anys(cfg.Ints, func(v int) float64 { return float64(v) })
+// eachGram calls add with the position in the pool, length and number of every n-gram of the lengths that are counted.
+func (cfg TfIdfVectorizerConfig) eachGram(c *op.Call, add func(from, length, number int)) error {
+	words := len(cfg.Ints)
 	if c.In[0].DType == dtype.String {
-		pool = anys(cfg.Strings, same[string])
+		words = len(cfg.Strings)
 	}
 	if cfg.Mode != "TF" && cfg.Mode != "IDF" && cfg.Mode != "TFIDF" {
-		return nil, c.Errorf("mode %q is unknown", cfg.Mode)
+		return c.Errorf("mode %q is unknown", cfg.Mode)
 	}
 	if cfg.MinLength < 1 || cfg.MaxLength < cfg.MinLength || cfg.MaxSkip < 0 {
-		return nil, c.Errorf("gram lengths %d to %d or skips %d are out of range", cfg.MinLength, cfg.MaxLength, cfg.MaxSkip)
+		return c.Errorf("gram lengths %d to %d or skips %d are out of range", cfg.MinLength, cfg.MaxLength, cfg.MaxSkip)
 	}
-	at, n := map[string]int{}, 0
+	n := 0
 	for i, from := range cfg.Counts {
-		to, length := len(pool), i+1
+		to, length := words, i+1
 		if i+1 < len(cfg.Counts) {
 			to = cfg.Counts[i+1]
 		}
-		if from < 0 || from > to || to > len(pool) || (to-from)%length != 0 {
-			return nil, c.Errorf("ngram_counts %v do not cut a pool of %d words", cfg.Counts, len(pool))
+		if from < 0 || from > to || to > words || (to-from)%length != 0 {
+			return c.Errorf("ngram_counts %v do not cut a pool of %d words", cfg.Counts, words)
 		}
 		for ; from < to; from += length {
 			if length >= cfg.MinLength && length <= cfg.MaxLength {
-				at[gramKey(pool[from:from+length])] = n
+				add(from, length, n)
 			}
 			n++
 		}
 	}
 	if len(cfg.Indexes) != n || cfg.Weights != nil && len(cfg.Weights) != n {
-		return nil, c.Errorf("has %d grams, %d indexes and %d weights", n, len(cfg.Indexes), len(cfg.Weights))
+		return c.Errorf("has %d grams, %d indexes and %d weights", n, len(cfg.Indexes), len(cfg.Weights))
 	}
 	for _, k := range cfg.Indexes {
 		if k < 0 || k > maxExtent {
-			return nil, c.Errorf("index %d is out of range", k)
+			return c.Errorf("index %d is out of range", k)
 		}
 	}
-	return at, nil
+	return nil
+}
+
+// gramIndex holds the number of every n-gram of the pool.
+type gramIndex struct{ at map[string]int }
+
+// perGram is about how many bytes an n-gram takes in a gramIndex, and perWord each of its words beside its text.
+const perGram, perWord = 128, 24
+
+// grams returns the number of every n-gram of the pool, charged for as long as it is reachable.
+func (cfg TfIdfVectorizerConfig) grams(c *op.Call) (*gramIndex, error) {
+	text := c.In[0].DType == dtype.String
+	bytes := 0
+	err := cfg.eachGram(c, func(from, length, _ int) {
+		bytes += perGram + perWord*length
+		if text {
+			for _, w := range cfg.Strings[from:][:length] {
+				bytes += len(w)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	x, full := budget.Made(int64(bytes), func() *gramIndex {
+		x, gram := &gramIndex{map[string]int{}}, []any{}
+		err = cfg.eachGram(c, func(from, length, number int) {
+			gram = gram[:0]
+			for i := from; i < from+length; i++ {
+				if text {
+					gram = append(gram, cfg.Strings[i])
+				} else {
+					gram = append(gram, float64(cfg.Ints[i]))
+				}
+			}
+			x.at[gramKey(gram)] = number
+		})
+		return x
+	})
+	if full != nil {
+		return nil, c.Errorf("the index of its n-grams: %w", full)
+	}
+	return x, err
 }
 
 func countGrams(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, error), error) {
 	cfg := c.Config.(TfIdfVectorizerConfig)
-	at, err := cfg.grams(c)
+	index, err := cfg.grams(c)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +162,7 @@ func countGrams(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, e
 		y := kernel.Zeros[float32](p, rows*cols)
 		for r := range rows {
 			row := words[r*length : (r+1)*length]
-			cfg.count(p, row, at, func(gram int) {
+			cfg.count(p, row, index.at, func(gram int) {
 				w := float32(1)
 				if cfg.Weights != nil && cfg.Mode != "TF" {
 					w = cfg.Weights[gram]
