@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"internal/kernel/gen-arm64":    {},
 	"internal/engine":              {"nn/dtype", "internal/exprgraph", "internal/kernel/...", "internal/budget"},
 	"internal/budget":              {},
+	"internal/budget/budgettest":   {"internal/budget"},
 	"internal/npy":                 {"nn/dtype", "internal/budget"},
 	"internal/exprgraph":           {},
 	"internal/imagefile":           {"internal/budget"},
@@ -97,7 +98,7 @@ var mayImport = map[string][]string{
 }
 
 // testHelpers are packages that any test may import.
-var testHelpers = []string{"internal/disk/disktest", "internal/kernel/kerneltest", "internal/kernel/epiloguetest", "internal/localcomm", "internal/nntest"}
+var testHelpers = []string{"internal/budget/budgettest", "internal/disk/disktest", "internal/kernel/kerneltest", "internal/kernel/epiloguetest", "internal/localcomm", "internal/nntest"}
 
 // follows says whose words a package holds: who may import that one may import the package, too.
 var follows = map[string]string{"nn/op/trait": "nn/op", "nn/op/coupling": "nn/op", "nn/op/epilogue": "nn/op", "nn/op/loops": "nn/op"}

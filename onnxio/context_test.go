@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget/budgettest"
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
@@ -74,7 +75,7 @@ func TestLoadAndSaveCheck(t *testing.T) {
 			if err := f(ctx); err != nil {
 				t.Fatal(err)
 			}
-			looks := 1<<30 - ctx.Left
+			looks, charged := 1<<30-ctx.Left, budgettest.Used()
 			if looks < nodes+3 {
 				t.Errorf("looked %d times", looks)
 			}
@@ -82,6 +83,9 @@ func TestLoadAndSaveCheck(t *testing.T) {
 				if err := f(&kerneltest.EndsAfter{Context: ended, Left: n}); !errors.Is(err, context.Canceled) {
 					t.Errorf("ended after %d of %d looks: %v", n, looks, err)
 				}
+			}
+			if now := budgettest.Used(); now > charged {
+				t.Errorf("%d bytes are charged for what ended", now-charged)
 			}
 			if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 				t.Error(fmt.Sprint("left ", left))

@@ -2,12 +2,11 @@ package engine
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/budget/budgettest"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -115,17 +114,14 @@ func TestDerivedIsCharged(t *testing.T) {
 		return n
 	}
 	defer LimitMemory(0)
-	for left := int64(-1); left != MemoryLeft(); time.Sleep(time.Millisecond) { // until what other tests held is gone
-		left = MemoryLeft()
-		runtime.GC()
-	}
+	used := budgettest.Used()
 	for _, c := range []struct {
 		what          string
 		do            func()
 		made, charged int
 	}{
 		{"once", func() {}, 0, 0},
-		{"little memory", func() { LimitMemory(budget.Default() - MemoryLeft() + 6*n) }, 0, 0},
+		{"little memory", func() { LimitMemory(used + 6*n) }, 0, 0},
 		{"enough", func() { LimitMemory(0) }, 1, 4 * n},
 		{"again", func() {}, 1, 4 * n},
 		{"released", cache.release, 1, 0},

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/budget/budgettest"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -132,11 +131,7 @@ func TestColumns(t *testing.T) {
 			}
 		}
 	}
-	for left := int64(-1); left != budget.Left(); time.Sleep(time.Millisecond) { // until what other tests read is gone
-		left = budget.Left()
-		runtime.GC()
-	}
-	before := budget.Default() - budget.Left()
+	before := budgettest.Used()
 	budget.Limit(before + int64(n)*5/4)
 	t.Cleanup(func() { budget.Limit(0) })
 	for text, message := range map[string]string{
