@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"syscall"
 )
@@ -28,11 +29,7 @@ type Calls struct {
 
 // System are the calls that this package uses. Tests replace them, see disktest.
 var System = Calls{
-	os.Create, createNew, os.Mkdir, os.MkdirAll, (*os.File).Write, os.Chmod, (*os.File).Sync, (*os.File).Close, os.Rename, os.Remove, syncFolder,
-}
-
-func createNew(name string, mode fs.FileMode) (*os.File, error) {
-	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	os.Create, createNew, os.Mkdir, os.MkdirAll, (*os.File).Write, os.Chmod, (*os.File).Sync, (*os.File).Close, rename, remove, syncFolder,
 }
 
 // syncFolder makes a rename durable. If the system does not support it, there is nothing to wait for.
@@ -61,19 +58,18 @@ func Remove(name string) error {
 	return nil
 }
 
-// RemoveAll removes a folder and its contents.
-func RemoveAll(dir string) error {
-	entries, err := os.ReadDir(dir)
+// RemoveAll removes a file, or a folder and its contents. A missing one is not an error.
+func RemoveAll(name string) error {
+	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	for _, e := range entries {
-		name := dir + string(os.PathSeparator) + e.Name()
-		if e.IsDir() {
-			err = errors.Join(err, RemoveAll(name))
-		} else {
-			err = errors.Join(err, Remove(name))
+	if err == nil && info.IsDir() {
+		var entries []fs.DirEntry
+		entries, err = os.ReadDir(name)
+		for _, e := range entries {
+			err = errors.Join(err, RemoveAll(filepath.Join(name, e.Name())))
 		}
 	}
-	return errors.Join(err, Remove(dir))
+	return errors.Join(err, Remove(name))
 }

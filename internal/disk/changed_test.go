@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,9 @@ func TestChangedWhileRead(t *testing.T) {
 			return []byte(b.String()), err
 		},
 		"ReadAt": func(f *disk.File) ([]byte, error) { b := make([]byte, 8); _, err := f.ReadAt(b, 2); return b, err },
+	}
+	if runtime.GOOS == "windows" { // does not replace a file that is open
+		delete(changes, "replaced")
 	}
 	for change, do := range changes {
 		for read, rest := range reads {

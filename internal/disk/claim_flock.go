@@ -3,161 +3,52 @@
 package disk
 
 import (
-	"context"
+	"bufio"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
-	"sync"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// claim marks a temporary file or folder as in use until release or the end of the process, whether or not f is closed before.
-func claim(f *os.File) (release func()) {
+// mark is a duplicate of a file's descriptor, whose locks belong to all duplicates.
+type mark struct{ fd int }
+
+func newMark(f *os.File) (*mark, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return func() {}
-	}
-	unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
-	return func() { unix.Close(fd) }
+	return &mark{fd}, err
 }
 
-// claimFolder claims a folder.
-func claimFolder(dir string) (release func()) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return func() {}
+func (m *mark) try() error {
+	err := unix.Flock(m.fd, unix.LOCK_EX|unix.LOCK_NB)
+	if err == unix.EWOULDBLOCK || err == unix.EINTR {
+		return errHeld
 	}
-	defer f.Close()
-	return claim(f)
+	return err
 }
 
-// await waits until nobody has claimed a folder, and claims it.
-func await(ctx context.Context, dir string) (release func(), err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := lock(ctx, f); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return func() { f.Close() }, nil
-}
-
-// Lock waits until nobody else, in this process or another, changes several files of a folder that belong together. Changes end before their release.
-// It is an error if the context ends meanwhile, or if nothing in the folder changes for Patience: the other process may be stopped. Where no lock can be made, there is none.
-func Lock(ctx context.Context, dir string) (release func(), err error) {
-	name := filepath.Join(dir, changing)
-	for {
-		var f *os.File
-		_ = unlessEnded(func() error {
-			if f, err = os.OpenFile(name, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o666); err == nil && tryLock(f) {
-				release = locked(f, name)
-			}
-			return nil
-		})
-		switch {
-		case err != nil:
-			return func() {}, nil
-		case release != nil:
-			return release, nil
-		}
-		if err := lock(ctx, f); err != nil {
-			f.Close()
-			return nil, err
-		}
-		f.Close() // the next attempt opens what is there now
+func (m *mark) free() {
+	if m.fd >= 0 {
+		unix.Close(m.fd)
+		m.fd = -1
 	}
 }
 
-// locked returns the release of a locked file; nil: the one that held the lock before has removed the file.
-func locked(f *os.File, name string) (release func()) {
-	held, err := f.Stat()
-	if now, e := os.Lstat(name); err != nil || e != nil || !os.SameFile(held, now) {
-		return nil
+// openMarked opens a file or folder, or creates a file, to mark it.
+func openMarked(name string, create bool) (*os.File, error) {
+	if create {
+		return os.OpenFile(name, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o666)
 	}
-	free := unfinish(name, func() { f.Close() })
-	return func() {
-		_ = System.Remove(name)
-		free()
-	}
+	return os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 }
 
-// tryLock locks an open file or folder until it is closed, unless somebody else has. A file system without locks has no other process to wait for.
-func tryLock(f *os.File) bool {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	return err != unix.EWOULDBLOCK && err != unix.EINTR
+func createNew(name string, mode fs.FileMode) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
-// lock waits until it can lock a file or folder.
-func lock(ctx context.Context, f *os.File) error {
-	var w *wait
-	for !tryLock(f) {
-		if w == nil {
-			w = newWait(f.Name(), func() string { return holder(f) })
-		}
-		if err := w.once(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// abandoned reports whether a temporary file or folder is in use by nobody.
-func abandoned(name string) bool {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
-}
-
-// occupied are the folders that this process has reserved, by their identity.
-var occupied struct {
-	sync.Mutex
-	by map[string]*occupation
-}
-
-type occupation struct {
-	file  *os.File
-	times int
-}
-
-// Occupy reserves a folder for this process, until as many releases as calls or the end of the process. It is ErrOccupied if another process has
-// reserved it. File systems without locks have nothing to reserve.
-func Occupy(dir string) (release func(), err error) {
-	occupied.Lock()
-	defer occupied.Unlock()
-	id := identity(dir)
-	o := occupied.by[id]
-	if o == nil || id == "" {
-		f, err := os.Open(dir)
-		if err != nil {
-			return nil, err
-		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == unix.EWOULDBLOCK {
-			f.Close()
-			return nil, fmt.Errorf("%s %w", dir, ErrOccupied)
-		}
-		if o = (&occupation{file: f}); occupied.by == nil {
-			occupied.by = map[string]*occupation{}
-		}
-		occupied.by[id] = o
-	}
-	o.times++
-	return sync.OnceFunc(func() {
-		occupied.Lock()
-		defer occupied.Unlock()
-		if o.times--; o.times == 0 {
-			o.file.Close()
-			if occupied.by[id] == o {
-				delete(occupied.by, id)
-			}
-		}
-	}), nil
-}
+var rename, remove = os.Rename, os.Remove
 
 // identity returns a text that identifies a folder on this machine and differs for a copy of it.
 func identity(dir string) string {
@@ -167,4 +58,47 @@ func identity(dir string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s %d %d", host, s.Dev, s.Ino)
+}
+
+// holder describes the process that has the lock, as far as the system tells.
+func (m *mark) holder() string {
+	const unknown = "another process"
+	var node unix.Stat_t
+	if unix.Fstat(m.fd, &node) != nil {
+		return unknown
+	}
+	list, err := os.Open("/proc/locks") // of Linux
+	if err != nil {
+		return unknown
+	}
+	defer list.Close()
+	for lines := bufio.NewScanner(list); lines.Scan(); {
+		// 1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF
+		field := strings.Fields(lines.Text())
+		if len(field) < 8 || field[1] != "FLOCK" || !strings.HasSuffix(field[5], fmt.Sprint(":", node.Ino)) {
+			continue
+		}
+		pid, err := strconv.Atoi(field[4])
+		switch {
+		case err != nil || pid <= 0:
+			return unknown
+		case pid == os.Getpid():
+			return "this process"
+		}
+		return fmt.Sprintf("process %d%s", pid, stopped(pid))
+	}
+	return unknown
+}
+
+// stopped returns a note about a process that is stopped, "" for others.
+func stopped(pid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	_, state, _ := strings.Cut(string(b), ") ") // after the name
+	if strings.HasPrefix(state, "T") || strings.HasPrefix(state, "t") {
+		return " (stopped)"
+	}
+	return ""
 }

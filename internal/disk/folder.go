@@ -149,8 +149,9 @@ func (f *Folder) Remove(name string) { f.removed = append(f.removed, name) }
 
 // RemoveOthers removes the files that the change does not write, in a folder relative to the one that is changed, whose names match.
 func (f *Folder) RemoveOthers(in string, match func(name string) bool) error {
-	entries, err := os.ReadDir(filepath.Join(f.dir, in))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	from := filepath.Join(f.dir, in)
+	entries, err := os.ReadDir(from)
+	if err != nil && there(from) { // Windows calls a file in place of a folder a missing path
 		return err
 	}
 	for _, e := range entries {

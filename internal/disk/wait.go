@@ -1,18 +1,14 @@
-//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows
 
 package disk
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // wait is a wait for the lock of a file or folder.
@@ -80,47 +76,4 @@ func listing(dir string) string {
 		}
 	}
 	return b.String()
-}
-
-// holder describes the process that has locked a file, as far as the system tells.
-func holder(f *os.File) string {
-	const unknown = "another process"
-	var node unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &node) != nil {
-		return unknown
-	}
-	list, err := os.Open("/proc/locks") // of Linux
-	if err != nil {
-		return unknown
-	}
-	defer list.Close()
-	for lines := bufio.NewScanner(list); lines.Scan(); {
-		// 1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF
-		field := strings.Fields(lines.Text())
-		if len(field) < 8 || field[1] != "FLOCK" || !strings.HasSuffix(field[5], fmt.Sprint(":", node.Ino)) {
-			continue
-		}
-		pid, err := strconv.Atoi(field[4])
-		switch {
-		case err != nil || pid <= 0:
-			return unknown
-		case pid == os.Getpid():
-			return "this process"
-		}
-		return fmt.Sprintf("process %d%s", pid, stopped(pid))
-	}
-	return unknown
-}
-
-// stopped returns a note about a process that is stopped, "" for others.
-func stopped(pid int) string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return ""
-	}
-	_, state, _ := strings.Cut(string(b), ") ") // after the name
-	if strings.HasPrefix(state, "T") || strings.HasPrefix(state, "t") {
-		return " (stopped)"
-	}
-	return ""
 }
