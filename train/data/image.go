@@ -10,6 +10,7 @@ import (
 	_ "image/jpeg"
 	_ "image/png"
 	"io"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -124,6 +125,9 @@ func (s *stored) readable(read func() error) (err error) {
 			default:
 				err = fmt.Errorf("%w: want JPEG, PNG, GIF, BMP, TIFF, WebP or PNM", err)
 			}
+		}
+		if named := (*fs.PathError)(nil); errors.As(err, &named) && named.Path == s.path {
+			err = named.Err
 		}
 		if err != nil {
 			err = fmt.Errorf("data: %s: %w", s.path, err)
