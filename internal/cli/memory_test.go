@@ -29,7 +29,7 @@ func TestGarbageLimit(t *testing.T) {
 	defer limitMemory(0)
 	for _, c := range []struct{ n, want int64 }{{1e9, 1e9 + runtimeMemory}, {0, min(ownLimit, budget.Default()+runtimeMemory)}, {math.MaxInt64, ownLimit}} {
 		limitMemory(c.n)
-		if got := debug.SetMemoryLimit(-1); got != c.want {
+		if got := debug.SetMemoryLimit(-1); got > c.want || got < c.want-1<<20 { // less what is mapped outside of Go's memory
 			t.Errorf("--memory %d: a limit of %d, want %d", c.n, got, c.want)
 		}
 	}

@@ -45,8 +45,22 @@ func syncFolder(dir string) error {
 	return nil
 }
 
-// MkdirAll makes a folder and those above it.
+// MkdirAll makes a folder and those above it, durably.
 func MkdirAll(dir string) error {
+	var above []string // the folders that new ones are made in
+	for path := filepath.Clean(dir); !there(path); path = filepath.Dir(path) {
+		above = append(above, filepath.Dir(path))
+	}
+	if err := makeAll(dir); err != nil {
+		return err
+	}
+	for _, path := range above {
+		_ = System.SyncFolder(path) // it is there either way
+	}
+	return nil
+}
+
+func makeAll(dir string) error {
 	return unlessEnded(func() error { return System.MkdirAll(dir, 0o777) })
 }
 

@@ -94,7 +94,7 @@ func (f *Folder) Make(name string, make func(path string) error) error {
 		return fmt.Errorf("%s is not inside %s", name, f.dir)
 	}
 	path := filepath.Join(f.root(), name)
-	err := MkdirAll(filepath.Dir(path))
+	err := makeAll(filepath.Dir(path))
 	if err == nil {
 		err = make(path)
 	}
@@ -220,7 +220,7 @@ func (f *Folder) Commit() error {
 // prepare completes the stage.
 func (f *Folder) prepare() error {
 	if !f.fresh {
-		if err := MkdirAll(f.root()); err != nil {
+		if err := makeAll(f.root()); err != nil {
 			return err
 		}
 		b, err := json.Marshal(f.removed)
