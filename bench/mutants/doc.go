@@ -11,6 +11,8 @@
 //     an integer literal in an index, a slice bound or the head of a loop, plus or minus one
 //     if err {return an error} → nothing, where the return was executed
 //
+// With -drop, a statement, a branch (if) or an operand of && and || is left out, too.
+//
 // What no test can notice because it cannot change a result is left alone: the capacity in make, and arguments for a
 // parameter named grain, by which work is divided among threads.
 //
@@ -22,7 +24,7 @@
 // processor time are what counts as noticed.
 //
 // With -again FILE, the sample is what survived in a report that -json wrote; with -files PATTERN it is drawn from the files
-// whose names match. With -by REGEXP, of the packages that depend on the package only those whose import paths match run their tests.
+// whose names match. Tests that match -skip are not run. With -by REGEXP, of the packages that depend on the package only those whose import paths match run their tests.
 //
 // The tests run as on a machine that has nothing but Go: no shared folder, no other implementation to compare with.
 // docs/mutation-testing.md has the figures.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // report is what a run writes as JSON.
@@ -24,21 +25,37 @@ type report struct {
 	Caught    []site  `json:"caught"`
 }
 
+// options are what a run may be told.
+type options struct {
+	n       int
+	seed    uint64
+	workers int
+	own     bool
+	drop    bool
+	by      string
+	again   string
+	files   string
+	skip    string
+}
+
 func main() {
-	n := flag.Int("n", 200, "size of the sample")
-	seed := flag.Uint64("seed", 1, "seed of the sample")
+	var o options
+	flag.IntVar(&o.n, "n", 200, "size of the sample")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the sample")
 	out := flag.String("json", "", "file for the report")
-	workers := flag.Int("workers", 2, "test binaries that run at the same time")
-	own := flag.Bool("own", false, "run the package's own tests only")
-	by := flag.String("by", "", "regular expression: of the packages that depend on it, run the tests of those that match")
-	again := flag.String("again", "", "file of an earlier report: only what survived there is changed")
-	files := flag.String("files", "*", "pattern of the files to change: only what stands in those that match")
+	flag.IntVar(&o.workers, "workers", 2, "test binaries that run at the same time")
+	flag.BoolVar(&o.own, "own", false, "run the package's own tests only")
+	flag.BoolVar(&o.drop, "drop", false, "leave out statements, branches and operands of conditions, too")
+	flag.StringVar(&o.by, "by", "", "regular expression: of the packages that depend on it, run the tests of those that match")
+	flag.StringVar(&o.again, "again", "", "file of an earlier report: only what survived there is changed")
+	flag.StringVar(&o.files, "files", "*", "patterns of the files to change, separated by commas: only what stands in those that match")
+	flag.StringVar(&o.skip, "skip", "^$", "regular expression: tests that are not run")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: mutants [flags] package")
 		os.Exit(2)
 	}
-	r, err := measure(flag.Arg(0), *n, *seed, *workers, *own, *by, *again, *files)
+	r, err := measure(flag.Arg(0), o)
 	if err == nil {
 		err = r.write(*out)
 	}
@@ -49,8 +66,12 @@ func main() {
 }
 
 // measure draws a sample of pkg's expressions and runs the tests on each change.
-func measure(pkg string, n int, seed uint64, workers int, own bool, by, again, files string) (*report, error) {
-	chosen, err := regexp.Compile(by)
+func measure(pkg string, o options) (*report, error) {
+	chosen, err := regexp.Compile(o.by)
+	if err != nil {
+		return nil, err
+	}
+	skipped, err := regexp.Compile(o.skip)
 	if err != nil {
 		return nil, err
 	}
@@ -66,36 +87,38 @@ func measure(pkg string, n int, seed uint64, workers int, own bool, by, again, f
 	if err := p.cover(filepath.Join(dir, "cover")); err != nil {
 		return nil, err
 	}
-	all := slices.DeleteFunc(p.sites(), func(s *site) bool {
-		match, err := filepath.Match(files, s.File)
-		return err != nil || !match
+	all := slices.DeleteFunc(p.sites(o.drop), func(s *site) bool {
+		return !slices.ContainsFunc(strings.Split(o.files, ","), func(pattern string) bool {
+			match, err := filepath.Match(pattern, s.File)
+			return err == nil && match
+		})
 	})
-	if again != "" {
-		if all, err = survivors(all, again); err != nil {
+	if o.again != "" {
+		if all, err = survivors(all, o.again); err != nil {
 			return nil, err
 		}
 	}
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := rand.New(rand.NewPCG(o.seed, 1))
 	r.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 	overlay := filepath.Join(dir, "overlay.json")
-	sample, err := p.compile(all, n, dir, overlay)
+	sample, err := p.compile(all, o.n, dir, overlay)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(os.Stderr, "%s: %d of %d executed expressions, seed %d\n", p.ImportPath, len(sample), len(all), seed)
+	fmt.Fprintf(os.Stderr, "%s: %d of %d executed expressions, seed %d\n", p.ImportPath, len(sample), len(all), o.seed)
 	tests := []string{p.ImportPath}
-	if !own {
+	if !o.own {
 		dependents, err := p.dependents()
 		if err != nil {
 			return nil, err
 		}
 		tests = append(tests, slices.DeleteFunc(dependents, func(d string) bool { return !chosen.MatchString(d) })...)
 	}
-	s := session{dir: dir, overlay: overlay, workers: workers}
+	s := session{dir: dir, overlay: overlay, workers: o.workers, skip: skipped}
 	if err := s.run(tests, sample); err != nil {
 		return nil, err
 	}
-	rep := &report{Package: p.ImportPath, Seed: seed, Executed: len(all), Sample: len(sample)}
+	rep := &report{Package: p.ImportPath, Seed: o.seed, Executed: len(all), Sample: len(sample)}
 	for _, m := range sample {
 		if m.NoticedBy == "" {
 			rep.Survivors = append(rep.Survivors, *m)

@@ -11,7 +11,7 @@ func TestToy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a package")
 	}
-	r, err := measure("./testdata/toy", 100, 1, 2, true, "", "", "*.go")
+	r, err := measure("./testdata/toy", options{n: 100, seed: 1, workers: 2, own: true, files: "*.go", skip: "^$"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,13 +33,38 @@ func TestToy(t *testing.T) {
 	if err := r.write(file); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := measure("./testdata/toy", 100, 7, 2, true, "", file, "*"); err != nil || r.Noticed != 0 || r.Sample != len(want) {
+	if r, err := measure("./testdata/toy", options{n: 100, seed: 7, workers: 2, own: true, again: file, files: "none*,*", skip: "^$"}); err != nil || r.Noticed != 0 || r.Sample != len(want) {
 		t.Errorf("what survived, again: %+v, %v", r, err)
 	}
-	if r, err := measure("./testdata/toy", 100, 7, 2, true, "", "", "none*"); err == nil {
+	if r, err := measure("./testdata/toy", options{n: 100, seed: 7, workers: 2, own: true, files: "none*", skip: "^$"}); err == nil {
 		t.Errorf("of no file: %+v", r)
 	}
 	if r.Noticed+len(want) != r.Sample || r.Sample < 10 {
 		t.Errorf("%d of %d noticed", r.Noticed, r.Sample)
+	}
+}
+
+// Statements, branches and operands are left out, by tests other than those that are skipped.
+func TestToyDrop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a package")
+	}
+	r, err := measure("./testdata/toy", options{n: 100, seed: 1, workers: 2, own: true, drop: true, files: "*", skip: "Sum"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(sites []site) (list []string) {
+		for _, m := range sites {
+			list = append(list, m.Source+": "+m.Change)
+		}
+		return list
+	}
+	for what, noticed := range map[string]bool{
+		"n > len(x): never": false, "s += x[i-1]: dropped": false, // their test is skipped
+		"v >= a: operand dropped": true, "v < b: operand dropped": true, "a == b: operand dropped": true, "v == a: operand dropped": true, "list = append(list, i*i): dropped": true,
+	} {
+		if slices.Contains(list(r.Caught), what) != noticed || slices.Contains(list(r.Survivors), what) == noticed {
+			t.Errorf("%s: caught %q, survived %q", what, list(r.Caught), list(r.Survivors))
+		}
 	}
 }

@@ -27,6 +27,7 @@ type edit struct {
 	text       string
 	rank       int // among edits at the same place: ends before beginnings
 	extent     int // of the expression: ends of the shorter come first, beginnings of the longer
+	id         int // among changes of the same expression: the order of the ends is that of the beginnings reversed
 }
 
 func (w *finder) open(n ast.Node, text string) edit {
@@ -49,7 +50,13 @@ func apply(src []byte, edits []edit) []byte {
 		if a.rank != b.rank {
 			return a.rank - b.rank
 		}
-		return a.extent - b.extent
+		if a.extent != b.extent {
+			return a.extent - b.extent
+		}
+		if a.rank == 0 {
+			return b.id - a.id
+		}
+		return a.id - b.id
 	})
 	var b bytes.Buffer
 	at := 0
@@ -91,7 +98,10 @@ func (p *target) writeOverlay(sample []*site, dir, overlay string) error {
 	edits := map[string][]edit{}
 	for i, s := range sample {
 		s.ID = i + 1
-		edits[s.File] = append(edits[s.File], s.edits(s.ID)...)
+		for _, e := range s.edits(s.ID) {
+			e.id = s.ID
+			edits[s.File] = append(edits[s.File], e)
+		}
 	}
 	replace := map[string]string{}
 	for name, list := range edits {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ import (
 type session struct {
 	dir, overlay string
 	workers      int
+	skip         *regexp.Regexp
 }
 
 // binary is a compiled test of one package.
@@ -86,6 +88,9 @@ func (s *session) build(pkg string) (*binary, error) {
 		return nil, err
 	}
 	for _, name := range strings.Fields(string(names)) {
+		if s.skip.MatchString(name) {
+			continue
+		}
 		t, err := s.trace(b, name)
 		if err != nil {
 			return nil, err

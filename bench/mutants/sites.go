@@ -39,18 +39,19 @@ type finder struct {
 	file  *ast.File
 	fn    string
 	bound int // depth of indices, slice bounds and heads of loops around the node
+	drop  bool
 	list  []*site
 }
 
-// sites lists every expression that the tests execute and that can be changed.
-func (p *target) sites() []*site {
+// sites lists every expression that the tests execute and that can be changed; with drop, statements and operands that can be left out, too.
+func (p *target) sites(drop bool) []*site {
 	var list []*site
 	for _, name := range p.GoFiles {
 		f := p.files[name]
 		if generated.Match(p.source[name]) || linked(f) {
 			continue
 		}
-		w := &finder{target: p, name: name, file: f}
+		w := &finder{target: p, name: name, file: f, drop: drop}
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok {
 				w.fn = fn.Name.Name
@@ -72,6 +73,9 @@ func linked(f *ast.File) bool {
 
 // Visit adds the possible changes of n itself.
 func (w *finder) Visit(n ast.Node) ast.Visitor {
+	if w.drop {
+		w.omit(n)
+	}
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
 		w.binary(n)
@@ -122,6 +126,45 @@ func (w *finder) Visit(n ast.Node) ast.Visitor {
 		return nil
 	}
 	return w
+}
+
+// omit adds what can be left out at n: the statements of a block, an operand of a condition, a branch.
+func (w *finder) omit(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.BlockStmt:
+		w.statements(n.List)
+	case *ast.CaseClause:
+		w.statements(n.Body)
+	case *ast.CommClause:
+		w.statements(n.Body)
+	case *ast.BinaryExpr:
+		neutral := map[token.Token]string{token.LAND: "mutantTrue(%d, ", token.LOR: "mutantFalse(%d, "}[n.Op]
+		if neutral != "" && w.variable(n) {
+			w.wrap(n.X, "operand dropped", neutral)
+			w.wrap(n.Y, "operand dropped", neutral)
+		}
+	case *ast.IfStmt:
+		if n.Else == nil {
+			w.wrap(n.Cond, "never", "mutantFalse(%d, ")
+		}
+	}
+}
+
+func (w *finder) statements(list []ast.Stmt) {
+	for _, n := range list {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				continue
+			}
+		case *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt, *ast.GoStmt, *ast.SendStmt, *ast.BranchStmt:
+		default:
+			continue
+		}
+		w.add(n.Pos(), n, "dropped", func(id int) []edit {
+			return []edit{w.open(n, fmt.Sprintf("if !mutant(%d) { ", id)), w.close(n, " }")}
+		})
+	}
 }
 
 // speedOnly returns the argument of a call that cannot change what is computed, -1 if there is none: the capacity of a
@@ -214,6 +257,9 @@ func (w *finder) condition(n *ast.IfStmt) {
 	}
 	ret, ok := n.Body.List[0].(*ast.ReturnStmt)
 	if !ok || len(ret.Results) == 0 {
+		return
+	}
+	if w.drop { // as the branch
 		return
 	}
 	last := w.info.Types[ret.Results[len(ret.Results)-1]]
