@@ -98,8 +98,11 @@ func (p *target) writeOverlay(sample []*site, dir, overlay string) error {
 	edits := map[string][]edit{}
 	for i, s := range sample {
 		s.ID = i + 1
-		for _, e := range s.edits(s.ID) {
-			e.id = s.ID
+		list := s.edits(s.ID)
+		for _, e := range list {
+			if e.id = s.ID; len(list) > 2 { // a changed operator is inside of what is around the expression
+				e.id += len(sample)
+			}
 			edits[s.File] = append(edits[s.File], e)
 		}
 	}
