@@ -206,15 +206,15 @@ func (x *body) print(p *printer) {
 	for _, s := range x.steps {
 		items = append(items, item{step: s})
 		for _, v := range s.values() {
-			b.left[v]++
+			b.expect(v, 1)
 		}
 	}
 	for _, a := range x.outputs {
-		b.left[a.val]++
+		b.expect(a.val, 1)
 	}
 	p.f("// %s is a subgraph.\nfunc %s(e *%s, in ...*%s) []*%s {\n", x.name, x.name, p.q(symEdit), p.q(symValue), p.q(symValue))
 	for i, v := range x.formal {
-		b.vars[v] = fmt.Sprintf("in[%d]", i)
+		b.hold(v, fmt.Sprintf("in[%d]", i))
 	}
 	b.write(items)
 	p.f("return []*%s{%s}\n}\n\n", p.q(symValue), b.argList(nil, x.outputs))

@@ -94,7 +94,7 @@ func (b *statements) calls(list []*call) {
 	if len(list) == 2 {
 		for _, v := range slices.Concat(first.outs, first.in[len(first.outs):]) { // the second call reads them, too
 			if v != nil {
-				b.left[v]++
+				b.expect(v, 1)
 			}
 		}
 		b.calls(list[:1])
@@ -157,7 +157,7 @@ func (b *statements) loop(list []*call, args []string) {
 		if out == nil {
 			out = &value{} // a variable that only the loop reads
 		}
-		b.left[out]++
+		b.expect(out, 1)
 		name := ""
 		if v == nil {
 			name = b.fresh()
@@ -166,8 +166,8 @@ func (b *statements) loop(list []*call, args []string) {
 		} else if name = b.reuse([]*value{v}); name != b.vars[v] {
 			b.f("%s%s\n", b.assign(out, name), b.vars[v])
 		}
-		b.vars[out] = name
-		defer func() { b.left[out]-- }()
+		b.hold(out, name)
+		defer func() { b.expect(out, -1) }()
 		args[1+i], names = name, append(names, name)
 	}
 	b.turns(list, args, strings.Join(names, ", "))
@@ -308,8 +308,9 @@ func (f *function) print(p *printer) {
 				name = b.fresh()
 			}
 		}
-		b.vars[v], b.declared[name], b.free[name] = name, true, v.step == nil || !v.step.alone
-		b.left[v]++ // so that the next parameter gets another name
+		b.hold(v, name)
+		b.declared[name], b.free[name] = true, v.step == nil || !v.step.alone
+		b.expect(v, 1) // so that the next parameter gets another name
 		names = append(names, name)
 	}
 	params = append(params, strings.Join(names, ", ")+" "+typ)
@@ -320,15 +321,16 @@ func (f *function) print(p *printer) {
 		params = append(params, strings.TrimSuffix(parameters(f.params, ", "), ", "))
 	}
 	clear(b.left)
+	clear(b.held)
 	var items []item
 	for _, s := range f.body {
 		items = append(items, item{step: s})
 		for _, v := range s.values() {
-			b.left[v]++
+			b.expect(v, 1)
 		}
 	}
 	for _, v := range f.outs {
-		b.left[v]++
+		b.expect(v, 1)
 	}
 	p.f("// %s is %s.\nfunc %s(%s) %s {\n", f.name, f.describe(), f.name, strings.Join(params, ", "), result)
 	at := p.Len()

@@ -211,11 +211,11 @@ func (r *reader) newFunction(p *printer, items []item) {
 	b.shapes = true
 	for _, x := range items {
 		for _, v := range x.reads() {
-			b.left[v]++
+			b.expect(v, 1)
 		}
 	}
 	for _, v := range r.g.Outputs() {
-		b.left[r.val(v)]++
+		b.expect(r.val(v), 1)
 	}
 	for _, v := range r.g.Inputs() {
 		name := variable(v.Name())

@@ -17,7 +17,7 @@ func (r *reader) gorgoniaModel(fns []*function, o Options) ([]byte, error) {
 	b.shapes = true
 	for _, x := range items {
 		for _, v := range x.reads() {
-			b.left[v]++
+			b.expect(v, 1)
 		}
 	}
 	var in, out []string
@@ -31,7 +31,7 @@ func (r *reader) gorgoniaModel(fns []*function, o Options) ([]byte, error) {
 		in = append(in, name)
 	}
 	for _, v := range r.g.Outputs() {
-		b.left[r.val(v)]++
+		b.expect(r.val(v), 1)
 	}
 	b.write(items)
 	for _, v := range r.g.Outputs() {

@@ -52,7 +52,7 @@ func (r *reader) locals(names map[string]bool) []*step {
 // printLocal writes the variable of an operator with constants.
 func (p *printer) printLocal(s *step) {
 	b := p.statements()
-	b.vars[s.values()[0]] = "in[0]"
+	b.hold(s.values()[0], "in[0]")
 	name := s.local
 	var with []string
 	for _, a := range s.in {

@@ -14,16 +14,39 @@ import (
 // statements is the state of a function body: the variables and their current values.
 type statements struct {
 	*printer
-	vars     map[*value]string
+	vars     map[*value]string // see hold
 	declared map[string]bool
 	free     map[string]bool // variables that can be reused
-	left     map[*value]int  // number of remaining reads of a value
+	left     map[*value]int  // number of remaining reads of a value, see expect
+	held     map[string]int  // by variable: number of values in it that have remaining reads
+	tried    map[string]int  // by the beginning of numbered variables: those with numbers up to it are declared
 	shapes   bool
 	from     map[*value][]*value // of a value that is an argument instead of a variable: the values it is made of
 }
 
 func (p *printer) statements() *statements {
-	return &statements{printer: p, vars: map[*value]string{}, declared: reserved(), free: map[string]bool{}, left: map[*value]int{}, from: map[*value][]*value{}}
+	return &statements{printer: p, vars: map[*value]string{}, declared: reserved(), free: map[string]bool{}, left: map[*value]int{}, held: map[string]int{}, tried: map[string]int{}, from: map[*value][]*value{}}
+}
+
+// hold names the variable, or the expression, that is a value from now on.
+func (b *statements) hold(v *value, name string) {
+	if b.left[v] > 0 {
+		b.held[b.vars[v]]--
+		b.held[name]++
+	}
+	b.vars[v] = name
+}
+
+// expect adds n to the remaining reads of a value.
+func (b *statements) expect(v *value, n int) {
+	before, now := b.left[v], b.left[v]+n
+	b.left[v] = now
+	switch {
+	case before <= 0 && now > 0:
+		b.held[b.vars[v]]++
+	case before > 0 && now <= 0:
+		b.held[b.vars[v]]--
+	}
 }
 
 // variables are the names of variables.
@@ -31,17 +54,19 @@ var variables = []string{"x", "y", "z", "u", "v", "w", "s", "t", "a", "b", "c", 
 
 // fresh returns a variable whose value is not needed any more.
 func (b *statements) fresh() string {
-	held := map[string]bool{}
-	for v, name := range b.vars {
-		held[name] = held[name] || b.left[v] > 0
-	}
 	for _, name := range variables {
-		if !b.declared[name] || !held[name] && b.free[name] {
+		if !b.declared[name] || b.held[name] == 0 && b.free[name] {
 			return name
 		}
 	}
-	for i := 1; ; i++ {
-		if name := "x" + strconv.Itoa(i); !b.declared[name] {
+	return b.numbered("x", 1)
+}
+
+// numbered returns base with the lowest number, at least from, that makes a variable that is not declared.
+func (b *statements) numbered(base string, from int) string {
+	for i := max(from, b.tried[base]+1); ; i++ {
+		if name := base + strconv.Itoa(i); !b.declared[name] {
+			b.tried[base] = i - 1
 			return name
 		}
 	}
@@ -49,18 +74,11 @@ func (b *statements) fresh() string {
 
 // reuse returns the variable of an input that is read for the last time, or another.
 func (b *statements) reuse(in []*value) string {
-	var list []*value
 	for _, v := range in {
-		list = append(append(list, v), b.from[v]...)
-	}
-	for _, v := range list {
-		name := b.vars[v]
-		taken := !b.free[name]
-		for o, n := range b.vars {
-			taken = taken || n == name && b.left[o] > 0
-		}
-		if !taken {
-			return name
+		for _, v := range append([]*value{v}, b.from[v]...) {
+			if name := b.vars[v]; b.free[name] && b.held[name] == 0 {
+				return name
+			}
 		}
 	}
 	return b.fresh()
@@ -68,7 +86,7 @@ func (b *statements) reuse(in []*value) string {
 
 // assign returns "x =" or "x :=" for a value.
 func (b *statements) assign(v *value, name string) string {
-	b.vars[v] = name
+	b.hold(v, name)
 	if b.declared[name] {
 		return name + " = "
 	}
@@ -78,7 +96,7 @@ func (b *statements) assign(v *value, name string) string {
 
 func (b *statements) read(vs []*value) {
 	for _, v := range vs {
-		b.left[v]--
+		b.expect(v, -1)
 	}
 }
 
@@ -161,7 +179,8 @@ func (b *statements) nests(c, next chain) bool {
 		return false
 	}
 	b.read(s.values())
-	b.vars[s.out[0]], b.from[s.out[0]] = text, s.values()
+	b.hold(s.out[0], text)
+	b.from[s.out[0]] = s.values()
 	return true
 }
 
@@ -199,7 +218,7 @@ func (b *statements) conditional(list []any) {
 		b.declared[name], b.free[name] = true, true
 	}
 	b.f("if %s {\n", last[0].when)
-	outside := maps.Clone(b.declared)
+	outside, tried := maps.Clone(b.declared), maps.Clone(b.tried)
 	for i, x := range list {
 		if i == len(list)-1 {
 			b.statement(x.(chain), name)
@@ -208,7 +227,7 @@ func (b *statements) conditional(list []any) {
 		b.statement(x.(chain), "")
 	}
 	b.f("}\n")
-	b.declared = outside // leaves the scope of the block
+	b.declared, b.tried = outside, tried // leaves the scope of the block
 }
 
 // statement writes a chain. into is the variable for its output, "" for any.
@@ -341,8 +360,8 @@ func (b *statements) called(c *constant) string {
 // several writes a step with several outputs.
 func (b *statements) several(s *step, args, config string) {
 	all := "out"
-	for i := 2; b.declared[all]; i++ {
-		all = "out" + strconv.Itoa(i)
+	if b.declared[all] {
+		all = b.numbered(all, 2)
 	}
 	b.declared[all] = true
 	if s.layer != nil {
