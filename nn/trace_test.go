@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,6 +157,10 @@ func stockCases() []stockCase {
 	list := []stockCase{
 		{"mlp", mlp, []string{"x float32[N,6]"}, "MatMul Add Relu Tanh Tanh Tanh MatMul Sigmoid Softmax"},
 		{"cnn", cnn, []string{"x float32[N,1,8,8]"}, "Conv Relu MaxPool Reshape MatMul Add Softmax ReduceMean ReduceMean"},
+		{"upsample", func(x ...*G.Node) (G.Nodes, error) { return one(G.Upsample2D(x[0], 3)) }, []string{"x float32[N,2,3,4]"}, "Resize"},
+		{"group normalization", func(x ...*G.Node) (G.Nodes, error) {
+			return one(G.GroupNorm(x[0], weight(x[0], "gamma", 1, 4, 1, 1), weight(x[0], "beta", 1, 4, 1, 1), 2, 4, 1e-3))
+		}, []string{"x float32[N,4,2,4]"}, "GroupNormalization Mul Add"},
 		{"leaky", func(x ...*G.Node) (G.Nodes, error) { return one(G.LeakyRelu(x[0], 0.1)) }, []string{m}, "LeakyRelu"},
 		{"sum", func(x ...*G.Node) (G.Nodes, error) {
 			return G.Nodes{G.Must(G.Sum(x[0])), G.Must(G.Sum(x[0], 0)), G.Must(G.Sum(x[0], 1, 2)), G.Must(G.Max(x[0], 1))}, nil
@@ -415,5 +420,66 @@ func TestTraceSoftmaxRead(t *testing.T) {
 	}
 	if got, want := out[0].Data().(float32), float32(1.0/3-1.4076059); math.Abs(float64(got-want)) > 1e-5 {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// batchNorm is Gorgonia's, with statistics unless it is fresh.
+func batchNorm(fresh bool) nn.Expr {
+	return func(x ...*G.Node) (G.Nodes, error) {
+		y, _, _, norm, err := G.BatchNorm(x[0], weight(x[0], "gamma", 1, 3, 1, 1), weight(x[0], "beta", 1, 3, 1, 1), 0.2, 1e-3)
+		if err != nil || fresh {
+			return G.Nodes{y}, err
+		}
+		return G.Nodes{y}, norm.SetStats(tensor.New(tensor.WithBacking([]float32{0.5, -1, 2})), tensor.New(tensor.WithBacking([]float32{4, 0.25, 1})))
+	}
+}
+
+// TestTraceBatchNorm compares with Gorgonia's machine in evaluation mode, and trains the trace.
+func TestTraceBatchNorm(t *testing.T) {
+	const in = "x float32[5,3,2,4]"
+	g, err := nn.Trace(batchNorm(false), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := operators(g); got != "BatchNormalization Mul Add" {
+		t.Errorf("the graph is %s", got)
+	}
+	var trained []string
+	for p := range g.Params() {
+		if p.Trainable() {
+			trained = append(trained, p.Name())
+		}
+	}
+	if want := []string{"gamma", "beta"}; !slices.Equal(trained, want) {
+		t.Errorf("%q are trained, want %q", trained, want)
+	}
+	x := random(3, 5, 3, 2, 4)
+	got, err := g.Run(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eg := G.NewGraph()
+	y, err := batchNorm(false)(G.NewTensor(eg, G.Float32, 4, G.WithName("x"), G.WithValue(x)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want G.Value
+	G.Read(y[0], &want)
+	vm := G.NewTapeMachine(eg, G.EvalMode())
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	tapeNear(t, "batch normalization", got[0], want)
+
+	if g, err = nn.Trace(batchNorm(true), in); err != nil {
+		t.Fatal(err)
+	}
+	stat, err := g.Value("batchnorm.running_var")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := stat.Param().Data().Data().([]float32); !slices.Equal(v, []float32{1, 1, 1}) {
+		t.Errorf("the variance of an operator that never ran is %v", v)
 	}
 }

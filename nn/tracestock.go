@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/exprgraph"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
@@ -32,6 +33,9 @@ func stockRules() map[string]TraceRule {
 		"*gorgonia.softmaxOp":           softmaxRule,
 		"*gorgonia.maxPoolOp":           maxPoolRule,
 		"*gorgonia.globalAveragePoolOp": func(s *Site) *Value { return s.Node(op.Plain("GlobalAveragePool"), s.In(0).Value()) },
+		"*gorgonia.upsampleOp":          upsampleRule,
+		"*gorgonia.BatchNormOp":         batchNormRule,
+		"*gorgonia.GroupNormOp":         groupNormRule,
 		"*gorgonia.dropoutOp":           dropoutRule,
 		"*gorgonia.dtConvOp":            castRule,
 	}
@@ -87,6 +91,70 @@ func maxPoolRule(s *Site) *Value {
 	return s.Node(std.MaxPoolConfig{
 		Kernel: []int{s.Int("h"), s.Int("w")}, Pads: []int{n, w, so, e}, Strides: []int{s.Int("strideH"), s.Int("strideW")},
 	}, s.In(0).Value())
+}
+
+// upsampleRule translates Upsample2D, which repeats each pixel.
+func upsampleRule(s *Site) *Value {
+	t := float32(s.Int("stride") + 1)
+	scales := tensor.New(tensor.WithBacking([]float32{1, 1, t, t}))
+	return s.Node(std.ResizeConfig{Coordinates: "asymmetric", Nearest: "floor"}, s.In(0).Value(), nil, s.t.e.Const(s.t.constName(), scales))
+}
+
+// batchNormRule adds a BatchNormalization without a scale and a bias, which Gorgonia applies after it. It shares the memory
+// of the running statistics; those of an operator that never ran are a mean of 0 and a variance of 1.
+func batchNormRule(s *Site) *Value {
+	x, isOp := s.Op().(*gorgonia.BatchNormOp)
+	if !isOp {
+		return s.Refuse("")
+	}
+	m, v := x.Stats()
+	mean, isMean := m.(*tensor.Dense)
+	variance, isVariance := v.(*tensor.Dense)
+	if !isMean || !isVariance || len(s.In(0).shape()) < 2 {
+		return s.Refuse("")
+	}
+	if unused(mean) && unused(variance) {
+		variance = s.filled(mean.Shape()[0], 1)
+	}
+	name := s.t.nameOf(s.at[0])
+	if name == "" {
+		name = "batchnorm"
+	}
+	one, zero := s.channels(mean.Shape()[0])
+	return s.Node(std.BatchNormalizationConfig{Epsilon: new(float32(s.Float("epsilon"))), Momentum: new(float32(1 - s.Float("momentum")))},
+		s.In(0).Value(), one, zero, s.t.e.Const(name+".running_mean", mean), s.t.e.Const(name+".running_var", variance))
+}
+
+// unused tells whether a running statistic has only zeros, as Gorgonia makes it.
+func unused(d *tensor.Dense) bool {
+	x, _ := floats(d)
+	return !slices.ContainsFunc(x, func(v float64) bool { return v != 0 })
+}
+
+// groupNormRule adds a GroupNormalization without a scale and a bias, which Gorgonia applies after it.
+func groupNormRule(s *Site) *Value {
+	one, zero := s.channels(s.Int("numChannels"))
+	return s.Node(std.GroupNormalizationConfig{Epsilon: new(float32(s.Float("epsilon"))), NumGroups: s.Int("numGroups")}, s.In(0).Value(), one, zero)
+}
+
+// channels adds a scale of 1 and a bias of 0 for n channels, which are not trained.
+func (s *Site) channels(n int) (one, zero *Value) { return s.fixed(n, 1), s.fixed(n, 0) }
+
+func (s *Site) fixed(n int, x float64) *Value {
+	v := s.t.e.Const(s.t.constName(), s.filled(n, x))
+	if v != nil {
+		s.t.e.SetRole(v, Constant)
+	}
+	return v
+}
+
+// filled returns a vector of the site's type.
+func (s *Site) filled(n int, x float64) *tensor.Dense {
+	d, err := dtype.FromFloats(op.NodeType(s.at[0]).DType, slices.Repeat([]float64{x}, n), n)
+	if err != nil {
+		s.fail(err)
+	}
+	return d
 }
 
 // softmaxRule uses Gorgonia's choice of the axis: the last, or the first of a column.
