@@ -186,14 +186,14 @@ func (b *statements) withBodies(s *step) *comp {
 // bodyName returns a name for the function of a subgraph.
 func (p *printer) bodyName(base string) string {
 	if p.bodies == nil {
-		p.bodies = map[string]bool{}
+		p.bodies, p.triedBodies = map[string]bool{}, map[string]int{}
 	}
 	if base != "body" {
 		base += "Body"
 	}
 	name := base
-	for i := 2; p.bodies[name]; i++ {
-		name = fmt.Sprintf("%s%d", base, i)
+	if p.bodies[name] {
+		name = numberedName(p.triedBodies, base, 2, func(name string) bool { return !p.bodies[name] })
 	}
 	p.bodies[name] = true
 	return name

@@ -12,7 +12,9 @@ type family struct {
 	outs      []*value // values that steps outside read
 	inputs    []*value
 	instances []*instance
-	bypass    []int // by step of the template
+	bypass    []int          // by step of the template
+	makers    map[*value]int // by value: the step of the template that has it as its first output
+	saved     int            // number of statements that the function saves, see saves
 }
 
 // instance is a segment that a template matches.
@@ -45,17 +47,20 @@ func (f *family) differ() int {
 		}
 		at := 0
 		t.each(func(l *lit) {
-			key, equal := "", true
-			for _, row := range rows {
-				if row != nil {
-					key += fmt.Sprint(row[at].v, " ")
-					equal = equal && same(row[at].v, l.v)
+			equal := l.hint == "name" || !slices.ContainsFunc(rows, func(row []*lit) bool { return row != nil && !same(row[at].v, l.v) })
+			if !equal {
+				var key strings.Builder
+				for _, row := range rows {
+					if row != nil {
+						fmt.Fprint(&key, row[at].v, " ")
+					}
+				}
+				if !seen[key.String()] {
+					seen[key.String()] = true
+					n++
 				}
 			}
-			if at++; !equal && l.hint != "name" && !seen[key] {
-				seen[key] = true
-				n++
-			}
+			at++
 		})
 	}
 	return n / 2
@@ -68,20 +73,26 @@ func (r *reader) match(list []segment) *family {
 	var best *family
 	tried := map[string]bool{}
 	for _, t := range sorted {
-		key := ""
-		for _, s := range t.steps {
-			key += s.form() + "\n"
+		if len(t.steps) < 2 {
+			break
 		}
-		if len(t.steps) < 2 || tried[key] {
+		_, key := formsOf(t.steps)
+		if tried[key] {
 			continue
 		}
+		if !r.spend(len(t.steps)) {
+			break
+		}
 		tried[key] = true
-		if f := r.against(t, list); f != nil && f.saves() > 2 && (best == nil || f.saves() > best.saves()) {
+		if f := r.against(t, list); f != nil && f.saved > 2 && (best == nil || f.saved > best.saved) {
 			best = f
 		}
 	}
 	return best
 }
+
+// mostInputs is the maximum number of values that a block's function takes.
+const mostInputs = 6
 
 // against matches a template with all segments; it returns nil if fewer than two match.
 func (r *reader) against(t segment, list []segment) *family {
@@ -89,19 +100,22 @@ func (r *reader) against(t segment, list []segment) *family {
 	if !ok {
 		return nil
 	}
-	f := &family{template: t, outs: outs, bypass: slices.Repeat([]int{-1}, len(t.steps))}
+	f := &family{template: t, outs: outs, bypass: slices.Repeat([]int{-1}, len(t.steps)), makers: map[*value]int{}}
 	inner := map[*value]bool{}
-	for _, s := range t.steps {
+	for i, s := range t.steps {
 		for _, v := range s.values() {
 			if !inner[v] && !slices.Contains(f.inputs, v) {
-				f.inputs = append(f.inputs, v)
+				if f.inputs = append(f.inputs, v); len(f.inputs) > mostInputs {
+					return nil
+				}
 			}
 		}
 		for _, v := range s.out {
 			inner[v] = true
 		}
+		f.makers[s.out[0]] = i
 	}
-	if len(f.inputs) == 0 || len(f.inputs) > 6 {
+	if len(f.inputs) == 0 {
 		return nil
 	}
 	for _, s := range list {
@@ -132,6 +146,7 @@ func (r *reader) against(t segment, list []segment) *family {
 	if f.carried(); slices.ContainsFunc(f.instances, func(x *instance) bool { return x.ext[f.inputs[0]] == nil }) {
 		return nil
 	}
+	f.saved = f.saves()
 	return f
 }
 
@@ -169,12 +184,12 @@ func (f *family) carried() {
 
 // instance matches a segment with the template; it returns nil if it does not match.
 func (r *reader) instance(f *family, s segment) *instance {
-	outs, ok := r.escapes(s)
-	if !ok {
+	steps := r.align(f.template.steps, s.steps)
+	if steps == nil {
 		return nil
 	}
-	steps := align(f.template.steps, s.steps)
-	if steps == nil {
+	outs, ok := r.escapes(s)
+	if !ok {
 		return nil
 	}
 	x := &instance{segment: s, steps: steps}
@@ -191,7 +206,7 @@ func (r *reader) instance(f *family, s segment) *instance {
 	var try func(k int) bool
 	try = func(k int) bool {
 		if k == len(open) {
-			return f.wired(x, outs)
+			return r.spend(len(steps)) && f.wired(x, outs)
 		}
 		for i, a := range f.template.steps[open[k]].in {
 			if a.val == nil {
@@ -199,6 +214,9 @@ func (r *reader) instance(f *family, s segment) *instance {
 			}
 			if f.bypass[open[k]] = i; try(k + 1) {
 				return true
+			}
+			if r.work < len(steps) || r.ended() {
+				break
 			}
 		}
 		f.bypass[open[k]] = -1
@@ -242,10 +260,8 @@ func (f *family) wired(x *instance, outs []*value) bool {
 		if !inner[v] || made[v] != nil {
 			return v
 		}
-		for i, t := range f.template.steps {
-			if t.out[0] == v {
-				return past(t.in[f.bypass[i]].val)
-			}
+		if i, ok := f.makers[v]; ok {
+			return past(f.template.steps[i].in[f.bypass[i]].val)
 		}
 		return v
 	}
@@ -287,42 +303,43 @@ func (f *family) wired(x *instance, outs []*value) bool {
 
 // align assigns the steps of a segment to those of a template, in order, so that most literals agree; it returns nil if
 // that is not possible for all steps.
-func align(t, s []*step) []*step {
-	if len(s) > len(t) || 5*len(s) < 3*len(t) {
+func (r *reader) align(t, s []*step) []*step {
+	more := len(t) - len(s) // steps of the template that are missing
+	if more < 0 || 5*len(s) < 3*len(t) || !r.spend(1) {
 		return nil
 	}
-	forms := func(list []*step) []string {
-		out := make([]string, len(list))
-		for i, x := range list {
-			out[i] = x.form()
+	if more == 0 {
+		if slices.EqualFunc(t, s, func(a, b *step) bool { return a.number == b.number }) && r.spend(len(t)) {
+			return slices.Clone(s)
 		}
-		return out
+		return nil
 	}
-	ft, fs := forms(t), forms(s)
+	if !r.spend(len(t) * (more + 1)) {
+		return nil
+	}
 	const no = -1 << 30
-	best := make([][]float64, len(t)+1) // best[i][k]: of t[i:] and s[k:]
-	for i := range best {
-		best[i] = make([]float64, len(s)+1)
-		for k := range best[i] {
-			best[i][k] = no
-		}
-	}
-	best[len(t)][len(s)] = 0
+	// The best way for t[i:] and s[k:]; between 0 and more of the steps t[i:] are missing.
+	table := slices.Repeat([]float64{no}, (len(t)+1)*(more+1))
+	best := func(i, k int) *float64 { return &table[i*(more+1)+more-i+k] }
+	fits := func(i, k int) bool { return k >= 0 && k < len(s) && t[i].number == s[k].number }
+	*best(len(t), len(s)) = 0
 	for i := len(t) - 1; i >= 0; i-- {
-		for k := len(s); k >= 0; k-- {
-			best[i][k] = best[i+1][k] // t[i] is missing
-			if k < len(s) && ft[i] == fs[k] {
-				best[i][k] = max(best[i][k], best[i+1][k+1]+1+alike(t[i], s[k]))
+		for k := max(0, i-more); k <= min(i, len(s)); k++ {
+			if i-k < more { // t[i] is missing
+				*best(i, k) = *best(i+1, k)
+			}
+			if fits(i, k) {
+				*best(i, k) = max(*best(i, k), *best(i+1, k+1)+1+alike(t[i], s[k]))
 			}
 		}
 	}
-	if best[0][0] < 0 {
+	if *best(0, 0) < 0 {
 		return nil
 	}
 	out := make([]*step, len(t))
 	k := 0
 	for i := range t {
-		if k < len(s) && ft[i] == fs[k] && best[i][k] == best[i+1][k+1]+1+alike(t[i], s[k]) && best[i][k] >= best[i+1][k] {
+		if fits(i, k) && *best(i, k) == *best(i+1, k+1)+1+alike(t[i], s[k]) && (i-k == more || *best(i, k) >= *best(i+1, k)) {
 			out[i] = s[k]
 			k++
 		}

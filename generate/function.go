@@ -1,7 +1,6 @@
 package generate
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -46,19 +45,17 @@ func (f *family) function(names map[string]bool) *function {
 	x.template = f.template
 	x.name = functionName(f, names)
 	names[x.name] = true
-	taken := map[string]bool{}
+	taken, tried := map[string]bool{}, map[string]int{}
+	free := func(name string) bool { return !taken[name] }
 	for i, s := range f.template.steps {
 		if !s.named() {
 			continue
 		}
 		local := f.template.local(s)
-		for n := 2; taken[local]; n++ {
-			local = fmt.Sprintf("%s.%d", f.template.local(s), n)
-		}
 		if f.template.scope == 0 {
-			for n := 1; taken[local] || n == 1; n++ {
-				local = fmt.Sprintf("%s%d", f.template.local(s), n)
-			}
+			local = numberedName(tried, local, 1, free)
+		} else if taken[local] {
+			local = numberedName(tried, local+".", 2, free)
 		}
 		taken[local] = true
 		x.locals[i], x.named = local, true
@@ -364,7 +361,7 @@ func (f *function) nameParams() {
 	for _, name := range variables {
 		taken[name] = true
 	}
-	count := map[string]int{}
+	count, tried := map[string]int{}, map[string]int{}
 	for _, p := range f.params {
 		count[p.name]++
 	}
@@ -375,9 +372,8 @@ func (f *function) nameParams() {
 		if p.name == "out" && seen[p.name] < count[p.name] { // the last one is the result of the block
 			name = "hidden"
 		}
-		base := name
-		for i := 2; taken[name] || predeclared[name]; i++ {
-			name = base + strconv.Itoa(i)
+		if taken[name] || predeclared[name] {
+			name = numberedName(tried, name, 2, func(name string) bool { return !taken[name] && !predeclared[name] })
 		}
 		taken[name] = true
 		p.name = name

@@ -1,9 +1,9 @@
 package generate
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gorgonia.org/tensor"
@@ -34,9 +34,14 @@ func (m *namer) free(name string) bool { return !m.taken[name] && !m.prefixes[na
 
 // numbered returns the free name of base with the lowest number, at least from.
 func (m *namer) numbered(base string, from int) string {
-	for i := max(from, m.tried[base]+1); ; i++ {
-		if name := fmt.Sprint(base, i); m.free(name) {
-			m.tried[base] = i - 1
+	return numberedName(m.tried, base, from, m.free)
+}
+
+// numberedName returns the free name of base with the lowest number, at least from. Those with numbers up to tried[base] are known not to be free.
+func numberedName(tried map[string]int, base string, from int, free func(name string) bool) string {
+	for i := max(from, tried[base]+1); ; i++ {
+		if name := base + strconv.Itoa(i); free(name) {
+			tried[base] = i - 1
 			return name
 		}
 	}

@@ -3,7 +3,6 @@ package generate
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -15,7 +14,10 @@ const often = 3
 func (r *reader) locals(names map[string]bool) []*step {
 	by := map[string][]*step{}
 	var order []string
-	for _, s := range r.steps {
+	for i, s := range r.steps {
+		if i%lookEvery == 0 && r.ended() {
+			return nil
+		}
 		if len(s.bodies) > 0 || s.layer != nil || s.named() || len(s.values()) != 1 || len(s.in) < 2 || len(s.out) != 1 {
 			continue
 		}
@@ -32,13 +34,14 @@ func (r *reader) locals(names map[string]bool) []*step {
 		by[key] = append(by[key], s)
 	}
 	var list []*step
+	tried := map[string]int{}
 	for _, key := range order {
 		if len(by[key]) < often {
 			continue
 		}
 		name := variable(by[key][0].kind)
-		for i := 2; names[name]; i++ {
-			name = variable(by[key][0].kind) + strconv.Itoa(i)
+		if names[name] {
+			name = numberedName(tried, name, 2, func(name string) bool { return !names[name] })
 		}
 		names[name] = true
 		for _, s := range by[key] {

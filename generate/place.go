@@ -24,28 +24,42 @@ const near = 12
 // place moves parameters that several steps read before the first of these, if they are all in one block; otherwise before all
 // steps.
 func (r *reader) place() {
-	var front []*step
+	if len(r.shared) == 0 {
+		return
+	}
+	readers := map[*value][]int{} // of what is placed: the positions of the steps that read it
 	for _, p := range r.shared {
-		first, last := -1, -1
-		var common []string
-		known := true
-		for i, s := range r.steps {
-			if !slices.Contains(s.values(), p.out[0]) {
-				continue
+		readers[p.out[0]] = nil
+	}
+	for i, s := range r.steps {
+		for _, v := range s.values() {
+			if list, ok := readers[v]; ok && (len(list) == 0 || list[len(list)-1] != i) {
+				readers[v] = append(list, i)
 			}
-			if last = i; first < 0 {
-				first, common = i, s.scope
-			}
+		}
+	}
+	var front []*step
+	before := map[int][]*step{} // by position: what is placed before the step
+	for _, p := range r.shared {
+		list := readers[p.out[0]]
+		if len(list) == 0 {
+			continue
+		}
+		first, last := list[0], list[len(list)-1]
+		common, known := r.steps[first].scope, true
+		for _, i := range list {
+			s := r.steps[i]
 			n := 0
 			for n < len(common) && n < len(s.scope) && common[n] == s.scope[n] {
 				n++
 			}
 			common, known = common[:n], known && s.scope != nil
 		}
-		if first < 0 {
-			continue
+		distance := last - first
+		for i := first + 1; i <= last && distance <= near; i++ {
+			distance += len(before[i])
 		}
-		if known && !slices.ContainsFunc(common, func(w string) bool { return digits.MatchString(w) }) || last-first > near {
+		if known && !slices.ContainsFunc(common, func(w string) bool { return digits.MatchString(w) }) || distance > near {
 			front = append(front, p)
 			continue
 		}
@@ -53,10 +67,14 @@ func (r *reader) place() {
 		if known {
 			p.scope = append(slices.Clone(common), scopeOf(lastPart(p.in[0].con.name.v.(string)))...)
 		}
-		r.steps = slices.Insert(r.steps, first, p)
+		before[first] = append(before[first], p)
 	}
 	slices.Reverse(front) // in the order of their readers, which were read backwards
-	r.steps = append(front, r.steps...)
+	list := front
+	for i, s := range r.steps {
+		list = append(append(list, before[i]...), s)
+	}
+	r.steps = list
 }
 
 // lastPart returns a name without its scopes.

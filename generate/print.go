@@ -23,13 +23,14 @@ import (
 // printer writes Go source.
 type printer struct {
 	bytes.Buffer
-	ctx      context.Context   // ends writing, with an incomplete text; nil: nothing does
-	gorgonia bool              // the source uses Gorgonia only
-	alias    map[string]string // of imports
-	bodies   map[string]bool   // names of functions of subgraphs
-	pending  []*body           // subgraphs whose functions are not written yet
-	imports  map[string]bool
-	helpers  map[string]bool
+	ctx         context.Context   // ends writing, with an incomplete text; nil: nothing does
+	gorgonia    bool              // the source uses Gorgonia only
+	alias       map[string]string // of imports
+	bodies      map[string]bool   // names of functions of subgraphs
+	triedBodies map[string]int    // see numberedName
+	pending     []*body           // subgraphs whose functions are not written yet
+	imports     map[string]bool
+	helpers     map[string]bool
 }
 
 // ended reports whether writing was ended.

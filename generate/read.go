@@ -30,6 +30,7 @@ type reader struct {
 	spelled    map[*nn.Node]*layer // layers that replaced groups of nodes, by their last node
 	shared     []*step             // parameters that several nodes read
 	style      string
+	work       int  // what is left for the search for repeated blocks, see spend
 	training   bool // the model is in training mode; the graph that is read no longer is
 }
 

@@ -1,10 +1,10 @@
 package generate
 
 import (
+	"encoding/binary"
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -27,8 +27,10 @@ func (r *reader) repeats(style string) []*function {
 		r.variables = r.locals(names)
 	}
 	names["m"] = true
+	r.work = leastWork + len(r.steps)*workPerStep
+	r.numberForms()
 	var fns []*function
-	for {
+	for !r.ended() {
 		best := r.family(used)
 		if best == nil {
 			break
@@ -49,16 +51,60 @@ func (r *reader) repeats(style string) []*function {
 	}
 	r.identify(blocks, own)
 	for _, f := range fns {
-		f.settle()
+		if !r.ended() {
+			f.settle()
+		}
 	}
 	return fns
+}
+
+// The search for repeated blocks ends, with those found so far, when it has looked at this many steps: beyond that, the source is longer
+// than it could be. Models of a thousand steps need a tenth of it.
+const leastWork, workPerStep = 1 << 26, 1 << 11
+
+// spend takes n from the work that is left. It returns false if less is left, or the context ended.
+func (r *reader) spend(n int) bool {
+	if r.work < n || r.ended() {
+		return false
+	}
+	r.work -= n
+	return true
+}
+
+func (r *reader) ended() bool { return r.ctx.Err() != nil }
+
+// numberForms numbers the forms of the steps.
+func (r *reader) numberForms() {
+	numbers := map[string]int{}
+	for i, s := range r.steps {
+		if i%lookEvery == 0 && r.ended() {
+			return
+		}
+		form := s.form()
+		if numbers[form] == 0 {
+			numbers[form] = len(numbers) + 1
+		}
+		s.number = numbers[form]
+	}
+}
+
+// lookEvery is the number of short turns of a loop between two looks at the context.
+const lookEvery = 1000
+
+// formsOf returns the numbers of the forms of steps, and a text that is the same for the same numbers.
+func formsOf(steps []*step) (list []int, key string) {
+	var text []byte
+	for _, s := range steps {
+		list, text = append(list, s.number), binary.AppendUvarint(text, uint64(s.number))
+	}
+	return list, string(text)
 }
 
 // family finds the template that, with its instances, saves the most statements.
 func (r *reader) family(used map[*step]bool) *family {
 	var best *family
 	for _, list := range r.candidates(used) {
-		if x := r.match(list); x != nil && (best == nil || x.saves() > best.saves()) {
+		if x := r.match(list); x != nil && (best == nil || x.saved > best.saved) {
 			best = x
 		}
 	}
@@ -70,18 +116,18 @@ func (r *reader) candidates(used map[*step]bool) (lists [][]segment) {
 	by := map[string][]segment{}
 	var order []string
 	scopes := r.scopes()
-	for depth := 1; depth < 9; depth++ {
+	for depth := 1; depth < 9 && r.spend(len(r.steps)); depth++ {
 		for i := 0; i < len(r.steps); {
 			scope := scopes[i]
 			if len(scope) < depth || !strings.ContainsAny(scope[depth-1][len(scope[depth-1])-1:], "0123456789") || used[r.steps[i]] {
 				i++
 				continue
 			}
-			prefix := strings.Join(scope[:depth], ".")
 			n := i
-			for n < len(r.steps) && !used[r.steps[n]] && len(scopes[n]) >= depth && strings.Join(scopes[n][:depth], ".") == prefix {
+			for n < len(r.steps) && !used[r.steps[n]] && len(scopes[n]) >= depth && slices.Equal(scopes[n][:depth], scope[:depth]) {
 				n++
 			}
+			prefix := strings.Join(scope[:depth], ".")
 			pattern := digits.ReplaceAllString(prefix, "#")
 			if by[pattern] == nil {
 				order = append(order, pattern)
@@ -111,29 +157,37 @@ func (r *reader) candidates(used map[*step]bool) (lists [][]segment) {
 // cut removes steps of unknown scope from the ends of segments, such as the pool after the last block, unless another
 // segment ends in the same way.
 func cut(list []segment) []segment {
-	tails := make([][]string, len(list))
+	tails := make([][]int, len(list))
+	sorted := make([]int, len(list))
 	for i, s := range list {
 		k := len(s.steps)
 		for k > 0 && s.steps[k-1].scope == nil {
 			k--
 		}
-		for _, x := range s.steps[k:] {
-			tails[i] = append(tails[i], x.form())
-		}
+		tails[i], _ = formsOf(s.steps[k:])
+		sorted[i] = i
 	}
+	slices.SortFunc(sorted, func(a, b int) int { return slices.Compare(tails[a], tails[b]) })
 	out := slices.Clone(list)
-	for i := range list {
+	for n, i := range sorted { // the one that begins like most of it stands beside it
 		most := 0
-		for k := range list {
-			n := 0
-			for k != i && n < len(tails[i]) && n < len(tails[k]) && tails[i][n] == tails[k][n] {
-				n++
+		for _, m := range []int{n - 1, n + 1} {
+			if m >= 0 && m < len(sorted) {
+				most = max(most, alikeUntil(tails[i], tails[sorted[m]]))
 			}
-			most = max(most, n)
 		}
 		out[i].steps = out[i].steps[:len(out[i].steps)-len(tails[i])+most]
 	}
 	return out
+}
+
+// alikeUntil returns the number of elements that two lists begin with in common.
+func alikeUntil(a, b []int) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // mostBetween is the maximum number of steps by which a segment may be extended.
@@ -143,7 +197,7 @@ const mostBetween = 4
 // a block with those of previous blocks; nil if there are none.
 func (r *reader) extended(list []segment, used map[*step]bool) []segment {
 	out := slices.Clone(list)
-	var forms []string // of the steps after the segment before
+	var forms []int // of the steps after the segment before
 	for i := range out {
 		x := &out[i]
 		end := x.at + len(x.steps)
@@ -157,14 +211,11 @@ func (r *reader) extended(list []segment, used map[*step]bool) []segment {
 			continue
 		case next == len(out): // steps after the last segment belong to it as far as they have the same structure
 			n = end
-			for n < len(r.steps) && n-end < len(forms) && !used[r.steps[n]] && r.steps[n].form() == forms[n-end] {
+			for n < len(r.steps) && n-end < len(forms) && !used[r.steps[n]] && r.steps[n].number == forms[n-end] {
 				n++
 			}
 		}
-		forms = nil
-		for _, s := range r.steps[end:n] {
-			forms = append(forms, s.form())
-		}
+		forms, _ = formsOf(r.steps[end:n])
 		x.steps = r.steps[x.at:n]
 	}
 	if slices.EqualFunc(out, list, func(a, b segment) bool { return len(a.steps) == len(b.steps) }) {
@@ -195,29 +246,21 @@ func (r *reader) rows(used map[*step]bool) (lists [][]segment) {
 	if n > 2000 {
 		return nil
 	}
-	forms := make([]int, n)
-	ids := map[string]int{}
-	for i, s := range r.steps {
-		f := s.form()
-		if ids[f] == 0 {
-			ids[f] = len(ids) + 1
-		}
-		forms[i] = ids[f]
-	}
 	for length := min(60, n/2); length >= 2; length-- {
 		at := map[string][]int{}
 		var order []string
 		for i := 0; i+length <= n; i++ {
-			if slices.ContainsFunc(r.steps[i:i+length], func(s *step) bool { return used[s] }) {
+			steps := r.steps[i : i+length]
+			if slices.ContainsFunc(steps, func(s *step) bool { return used[s] }) {
 				continue
 			}
-			if _, ok := r.escapes(segment{steps: r.steps[i : i+length]}); !ok {
+			if !r.spend(length) {
+				return nil
+			}
+			if _, ok := r.escapes(segment{steps: steps}); !ok {
 				continue
 			}
-			key := ""
-			for _, f := range forms[i : i+length] {
-				key += strconv.Itoa(f) + " "
-			}
+			_, key := formsOf(steps)
 			if list := at[key]; len(list) > 0 && list[len(list)-1]+length > i {
 				continue
 			}

@@ -64,12 +64,7 @@ func (b *statements) fresh() string {
 
 // numbered returns base with the lowest number, at least from, that makes a variable that is not declared.
 func (b *statements) numbered(base string, from int) string {
-	for i := max(from, b.tried[base]+1); ; i++ {
-		if name := base + strconv.Itoa(i); !b.declared[name] {
-			b.tried[base] = i - 1
-			return name
-		}
-	}
+	return numberedName(b.tried, base, from, func(name string) bool { return !b.declared[name] })
 }
 
 // reuse returns the variable of an input that is read for the last time, or another.
@@ -126,7 +121,7 @@ func (b *statements) chains(items []item) (list []any) {
 			if i, ok := ends[v]; ok && b.left[v] == 1 {
 				before := list[i].(chain)
 				if before[0].when == s.when {
-					c = append(slices.Clone(before), s)
+					c = append(before, s)
 					list[i] = nil
 				}
 			}

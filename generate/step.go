@@ -28,6 +28,7 @@ type step struct {
 	bodies  []*body    // subgraphs among the attributes; their captured values follow the inputs in in
 	when    string     // the parameter of the function around it that reports whether the step is there
 	bypass  int        // of a step that may be absent: the input that then takes the place of its output
+	number  int        // in the search for repeated blocks: the number of its form
 }
 
 // arg is an input of a step: a value, a constant, or neither where an optional input is absent.
