@@ -2,7 +2,6 @@ package train
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -62,16 +61,16 @@ func (l BCEWithLogits) check(_ []*nn.Value, want []*tensor.Dense) error {
 		return nil
 	}
 	if dtype.Of(want[0].Dtype()) == dtype.Float32 {
-		return checkShares(dtype.Slice[float32](want[0]))
+		return checkShares(dtype.Slice[float32](want[0]), batchOf(want[0]))
 	}
 	list, err := dtype.Float64s(want[0])
-	return errors.Join(err, checkShares(list))
+	return errors.Join(err, checkShares(list, batchOf(want[0])))
 }
 
-func checkShares[F float32 | float64](list []F) error {
+func checkShares[F float32 | float64](list []F, samples int) error {
 	for i, y := range list {
 		if !(y >= 0 && y <= 1) {
-			return fmt.Errorf("BCE: element %d of the targets is %v: want 0 to 1", i, y)
+			return about{"BCE", errTarget(i, len(list), samples, "%v: want 0 to 1", y)}
 		}
 	}
 	return nil

@@ -78,6 +78,7 @@ func (t *Trainer) bind(b data.Sample) (*binding, error) {
 		err = c.check(d.outputs, b.Y)
 	}
 	if err != nil {
+		t.place.name(err)
 		return nil, &op.Error{Stage: "train", Err: err}
 	}
 	return d, nil

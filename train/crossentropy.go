@@ -233,7 +233,7 @@ func checkLabels(out []*nn.Value, want []*tensor.Dense, axis, ignore int) error 
 	classes := t.Shape[axis].Size
 	return eachLabel(want[0], func(i, c int) error {
 		if c != ignore && (c < 0 || c >= classes) {
-			return fmt.Errorf("target %d of the batch is class %d, the output has %d classes", i, c, classes)
+			return errTarget(i, want[0].Shape().TotalSize(), batchOf(want[0]), "class %d, the output has %d classes", c, classes)
 		}
 		return nil
 	})

@@ -228,6 +228,8 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 	}
 	sum, batch, k := t.tally, t.Batch, t.c.accumulate()
 	first := sum.Samples
+	at := &place{loader: loader, n: fit.Len(), epoch: t.Epoch}
+	defer t.readFrom(at)()
 	for b, err := range loader.Batches(ctx, fit, t.Epoch) {
 		if err == nil {
 			err = ctx.Err()
@@ -235,6 +237,7 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 		if err != nil {
 			return Epoch{}, t.withdraw(halted{err})
 		}
+		at.batch = batch
 		info, err := t.step(ctx, b, total, k)
 		if err != nil {
 			if t.ranks == nil {

@@ -167,6 +167,8 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Dataset[data.Sample]) (ma
 	var metrics []Metric
 	sums := false
 	n, count := 0, l.Count(s.Len())
+	at := &place{loader: l, n: s.Len()}
+	defer t.readFrom(at)()
 	for b, err := range l.Batches(ctx, s, 0) {
 		micro := []data.Sample{b}
 		if err == nil {
@@ -175,11 +177,13 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Dataset[data.Sample]) (ma
 			}
 		}
 		var whole tally
+		at.batch, at.first = n, 0
 		for _, b := range micro {
 			if t.ranks == nil && err == nil && samplesIn(b) == 0 {
 				continue
 			}
 			part, release, err := t.score(ctx, b, err)
+			at.first += samplesIn(b)
 			parts, err := t.ranks.together(part, err)
 			if err == nil && metrics == nil {
 				metrics, err = t.metrics(parts)
@@ -288,11 +292,14 @@ func (t *Trainer) Gradients(ctx context.Context, s data.Dataset[data.Sample]) it
 		if m := t.c.MicroBatch; m > 0 {
 			l.Batch = min(l.Batch, m)
 		}
+		at := &place{loader: l, n: s.Len(), batch: -1}
+		defer t.readFrom(at)()
 		for b, err := range l.Batches(ctx, s, 0) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
+			at.batch++
 			st, grads, err := t.gradients(ctx, b)
 			if err != nil {
 				yield(nil, err)

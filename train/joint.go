@@ -82,7 +82,7 @@ func (j Joint) check(out []*nn.Value, want []*tensor.Dense) error {
 			continue
 		}
 		if err := c.check(out[i:i+1], want[i:i+1]); err != nil {
-			return fmt.Errorf("output %s: %w", out[i].Name(), err)
+			return about{"output " + out[i].Name(), err}
 		}
 	}
 	return nil

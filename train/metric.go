@@ -103,7 +103,7 @@ func classes(metric string, axis int, ignore *int, out, want []*tensor.Dense) (s
 		case ignore != nil && c == *ignore:
 			c = ignored
 		case c != ignored && (c < 0 || c >= s.c):
-			return fmt.Errorf("target %d of the batch is class %d, the output has %d classes", i, c, s.c)
+			return errTarget(i, s.n*s.in, s.n, "class %d, the output has %d classes", c, s.c)
 		}
 		s.label = append(s.label, c)
 		return nil

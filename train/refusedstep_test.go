@@ -213,7 +213,7 @@ func TestWrongProbabilities(t *testing.T) {
 			t.Errorf("notes %q, want %q", notes, c.note)
 		}
 	}
-	for _, want := range []string{"", "BCE: element 2 of the targets is -1: want 0 to 1"} {
+	for _, want := range []string{"", "BCE: target 2 of the batch is -1: want 0 to 1"} {
 		tr, err := train.New(ends(layers.Sigmoid{}), quiet(train.Config{Loss: train.BCEWithLogits{}}))
 		if err != nil {
 			t.Fatal(err)

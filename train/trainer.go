@@ -54,6 +54,7 @@ type Trainer struct {
 	last    tally      // of the last batch of a process that trains alone
 	remote  remote     // of Config.Runtime
 	user    *user      // of the graph
+	place   *place     // of the current batch; nil: a batch of the caller's
 }
 
 // progress is the state of training that a checkpoint contains besides tensors.

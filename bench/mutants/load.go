@@ -115,9 +115,9 @@ func (p *target) check(files []*ast.File) error {
 	return err
 }
 
-// cover runs the tests and remembers which statements they execute.
-func (p *target) cover(profile string) error {
-	if _, err := output(goTool("test", "-count=1", "-coverprofile", profile, p.ImportPath)); err != nil {
+// cover runs the tests, but for those that are skipped, and remembers which statements they execute.
+func (p *target) cover(profile, skip string) error {
+	if _, err := output(goTool("test", "-count=1", "-skip", skip, "-coverprofile", profile, p.ImportPath)); err != nil {
 		return err
 	}
 	f, err := os.Open(profile)

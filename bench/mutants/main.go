@@ -84,7 +84,7 @@ func measure(pkg string, o options) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.cover(filepath.Join(dir, "cover")); err != nil {
+	if err := p.cover(filepath.Join(dir, "cover"), o.skip); err != nil {
 		return nil, err
 	}
 	all := slices.DeleteFunc(p.sites(o.drop), func(s *site) bool {

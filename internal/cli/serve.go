@@ -80,6 +80,9 @@ file. POST /predict?png answers masks and images as PNG files in base64. GET /me
 	return cmd
 }
 
+// beingSent is how long a request that was sent before an interruption may take until its first byte is read.
+const beingSent = 100 * time.Millisecond
+
 func (s service) run(ctx context.Context, w io.Writer, model string) error {
 	working, end := context.WithCancel(context.WithoutCancel(ctx)) // until the requests in progress are finished
 	defer end()
@@ -107,15 +110,18 @@ func (s service) run(ctx context.Context, w io.Writer, model string) error {
 	fmt.Fprintf(w, "serving %s at http://%s; POST /predict or %s/infer\n", model, l.Addr(), h.path())
 	read := max(s.timeout, 10*time.Second)
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: read, WriteTimeout: 2*read + s.timeout, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	limited := limitConnections(l, s.connections)
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		end, cancel := context.WithTimeout(context.Background(), s.timeout)
 		defer cancel()
+		silent := time.AfterFunc(beingSent, limited.closeSilent) // Shutdown waits five seconds for a first request
+		defer silent.Stop()
 		err := server.Shutdown(end)
 		stopped <- errors.Join(err, server.Close())
 	})
 	defer stop()
-	if err := server.Serve(limitConnections(l, s.connections)); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return <-stopped

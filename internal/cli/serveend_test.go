@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestServeEnds: an interruption of serve refuses new connections and finishes the requests that have begun, whose bodies arrive later too; no goroutine is left.
+// TestServeEnds: an interruption of serve refuses new connections, ends those without a request and finishes the requests that have begun, whose bodies arrive later too; no goroutine is left.
 func TestServeEnds(t *testing.T) {
 	path, g, x := made(t, "mlp --input 2", []int{1, 2})
 	if _, err := g.Run(t.Context(), x); err != nil { // starts the workers of all runs
@@ -24,6 +24,7 @@ func TestServeEnds(t *testing.T) {
 	defer interrupt()
 	s := quick
 	s.address = "localhost:0"
+	s.timeout = 4 * time.Second // of Shutdown, too, which waits longer for a connection that is new
 	out, w := io.Pipe()
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx, w, path) }()
@@ -47,6 +48,11 @@ func TestServeEnds(t *testing.T) {
 		}
 		begun = append(begun, c)
 	}
+	silent, err := net.Dial("tcp", address) // which the server does not wait for
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
 	interrupt()
 	for {
 		c, err := net.Dial("tcp", address)

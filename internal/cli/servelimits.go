@@ -14,9 +14,10 @@ import (
 // limitedListener limits the number of open connections. Further ones wait in the system's queue.
 type limitedListener struct {
 	net.Listener
-	open chan struct{} // has as many elements as connections are open
-	end  chan struct{} // closed with the listener
-	once sync.Once
+	open   chan struct{} // has as many elements as connections are open
+	end    chan struct{} // closed with the listener
+	once   sync.Once
+	silent sync.Map // connections on which nothing has arrived
 }
 
 func limitConnections(l net.Listener, n int) *limitedListener {
@@ -35,7 +36,16 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		<-l.open
 		return nil, err
 	}
-	return &limitedConn{Conn: c, release: sync.OnceFunc(func() { <-l.open })}, nil
+	limited := &limitedConn{Conn: c, of: l, release: sync.OnceFunc(func() { <-l.open })}
+	l.silent.Store(limited, true)
+	return limited, nil
+}
+
+// closeSilent closes the connections on which nothing has arrived.
+func (l *limitedListener) closeSilent() {
+	for c := range l.silent.Range {
+		c.(*limitedConn).Close()
+	}
 }
 
 // Close implements net.Listener.
@@ -47,12 +57,23 @@ func (l *limitedListener) Close() error {
 // limitedConn is a connection that counts as open until it is closed.
 type limitedConn struct {
 	net.Conn
+	of      *limitedListener
 	release func()
+}
+
+// Read implements net.Conn.
+func (c *limitedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.of.silent.Delete(c)
+	}
+	return n, err
 }
 
 // Close implements net.Conn.
 func (c *limitedConn) Close() error {
 	defer c.release()
+	c.of.silent.Delete(c)
 	return c.Conn.Close()
 }
 

@@ -87,20 +87,10 @@ func (l BatchLoader) Batches(ctx context.Context, s Dataset[Sample], epoch int) 
 			return
 		}
 		n := s.Len()
-		var order []int
-		if l.Sampler != nil {
-			order = l.Sampler(n, epoch)
-			if err := drawn(order, n); err != nil {
-				yield(Sample{}, err)
-				return
-			}
-		} else if l.Shuffle {
-			order = Order(n, l.Seed, epoch)
-		} else {
-			order = make([]int, n)
-			for i := range order {
-				order[i] = i
-			}
+		order, err := l.order(n, epoch)
+		if err != nil {
+			yield(Sample{}, err)
+			return
 		}
 		w := walk{s: s, seed: l.Seed, epoch: epoch}
 		for b := l.Skip; b < l.Count(n); b++ {
@@ -117,6 +107,38 @@ func (l BatchLoader) Batches(ctx context.Context, s Dataset[Sample], epoch int) 
 		}
 		w.parallel(ctx, workers, prefetch, yield)
 	}
+}
+
+// order returns the indices of the samples of an epoch.
+func (l BatchLoader) order(n, epoch int) ([]int, error) {
+	if l.Sampler != nil {
+		order := l.Sampler(n, epoch)
+		return order, drawn(order, n)
+	}
+	if l.Shuffle {
+		return Order(n, l.Seed, epoch), nil
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order, nil
+}
+
+// Indices returns the indices of the samples in a batch of an epoch of n samples, both counted from 0: with Ranks, of this process's shard.
+func (l BatchLoader) Indices(n, epoch, batch int) ([]int, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	if count := l.Count(n); batch < 0 || batch >= count {
+		return nil, fmt.Errorf("data: an epoch of %d samples has %d batches: there is no batch %d", n, count, batch)
+	}
+	order, err := l.order(n, epoch)
+	if err != nil {
+		return nil, err
+	}
+	from, to := l.part(batch, l.used(n))
+	return order[from:to], nil
 }
 
 // drawn returns an error if the order from a sampler is invalid.

@@ -2,6 +2,7 @@ package data_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/graft-ml/graft/train/data"
 )
 
-// The parts of ranks, one after another, are the batches of one process.
+// The parts of ranks, one after another, are the batches of one process; Indices names their samples.
 func TestRanksDivideBatches(t *testing.T) {
 	const n = 23
 	x := dtype.New(dtype.Int64, n)
@@ -28,6 +29,10 @@ func TestRanksDivideBatches(t *testing.T) {
 			var of []int64
 			if len(b.X) > 0 {
 				of = slices.Clone(dtype.Slice[int64](b.X[0]))
+			}
+			named, err := l.Indices(n, 3, len(list))
+			if err != nil || !slices.EqualFunc(named, of, func(i int, x int64) bool { return int64(i) == x }) {
+				t.Errorf("%+v: batch %d has the samples %v, %v, want %v", l, len(list), named, err, of)
 			}
 			list = append(list, of)
 		}
@@ -61,6 +66,16 @@ func TestRanksDivideBatches(t *testing.T) {
 	for rank := range 3 {
 		for _, p := range batches(data.BatchLoader{Batch: 12, DropLast: true, Rank: rank, Ranks: 3}) {
 			sizes[rank] = append(sizes[rank], len(p))
+		}
+	}
+	for _, l := range []data.BatchLoader{{Batch: -1}, {Sampler: func(n, _ int) []int { return make([]int, n-1) }}} {
+		if list, err := l.Indices(n, 0, 0); err == nil {
+			t.Errorf("%+v: %v", l, list)
+		}
+	}
+	for _, batch := range []int{-1, 3} {
+		if list, err := (data.BatchLoader{Batch: 8}).Indices(n, 0, batch); err == nil || err.Error() != fmt.Sprintf("data: an epoch of 23 samples has 3 batches: there is no batch %d", batch) {
+			t.Errorf("batch %d: %v, %v", batch, list, err)
 		}
 	}
 	if !slices.Equal(sizes[0], []int{4, 4}) || !slices.Equal(sizes[1], []int{4, 4}) || !slices.Equal(sizes[2], []int{4, 0}) {
