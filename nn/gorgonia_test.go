@@ -252,6 +252,16 @@ func TestExprErrors(t *testing.T) {
 			h := G.Must(G.Reshape(x[0], tensor.Shape{x[0].Shape()[0], 1, 2, 2}))
 			return one(G.AveragePool2D(h, tensor.Shape{2, 2}, []int{0, 0}, []int{1, 1}))
 		}, "no ONNX form: *gorgonia.avgPoolOp"},
+		{"a statement", func(x ...*G.Node) (G.Nodes, error) {
+			var v G.Value
+			return G.Nodes{G.Read(G.Must(G.Tanh(x[0])), &v)}, nil
+		}, "a statement, which has no value"},
+		{"an input at one size", func(x ...*G.Node) (G.Nodes, error) {
+			if x[0].Shape()[0] > 20 {
+				return one(G.Exp(x[0]))
+			}
+			return x, nil
+		}, "what is computed depends on a symbol"},
 		{"two kinds", func(x ...*G.Node) (G.Nodes, error) {
 			h := G.Must(G.Sparsemax(x[0]))
 			h = G.Must(G.Reshape(h, tensor.Shape{x[0].Shape()[0], 1, 2, 2}))

@@ -185,6 +185,10 @@ func (s *Site) translate() *Value {
 		s.Failf("%s was computed in advance from a symbolic shape: lower with Keep", name)
 		return nil
 	}
+	if base.Type() == nil {
+		s.Failf("it is a statement, which has no value")
+		return nil
+	}
 	r := s.t.rules[s.goType()]
 	if r == nil {
 		return s.Refuse("")
@@ -201,6 +205,12 @@ func (s *Site) translate() *Value {
 // leaf returns an input of the expression graph: a constant, a parameter or an input of the model.
 func (s *Site) leaf() *Value {
 	n := s.at[0]
+	for _, o := range s.at[1:] {
+		if o.Op() != nil || n.Value() == nil && len(s.t.done[n]) > 0 {
+			s.Failf("what is computed depends on a symbol, or on how often the function was called")
+			return nil
+		}
+	}
 	if n.Value() == nil {
 		s.Failf("the node has no value and is not an input of the function")
 		return nil

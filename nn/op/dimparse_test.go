@@ -55,7 +55,7 @@ func TestParseDim(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"": "a dimension is empty", "-3": "dimension -3 is negative", "2-5": "dimension -3 is negative", "99999999999999999999": "dimension 99999999999999999999 is out of range", "N)": `unexpected ")" in dimension "N)"`, "(N": `missing ) in dimension "(N"`,
+		"": "a dimension is empty", "2 2": `dimension "2 2" is more than one number: dimensions are separated by commas`, "-3": "dimension -3 is negative", "2-5": "dimension -3 is negative", "99999999999999999999": "dimension 99999999999999999999 is out of range", "N)": `unexpected ")" in dimension "N)"`, "(N": `missing ) in dimension "(N"`,
 		"f(": `dimension "f(" ends where a number or a symbol should stand`, "floor(N)": `floor in dimension "floor(N)" takes two arguments`,
 		"floor(N,": `dimension "floor(N," ends where a number or a symbol should stand`, "floor(N,2": `missing ) in dimension "floor(N,2"`,
 	} {

@@ -244,6 +244,9 @@ func ParseDim(s string) (Dim, error) {
 	if errors.Is(err, strconv.ErrRange) {
 		return Unknown(), fmt.Errorf("dimension %s is out of range", s)
 	}
+	if err != nil && strings.Trim(s, "0123456789 \t") == "" {
+		return Unknown(), fmt.Errorf("dimension %q is more than one number: dimensions are separated by commas", s)
+	}
 	if err != nil {
 		p, err := parsePoly(s)
 		if err != nil {
