@@ -47,6 +47,11 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 		}
 	}
 	if hands {
+		var room engine.Tally
+		if room, err = st.room(ctx, p, r); err != nil {
+			return nil, err
+		}
+		defer room.Free() // they are charged when they are copied
 		err = p.RunWithCallbacks(ctx, st.receiver(p, r))
 	} else {
 		err = p.Run(ctx)
@@ -67,12 +72,34 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 	return p, nil
 }
 
+// room charges the wanted tensors, which are copied when the step can no longer fail.
+func (st *stage) room(ctx context.Context, p *engine.Program, r request) (room engine.Tally, err error) {
+	for _, v := range r.want {
+		x := st.values[v]
+		if n := st.nodes[v]; x == nil && n != nil {
+			x = p.Value(n)
+		}
+		if x == nil {
+			continue // not a tensor, computed by the step
+		}
+		size, err := engine.Footprint(ctx, x)
+		if err == nil {
+			err = room.Add(size)
+		}
+		if err != nil {
+			room.Free()
+			return room, &Error{Stage: "run", Input: v.name, Err: err}
+		}
+	}
+	return room, nil
+}
+
 // fate is how a value that a stage computed is passed to the caller.
 type fate int
 
 const (
 	kept     fate = iota // a copy that is charged to the memory limit while it is reachable
-	stepped              // a copy after parameters were updated: it is not charged, and cannot fail
+	stepped              // kept after parameters were updated: it cannot fail, and room for it was made before
 	borrowed             // the program's memory
 )
 
@@ -112,7 +139,11 @@ func owned(ctx context.Context, x dtype.Value, f fate) (dtype.Value, error) {
 		return x, nil
 	}
 	if f == stepped {
-		return copyOf(ctx, x)
+		c, err := copyOf(ctx, x)
+		if err == nil {
+			engine.CountCopy(c)
+		}
+		return c, err
 	}
 	size, err := engine.Footprint(ctx, x)
 	if err != nil {
@@ -128,7 +159,7 @@ func owned(ctx context.Context, x dtype.Value, f fate) (dtype.Value, error) {
 		return c, err
 	}
 	room.Free()
-	return c, engine.Hold(ctx, c)
+	return c, engine.HoldCopy(ctx, c)
 }
 
 // copyOf returns a copy of x, or the error of ctx if it ends first.

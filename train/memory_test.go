@@ -3,11 +3,13 @@ package train_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/budget/budgettest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -102,4 +104,33 @@ func TestTrainingCharged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnswersCharged: the answers of a teacher are charged while they are kept, and not kept if they would take half of what is left.
+func TestAnswersCharged(t *testing.T) {
+	teacher, set := wide(t)
+	const size = 4 * 1024 // of an answer
+	many, err := train.Taught(data.Map(data.Of(make([]int, 256)...), func(int, *rand.Rand) (data.Sample, error) { return set.At(0, nil) }), teacher, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := many.At(0, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer budget.Limit(0)
+	before := budgettest.Used()
+	for _, c := range []struct {
+		left, least, most int64
+	}{{64 << 10, 0, 0}, {budget.Default(), 255 * size, 300 * size}} {
+		budget.Limit(before + c.left)
+		for i := range many.Len() {
+			if s, err := many.At(i, nil); err != nil || len(s.Y) != 2 {
+				t.Fatal(s, err)
+			}
+		}
+		if got := budgettest.Used() - before; got < c.least || got > c.most {
+			t.Errorf("%d bytes left: %d answers of %d bytes are charged %d", c.left, many.Len(), size, got)
+		}
+	}
+	runtime.KeepAlive(many)
 }

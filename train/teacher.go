@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
@@ -21,7 +22,7 @@ func Taught(s data.Dataset[data.Sample], teacher *nn.Graph, see func([]*tensor.D
 	if teacher == nil || len(teacher.Outputs()) == 0 {
 		return nil, errors.New("train: the teacher has no output")
 	}
-	t := taught{from: s, see: see, known: &sync.Map{}}
+	t := taught{from: s, see: see, known: &answers{of: map[int][]float32{}}}
 	g, _ := teacher.Fork()
 	err := g.Edit(func(e *nn.Edit) {
 		x := logits(e, "teacher", e.Outputs()[0], 1)
@@ -38,13 +39,14 @@ func Taught(s data.Dataset[data.Sample], teacher *nn.Graph, see func([]*tensor.D
 }
 
 // taught runs the teacher on one sample at a time, in the workers. The result for a sample without augmentation is
-// cached.
+// cached
+// while half of the memory limit is unused.
 type taught struct {
 	from  data.Dataset[data.Sample]
 	g     *nn.Graph
 	name  string
 	see   func([]*tensor.Dense) ([]*tensor.Dense, error)
-	known *sync.Map // from index to []float32
+	known *answers
 }
 
 func (t taught) Len() int { return t.from.Len() }
@@ -55,13 +57,16 @@ func (t taught) At(i int, r *rand.Rand) (data.Sample, error) {
 		return s, err
 	}
 	var says []float32
-	if v, ok := t.known.Load(i); ok && r == nil {
-		says = v.([]float32)
-	} else if says, err = t.ask(s.X); err != nil {
-		return s, fmt.Errorf("train: the teacher: %w", err)
-	}
 	if r == nil {
-		t.known.Store(i, says)
+		says = t.known.get(i)
+	}
+	if says == nil {
+		if says, err = t.ask(s.X); err != nil {
+			return s, fmt.Errorf("train: the teacher: %w", err)
+		}
+		if r == nil {
+			t.known.keep(i, says)
+		}
 	}
 	y := tensor.New(tensor.WithShape(len(says)), tensor.WithBacking(says))
 	s.Y = append(s.Y[:len(s.Y):len(s.Y)], y)
@@ -101,4 +106,37 @@ func (t taught) ask(x []*tensor.Dense) ([]float32, error) {
 		return nil, err
 	}
 	return append([]float32(nil), dtype.Slice[float32](d)...), nil
+}
+
+// answers are a teacher's results by the index of the sample.
+type answers struct {
+	mu    sync.Mutex
+	of    map[int][]float32
+	bytes int64
+}
+
+// perAnswer is about how many bytes an answer takes besides its numbers.
+const perAnswer = 96
+
+func (a *answers) get(i int) []float32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.of[i]
+}
+
+// keep keeps an answer, charged, if it takes less than half of the memory that is left.
+func (a *answers) keep(i int, says []float32) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of[i] != nil { // of another worker
+		return
+	}
+	n := a.bytes + perAnswer + 4*int64(cap(says))
+	if more := n - budget.Held(a); more > 0 {
+		more = max(more, n/8, 1<<16)
+		if budget.Left() < 2*more || budget.Keep(a, more) != nil {
+			return
+		}
+	}
+	a.of[i], a.bytes = says, n
 }

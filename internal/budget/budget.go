@@ -14,10 +14,13 @@ import (
 // state is the limit of all programs together, and what they use.
 var state struct {
 	sync.Mutex
-	limit, used int64                        // limit 0: Default
-	fresh       int64                        // bytes charged until something is unreachable, since garbage was last collected
-	held        map[weak.Pointer[byte]]int64 // bytes charged for each variable until it is unreachable
+	limit, used int64                       // limit 0: Default
+	fresh       int64                       // bytes charged until something is unreachable, since garbage was last collected
+	held        map[weak.Pointer[byte]]hold // of each variable until it is unreachable
 }
+
+// hold is what is held for a variable: used bytes of the budget, of all bytes that are charged for it, some of them with another variable.
+type hold struct{ used, all int64 }
 
 // Default returns the limit in bytes if Limit was not called.
 var Default = sync.OnceValue(func() int64 { return share(allowedMemory()) })
@@ -169,7 +172,7 @@ func Keep[T any](p *T, n int64) error {
 	if err := Charge(n); err != nil {
 		return err
 	}
-	hold(p, n)
+	DischargeWith(p, n)
 	return nil
 }
 
@@ -189,7 +192,7 @@ func Count[T any](p *T, n int64) {
 	if Charge(n) != nil {
 		Discharge(-n)
 	}
-	hold(p, n)
+	DischargeWith(p, n)
 }
 
 // Made returns what create returns, n bytes, charged before it is made and for as long as it is reachable. create may return nil.
@@ -204,7 +207,7 @@ func Made[T any](n int64, create func() *T) (p *T, err error) {
 		if p == nil { // create failed, or was stopped
 			Discharge(n)
 		} else {
-			hold(p, n)
+			DischargeWith(p, n)
 		}
 	}()
 	return create(), nil
@@ -224,32 +227,39 @@ func Filled[T any](n int, create func(n int) []T) (list []T, err error) {
 // Slice returns n zero elements, charged before they are allocated and for as long as they are reachable.
 func Slice[T any](n int) ([]T, error) { return Filled(n, func(n int) []T { return make([]T, n) }) }
 
-// Held returns how many bytes are charged for as long as p is reachable.
+// Held returns how many bytes are charged for p.
 func Held[T any](p *T) int64 {
 	state.Lock()
 	defer state.Unlock()
-	return state.held[keyOf(p)]
+	return state.held[keyOf(p)].all
 }
 
-// hold returns n bytes, which are charged, to the budget when p is no longer reachable.
-func hold[T any](p *T, n int64) {
+// Charged reports that n bytes of p are charged with another variable: Hold and Count do not charge them again.
+func Charged[T any](p *T, n int64) { add(p, hold{all: n}) }
+
+// DischargeWith returns n bytes, which are charged, to the budget when p is no longer reachable.
+func DischargeWith[T any](p *T, n int64) { add(p, hold{n, n}) }
+
+// add adds to what is held for p.
+func add[T any](p *T, more hold) {
 	key := keyOf(p)
 	state.Lock()
 	defer state.Unlock()
 	if state.held == nil {
-		state.held = map[weak.Pointer[byte]]int64{}
+		state.held = map[weak.Pointer[byte]]hold{}
 	}
-	if state.held[key] == 0 {
+	h := state.held[key]
+	if h.all == 0 {
 		runtime.AddCleanup(p, release, key)
 	}
-	state.held[key] += n
-	state.fresh += n
+	state.held[key] = hold{h.used + more.used, h.all + more.all}
+	state.fresh += more.used
 }
 
 func release(key weak.Pointer[byte]) {
 	state.Lock()
 	defer state.Unlock()
-	state.used -= state.held[key]
+	state.used -= state.held[key].used
 	delete(state.held, key)
 }
 

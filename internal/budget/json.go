@@ -48,11 +48,11 @@ func keepContent[T any](to *T, n int64) {
 	switch v := reflect.ValueOf(to).Elem(); v.Kind() {
 	case reflect.Map, reflect.Slice:
 		if v.Len() > 0 && v.Type().Elem().Size() > 0 {
-			hold((*byte)(v.UnsafePointer()), n)
+			DischargeWith((*byte)(v.UnsafePointer()), n)
 			return
 		}
 	}
-	hold(to, n)
+	DischargeWith(to, n)
 }
 
 // Decoded returns about how many bytes a JSON text takes as a T, or several one after the other, those included that are garbage after it

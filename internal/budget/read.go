@@ -32,7 +32,7 @@ func Read(r io.Reader, n int, create func() []byte) ([]byte, error) {
 		got += more
 	}
 	if len(b) > 0 && charged > 0 {
-		hold(&b[0], charged)
+		DischargeWith(&b[0], charged)
 	} else {
 		Discharge(charged)
 	}

@@ -29,7 +29,7 @@ func (t *Tally) Free() {
 // Transfer leaves what t has charged charged, for as long as p is reachable, and empties t.
 func Transfer[T any](t *Tally, p *T) {
 	if t.charged > 0 {
-		hold(p, t.charged)
+		DischargeWith(p, t.charged)
 	}
 	*t = Tally{}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"unsafe"
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
@@ -23,18 +24,46 @@ const checkEvery = 1 << 12
 
 // Hold charges v to the budget while it is reachable, or returns the error of ctx if it ends first. After an error the elements of v that were
 // charged remain so.
-func Hold(ctx context.Context, v gorgonia.Value) error {
+func Hold(ctx context.Context, v gorgonia.Value) error { return charging{}.value(ctx, v) }
+
+// Count is Hold beyond the limit, too: v is there, and what comes next is refused.
+func Count(v gorgonia.Value) { charging{beyond: true}.count(v) }
+
+// HoldCopy and CountCopy are Hold and Count for a copy that graft made and nobody else has seen, whose tensors are charged while their elements are
+// reachable: a caller may keep these alone.
+func HoldCopy(ctx context.Context, v gorgonia.Value) error {
+	return charging{copied: true}.value(ctx, v)
+}
+
+// CountCopy: see HoldCopy.
+func CountCopy(v gorgonia.Value) { charging{beyond: true, copied: true}.count(v) }
+
+// charging is how values are charged.
+type charging struct{ beyond, copied bool }
+
+// count is value for values that are there already: neither a context nor the limit ends it.
+func (c charging) count(v gorgonia.Value) { _ = c.value(context.Background(), v) }
+
+func (c charging) value(ctx context.Context, v gorgonia.Value) error {
 	switch v := v.(type) {
 	case *tensor.Dense:
-		if v != nil {
-			return hold(v, int64(len(v.Raw)))
+		if v == nil || len(v.Raw) < smallValue {
+			return nil
 		}
+		n := int64(len(v.Raw))
+		if !c.copied {
+			return charge(c, v, n)
+		}
+		if err := charge(c, unsafe.SliceData(v.Raw), n); err != nil {
+			return err
+		}
+		budget.Charged(v, n)
 	case *dtype.Strings:
 		n, err := Footprint(ctx, v)
 		if err != nil {
 			return err
 		}
-		return hold(v, n)
+		return charge(c, v, n)
 	case *dtype.Sequence:
 		n := int64(0)
 		for i, item := range v.Items {
@@ -45,37 +74,34 @@ func Hold(ctx context.Context, v gorgonia.Value) error {
 				return err
 			} else if size < smallValue {
 				n += size
-			} else if err := Hold(ctx, item); err != nil {
+			} else if err := c.value(ctx, item); err != nil {
 				return err
 			}
 		}
-		return hold(v, n+16*int64(len(v.Items)))
+		return charge(c, v, n+16*int64(len(v.Items)))
 	case *dtype.Optional:
 		if v.Item != nil {
-			return Hold(ctx, v.Item)
+			return c.value(ctx, v.Item)
 		}
 	case *dtype.Map:
-		if err := Hold(ctx, v.Keys); err != nil {
+		if err := c.value(ctx, v.Keys); err != nil {
 			return err
 		}
-		return Hold(ctx, v.Values)
+		return c.value(ctx, v.Values)
 	}
 	return nil
 }
 
-// hold charges n bytes for as long as p is reachable, once.
-func hold[T any](p *T, n int64) error {
+// charge charges n bytes for as long as p is reachable, once.
+func charge[T any](c charging, p *T, n int64) error {
 	if n < smallValue {
 		return nil
 	}
-	return budget.Hold(p, n)
-}
-
-// Count charges d for as long as it is reachable, beyond the limit too: it is there, and what comes next is refused.
-func Count(d *tensor.Dense) {
-	if d != nil && len(d.Raw) >= smallValue {
-		budget.Count(d, int64(len(d.Raw)))
+	if c.beyond {
+		budget.Count(p, n)
+		return nil
 	}
+	return budget.Hold(p, n)
 }
 
 // Convert is dtype.ConvertTo, charged before it is made.

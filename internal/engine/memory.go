@@ -37,6 +37,17 @@ func (m *memory) get(n int64) ([]byte, error) {
 	return alignedBytes(n), nil
 }
 
+// values returns n bytes like get, for values that may be kept when m is free, or unreachable, unless it is private: they are charged for as long as
+// they are reachable.
+func (m *memory) values(n int64) ([]byte, error) {
+	b, err := m.get(n)
+	if err == nil && n > 0 && !m.private {
+		m.charged -= n
+		budget.DischargeWith(unsafe.SliceData(b), n)
+	}
+	return b, err
+}
+
 // put frees what get returned.
 func (m *memory) put(b []byte) {
 	m.charged -= int64(len(b))

@@ -149,7 +149,7 @@ func (p *Program) Close() {
 
 // allocate makes the arena and the tensor headers over it.
 func (p *Program) allocate(b *builder) error {
-	arena, err := p.memory.get(p.stats.Arena)
+	arena, err := p.memory.values(p.stats.Arena)
 	if err != nil {
 		return err
 	}
