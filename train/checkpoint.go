@@ -108,7 +108,7 @@ func (t *Trainer) saveAll(wait context.Context, whole map[*state][]optim.Slot) e
 			return err
 		}
 	}
-	if t.Batch == 0 && len(t.history) > 0 && t.history.Last().Best {
+	if t.Batch == 0 && t.history.Last().Best {
 		t.bestSum = weightSum(t.g, nil)
 	}
 	if err := t.saveState(filepath.Join(t.c.Dir, lastState), whole); err != nil {
@@ -117,10 +117,9 @@ func (t *Trainer) saveAll(wait context.Context, whole map[*state][]optim.Slot) e
 	return t.publish(wait)
 }
 
-// publish writes the files that are derived from the state, from the graph with the state's weights.
+// publish writes the files that are derived from the state, from the graph, which holds the averages if there are any.
 func (t *Trainer) publish(wait context.Context) error {
 	dir, saver := t.c.Dir, onnxio.Saver{Wait: wait}
-	t.hold(true)
 	if err := saver.Save(filepath.Join(dir, lastModel), t.g); err != nil {
 		return err
 	}
@@ -281,7 +280,7 @@ func (t *Trainer) resume() error {
 // checkBest checks the model of the best epoch, which the run leaves if no later epoch is better, if it is still there.
 func (t *Trainer) checkBest() error {
 	path := filepath.Join(t.c.Dir, bestModel)
-	if _, err := os.Stat(path); !t.tracker.hasBest || t.bestSum == "" || errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); t.bestSum == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	g, err := onnxio.Load(path)

@@ -75,7 +75,7 @@ type Config struct {
 
 	// OnGradient gets the gradient of each parameter, in the order of the graph, before clipping and the update; it
 	// may change its elements. With it all gradients are in memory before the first update. An error ends the
-	// step, which changes nothing, and is returned wrapped with the parameter's name.
+	// step, which changes nothing, and is returned wrapped with the parameter's name; with Dir a run of Epochs leaves a checkpoint.
 	OnGradient func(p *nn.Param, gradient *tensor.Dense) error
 	// OnStep is called after each update. An error ends the run, or is what Step returns; with Dir a run of Epochs
 	// leaves a checkpoint from which it can be resumed.

@@ -223,17 +223,11 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 	t.hold(false)
 	t.look()
 	loader.Skip = t.Batch
-	if t.Batch == 0 {
-		t.tally = tally{}
-	}
 	sum, batch, k := t.tally, t.Batch, t.c.accumulate()
 	first := sum.Samples
 	at := &place{loader: loader, n: fit.Len(), epoch: t.Epoch}
 	defer t.readFrom(at)()
 	for b, err := range loader.Batches(ctx, fit, t.Epoch) {
-		if err == nil {
-			err = ctx.Err()
-		}
 		if err != nil {
 			return Epoch{}, t.withdraw(halted{err})
 		}
@@ -275,7 +269,6 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 			return Epoch{}, err
 		}
 	}
-	t.tally, t.Batch = sum, batch
 	if err := t.oneModel(); err != nil {
 		return Epoch{}, err
 	}
@@ -283,8 +276,7 @@ func (t *Trainer) epoch(ctx context.Context, loader data.BatchLoader, fit, val d
 	if val != nil && val.Len() > 0 {
 		var err error
 		if ep.Val, err = t.Evaluate(ctx, val); err != nil { // the steps of the epoch are not lost: a resumed run begins with the validation
-			all, told := errors.AsType[*RankError](err)
-			if told && all.kind == failed {
+			if all, told := errors.AsType[*RankError](err); told {
 				all.kind = stopped
 			}
 			if t.ranks == nil {
@@ -303,9 +295,12 @@ func pace(elapsed time.Duration, samples, batches, further int) (speed float64, 
 }
 
 // take adds a batch, and reports whether its loss is a sum.
-func (s *tally) take(l Loss, b data.Sample, info StepInfo) (sums bool) {
+func (s *tally) take(l Loss, b data.Sample, info StepInfo) (sums bool, err error) {
 	w, err := lossWeight(l, b)
-	if sums = w < 0; err != nil || sums {
+	if err != nil {
+		return false, err
+	}
+	if sums = w < 0; sums {
 		w = 1 // of sums, the mean over batches is reported
 	}
 	if w > 0 { // otherwise all samples are ignored
@@ -313,7 +308,7 @@ func (s *tally) take(l Loss, b data.Sample, info StepInfo) (sums bool) {
 	}
 	s.Weight += w
 	s.Samples += info.Samples
-	return sums
+	return sums, nil
 }
 
 // add adds the tally of a group over all ranks.

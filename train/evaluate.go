@@ -233,9 +233,10 @@ func (t *Trainer) score(ctx context.Context, b data.Sample, err error) (part sco
 	if err != nil {
 		return part, release, err
 	}
-	part.out, err = tensorsOf(values)
 	part.want = b.Y
-	part.sums = part.sum.take(d.lossBy, b, StepInfo{Loss: x, Samples: samplesIn(b)})
+	if part.out, err = tensorsOf(values); err == nil {
+		part.sums, err = part.sum.take(d.lossBy, b, StepInfo{Loss: x, Samples: samplesIn(b)})
+	}
 	return part, release, err
 }
 

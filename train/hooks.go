@@ -22,7 +22,7 @@ func (t *Trainer) looked(scale float64) error {
 			add(s.grad, s.grad, scale, true)
 		}
 		if err := t.c.OnGradient(p, s.grad); err != nil {
-			return &op.Error{Stage: "train", Param: p.Name(), Err: fmt.Errorf("step %d: %w", t.progress.Step+1, err)}
+			return &op.Error{Stage: "train", Param: p.Name(), Err: halted{fmt.Errorf("step %d: %w", t.progress.Step+1, err)}}
 		}
 	}
 	return nil

@@ -102,8 +102,8 @@ func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample
 			p.Changed()
 		}
 	}
-	own.Tally.take(d.lossBy, batch, StepInfo{Loss: loss, Samples: samplesIn(batch)})
-	return loss, nil
+	_, err = own.Tally.take(d.lossBy, batch, StepInfo{Loss: loss, Samples: samplesIn(batch)})
+	return loss, err
 }
 
 // beginJoined opens a group that all ranks take part in.

@@ -130,10 +130,12 @@ func TestTally(t *testing.T) {
 		for k, w := range c.weights {
 			var one tally
 			info := StepInfo{Loss: c.losses[k], Samples: 4}
-			if sums := s.take(weighing{weight: w}, data.Sample{}, info); sums != c.sums {
-				t.Errorf("case %d: sums %v", i, sums)
+			if sums, err := s.take(weighing{weight: w}, data.Sample{}, info); sums != c.sums || err != nil {
+				t.Errorf("case %d: sums %v, %v", i, sums, err)
 			}
-			one.take(weighing{weight: w}, data.Sample{}, info)
+			if _, err := one.take(weighing{weight: w}, data.Sample{}, info); err != nil {
+				t.Error(err)
+			}
 			all.add(one)
 		}
 		if s != c.want || all != c.want || s.mean() != c.mean {

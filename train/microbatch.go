@@ -103,7 +103,12 @@ func (t *Trainer) compute(ctx context.Context, d *binding, parts []data.Sample, 
 		if loss, err = t.micro(ctx, d, part, rate, microBatch{k, len(parts), accumulate}); err != nil {
 			return loss, err
 		}
-		if sum.take(d.lossBy, part, StepInfo{Loss: loss, Samples: samplesIn(part)}) {
+		sums, err := sum.take(d.lossBy, part, StepInfo{Loss: loss, Samples: samplesIn(part)})
+		if err != nil {
+			t.abandon()
+			return loss, err
+		}
+		if sums {
 			sum.Weight = 1 // the loss of a batch is the sum over its parts
 		}
 	}
@@ -121,6 +126,9 @@ func (t *Trainer) computeJoined(ctx context.Context, parts []data.Sample, accumu
 		d, err := t.bind(part)
 		if err == nil {
 			loss, err = t.microJoined(ctx, d, part, microBatch{k, len(parts), accumulate})
+		}
+		if err != nil { // the parameters are as they were
+			err = halted{err}
 		}
 		if err = t.endMicro(err); err != nil {
 			return loss, err

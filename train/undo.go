@@ -40,7 +40,7 @@ func (t *Trainer) undo() (func(), error) {
 		for _, d := range c.now {
 			then, err := snapshot.Clone(d)
 			if err != nil {
-				return nil, &op.Error{Stage: "train", Param: p.Name(), Err: err}
+				return nil, &op.Error{Stage: "train", Param: p.Name(), Err: halted{err}}
 			}
 			c.then = append(c.then, then)
 		}
