@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 // the model's inputs, or one is x. The targets are y, or have the name of the first output. Element types are converted
 // to those of the model.
 func (d *dataset) arrays(ctx context.Context, path string) (s samples, err error) {
-	all, err := data.Arrays(path)
+	all, err := arraysAt(path)
 	if err != nil {
 		return s, err
 	}
@@ -52,6 +53,30 @@ func (d *dataset) arrays(ctx context.Context, path string) (s samples, err error
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
+}
+
+// arrayPair reports whether spec names two arrays, X.npy,Y.npy.
+func arrayPair(spec string) (x, y string, ok bool) {
+	x, y, ok = strings.Cut(spec, ",")
+	isArray := func(path string) bool { return strings.EqualFold(filepath.Ext(path), ".npy") }
+	return x, y, ok && isArray(x) && isArray(y)
+}
+
+// arraysAt reads the arrays of an archive, or a pair as x and y.
+func arraysAt(spec string) (map[string]*tensor.Dense, error) {
+	pathX, pathY, ok := arrayPair(spec)
+	if !ok {
+		return data.Arrays(spec)
+	}
+	x, err := data.NPY(pathX)
+	if err != nil {
+		return nil, err
+	}
+	y, err := data.NPY(pathY)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]*tensor.Dense{"x": x, "y": y}, nil
 }
 
 // answers returns the targets: y, or the arrays by output name, or one called as targets usually are. A model with several outputs has

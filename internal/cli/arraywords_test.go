@@ -62,3 +62,25 @@ func TestArrayWords(t *testing.T) {
 		{"eval trees.onnx --data b.npz", "", `b.npz: sample 2: the target is "fir", which is not among the classes ash, elm, oak`},
 	})
 }
+
+// TestArrayPair reads the arrays of an archive as files of their own.
+func TestArrayPair(t *testing.T) {
+	dir := t.TempDir()
+	wordArchive(t, filepath.Join(dir, "a.npz"), []string{"oak", "ash", "elm"})
+	z, err := zip.OpenReader(filepath.Join(dir, "a.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(os.CopyFS(dir, z), z.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	classifier(t, filepath.Join(dir, "two.onnx"), 3, 2)
+	pair := func(y string) string { return filepath.Join(dir, "x.npy") + "," + filepath.Join(dir, y) }
+	expect(t, dir, [][3]string{
+		{"train two.onnx --data " + pair("y.npy") + " --val 0.25 --lr 0.1 --epochs 60 -o trees.onnx", "9 samples to train on, 3 to validate; classes: ash, elm, oak", ""},
+		{"eval trees.onnx --data " + pair("y.npy") + " --per-class", "ash ", ""},
+		{"eval trees.onnx --data " + pair("none.npy"), "", "no such file or folder: "},
+		{"eval trees.onnx --data " + pair("two.onnx"), "", "x.npy: not an IDX file"},
+	})
+}

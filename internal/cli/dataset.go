@@ -30,6 +30,7 @@ const dataHelp = `DATA is one of:
   tags.csv                      a table with the columns file and tags: image files and their tags
   FILE.csv, FILE.tsv            a table; the target is the last column, or --target
   FILE.npz                      NumPy arrays named after the model's inputs (or x), and y
+  X.npy,Y.npy                   two NumPy arrays: the input, and y
   FILE.jsonl                    JSON lines: one object per sample, with a value for each input, and y
   FILE.conll                    a word with its label on each line (also .conllu, .bio, .iob), with --text
   FOLDER, or IMAGES,LABELS      MNIST's IDX files
@@ -92,7 +93,7 @@ type dataset struct {
 // flags adds the flags about reading samples.
 func (d *dataset) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&d.data, "data", "", "the samples: a folder, or a .csv, .npz, .jsonl, .conll or .bin file, or IMAGES,LABELS")
+	f.StringVar(&d.data, "data", "", "the samples: a folder, a .csv, .npz, .jsonl, .conll or .bin file, X.npy,Y.npy, or IMAGES,LABELS")
 	d.preparing.flags(cmd)
 	d.readFlags(cmd)
 	d.textFlags(cmd)
@@ -161,6 +162,9 @@ func (d *dataset) open(ctx context.Context, spec string, held bool) (s samples, 
 		s.pixels = true
 		return s, err
 	}
+	if _, _, ok := arrayPair(spec); ok {
+		return d.arrays(ctx, spec)
+	}
 	images, labels, ok := strings.Cut(spec, ",")
 	if !ok {
 		images, labels = data.FindIDX(spec, held)
@@ -178,7 +182,7 @@ func (d *dataset) open(ctx context.Context, spec string, held bool) (s samples, 
 		if imagefile.Named(spec) {
 			return s, fmt.Errorf("%s is one image: want a folder with a folder of images for each class; graft predict takes a single image", spec)
 		}
-		return s, fmt.Errorf("%s: want a folder of images, a table (.csv, .tsv), arrays (.npz), JSON lines (.jsonl), a CIFAR file (.bin), or IMAGES,LABELS", spec)
+		return s, fmt.Errorf("%s: want a folder of images, a table (.csv, .tsv), arrays (.npz, or X.npy,Y.npy), JSON lines (.jsonl), a CIFAR file (.bin), or IMAGES,LABELS", spec)
 	}
 	if images, targets, ok := findPairs(spec); ok {
 		s.pairs, err = readPairs(images, targets)
@@ -212,6 +216,9 @@ func (d *dataset) heldShare() (share float64, apart bool, err error) {
 func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Dataset[data.Sample], err error) {
 	share, apart, err := d.heldShare()
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := d.onlyTables(); err != nil {
 		return nil, nil, err
 	}
 	if d.augment != "" && !slices.Contains(augmentations, strings.ToLower(d.augment)) {
@@ -282,6 +289,9 @@ func (d *dataset) tellNotes() {
 // validation part.
 func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Dataset[data.Sample], error) {
 	d.graph = g
+	if err := d.onlyTables(); err != nil {
+		return nil, err
+	}
 	if err := d.settleTexts(g); err != nil {
 		return nil, err
 	}

@@ -72,6 +72,11 @@ func (t *training) shape(g *nn.Graph, fit, val data.Dataset[data.Sample]) (data.
 		return nil, nil, err
 	}
 	if t.teacher == "" {
+		for _, f := range []string{"teacher-share", "temperature"} {
+			if t.changed(f) {
+				return nil, nil, fmt.Errorf("--%s is for --teacher", f)
+			}
+		}
 		return fit, val, nil
 	}
 	return t.taught(g, fit, val)

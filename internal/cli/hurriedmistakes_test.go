@@ -30,7 +30,7 @@ func TestHurriedMistakes(t *testing.T) {
 		{"testcase two.onnx --random 1 --meta a -o c", "", "a must be formatted as key=value"},
 		{"testcase letters --random 1 -o c", "", "load: letters is a folder, want a file"},
 		{"demo --train", "", "unknown flag: --train; graft demo --help lists the flags"},
-		{"train two.onnx --data text.onnx -o m.onnx", "", "text.onnx: want a folder of images, a table (.csv, .tsv), arrays (.npz)"},
+		{"train two.onnx --data text.onnx -o m.onnx", "", "text.onnx: want a folder of images, a table (.csv, .tsv), arrays (.npz, or X.npy,Y.npy)"},
 		{"train --new tabular two.onnx --data rare.csv -o m.onnx", "", "--new tabular creates the network: leave out MODEL, "},
 		{"serve two.onnx --connections 0", "", "--connections 0: want 1 or more connections"},
 		{"predict two.onnx odd.npz", "", "odd.npz: array for input x: want float32[N,3], got float32[4,3,5]"},

@@ -62,6 +62,11 @@ for a table and trains it, with more tuning than train with a given network.`,
 			if c.data != "" {
 				return fmt.Errorf("--data %s: is for tabular; a new %s is described by --input and --classes", c.data, args[0])
 			}
+			for _, name := range append([]string{"target", "scale", "task"}, forTables...) {
+				if cmd.Flags().Changed(name) {
+					return fmt.Errorf("--%s is for tabular; a new %s is described by --input and --classes", name, args[0])
+				}
+			}
 			return c.run(cmd.OutOrStdout(), args[0])
 		},
 	}

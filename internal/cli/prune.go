@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
@@ -239,7 +240,7 @@ func (p *pruning) tune() error {
 	if err := p.byHand(); err != nil {
 		return err
 	}
-	for _, f := range []string{"lr", "optimizer", "schedule", "warmup", "weight-decay", "momentum", "mixup", "cutmix", "teacher", "lr-group"} {
+	for _, f := range []string{"lr", "optimizer", "schedule", "warmup", "weight-decay", "momentum", "mixup", "cutmix", "teacher", "lr-group", "accumulate", "clip-norm", "ema"} {
 		if epochs == 0 && p.changed(f) {
 			return fmt.Errorf("--%s is for fine-tuning: --finetune-epochs says how many epochs follow each round", f)
 		}
@@ -251,11 +252,22 @@ func (p *pruning) tune() error {
 	return nil
 }
 
+// aboutSamples are the flags, beside those for images and for tables, that have no effect without samples.
+var aboutSamples = []string{
+	"mean", "std", "range", "val", "skip-bad", "augment", "no-flip", "text", "text-pair", "tokenizer", "max-length", "task",
+	"metric", "loss", "class-weights", "balanced", "label-smoothing",
+}
+
 // tuning opens the data, if there are any, and makes a trainer for them.
 func (p *pruning) tuning(ctx context.Context, g *nn.Graph) (t tuning, err error) {
 	if p.data == "" {
 		if p.config.Epochs > 0 {
 			return t, errors.New("--finetune-epochs needs --data")
+		}
+		for _, f := range slices.Concat(forImages, forTables, aboutSamples) {
+			if p.changed(f) {
+				return t, fmt.Errorf("--%s needs --data", f)
+			}
 		}
 		return t, nil
 	}

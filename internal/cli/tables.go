@@ -33,6 +33,17 @@ func (t *tabular) readFlags(cmd *cobra.Command) {
 	f.StringVar(&t.header, "header", "auto", "whether a table's first line is a header: yes, no or auto")
 }
 
+// forTables are the flags about reading tables.
+var forTables = []string{"column", "separator", "decimal", "header"}
+
+// onlyTables refuses flags about reading tables for other data.
+func (d *dataset) onlyTables() error {
+	if i := slices.IndexFunc(forTables, func(f string) bool { return d.changed(f) }); i >= 0 && !isTable(d.data) {
+		return fmt.Errorf("--%s is for tables (.csv, .tsv), which %s is not", forTables[i], d.data)
+	}
+	return nil
+}
+
 // isTable reports whether a path is that of a table.
 func isTable(path string) bool {
 	path = strings.TrimSuffix(strings.ToLower(path), ".gz")

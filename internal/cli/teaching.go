@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/graft-ml/graft/nn"
@@ -38,7 +39,7 @@ func (t *training) taught(g *nn.Graph, fit, val data.Dataset[data.Sample]) (data
 	if t.config.Loss != nil && !ok {
 		return nil, nil, fmt.Errorf("--teacher goes with the loss cross-entropy, not %s", t.loss)
 	}
-	if !(t.alpha > 0 && t.alpha <= 1) || !(t.temperature > 0) {
+	if !(t.alpha > 0 && t.alpha <= 1) || !(t.temperature > 0) || math.IsInf(t.temperature, 1) {
 		return nil, nil, fmt.Errorf("--teacher-share %v --temperature %v: want a fraction above 0, up to 1, and a temperature above 0", t.alpha, t.temperature)
 	}
 	t.config.Loss = train.Distill{Alpha: t.alpha, Temperature: t.temperature, Hard: hard}
