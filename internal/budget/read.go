@@ -13,28 +13,24 @@ func Bytes(n int) ([]byte, error) { return Slice[byte](n) }
 const arrives = 1 << 18
 
 // Read reads n bytes into the memory that create returns, which is charged, as by Made, before it is created and for as long as it is reachable.
+// More than can be charged is an error before anything is read.
 func Read(r io.Reader, n int, create func() []byte) ([]byte, error) {
+	if n >= unchecked {
+		if err := holds(int64(n)); err != nil {
+			return nil, err
+		}
+	}
 	first := make([]byte, min(n, arrives))
-	charged := int64(n)
-	if n < unchecked {
-		charged = 0
-	}
-	if err := Charge(charged); err != nil {
-		return nil, fmt.Errorf("reading %d bytes: %w", n, err)
-	}
 	got, err := io.ReadFull(r, first)
 	b := first[:0]
 	if err == nil {
-		b = create()
+		if b, err = Filled(n, func(int) []byte { return create() }); err != nil {
+			return nil, fmt.Errorf("reading %d bytes: %w", n, err)
+		}
 		copy(b, first)
 		more := 0
 		more, err = io.ReadFull(r, b[got:])
 		got += more
-	}
-	if len(b) > 0 && charged > 0 {
-		DischargeWith(&b[0], charged)
-	} else {
-		Discharge(charged)
 	}
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = fmt.Errorf("truncated: %d bytes of data, want %d", got, n)
