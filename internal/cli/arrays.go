@@ -198,27 +198,26 @@ func (d *dataset) whole(path, name string, a *tensor.Dense) error {
 	if d.val == "" || !dtype.Of(a.Dtype()).IsFloat() {
 		return nil
 	}
-	x, err := dtype.Float64s(a)
-	if err != nil {
+	first, count, bad := 0, 0, 0.0
+	err := eachBlock(a, func(from int, block []float64) {
+		for i, v := range block {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				if count++; count == 1 {
+					first, bad = from+i, v
+				}
+			}
+		}
+	})
+	if err != nil || count == 0 {
 		return err
 	}
-	i := slices.IndexFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-	if i < 0 {
-		return nil
-	}
 	at := make([]int, a.Dims())
-	for k, rest := a.Dims()-1, i; k >= 0; k-- {
+	for k, rest := a.Dims()-1, first; k >= 0; k-- {
 		at[k], rest = rest%a.Shape()[k], rest/a.Shape()[k]
-	}
-	count := 0
-	for _, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			count++
-		}
 	}
 	others := ""
 	if count > 1 {
 		others = fmt.Sprintf(", and %d more are not finite", count-1)
 	}
-	return fmt.Errorf("%s: array %s: element %v is %v%s: the loss would not be finite", path, name, at, x[i], others)
+	return fmt.Errorf("%s: array %s: element %v is %v%s: the loss would not be finite", path, name, at, bad, others)
 }

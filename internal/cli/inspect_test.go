@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/onnxio"
@@ -77,9 +78,15 @@ func TestInspect(t *testing.T) {
 }
 
 func TestWeightFigures(t *testing.T) {
-	var f weightFigures
-	f.measure([]float64{1, -1, 0, math.NaN(), 4, math.Inf(1)})
-	if want := (weightFigures{Least: -1, Most: 4, Mean: 1, Deviation: math.Sqrt(3.5), Zeros: 0.25, Broken: 2}); f != want {
+	d, err := dtype.FromSlice([]float32{1, -1, 0, float32(math.NaN()), 4, float32(math.Inf(1))}, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := weightFigures{Elements: 6}
+	if err := f.measure(d); err != nil {
+		t.Fatal(err)
+	}
+	if want := (weightFigures{Elements: 6, Least: -1, Most: 4, Mean: 1, Deviation: math.Sqrt(3.5), Zeros: 0.25, Broken: 2}); f != want {
 		t.Errorf("%+v, want %+v", f, want)
 	}
 	if s := weightText([]weightFigures{f}); !strings.Contains(s, "2 are not finite") {

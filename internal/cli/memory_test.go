@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/budget/budgettest"
+	"github.com/graft-ml/graft/nn/dtype"
 )
 
 func TestBytesOf(t *testing.T) {
@@ -64,4 +66,34 @@ func TestDecodedMemory(t *testing.T) {
 		{"predict text.onnx texts.csv --text text --tokenizer vocab.json --memory 2MB", "", over}, {"train text.onnx --data words.conll --text 0 -o x.onnx --memory 2MB", "", over},
 		{"train m.onnx --recipe train.yaml", "", "a recipe at most 262144"},
 	})
+}
+
+// TestBlocks: the elements of an array are looked at in place, in blocks: figures, the first that is not finite, and memory.
+func TestBlocks(t *testing.T) {
+	const n = 2*blockLength + 5
+	d := dtype.New(dtype.Uint8, n)
+	for i := range d.Raw {
+		d.Raw[i] = byte(i%200 + 3)
+	}
+	seen := 0
+	budget.Limit(budgettest.Used() + 4*n)
+	defer budget.Limit(0)
+	err := eachBlock(d, func(at int, block []float64) {
+		for i, x := range block {
+			if at+i != seen || x != float64(seen%200+3) {
+				t.Fatalf("element %d, %v", at+i, x)
+			}
+			seen++
+		}
+	})
+	least, most, whole, e := spread(d)
+	if err != nil || e != nil || seen != n || least != 3 || most != 202 || !whole {
+		t.Errorf("%d elements, %v, from %v to %v, %v, %v", seen, err, least, most, whole, e)
+	}
+	x := dtype.New(dtype.Float32, 2, n)
+	x.Float32s()[n+7], x.Float32s()[n+8] = float32(math.Inf(-1)), float32(math.NaN())
+	const want = "a.npz: array x: element [1 7] is -Inf, and 1 more are not finite: the loss would not be finite"
+	if err := (&dataset{val: "0.2"}).whole("a.npz", "x", x); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 }

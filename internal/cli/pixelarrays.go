@@ -37,12 +37,11 @@ func (p preparing) pixelArray(ctx context.Context, path string, g *nn.Graph, all
 	if !from.IsInteger() && !from.IsFloat() {
 		return nil, nil
 	}
-	v, err := dtype.Float64s(x)
+	asked := p.changed(forImages...)
+	least, most, whole, err := spread(x)
 	if err != nil {
 		return nil, err
 	}
-	asked := p.changed(forImages...)
-	least, most, whole := spread(v)
 	var images *tensor.Dense
 	switch {
 	case whole && least >= 0 && most > 1 && most <= 255:
@@ -106,8 +105,8 @@ func (d *dataset) noteLevels(path string, all map[string]*tensor.Dense) {
 	if x == nil || !dtype.Of(x.Dtype()).IsFloat() {
 		return
 	}
-	if v, err := dtype.Float64s(x); err == nil {
-		switch least, most, whole := spread(v); {
+	if least, most, whole, err := spread(x); err == nil {
+		switch {
 		case whole && least == 0 && most > 1 && most <= 255:
 			d.note(path, fmt.Sprintf("whole numbers from 0 to %v go into the model as they are; --preset preprocesses them as images", most))
 		case least == 0 && most == 1 && !whole:
@@ -135,13 +134,44 @@ func (p preparing) crops(images data.Dataset[data.Sample], by data.Preprocess) e
 	return nil
 }
 
-// spread returns the least and the largest of some numbers, and whether all are whole.
-func spread(v []float64) (least, most float64, whole bool) {
+// spread returns the least and the largest element of d, and whether all are whole.
+func spread(d *tensor.Dense) (least, most float64, whole bool, err error) {
 	least, most, whole = math.Inf(1), math.Inf(-1), true
-	for _, x := range v {
-		least, most, whole = min(least, x), max(most, x), whole && x == math.Trunc(x)
+	err = eachBlock(d, func(_ int, block []float64) {
+		for _, x := range block {
+			least, most, whole = min(least, x), max(most, x), whole && x == math.Trunc(x)
+		}
+	})
+	return least, most, whole, err
+}
+
+// blockLength is how many elements eachBlock converts at once.
+const blockLength = 1 << 15
+
+// eachBlock calls f with the elements of a tensor of numbers, some at a time, which are valid until f returns, and the index of the first: a copy of all would take up to
+// eight times the memory of d.
+func eachBlock(d *tensor.Dense, f func(at int, block []float64)) error {
+	n := d.Shape().TotalSize()
+	flat, err := dtype.View(d, n)
+	if err != nil {
+		return err
 	}
-	return least, most, whole
+	memory := dtype.New(dtype.Float64, min(n, blockLength))
+	for at := 0; at < n; at += blockLength {
+		from, err := dtype.Rows(flat, at, min(at+blockLength, n))
+		if err != nil {
+			return err
+		}
+		to, err := dtype.Rows(memory, 0, from.Shape()[0])
+		if err == nil {
+			err = dtype.Convert(to, from)
+		}
+		if err != nil {
+			return err
+		}
+		f(at, dtype.Slice[float64](to))
+	}
+	return nil
 }
 
 // pixels returns the images of an array as samples without targets, scaled to the range 0 to 1.

@@ -34,46 +34,48 @@ func weightTable(g *nn.Graph) ([]weightFigures, error) {
 		if !ok || p.Role() == nn.Constant || !dtype.Of(d.Dtype()).IsFloat() {
 			continue
 		}
-		x, err := dtype.Float64s(d)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.Name(), err)
-		}
-		f := weightFigures{Name: p.Name(), Type: p.Value().Type().String(), Role: "weight", Trained: p.Trainable(), Elements: len(x)}
+		f := weightFigures{Name: p.Name(), Type: p.Value().Type().String(), Role: "weight", Trained: p.Trainable(), Elements: d.Shape().TotalSize()}
 		if p.Role() == nn.Statistic {
 			f.Role = "statistic"
 		}
-		f.measure(x)
+		if err := f.measure(d); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name(), err)
+		}
 		list = append(list, f)
 	}
 	return list, nil
 }
 
 // measure computes the statistics.
-func (f *weightFigures) measure(x []float64) {
+func (f *weightFigures) measure(d *tensor.Dense) error {
 	n, sum := 0.0, 0.0
 	least, most := math.Inf(1), math.Inf(-1)
-	for _, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			f.Broken++
-			continue
-		}
+	finite := func(do func(v float64)) error {
+		return eachBlock(d, func(_ int, block []float64) {
+			for _, v := range block {
+				if !math.IsNaN(v) && !math.IsInf(v, 0) {
+					do(v)
+				}
+			}
+		})
+	}
+	if err := finite(func(v float64) {
 		n++
 		sum += v
 		least, most = min(least, v), max(most, v)
 		if v == 0 {
 			f.Zeros++
 		}
+	}); err != nil {
+		return err
 	}
-	if n == 0 {
-		return
+	if f.Broken = f.Elements - int(n); n == 0 {
+		return nil
 	}
 	f.Least, f.Most, f.Mean = least, most, sum/n
-	for _, v := range x {
-		if d := v - f.Mean; !math.IsNaN(v) && !math.IsInf(v, 0) {
-			f.Deviation += d * d
-		}
-	}
+	err := finite(func(v float64) { f.Deviation += (v - f.Mean) * (v - f.Mean) })
 	f.Deviation, f.Zeros = math.Sqrt(f.Deviation/n), f.Zeros/n
+	return err
 }
 
 // weightText returns the table as text.
