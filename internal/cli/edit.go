@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
-	"github.com/graft-ml/graft/onnxio"
 	"github.com/spf13/cobra"
 )
 
@@ -16,11 +16,12 @@ import (
 type editing struct {
 	source
 	storage
-	recipe, output, plan string
-	compute              string
-	opset, channels      int
-	simplify, inference  bool
-	dryRun, asJSON       bool
+	recipe, output      string
+	plan                planFile
+	compute             string
+	opset, channels     int
+	simplify, inference bool
+	dryRun, asJSON      bool
 }
 
 func newEdit() *cobra.Command {
@@ -55,7 +56,7 @@ Layers: ` + layerHelp() + `.`,
 					return fmt.Errorf("--%s %d: want 1 or more", name, n)
 				}
 			}
-			return e.run(cmd.OutOrStdout(), cmd.InOrStdin(), args[0])
+			return e.run(cmd.Context(), cmd.OutOrStdout(), cmd.InOrStdin(), args[0])
 		},
 	}
 	e.source.flags(cmd)
@@ -68,13 +69,13 @@ Layers: ` + layerHelp() + `.`,
 	f.IntVar(&e.channels, "channels", 0, "number of input channels; the first layer's kernels are summed for fewer and distributed over more")
 	f.IntVar(&e.opset, "opset", 0, "operator-set version to convert the model to, as the last step")
 	f.StringVarP(&e.output, "output", "o", "", "file to write the changed model to")
-	f.StringVar(&e.plan, "plan", "", "write the plan (all changes) to this file, as JSON")
+	f.StringVar((*string)(&e.plan), "plan", "", "write the plan (all changes) to this file, as JSON")
 	f.BoolVar(&e.dryRun, "dry-run", false, "print what would change, and write nothing")
 	f.BoolVar(&e.asJSON, "json", false, "print the plan as JSON")
 	return cmd
 }
 
-func (e editing) run(w io.Writer, in io.Reader, model string) error {
+func (e editing) run(ctx context.Context, w io.Writer, in io.Reader, model string) error {
 	if err := e.storage.check(); err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (e editing) run(w io.Writer, in io.Reader, model string) error {
 			return err
 		}
 	}
-	if err := checkFile("--plan", e.plan); err != nil {
+	if err := e.plan.check(e.output); err != nil {
 		return err
 	}
 	r, err := e.steps(in)
@@ -112,10 +113,14 @@ func (e editing) run(w io.Writer, in io.Reader, model string) error {
 			return err
 		}
 	}
-	if err := writePlan(w, plan, e.plan, e.asJSON); err != nil || e.dryRun {
+	js, err := planText(w, plan, e.asJSON)
+	if err != nil {
 		return err
 	}
-	return e.storage.save(e.output, g)
+	if e.dryRun {
+		return e.plan.alone(js)
+	}
+	return e.plan.save(ctx, js, e.output, func(path string) error { return e.storage.save(path, g) })
 }
 
 // steps returns the steps of the recipe and of the flags.
@@ -149,19 +154,11 @@ func (e editing) steps(in io.Reader) (r recipe, err error) {
 	return r, err
 }
 
-// writePlan writes a plan as JSON to the file, if there is one, and prints it if requested.
-func writePlan(w io.Writer, plan *nn.Plan, file string, show bool) error {
+// planText returns a plan as JSON, and prints it if requested.
+func planText(w io.Writer, plan *nn.Plan, show bool) ([]byte, error) {
 	js, err := json.MarshalIndent(plan, "", "  ")
-	if err != nil {
-		return err
+	if js = append(js, '\n'); err == nil && show {
+		_, err = w.Write(js)
 	}
-	if file != "" {
-		if err := onnxio.WriteFile(file, func(w io.Writer) error { _, err := fmt.Fprintf(w, "%s\n", js); return err }); err != nil {
-			return err
-		}
-	}
-	if show {
-		_, err = fmt.Fprintf(w, "%s\n", js)
-	}
-	return err
+	return js, err
 }

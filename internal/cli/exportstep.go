@@ -115,7 +115,10 @@ func (x stepExport) run(ctx context.Context, w io.Writer, model string) error {
 		return err
 	}
 	start := startFile(x.output)
-	if err := saveTogether(ctx, filepath.Dir(x.output), map[string]*nn.Graph{filepath.Base(start): s.Start, filepath.Base(x.output): s.Graph}); err != nil {
+	if err := saveTogether(ctx, filepath.Dir(x.output), map[string]func(path string) error{
+		filepath.Base(start):    func(path string) error { return onnxio.Save(path, s.Start) },
+		filepath.Base(x.output): func(path string) error { return onnxio.Save(path, s.Graph) },
+	}); err != nil {
 		return err
 	}
 	if x.asJSON {

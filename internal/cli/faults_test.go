@@ -71,6 +71,8 @@ func TestFaults(t *testing.T) {
 		write("unstrip", "strip m.onnx --over 4", "unstrip m.onnx --seed 1"),
 		write("testcase", "testcase m.onnx --random 3 --seed 1 -o case", "testcase m.onnx --random 1 --seed 2 --gradients -o case"),
 		write("edit", "", "edit m.onnx --batch-dim M -o m.onnx"),
+		write("edit, plan", "edit m.onnx --inference --plan p.json -o o.onnx", "edit m.onnx --batch-dim M --plan p.json -o o.onnx"),
+		write("prune, plan", "prune digits.onnx --target channels=0.8 --plan p.json -o small.onnx", "prune digits.onnx --target channels=0.5 --plan p.json -o small.onnx"),
 		write("new", "new mlp --input 4 --classes 2 -o new.onnx", "new mlp --input 4 --classes 3 --seed 5 -o new.onnx"),
 		write("lr-find", "", "lr-find digits.onnx --data digits --val digits --steps 8 -o lr.png"),
 		apart(write("predict", "", "predict digits.onnx digits/0/0.png digits/1/1.png --explain gradients -o maps")),

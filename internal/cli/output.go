@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -90,19 +91,67 @@ func checkEnding(flag, path string, endings ...string) error {
 	return fmt.Errorf("%s %s: want a name that ends in %s", flag, path, strings.Join(endings, " or "))
 }
 
-// saveTogether saves models of a folder, by their file names, all of them or none.
-func saveTogether(ctx context.Context, dir string, models map[string]*nn.Graph) error {
+// saveTogether writes files of a folder, by their names, all of them or none.
+func saveTogether(ctx context.Context, dir string, files map[string]func(path string) error) error {
 	change, err := disk.Begin(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer change.Discard()
-	for name, g := range models {
-		if err := change.Make(name, func(path string) error { return onnxio.Save(path, g) }); err != nil {
+	for name, save := range files {
+		if err := change.Make(name, save); err != nil {
 			return err
 		}
 	}
 	return change.Commit()
+}
+
+// planFile is the file of --plan; "": there is none.
+type planFile string
+
+// check is checkFile for the plan of a model that is written to output.
+func (f planFile) check(output string) error {
+	if f != "" && filepath.Clean(string(f)) == filepath.Clean(output) {
+		return fmt.Errorf("--plan %s is also the file of -o: choose another name", f)
+	}
+	return checkFile("--plan", string(f))
+}
+
+// alone writes a plan without its model.
+func (f planFile) alone(plan []byte) error {
+	if f == "" {
+		return nil
+	}
+	return f.write(string(f), plan)
+}
+
+// write writes a plan to a path.
+func (f planFile) write(path string, plan []byte) error {
+	return onnxio.WriteFile(path, func(w io.Writer) error { _, err := w.Write(plan); return err })
+}
+
+// save writes a plan, and a model to output by save: in one folder both or neither, otherwise the plan first.
+func (f planFile) save(ctx context.Context, plan []byte, output string, save func(path string) error) error {
+	file, dir := string(f), filepath.Dir(output)
+	if f == "" {
+		return save(output)
+	}
+	if filepath.Dir(file) != dir || special(file) || special(output) {
+		if err := f.write(file, plan); err != nil {
+			return err
+		}
+		return save(output)
+	}
+	return saveTogether(ctx, dir, map[string]func(path string) error{
+		filepath.Base(output): save,
+		filepath.Base(file):   func(path string) error { return f.write(path, plan) },
+	})
+}
+
+// special reports whether a path is that of something that is not replaced, such as a pipe or /dev/null.
+func special(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // apartFromOutput returns an error if a flag of a command names the file that -o replaces, other than a model: data, a tokenizer, a recipe.

@@ -27,7 +27,8 @@ type pruning struct {
 	perLayer, normalized bool
 	details              bool
 	most                 float64
-	plan, replay         string
+	plan                 planFile
+	replay               string
 
 	columns *columnPruning // of a model that encodes the columns of a table; nil for others
 }
@@ -78,7 +79,7 @@ instead of choosing channels.`,
 	f.Float64Var(&p.most, "most", 0, "largest fraction of a layer that may be removed; 0: all but one channel")
 	f.BoolVar(&p.perLayer, "per-layer", false, "remove the same fraction from every layer")
 	f.BoolVar(&p.normalized, "normalized-axes", false, "also prune axes that a layer or group normalization reduces over")
-	f.StringVar(&p.plan, "plan", "", "file to write the plan to, as JSON")
+	f.StringVar((*string)(&p.plan), "plan", "", "file to write the plan to, as JSON")
 	f.StringVar(&p.replay, "replay", "", "apply this plan instead of choosing channels")
 	f.BoolVar(&p.dryRun, "dry-run", false, "print the plan, and write nothing")
 	f.BoolVar(&p.asJSON, "json", false, "print plans as JSON")
@@ -92,7 +93,7 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 			return err
 		}
 	}
-	if err := checkFile("--plan", p.plan); err != nil {
+	if err := p.plan.check(p.output); err != nil {
 		return err
 	}
 	if err := p.tune(); err != nil {
@@ -103,7 +104,7 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 		return err
 	}
 	if p.replay != "" {
-		return p.again(w, g)
+		return p.again(ctx, w, g)
 	}
 	own, err := p.ownColumns(g)
 	if err != nil {
@@ -127,7 +128,7 @@ func (p pruning) run(ctx context.Context, w io.Writer, model string) error {
 		if err != nil {
 			return err
 		}
-		return p.finish(w, g, plan)
+		return p.finish(ctx, w, g, plan)
 	}
 	return p.rounds(ctx, w, g, pruner, t)
 }
@@ -168,7 +169,8 @@ func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner pr
 		r.Total = g.Summary().Total
 		list = append(list, r)
 	}
-	if err := writePlan(w, all, p.plan, p.asJSON); err != nil {
+	js, err := planText(w, all, p.asJSON)
+	if err != nil {
 		return err
 	}
 	if !p.asJSON {
@@ -178,11 +180,11 @@ func (p pruning) rounds(ctx context.Context, w io.Writer, g *nn.Graph, pruner pr
 			fmt.Fprintf(w, "validation %s %.4g → %.4g\n", name, before[name], list[len(list)-1].Tuned[name])
 		}
 	}
-	return p.store(g, all)
+	return p.store(ctx, g, all, js)
 }
 
 // again applies a saved plan.
-func (p pruning) again(w io.Writer, g *nn.Graph) error {
+func (p pruning) again(ctx context.Context, w io.Writer, g *nn.Graph) error {
 	file, err := disk.Open(p.replay)
 	if err != nil {
 		return err
@@ -192,11 +194,11 @@ func (p pruning) again(w io.Writer, g *nn.Graph) error {
 	if err != nil {
 		return fmt.Errorf("--replay %s, which --plan of graft prune or graft edit writes: %w", p.replay, err)
 	}
-	return p.finish(w, g, plan)
+	return p.finish(ctx, w, g, plan)
 }
 
 // finish applies a plan, prints it and writes the model.
-func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
+func (p pruning) finish(ctx context.Context, w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 	was := g.Summary()
 	if err := plan.Apply(); err != nil {
 		return err
@@ -213,10 +215,14 @@ func (p pruning) finish(w io.Writer, g *nn.Graph, plan *nn.Plan) error {
 	if p.dryRun && p.iterations > 1 && !p.asJSON {
 		fmt.Fprintf(w, "planned in one round: with --iterations %d the later rounds depend on the fine-tuning\n", p.iterations)
 	}
-	if err := writePlan(w, plan, p.plan, p.asJSON); err != nil || p.dryRun {
+	js, err := planText(w, plan, p.asJSON)
+	if err != nil {
 		return err
 	}
-	return p.store(g, plan)
+	if p.dryRun {
+		return p.plan.alone(js)
+	}
+	return p.store(ctx, g, plan, js)
 }
 
 // tuning holds the data and the trainer for scoring channels and for fine-tuning between rounds; zero for runs without data.

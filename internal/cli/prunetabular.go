@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/train"
@@ -61,14 +60,10 @@ func (p *pruning) tableTuning(ctx context.Context, g *nn.Graph) (rest *nn.Graph,
 	return trunk.Rest, t, err
 }
 
-// store writes the model g, to which the plan was applied, or the whole model that it is the rest of.
-func (p *pruning) store(g *nn.Graph, plan *nn.Plan) error {
+// store writes the model g, to which the plan was applied, or the whole model that it is the rest of, and the plan, js as JSON.
+func (p *pruning) store(ctx context.Context, g *nn.Graph, plan *nn.Plan, js []byte) error {
 	if p.columns == nil {
-		return saveModel(p.output, g)
-	}
-	js, err := json.Marshal(plan)
-	if err != nil {
-		return err
+		return p.plan.save(ctx, js, p.output, func(path string) error { return saveModel(path, g) })
 	}
 	if len(plan.Cuts()) > 0 {
 		same, err := nn.ReadPlan(p.columns.whole, bytes.NewReader(js))
@@ -82,5 +77,5 @@ func (p *pruning) store(g *nn.Graph, plan *nn.Plan) error {
 	if err := p.columns.trunk.Return(); err != nil {
 		return err
 	}
-	return saveModel(p.output, p.columns.whole)
+	return p.plan.save(ctx, js, p.output, func(path string) error { return saveModel(path, p.columns.whole) })
 }
