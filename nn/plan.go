@@ -51,14 +51,12 @@ func (p *Plan) Apply() error {
 	if p.g.version != p.version {
 		return &Error{Stage: "plan", Err: fmt.Errorf("was made for version %d of the graph, which is at %d", p.version, p.g.version)}
 	}
+	defer p.g.data.forget()
 	for i, a := range p.log {
 		if err := a.apply(); err != nil {
 			(&Edit{g: p.g, log: p.log[:i]}).undo()
 			return &Error{Stage: "plan", Err: err}
 		}
-	}
-	if err := p.g.infer(); err != nil {
-		return err
 	}
 	p.g.commit(p.log)
 	p.applied, p.version = true, p.g.version
