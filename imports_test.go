@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 	"onnxio":                       {"internal/disk", "internal/engine", "internal/budget", "internal/npy", "nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn/op/legacy", "nn", "nn/initial", "nn/layers", "internal/onnxpb"},
 	"conformance":                  {"internal/disk", "internal/budget", "nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio"},
 	"safetensors":                  {"internal/disk", "internal/budget", "nn/dtype", "nn"},
-	"generate":                     {"internal/disk", "nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn", "nn/initial", "nn/layers", "safetensors", "onnxio"},
+	"generate":                     {"internal/disk", "internal/engine", "nn/dtype", "nn/op", "nn/op/std", "nn/op/contrib", "nn", "nn/initial", "nn/layers", "safetensors", "onnxio"},
 	"optim":                        {"nn/dtype", "internal/budget", "internal/kernel/..."},
 	"optim/gen":                    {},
 	"train/data":                   {"internal/disk", "internal/imagefile", "nn/dtype", "internal/kernel/...", "internal/budget", "internal/npy"},

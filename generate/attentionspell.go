@@ -16,12 +16,18 @@ import (
 // attentions replaces every attention written in several nodes by a layer, with the layer's order of axes, and returns the layers by
 // their last node.
 func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
-	r := newReader(ctx, g)
+	r, err := newReader(ctx, g)
+	if err != nil {
+		return nil, err
+	}
 	if err := r.fold(ctx); err != nil {
 		return nil, err
 	}
 	var list []*attention
 	for n := range g.Nodes() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if a := r.attentionOf(n); a != nil {
 			list = append(list, a)
 		}
@@ -59,7 +65,7 @@ func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 		var l *layer
 		if s.prepare() {
 			old := a.last.Out(0)
-			if err := g.Edit(func(e *nn.Edit) { l, instead[old] = s.spell(e) }); err != nil {
+			if err := g.EditUntil(ctx, func(e *nn.Edit) { l, instead[old] = s.spell(e) }); err != nil {
 				return nil, err
 			}
 			made[l.out[0].Producer()] = l
@@ -70,7 +76,7 @@ func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 	for i, s := range spellers { // after unused parameters have been removed
 		layered[i].name = s.label()
 	}
-	err = g.Edit(func(e *nn.Edit) {
+	err = g.EditUntil(ctx, func(e *nn.Edit) {
 		instead = tidy(e)
 		for _, l := range made {
 			for i, v := range l.in {

@@ -20,7 +20,7 @@ import (
 // build executes the steps as the generated source will, and sets the weights of the model.
 func (r *reader) build() (*nn.Graph, error) {
 	g := r.empty()
-	err := g.Edit(func(e *nn.Edit) {
+	err := g.EditUntil(r.ctx, func(e *nn.Edit) {
 		made := map[*value]*nn.Value{}
 		for _, v := range r.g.Inputs() {
 			made[r.vals[v]] = e.Input(v.Name(), v.Type().String())

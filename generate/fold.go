@@ -19,6 +19,9 @@ func (r *reader) fold(ctx context.Context) error {
 	r.learned = map[*nn.Value]bool{}
 	made := map[*nn.Value]bool{} // depends on parameters alone, and may be computed once
 	for n := range r.g.Nodes() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if ok, trained := r.foldable(n, made); ok {
 			for _, v := range n.Outputs() {
 				made[v], r.learned[v] = true, trained
@@ -28,6 +31,9 @@ func (r *reader) fold(ctx context.Context) error {
 	for again := true; again; {
 		var shared []*nn.Value // all are found before any is removed, so that the order does not matter
 		for v := range made {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			if !copies(v.Producer()) && !r.private(ctx, v, made) {
 				shared = append(shared, v)
 			}

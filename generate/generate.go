@@ -57,14 +57,19 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 	if o.Style != "" && o.Style != Layers && o.Style != Gorgonia {
 		return nil, fmt.Errorf("generate: there is no style %q: want %s or %s", o.Style, Layers, Gorgonia)
 	}
-	fork, _ := g.Fork()
-	s := &Source{Files: map[string][]byte{}}
-	training := inference(fork)
-	if training {
-		g, _ = g.Fork()
-		inference(g)
+	fork, _, err := g.ForkUntil(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if err := newest(fork); err != nil {
+	s := &Source{Files: map[string][]byte{}}
+	training := inference(ctx, fork)
+	if training {
+		if g, _, err = g.ForkUntil(ctx); err != nil {
+			return nil, err
+		}
+		inference(ctx, g)
+	}
+	if err := newest(ctx, fork); err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
 	r, err := read(ctx, fork, o.Style)
@@ -120,9 +125,9 @@ func packageName(name string) error {
 }
 
 // inference converts a graph from training to inference mode. It reports whether all nodes that depend on the mode were in training mode.
-func inference(g *nn.Graph) bool {
+func inference(ctx context.Context, g *nn.Graph) bool {
 	know, in := modal(g), len(g.TrainingNodes())
-	return in > 0 && in == know && g.Edit(func(e *nn.Edit) { e.InferenceMode() }) == nil
+	return in > 0 && in == know && g.EditUntil(ctx, func(e *nn.Edit) { e.InferenceMode() }) == nil
 }
 
 // modal counts the nodes that behave differently in training mode, including those of subgraphs.
@@ -152,7 +157,7 @@ func (r *reader) check(ctx context.Context, g *nn.Graph, s *Source) error {
 	}
 	s.Difference, err = compare(ctx, g, built)
 	if r.training && err == nil {
-		err = built.Edit(func(e *nn.Edit) { e.TrainingMode() })
+		err = built.EditUntil(ctx, func(e *nn.Edit) { e.TrainingMode() })
 	}
 	if errors.Is(err, errUnchecked) {
 		s.Difference, s.Notes = -1, append(s.Notes, err.Error())

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"context"
 	"slices"
 
 	"github.com/graft-ml/graft/nn"
@@ -49,8 +50,8 @@ func either(list ...func(*reader, *nn.Node) *layer) func(*reader, *nn.Node) *lay
 }
 
 // newest converts a graph to the opset for which source is written.
-func newest(g *nn.Graph) error {
-	return g.Edit(func(e *nn.Edit) {
+func newest(ctx context.Context, g *nn.Graph) error {
+	return g.EditUntil(ctx, func(e *nn.Edit) {
 		e.InlineBranches()
 		for calls := functions(e); len(calls) > 0 && e.Err() == nil; calls = functions(e) { // some may call others
 			e.Decompose(calls...)

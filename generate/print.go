@@ -2,6 +2,7 @@ package generate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"go/format"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -256,7 +258,11 @@ func (p *printer) source(doc, pkg string) ([]byte, error) {
 		fmt.Fprintf(&b, "import (\n%s\n\n%s\n)\n\n", strings.Join(std, "\n"), strings.Join(other, "\n"))
 	}
 	b.Write(p.Bytes())
-	out, err := format.Source(b.Bytes())
+	var out []byte
+	var err error
+	if ended := engine.Await(cmp.Or(p.ctx, context.Background()), func() { out, err = format.Source(b.Bytes()) }); ended != nil {
+		return nil, ended
+	}
 	if err != nil {
 		return nil, fmt.Errorf("generate: the generated source is not valid Go: %w\n%s", err, b.Bytes())
 	}

@@ -53,7 +53,10 @@ func read(ctx context.Context, g *nn.Graph, style string) (*reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
-	r := newReader(ctx, g)
+	r, err := newReader(ctx, g)
+	if err != nil {
+		return nil, err
+	}
 	r.spelled, r.style = spelled, style
 	for _, v := range g.Inputs() {
 		r.vals[v] = &value{typ: v.Type(), input: v.Name()}
@@ -84,12 +87,13 @@ func read(ctx context.Context, g *nn.Graph, style string) (*reader, error) {
 }
 
 // newReader returns an empty reader.
-func newReader(ctx context.Context, g *nn.Graph) *reader {
+func newReader(ctx context.Context, g *nn.Graph) (*reader, error) {
 	r := &reader{ctx: ctx, g: g, vals: map[*nn.Value]*value{}, groups: map[*nn.Node]*nn.Composite{}, inside: map[*nn.Node]bool{}}
-	for _, x := range g.Composites() {
+	list, err := g.Composites(ctx)
+	for _, x := range list {
 		r.groups[x.Nodes[len(x.Nodes)-1]] = &x
 	}
-	return r
+	return r, err
 }
 
 // readNodes makes the steps of nodes that the needed values depend on.

@@ -155,7 +155,7 @@ func (a *Assembler) Finish() error {
 			return err
 		}
 	}
-	order, err := topological(nodes)
+	order, err := topological(nodes, &watch{ctx: ctx})
 	if err != nil {
 		return err
 	}
@@ -290,8 +290,9 @@ func (a *Assembler) Body() (*Body, error) {
 	return NewBody(a.g, a.outer), nil
 }
 
-// topological sorts nodes so that each follows those it reads from, otherwise in the given order.
-func topological(nodes []*Node) ([]*Node, error) {
+// topological sorts nodes so that each follows those it reads from, otherwise in the given order. It ends with the error of what w, which may be
+// nil, watches.
+func topological(nodes []*Node, w *watch) ([]*Node, error) {
 	const (
 		open = 1
 		done = 2
@@ -311,6 +312,9 @@ func topological(nodes []*Node) ([]*Node, error) {
 		for len(stack) > 0 {
 			f := &stack[len(stack)-1]
 			if len(f.reads) == 0 {
+				if w.ended() {
+					return nil, w.err
+				}
 				state[f.n] = done
 				order = append(order, f.n)
 				stack = stack[:len(stack)-1]

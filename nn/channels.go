@@ -1,10 +1,12 @@
 package nn
 
 import (
+	"context"
 	"iter"
 	"slices"
 	"sync"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/internal/indices"
 )
 
@@ -51,9 +53,15 @@ type ParamSlice struct {
 // Channels analyzes which indices of the graph's axes belong together. It takes time and memory in proportion to the sum
 // of the lengths of all axes.
 func (g *Graph) Channels() *Channels {
+	c, _ := g.ChannelsUntil(context.Background())
+	return c
+}
+
+// ChannelsUntil is Channels, ended by ctx, with its error.
+func (g *Graph) ChannelsUntil(ctx context.Context) (*Channels, error) {
 	g.there()
 	defer g.locked().unlock()
-	return g.channels()
+	return g.channels(ctx)
 }
 
 // Channels returns the same as Graph.Channels, for the graph with the changes made so far.
@@ -68,16 +76,36 @@ func (e *Edit) Channels() *Channels {
 	if c := e.channels; c != nil && c.change == e.last() {
 		return c
 	}
-	c := e.g.channels()
+	c, err := e.g.channels(e.watched().context())
+	if err != nil {
+		e.fail(err)
+		return nil
+	}
 	c.change = e.last()
 	e.channels = c
 	return c
 }
 
-func (g *Graph) channels() *Channels {
-	c := &Channels{g: g, a: g.analyse(), version: g.version, derived: g.derivations()}
-	c.views = c.a.system.Views()
-	for _, f := range c.a.system.Forms(c.views, func(id axisID) bool { return c.a.axes[id].value.param != nil }) {
+func (g *Graph) channels(ctx context.Context) (*Channels, error) {
+	c := &Channels{g: g, a: g.analyse(ctx), version: g.version, derived: g.derivations()}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ofParam := make([]bool, len(c.a.axes))
+	for i, x := range c.a.axes {
+		ofParam[i] = x.value.param != nil
+	}
+	system := &c.a.system
+	var views []*indices.View
+	var forms []*indices.Form
+	if err := engine.Await(ctx, func() { // reads and changes nothing of the graph
+		views = system.Views()
+		forms = system.Forms(views, func(id axisID) bool { return ofParam[id] })
+	}); err != nil {
+		return nil, err
+	}
+	c.views = views
+	for _, f := range forms {
 		c.groups = append(c.groups, c.group(f))
 	}
 	c.on = sync.OnceValue(func() map[axisID][]*Group {
@@ -96,7 +124,7 @@ func (g *Graph) channels() *Channels {
 		}
 		return related
 	})
-	return c
+	return c, nil
 }
 
 // group returns the group of a form.

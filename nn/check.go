@@ -12,18 +12,21 @@ func (g *Graph) Check() error {
 		return err
 	}
 	defer g.lock().Unlock()
-	if err := g.check(); err != nil {
+	if err := g.check(nil); err != nil {
 		return err
 	}
 	return g.infer()
 }
 
-func (g *Graph) check() error {
+func (g *Graph) check(w *watch) error {
 	bad := func(format string, args ...any) error {
 		return &Error{Stage: "check", Err: fmt.Errorf(format, args...)}
 	}
 	seen, users := map[*Node]bool{}, members[*Value, *Node]{}
 	for _, n := range g.nodes() {
+		if w.ended() {
+			return w.err
+		}
 		if n.graph != g {
 			return bad("node %s belongs to another graph", n.label())
 		}
@@ -56,6 +59,9 @@ func (g *Graph) check() error {
 	}
 	reads, inputs := members[*Node, *Value]{}, members[*Graph, *Value]{}
 	for name, v := range g.values {
+		if w.ended() {
+			return w.err
+		}
 		if v.input && !inputs.has(g, g.inputs, v) {
 			return bad("value %q is an input the graph does not list", name)
 		}

@@ -84,7 +84,7 @@ func TestCheckFinds(t *testing.T) {
 	} {
 		g := chained(t)
 		c.damage(g, g.list[0], g.list[1], g.list[2])
-		switch err := g.check(); {
+		switch err := g.check(nil); {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
@@ -110,13 +110,13 @@ func TestCheckLongLists(t *testing.T) {
 		last := g.list[len(g.list)-1]
 		missing := last.in[n-1]
 		last.in = last.in[:n-1]
-		if err := g.check(); err == nil || !strings.Contains(err.Error(), "which does not read it") {
+		if err := g.check(nil); err == nil || !strings.Contains(err.Error(), "which does not read it") {
 			t.Errorf("%d inputs: %v", n, err)
 		}
 		last.in = append(last.in, missing)
 		x := g.values["x"]
 		x.users = x.users[:n-1]
-		if err := g.check(); err == nil || !strings.Contains(err.Error(), "does not know its user") {
+		if err := g.check(nil); err == nil || !strings.Contains(err.Error(), "does not know its user") {
 			t.Errorf("%d users: %v", n, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/dtype"
@@ -19,14 +20,17 @@ type Composite struct {
 
 // Composites returns the groups of nodes that together compute one operator, in the order of their last nodes. No node
 // belongs to two of them; of two groups that overlap, the one that ends later is returned. Symbolic dimensions are given
-// sizes for this, on which the result may depend.
-func (g *Graph) Composites() []Composite {
+// sizes for this, on which the result may depend. It ends with the error of ctx.
+func (g *Graph) Composites(ctx context.Context) ([]Composite, error) {
 	defer g.locked().unlock()
-	w := g.standIn()
+	w := g.standIn(ctx)
 	w.fuser = newFuser(g.ops.Rewrites(), g.nodes(), g.outputs)
 	taken := map[*Node]bool{}
 	var list []Composite
 	for _, n := range slices.Backward(g.nodes()) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		c := w.called[n]
 		if c == nil || taken[n] {
 			continue
@@ -39,7 +43,7 @@ func (g *Graph) Composites() []Composite {
 		}
 	}
 	slices.Reverse(list)
-	return list
+	return list, nil
 }
 
 // compositeAt returns the largest group that ends in a node and contains no node of taken.

@@ -22,7 +22,11 @@ func TestComposites(t *testing.T) {
 	}
 	seen := map[*nn.Node]bool{}
 	var names []string
-	for _, c := range g.Composites() {
+	composites, err := g.Composites(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range composites {
 		names = append(names, c.Name)
 		if len(c.In) != len(c.Consts) || c.In[0] == nil || c.Config == nil {
 			t.Errorf("%s: inputs %v, constants %v", c.Name, c.In, c.Consts)
@@ -37,7 +41,7 @@ func TestComposites(t *testing.T) {
 	if want := "[layer normalization linear gelu swish]"; fmt.Sprint(names) != want {
 		t.Errorf("found %v, want %s", names, want)
 	}
-	for _, c := range g.Composites() {
+	for _, c := range composites {
 		if cfg, ok := c.Config.(std.LayerNormalizationConfig); ok && (len(c.In) != 3 || c.In[1].Name() != "norm.weight" || cfg.Epsilon != nil && *cfg.Epsilon != 1e-5) {
 			t.Errorf("the normalization reads %v with ε = %v", c.In, cfg.Epsilon)
 		}

@@ -52,7 +52,7 @@ func (g *Graph) ForkUntil(ctx context.Context) (*Graph, map[*Param]*Param, error
 	g.there()
 	defer g.locked().unlock()
 	c := newCopier(true)
-	c.ctx = ctx
+	c.watch = &watch{ctx: ctx}
 	to := c.graph(g, g.ops, maps.Clone(g.opsets))
 	if c.err != nil {
 		return nil, nil, c.err
@@ -106,8 +106,7 @@ type copier struct {
 	bodies map[*Body]*Body
 	opsets map[uintptr]map[string]int // copies of operator-set versions, by the identity of the original map
 	err    error                      // of the first weights that do not fit in memory, or of ctx: nothing is copied after it
-	ctx    context.Context            // ends copying; nil: nothing does
-	turns  int                        // nodes and values that were copied
+	watch  *watch                     // ends copying; nil: nothing does
 }
 
 func newCopier(share bool) *copier {
@@ -143,14 +142,11 @@ func (c *copier) graph(g *Graph, ops op.Set, opsets map[string]int) *Graph {
 
 // ended looks at the context, every so many nodes or values, and reports whether it has ended.
 func (c *copier) ended() bool {
-	if c.turns++; c.ctx != nil && c.turns%turnsBetween == 0 && c.err == nil {
-		c.err = c.ctx.Err()
+	if c.watch.ended() && c.err == nil {
+		c.err = c.watch.err
 	}
-	return c.ctx != nil && c.err != nil
+	return c.watch != nil && c.err != nil
 }
-
-// turnsBetween is the number of nodes or values that are handled, in some microseconds each, between two looks at a context.
-const turnsBetween = 1 << 10
 
 // shell returns a copy of g without nodes and values.
 func (c *copier) shell(g *Graph, ops op.Set, opsets map[string]int) *Graph {

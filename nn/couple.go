@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"github.com/graft-ml/graft/nn/internal/indices"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
@@ -47,10 +48,10 @@ type declared struct {
 	rel, relEnd, norm, normEnd, split, splitEnd int
 }
 
-// analyse asks every node for its couplings.
-func (g *Graph) analyse() *analysis {
+// analyse asks every node for its couplings. It is incomplete if ctx ends.
+func (g *Graph) analyse(ctx context.Context) *analysis {
 	a := &analysis{g: g, first: map[*Value]axisID{}, rank: map[*Value]int{}, spans: map[*Node]declared{}, calls: map[*Node]*op.Call{}, leaf: map[*Value]bool{}, zero: map[axisID]bool{}, most: int32(min(MemoryLeft()/32, 1<<27))}
-	w := g.standIn()
+	w := g.standIn(ctx)
 	a.env = w.env
 	for _, v := range g.inputs {
 		a.add(v, w.env[v].typ)
@@ -58,6 +59,9 @@ func (g *Graph) analyse() *analysis {
 	}
 	s := &a.system
 	for _, n := range g.nodes() {
+		if ctx.Err() != nil {
+			return a
+		}
 		for _, v := range n.reads() {
 			if v != nil && v.param != nil {
 				a.add(v, op.TypeOf(v.param.tensor()))
@@ -81,15 +85,15 @@ func (g *Graph) analyse() *analysis {
 
 // standIn walks the graph with numbers in place of open dimensions. It tries several choices, because
 // the sizes must suit strides, concatenations of skip connections and position tables.
-func (g *Graph) standIn() *walker {
+func (g *Graph) standIn(ctx context.Context) *walker {
 	var best *walker
 	most := -1
 	for _, try := range [][2]int{{2, 64}, {2, 16}, {2, 32}, {2, 224}, {2, 512}, {2, 576}, {1, 64}, {1, 1}, {3, 7}} {
-		w, reached := g.standAt(try[0], try[1])
+		w, reached := g.standAt(ctx, try[0], try[1])
 		if reached > most {
 			best, most = w, reached
 		}
-		if reached == len(g.nodes()) || !g.open() {
+		if reached == len(g.nodes()) || !g.open() || ctx.Err() != nil {
 			break
 		}
 	}
@@ -106,8 +110,8 @@ func (g *Graph) open() bool {
 }
 
 // standAt walks with the given sizes for open first and other axes and counts the nodes that resolved.
-func (g *Graph) standAt(batch, other int) (*walker, int) {
-	w := lowering{g: g, mode: walkInfer, calls: true}.walker()
+func (g *Graph) standAt(ctx context.Context, batch, other int) (*walker, int) {
+	w := lowering{g: g, mode: walkInfer, calls: true, ctx: g.inferring(ctx)}.walker()
 	size := map[string]int{}
 	for _, v := range g.inputs {
 		t := v.typ
@@ -131,6 +135,9 @@ func (g *Graph) standAt(batch, other int) (*walker, int) {
 	}
 	reached := 0
 	for _, n := range g.nodes() {
+		if ctx.Err() != nil {
+			break
+		}
 		if err := w.visit(n); err != nil {
 			w.bindDeclared(n)
 			continue

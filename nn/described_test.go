@@ -120,7 +120,11 @@ func describeHead(t *testing.T, b *strings.Builder, g *nn.Graph) {
 	}); err != nil {
 		fmt.Fprintf(b, "\nclassifier: %v\n", err)
 	}
-	for _, c := range g.Composites() {
+	composites, err := g.Composites(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range composites {
 		fmt.Fprintf(b, "composite %s: %v of %s, %d constants, nodes %s\n", c.Name, c.Config, nntest.Names(c.In), len(c.Consts), labels(c.Nodes))
 	}
 }

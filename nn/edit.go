@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -27,6 +28,7 @@ type Edit struct {
 	channels *Channels // analysis after the last change
 	spelled  []*Value  // constants that an older spelling may have turned into attributes; unread ones are removed at the end
 	outer    *Edit     // edit of the enclosing graph, see convertBody
+	watch    *watch    // of the context that ends the edit; nil: none does
 	body     *Body     // the subgraph that is built, see Edit.Body
 	bodies   []*Body   // subgraphs of the graph's nodes and of new nodes, see taken; nil until requested
 	acts     int       // number of changes made, including reverted ones
@@ -50,19 +52,7 @@ type action struct {
 // must read the graph through the methods of its Edit, which see the changes so far: inside f, the methods of the graph
 // itself return an error, or panic if they do not return errors. Other goroutines wait until the edit ends.
 func (g *Graph) Edit(f func(*Edit)) error {
-	if f == nil {
-		return &Error{Stage: "edit", Err: errNoFunction}
-	}
-	if err := g.begin("edit"); err != nil {
-		return err
-	}
-	defer g.lock().Unlock()
-	e, err := g.attempt(f)
-	if err != nil {
-		return err
-	}
-	g.commit(e.log)
-	return nil
+	return g.EditUntil(context.Background(), f)
 }
 
 var errNoFunction = errors.New("the function is nil")
@@ -71,12 +61,12 @@ var errNoFunction = errors.New("the function is nil")
 var errOver = &Error{Stage: "edit", Err: errors.New("the edit is over: begin another")}
 
 // attempt applies f and checks the result; on an error everything is undone.
-func (g *Graph) attempt(f func(*Edit)) (e *Edit, err error) {
+func (g *Graph) attempt(f func(*Edit), w *watch) (e *Edit, err error) {
 	if g.values == nil { // the zero Graph
 		n := New("")
 		g.ops, g.opsets, g.meta, g.values = n.ops, n.opsets, n.meta, n.values
 	}
-	e = &Edit{g: g}
+	e = &Edit{g: g, watch: w}
 	g.edit = e
 	finished := false
 	defer func() {
@@ -129,7 +119,7 @@ func (e *Edit) settle() {
 		e.fail(err)
 		return
 	}
-	e.fail(e.g.check())
+	e.fail(e.g.check(e.watch))
 }
 
 func (e *Edit) undo() {
@@ -150,6 +140,9 @@ func (g *Graph) commit(log []action) {
 }
 
 func (e *Edit) act(a action) {
+	if e.ended() {
+		return
+	}
 	if err := a.apply(); err != nil {
 		e.fail(err)
 		return

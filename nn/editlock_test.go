@@ -92,7 +92,7 @@ var insideEdit = map[string]func(t *testing.T, g *nn.Graph) error{
 	"Clone":     func(_ *testing.T, g *nn.Graph) error { return panics(func() { _, _ = g.Clone() }) },
 	"Fork":      func(_ *testing.T, g *nn.Graph) error { return panics(func() { g.Fork() }) },
 	"Summary":   func(_ *testing.T, g *nn.Graph) error { return panics(func() { g.Summary() }) },
-	"Composite": func(_ *testing.T, g *nn.Graph) error { return panics(func() { g.Composites() }) },
+	"Composite": func(t *testing.T, g *nn.Graph) error { return panics(func() { g.Composites(t.Context()) }) },
 	"Meta":      func(_ *testing.T, g *nn.Graph) error { return panics(func() { g.Meta() }) },
 	"Labels":    func(_ *testing.T, g *nn.Graph) error { return panics(func() { g.Labels() }) },
 	"Version":   func(_ *testing.T, g *nn.Graph) error { return panics(func() { g.Version() }) },

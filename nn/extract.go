@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,15 @@ import (
 // outputs and inputs; an empty from means the graph's own inputs. Parameters are copied. A value in from may be an input,
 // a parameter or computed. It is an error if the part needs an input that is not in from, or does not need one that is.
 func (g *Graph) Extract(from, to []string) (*Graph, error) {
+	return g.ExtractUntil(context.Background(), from, to)
+}
+
+// ExtractUntil is Extract, ended by ctx, with its error.
+func (g *Graph) ExtractUntil(ctx context.Context, from, to []string) (*Graph, error) {
+	w, err := begun(ctx)
+	if err != nil {
+		return nil, &Error{Stage: "extract", Err: err}
+	}
 	if err := g.edited("extract"); err != nil {
 		return nil, err
 	}
@@ -29,12 +39,15 @@ func (g *Graph) Extract(from, to []string) (*Graph, error) {
 	if len(outs) == 0 {
 		return nil, &Error{Stage: "extract", Err: errors.New("no output is named")}
 	}
-	stop := func(v *Value) bool { return slices.Contains(ins, v) }
+	stop := func(v *Value) bool { return w.ended() || slices.Contains(ins, v) }
 	nodes := ancestors(outs, stop)
+	if w != nil && w.err != nil {
+		return nil, &Error{Stage: "extract", Err: w.err}
+	}
 	if err := cutCheck(nodes, ins, outs, stop); err != nil {
 		return nil, err
 	}
-	return g.part(nodes, ins, outs)
+	return g.part(w, nodes, ins, outs)
 }
 
 // distinct finds values by name and refuses one named twice.
@@ -80,8 +93,9 @@ func cutCheck(nodes []*Node, ins, outs []*Value, stop func(*Value) bool) error {
 }
 
 // part copies nodes into a graph with the given ends.
-func (g *Graph) part(nodes []*Node, ins, outs []*Value) (*Graph, error) {
+func (g *Graph) part(w *watch, nodes []*Node, ins, outs []*Value) (*Graph, error) {
 	c := newCopier(false)
+	c.watch = w
 	to := c.shell(g, g.ops, maps.Clone(g.opsets))
 	for _, v := range ins {
 		if !v.typ.Present() {
@@ -96,6 +110,9 @@ func (g *Graph) part(nodes []*Node, ins, outs []*Value) (*Graph, error) {
 				return nil, &Error{Stage: "extract", Node: n.label(), Op: n.opType, Err: fmt.Errorf("computes %q, which is to become an input, and another output that is needed", v.name)}
 			}
 		}
+		if c.ended() {
+			return nil, &Error{Stage: "extract", Err: c.err}
+		}
 		c.node(to, n)
 	}
 	for _, v := range outs {
@@ -105,8 +122,8 @@ func (g *Graph) part(nodes []*Node, ins, outs []*Value) (*Graph, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	if err := to.infer(); err != nil {
+	if err := to.inferUntil(w.context()); err != nil {
 		return nil, err
 	}
-	return to, to.check()
+	return to, to.check(w)
 }

@@ -34,7 +34,7 @@ func (e *Edit) sortNodes() {
 	if e.err != nil || e.sorted == e.acts {
 		return
 	}
-	order, err := topological(e.g.nodes())
+	order, err := topological(e.g.nodes(), e.watched())
 	if err != nil {
 		e.fail(err)
 		return

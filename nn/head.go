@@ -173,7 +173,7 @@ func (s *site) keepApart(e *Edit, out *Value) {
 	if e.err != nil || s.classes < 2 {
 		return // an axis of length 1 cannot be followed
 	}
-	a := e.g.analyse()
+	a := e.g.analyse(e.watched().context())
 	at, known := a.of(s.node.in[s.layer.Weight], s.layer.Out)
 	if known {
 		at, known = a.passed(at, s.node)

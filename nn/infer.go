@@ -17,12 +17,11 @@ func (g *Graph) Infer() error {
 	return g.infer()
 }
 
-func (g *Graph) infer() error { return g.inferUntil(context.Background()) }
+func (g *Graph) infer() error { return g.inferUntil(g.until()) }
 
 // inferUntil is infer, and ends with an error when the context does.
 func (g *Graph) inferUntil(ctx context.Context) error {
-	ctx, nested := g.shareNested(ctx)
-	nested.whole = ctx.Done()
+	ctx = g.inferring(ctx)
 	bound := map[*Value]*binding{}
 	for _, v := range g.inputs {
 		bound[v] = &binding{typ: v.typ}
@@ -52,6 +51,13 @@ func (g *Graph) inferUntil(ctx context.Context) error {
 		g.edit.retell(news)
 	}
 	return err
+}
+
+// inferring returns the context of an inference of types that ctx ends.
+func (g *Graph) inferring(ctx context.Context) context.Context {
+	ctx, nested := g.shareNested(ctx)
+	nested.whole = ctx.Done()
+	return ctx
 }
 
 // inferred is the inferred type of a value, or what was known before.

@@ -52,7 +52,7 @@ func Join(a, b *Graph, connect map[string]string) (*Graph, error) {
 	if err := g.infer(); err != nil {
 		return nil, err
 	}
-	return g, g.check()
+	return g, g.check(nil)
 }
 
 func joinError(err error) error { return &Error{Stage: "join", Err: err} }

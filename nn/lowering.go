@@ -104,6 +104,9 @@ func (l lowering) walker() *walker {
 	if l.expr == nil && l.mode != walkInfer {
 		l.expr = gorgonia.NewGraph(gorgonia.WithGraphName(l.g.name))
 	}
+	if l.ctx == nil {
+		l.ctx = l.g.inferring(l.g.until())
+	}
 	l.ctx, l.nested = l.g.shareNested(l.ctx)
 	w := &walker{
 		lowering: l, env: l.bound, params: map[*Param]*gorgonia.Node{},

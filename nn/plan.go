@@ -2,6 +2,7 @@ package nn
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,19 +22,7 @@ type Plan struct {
 
 // Plan tries an edit without applying it. The error is the one that Edit would return.
 func (g *Graph) Plan(f func(*Edit)) (*Plan, error) {
-	if f == nil {
-		return nil, &Error{Stage: "plan", Err: errNoFunction}
-	}
-	if err := g.begin("plan"); err != nil {
-		return nil, err
-	}
-	defer g.lock().Unlock()
-	e, err := g.attempt(f)
-	if err != nil {
-		return nil, err
-	}
-	e.undo()
-	return &Plan{g: g, log: e.log, version: g.version, notes: e.notes, cuts: e.cuts, saved: e.saved}, nil
+	return g.PlanUntil(context.Background(), f)
 }
 
 // Apply applies the plan. It is an error if the graph was edited after the plan was made.

@@ -91,13 +91,13 @@ func TestTopological(t *testing.T) {
 			}
 			nodes = append(nodes, n)
 		}
-		order, err := topological(nodes)
+		order, err := topological(nodes, nil)
 		if err != nil || !slices.Equal(order, nodes) {
 			t.Fatalf("a sorted list becomes another, %v", err)
 		}
 		shuffled := slices.Clone(nodes)
 		r.Shuffle(len(shuffled), func(i, k int) { shuffled[i], shuffled[k] = shuffled[k], shuffled[i] })
-		if order, err = topological(shuffled); err != nil || len(order) != len(nodes) {
+		if order, err = topological(shuffled, nil); err != nil || len(order) != len(nodes) {
 			t.Fatal(len(order), err)
 		}
 		place := map[*Node]int{}
@@ -114,7 +114,7 @@ func TestTopological(t *testing.T) {
 		last := nodes[len(nodes)-1]
 		nodes[0].in = append(nodes[0].in, last.out[1])
 		last.in = append(last.in, nodes[0].out[1])
-		if _, err := topological(nodes); err == nil {
+		if _, err := topological(nodes, nil); err == nil {
 			t.Error("a cycle is sorted")
 		}
 	}

@@ -94,7 +94,7 @@ func (e *Edit) follow() {
 }
 
 func (e *Edit) followGroup(group []freed) {
-	order, err := topological(e.g.nodes())
+	order, err := topological(e.g.nodes(), e.watched())
 	if err != nil {
 		e.fail(err)
 		return
@@ -110,6 +110,9 @@ func (e *Edit) followGroup(group []freed) {
 	w = e.concreteWalk(group, true)
 	at := fmt.Sprintf("%s of input %q from %d to %v", axisName(group[0].axis), group[0].v.name, group[0].old, group[0].now)
 	for _, node := range order {
+		if e.ended() {
+			return
+		}
 		if node.op == nil {
 			e.fail(&Error{Op: node.opType, Node: node.label(), Err: fmt.Errorf("is unknown, which prevents a change of %s", at)})
 			return

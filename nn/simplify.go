@@ -26,7 +26,7 @@ func (e *Edit) Simplify() int {
 	}
 	before := e.g.countNodes()
 	e.InlineBranches()
-	nodes, err := topological(e.g.nodes())
+	nodes, err := topological(e.g.nodes(), e.watched())
 	if err != nil {
 		e.fail(err)
 	}

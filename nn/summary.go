@@ -161,7 +161,7 @@ func (g *Graph) walkOf(input func(*Value) op.Type) *walker {
 		w.env[v] = &binding{typ: input(v)}
 	}
 	nodes := g.nodes()
-	if order, err := topological(nodes); err == nil { // in an edit, nodes may precede those that they read
+	if order, err := topological(nodes, nil); err == nil { // in an edit, nodes may precede those that they read
 		nodes = order
 	}
 	for _, n := range nodes {

@@ -36,7 +36,7 @@ func (w *walker) inside(n *Node, b *Body, captured []*Value) error {
 			w.lost[v] = err
 		}
 	}
-	nodes, err := topological(b.Graph.nodes())
+	nodes, err := topological(b.Graph.nodes(), nil)
 	if err != nil {
 		return located(w.stage(), n, err)
 	}

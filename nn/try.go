@@ -44,7 +44,7 @@ func (e *Edit) verify() {
 			return
 		}
 	}
-	e.fail(e.g.check())
+	e.fail(e.g.check(e.watched()))
 }
 
 // mark is a state of an edit to which it can be reverted.

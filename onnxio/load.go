@@ -224,11 +224,11 @@ func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*
 	if err != nil {
 		return nil, loadError(err)
 	}
-	if err := retype(g, l.Inputs); err != nil {
+	if err := retype(l.context(), g, l.Inputs); err != nil {
 		return nil, loadError(err)
 	}
 	if l.BatchDim != "" {
-		if err := g.Edit(func(e *nn.Edit) { e.FreeBatch(l.BatchDim) }); err != nil {
+		if err := g.EditUntil(l.context(), func(e *nn.Edit) { e.FreeBatch(l.BatchDim) }); err != nil {
 			return nil, loadError(err)
 		}
 	}
@@ -236,7 +236,7 @@ func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*
 }
 
 // retype changes the types of inputs.
-func retype(g *nn.Graph, inputs []string) error {
+func retype(ctx context.Context, g *nn.Graph, inputs []string) error {
 	if len(inputs) == 0 {
 		return nil
 	}
@@ -255,7 +255,7 @@ func retype(g *nn.Graph, inputs []string) error {
 		}
 		types[name] = t.String()
 	}
-	return g.Edit(func(e *nn.Edit) {
+	return g.EditUntil(ctx, func(e *nn.Edit) {
 		for _, v := range e.Inputs() {
 			if t, ok := types[v.Name()]; ok {
 				e.Input(v.Name(), t)

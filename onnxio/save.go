@@ -93,7 +93,7 @@ func (s Saver) encode(g *nn.Graph) (*encoded, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := retype(g, s.Inputs); err != nil {
+	if err := retype(s.context(), g, s.Inputs); err != nil {
 		return nil, err
 	}
 	if s.Opset != 0 && s.Opset != g.Opsets()[""] {

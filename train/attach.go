@@ -84,7 +84,7 @@ func (c Config) Attach(g *nn.Graph, targets ...string) (*Attached, error) {
 // Plan returns the update rule of a parameter and the factor on its rate, from the first of Config.Groups that matches
 // it.
 func (c Config) Plan(p *nn.Param) (optim.Rule, float64, error) {
-	r, err := c.planFor(p)
+	r, err := c.planFor(c.grouping(), p)
 	return r.rule, r.rate, err
 }
 

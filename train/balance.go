@@ -83,7 +83,7 @@ func scaleOutputs(ctx context.Context, g *nn.Graph, s data.Dataset[data.Sample],
 	if err != nil {
 		return ctx.Err() // mismatches are reported by the training
 	}
-	return g.Edit(func(e *nn.Edit) {
+	return g.EditUntil(ctx, func(e *nn.Edit) {
 		for _, o := range wide {
 			out := e.Outputs()[o]
 			if figures[out.Name()+"/r2"] > 0.1 || out.Type().DType != dtype.Float32 {

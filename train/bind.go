@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,7 +39,7 @@ type watched struct {
 }
 
 // bind renews the binding if it does not match the graph and the batch, and fills its feed.
-func (t *Trainer) bind(b data.Sample) (*binding, error) {
+func (t *Trainer) bind(ctx context.Context, b data.Sample) (*binding, error) {
 	if slices.Contains(b.X, nil) || slices.Contains(b.Y, nil) {
 		return nil, &op.Error{Stage: "train", Err: errors.New("a tensor of the batch is nil")}
 	}
@@ -59,7 +60,7 @@ func (t *Trainer) bind(b data.Sample) (*binding, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.bound, err = t.attach(b.Y, open); err != nil {
+		if t.bound, err = t.attach(ctx, b.Y, open); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +86,7 @@ func (t *Trainer) bind(b data.Sample) (*binding, error) {
 }
 
 // attach forks the graph and builds the loss.
-func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
+func (t *Trainer) attach(ctx context.Context, want []*tensor.Dense, open []bool) (*binding, error) {
 	if err := t.follow(); err != nil {
 		return nil, err
 	}
@@ -100,12 +101,12 @@ func (t *Trainer) attach(want []*tensor.Dense, open []bool) (*binding, error) {
 		d.lossBy = j.filled(want)
 	}
 	var err error
-	if d.fork, d.origin, err = t.fork(); err != nil {
+	if d.fork, d.origin, err = t.fork(ctx); err != nil {
 		return nil, err
 	}
 	var lossName string
 	var notes []string
-	err = d.fork.Edit(func(e *nn.Edit) {
+	err = d.fork.EditUntil(ctx, func(e *nn.Edit) {
 		d.outputs = e.Outputs()
 		for _, v := range e.Inputs() {
 			d.inputs = append(d.inputs, v.Name())

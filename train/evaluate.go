@@ -186,7 +186,7 @@ func (t *Trainer) Evaluate(ctx context.Context, s data.Dataset[data.Sample]) (ma
 			at.first += samplesIn(b)
 			parts, err := t.ranks.together(part, err)
 			if err == nil && metrics == nil {
-				metrics, err = t.metrics(parts)
+				metrics, err = t.metrics(ctx, parts)
 			}
 			for _, p := range parts {
 				if err == nil {
@@ -225,7 +225,7 @@ func (t *Trainer) score(ctx context.Context, b data.Sample, err error) (part sco
 	if err != nil {
 		return part, release, err
 	}
-	d, err := t.bind(b)
+	d, err := t.bind(ctx, b)
 	if err != nil || d == nil {
 		return part, release, err
 	}
@@ -241,12 +241,12 @@ func (t *Trainer) score(ctx context.Context, b data.Sample, err error) (part sco
 }
 
 // metrics returns the metrics of the configuration, or those that fit the loss.
-func (t *Trainer) metrics(parts []scoredPart) (m []Metric, err error) {
+func (t *Trainer) metrics(ctx context.Context, parts []scoredPart) (m []Metric, err error) {
 	if t.c.Metrics != nil || len(parts) == 0 {
 		return t.c.Metrics, nil
 	}
 	if t.bound == nil { // this rank has seen no samples yet
-		if t.bound, err = t.attach(parts[0].want, nil); err != nil {
+		if t.bound, err = t.attach(ctx, parts[0].want, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -316,7 +316,7 @@ func (t *Trainer) Gradients(ctx context.Context, s data.Dataset[data.Sample]) it
 }
 
 func (t *Trainer) gradients(ctx context.Context, b data.Sample) (*nn.StepResult, nn.Grads, error) {
-	d, err := t.bind(b)
+	d, err := t.bind(ctx, b)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,9 +21,9 @@ type trunk struct {
 }
 
 // divide splits a copy of g before its classifier.
-func divide(g *nn.Graph) (t trunk, err error) {
+func divide(ctx context.Context, g *nn.Graph) (t trunk, err error) {
 	var from string
-	_, err = g.Plan(func(e *nn.Edit) {
+	_, err = g.PlanUntil(ctx, func(e *nn.Edit) {
 		if _, v := e.Classifier(); v != nil {
 			from = v.Name()
 		}
@@ -31,10 +31,10 @@ func divide(g *nn.Graph) (t trunk, err error) {
 	if err != nil {
 		return t, err
 	}
-	if t.body, err = g.Extract(nil, []string{from}); err != nil {
+	if t.body, err = g.ExtractUntil(ctx, nil, []string{from}); err != nil {
 		return t, err
 	}
-	t.tail, err = g.Extract([]string{from}, []string{g.Outputs()[0].Name()})
+	t.tail, err = g.ExtractUntil(ctx, []string{from}, []string{g.Outputs()[0].Name()})
 	return t, err
 }
 

@@ -118,7 +118,7 @@ func (f FineTuner) FineTune(ctx context.Context, g *nn.Graph, fit, val data.Data
 			see(Event{Kind: Note, Text: text})
 		}
 	}
-	if err := g.Edit(func(e *nn.Edit) {
+	if err := g.EditUntil(ctx, func(e *nn.Edit) {
 		e.Separate()
 		if f.Head != nil {
 			e.Head(*f.Head)
@@ -193,7 +193,7 @@ func (t *tuning) headFirst(ctx context.Context) error {
 			return errors.New("train: samples to train on have one class each, those for validation have not: mix classes (data.MixUp) of the samples to train on alone, or of both")
 		}
 	}
-	cut, err := divide(t.g)
+	cut, err := divide(ctx, t.g)
 	if err != nil {
 		if t.Head != nil || t.Policy == HeadOnly {
 			return err
@@ -276,7 +276,7 @@ func (t *tuning) refit(ctx context.Context) error {
 	}
 	n := 0
 	alone := func() error {
-		cut, err := divide(t.g) // the weights as they are now, in a resumed run as in another
+		cut, err := divide(ctx, t.g) // the weights as they are now, in a resumed run as in another
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func TestRefit(t *testing.T) {
 		{true, true, true, true}, {false, true, true, false}, {true, false, true, false}, {true, true, false, false}, {false, false, true, false}, {false, true, false, false}, {true, false, false, false},
 	} {
 		g := layered(t)
-		cut, err := divide(g)
+		cut, err := divide(t.Context(), g)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,9 +17,39 @@ type plan struct {
 	rate float64 // factor on the rule's rate
 }
 
+// grouping finds the groups of parameters, of which there may be one for each parameter.
+type grouping struct {
+	general []int               // groups that do not list parameters, by index
+	of      map[*nn.Param][]int // groups that list a parameter, by index
+}
+
+func (c Config) grouping() *grouping {
+	x := &grouping{of: map[*nn.Param][]int{}}
+	for i, g := range c.Groups {
+		if g.Params == nil {
+			x.general = append(x.general, i)
+		}
+		for _, p := range g.Params {
+			x.of[p] = append(x.of[p], i)
+		}
+	}
+	return x
+}
+
+// candidates returns the groups that may match a parameter, by index, in order.
+func (x *grouping) candidates(p *nn.Param) []int {
+	if len(x.general) == 0 || len(x.of[p]) == 0 {
+		return append(x.general[:len(x.general):len(x.general)], x.of[p]...)
+	}
+	list := slices.Concat(x.general, x.of[p])
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // planFor finds the parameter's group.
-func (c Config) planFor(p *nn.Param) (plan, error) {
-	for _, g := range c.Groups {
+func (c Config) planFor(x *grouping, p *nn.Param) (plan, error) {
+	for _, i := range x.candidates(p) {
+		g := c.Groups[i]
 		if !g.matches(p) {
 			continue
 		}
@@ -43,11 +73,9 @@ func (c Config) planFor(p *nn.Param) (plan, error) {
 	return plan{c.rule(), 1}, nil
 }
 
+// matches reports whether a parameter that the group lists, if it lists any, has the rank and the name that it wants.
 func (g ParamGroup) matches(p *nn.Param) bool {
 	if g.Rank > 0 && p.Value().Type().Rank() > g.Rank {
-		return false
-	}
-	if g.Params != nil && !slices.Contains(g.Params, p) {
 		return false
 	}
 	for _, m := range g.Match {
@@ -60,12 +88,15 @@ func (g ParamGroup) matches(p *nn.Param) bool {
 
 // checkGroups returns an error for a group without trainable parameters, such as one with a misspelled glob.
 func (c Config) checkGroups(params []*nn.Param) error {
-	for i, g := range c.Groups {
-		found := false
-		for _, p := range params {
-			found = found || g.matches(p)
+	x := c.grouping()
+	found := make([]bool, len(c.Groups))
+	for _, p := range params {
+		for _, i := range x.candidates(p) {
+			found[i] = found[i] || c.Groups[i].matches(p)
 		}
-		if !found {
+	}
+	for i, g := range c.Groups {
+		if !found[i] {
 			return fmt.Errorf("train: group %d, %q, matches none of the %d trainable parameters", i, strings.Join(g.Match, " "), len(params))
 		}
 		if g.Rank < 0 {

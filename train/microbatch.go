@@ -95,7 +95,7 @@ func (t *Trainer) compute(ctx context.Context, d *binding, parts []data.Sample, 
 			if samplesIn(part) == 0 {
 				continue
 			}
-			if d, err = t.bind(part); err != nil {
+			if d, err = t.bind(ctx, part); err != nil {
 				t.abandon()
 				return 0, err
 			}
@@ -123,7 +123,7 @@ func (t *Trainer) compute(ctx context.Context, d *binding, parts []data.Sample, 
 // computeJoined is compute on one of several ranks. If one of them fails, all return its error.
 func (t *Trainer) computeJoined(ctx context.Context, parts []data.Sample, accumulate int) (loss float64, err error) {
 	for k, part := range parts {
-		d, err := t.bind(part)
+		d, err := t.bind(ctx, part)
 		if err == nil {
 			loss, err = t.microJoined(ctx, d, part, microBatch{k, len(parts), accumulate})
 		}

@@ -91,7 +91,10 @@ func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 	if s != nil && s.fits(p) {
 		return s, t.start(s, p)
 	}
-	pl, err := t.c.planFor(p)
+	if t.groups == nil {
+		t.groups = t.c.grouping()
+	}
+	pl, err := t.c.planFor(t.groups, p)
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func (t *Trainer) Average() {
 
 // step runs one batch, and the update if it is the last of its group.
 func (t *Trainer) step(ctx context.Context, batch data.Sample, total, accumulate int) (StepInfo, error) {
-	d, err := t.bind(batch)
+	d, err := t.bind(ctx, batch)
 	var parts []data.Sample
 	if err == nil {
 		parts, err = t.split(batch)

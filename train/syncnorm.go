@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -83,10 +84,9 @@ func (s *syncNorm) end(failed bool) (others bool, err error) {
 
 // fork returns the graph that the loss is attached to, with synchronized normalizations if the configuration requires
 // them.
-func (t *Trainer) fork() (*nn.Graph, map[*nn.Param]*nn.Param, error) {
+func (t *Trainer) fork(ctx context.Context) (*nn.Graph, map[*nn.Param]*nn.Param, error) {
 	if t.ranks == nil || !t.c.SyncBatchNorm {
-		g, origin := t.g.Fork()
-		return g, origin, nil
+		return t.g.ForkUntil(ctx)
 	}
 	ops, err := std.SyncBatchNormalization(t.g.Ops(), t.sync.sum)
 	if err != nil {

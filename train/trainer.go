@@ -23,6 +23,7 @@ import (
 type Trainer struct {
 	g      *nn.Graph
 	c      Config
+	groups *grouping            // see planFor
 	params map[*nn.Param]*state // of trainable parameters
 	stats  map[*nn.Param]*state // of running statistics
 	seen   int                  // version of the graph that the states match

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,8 +25,8 @@ func (c watched) Err() error {
 	return nil
 }
 
-// Planning looks at its context before and after each of its phases, and before each measurement of the search, and ends at any of these looks
-// without changing the graph.
+// TestPlanChecks: planning looks at its context while it analyzes and edits, before each group that is scored, and before each measurement of the
+// search, and ends at any of these looks without changing the graph.
 func TestPlanChecks(t *testing.T) {
 	g := chain(t)
 	version := g.Version()
@@ -38,7 +39,8 @@ func TestPlanChecks(t *testing.T) {
 	for _, n := range seen.looks {
 		all += n
 	}
-	for name, want := range map[string]int{"prune.Pruner.Plan": 2, "prune.Pruner.Plan.func1": 1, "prune.Pruner.rank": len(p.Groups(g))} {
+	nodes := len(slices.Collect(g.Nodes()))
+	for name, want := range map[string]int{"nn.(*Graph).analyse": nodes, "nn.begun": 1, "prune.Pruner.rank": len(p.Groups(g))} {
 		if got := seen.looks[name]; got != want {
 			t.Errorf("%s looks %d times, want %d", name, got, want)
 		}

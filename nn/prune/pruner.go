@@ -111,22 +111,16 @@ func (p Pruner) Plan(ctx context.Context, g *nn.Graph) (*nn.Plan, error) {
 	if err := p.check(g); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
+	c, err := g.ChannelsUntil(ctx)
+	if err != nil {
 		return nil, err
 	}
-	c := g.Channels()
 	atoms, notes, err := p.choose(ctx, g, c, p.Target)
 	if err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return g.Plan(func(e *nn.Edit) {
-		if e.RemoveAtoms(atoms...); ctx.Err() != nil {
-			e.Fail(ctx.Err())
-			return
-		}
+	return g.PlanUntil(ctx, func(e *nn.Edit) {
+		e.RemoveAtoms(atoms...)
 		for _, n := range notes {
 			e.Note("%s", n)
 		}
@@ -143,7 +137,7 @@ func (p Pruner) choose(ctx context.Context, g *nn.Graph, c *nn.Channels, t Targe
 		return nil, notes, nil
 	}
 	if len(groups) == 0 {
-		return nil, nil, p.stuck(g, c, errors.New("nothing can be cut"))
+		return nil, nil, p.stuck(ctx, g, c, errors.New("nothing can be cut"))
 	}
 	r, err := p.rank(ctx, g, groups)
 	if err != nil {
@@ -151,7 +145,7 @@ func (p Pruner) choose(ctx context.Context, g *nn.Graph, c *nn.Channels, t Targe
 	}
 	atoms, err := r.reach(ctx, g, c, t, p.onTheWay)
 	if err != nil {
-		return nil, nil, p.stuck(g, c, err)
+		return nil, nil, p.stuck(ctx, g, c, err)
 	}
 	var notes []string
 	for _, x := range groups {
@@ -182,15 +176,21 @@ func describe(x *nn.Group) string {
 }
 
 // stuck adds to an error the reasons why weighted layers cannot be pruned.
-func (p Pruner) stuck(g *nn.Graph, c *nn.Channels, err error) error {
+func (p Pruner) stuck(ctx context.Context, g *nn.Graph, c *nn.Channels, err error) error {
 	var why []string
 	for n := range g.Nodes(weighted) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if len(why) == 3 {
+			break
+		}
 		v := n.Out(0)
 		axis := len(v.Type().Shape) - 1
 		if n.Traits().Layout == trait.ChannelsFirst {
 			axis = 1
 		}
-		if x := c.Fixed(v, axis); x != nil && len(why) < 3 {
+		if x := c.Fixed(v, axis); x != nil {
 			var e *nn.Error
 			if errors.As(x, &e) {
 				x = e.Err

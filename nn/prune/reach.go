@@ -143,7 +143,7 @@ func (s *stopwatch) run(ctx context.Context, gone []*nn.Atom) (time.Duration, er
 	}
 	g := s.g
 	if len(gone) > 0 {
-		plan, err := s.g.Plan(func(e *nn.Edit) { e.RemoveAtoms(gone...) })
+		plan, err := s.g.PlanUntil(ctx, func(e *nn.Edit) { e.RemoveAtoms(gone...) })
 		if err != nil {
 			return 0, err
 		}

@@ -1,0 +1,90 @@
+package nn_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/graft-ml/graft/internal/kernel/kerneltest"
+	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/initial"
+	"github.com/graft-ml/graft/nn/op"
+)
+
+// longModel is a network of n residual layers.
+func longModel(t *testing.T, n int) *nn.Graph {
+	g := nn.New("m")
+	if err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[N,4]")
+		for range n {
+			w := e.Param(e.New("w"), initial.FanIn{}, 4, 4)
+			y := e.Node(op.Plain("MatMul"), x, w).Out(0)
+			x = e.Node(op.Plain("Add"), x, e.Node(op.Plain("Tanh"), y).Out(0)).Out(0)
+		}
+		e.Output("y", x)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestUntil: what changes, copies or analyzes a graph with a context ends with its error wherever that is seen, leaves the graph as it was, and
+// looks at it in proportion to the nodes.
+func TestUntil(t *testing.T) {
+	const layers = 700
+	g := longModel(t, layers)
+	grow := func(e *nn.Edit) {
+		for _, n := range e.Select(nn.Ops("Tanh")) {
+			e.Insert(n.Out(0), nn.OpLayer{Config: op.Plain("Neg")})
+		}
+	}
+	for name, c := range map[string]struct {
+		f    func(ctx context.Context) error
+		most int // nodes, values or changes between two looks
+	}{
+		"edit": {func(ctx context.Context) error {
+			f, _ := g.Fork()
+			err := f.EditUntil(ctx, grow)
+			if err != nil && labelsOf(f) != labelsOf(g) {
+				return errors.New("an edit that ended changed the graph")
+			}
+			return err
+		}, 1 << 10},
+		"plan":       {func(ctx context.Context) error { _, err := g.PlanUntil(ctx, grow); return err }, 1 << 10},
+		"channels":   {func(ctx context.Context) error { _, err := g.ChannelsUntil(ctx); return err }, 1},
+		"extract":    {func(ctx context.Context) error { _, err := g.ExtractUntil(ctx, nil, []string{"y"}); return err }, 1 << 10},
+		"composites": {func(ctx context.Context) error { _, err := g.Composites(ctx); return err }, 1},
+	} {
+		before, version := labelsOf(g), g.Version()
+		ended, cancel := context.WithCancel(t.Context()) // one that can end is looked at
+		defer cancel()
+		count := &kerneltest.EndsAfter{Context: ended, Left: 1 << 30}
+		if err := c.f(count); err != nil {
+			t.Fatal(name, err)
+		}
+		looks := 1<<30 - count.Left
+		if want := 3 * layers / c.most; looks < want {
+			t.Errorf("%s: %d looks, want %d", name, looks, want)
+		}
+		for at := 0; at < looks; at += max(1, looks/3) {
+			if err := c.f(&kerneltest.EndsAfter{Context: ended, Left: at}); !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s, ended at look %d of %d: %v", name, at, looks, err)
+			}
+		}
+		if after := labelsOf(g); after != before || g.Version() != version {
+			t.Errorf("%s changed the graph", name)
+		}
+		if err := g.Check(); err != nil {
+			t.Error(name, err)
+		}
+	}
+}
+
+func labelsOf(g *nn.Graph) string {
+	var list []string
+	for n := range g.Nodes() {
+		list = append(list, n.Label())
+	}
+	return strings.Join(list, " ")
+}
