@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
 
@@ -21,17 +23,22 @@ func collate(samples []Sample, id []int) (Sample, error) {
 	if err := samePadding(samples, naming(id)); err != nil {
 		return Sample{}, err
 	}
-	var b Sample
-	var err error
-	x := func(s Sample) []*tensor.Dense { return s.X }
-	y := func(s Sample) []*tensor.Dense { return s.Y }
-	if b.X, err = stackAll(samples, id, "input", x); err != nil {
+	if samples[0].Pad != nil {
+		var err error
+		if samples, err = padded(samples, id); err != nil {
+			return Sample{}, err
+		}
+	}
+	into, err := newStack(samples[0], len(samples), id)
+	if err != nil {
 		return Sample{}, err
 	}
-	if b.Y, err = stackAll(samples, id, "target", y); err != nil {
-		return Sample{}, err
+	for _, s := range samples {
+		if err := into.put(s); err != nil {
+			return Sample{}, err
+		}
 	}
-	return b, nil
+	return into.batch, nil
 }
 
 // naming calls sample i id[i], or i.
@@ -44,30 +51,112 @@ func naming(id []int) func(i int) int {
 	}
 }
 
-func stackAll(samples []Sample, id []int, what string, part func(Sample) []*tensor.Dense) ([]*tensor.Dense, error) {
-	name, pad := naming(id), samples[0].Pad
-	n := len(part(samples[0]))
-	out := make([]*tensor.Dense, n)
-	column := make([]*tensor.Dense, len(samples))
-	for k := range n {
-		for i, s := range samples {
-			p := part(s)
-			if len(p) != n {
-				return nil, fmt.Errorf("data: sample %d has %d %ss, sample %d has %d", name(i), len(p), what, name(0), n)
+// padded returns padded samples with tensors of equal shapes.
+func padded(samples []Sample, id []int) ([]Sample, error) {
+	pad, out := samples[0].Pad, slices.Clone(samples)
+	for _, what := range []string{"input", "target"} {
+		by := pad.values(what)
+		for k := range min(len(by), len(samples[0].part(what))) {
+			column := make([]*tensor.Dense, len(samples))
+			for i, s := range out {
+				if err := sameCount(s, out[0], what, i, id); err != nil {
+					return nil, err
+				}
+				column[i] = s.part(what)[k]
 			}
-			column[i] = p[k]
-		}
-		if by := pad.values(what); k < len(by) {
-			column = pad.level(column, by[k])
-		}
-		for i := range samples {
-			if err := fits(column[i], column[0]); err != nil {
-				return nil, fmt.Errorf("data: sample %d, %s %d: %w (sample %d)", name(i), what, k, err, name(0))
+			for i, t := range pad.level(column, by[k]) {
+				list := slices.Clone(out[i].part(what))
+				list[k] = t
+				if what == "input" {
+					out[i].X = list
+				} else {
+					out[i].Y = list
+				}
 			}
 		}
-		out[k] = stack(column)
 	}
 	return out, nil
+}
+
+// part returns the inputs or the targets.
+func (s Sample) part(what string) []*tensor.Dense {
+	if what == "input" {
+		return s.X
+	}
+	return s.Y
+}
+
+// sameCount returns an error if sample i does not have as many inputs or targets as the first.
+func sameCount(s, first Sample, what string, i int, id []int) error {
+	if n := len(first.part(what)); len(s.part(what)) != n {
+		return fmt.Errorf("data: sample %d has %d %ss, sample %d has %d", naming(id)(i), len(s.part(what)), what, naming(id)(0), n)
+	}
+	return nil
+}
+
+// stack is a batch into which samples are copied one by one, so that they need not be in memory together.
+type stack struct {
+	batch Sample
+	first Sample
+	to    map[*tensor.Dense]reflect.Value // the elements of each tensor of the batch
+	count int                             // samples so far
+	id    []int
+}
+
+// newStack returns a batch of n samples like the first, charged to the memory budget.
+func newStack(first Sample, n int, id []int) (*stack, error) {
+	s := &stack{first: first, id: id, to: map[*tensor.Dense]reflect.Value{}}
+	for _, what := range []string{"input", "target"} {
+		for k, t := range first.part(what) {
+			if err := fits(t, t); err != nil {
+				return nil, fmt.Errorf("data: sample %d, %s %d: %w (sample %d)", naming(id)(0), what, k, err, naming(id)(0))
+			}
+			shape := append([]int{n}, t.Shape()...)
+			size, err := dtype.Count(shape)
+			if err != nil {
+				return nil, fmt.Errorf("data: a batch of %d samples: %w", n, err)
+			}
+			var all reflect.Value
+			if _, err := budget.Made(int64(size)*int64(t.Dtype().Size()), func() *byte {
+				if all = reflect.MakeSlice(reflect.SliceOf(t.Dtype().Type), size, size); size == 0 {
+					return nil
+				}
+				return (*byte)(all.UnsafePointer())
+			}); err != nil {
+				return nil, fmt.Errorf("data: a batch of %d samples: %w", n, err)
+			}
+			d := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(all.Interface()))
+			if s.to[d] = all; what == "input" {
+				s.batch.X = append(s.batch.X, d)
+			} else {
+				s.batch.Y = append(s.batch.Y, d)
+			}
+		}
+	}
+	return s, nil
+}
+
+// put copies the next sample. It uses reflection once per tensor, not per element, so that it works for all element types, including strings.
+func (s *stack) put(x Sample) error {
+	name := naming(s.id)
+	if err := samePadding([]Sample{s.first, x}, func(i int) int { return name(i * s.count) }); err != nil {
+		return err
+	}
+	for _, what := range []string{"input", "target"} {
+		if err := sameCount(x, s.first, what, s.count, s.id); err != nil {
+			return err
+		}
+		for k, t := range x.part(what) {
+			if err := fits(t, s.first.part(what)[k]); err != nil {
+				return fmt.Errorf("data: sample %d, %s %d: %w (sample %d)", name(s.count), what, k, err, name(0))
+			}
+			if n := elements(t.Shape()); n > 0 { // an empty tensor's Data panics
+				reflect.Copy(s.to[s.batch.part(what)[k]].Slice(s.count*n, (s.count+1)*n), backing(t))
+			}
+		}
+	}
+	s.count++
+	return nil
 }
 
 // fits returns an error that describes how t differs from the batch's first tensor.
@@ -88,20 +177,6 @@ func fits(t, first *tensor.Dense) error {
 // contiguous reports whether t's memory is its elements in row-major order.
 func contiguous(t *tensor.Dense) bool {
 	return elements(t.Shape()) == 0 || !t.RequiresIterator() && !t.DataOrder().IsColMajor()
-}
-
-// stack copies tensors of the same shape and type into one. It uses reflection once per
-// tensor, not per element, so that it works for all element types, including strings.
-func stack(ts []*tensor.Dense) *tensor.Dense {
-	shape := append([]int{len(ts)}, ts[0].Shape()...)
-	n := elements(ts[0].Shape())
-	all := reflect.MakeSlice(reflect.SliceOf(ts[0].Dtype().Type), n*len(ts), n*len(ts))
-	for i, t := range ts {
-		if n > 0 { // an empty tensor's Data panics
-			reflect.Copy(all.Slice(i*n, (i+1)*n), backing(t))
-		}
-	}
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(all.Interface()))
 }
 
 // elements returns the product of a shape, 1 for rank 0.

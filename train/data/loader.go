@@ -8,6 +8,9 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // BatchLoader goes through a set in batches. The zero value reads batches of 32 samples in order.
@@ -167,6 +170,94 @@ type result struct {
 	err   error
 }
 
+// errLater is the result of a batch that is prepared when the consumer asks for it, since memory is short.
+var errLater = errors.New("data: memory is short")
+
+// ahead are the batches of one epoch that are prepared before the consumer asks for them.
+type ahead struct {
+	short   atomic.Bool  // memory is short: no more are
+	reading sync.RWMutex // held for reading while one is prepared
+	mu      sync.Mutex
+	ready   map[chan result]bool // of batches that the consumer has not asked for yet
+}
+
+// drop ends preparing ahead, and releases what is ready.
+func (a *ahead) drop() {
+	a.short.Store(true)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for to := range a.ready {
+		select {
+		case r := <-to:
+			if r.err == nil {
+				r = result{err: errLater}
+			}
+			to <- r // it is buffered
+		default:
+		}
+	}
+}
+
+// prepare is walk.prepare while memory is not short.
+func (a *ahead) prepare(ctx context.Context, w walk, index []int) result {
+	a.reading.RLock()
+	defer a.reading.RUnlock()
+	if a.short.Load() {
+		return result{err: errLater}
+	}
+	return w.prepare(ctx, index)
+}
+
+// now returns r, or, if memory was short, the batch prepared when no other is.
+func (a *ahead) now(ctx context.Context, w walk, index []int, r result) result {
+	if _, full := errors.AsType[*budget.Error](r.err); !full && r.err != errLater {
+		return r
+	}
+	a.drop()
+	a.reading.Lock()
+	defer a.reading.Unlock()
+	a.drop() // what was being prepared
+	to := make(chan result, 1)
+	go func() { send(to, func() result { return w.prepare(ctx, index) }) }()
+	return <-to
+}
+
+// send sends the result of prepare, or errEnded if that ends its goroutine.
+func send(to chan<- result, prepare func() result) {
+	r := result{err: errEnded}
+	defer func() { to <- r }()
+	r = prepare()
+}
+
+// walking are the epochs in progress.
+var walking = struct {
+	sync.Mutex
+	all map[*ahead]bool
+}{all: map[*ahead]bool{}}
+
+func init() {
+	budget.OnFull(func() {
+		walking.Lock()
+		defer walking.Unlock()
+		for a := range walking.all {
+			a.drop()
+		}
+	})
+}
+
+// newAhead returns an ahead that drops its batches when something does not fit in memory, until end.
+func newAhead() (a *ahead, end func()) {
+	a = &ahead{ready: map[chan result]bool{}}
+	walking.Lock()
+	defer walking.Unlock()
+	walking.all[a] = true
+	return a, func() {
+		walking.Lock()
+		defer walking.Unlock()
+		delete(walking.all, a)
+	}
+}
+
 // parallel sends each batch to a worker together with the channel for its
 // result, and the same channel to the consumer, in order.
 func (w walk) parallel(ctx context.Context, workers, prefetch int, yield func(Sample, error) bool) {
@@ -176,6 +267,8 @@ func (w walk) parallel(ctx context.Context, workers, prefetch int, yield func(Sa
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
+	a, end := newAhead()
+	defer end()
 	defer group.Wait()
 	defer cancel()
 
@@ -185,6 +278,9 @@ func (w walk) parallel(ctx context.Context, workers, prefetch int, yield func(Sa
 		defer close(jobs)
 		for _, index := range w.batches {
 			to := make(chan result, 1) // buffered, so that a worker never waits for the consumer
+			a.mu.Lock()
+			a.ready[to] = true
+			a.mu.Unlock()
 			select {
 			case queue <- to:
 			case <-ctx.Done():
@@ -201,18 +297,17 @@ func (w walk) parallel(ctx context.Context, workers, prefetch int, yield func(Sa
 	for range workers {
 		group.Go(func() {
 			for j := range jobs {
-				r := result{err: errEnded}
-				func() {
-					defer func() { j.to <- r }()
-					r = w.prepare(ctx, j.index)
-				}()
+				send(j.to, func() result { return a.prepare(ctx, w, j.index) })
 			}
 		})
 	}
-	for range w.batches {
+	for _, index := range w.batches {
 		var r result
 		if to, ok := <-queue; ok {
-			r = <-to
+			a.mu.Lock()
+			delete(a.ready, to)
+			a.mu.Unlock()
+			r = a.now(ctx, w, index, <-to)
 		} else {
 			r.err = ctx.Err()
 		}
@@ -240,7 +335,8 @@ func (w walk) prepare(ctx context.Context, index []int) (r result) {
 			r = result{err: fmt.Errorf("data: sample %d: panic: %v, at %s", at, p, origin())}
 		}
 	}()
-	samples := make([]Sample, len(index))
+	var into *stack
+	var padded []Sample
 	for k, i := range index {
 		if err := ctx.Err(); err != nil {
 			return result{err: err}
@@ -250,9 +346,21 @@ func (w walk) prepare(ctx context.Context, index []int) (r result) {
 		if err != nil {
 			return result{err: sampleError{i, err}}
 		}
-		samples[k] = s
+		if k == 0 && s.Pad == nil {
+			if into, err = newStack(s, len(index), index); err != nil {
+				return result{err: err}
+			}
+		}
+		if into == nil {
+			padded = append(padded, s)
+		} else if err := into.put(s); err != nil {
+			return result{err: err}
+		}
 	}
-	r.batch, r.err = collate(samples, index)
+	if into != nil {
+		return result{batch: into.batch}
+	}
+	r.batch, r.err = collate(padded, index)
 	return r
 }
 
