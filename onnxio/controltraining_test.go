@@ -94,7 +94,14 @@ func TestTrainingInSubgraphs(t *testing.T) {
 	if len(want) != 6 {
 		t.Fatalf("the net alone gives %v", want)
 	}
+	grows := strings.NewReplacer(`input: "x" output: "y"`, `input: "few" output: "y"`, float("v", "4 3"), `{ name: "v" type { tensor_type { elem_type: 1 } } } `,
+		net("v", "q"), net("x", "q"), "output "+float("q", "4 3"), `output { name: "q" type { tensor_type { elem_type: 1 } } } `).Replace(loop) +
+		`initializer { name: "few" data_type: 1 dims: 1 dims: 3 float_data: 0 float_data: 0 float_data: 0 } `
+	collects := strings.NewReplacer(`input: "x" output: "y"`, `output: "y3"`, "input "+float("v", "4 3"), "", net("v", "q"), net("x", "q"),
+		`op_type: "Identity" input: "c"`, `op_type: "Less" input: "i" input: "one"`).Replace(loop) +
+		`node { op_type: "ReduceSum" input: "y3" input: "zero" output: "y" attribute { name: "keepdims" i: 0 } } initializer { name: "zero" data_type: 7 dims: 1 int64_data: 0 } `
 	for name, g := range map[string]*nn.Graph{
+		"Loop whose state grows": trainedIn(t, grows, ""), "Loop that collects and stops by itself": trainedIn(t, collects, ""),
 		"Loop": trainedIn(t, loop, ""), "If": trainedIn(t, ifs, ""), "Scan": trainedIn(t, scan, ""), "If in Loop": trainedIn(t, nested, ""),
 		"If in Scan": trainedIn(t, strings.Replace(scan, net("v", "q"), `node { op_type: "Identity" input: "yes" output: "c" } `+inner, 1), ""),
 		"function":   trainedIn(t, call, function),

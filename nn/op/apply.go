@@ -86,7 +86,7 @@ func (c *Call) Resolve() error {
 	if err != nil {
 		return err // some of the types may be known although it needs a value
 	}
-	if c.Op.Hidden != nil && c.static() {
+	if c.Op.Hidden != nil && (c.static() || len(Bodies(c.Config)) > 0) { // those of subgraphs are statistics among the inputs, whatever the outputs are
 		// Hidden outputs follow all formal ones, used or not, so that their place is fixed.
 		for len(c.Out) < len(c.Op.Out.List()) {
 			c.Out = append(c.Out, Type{})
