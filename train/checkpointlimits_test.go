@@ -476,7 +476,14 @@ func TestDeviceFailsAtAnEpochsEnd(t *testing.T) {
 			t.Errorf("leaves %v: there is a checkpoint: %v", leaves, !leaves)
 		}
 	}
-	d := &recording{}
+	d, dir := &recording{}, t.TempDir()
+	if _, err := train.Fit(context.Background(), plainNet(t), quiet(train.Config{Runtime: d, Batch: 8, Epochs: 1, Dir: dir, Rule: optim.SGD{LR: 0.1}, OnStep: func(s train.StepInfo) error {
+		d.failing = lost
+		return errEnough
+	}}), blobs(16, 1), nil); !errors.Is(err, lost) || !errors.Is(err, errEnough) || train.HasCheckpoint(dir) {
+		t.Errorf("interrupted: %v, there is a checkpoint: %v", err, train.HasCheckpoint(dir))
+	}
+	d = &recording{}
 	tr, err := train.New(plainNet(t), quiet(train.Config{Runtime: d, Batch: 8, Epochs: 1, Rule: optim.SGD{LR: 0.1}}))
 	if err != nil {
 		t.Fatal(err)
@@ -505,7 +512,7 @@ func TestCallbackOfOneRankPanics(t *testing.T) {
 		}}), blobs(32, 1), nil)
 		return err
 	})
-	if errs[0] == nil || !strings.Contains(errs[0].Error(), "out of range") || errs[1] == nil || errs[1].Error() != "panic: out of range" {
+	if errs[0] == nil || !strings.Contains(errs[0].Error(), "rank 1: panic: out of range") || errs[1] == nil || errs[1].Error() != "panic: out of range" {
 		t.Errorf("%v", errs)
 	}
 }

@@ -137,14 +137,14 @@ func (t *Trainer) sameLength(n int) error {
 	return nil
 }
 
-// interrupted reports whether an error left something to resume: ctx has ended, or OnStep, a sample or a refused step has ended the run, on any rank,
-// in the middle of an epoch.
+// interrupted reports whether an error left something to resume: ctx, OnStep, a sample or a refused step has ended the run, on any rank, in the middle of
+// an epoch; at its beginning the last checkpoint says it all.
 func (t *Trainer) interrupted(ctx context.Context, err error) bool {
 	if t.ranks == nil {
-		return ctx.Err() != nil || t.Batch > 0 && errors.As(err, new(halted))
+		return t.Batch > 0 && (ctx.Err() != nil || errors.As(err, new(halted)))
 	}
 	e, told := errors.AsType[*RankError](err)
-	return told && e.kind != failed && (e.kind != stopped || t.Batch > 0)
+	return t.Batch > 0 && told && e.kind != failed
 }
 
 // loader returns the loader of batches. A model with a fixed batch size gets full batches of that size only.

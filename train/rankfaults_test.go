@@ -1,6 +1,7 @@
 package train_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -189,6 +190,7 @@ func TestNotFiniteOnOneRank(t *testing.T) {
 // A panic in the loop of one rank, a parameter that one rank changed, and one that leaves the loop.
 func TestRanksThatGoAstray(t *testing.T) {
 	fit := blobs(32, 1)
+	dir := t.TempDir()
 	loop := func(epochs int, f func(rank, epoch int, tr *train.Trainer) bool) ([]error, []int) {
 		ended := make([]int, 3)
 		return together(3, func(rank int, comm train.Communicator) (err error) {
@@ -197,7 +199,7 @@ func TestRanksThatGoAstray(t *testing.T) {
 					err = fmt.Errorf("recovered: %v", x)
 				}
 			}()
-			tr, err := train.New(plainNet(t), quiet(train.Config{Communicator: comm, Epochs: epochs}))
+			tr, err := train.New(plainNet(t), quiet(train.Config{Communicator: comm, Epochs: epochs, Dir: dir}))
 			if err != nil {
 				return err
 			}
@@ -227,6 +229,9 @@ func TestRanksThatGoAstray(t *testing.T) {
 		return true
 	})
 	all(t, errs, "rank 1: train: the content of the parameters differs from that of rank 0")
+	if b := runFiles(t, dir)["last.state"]; !bytes.Contains(b, []byte(`\"Epoch\":2,\"Batch\":0`)) {
+		t.Errorf("a checkpoint of weights that differ: %s", b[:min(len(b), 400)])
+	}
 	errs, ended := loop(3, func(rank, epoch int, tr *train.Trainer) bool { return rank != 2 || epoch < 2 })
 	for rank, err := range errs {
 		if err != nil || ended[rank] != 2 {

@@ -302,3 +302,41 @@ func TestMakeRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestOutsideCollects: what is mapped outside of Go's memory, beyond the limit, makes the system get back what Go does not need, at once; within it, nothing is collected.
+func TestOutsideCollects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures memory")
+	}
+	heapLimited(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	var garbage []byte
+	for _, c := range []struct {
+		beyond  int64 // of the limit, of what is live
+		outside int64
+		want    bool
+	}{{64 << 20, 40 << 20, true}, {48<<20 + leeway/2, leeway, true}, {128 << 20, 40 << 20, false}, {0, leeway - 1, false}} {
+		LimitHeap(math.MaxInt64, math.MaxInt64)
+		settle()
+		heap.Lock()
+		u := readHeap()
+		heap.Unlock()
+		garbage = make([]byte, 48<<20)
+		runtime.KeepAlive(garbage)
+		garbage = nil
+		heap.Lock()
+		heap.limit = u.live + u.other + u.free + c.beyond
+		heap.Unlock()
+		var before, after debug.GCStats
+		debug.ReadGCStats(&before)
+		Outside(c.outside)
+		debug.ReadGCStats(&after)
+		if got := after.NumGC > before.NumGC; got != c.want {
+			t.Errorf("%d bytes outside, %d beyond what is live: collected %v", c.outside, c.beyond, got)
+		}
+		heap.Lock()
+		heap.limit = math.MaxInt64
+		heap.Unlock()
+		Outside(-c.outside)
+	}
+}
