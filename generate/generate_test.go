@@ -136,6 +136,25 @@ func TestSubgraphs(t *testing.T) {
 	}
 }
 
+// TestUnrankedSubgraph writes operators where a subgraph's inputs have no known rank, which layers want.
+func TestUnrankedSubgraph(t *testing.T) {
+	g := nn.New("unranked")
+	err := g.Edit(func(e *nn.Edit) {
+		x := e.Input("x", "float32[2,N,3,4]")
+		y := e.Node(std.ScanConfig{NumScanInputs: 1, Body: e.Body("body", []string{"float32"}, nil, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			h := e.Node(op.Plain("Dropout"), e.Node(op.Plain("Relu"), in[0]).Out(0)).Out(0)
+			return e.Node(op.Plain("GlobalAveragePool"), h).Outputs()
+		})}, x)
+		e.Output("y", y.Out(0))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(write(t, g, "unranked").Files["unranked.go"]); !strings.Contains(text, `op.Plain("GlobalAveragePool")`) {
+		t.Errorf("the operator is not written as one:\n%s", text)
+	}
+}
+
 // models are small ones that are available everywhere, by package name.
 func models(t *testing.T) map[string]*nn.Graph {
 	t.Helper()

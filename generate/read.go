@@ -194,7 +194,7 @@ func (r *reader) step(n *nn.Node) (draft, error) {
 			return d, nil
 		}
 	}
-	if f := readers[n.Type()]; f != nil && ofStandard(n, n.Type()) {
+	if f := readers[n.Type()]; f != nil && ofStandard(n, n.Type()) && ranked(n) {
 		if l := f(r, n); l != nil {
 			for _, m := range l.nodes {
 				r.inside[m] = m != n
@@ -203,6 +203,12 @@ func (r *reader) step(n *nn.Node) (draft, error) {
 		}
 	}
 	return r.operator(n)
+}
+
+// ranked reports whether the rank of what the node reads first is known, as layers want it. In a subgraph it need not be.
+func ranked(n *nn.Node) bool {
+	x := n.In(0)
+	return x == nil || x.Type().Present() && !x.Type().Unranked
 }
 
 // layer is a layer that was recognized.
