@@ -3,8 +3,10 @@ package data
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/budget"
@@ -63,6 +65,20 @@ func TestBatchesCharged(t *testing.T) {
 		}
 		if c.fits != (n == set.Len()/batch) {
 			t.Errorf("%s: %d batches", c.name, n)
+		}
+	}
+}
+
+// TestPreparedLater: a batch that did not fit while others were prepared is prepared when the consumer asks for it; another error stays.
+func TestPreparedLater(t *testing.T) {
+	a, end := newAhead()
+	defer end()
+	w := walk{s: Map(Of(5, 6, 7), func(i int, _ *rand.Rand) (Sample, error) { return Sample{X: []*tensor.Dense{label(i)}}, nil })}
+	other := errors.New("another")
+	for err, want := range map[error]error{fmt.Errorf("sample 1: %w", &budget.Error{}): nil, errLater: nil, other: other} {
+		r := a.now(context.Background(), w, []int{1, 2}, result{err: err})
+		if r.err != want || want == nil && !slices.Equal(dtype.Slice[int64](r.batch.X[0]), []int64{6, 7}) {
+			t.Errorf("%v: %v, %v", err, r.batch, r.err)
 		}
 	}
 }
