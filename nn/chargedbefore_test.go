@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/budget/budgettest"
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -63,6 +65,23 @@ func TestChargedBefore(t *testing.T) {
 		if got := after.TotalAlloc - before.TotalAlloc; got > 10<<20 {
 			t.Errorf("%s: allocated %d MB with a limit of 10 MB: %v", name, got>>20, err)
 		}
+	}
+}
+
+// TestPortsCharged: what a node of very many inputs takes is charged before it is lowered.
+func TestPortsCharged(t *testing.T) {
+	const n = 50_000
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		e.Output("y", e.Node(op.Plain("Sum"), slices.Repeat([]*nn.Value{e.Input("x", "float32[1]")}, n)...).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer nn.LimitMemory(0)
+	nn.LimitMemory(budgettest.Used() + 240*n)
+	_, err := g.Run(t.Context(), dtype.New(dtype.Float32, 1))
+	if full := (*engine.MemoryError)(nil); !errors.As(err, &full) {
+		t.Error(err)
 	}
 }
 

@@ -129,6 +129,9 @@ func (l lowering) walker() *walker {
 	return w
 }
 
+// portsPerNode is how many inputs and outputs of nodes take about as much memory, in lowerings and programs, as a node.
+const portsPerNode = 8
+
 // plan finds the nodes to visit.
 func (w *walker) plan() error {
 	want := slices.Concat(w.want, w.of)
@@ -149,7 +152,11 @@ func (w *walker) plan() error {
 		}
 	}
 	if w.expr != nil {
-		if err := engine.HoldNodes(w.expr, len(w.expr.AllNodes())+len(w.nodes)); err != nil {
+		n := len(w.nodes)
+		for _, x := range w.nodes {
+			n += (len(x.in) + len(x.out)) / portsPerNode
+		}
+		if err := engine.HoldNodes(w.expr, len(w.expr.AllNodes())+n); err != nil {
 			return &Error{Stage: "lower", Err: err}
 		}
 	}
