@@ -111,7 +111,7 @@ func decodeExternal(p *onnxpb.TensorProto, dt dtype.DType, shape []int, n int, e
 	if err != nil {
 		return nil, tensorError(p, "%w", err)
 	}
-	if e.offset > f.size || want > f.size-e.offset {
+	if want > f.size-e.offset {
 		return nil, tensorError(p, "external data: %q has %d bytes, wanted %d from %d", e.location, f.size, want, e.offset)
 	}
 	d := dtype.New(dt, shape...)
