@@ -29,6 +29,7 @@ func TestChargedBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	topK := op.Config(std.TopKConfig{})
 	for name, c := range map[string]struct {
 		cfg  op.Config
 		x    dtype.Value
@@ -37,6 +38,7 @@ func TestChargedBefore(t *testing.T) {
 		"SplitToSequence":   {std.SplitToSequenceConfig{KeepDims: new(bool)}, dtype.New(dtype.Float32, n), std.ConcatFromSequenceConfig{NewAxis: true}},
 		"Unique":            {std.UniqueConfig{}, dtype.New(dtype.Float32, n), nil},
 		"Cast to strings":   {std.CastConfig{To: dtype.String}, dtype.New(dtype.Float32, n), nil},
+		"TopK":              {topK, dtype.New(dtype.Float32, n), nil},
 		"Cast from strings": {std.CastConfig{To: dtype.Float32}, words, nil},
 	} {
 		g := nn.New("g")
@@ -45,7 +47,12 @@ func TestChargedBefore(t *testing.T) {
 			if c.x == words {
 				typ = "string"
 			}
-			y := e.Node(c.cfg, e.Input("x", fmt.Sprintf("%s[%d]", typ, n))).Out(0)
+			x := e.Input("x", fmt.Sprintf("%s[%d]", typ, n))
+			if c.cfg == topK {
+				e.Output("y", e.NodeN(topK, 2, x, e.Ints("k", n/2)).Out(0))
+				return
+			}
+			y := e.Node(c.cfg, x).Out(0)
 			if c.then != nil {
 				y = e.Node(c.then, y).Out(0)
 			}

@@ -95,7 +95,13 @@ func topKOf[T number](from, to lanes, most bool, rank func(ranks []int64, src []
 		}
 		src := dtype.Slice[T](in[0])
 		values, indices := dtype.ElemsAt[T](out, 0), dtype.ElemsAt[int64](out, 1)
-		pool(x).Range(from.outer*from.step, max(1, 4096/max(from.n, 1)), func(lo, hi int) {
+		rows, grain := from.outer*from.step, max(1, 4096/max(from.n, 1))
+		release, err := x.Reserve(8 * int64(from.n+to.n) * int64(min(kernel.CeilDiv(rows, grain), pool(x).Threads())))
+		if err != nil {
+			return err
+		}
+		defer release()
+		pool(x).Range(rows, grain, func(lo, hi int) {
 			ranks, best := kernel.Uncleared[int64](from.n), kernel.Uncleared[int](to.n)
 			for k := lo; k < hi; k++ {
 				at, dst := from.at(k), to.at(k)
