@@ -65,17 +65,16 @@ func parseExternal(p *onnxpb.TensorProto) (externalData, error) {
 			return e, tensorError(p, "external data: %s is given twice", kv.GetKey())
 		}
 		given[kv.GetKey()] = true
-		var err error
-		switch kv.GetKey() {
-		case "location":
+		to := map[string]*int64{"offset": &e.offset, "length": &e.length}[kv.GetKey()]
+		switch {
+		case kv.GetKey() == "location":
 			e.location = kv.GetValue()
-		case "offset":
-			e.offset, err = strconv.ParseInt(kv.GetValue(), 10, 63)
-		case "length":
-			e.length, err = strconv.ParseInt(kv.GetValue(), 10, 63)
-		}
-		if err != nil || e.offset < 0 || e.length < -1 {
-			return e, tensorError(p, "external data: %s %q is not a number of bytes", kv.GetKey(), kv.GetValue())
+		case to != nil:
+			n, err := strconv.ParseUint(kv.GetValue(), 10, 62) // so that sums fit
+			if err != nil {
+				return e, tensorError(p, "external data: %s %q is not a number of bytes", kv.GetKey(), kv.GetValue())
+			}
+			*to = int64(n)
 		}
 	}
 	return e, nil
@@ -134,7 +133,7 @@ func decodeExternal(p *onnxpb.TensorProto, dt dtype.DType, shape []int, n int, e
 // file opens a file by its location, a slash-separated path relative to the model's folder.
 func (x *externalFiles) file(location string) (*externalFile, error) {
 	name := path.Clean(location)
-	if location == "" || !fs.ValidPath(name) || name == "." || strings.Contains(location, `\`) { // os.Root refuses what else Windows takes for devices and drives
+	if !fs.ValidPath(name) || name == "." || strings.Contains(location, `\`) { // os.Root refuses what else Windows takes for devices and drives
 		return nil, fmt.Errorf("external data: %q is not a path inside the model's folder", location)
 	}
 	if f := x.open[name]; f != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/graft-ml/graft/internal/onnxpb"
 )
 
 // opened counts how often files are opened, and says that they are longer than they are.
@@ -58,6 +60,25 @@ func TestExternalIsOpenedOnce(t *testing.T) {
 		}
 		if *files.times != 1 || *files.open != 0 {
 			t.Errorf("from %s: opened %d times, %d are open", c.offset, *files.times, *files.open)
+		}
+	}
+}
+
+// TestExternalNumbers: offsets and lengths are numbers of bytes, from 0.
+func TestExternalNumbers(t *testing.T) {
+	for _, key := range []string{"offset", "length"} {
+		for text, want := range map[string]int64{"0": 0, "7": 7, "4611686018427387903": 1<<62 - 1, "4611686018427387904": -1, "-1": -1, "-5": -1, "9223372036854775808": -1, "": -1, "4.0": -1, "0x4": -1} {
+			e, err := parseExternal(&onnxpb.TensorProto{ExternalData: []*onnxpb.StringStringEntryProto{entry(key, text)}})
+			got := map[string]int64{"offset": e.offset, "length": e.length}[key]
+			if (err == nil) != (want >= 0) || err == nil && got != want || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("external data: %s %q is not a number of bytes", key, text)) {
+				t.Errorf("%s %q: %d, %v", key, text, got, err)
+			}
+		}
+	}
+	for _, location := range []string{"", ".", "/w", "../w", "a/../../w", `a\w`} {
+		x := &externalFiles{fsys: fstest.MapFS{"w": {}}}
+		if _, err := x.file(location); err == nil || !strings.Contains(err.Error(), "is not a path inside the model's folder") {
+			t.Errorf("%q: %v", location, err)
 		}
 	}
 }
