@@ -13,7 +13,6 @@ import (
 	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/trait"
-	"github.com/graft-ml/graft/safetensors"
 	"gorgonia.org/tensor"
 )
 
@@ -34,20 +33,29 @@ func (r *reader) build() (*nn.Graph, error) {
 		for _, v := range r.g.Outputs() {
 			e.Output(v.Name(), made[r.val(v)])
 		}
+		if e.Err() == nil {
+			r.fill(e)
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
+	return g, nil
+}
+
+// fill sets the parameters to copies of the model's.
+func (r *reader) fill(e *nn.Edit) {
 	want := r.tensors()
-	copied := make(map[string]*tensor.Dense, len(want))
-	for name, d := range want {
-		copied[name] = d.Clone().(*tensor.Dense)
+	for _, p := range e.Params() {
+		d := want[p.Name()]
+		switch {
+		case d != nil && p.Data() != nil && d.Dtype() == p.Data().Dtype() && slices.Equal(d.Shape(), p.Data().Shape()):
+			e.SetData(p.Value(), d.Clone().(*tensor.Dense))
+		case d != nil || p.Role() != nn.Constant:
+			e.Failf("parameter %s would not get its values", p.Name())
+			return
+		}
 	}
-	fresh, err := safetensors.Set(g, copied)
-	if err == nil && len(fresh) > 0 {
-		err = fmt.Errorf("generate: parameter %s would not get its values", fresh[0])
-	}
-	return g, err
 }
 
 // empty returns a model without layers, of the operator sets that the steps are written for.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op/contrib"
@@ -108,8 +109,14 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 			s.Operators++
 		}
 	}
+	weights := r.tensors()
+	size := 0
+	for _, d := range weights {
+		size += len(dtype.Bytes(d))
+	}
 	var w bytes.Buffer
-	if err := safetensors.Write(&w, r.tensors()); err != nil {
+	w.Grow(size + size/100) // it would be copied again and again
+	if err := safetensors.Write(disk.WriterUntil(ctx, &w), weights); err != nil {
 		return nil, err
 	}
 	s.Files[weightsFile] = w.Bytes()
@@ -150,6 +157,9 @@ func (r *reader) check(ctx context.Context, g *nn.Graph, s *Source) error {
 		return err
 	}
 	for _, x := range r.steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if n := x.nodes[len(x.nodes)-1]; x.layer == nil && n.Call().Draws() {
 			s.Difference, s.Notes = -1, append(s.Notes, fmt.Sprintf("%v: %s %s draws random numbers", errUnchecked, n.Type(), n.Label()))
 			return nil

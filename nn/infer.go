@@ -33,7 +33,11 @@ func (g *Graph) inferUntil(ctx context.Context) error {
 	}
 	w, err := lowering{g: g, mode: walkInfer, ctx: ctx, bound: bound}.lower()
 	var news []inferred
+	looks := watch{ctx: ctx}
 	for v, b := range w.env {
+		if looks.ended() {
+			return looks.err
+		}
 		if v.graph != g {
 			continue
 		}

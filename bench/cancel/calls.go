@@ -192,7 +192,7 @@ var calls = []call{
 		}, err
 	}},
 	{name: "plan of pruning of 60,000 residual nodes", prepare: func(string) (func(context.Context) error, error) {
-		g, err := residual(60_000)
+		g, err := trunk(60_000)
 		return func(ctx context.Context) error {
 			_, err := prune.Pruner{Target: prune.Target{Channels: 0.3}}.Plan(ctx, g)
 			return err
@@ -251,6 +251,10 @@ var calls = []call{
 	{name: "safetensors, 1 GB, read", without: true, prepare: tensors(100, 2_500_000, true)},
 	{name: "safetensors, 300,000 tensors, written", without: true, prepare: tensors(300_000, 8, false)},
 	{name: "safetensors, 300,000 tensors, read", without: true, prepare: tensors(300_000, 8, true)},
+	{name: "Simplify of 60,000 residual nodes", prepare: func(string) (func(context.Context) error, error) {
+		g, err := residual(60_000)
+		return func(ctx context.Context) error { return g.EditUntil(ctx, func(e *nn.Edit) { e.Simplify() }) }, err
+	}},
 	{name: "tokenizer of 250,000 tokens and merges", without: true, prepare: func(string) (func(context.Context) error, error) {
 		vocabulary, merges, list := map[string]int{}, []string{}, []string{}
 		add := func(text string) {
@@ -318,14 +322,24 @@ func chain(n int) (*nn.Graph, error) {
 // residual returns a graph of n nodes with n/2 weights: products, each added to its input.
 func residual(n int) (*nn.Graph, error) {
 	g := nn.New("residual")
+	return g, g.Edit(func(e *nn.Edit) { e.Output("y", blocks(e, e.Input("x", "float32[N,8]"), n)) })
+}
+
+// trunk is residual between two more products: the channels in between can be pruned.
+func trunk(n int) (*nn.Graph, error) {
+	g := nn.New("trunk")
 	return g, g.Edit(func(e *nn.Edit) {
-		x := e.Input("x", "float32[N,8]")
-		for i := range n / 2 {
-			w := e.Param(fmt.Sprint("w", i), initial.Uniform{Low: -0.01, High: 0.01}, 8, 8)
-			x = e.Node(op.Plain("Add"), x, e.Node(op.Plain("MatMul"), x, w).Out(0)).Out(0)
-		}
-		e.Output("y", x)
+		x := e.Node(op.Plain("MatMul"), e.Input("x", "float32[N,4]"), e.Param("first", initial.FanIn{}, 4, 8)).Out(0)
+		e.Output("y", e.Node(op.Plain("MatMul"), blocks(e, x, n), e.Param("last", initial.FanIn{}, 8, 4)).Out(0))
 	})
+}
+
+func blocks(e *nn.Edit, x *nn.Value, n int) *nn.Value {
+	for i := range n / 2 {
+		w := e.Param(fmt.Sprint("w", i), initial.Uniform{Low: -0.01, High: 0.01}, 8, 8)
+		x = e.Node(op.Plain("Add"), x, e.Node(op.Plain("MatMul"), x, w).Out(0)).Out(0)
+	}
+	return x
 }
 
 // loops prepares a Loop of a number of turns over a number of nodes.

@@ -78,7 +78,9 @@ func (b *builder) order(roots []*gorgonia.Node) []*gorgonia.Node {
 	var stack []frame
 	push := func(n *gorgonia.Node) {
 		if _, seen := b.kids[n]; !seen {
-			b.kids[n] = children(n)
+			kids := children(n)
+			b.did(len(kids))
+			b.kids[n] = kids
 			stack = append(stack, frame{n: n})
 		}
 	}

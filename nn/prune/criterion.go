@@ -120,9 +120,9 @@ var (
 )
 
 // Score implements Criterion.
-func (m Magnitude) Score(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
+func (m Magnitude) Score(ctx context.Context, _ *nn.Graph, c *nn.Group) ([]float64, error) {
 	square := m.P != 1
-	return sliceScores(c, m.Reduce, func(w float64) float64 {
+	return sliceScores(ctx, c, m.Reduce, func(w float64) float64 {
 		if square {
 			return w * w
 		}
@@ -136,8 +136,8 @@ func (m Magnitude) Score(_ context.Context, _ *nn.Graph, c *nn.Group) ([]float64
 }
 
 // sliceScores computes g(Σ f(x)) for every atom's slice of each weight, and reduces over the weights.
-func sliceScores(c *nn.Group, r Reduction, f, g func(float64) float64) ([]float64, error) {
-	return reduce(c, r, func(p *nn.Param, axis int) ([]float64, error) {
+func sliceScores(ctx context.Context, c *nn.Group, r Reduction, f, g func(float64) float64) ([]float64, error) {
+	return reduce(ctx, c, r, func(p *nn.Param, axis int) ([]float64, error) {
 		x, err := dtype.Float64s(p.Data())
 		if err != nil {
 			return nil, err
@@ -147,7 +147,7 @@ func sliceScores(c *nn.Group, r Reduction, f, g func(float64) float64) ([]float6
 }
 
 // reduce combines, for every atom, the sums over its indices of each weight; weights that compute the channels are first.
-func reduce(c *nn.Group, r Reduction, sums func(p *nn.Param, axis int) ([]float64, error), g func(float64) float64) ([]float64, error) {
+func reduce(ctx context.Context, c *nn.Group, r Reduction, sums func(p *nn.Param, axis int) ([]float64, error), g func(float64) float64) ([]float64, error) {
 	type key struct {
 		p    *nn.Param
 		axis int
@@ -158,6 +158,9 @@ func reduce(c *nn.Group, r Reduction, sums func(p *nn.Param, axis int) ([]float6
 	have := map[key][]float64{}
 	makes := map[*nn.Param]bool{}
 	for _, a := range c.Params() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		p := a.Value.Param()
 		if p.Role() != nn.Weight {
 			continue
@@ -171,6 +174,9 @@ func reduce(c *nn.Group, r Reduction, sums func(p *nn.Param, axis int) ([]float6
 	}
 	out := make([]float64, len(c.Atoms))
 	for i, a := range c.Atoms {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		var first, rest []float64
 		for _, s := range a.Slices() {
 			sums, ok := have[key{s.Param, s.Axis}]

@@ -120,6 +120,7 @@ func splitItems(c *op.Call, in []op.Item) ([]op.Item, error) {
 		return nil, err
 	}
 	pace := poolOf(c).Pace()
+	out.Items = make([]op.Item, 0, len(parts))
 	for _, n := range parts {
 		pace.Did(partWork)
 		out.Items = append(out.Items, nodeItem(n))
