@@ -331,6 +331,9 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	if t.plan.Anew {
 		t.began.Restore()
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	trainer, err := New(t.g, c)
 	if err != nil {
 		return err
