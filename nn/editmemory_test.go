@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/budget/budgettest"
 	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -80,4 +81,28 @@ func TestEditsCharged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOwnTensorsCharged: tensors that a program gives a graph are charged while they are reachable, once.
+func TestOwnTensorsCharged(t *testing.T) {
+	const n = 1 << 20
+	g := nn.New("g")
+	before := budgettest.Used()
+	check := func(what string, want int64) {
+		t.Helper()
+		if got := budgettest.Used() - before; got < want || got > want+n/2 {
+			t.Errorf("%s: %d bytes are charged, want %d", what, got, want)
+		}
+	}
+	nntest.Edit(t, g, func(e *nn.Edit) {
+		e.Output("y", e.Node(op.Plain("Mul"), e.Input("x", "uint8[1]"), e.Const("c", dtype.New(dtype.Uint8, n))).Out(0))
+	})
+	check("a constant", n)
+	d := dtype.New(dtype.Uint8, 3*n)
+	for range 2 {
+		nntest.Edit(t, g, func(e *nn.Edit) { e.SetData(e.Value("c"), d) })
+		g.Trim()
+	}
+	check("other data in its place, given twice", 3*n)
+	runtime.KeepAlive(g)
 }
