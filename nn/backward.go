@@ -13,7 +13,7 @@ import (
 // backward differentiates a request that ran in several stages: first the last one, also with respect to what it read
 // from earlier stages, then each earlier one, starting from the gradients of what it passed on. Earlier stages recompute
 // their forward pass.
-func (g *Graph) backward(ctx context.Context, trail []*stage, haves []map[*Value]dtype.Value, types map[*Value]op.Type, r request) (*result, error) {
+func (g *Graph) backward(ctx context.Context, trail []*stage, haves []map[*Value]dtype.Value, types map[*Value]op.Type, r request, moved map[*Value]*tensor.Dense) (*result, error) {
 	last := len(trail) - 1
 	wrt, handed := extend(r.wrt, trail[:last])
 	lr := r
@@ -22,7 +22,7 @@ func (g *Graph) backward(ctx context.Context, trail []*stage, haves []map[*Value
 	if err != nil {
 		return nil, err
 	}
-	res, err := st.finish(ctx, haves[last], lr)
+	res, err := st.finish(ctx, haves[last], lr, moved)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +103,7 @@ func (g *Graph) backwardStage(ctx context.Context, have map[*Value]dtype.Value, 
 	if err != nil {
 		return err
 	}
+	w.updates = nil // the stage has made them
 	st := &stage{}
 	st.seal(w)
 	p, err := st.run(ctx, have, r)

@@ -157,7 +157,7 @@ func (w *walker) derive(v *Value, cached map[*Value]dtype.Value) (dtype.Value, e
 		return nil, located("lower", n, err)
 	}
 	known := make([]op.Known, len(n.out))
-	if err := w.fold(c, known); err != nil {
+	if _, err := w.fold(c, known); err != nil {
 		return nil, located("lower", n, err)
 	}
 	for i, o := range n.out {

@@ -36,8 +36,8 @@ func (w *walker) resolved(n *Node, c *op.Call, in []*Value) error {
 	if !lowerable(c) {
 		return w.outsideGraph(n, c, in, known)
 	}
-	if allValues(c) && !c.Random() && !(w.still && len(n.bodies()) > 0) && w.mode == walkLower && !w.keepsGradient(n, c) {
-		err := w.fold(c, known)
+	if allValues(c) && !c.Random() && len(c.Moved()) == 0 && !(w.still && len(n.bodies()) > 0) && w.mode == walkLower && !w.keepsGradient(n, c) {
+		_, err := w.fold(c, known)
 		if err == nil {
 			w.loses(n, c)
 			w.bind(n, c, known, nil)
@@ -77,14 +77,36 @@ func (w *walker) outsideGraph(n *Node, c *op.Call, in []*Value, known []op.Known
 		}
 		c.Known[i].Value = val
 	}
-	if err := w.fold(c, known); err != nil {
+	out, err := w.fold(c, known)
+	if err != nil {
 		return located("lower", n, err)
 	}
 	if w.passesGradient(c, known) {
 		return w.emit(n, c, in, known)
 	}
+	if err := w.move(c, in, out); err != nil {
+		return located("lower", n, err)
+	}
 	w.loses(n, c)
 	w.bind(n, c, known, nil)
+	return nil
+}
+
+// move records the statistics that a call which was computed in advance, with the results out, has moved.
+func (w *walker) move(c *op.Call, in []*Value, out []dtype.Value) error {
+	for _, u := range c.Moved() {
+		if u.Out >= len(out) || out[u.Out] == nil {
+			continue
+		}
+		if w.updated(in[u.In]) >= 0 {
+			return c.Errorf("moves the statistic %s, as other nodes do, and is computed before the expression graph is built", in[u.In].name)
+		}
+		n, err := op.Const(w.expr, out[u.Out])
+		if err != nil {
+			return err
+		}
+		w.update(in, u.In, n)
+	}
 	return nil
 }
 
@@ -146,8 +168,8 @@ func small(c *op.Call) bool {
 	return true
 }
 
-// fold computes a call whose inputs are all known, and stores the results in known.
-func (w *walker) fold(c *op.Call, known []op.Known) error {
+// fold computes a call whose inputs are all known, stores the results in known, and returns them with the hidden ones.
+func (w *walker) fold(c *op.Call, known []op.Known) ([]dtype.Value, error) {
 	in := make([]dtype.Value, len(c.In))
 	for i := range c.In {
 		if !c.Has(i) {
@@ -155,19 +177,19 @@ func (w *walker) fold(c *op.Call, known []op.Known) error {
 		}
 		v, err := c.Value(i)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		in[i] = v
 	}
 	if w.late() {
 		if !small(c) {
-			return w.ctx.Err()
+			return nil, w.ctx.Err()
 		}
 		c.Ctx = nil
 	}
 	out, err := op.Eval(c, in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, v := range out[:min(len(out), len(known))] {
 		if v == nil {
@@ -175,12 +197,12 @@ func (w *walker) fold(c *op.Call, known []op.Known) error {
 		}
 		if d, ok := v.(*tensor.Dense); !ok || !sharesMemory(d, in) {
 			if err := engine.Hold(c.Context(), v); err != nil {
-				return c.Errorf("%w", err)
+				return nil, c.Errorf("%w", err)
 			}
 		}
 		known[i].Value = v
 	}
-	return nil
+	return out, nil
 }
 
 // sharesMemory reports whether d is a view of one of the values.
@@ -243,10 +265,7 @@ func (w *walker) emit(n *Node, c *op.Call, in []*Value, known []op.Known) error 
 			return located("lower", n, err)
 		}
 	}
-	var states []op.Update
-	if c.Op.State != nil && c.Train {
-		states = c.Op.State(c)
-	}
+	states := c.Moved()
 	for _, u := range states { // a statistic shared by several nodes is updated by each in turn
 		if k := w.updated(in[u.In]); k >= 0 {
 			nodes[u.In] = w.updates[k].node

@@ -26,14 +26,13 @@ type request struct {
 	take      func(p *Param, x *tensor.Dense) error // receives gradients and updates as they arrive; nil: the result holds them
 }
 
-// result is what a request computed; grads and updates follow request.wrt and the statistics.
+// result is what a request computed; grads follow request.wrt.
 type result struct {
-	values  []dtype.Value
-	grads   []*tensor.Dense // nil if the loss does not depend on it
-	updates map[*Param]*tensor.Dense
-	next    map[*Value]*tensor.Dense // new values of statistics that are inputs of a subgraph
-	taken   bool                     // request.take received the gradients and updates
-	done    func()                   // releases borrowed memory
+	values []dtype.Value
+	grads  []*tensor.Dense          // nil if the loss does not depend on it
+	next   map[*Value]*tensor.Dense // new values of statistics: parameters, or inputs of a subgraph
+	taken  bool                     // request.take received the gradients and updates
+	done   func()                   // releases borrowed memory
 }
 
 // exec runs a request in as many stages as necessary. The caller holds the read lock, or owns g.
@@ -50,7 +49,7 @@ func (g *Graph) exec(ctx context.Context, feed map[*Value]dtype.Value, r request
 			return nil, &Error{Stage: "run", Input: v.name, Err: err}
 		}
 	}
-	have := feed
+	have, moved := feed, map[*Value]*tensor.Dense{}
 	var trail []*stage
 	var haves []map[*Value]dtype.Value
 	for {
@@ -58,14 +57,17 @@ func (g *Graph) exec(ctx context.Context, feed map[*Value]dtype.Value, r request
 		if err != nil {
 			return nil, cmp.Or(ctx.Err(), err)
 		}
+		if len(trail) > 0 {
+			r.take = nil // which cannot have what earlier stages moved: the result holds everything
+		}
 		if st.final && (r.loss == nil || len(trail) == 0) {
-			return st.finish(ctx, have, r)
+			return st.finish(ctx, have, r, moved)
 		}
 		if st.final {
-			return g.backward(ctx, append(trail, st), append(haves, have), types, r)
+			return g.backward(ctx, append(trail, st), append(haves, have), types, r, moved)
 		}
 		trail, haves = append(trail, st), append(haves, have)
-		out, err := st.forward(ctx, have, r)
+		out, err := st.forward(ctx, have, r, moved)
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,7 @@ type nested struct {
 	kind  string    // of a layer, or of the body around parts
 	index int       // of a layer, which names its parameters
 	trips int       // iterations of a Loop, slices of a Scan
+	open  bool      // a Loop that ends by its condition, with a state that grows: only running it tells the lengths of its results
 	parts []*nested // what is in the body
 }
 
@@ -31,6 +32,7 @@ func drawNested(r *rand.Rand, depth, trips int, layers *int) *nested {
 		if depth > 0 && r.IntN(4) > 0 {
 			inner := drawNested(r, depth-1, trips, layers)
 			inner.kind, inner.trips = []string{"Loop", "Scan", "If"}[r.IntN(3)], 1+r.IntN(trips)
+			inner.open = depth == 3 && inner.kind == "Loop" && r.IntN(2) == 0 // within another body it is refused
 			n.parts = append(n.parts, inner)
 			continue
 		}
@@ -54,6 +56,9 @@ func (n *nested) each(f func(layer *nested)) {
 func (n *nested) String() string {
 	if len(n.parts) == 0 {
 		return n.kind
+	}
+	if n.open {
+		return fmt.Sprint("open ", n.kind, n.trips, n.parts)
 	}
 	return fmt.Sprint(n.kind, n.trips, n.parts)
 }
@@ -159,6 +164,15 @@ func (b nestedBuilder) apply(n *nested, x *nn.Value) *nn.Value {
 	}
 	sum := func(v *nn.Value) *nn.Value {
 		return b.do(std.ReduceSumConfig{KeepDims: new(bool)}, v, b.e.Ints("axes", 0))
+	}
+	if n.open {
+		loop := body("until", []string{"int64[]", "bool[]", "float64[4,3]", "float64[?,3]"}, nil, func(b nestedBuilder, in []*nn.Value) []*nn.Value {
+			h := inside(b, in[2])
+			return []*nn.Value{b.do(op.Plain("Less"), in[0], b.e.Const("last", dtype.Scalar(int64(n.trips-1)))), h, h, b.do(op.Plain("Mul"), h, h)}
+		})
+		few := b.e.Const("few", dtype.New(dtype.Float64, 1, 3))
+		out := b.e.NodeN(std.LoopConfig{Body: loop}, 3, nil, b.params["yes"], x, few)
+		return b.do(op.Plain("Add"), out.Out(1), sum(out.Out(2)))
 	}
 	switch n.kind {
 	case "Loop":

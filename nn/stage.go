@@ -90,9 +90,7 @@ func (st *stage) seal(w *walker) {
 	if !w.train { // training changes every weight
 		st.params = w.params
 	}
-	if st.final {
-		st.updates = w.updates
-	}
+	st.updates = w.updates
 	seen := map[*gorgonia.Node]bool{}
 	add := func(n *gorgonia.Node) {
 		if n != nil && !seen[n] {

@@ -3,7 +3,6 @@ package nn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 
@@ -225,10 +224,13 @@ func copyOfDense(ctx context.Context, d *tensor.Dense) (dtype.Value, error) {
 	return c, nil
 }
 
-// forward runs a stage that is not the last, and returns the values for later stages.
-func (st *stage) forward(ctx context.Context, have map[*Value]dtype.Value, r request) (map[*Value]dtype.Value, error) {
+// forward runs a stage that is not the last, and returns the values for later stages. It adds the new values of statistics to moved.
+func (st *stage) forward(ctx context.Context, have map[*Value]dtype.Value, r request, moved map[*Value]*tensor.Dense) (map[*Value]dtype.Value, error) {
 	p, err := st.run(ctx, have, r)
 	if err != nil {
+		return nil, err
+	}
+	if err := st.statistics(ctx, p, kept, moved); err != nil {
 		return nil, err
 	}
 	out := make(map[*Value]dtype.Value, len(st.outs))
@@ -241,13 +243,13 @@ func (st *stage) forward(ctx context.Context, have map[*Value]dtype.Value, r req
 	return out, nil
 }
 
-// finish runs the last stage and collects the results.
-func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r request) (*result, error) {
+// finish runs the last stage and collects the results. moved holds the statistics that earlier stages moved.
+func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r request, moved map[*Value]*tensor.Dense) (*result, error) {
 	p, err := st.run(ctx, have, r)
 	if err != nil {
 		return nil, err
 	}
-	res := &result{values: make([]dtype.Value, len(r.want)), updates: map[*Param]*tensor.Dense{}, next: map[*Value]*tensor.Dense{}}
+	res := &result{values: make([]dtype.Value, len(r.want)), next: moved}
 	hands := st.hasCallbacks(r)
 	res.done = func() { st.pool.give(p, r.variant(hands)) }
 	if hands { // the step is done
@@ -275,23 +277,32 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	if res.grads, err = st.gradValues(ctx, p, f); err != nil {
 		return nil, err
 	}
-	for _, u := range st.updates {
-		d, ok := p.Value(u.node).(*tensor.Dense)
-		if !ok {
-			return nil, &Error{Stage: "run", Input: u.value.name, Err: fmt.Errorf("has no updated value")}
-		}
-		if d, err = own(ctx, d, f, u.value); err != nil {
-			return nil, err
-		}
-		if res.next[u.value] = d; u.param != nil {
-			res.updates[u.param] = d
-		}
+	if err := st.statistics(ctx, p, f, res.next); err != nil {
+		return nil, err
 	}
 	if !r.borrow {
 		res.done()
 		res.done = func() {}
 	}
 	return res, nil
+}
+
+// statistics adds the new values of the statistics that the stage moves to moved.
+func (st *stage) statistics(ctx context.Context, p *engine.Program, f fate, moved map[*Value]*tensor.Dense) error {
+	for _, u := range st.updates {
+		if moved[u.value] != nil {
+			return &Error{Stage: "run", Kind: ErrUnsupported, Input: u.value.name, Err: errors.New("is a statistic of several nodes, between which the shape of a result depends on values")}
+		}
+		d, ok := p.Value(u.node).(*tensor.Dense)
+		if !ok {
+			return &Error{Stage: "run", Input: u.value.name, Err: errors.New("has no updated value")}
+		}
+		var err error
+		if moved[u.value], err = own(ctx, d, f, u.value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (st *stage) gradValues(ctx context.Context, p *engine.Program, f fate) ([]*tensor.Dense, error) {

@@ -101,7 +101,12 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*StepResult, 
 	if err != nil {
 		return nil, err
 	}
-	s := &StepResult{Grads: Grads{}, Values: res.values, States: res.updates, done: res.done}
+	s := &StepResult{Grads: Grads{}, Values: res.values, States: map[*Param]*tensor.Dense{}, done: res.done}
+	for v, d := range res.next {
+		if v.param != nil {
+			s.States[v.param] = d
+		}
+	}
 	if o.Loss != nil {
 		last := len(res.values) - 1
 		s.Values = res.values[:last]

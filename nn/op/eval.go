@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Eval computes the formal outputs of a resolved call from the values of its inputs (nil for those that are absent), in
-// newly allocated memory. It is used for constant folding and computations on shapes.
+// Eval computes the outputs of a resolved call, in training followed by the statistics that it moves, from the values of its inputs (nil for
+// those that are absent), in newly allocated memory. It is used for constant folding and computations on shapes.
 func Eval(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	if c == nil || c.Op == nil {
 		return nil, errNoOp
@@ -35,11 +35,23 @@ func Eval(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, &Error{Stage: "run", Op: c.Op.Name, Node: c.node(), Err: err}
 	}
-	out := make([]dtype.Value, c.Outputs)
+	n := c.Outputs
+	for _, u := range c.Moved() {
+		n = max(n, u.Out+1)
+	}
+	out := make([]dtype.Value, n)
 	for i, v := range res[:min(len(res), len(out))] {
 		out[i] = v
 	}
 	return out, nil
+}
+
+// Moved returns the statistics that the call moves in training.
+func (c *Call) Moved() []Update {
+	if c == nil || c.Op == nil || c.Op.State == nil || !c.Train {
+		return nil
+	}
+	return c.Op.State(c)
 }
 
 func evalComposite(c *Call, in []dtype.Value) ([]dtype.Value, error) {
