@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"slices"
 
 	"github.com/graft-ml/graft/nn/op"
@@ -9,7 +10,17 @@ import (
 // Cost returns the cost of the model without the given atoms. Symbolic dimensions have sizes chosen by the analysis, so
 // the numbers are only meant to be compared with each other.
 func (c *Channels) Cost(without []*Atom) Cost {
+	cost, _ := c.CostUntil(context.Background(), without)
+	return cost
+}
+
+// CostUntil is Cost, ended by ctx.
+func (c *Channels) CostUntil(ctx context.Context, without []*Atom) (Cost, error) {
 	c.made()
+	w, err := begun(ctx)
+	if err != nil {
+		return Cost{}, err
+	}
 	defer c.g.entered().unlock()
 	gone := map[axisID]int{}
 	seen := make([]bool, c.a.system.Elements())
@@ -25,6 +36,9 @@ func (c *Channels) Cost(without []*Atom) Cost {
 	}
 	var cost Cost
 	for _, p := range c.g.params() {
+		if w.ended() {
+			return Cost{}, w.err
+		}
 		if p.purpose() != Constant {
 			n := 1
 			for _, s := range c.shape(p.value, gone) {
@@ -34,9 +48,12 @@ func (c *Channels) Cost(without []*Atom) Cost {
 		}
 	}
 	for _, n := range c.g.nodes() {
+		if w.ended() {
+			return Cost{}, w.err
+		}
 		cost.MACs += c.macs(n, gone)
 	}
-	return cost
+	return cost, nil
 }
 
 func (c *Channels) shape(v *Value, gone map[axisID]int) []int {

@@ -130,6 +130,9 @@ func (e *Edit) Param(name string, init initial.Filler, dims ...int) *Value {
 	return e.ParamOf(name, dtype.Float32, init, dims...)
 }
 
+// largeFill is the number of elements from which the context of an edit is looked at while they are drawn.
+const largeFill = 1 << 20
+
 // ParamOf is Param for any floating-point type.
 func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int) *Value {
 	if e.err != nil {
@@ -151,9 +154,19 @@ func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int
 	name = e.unique(name)
 	wide, err := budget.Made(8*int64(n), func() *tensor.Dense { return dtype.New(dtype.Float64, dims...) })
 	if err == nil {
-		init.Fill(dtype.Slice[float64](wide), dims, e.random(name))
 		var d *tensor.Dense
-		if d, err = engine.Convert(t, wide); err == nil {
+		r := e.random(name)
+		fill := func() {
+			init.Fill(dtype.Slice[float64](wide), dims, r)
+			d, err = engine.Convert(t, wide)
+		}
+		if n < largeFill {
+			fill()
+		} else if ended := engine.Await(e.watched().context(), fill); ended != nil {
+			e.fail(ended)
+			return nil
+		}
+		if err == nil {
 			return e.addWeight(name, d)
 		}
 	}

@@ -51,8 +51,13 @@ func TestUntil(t *testing.T) {
 			}
 			return err
 		}, 1 << 10},
-		"plan":       {func(ctx context.Context) error { _, err := g.PlanUntil(ctx, grow); return err }, 1 << 10},
-		"channels":   {func(ctx context.Context) error { _, err := g.ChannelsUntil(ctx); return err }, 1},
+		"plan":     {func(ctx context.Context) error { _, err := g.PlanUntil(ctx, grow); return err }, 1 << 10},
+		"channels": {func(ctx context.Context) error { _, err := g.ChannelsUntil(ctx); return err }, 1},
+		"cost":     {func(ctx context.Context) error { _, err := g.Channels().CostUntil(ctx, nil); return err }, 1 << 10},
+		"large": {func(ctx context.Context) error {
+			f, _ := g.Fork()
+			return f.EditUntil(ctx, func(e *nn.Edit) { e.Param("large", initial.Zeros{}, 1<<20) })
+		}, 3 * layers},
 		"extract":    {func(ctx context.Context) error { _, err := g.ExtractUntil(ctx, nil, []string{"y"}); return err }, 1 << 10},
 		"composites": {func(ctx context.Context) error { _, err := g.Composites(ctx); return err }, 1},
 	} {

@@ -74,7 +74,10 @@ type candidate struct {
 // search finds the shortest prefix of the queue that meets the target, and the prefix before it. If
 // none meets it, the only candidate is the whole queue.
 func (r *ranking) search(ctx context.Context, c *nn.Channels, t Target, caps []int, clock *stopwatch) ([]candidate, error) {
-	r.whole = c.Cost(nil)
+	var err error
+	if r.whole, err = c.CostUntil(ctx, nil); err != nil {
+		return nil, err
+	}
 	at := func(k int) (candidate, error) {
 		atoms := r.first(k, caps)
 		over, err := r.measure(ctx, c, t, atoms, clock)
@@ -110,10 +113,11 @@ func (r *ranking) measure(ctx context.Context, c *nn.Channels, t Target, gone []
 			over = max(over, (rest-target*whole)/whole)
 		}
 	}
-	if err := ctx.Err(); err != nil {
+	rest, err := c.CostUntil(ctx, gone)
+	if err != nil {
 		return 0, err
 	}
-	whole, rest := r.whole, c.Cost(gone)
+	whole := r.whole
 	miss(t.Channels, float64(len(r.queue)), float64(len(r.queue)-len(gone)))
 	miss(t.Params, float64(whole.Params), float64(rest.Params))
 	miss(t.MACs, float64(whole.MACs), float64(rest.MACs))
