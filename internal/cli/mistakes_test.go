@@ -99,7 +99,7 @@ func TestMistakes(t *testing.T) {
 		{"eval two.onnx --data rare.csv --task regression --target depth --metric accuracy", "", "--metric accuracy is for classes, and the targets are measurements: --metric deviation is for them"},
 		{"eval digits.onnx --data letters/ --confusion no/in/c.png", "", "/c.png: cannot be written: no such file or folder"},
 		{"edit cnn.onnx --simplify --plan no/in/p.json -o e.onnx", "", "/p.json: cannot be written: no such file or folder"},
-		{"prune cnn.onnx --plan ./e.onnx -o e.onnx", "", "--plan ./e.onnx is also the file of -o: choose another name"},
+		{"prune cnn.onnx --plan ./e.onnx -o e.onnx", "", "e.onnx is also the file of -o: choose another name"},
 		{"prune cnn.onnx --plan no/in/p.json -o e.onnx", "", "/p.json: cannot be written: no such file or folder"},
 		{"verify letters/ --junit no/in/j.xml", "", "/j.xml: cannot be written: no such file or folder"},
 		{"annotate cnn.onnx -o e.onnx", "", "nothing to change: give --set KEY=VALUE or --remove KEY, or leave out -o to list annotations"},
