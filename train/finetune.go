@@ -334,7 +334,7 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	trainer, err := New(t.g, c)
+	trainer, err := newUntil(ctx, t.g, c)
 	if err != nil {
 		return err
 	}
@@ -390,7 +390,7 @@ func (t *tuning) metricsOn(ctx context.Context, s data.Dataset[data.Sample]) (ma
 	if t.ranks != nil {
 		c.Batch = max(c.batch(), t.ranks.size)
 	}
-	evaluator, err := New(t.g, c)
+	evaluator, err := newUntil(ctx, t.g, c)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func (r RateFinder) FindRate(ctx context.Context, g *nn.Graph, fit data.Dataset[
 		return c, err
 	}
 	defer saved.Restore()
-	t, err := New(g, config)
+	t, err := newUntil(ctx, g, config)
 	if err != nil {
 		return c, err
 	}

@@ -78,10 +78,13 @@ type progress struct {
 // With a Config.Communicator every rank creates a Trainer, of the same model with the same configuration, and calls the
 // same methods in the same order: New, Fit, Epochs, Step, Flush, Evaluate, Save and Restore synchronize the ranks. Only
 // rank 0 reads and writes files and calls Config.Log.
-func New(g *nn.Graph, c Config) (*Trainer, error) {
+func New(g *nn.Graph, c Config) (*Trainer, error) { return newUntil(context.Background(), g, c) }
+
+// newUntil is New, ended by ctx.
+func newUntil(ctx context.Context, g *nn.Graph, c Config) (*Trainer, error) {
 	t := &Trainer{g: g, c: c, log: c.Log}
 	t.ranks = joined(c.Communicator, t)
-	if err := t.begun(t.prepare()); err != nil {
+	if err := t.begun(t.prepare(ctx)); err != nil {
 		return nil, err
 	}
 	if c.Resume {
@@ -93,7 +96,7 @@ func New(g *nn.Graph, c Config) (*Trainer, error) {
 }
 
 // prepare makes the states of a new trainer.
-func (t *Trainer) prepare() error {
+func (t *Trainer) prepare(ctx context.Context) error {
 	if t.g == nil {
 		return errors.New("train: there is no graph")
 	}
@@ -116,11 +119,20 @@ func (t *Trainer) prepare() error {
 		}
 		release()
 	}
-	if err := t.g.Edit(func(e *nn.Edit) { e.Separate() }); err != nil {
+	if err := t.g.EditUntil(ctx, func(e *nn.Edit) { e.Separate() }); err != nil {
 		return err
 	}
 	t.g.Trim()
-	debug.FreeOSMemory() // once: returns memory from loading and running, so that training can use it
+	freed := make(chan struct{})
+	go func() {
+		debug.FreeOSMemory() // once: returns memory from loading and running, so that training can use it
+		close(freed)
+	}()
+	select {
+	case <-freed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	t.seen = t.g.Version()
 	if err := t.follow(); err != nil {
 		return err
