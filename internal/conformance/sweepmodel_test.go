@@ -20,7 +20,7 @@ func (c trial) model(t *testing.T, r *draw) []byte { return network{c}.model(t, 
 // network is a model of several nodes, each of which may read outputs of earlier ones.
 type network []trial
 
-// model serializes the network; the outputs of all nodes are the graph's. Input shapes are declared as they are, or as symbols, or not at all.
+// model serializes the network; the outputs of all nodes, but of inner ones, are the graph's. Input shapes are declared as they are, or as symbols, or not at all.
 func (w network) model(t *testing.T, r *draw) []byte {
 	t.Helper()
 	graph := &onnxpb.GraphProto{Name: proto.String("g")}
@@ -46,7 +46,9 @@ func (w network) model(t *testing.T, r *draw) []byte {
 		for i := range max(c.out, 1) {
 			name := outputName(n*stride + i)
 			node.Output = append(node.Output, name)
-			graph.Output = append(graph.Output, &onnxpb.ValueInfoProto{Name: proto.String(name)})
+			if !c.inner {
+				graph.Output = append(graph.Output, &onnxpb.ValueInfoProto{Name: proto.String(name)})
+			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(c.attrs)) {
 			node.Attribute = append(node.Attribute, attributeProto(t, name, c.attrs[name]))
@@ -124,6 +126,8 @@ func attributeProto(t *testing.T, name string, v any) *onnxpb.AttributeProto {
 		for _, s := range v {
 			a.Strings = append(a.Strings, []byte(s))
 		}
+	case dtype.Value:
+		a.Type, a.T = onnxpb.AttributeProto_TENSOR.Enum(), constantProto(name, v)
 	default:
 		t.Fatalf("attribute %s: a %T", name, v)
 	}

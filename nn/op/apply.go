@@ -183,6 +183,9 @@ func NodeType(n *gorgonia.Node) Type {
 	if n.Dtype() == tensor.Int {
 		return Shaped(dtype.Int64, n.Shape()...)
 	}
+	if text, ok := n.Value().(*dtype.Strings); ok { // Gorgonia sees no shape of it
+		return TypeOf(text)
+	}
 	return Shaped(dtype.Of(n.Dtype()), n.Shape()...)
 }
 

@@ -34,7 +34,7 @@ func (c *Call) ReshapeTo(n *gorgonia.Node, shape ...Dim) (*gorgonia.Node, error)
 	if n == nil {
 		return nil, errNoNode
 	}
-	if slices.Equal(Sizes(shape), []int(n.Shape())) {
+	if slices.Equal(Sizes(shape), NodeType(n).Sizes()) { // of strings the node itself has no shape
 		return n, nil
 	}
 	return c.Apply1(shaped{"ReshapeTo", shape}, n)
@@ -76,6 +76,14 @@ func reshapeTo() *Op {
 		Doc: "Reshape with the target as an attribute.",
 		In:  "X T", Out: "Y T", Attrs: shaped{},
 		Infer: targetShape, Scheduling: Scheduling{View: true}, Kernel: CopyKernel,
+		Strings: func(c *Call, in []dtype.Value) ([]dtype.Value, error) {
+			text, ok := in[0].(*dtype.Strings)
+			if !ok {
+				return nil, c.Mismatch(0, "strings", TypeOf(in[0]))
+			}
+			y, err := dtype.NewStrings(slices.Clone(text.Elems), c.Out[0].Sizes()...)
+			return []dtype.Value{y}, err
+		},
 		Grad: func(c *Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 			d, err := c.ReshapeTo(dout[0], c.In[0].Shape...)
 			return gorgonia.Nodes{d}, err

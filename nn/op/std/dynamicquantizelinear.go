@@ -27,19 +27,15 @@ func dynamicQuantize(e *op.Exec, out, in []*tensor.Dense) error {
 	x := dtype.Slice[float32](in[0])
 	lo, hi := extent(pool(e), x)
 	scale := (hi - lo) / 255
-	zero := float32(0)
-	if scale != 0 {
-		zero = float32(math.RoundToEven(float64(min(max(-lo/scale, 0), 255))))
+	if scale == 0 {
+		scale = 1 // as in ONNX Runtime; ONNX's formulas and its reference implementation disagree
 	}
+	zero := float32(math.RoundToEven(float64(min(max(-lo/scale, 0), 255))))
 	if out[0] != nil {
 		y := dtype.Slice[uint8](out[0])
 		pool(e).Range(len(x), 8192, func(from, to int) {
 			for i := from; i < to; i++ {
-				v := zero
-				if scale != 0 {
-					v += float32(math.RoundToEven(float64(x[i] / scale)))
-				}
-				y[i] = uint8(min(max(v, 0), 255))
+				y[i] = uint8(min(max(zero+float32(math.RoundToEven(float64(x[i]/scale))), 0), 255))
 			}
 		})
 	}

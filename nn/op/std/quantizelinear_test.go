@@ -30,7 +30,10 @@ func TestQuantizeLinear(t *testing.T) {
 		optest.Case{Name: "back axis", Config: std.DequantizeLinearConfig{Axis: &axis}, In: values(q, many, optest.Tensor([]int8{1, 2}, 2))},
 		optest.Case{Name: "back to float16", Config: std.DequantizeLinearConfig{Axis: &axis, Output: dtype.Float16}, In: values(q, many), NoGrad: "float16"},
 		optest.Case{Name: "back blocks", Config: std.DequantizeLinearConfig{BlockSize: 2}, In: values(q, blocks), Want: values(optest.Floats([]int{2, 3}, 1, 2, 6, 12, 15, 24))})
-	optest.Run(t, optest.Case{Name: "dynamic", Config: op.Plain("DynamicQuantizeLinear"), In: values(optest.Floats([]int{3}, 0, 2, -3)), Outputs: 3, NoCut: "the range is that of all"})
+	optest.Run(t,
+		optest.Case{Name: "dynamic", Config: op.Plain("DynamicQuantizeLinear"), In: values(optest.Floats([]int{3}, 0, 2, -3)), Outputs: 3, NoCut: "the range is that of all"},
+		optest.Case{Name: "dynamic zeros", Config: op.Plain("DynamicQuantizeLinear"), In: values(optest.Tensor([]float32{0, 0}, 2)), Outputs: 3, NoCut: "the range is that of all",
+			Want: values(optest.Tensor([]uint8{0, 0}, 2), optest.Tensor([]float32{1}), optest.Tensor([]uint8{0}))})
 }
 
 func TestIntegerProducts(t *testing.T) {
