@@ -110,27 +110,34 @@ func (b *Body) States() []int {
 func (b *Body) states() (list []int) {
 	formal := b.formal()
 	for _, n := range b.Graph.nodes() {
-		if n.op == nil || n.op.State == nil {
-			continue
-		}
-		in := n.reads()
-		c := b.Graph.bareCall(n, in)
-		c.Train = true
-		for i := range c.In {
-			if c.In[i] = in[i].typed(); in[i] != nil && !c.In[i].Static() {
-				c.In[i] = op.Shaped(dtype.Float32) // the type of a captured value is only known in the subgraph's node: within a nested subgraph it may be unknown
-			}
-		}
-		for _, u := range n.op.State(c) {
-			if u.In >= len(in) {
-				continue
-			}
-			if i := slices.Index(formal, in[u.In]); i >= 0 && !slices.Contains(list, i) {
+		for _, v := range n.moves() {
+			if i := slices.Index(formal, v); i >= 0 && !slices.Contains(list, i) {
 				list = append(list, i)
 			}
 		}
 	}
 	slices.Sort(list)
+	return list
+}
+
+// moves returns the values that the node reads and that a training step replaces.
+func (n *Node) moves() (list []*Value) {
+	if n.op == nil || n.op.State == nil {
+		return nil
+	}
+	in := n.reads()
+	c := n.graph.bareCall(n, in)
+	c.Train = true
+	for i := range c.In {
+		if c.In[i] = in[i].typed(); in[i] != nil && !c.In[i].Static() {
+			c.In[i] = op.Shaped(dtype.Float32) // the type of a captured value is only known in the subgraph's node: within a nested subgraph it may be unknown
+		}
+	}
+	for _, u := range n.op.State(c) {
+		if u.In < len(in) && in[u.In] != nil {
+			list = append(list, in[u.In])
+		}
+	}
 	return list
 }
 
@@ -151,14 +158,6 @@ func (b *Body) Lower(s op.Scope, in gorgonia.Nodes, types []op.Type, known []op.
 		bound[formal[i]].node = n
 	}
 	ask := lowering{g: b.Graph, mode: walkLower, train: s.Train, ctx: s.Ctx, bound: bound, still: s.Types, expr: s.Graph, outerKey: s.Key}
-	if s.Grad {
-		ask.asked = []*Value{}
-		for i, v := range formal {
-			if i >= len(known) || !known[i].Apart {
-				ask.asked = append(ask.asked, v)
-			}
-		}
-	}
 	w, err := ask.lower()
 	if err != nil {
 		return nil, err
@@ -182,21 +181,13 @@ func (b *Body) Lower(s op.Scope, in gorgonia.Nodes, types []op.Type, known []op.
 // Run computes the outputs from the inputs, which are followed by the captured values. next holds the new values of
 // States, nil for those that do not change.
 func (b *Body) Run(r op.SubgraphRun, in []dtype.Value) (out, next []dtype.Value, err error) {
-	formal := b.formal()
-	feed := map[*Value]dtype.Value{}
-	for i, v := range in[:min(len(in), len(formal))] {
-		if v != nil {
-			feed[formal[i]] = v
-		}
-	}
-	q := request{want: b.Graph.outputs, unchecked: true, train: r.Train, seed: r.Key, frozen: map[*Value]bool{}}
-	for i, f := range r.Frozen[:min(len(r.Frozen), len(formal))] {
-		q.frozen[formal[i]] = f
-	}
-	res, err := b.Graph.exec(r.Ctx, feed, q)
+	q := b.request(r)
+	q.want = b.Graph.outputs
+	res, err := b.Graph.exec(r.Ctx, b.fed(in), q)
 	if err != nil {
 		return nil, nil, err
 	}
+	formal := b.formal()
 	next = make([]dtype.Value, len(formal))
 	for i, v := range formal {
 		if d := res.next[v]; d != nil { // a nil *tensor.Dense would not be a nil Value
@@ -204,6 +195,92 @@ func (b *Body) Run(r op.SubgraphRun, in []dtype.Value) (out, next []dtype.Value,
 		}
 	}
 	return res.values, next, nil
+}
+
+// Gradient computes the gradients with respect to the inputs for which asked is true, given the inputs, captured values included, and
+// the gradients of the outputs; nil where there is none.
+func (b *Body) Gradient(r op.SubgraphRun, in, dout []dtype.Value, asked []bool) ([]dtype.Value, error) {
+	formal := b.formal()
+	q := b.request(r)
+	q.want, q.seeds, q.asked = []*Value{}, map[*Value]dtype.Value{}, []*Value{}
+	place := map[*Value]int{}
+	for i, x := range in[:min(len(in), len(formal), len(asked))] {
+		if t := op.TypeOf(x); asked[i] && (op.Differentiable(t) || t.Kind != op.Tensor) {
+			if q.asked = append(q.asked, formal[i]); op.Differentiable(t) {
+				q.wrt = append(q.wrt, formal[i])
+				place[formal[i]] = i
+			}
+		}
+	}
+	for i, d := range dout[:min(len(dout), len(b.Graph.outputs))] {
+		v := b.Graph.outputs[i]
+		if d == nil || !op.Differentiable(op.TypeOf(d)) {
+			continue
+		}
+		if before := q.seeds[v]; before != nil { // two outputs may be one value
+			sum, err := (&op.Call{Set: b.Graph.ops, Ctx: r.Ctx}).Compute(1, op.Plain("Add"), 0, before, d)
+			if err != nil {
+				return nil, err
+			}
+			q.seeds[v] = sum[0]
+			continue
+		}
+		q.of, q.seeds[v] = append(q.of, v), d
+	}
+	grads := make([]dtype.Value, len(in))
+	if len(q.of) == 0 || len(q.asked) == 0 {
+		return grads, nil
+	}
+	res, err := b.Graph.exec(r.Ctx, b.fed(in), q)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range q.wrt {
+		if d := res.grads[i]; d != nil {
+			grads[place[v]] = d
+		}
+	}
+	return grads, nil
+}
+
+// Depends reports which outputs depend on the inputs, captured values included, for which on is true, with a derivative that may not be zero.
+func (b *Body) Depends(on []bool) []bool {
+	b.there()
+	defer b.Graph.entered().unlock()
+	set := map[*Value]bool{}
+	for i, v := range b.formal() {
+		if i < len(on) && on[i] {
+			set[v] = true
+		}
+	}
+	influence(b.Graph.nodes(), set)
+	out := make([]bool, len(b.Graph.outputs))
+	for i, v := range b.Graph.outputs {
+		out[i] = set[v]
+	}
+	return out
+}
+
+// fed returns the values of the inputs, captured values included.
+func (b *Body) fed(in []dtype.Value) map[*Value]dtype.Value {
+	formal := b.formal()
+	feed := map[*Value]dtype.Value{}
+	for i, v := range in[:min(len(in), len(formal))] {
+		if v != nil {
+			feed[formal[i]] = v
+		}
+	}
+	return feed
+}
+
+// request returns a request for what r says.
+func (b *Body) request(r op.SubgraphRun) request {
+	q := request{unchecked: true, train: r.Train, seed: r.Key, frozen: map[*Value]bool{}}
+	formal := b.formal()
+	for i, f := range r.Frozen[:min(len(r.Frozen), len(formal))] {
+		q.frozen[formal[i]] = f
+	}
+	return q
 }
 
 var errNoCall = errors.New("the call is nil")

@@ -62,14 +62,19 @@ func (g *Graph) stageKey(have map[*Value]dtype.Value, types map[*Value]op.Type, 
 		t := types[v]
 		fmt.Fprintf(&b, "|%s %s %s %v", v.name, t.Concrete(), t, r.frozen[v])
 	}
-	for _, v := range r.want {
-		fmt.Fprintf(&b, ">%s", v.name)
-	}
-	if r.loss != nil {
-		fmt.Fprintf(&b, " loss %s", r.loss.name)
-		for _, v := range r.wrt {
-			fmt.Fprintf(&b, ",%s", v.name)
+	list := func(mark string, list []*Value) {
+		for _, v := range list {
+			b.WriteString(mark)
+			b.WriteString(v.name)
 		}
+	}
+	list("^", slices.SortedFunc(maps.Keys(r.moved), func(a, b *Value) int { return strings.Compare(a.name, b.name) }))
+	list(">", r.want)
+	if r.of != nil {
+		fmt.Fprintf(&b, " seeds=%v", r.seeds != nil)
+		list("&", r.of)
+		list(",", r.wrt)
+		list("?", r.asked)
 	}
 	return b.String()
 }

@@ -175,6 +175,14 @@ func (w *walker) deferNode(n *Node) error {
 	}
 	w.deferred = append(w.deferred, n)
 	w.waiting[n] = true
+	if w.train && w.stages && !w.seeded {
+		for _, v := range n.moves() {
+			if w.unmoved == nil {
+				w.unmoved = map[*Value]bool{}
+			}
+			w.unmoved[v] = true
+		}
+	}
 	return nil
 }
 

@@ -28,6 +28,9 @@ func (w *walker) resolved(n *Node, c *op.Call, in []*Value) error {
 		w.bind(n, c, known, nil)
 		return nil
 	}
+	if len(w.unmoved) > 0 && slices.ContainsFunc(c.Moved(), func(u op.Update) bool { return w.unmoved[in[u.In]] }) {
+		return w.deferNode(n) // nodes move a statistic in their order
+	}
 	if c.Op.Items != nil && w.mode == walkLower && !allValues(c) {
 		if done, err := w.takeApart(n, c, in); done || err != nil {
 			return err
@@ -77,6 +80,22 @@ func (w *walker) outsideGraph(n *Node, c *op.Call, in []*Value, known []op.Known
 		}
 		c.Known[i].Value = val
 	}
+	for _, u := range c.Moved() {
+		d, wait := w.movedValue(in[u.In])
+		if wait {
+			return w.deferNode(n)
+		}
+		if d != nil {
+			c.Known[u.In].Value = d
+		}
+	}
+	if c.Random() { // computed with the key of the run, which no other run takes
+		var err error
+		if c.Key, err = w.runKey(); err != nil {
+			return located("lower", n, err)
+		}
+		w.once = true
+	}
 	out, err := w.fold(c, known)
 	if err != nil {
 		return located("lower", n, err)
@@ -97,9 +116,6 @@ func (w *walker) move(c *op.Call, in []*Value, out []dtype.Value) error {
 	for _, u := range c.Moved() {
 		if u.Out >= len(out) || out[u.Out] == nil {
 			continue
-		}
-		if w.updated(in[u.In]) >= 0 {
-			return c.Errorf("moves the statistic %s, as other nodes do, and is computed before the expression graph is built", in[u.In].name)
 		}
 		n, err := op.Const(w.expr, out[u.Out])
 		if err != nil {
@@ -267,8 +283,12 @@ func (w *walker) emit(n *Node, c *op.Call, in []*Value, known []op.Known) error 
 	}
 	states := c.Moved()
 	for _, u := range states { // a statistic shared by several nodes is updated by each in turn
-		if k := w.updated(in[u.In]); k >= 0 {
-			nodes[u.In] = w.updates[k].node
+		next, err := w.movedNode(in[u.In])
+		if err != nil {
+			return located("lower", n, err)
+		}
+		if next != nil {
+			nodes[u.In] = next
 		}
 	}
 	var extra gorgonia.Nodes
@@ -312,6 +332,38 @@ func (w *walker) update(in []*Value, i int, next *gorgonia.Node) {
 	}
 }
 
+// movedNode returns the node of a statistic that an earlier node has moved; nil: none has.
+func (w *walker) movedNode(v *Value) (*gorgonia.Node, error) {
+	if k := w.updated(v); k >= 0 {
+		return w.updates[k].node, nil
+	}
+	d := w.moved[v]
+	if d == nil {
+		return nil, nil
+	}
+	for _, m := range w.movedNodes {
+		if m.value == v {
+			return m.node, nil
+		}
+	}
+	n, err := op.Input(w.expr, "moved "+w.nodeName(v), op.TypeOf(d), nil)
+	w.movedNodes = append(w.movedNodes, boundNode{v, n})
+	return n, err
+}
+
+// movedValue returns the value of a statistic that an earlier node has moved, nil if none has; wait: it is computed in this stage.
+func (w *walker) movedValue(v *Value) (d dtype.Value, wait bool) {
+	if k := w.updated(v); k >= 0 {
+		n := w.updates[k].node
+		return n.Value(), !op.IsConst(n) && !w.seeded
+	}
+	if d := w.moved[v]; d != nil {
+		w.once = true
+		return d, false
+	}
+	return nil, false
+}
+
 // updated returns the index of an earlier update of a value, -1 if there is none.
 func (w *walker) updated(v *Value) int {
 	return slices.IndexFunc(w.updates, func(u stateUpdate) bool { return u.value == v })
@@ -339,6 +391,21 @@ func (w *walker) keyNode() (*gorgonia.Node, error) {
 		w.key = n
 	}
 	return w.key, nil
+}
+
+// runKey returns the value of keyNode.
+func (w *walker) runKey() ([2]uint64, error) {
+	if w.outerKey == nil {
+		return w.seed, nil
+	}
+	n, err := w.outerKey()
+	if err != nil {
+		return w.seed, err
+	}
+	if d, ok := n.Value().(*tensor.Dense); ok && op.IsConst(n) {
+		return [2]uint64(dtype.Slice[uint64](d)), nil
+	}
+	return w.seed, nil
 }
 
 // nodeOf returns the expression node of a bound value.

@@ -13,14 +13,16 @@ import (
 // request describes what to compute.
 type request struct {
 	want      []*Value
-	loss      *Value   // value to differentiate; nil: none
-	wrt       []*Value // inputs and parameters to differentiate with respect to
-	asked     []*Value // those of wrt that the caller named; the others are passed between stages; nil: all
+	of        []*Value               // values to differentiate: a loss, or several, whose gradients are seeds; nil: none
+	seeds     map[*Value]dtype.Value // nil: of is a loss. With seeds, only gradients are computed: statistics do not move
+	wrt       []*Value               // inputs and parameters to differentiate with respect to
+	asked     []*Value               // those that the caller named, also containers; the others of wrt are passed between stages; nil: all
 	train     bool
-	seed      [2]uint64       // seed and step, for random operators
-	unchecked bool            // inputs come from graft itself and need no check
-	frozen    map[*Value]bool // in a subgraph: statistics that training does not update
-	borrow    bool            // results may be memory of the engine, valid until the next run
+	seed      [2]uint64                // seed and step, for random operators
+	unchecked bool                     // inputs come from graft itself and need no check
+	moved     map[*Value]*tensor.Dense // statistics that earlier stages have moved
+	frozen    map[*Value]bool          // in a subgraph: statistics that training does not update
+	borrow    bool                     // results may be memory of the engine, valid until the next run
 	begin     func(loss dtype.Value) error
 	check     func(p *Param, x *tensor.Dense, bound float64) error
 	take      func(p *Param, x *tensor.Dense) error // receives gradients and updates as they arrive; nil: the result holds them
@@ -53,21 +55,24 @@ func (g *Graph) exec(ctx context.Context, feed map[*Value]dtype.Value, r request
 	var trail []*stage
 	var haves []map[*Value]dtype.Value
 	for {
-		st, err := g.stageFor(ctx, have, types, r, len(trail))
+		q := r
+		if len(trail) > 0 {
+			q = r.after(trail)
+			q.moved = moved
+		}
+		st, err := g.stageFor(ctx, have, types, q, len(trail))
 		if err != nil {
 			return nil, cmp.Or(ctx.Err(), err)
 		}
-		if len(trail) > 0 {
-			r.take = nil // which cannot have what earlier stages moved: the result holds everything
-		}
-		if st.final && (r.loss == nil || len(trail) == 0) {
-			return st.finish(ctx, have, r, moved)
-		}
 		if st.final {
-			return g.backward(ctx, append(trail, st), append(haves, have), types, r, moved)
+			res, err := st.finish(ctx, have, q, moved)
+			if err != nil || r.of == nil || len(trail) == 0 {
+				return res, err
+			}
+			return res, g.backward(ctx, trail, haves, types, r, q, res)
 		}
 		trail, haves = append(trail, st), append(haves, have)
-		out, err := st.forward(ctx, have, r, moved)
+		out, err := st.forward(ctx, have, q, moved)
 		if err != nil {
 			return nil, err
 		}

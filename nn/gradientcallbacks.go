@@ -51,7 +51,7 @@ type receiver struct {
 }
 
 func (st *stage) receiver(p *engine.Program, r request) *receiver {
-	x := &receiver{request: r, loss: func() (dtype.Value, error) { return st.value(context.Background(), p, r.loss, borrowed) }}
+	x := &receiver{request: r, loss: func() (dtype.Value, error) { return st.value(context.Background(), p, r.of[0], borrowed) }}
 	st.passedOn(func(p *Param, _ *gorgonia.Node) { x.params = append(x.params, p) })
 	return x
 }

@@ -202,7 +202,7 @@ var unlocked = map[string][]string{
 	"Graph":    {"Ops", "Origin", "SetOrigin", "Waiting", "SetFusion", "Operators", "MultiplyAdds", "Computed", "Lowerings", "IdlePrograms"},
 	"Value":    {"SetOrigin", "Graph"},
 	"Param":    {"Text", "Value", "Changed"},
-	"Body":     {"Outer", "Captured", "Infer", "Lower", "Run"},
+	"Body":     {"Outer", "Captured", "Infer", "Lower", "Run", "Gradient"},
 	"Channels": {"Groups"},
 	"Group":    {"Params", "Values"},
 	"Plan":     {"Cost", "Cuts", "Grown", "Notes", "Steps", "String"},

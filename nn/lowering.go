@@ -14,6 +14,7 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // pass is one step of a lowering.
@@ -46,14 +47,15 @@ type lowering struct {
 	ctx    context.Context // cancels what is computed during the lowering
 	nested *bodyTypes      // what is shared with the lowerings of the graphs around a subgraph
 
-	bound map[*Value]*binding    // values known in advance
-	have  map[*Value]dtype.Value // values available: fed or computed by earlier stages
-	want  []*Value               // values to compute; nil: every node of the graph is visited
-	wrt   []*Value               // differentiate with respect to these: not folded, even if constant
-	asked []*Value               // those of wrt that the caller named; nil: all
-	of    []*Value               // values to differentiate
-	seeds map[*Value]dtype.Value // gradients of the values in of; missing: ones
-	loss  bool                   // of is a loss: one floating-point element
+	bound  map[*Value]*binding      // values known in advance
+	have   map[*Value]dtype.Value   // values available: fed or computed by earlier stages
+	moved  map[*Value]*tensor.Dense // statistics that earlier stages have moved
+	want   []*Value                 // values to compute; nil: every node of the graph is visited
+	wrt    []*Value                 // differentiate with respect to these: not folded, even if constant
+	asked  []*Value                 // those of wrt that the caller named; nil: all
+	of     []*Value                 // values to differentiate
+	loss   bool                     // of is a loss: one floating-point element
+	seeded bool                     // the gradients of the values in of are inputs, not ones
 
 	stages bool // nodes may wait for values that must be computed first
 	groups bool // known groups of nodes are replaced by one operator, and rows that nothing reads are not computed
@@ -63,6 +65,7 @@ type lowering struct {
 	calls  bool // keep the calls of resolved nodes
 
 	expr     *gorgonia.ExprGraph            // nodes are emitted here; nil: into a new graph
+	seed     [2]uint64                      // random key of the run, if the lowering is for one
 	outerKey func() (*gorgonia.Node, error) // random key of the graph that contains a subgraph
 	suffix   string                         // distinguishes names in subgraphs from those outside
 }
@@ -334,8 +337,11 @@ func (w *walker) differentiate() error {
 				return err
 			}
 		}
-		if x := w.seeds[v]; x != nil {
-			seeds[i], err = op.Const(w.expr, x)
+		if w.seeded {
+			if of[i], err = w.g.ops.Apply1(op.Plain("Identity"), of[i]); err == nil { // they may be inputs, or depend on one another
+				seeds[i], err = op.Input(w.expr, "gradient "+w.nodeName(v), t, nil)
+			}
+			w.seeds = append(w.seeds, boundNode{v, seeds[i]})
 		} else {
 			seeds[i], err = constLike(w.expr, t, 1)
 		}

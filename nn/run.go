@@ -165,7 +165,7 @@ func (g *Graph) Grad(ctx context.Context, in Feed, loss string, wrt ...string) (
 	if err != nil {
 		return nil, err
 	}
-	res, err := g.exec(ctx, feed, request{want: []*Value{l}, loss: l, wrt: list})
+	res, err := g.exec(ctx, feed, request{want: []*Value{l}, of: []*Value{l}, wrt: list})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,9 @@ type stage struct {
 	final     bool
 	stuck     error // why the other nodes must wait, unless final
 	inputs    []boundNode
-	outs      []*Value // values for later stages, unless final
+	moved     []boundNode // statistics that earlier stages have moved
+	seeds     []boundNode // gradients of what is differentiated, if the request gives them
+	outs      []*Value    // values for later stages, unless final
 	nodes     map[*Value]*gorgonia.Node
 	values    map[*Value]dtype.Value // known without running
 	spec      map[*Value]dtype.Value // values the lowering depends on
@@ -39,14 +41,14 @@ type boundNode struct {
 // lowerStage lowers what the wanted values need, as far as the available values allow.
 func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, types map[*Value]op.Type, r request) (*stage, error) {
 	ask := lowering{
-		g: g, mode: walkLower, train: r.train, ctx: context.WithValue(ctx, nestedKey{}, nil), have: have, want: r.want, wrt: r.wrt, asked: r.asked, stages: true, groups: true,
+		g: g, mode: walkLower, train: r.train, ctx: context.WithValue(ctx, nestedKey{}, nil), have: have, want: r.want, seed: r.seed, moved: r.moved, wrt: r.wrt, asked: r.asked, stages: true, groups: true,
 		bound: make(map[*Value]*binding, len(have)),
 	}
 	if ask.want == nil {
 		ask.want = []*Value{}
 	}
-	if r.loss != nil {
-		ask.of, ask.loss = []*Value{r.loss}, true
+	if r.of != nil {
+		ask.of, ask.loss, ask.seeded = r.of, r.seeds == nil, r.seeds != nil
 	}
 	spec, once := map[*Value]dtype.Value{}, false
 	for v, x := range have {
@@ -70,9 +72,14 @@ func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, typ
 	if !st.final {
 		st.stuck = w.deferredError()
 	}
+	if r.seeds != nil {
+		if w.updates = nil; st.final {
+			clear(w.wanted)
+		}
+	}
 	st.seal(w)
-	if st.final && st.values[r.loss] == nil {
-		st.callbacks.lossReady = st.nodes[r.loss]
+	if st.final && r.of != nil && r.seeds == nil && st.values[r.of[0]] == nil {
+		st.callbacks.lossReady = st.nodes[r.of[0]]
 	}
 	return st, nil
 }
@@ -85,7 +92,7 @@ func (st *stage) seal(w *walker) {
 			st.inputs = append(st.inputs, boundNode{v, b.node})
 		}
 	}
-	st.key, st.baked = w.key, w.baked
+	st.moved, st.seeds, st.key, st.baked = w.movedNodes, w.seeds, w.key, w.baked
 	st.callbacks.nodes = w.params
 	if !w.train { // training changes every weight
 		st.params = w.params

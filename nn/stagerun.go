@@ -36,6 +36,16 @@ func (st *stage) run(ctx context.Context, have map[*Value]dtype.Value, r request
 			return nil, &Error{Stage: "run", Input: b.value.name, Err: err}
 		}
 	}
+	for _, b := range st.moved {
+		if err := p.Bind(b.node, r.moved[b.value]); err != nil {
+			return nil, &Error{Stage: "run", Input: b.value.name, Err: err}
+		}
+	}
+	for _, b := range st.seeds {
+		if err := p.Bind(b.node, r.seeds[b.value]); err != nil {
+			return nil, &Error{Stage: "gradient", Input: b.value.name, Err: err}
+		}
+	}
 	if st.key != nil {
 		key, err := dtype.FromSlice(r.seed[:], 2)
 		if err != nil {
@@ -290,9 +300,6 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 // statistics adds the new values of the statistics that the stage moves to moved.
 func (st *stage) statistics(ctx context.Context, p *engine.Program, f fate, moved map[*Value]*tensor.Dense) error {
 	for _, u := range st.updates {
-		if moved[u.value] != nil {
-			return &Error{Stage: "run", Kind: ErrUnsupported, Input: u.value.name, Err: errors.New("is a statistic of several nodes, between which the shape of a result depends on values")}
-		}
 		d, ok := p.Value(u.node).(*tensor.Dense)
 		if !ok {
 			return &Error{Stage: "run", Input: u.value.name, Err: errors.New("has no updated value")}

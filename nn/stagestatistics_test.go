@@ -2,7 +2,7 @@ package nn_test
 
 import (
 	"fmt"
-	"strings"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/graft-ml/graft/nn"
@@ -70,26 +70,105 @@ func TestStatisticsOfStages(t *testing.T) {
 	}
 }
 
-// TestStatisticOfTwoStages: a statistic that nodes of two stages move is refused.
+// TestStatisticOfTwoStages: a statistic that nodes of several stages move is moved by each in the order of the nodes.
 func TestStatisticOfTwoStages(t *testing.T) {
-	g := nn.New("twice")
-	if err := g.Edit(func(e *nn.Edit) {
-		x := e.Input("x", "float32[N,2]")
-		vector := func(name string, v float32) *nn.Value {
-			return e.Const(name, tensor.New(tensor.WithBacking([]float32{v, v})))
+	norm := &nested{kind: "BatchNormalization", index: 1}
+	open := func(part *nested) *nested { return &nested{kind: "Loop", trips: 1, open: true, parts: []*nested{part}} }
+	scale := &nested{kind: "Mul", index: 2}
+	x := dtype.New(dtype.Float64, 4, 3)
+	for i := range 12 {
+		dtype.Slice[float64](x)[i] = float64(i*i%7) - 3
+	}
+	for _, parts := range [][]*nested{
+		{norm, open(scale), norm},
+		{norm, open(norm), norm},
+		{open(norm), open(norm), norm, open(scale), open(norm)},
+		{{kind: "If", trips: 1, parts: []*nested{norm, open(norm), norm}}, norm},
+		{{kind: "Scan", trips: 1, parts: []*nested{open(norm), open(open(norm)), norm}}, open(norm)},
+	} {
+		for _, beside := range []bool{false, true} { // all parts read x, so that all but the open ones could be computed first
+			for _, differentiated := range []bool{true, false} {
+				states := func(plain bool) (text string) {
+					n := &nested{trips: 1, parts: parts}
+					g := n.build(t, 3, plain)
+					if beside {
+						g = nn.New("beside")
+						if err := g.Edit(func(e *nn.Edit) {
+							b := nestedBuilder{e: e, params: map[string]*nn.Value{}, plain: plain}
+							x := e.Input("x", "float64[4,3]")
+							b.param(rand.New(rand.NewPCG(3, 2)), norm)
+							b.param(rand.New(rand.NewPCG(3, 3)), scale)
+							b.params["yes"], b.params["ratio"] = e.Const("yes", dtype.Scalar(true)), e.Const("ratio", dtype.Scalar(float64(0.3)))
+							y := x
+							for i, p := range parts {
+								in := x
+								if i%2 == 0 {
+									in = b.do(op.Plain("Tanh"), x)
+								}
+								y = b.do(op.Plain("Add"), y, b.apply(p, in))
+							}
+							e.Output("loss", b.do(std.ReduceMeanConfig{KeepDims: new(bool)}, b.do(op.Plain("Mul"), y, y)))
+						}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					loss, err := g.Value("loss")
+					if err != nil {
+						t.Fatal(err)
+					}
+					o := nn.StepOptions{Want: []*nn.Value{loss}, Train: true}
+					if differentiated {
+						o.Loss = loss
+					}
+					s, err := g.Step(t.Context(), nn.Feed{"x": x}, o)
+					if err != nil {
+						t.Fatalf("%v, beside one another %v: %v", n, beside, err)
+					}
+					defer s.Release()
+					for p := range g.Params() {
+						for _, d := range []*tensor.Dense{s.States[p], s.Grads[p]} {
+							if d != nil {
+								text += fmt.Sprintf("%s %.8g\n", p.Name(), dtype.Slice[float64](d))
+							}
+						}
+					}
+					return text
+				}
+				if got, want := states(false), states(true); got != want || want == "" {
+					t.Errorf("%v, beside one another %v, differentiated %v: statistics and gradients are\n%swithout bodies\n%s", parts, beside, differentiated, got, want)
+				}
+			}
 		}
-		one, zero, mean, variance := vector("one", 1), vector("zero", 0), vector("mean", 0), vector("var", 1)
-		norm := func(x *nn.Value) *nn.Value {
-			return e.Node(std.BatchNormalizationConfig{}, x, one, zero, mean, variance).Out(0)
-		}
-		h := norm(x)
-		some := e.Node(std.CompressConfig{Axis: new(0)}, h, e.Node(op.Plain("Greater"), e.Node(std.ReduceSumConfig{KeepDims: new(false)}, h, e.Ints("axes", 1)).Out(0), e.Scalar("low", h, -9)).Out(0)).Out(0)
-		e.Output("y", norm(some))
-	}); err != nil {
+	}
+}
+
+// TestRandomLoopForward: the numbers that a Loop of unknown length draws are those of the step's seed, with gradients and without.
+func TestRandomLoopForward(t *testing.T) {
+	n := &nested{trips: 1, parts: []*nested{{kind: "Loop", trips: 2, open: true, parts: []*nested{{kind: "Dropout", index: 1}, {kind: "Mul", index: 2}}}}}
+	g := n.build(t, 3, false)
+	loss, err := g.Value("loss")
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := g.Step(t.Context(), nn.Feed{"x": random(1, 4, 2)}, nn.StepOptions{Train: true, Want: g.Outputs()})
-	if err == nil || !strings.Contains(err.Error(), "is a statistic of several nodes") {
-		t.Errorf("the error is %v", err)
+	x := dtype.New(dtype.Float64, 4, 3)
+	for i := range 12 {
+		dtype.Slice[float64](x)[i] = float64(i*i%7) - 3
+	}
+	seen := map[float64]bool{}
+	for seed := range uint64(4) {
+		var losses []float64
+		for _, o := range []nn.StepOptions{{Loss: loss}, {}} {
+			o.Want, o.Train, o.Seed = []*nn.Value{loss}, true, seed
+			s, err := g.Step(t.Context(), nn.Feed{"x": x}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			losses = append(losses, dtype.Slice[float64](s.Values[0].(*tensor.Dense))[0])
+			s.Release()
+		}
+		if losses[0] != losses[1] || seen[losses[0]] {
+			t.Errorf("seed %d: the loss is %v with gradients and %v without; with other seeds %v", seed, losses[0], losses[1], seen)
+		}
+		seen[losses[0]] = true
 	}
 }

@@ -74,7 +74,7 @@ func (g *Graph) Step(ctx context.Context, in Feed, o StepOptions) (*StepResult, 
 	}
 	r := request{want: o.Want, train: o.Train, seed: [2]uint64{o.Seed, o.Count}, borrow: o.Take == nil}
 	if o.Loss != nil {
-		r.loss = o.Loss
+		r.of = []*Value{o.Loss}
 		r.want = append(append([]*Value(nil), o.Want...), o.Loss)
 		for _, p := range params {
 			if p == nil {

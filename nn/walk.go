@@ -39,21 +39,23 @@ type binding struct {
 type walker struct {
 	lowering
 
-	nodes     []*Node
-	env       map[*Value]*binding
-	params    map[*Param]*gorgonia.Node
-	key       *gorgonia.Node // of random operators
-	updates   []stateUpdate
-	spec      map[*Value]dtype.Value // available values that the lowering depends on
-	inferring time.Duration          // spent on types that follow from large values
-	once      bool                   // it also depends on values that are not kept
-	baked     map[*Param]uint64      // constants that were folded, with their versions
-	deferred  []*Node
-	waiting   map[*Node]bool
-	demanded  map[*Value]error   // values that deferred nodes wait for
-	missing   []*Node            // nodes whose operators are unknown
-	fuser     *fuser             // finds groups of nodes to replace by one operator; nil: none
-	called    map[*Node]*op.Call // calls of resolved nodes, if the caller wants them
+	nodes      []*Node
+	env        map[*Value]*binding
+	params     map[*Param]*gorgonia.Node
+	key        *gorgonia.Node // of random operators
+	updates    []stateUpdate
+	spec       map[*Value]dtype.Value // available values that the lowering depends on
+	inferring  time.Duration          // spent on types that follow from large values
+	once       bool                   // it also depends on values that are not kept
+	baked      map[*Param]uint64      // constants that were folded, with their versions
+	deferred   []*Node
+	waiting    map[*Node]bool
+	demanded   map[*Value]error   // values that deferred nodes wait for
+	unmoved    map[*Value]bool    // statistics that deferred nodes will move
+	movedNodes []boundNode        // inputs for w.moved
+	missing    []*Node            // nodes whose operators are unknown
+	fuser      *fuser             // finds groups of nodes to replace by one operator; nil: none
+	called     map[*Node]*op.Call // calls of resolved nodes, if the caller wants them
 
 	influenced map[*Value]bool          // values whose gradients are requested, and what depends on them
 	lost       map[*Value]error         // values that no gradient goes through, and why
@@ -62,6 +64,7 @@ type walker struct {
 	outs   []*Value                  // values that later stages read
 	wanted map[*Value]*gorgonia.Node // nodes of the wanted values
 	values map[*Value]dtype.Value    // wanted values that are known without running
+	seeds  []boundNode               // gradients of the values to differentiate, if they are inputs
 	grads  gorgonia.Nodes            // by wrt; nil: none
 }
 

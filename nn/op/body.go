@@ -24,6 +24,11 @@ type Subgraph interface {
 	Infer(ctx context.Context, in []Type, known []Known, train bool) ([]Type, error)
 	// Lower adds the subgraph to an expression graph, with in as its inputs and captured values.
 	Lower(s Scope, in gorgonia.Nodes, types []Type, known []Known) (gorgonia.Nodes, error)
+	// Depends reports which outputs depend on the inputs for which on is true, with a derivative that may not be zero.
+	Depends(on []bool) []bool
+	// Gradient computes the gradients with respect to the inputs for which asked is true, given the inputs and the gradients of
+	// the outputs; nil where there is none. It runs the subgraph again, with the key of r.
+	Gradient(r SubgraphRun, in, dout []dtype.Value, asked []bool) ([]dtype.Value, error)
 	// Run computes the outputs from values of any shape. next holds, by input, the values that States have after a training
 	// step, nil for those that do not change.
 	Run(r SubgraphRun, in []dtype.Value) (out, next []dtype.Value, err error)
@@ -35,7 +40,6 @@ type Scope struct {
 	Train bool                // batch statistics and dropout are on
 	Ctx   context.Context     // cancels what is computed immediately; nil: never
 	Types bool                // only types are needed: loops are not run for them
-	Grad  bool                // what is lowered is differentiated with respect to all inputs except those with Known.Apart
 
 	Key    func() (*gorgonia.Node, error)       // of random operators, as in Call.Key; nil: zeros
 	Update func(input int, next *gorgonia.Node) // called with the value that an input has after a training step

@@ -66,7 +66,15 @@ func evalComposite(c *Call, in []dtype.Value) ([]dtype.Value, error) {
 			return nil, err
 		}
 	}
-	roots, err := c.Op.Lower(c, nodes)
+	within := *c
+	within.scope = &Scope{Graph: g, Train: c.Train, Ctx: c.Ctx, Key: func() (*gorgonia.Node, error) {
+		key, err := dtype.FromSlice(c.Key[:], 2)
+		if err != nil {
+			return nil, err
+		}
+		return Const(g, key)
+	}}
+	roots, err := c.Op.Lower(&within, nodes)
 	if err != nil {
 		return nil, err
 	}

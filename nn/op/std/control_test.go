@@ -3,6 +3,7 @@ package std_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/engine"
@@ -91,20 +92,74 @@ func (s *subgraph) Run(_ op.SubgraphRun, in []dtype.Value) (out, next []dtype.Va
 	if err != nil {
 		return nil, nil, err
 	}
+	out, err = computed(roots)
+	return out, nil, err
+}
+
+// computed returns the values of nodes.
+func computed(roots gorgonia.Nodes) ([]dtype.Value, error) {
 	p, err := engine.Compile(engine.Options{}, roots...)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := p.Run(context.Background()); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	out = make([]dtype.Value, len(roots))
+	out := make([]dtype.Value, len(roots))
 	for i, r := range roots {
 		if out[i] = p.Value(r); out[i] != nil {
 			out[i] = dtype.Clone(out[i].(*tensor.Dense))
 		}
 	}
-	return out, nil, nil
+	return out, nil
+}
+
+// Depends says that all outputs depend on all inputs.
+func (s *subgraph) Depends([]bool) []bool { return slices.Repeat([]bool{true}, 9) }
+
+// Gradient differentiates what f computes.
+func (s *subgraph) Gradient(_ op.SubgraphRun, in, dout []dtype.Value, asked []bool) ([]dtype.Value, error) {
+	g := gorgonia.NewGraph()
+	var of, seeds, wrt gorgonia.Nodes
+	nodes, place := make(gorgonia.Nodes, len(in)), []int{}
+	for i, v := range in {
+		var err error
+		if nodes[i], err = op.Input(g, fmt.Sprint("x", i), op.TypeOf(v), v); err != nil {
+			return nil, err
+		}
+	}
+	roots, err := s.apply(nodes)
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range dout {
+		if d == nil {
+			continue
+		}
+		seed, err := op.Const(g, d)
+		if err != nil {
+			return nil, err
+		}
+		of, seeds = append(of, apply("Identity", roots[i])), append(seeds, seed)
+	}
+	for i, n := range nodes {
+		if asked[i] && slices.ContainsFunc(of, func(o *gorgonia.Node) bool { return op.DependsOnMarked(o, map[*gorgonia.Node]bool{n: true}) }) {
+			wrt, place = append(wrt, n), append(place, i)
+		}
+	}
+	grads := make([]dtype.Value, len(in))
+	if len(of) == 0 || len(wrt) == 0 {
+		return grads, nil
+	}
+	list, err := op.Backpropagate(context.Background(), of, seeds, wrt)
+	if err != nil {
+		return nil, err
+	}
+	out, err := computed(list)
+	for k, v := range out {
+		grads[place[k]] = v
+	}
+	return grads, err
 }
 
 func apply(name string, in ...*gorgonia.Node) *gorgonia.Node {

@@ -266,12 +266,9 @@ func ifGradOp() *op.Op {
 				return nil, err
 			}
 			b, from, to := cfg.If.branch(yes)
-			fixed := make([]bool, to-from)
-			for i := range fixed {
-				fixed[i] = true
-			}
-			g := &bodyGrad{ops: c.Set, body: b, run: op.SubgraphRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen[1+from : 1+to]}, flags: cfg.Flags.of(1+from, 1+to), fixed: fixed}
-			d, err := g.gradient(key, in[1+from:1+to], in[1+cfg.Captured:])
+			flags, captured := cfg.Flags.of(1+from, 1+to), in[1+from:1+to]
+			g := &bodyGrad{body: b, run: op.SubgraphRun{Ctx: c.Context(), Train: cfg.Train, Frozen: flags.Frozen}, flags: flags}
+			d, err := g.gradient(key, captured, in[1+cfg.Captured:], g.asked(captured))
 			if err != nil {
 				return nil, err
 			}

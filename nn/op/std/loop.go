@@ -296,10 +296,7 @@ func runLoopGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	}); err != nil {
 		return nil, err
 	}
-	g := &bodyGrad{ops: c.Set, body: body, run: run, flags: cfg.Flags, fixed: make([]bool, len(args))}
-	for i := 2 + n; i < len(args); i++ {
-		g.fixed[i] = true
-	}
+	g := &bodyGrad{body: body, run: run, flags: cfg.Flags}
 	total := make([]dtype.Value, len(args)) // carried: of the current iteration; captured: summed
 	copy(total[2:2+n], dout)
 	for t := len(tape) - 1; t >= 0; t-- {

@@ -357,11 +357,8 @@ func runScanGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	}); err != nil {
 		return nil, err
 	}
-	g := &bodyGrad{ops: c.Set, body: s.body, run: run, flags: cfg.Flags, fixed: make([]bool, len(args))}
+	g := &bodyGrad{body: s.body, run: run, flags: cfg.Flags}
 	captured := s.states + s.scanned
-	for i := captured; i < len(args); i++ {
-		g.fixed[i] = true
-	}
 	total := make([]dtype.Value, len(args))
 	copy(total[:s.states], dout)
 	parts := make([][]dtype.Value, s.scanned) // gradients of the slices, by index
