@@ -33,6 +33,9 @@ func Backpropagate(ctx context.Context, of, seeds, wrt gorgonia.Nodes) (gorgonia
 		for i := 0; i < len(list) && failed == nil; i++ {
 			list[i], failed = d.resolved(list[i])
 		}
+		if failed == nil {
+			failed = fit(list)
+		}
 		grads, err = list, failed
 	}); ended != nil {
 		return nil, ended
@@ -98,6 +101,35 @@ func (d *differentiation) begin(of gorgonia.Nodes) (end func()) {
 	}
 }
 
+// fit checks that what the gradients are computed from fits in memory. Others, of the network's input for example, were emitted beside them, and
+// are never computed.
+func fit(grads gorgonia.Nodes) error {
+	seen, calls := map[*gorgonia.Node]bool{}, map[*emission]bool{}
+	for stack := slices.Clone(grads); len(stack) > 0; {
+		n := stack[len(stack)-1]
+		if stack = stack[:len(stack)-1]; seen[n] {
+			continue
+		}
+		seen[n] = true
+		e, ours := n.Op().(*expr)
+		if !ours {
+			stack = append(stack, Children(n)...)
+			continue
+		}
+		if !e.call.maybe || calls[e.emission] { // not of a gradient, or another output
+			continue
+		}
+		calls[e.emission] = true
+		call := *e.call
+		call.maybe = false
+		if err := call.fits(); err != nil {
+			return err
+		}
+		stack = append(stack, e.kids...)
+	}
+	return nil
+}
+
 // symDiff records what o contributes to the gradients of its children, and returns their marks, if they have not been returned before.
 func (d *differentiation) symDiff(o *expr, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	d.at = nil
@@ -137,7 +169,9 @@ func (d *differentiation) symDiff(o *expr, grad *gorgonia.Node) (gorgonia.Nodes,
 		}
 		s := d.sums[x]
 		if s == nil {
-			if list[k], err = o.call.Apply1(markConfig{}, x); err != nil {
+			mark := *o.call
+			mark.maybe = true
+			if list[k], err = mark.Apply1(markConfig{}, x); err != nil {
 				return nil, err
 			}
 			s = &gradientSum{}

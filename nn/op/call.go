@@ -38,6 +38,7 @@ type Call struct {
 
 	scope  *Scope // of the composite operator that is being emitted
 	within string // for errors of a call without Node: that of the node for which it was made
+	maybe  bool   // part of gradients that may not be asked for: Backpropagate checks whether those that are fit in memory
 }
 
 // node returns the name of the node for errors, that of the node for which the call was made if it has none itself.
@@ -69,7 +70,7 @@ func (s Set) NewCall(c Config, in ...Type) (*Call, error) {
 func (c *Call) NewCall(cfg Config, in ...Type) (*Call, error) {
 	call, err := c.Set.NewCall(cfg, in...)
 	if err == nil {
-		call.Ctx, call.within = c.Ctx, c.node()
+		call.Ctx, call.within, call.maybe = c.Ctx, c.node(), c.maybe
 	}
 	return call, err
 }

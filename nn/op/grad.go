@@ -99,7 +99,9 @@ func (e *emission) gradient(dout gorgonia.Nodes) (gorgonia.Nodes, error) {
 		}
 	}
 	in := append(append(gorgonia.Nodes(nil), e.in...), e.extra...)
-	grads, err := e.call.Op.Grad(e.call, in, out, dout)
+	call := *e.call
+	call.maybe = e.within != nil
+	grads, err := call.Op.Grad(&call, in, out, dout)
 	if err != nil {
 		return nil, &Error{Stage: "gradient", Op: e.call.Op.Name, Node: e.call.node(), Err: err}
 	}
