@@ -33,19 +33,20 @@ type format struct {
 	magic  string // at the beginning, ? for any byte
 	size   func(data []byte) (width, height int, err error)
 	decode func(data []byte) (*RGB, error)
+	unit   int // pixels across and down that are kept together; 0: one
 }
 
 var formats = []format{
-	{"\xff\xd8", goSize(jpeg.DecodeConfig), decodeJPEG},
-	{"\x89PNG\r\n\x1a\n", goSize(png.DecodeConfig), goDecode(png.Decode, "")},
-	{"BM", goSize(bmp.DecodeConfig), goDecode(bmp.Decode, "")},
-	{"II*\x00", goSize(tiff.DecodeConfig), goDecode(tiff.Decode, "tiff")},
-	{"MM\x00*", goSize(tiff.DecodeConfig), goDecode(tiff.Decode, "tiff")},
-	{"RIFF????WEBP", goSize(webp.DecodeConfig), goDecode(webp.Decode, "webp")},
-	{"P2", goSize(configPNM), decodePNM},
-	{"P3", goSize(configPNM), decodePNM},
-	{"P5", goSize(configPNM), decodePNM},
-	{"P6", goSize(configPNM), decodePNM},
+	{"\xff\xd8", goSize(jpeg.DecodeConfig), decodeJPEG, block},
+	{"\x89PNG\r\n\x1a\n", goSize(png.DecodeConfig), goDecode(png.Decode, ""), 0},
+	{"BM", goSize(bmp.DecodeConfig), goDecode(bmp.Decode, ""), 0},
+	{"II*\x00", goSize(tiff.DecodeConfig), goDecode(tiff.Decode, "tiff"), 0},
+	{"MM\x00*", goSize(tiff.DecodeConfig), goDecode(tiff.Decode, "tiff"), 0},
+	{"RIFF????WEBP", goSize(webp.DecodeConfig), goDecode(webp.Decode, "webp"), 0},
+	{"P2", goSize(configPNM), decodePNM, 0},
+	{"P3", goSize(configPNM), decodePNM, 0},
+	{"P5", goSize(configPNM), decodePNM, 0},
+	{"P6", goSize(configPNM), decodePNM, 0},
 }
 
 // find determines the format from the first bytes.
@@ -111,21 +112,25 @@ func Decode(data []byte) (*RGB, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := reserve(perPixel, width, height)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	f, err := find(data)
 	if err != nil {
 		return nil, err
 	}
+	release, err := reserve(perPixel, width, height, max(f.unit, 1))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	return f.decode(data)
 }
 
-// reserve charges n bytes for each pixel of an image until release.
-func reserve(n int64, width, height int) (release func(), err error) {
-	n *= int64(width) * int64(height)
+// block is how many pixels a JPEG file's smallest unit has at most, across and down: an image one pixel wide takes as much as one of 32.
+const block = 32
+
+// reserve charges n bytes for each pixel of an image, in whole units of unit pixels across and down, until release.
+func reserve(n int64, width, height, unit int) (release func(), err error) {
+	whole := func(side int) int64 { return int64((side + unit - 1) / unit * unit) }
+	n *= whole(width) * whole(height)
 	if err := budget.Charge(n); err != nil {
 		return nil, fmt.Errorf("decoding %d×%d pixels: %w", width, height, err)
 	}

@@ -3,6 +3,7 @@ package imagefile_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -114,7 +115,7 @@ func TestDecodingCharged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := perPixel * int64(width) * int64(height)
+		n := perPixel * int64((width+31)/32*32) * int64((height+31)/32*32)
 		budget.Limit(n)
 		if _, err := imagefile.Decode(data); err != nil {
 			t.Errorf("%s in %d bytes: %v", name, n, err)
@@ -125,6 +126,56 @@ func TestDecodingCharged(t *testing.T) {
 		budget.Limit(n - 1)
 		if _, err := imagefile.Decode(data); err == nil || !strings.Contains(err.Error(), "decoding ") {
 			t.Errorf("%s in %d bytes: %v", name, n-1, err)
+		}
+	}
+}
+
+// TestProgressiveCharged: what is charged for a progressive file covers what its coefficients and planes take, whatever the sampling of its
+// components; a narrow image has as many as one of whole units.
+func TestProgressiveCharged(t *testing.T) {
+	defer budget.Limit(0)
+	for name, c := range map[string]struct {
+		width, height int
+		factors       string // of the components: across and down
+	}{
+		"4:4:4":        {1024, 1024, "\x11\x11\x11"},
+		"4:2:0":        {1024, 1024, "\x22\x11\x11"},
+		"4:2:0, odd":   {1025, 1023, "\x22\x11\x11"},
+		"4:1:1":        {1024, 1024, "\x41\x11\x11"},
+		"CMYK":         {1024, 1024, "\x11\x11\x11\x11"},
+		"CMYK, halved": {1024, 1024, "\x22\x11\x11\x22"},
+		"narrow":       {1, 65535, "\x41\x21\x21"},
+		"narrow, one":  {1, 65535, "\x11\x11\x11"},
+		"low":          {65535, 1, "\x22\x11\x11"},
+	} {
+		file := "\xff\xd8\xff\xc2\x00" + string(rune(8+3*len(c.factors))) + "\x08" + string([]byte{byte(c.height >> 8), byte(c.height), byte(c.width >> 8), byte(c.width), byte(len(c.factors))})
+		scan := ""
+		for i := range len(c.factors) {
+			file += string([]byte{byte(i + 1), c.factors[i], 0})
+			scan += string([]byte{byte(i + 1), 0})
+		}
+		file += "\xff\xda\x00" + string(rune(6+2*len(c.factors))) + string([]byte{byte(len(c.factors))}) + scan + "\x00\x00\x00"
+		decode := func() (allocated int64, err error) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err = imagefile.Decode([]byte(file))
+			runtime.ReadMemStats(&after)
+			return int64(after.TotalAlloc - before.TotalAlloc), err
+		}
+		budget.Limit(0)
+		took, err := decode()
+		if err == nil || strings.Contains(err.Error(), "sampling") {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if took < 4*int64(c.width)*int64(c.height) {
+			t.Errorf("%s: took only %d bytes: %v", name, took, err)
+		}
+		if samples, progressive := imagefile.JPEGSamples(strings.NewReader(file)); !progressive || 5*samples < took-64<<10 || 5*samples > took {
+			t.Errorf("%s: %d samples, progressive %v, take %d bytes", name, samples, progressive, took)
+		}
+		budget.Limit(took - 64<<10)
+		if took, err := decode(); err == nil || !strings.Contains(err.Error(), "decoding ") || took > 1<<17 {
+			t.Errorf("%s: takes %d bytes more than are charged: %v", name, took, err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func decodeJPEG(data []byte) (*RGB, error) {
 		if err != nil {
 			return nil, err
 		}
-		release, err := reserve(perCoefficient, width, height)
+		release, err := reserve(perCoefficient, width, height, block)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/imagefile"
 )
 
 // TestPackedArrays: packed arrays that fill more than the budget are refused by what their headers claim, each and all together.
@@ -77,6 +79,40 @@ func TestImageMemory(t *testing.T) {
 		}
 		if !budget.Fits(left) {
 			t.Errorf("%d bytes are left of %d", budget.Left(), left)
+		}
+	}
+}
+
+// TestProgressiveMemory: an image in a progressive JPEG file takes its coefficients, too, and a narrow one its whole blocks.
+func TestProgressiveMemory(t *testing.T) {
+	file, err := os.ReadFile("../../internal/imagefile/testdata/progressive.jpg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, progressive := imagefile.JPEGSamples(bytes.NewReader(file))
+	if !progressive || samples == 0 {
+		t.Fatal(samples, progressive)
+	}
+	at := bytes.Index(file, []byte{0xff, 0xc2}) + 5
+	narrow := append(append(bytes.Clone(file[:at]), 0xff, 0xff, 0, 1), file[at+4:]...)
+	for name, c := range map[string]struct {
+		file []byte
+		want int64
+	}{"whole": {file, 0}, "narrow": {narrow, 1 << 16 * 8 * 4}} {
+		path := filepath.Join(t.TempDir(), "a.jpg")
+		if err := os.WriteFile(path, c.file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := &stored{path: path}
+		if s.file, err = disk.Open(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.header(); err != nil {
+			t.Fatal(err)
+		}
+		s.file.Close()
+		if want := max(c.want, int64(8*s.width*s.height)+4*samples); name == "whole" && s.memory != want || s.memory < c.want {
+			t.Errorf("%s: %d×%d pixels take %d bytes, want %d", name, s.width, s.height, s.memory, want)
 		}
 	}
 }

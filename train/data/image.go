@@ -146,6 +146,13 @@ func (s *stored) header() error {
 	}
 	s.width, s.height, s.orientation = c.Width, c.Height, orientation(s.file)
 	s.memory = pixelMemory(c.ColorModel, format, s.orientation) * int64(c.Width) * int64(c.Height)
+	if _, err := s.file.Seek(0, 0); err != nil {
+		return err
+	}
+	samples, progressive := imagefile.JPEGSamples(s.file)
+	if s.memory = max(s.memory, samples); progressive {
+		s.memory += 4 * samples
+	}
 	return nil
 }
 
