@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // limitedListener limits the number of open connections. Further ones wait in the system's queue.
@@ -86,12 +88,14 @@ func (c *crowd) enter() (alone func() bool, leave func()) {
 	return func() bool { return others == 0 && c.ever.Load() == number }, func() { c.now.Add(-1) }
 }
 
-// meteredBody counts the bytes of all request bodies that are in memory, and fails with errBusy beyond a limit.
+// meteredBody counts the bytes of all request bodies that are in memory, and fails with errBusy beyond a limit. They are charged to the memory
+// budget, too.
 type meteredBody struct {
 	io.ReadCloser
 	total *atomic.Int64
 	most  int64
 	read  int64
+	taken budget.Tally
 }
 
 // Read implements io.Reader.
@@ -101,11 +105,17 @@ func (b *meteredBody) Read(p []byte) (int, error) {
 	if b.total.Add(int64(n)) > b.most {
 		return 0, errBusy
 	}
+	if err := b.taken.Add(int64(n)); err != nil {
+		return 0, err
+	}
 	return n, err
 }
 
 // release subtracts the body's bytes, once the request has been answered.
-func (b *meteredBody) release() { b.total.Add(-b.read) }
+func (b *meteredBody) release() {
+	b.total.Add(-b.read)
+	b.taken.Free()
+}
 
 // protected calls f. A panic becomes an error, so that a fault that one request hits does not end the server for all; its stack is
 // printed.
