@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op/contrib"
@@ -114,9 +113,8 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 	for _, d := range weights {
 		size += len(dtype.Bytes(d))
 	}
-	var w bytes.Buffer
-	w.Grow(size + size/100) // it would be copied again and again
-	if err := safetensors.Write(disk.WriterUntil(ctx, &w), weights); err != nil {
+	w := bytes.NewBuffer(make([]byte, 0, size+size/100)) // it would be copied again and again; Grow clears it without a look at ctx
+	if err := safetensors.WriteUntil(ctx, w, weights); err != nil {
 		return nil, err
 	}
 	s.Files[weightsFile] = w.Bytes()

@@ -71,7 +71,10 @@ func (p *printer) printLocal(s *step) {
 // that compute them first, to the front of the block.
 func (r *reader) hoist() {
 	free := map[*step]bool{}
-	for _, s := range r.steps {
+	for i, s := range r.steps {
+		if i%lookEvery == 0 && r.ended() {
+			return
+		}
 		ok := !s.named() && len(s.values()) > 0
 		for _, v := range s.values() {
 			ok = ok && (v.step == nil || free[v.step])
@@ -79,7 +82,10 @@ func (r *reader) hoist() {
 		free[s] = ok
 	}
 	users := map[*value][]*step{}
-	for _, s := range r.steps {
+	for i, s := range r.steps {
+		if i%lookEvery == 0 && r.ended() {
+			return
+		}
 		for _, v := range s.values() {
 			users[v] = append(users[v], s)
 		}

@@ -77,13 +77,16 @@ func read(ctx context.Context, g *nn.Graph, style string) (*reader, error) {
 	}
 	r.sort()
 	r.hoist()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	for v, x := range r.vals {
 		if x.step == nil && x.input == "" {
 			return nil, fmt.Errorf("generate: no step computes %s", v.Name())
 		}
 	}
 	r.count()
-	return r, nil
+	return r, ctx.Err()
 }
 
 // newReader returns an empty reader.
@@ -139,7 +142,10 @@ func (r *reader) sort() {
 		}
 		list = append(list, s)
 	}
-	for _, s := range r.steps {
+	for i, s := range r.steps {
+		if i%lookEvery == 0 && r.ended() {
+			return
+		}
 		add(s)
 	}
 	r.steps = list

@@ -26,6 +26,9 @@ func (c *Channels) CostUntil(ctx context.Context, without []*Atom) (Cost, error)
 	seen := make([]bool, c.a.system.Elements())
 	for _, a := range without {
 		for id, slots := range a.parts() {
+			if w.ended() {
+				return Cost{}, w.err
+			}
 			for _, s := range slots {
 				if !seen[s] {
 					seen[s] = true
@@ -128,6 +131,7 @@ func (c *Channels) shorter(types []op.Type, values []*Value, gone map[axisID]int
 
 // scales measures a graph before and after a change of its channels.
 type scales struct {
+	w       *watch // of the edit
 	c       *Channels
 	calls   map[*Node]*op.Call // calls at the sizes for which multiply-adds are counted
 	before  Cost
@@ -137,7 +141,7 @@ type scales struct {
 // onScales counts parameters and multiply-adds, with every open dimension at size 1, or at the sizes
 // of the analysis if some node does not accept 1.
 func (e *Edit) onScales(c *Channels) *scales {
-	s := &scales{c: c, calls: e.g.atOne()}
+	s := &scales{w: e.watched(), c: c, calls: e.g.atOne()}
 	for _, n := range e.g.nodes() {
 		if x := s.calls[n]; n.op != nil && n.op.Cost != nil && (x == nil || !settled(x)) {
 			s.calls = c.a.calls
@@ -161,9 +165,13 @@ func (s *scales) size() int {
 	return n
 }
 
+// macs counts some of the multiply-adds if the edit's context ends, with which the edit fails.
 func (s *scales) macs(gone map[axisID]int) int64 {
 	total := int64(0)
 	for n, x := range s.calls {
+		if s.w.ended() {
+			break
+		}
 		if n.op.Cost != nil && settled(x) {
 			m, _ := n.op.Cost(s.c.resized(n, x, gone))
 			total += m

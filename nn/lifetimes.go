@@ -34,6 +34,9 @@ func (g *Graph) lifetimes(w *walker) lifetimes {
 	}
 	size, last := map[*Value]int64{}, map[*Value]int{}
 	for i, n := range g.nodes() {
+		if w.looks.ended() {
+			return l
+		}
 		for _, v := range n.reads() {
 			if v != nil && v.producer != nil {
 				last[of(v)] = i

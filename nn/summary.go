@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -56,6 +57,12 @@ func (g *Graph) SummaryAt(sizes map[string]int) *Summary {
 
 // SummaryFor is Summary for a run on the given inputs: with their shapes, and with the sizes that follow for symbols of other inputs.
 func (g *Graph) SummaryFor(in Feed) *Summary {
+	s, _ := g.SummaryUntil(context.Background(), in)
+	return s
+}
+
+// SummaryUntil is SummaryFor, ended by ctx, with its error.
+func (g *Graph) SummaryUntil(ctx context.Context, in Feed) (*Summary, error) {
 	defer g.locked().unlock()
 	sizes, types := map[string]int{}, map[*Value]op.Type{}
 	for _, v := range g.inputs {
@@ -71,20 +78,24 @@ func (g *Graph) SummaryFor(in Feed) *Summary {
 			}
 		}
 	}
-	return g.summary(g.walkOf(func(v *Value) op.Type {
+	s := g.summary(g.walkOf(ctx, func(v *Value) op.Type {
 		if t, ok := types[v]; ok {
 			return t
 		}
 		return withSizes(v.typ, sizes)
 	}))
+	return s, ctx.Err()
 }
 
-// summary returns the table of a walk.
+// summary returns the table of a walk, a part of it if the walk's context has ended.
 func (g *Graph) summary(w *walker) *Summary {
 	s := &Summary{Model: g.name, Inputs: describe(g.inputs)}
 	macs, live := costsOf(w), g.lifetimes(w)
 	seen := map[*Param]bool{}
 	for _, n := range g.nodes() {
+		if w.looks.ended() {
+			break
+		}
 		r := Row{Node: n.label(), Op: n.operator().String(), MACs: macs[n]}
 		if v := n.output(0); v != nil && v.typ.Present() {
 			r.Shape = v.typ.String()
@@ -139,6 +150,9 @@ func (g *Graph) costs() map[*Node]int64 {
 func costsOf(w *walker) map[*Node]int64 {
 	cost := map[*Node]int64{}
 	for n, c := range w.called {
+		if w.looks.ended() {
+			break
+		}
 		if n.op.Cost != nil && settled(c) {
 			cost[n], _ = n.op.Cost(c)
 		}
@@ -151,20 +165,24 @@ func (g *Graph) atOne() map[*Node]*op.Call { return g.at(nil).called }
 
 // at returns a walk with the given sizes of symbols, 1 for the others.
 func (g *Graph) at(sizes map[string]int) *walker {
-	return g.walkOf(func(v *Value) op.Type { return withSizes(v.typ, sizes) })
+	return g.walkOf(g.until(), func(v *Value) op.Type { return withSizes(v.typ, sizes) })
 }
 
-// walkOf returns a walk with the given types of the inputs.
-func (g *Graph) walkOf(input func(*Value) op.Type) *walker {
-	w := lowering{g: g, mode: walkInfer, calls: true}.walker()
+// walkOf returns a walk with the given types of the inputs, a part of it if ctx ends.
+func (g *Graph) walkOf(ctx context.Context, input func(*Value) op.Type) *walker {
+	w := lowering{g: g, ctx: g.inferring(ctx), mode: walkInfer, calls: true}.walker()
+	w.looks = &watch{ctx: w.ctx}
 	for _, v := range g.inputs {
 		w.env[v] = &binding{typ: input(v)}
 	}
 	nodes := g.nodes()
-	if order, err := topological(nodes, nil); err == nil { // in an edit, nodes may precede those that they read
+	if order, err := topological(nodes, w.looks); err == nil { // in an edit, nodes may precede those that they read
 		nodes = order
 	}
 	for _, n := range nodes {
+		if w.looks.ended() {
+			break
+		}
 		_ = w.visit(n) // a size of 1 may not be valid here; the other nodes still count
 	}
 	return w

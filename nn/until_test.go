@@ -12,17 +12,17 @@ import (
 	"github.com/graft-ml/graft/nn/op"
 )
 
-// longModel is a network of n residual layers.
+// longModel is a network of n residual layers, whose channels can be removed.
 func longModel(t *testing.T, n int) *nn.Graph {
 	g := nn.New("m")
 	if err := g.Edit(func(e *nn.Edit) {
-		x := e.Input("x", "float32[N,4]")
+		x := e.Node(op.Plain("MatMul"), e.Input("x", "float32[N,3]"), e.Param("first", initial.FanIn{}, 3, 4)).Out(0)
 		for range n {
 			w := e.Param(e.New("w"), initial.FanIn{}, 4, 4)
 			y := e.Node(op.Plain("MatMul"), x, w).Out(0)
 			x = e.Node(op.Plain("Add"), x, e.Node(op.Plain("Tanh"), y).Out(0)).Out(0)
 		}
-		e.Output("y", x)
+		e.Output("y", e.Node(op.Plain("MatMul"), x, e.Param("last", initial.FanIn{}, 4, 3)).Out(0))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +54,16 @@ func TestUntil(t *testing.T) {
 		"plan":     {func(ctx context.Context) error { _, err := g.PlanUntil(ctx, grow); return err }, 1 << 10},
 		"channels": {func(ctx context.Context) error { _, err := g.ChannelsUntil(ctx); return err }, 1},
 		"cost":     {func(ctx context.Context) error { _, err := g.Channels().CostUntil(ctx, nil); return err }, 1 << 10},
+		"cost of all": {func(ctx context.Context) error {
+			c := g.Channels()
+			var all []*nn.Atom
+			for _, x := range c.Groups() {
+				all = append(all, x.Atoms...)
+			}
+			_, err := c.CostUntil(ctx, all)
+			return err
+		}, 1 << 8},
+		"summary": {func(ctx context.Context) error { _, err := g.SummaryUntil(ctx, nn.Feed{}); return err }, 1 << 9},
 		"large": {func(ctx context.Context) error {
 			f, _ := g.Fork()
 			return f.EditUntil(ctx, func(e *nn.Edit) { e.Param("large", initial.Zeros{}, 1<<20) })

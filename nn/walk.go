@@ -56,6 +56,7 @@ type walker struct {
 	missing    []*Node            // nodes whose operators are unknown
 	fuser      *fuser             // finds groups of nodes to replace by one operator; nil: none
 	called     map[*Node]*op.Call // calls of resolved nodes, if the caller wants them
+	looks      *watch             // of the loops that read a walk; nil: none
 
 	influenced map[*Value]bool          // values whose gradients are requested, and what depends on them
 	lost       map[*Value]error         // values that no gradient goes through, and why

@@ -8,6 +8,8 @@ package safetensors
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -19,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
 )
@@ -46,10 +49,17 @@ const (
 	checked  = "crc32c "
 )
 
-// checksum returns the CRC-32C of a tensor's type, shape and elements, in hexadecimal digits. Programs that generate writes compute it, too.
-func (x entry) checksum(elements []byte) string {
+// checksum returns the CRC-32C of a tensor's type, shape and elements, in hexadecimal digits, unless ctx ends. Programs that generate writes compute it, too.
+func (x entry) checksum(ctx context.Context, elements []byte) (string, error) {
 	table := crc32.MakeTable(crc32.Castagnoli)
-	return fmt.Sprintf("%08x", crc32.Update(crc32.Checksum(fmt.Append(nil, x.Type, x.Shape), table), table, elements))
+	sum := crc32.Checksum(fmt.Append(nil, x.Type, x.Shape), table)
+	for part := range slices.Chunk(elements, 4<<20) {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		sum = crc32.Update(sum, table, part)
+	}
+	return fmt.Sprintf("%08x", sum), nil
 }
 
 // contiguous reports whether the elements of d are stored in row-major order, without gaps.
@@ -61,7 +71,12 @@ func contiguous(d *tensor.Dense) bool {
 // Write writes tensors in the order of their names, so that equal tensors give equal files. Element types that the
 // format lacks, and tensors that are nil, transposed or slices of others, are errors.
 func Write(w io.Writer, tensors map[string]*tensor.Dense) error {
-	header, sums, at := map[string]any{}, map[string]string{}, 0
+	return WriteUntil(context.Background(), w, tensors)
+}
+
+// WriteUntil is Write, ended by ctx, with its error.
+func WriteUntil(ctx context.Context, w io.Writer, tensors map[string]*tensor.Dense) error {
+	header, sums, at := map[string]entry{}, map[string]string{}, 0
 	names := slices.Sorted(maps.Keys(tensors))
 	for _, name := range names {
 		d := tensors[name]
@@ -74,20 +89,21 @@ func Write(w io.Writer, tensors map[string]*tensor.Dense) error {
 		}
 		n := len(dtype.Bytes(d))
 		x := entry{t, append([]int{}, d.Shape()...), [2]int{at, at + n}}
-		header[name], sums[checked+name] = x, x.checksum(dtype.Bytes(d))
+		sum, err := x.checksum(ctx, dtype.Bytes(d))
+		if err != nil {
+			return err
+		}
+		header[name], sums[checked+name] = x, sum
 		at += n
-	}
-	if len(names) > 0 {
-		header[metadata] = sums
 	}
 	if w == nil {
 		return errors.New("safetensors: the writer is nil")
 	}
-	js, err := json.Marshal(header)
+	js, err := encode(ctx, header, sums)
 	if err != nil {
 		return err
 	}
-	js = append(js, bytes.Repeat([]byte(" "), (8-len(js)%8)%8)...) // so that the elements are aligned
+	w = disk.WriterUntil(ctx, w)
 	if err := binary.Write(w, binary.LittleEndian, uint64(len(js))); err != nil {
 		return err
 	}
@@ -100,6 +116,56 @@ func Write(w io.Writer, tensors map[string]*tensor.Dense) error {
 		}
 	}
 	return nil
+}
+
+// encode returns the header as JSON, of a length that aligns the elements.
+func encode(ctx context.Context, header map[string]entry, sums map[string]string) ([]byte, error) {
+	members, err := encoded(ctx, header)
+	if err != nil {
+		return nil, err
+	}
+	if len(header) > 0 {
+		texts, err := encoded(ctx, sums)
+		if err != nil {
+			return nil, err
+		}
+		if members[metadata], err = object(ctx, texts); err != nil {
+			return nil, err
+		}
+	}
+	js, err := object(ctx, members)
+	return append(js, bytes.Repeat([]byte(" "), (8-len(js)%8)%8)...), err
+}
+
+// encoded returns the JSON of each element.
+func encoded[E any](ctx context.Context, of map[string]E) (map[string][]byte, error) {
+	js := make(map[string][]byte, len(of)+1)
+	for name, x := range of {
+		err := ctx.Err()
+		if err == nil {
+			js[name], err = json.Marshal(x)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return js, nil
+}
+
+// object returns the JSON object with the members, in the order of their names.
+func object(ctx context.Context, members map[string][]byte) ([]byte, error) {
+	b := []byte("{")
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		key, err := json.Marshal(name)
+		if err = cmp.Or(ctx.Err(), err); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, key...), ':'), members[name]...)
+	}
+	return append(b, '}'), nil
 }
 
 func nameOf(t dtype.DType) (string, bool) {
@@ -137,7 +203,7 @@ func Read(r io.Reader) (map[string]*tensor.Dense, error) {
 		if err != nil {
 			return nil, fmt.Errorf("safetensors: tensor %s: %w", quoted(name), err)
 		}
-		if sum := x.checksum(dtype.Bytes(d)); summed && sums[name] != sum {
+		if sum, _ := x.checksum(context.Background(), dtype.Bytes(d)); summed && sums[name] != sum {
 			return nil, fmt.Errorf("safetensors: tensor %s is damaged: its checksum is %s, want %s", quoted(name), sum, quoted(sums[name]))
 		}
 		out[name], at = d, x.Offsets[1]

@@ -19,6 +19,9 @@ type Attached struct {
 	Targets []string                // inputs of the loss
 	Params  []*nn.Param             // parameters of the fork that are trained
 	Origin  map[*nn.Param]*nn.Param // maps the fork's parameters to the model's
+
+	config Config
+	groups grouping // of config
 }
 
 // Attach builds Config.Loss on a fork of g, for targets of the given types, "int64[N]"; the batch axis has the name of
@@ -34,10 +37,14 @@ func (c Config) Attach(g *nn.Graph, targets ...string) (*Attached, error) {
 	if loss == nil {
 		loss = CrossEntropy{}
 	}
-	a := &Attached{}
-	a.Graph, a.Origin = g.Fork()
+	ctx := c.context()
+	a := &Attached{config: c, groups: *c.grouping()}
+	var err error
+	if a.Graph, a.Origin, err = g.ForkUntil(ctx); err != nil {
+		return nil, err
+	}
 	var name string
-	err := a.Graph.Edit(func(e *nn.Edit) {
+	err = a.Graph.EditUntil(ctx, func(e *nn.Edit) {
 		out := e.Outputs()
 		types, err := targetTypes(loss, out, targets)
 		if err != nil {
@@ -78,13 +85,12 @@ func (c Config) Attach(g *nn.Graph, targets ...string) (*Attached, error) {
 	if len(a.Params) == 0 {
 		return nil, &op.Error{Stage: "train", Err: errors.New("the graph has no trainable parameter: all are frozen, or none is a weight")}
 	}
-	return a, c.checkGroups(trained)
+	return a, c.checkGroups(ctx, &a.groups, trained)
 }
 
-// Plan returns the update rule of a parameter and the factor on its rate, from the first of Config.Groups that matches
-// it.
-func (c Config) Plan(p *nn.Param) (optim.Rule, float64, error) {
-	r, err := c.planFor(c.grouping(), p)
+// Plan returns the update rule of a parameter of the fork and the factor on its rate, from the first of Config.Groups that matches the model's.
+func (a *Attached) Plan(p *nn.Param) (optim.Rule, float64, error) {
+	r, err := a.config.planFor(&a.groups, a.Origin[p])
 	return r.rule, r.rate, err
 }
 

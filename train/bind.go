@@ -44,7 +44,7 @@ func (t *Trainer) bind(ctx context.Context, b data.Sample) (*binding, error) {
 		return nil, &op.Error{Stage: "train", Err: errors.New("a tensor of the batch is nil")}
 	}
 	if t.g.Version() != t.seen {
-		if err := t.follow(); err != nil {
+		if err := t.follow(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +87,7 @@ func (t *Trainer) bind(ctx context.Context, b data.Sample) (*binding, error) {
 
 // attach forks the graph and builds the loss.
 func (t *Trainer) attach(ctx context.Context, want []*tensor.Dense, open []bool) (*binding, error) {
-	if err := t.follow(); err != nil {
+	if err := t.follow(ctx); err != nil {
 		return nil, err
 	}
 	d := &binding{feed: nn.Feed{}, open: open, lossBy: t.c.Loss}

@@ -298,7 +298,7 @@ func (t *Trainer) Save(path string) error {
 		return err
 	}
 	defer leave()
-	if err := errors.Join(t.Sync(), t.follow()); err != nil {
+	if err := errors.Join(t.Sync(), t.follow(context.Background())); err != nil {
 		return err
 	}
 	whole, err := t.wholeState()
@@ -338,7 +338,7 @@ func (t *Trainer) restore(path string, content []byte) error {
 		return err
 	}
 	t.abandon()
-	if err := errors.Join(t.Close(), t.follow()); err != nil {
+	if err := errors.Join(t.Close(), t.follow(context.Background())); err != nil {
 		return err
 	}
 	var b notebook

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -83,6 +85,8 @@ type Config struct {
 	Observe func(Event) // called for every event, besides Log; nil: none
 
 	Log func(Event) // nil: a progress bar on a terminal, lines elsewhere, on standard error; see Quiet
+
+	Context context.Context // ends New and Attach, with its error; nil: nothing does. What takes a context itself does not look at it.
 }
 
 // ParamGroup is a group of parameters with settings of its own.
@@ -97,6 +101,14 @@ type ParamGroup struct {
 
 // Quiet is a Config.Log that prints nothing.
 func Quiet(Event) {}
+
+func (c Config) context() context.Context { return cmp.Or(c.Context, context.Background()) }
+
+// until returns the configuration with another context.
+func (c Config) until(ctx context.Context) Config {
+	c.Context = ctx
+	return c
+}
 
 func (c Config) epochs() int     { return max(c.Epochs, 1) }
 func (c Config) accumulate() int { return max(c.Accumulate, 1) }

@@ -355,7 +355,7 @@ func (t *Trainer) remember() (err error) {
 		for p := range m {
 			if d := t.best[p]; d != nil {
 				assign(d, p.Data())
-			} else if t.best[p], err = copyOf(p); err != nil {
+			} else if t.best[p], err = copyOf(context.Background(), p); err != nil {
 				delete(t.best, p)
 				return err
 			}

@@ -200,7 +200,7 @@ func (t *tuning) headFirst(ctx context.Context) error {
 		}
 		return nil // no classifier that can be fitted separately
 	}
-	before, err := snapshot.Of(t.g)
+	before, err := snapshot.Of(ctx, t.g)
 	if err != nil {
 		return err
 	}
@@ -309,7 +309,7 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	t.out.Policy = t.plan.String()
 	c := t.plan.config(t.g, t.Config)
 	defer t.plan.hold(t.g, t.fit.Len())()
-	before, err := snapshot.Of(t.g)
+	before, err := snapshot.Of(ctx, t.g)
 	if err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	} else if floor != nil {
 		before = floor
 	}
-	now, err := snapshot.Of(t.g)
+	now, err := snapshot.Of(ctx, t.g)
 	if err != nil {
 		return err
 	}
@@ -334,7 +334,7 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	trainer, err := newUntil(ctx, t.g, c)
+	trainer, err := New(t.g, c.until(ctx))
 	if err != nil {
 		return err
 	}
@@ -342,7 +342,7 @@ func (t *tuning) allLayers(ctx context.Context) error {
 		return err
 	}
 	if s := t.plan.Interpolation; s > 0 && s < 1 {
-		end, err := snapshot.Of(t.g)
+		end, err := snapshot.Of(ctx, t.g)
 		if err != nil {
 			return err
 		}
@@ -390,7 +390,7 @@ func (t *tuning) metricsOn(ctx context.Context, s data.Dataset[data.Sample]) (ma
 	if t.ranks != nil {
 		c.Batch = max(c.batch(), t.ranks.size)
 	}
-	evaluator, err := newUntil(ctx, t.g, c)
+	evaluator, err := New(t.g, c.until(ctx))
 	if err != nil {
 		return nil, err
 	}

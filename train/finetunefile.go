@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -132,7 +133,7 @@ func (t *tuning) floor() (snapshot.Weights, error) {
 	if err != nil || string(there) == "false" {
 		return nil, err
 	}
-	all, err := snapshot.Of(t.g)
+	all, err := snapshot.Of(context.Background(), t.g)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func (t *tuning) readFloor() (snapshot.Weights, error) {
 		if err != nil || v.Param() == nil || p.Data() == nil || p.Role() == nn.Constant {
 			continue
 		}
-		if s[v.Param()], err = snapshot.Copy(p); err != nil {
+		if s[v.Param()], err = snapshot.Copy(context.Background(), p); err != nil {
 			return nil, err
 		}
 	}

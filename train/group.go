@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"reflect"
@@ -87,10 +88,12 @@ func (g ParamGroup) matches(p *nn.Param) bool {
 }
 
 // checkGroups returns an error for a group without trainable parameters, such as one with a misspelled glob.
-func (c Config) checkGroups(params []*nn.Param) error {
-	x := c.grouping()
+func (c Config) checkGroups(ctx context.Context, x *grouping, params []*nn.Param) error {
 	found := make([]bool, len(c.Groups))
 	for _, p := range params {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		for _, i := range x.candidates(p) {
 			found[i] = found[i] || c.Groups[i].matches(p)
 		}

@@ -97,7 +97,7 @@ func (t trunk) place(ctx context.Context, l logistic, f *features) error {
 		}
 		lift = max(lift, s)
 	}
-	before, err := snapshot.Of(t.tail)
+	before, err := snapshot.Of(ctx, t.tail)
 	if err != nil {
 		return err
 	}

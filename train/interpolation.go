@@ -21,7 +21,7 @@ func (t *tuning) interpolate(ctx context.Context, start snapshot.Weights, held d
 		got, err = t.evaluateCalibrated(ctx, held)
 		return 0, got, err
 	}
-	end, err := snapshot.Of(t.g)
+	end, err := snapshot.Of(ctx, t.g)
 	if err != nil {
 		return 0, got, err
 	}

@@ -83,7 +83,7 @@ func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample
 				if !finite(squares(x, &t.blocks)) {
 					return t.diverged("the statistic %s is not finite", o.Name())
 				}
-				c, err := snapshot.Clone(x)
+				c, err := snapshot.Clone(context.Background(), x)
 				if err != nil {
 					return &op.Error{Stage: "train", Param: o.Name(), Err: err}
 				}

@@ -117,10 +117,10 @@ func TestWithSetting(t *testing.T) {
 		{[]ParamGroup{{Rule: optim.SGD{LR: 3}, WeightDecay: 0.125}}, 1, optim.SGD{LR: 3, WeightDecay: 0.125}, 1}, {[]ParamGroup{{WeightDecay: 0.125}}, 1, optim.AdamW{WeightDecay: 0.125}, 1},
 	} {
 		conf := Config{Groups: c.groups}
-		rule, rate, err := conf.Plan(kernel)
-		_, other, _ := conf.Plan(bias)
-		if err != nil || rule != c.rule || rate != c.rate || other != c.ofBiasRate {
-			t.Errorf("%+v: %+v at %v, of the bias %v, %v", c.groups, rule, rate, other, err)
+		of, err := conf.planFor(conf.grouping(), kernel)
+		other, _ := conf.planFor(conf.grouping(), bias)
+		if err != nil || of.rule != c.rule || of.rate != c.rate || other.rate != c.ofBiasRate {
+			t.Errorf("%+v: %+v, of the bias %v, %v", c.groups, of, other.rate, err)
 		}
 	}
 }

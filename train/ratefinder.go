@@ -60,12 +60,12 @@ func (r RateFinder) FindRate(ctx context.Context, g *nn.Graph, fit data.Dataset[
 	}
 	config.Schedule, config.Dir, config.Resume, config.Log, config.EMA = rising{r.Min, r.Max, r.Steps}, "", false, Quiet, 0
 	config.Observe, config.Whole, config.Plateau, config.Keep, config.Accumulate = nil, true, nil, 0, 0
-	saved, err := snapshot.Of(g)
+	saved, err := snapshot.Of(ctx, g)
 	if err != nil {
 		return c, err
 	}
 	defer saved.Restore()
-	t, err := newUntil(ctx, g, config)
+	t, err := New(g, config.until(ctx))
 	if err != nil {
 		return c, err
 	}

@@ -134,6 +134,9 @@ func (p recipe) hold(g *nn.Graph, n int) func() {
 			held = append(held, x)
 		}
 	}
+	if len(held) == 0 {
+		return func() {}
+	}
 	freeze := func(frozen bool) {
 		_ = g.Edit(func(e *nn.Edit) { // it can only fail inside another edit
 			for _, x := range held {
@@ -156,6 +159,9 @@ func (p recipe) shortenMomentum(g *nn.Graph, n int) func() {
 				before[x], limited[x] = x.Config(), c
 			}
 		}
+	}
+	if len(limited) == 0 {
+		return func() {}
 	}
 	configure := func(all map[*nn.Node]op.Config) {
 		_ = g.Edit(func(e *nn.Edit) { // it can only fail inside another edit

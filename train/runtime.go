@@ -173,7 +173,7 @@ func (t *Trainer) job(d *binding) Job {
 	if c.MicroBatch > 0 {
 		c.Accumulate = max(2, c.Accumulate) // for the session, each part is a batch
 	}
-	a := Attached{Graph: d.fork, Loss: d.loss, Targets: d.targets, Params: d.params, Origin: d.origin}
+	a := Attached{Graph: d.fork, Loss: d.loss, Targets: d.targets, Params: d.params, Origin: d.origin, config: c, groups: *c.grouping()}
 	return Job{a, d.outputs, c, func(p *nn.Param) ParamState {
 		o := d.origin[p]
 		if s := t.params[o]; s != nil {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -34,7 +35,7 @@ type state struct {
 }
 
 // follow updates the states to the graph's edits, which add, remove, cut and replace parameters.
-func (t *Trainer) follow() error {
+func (t *Trainer) follow(ctx context.Context) error {
 	if t.params == nil {
 		t.params, t.stats = map[*nn.Param]*state{}, map[*nn.Param]*state{}
 	}
@@ -60,9 +61,12 @@ func (t *Trainer) follow() error {
 	}
 	params, stats := map[*nn.Param]*state{}, map[*nn.Param]*state{}
 	for p := range t.g.Params() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		switch {
 		case p.Trainable():
-			s, err := t.stateOf(p)
+			s, err := t.stateOf(ctx, p)
 			if err != nil {
 				return err
 			}
@@ -72,7 +76,7 @@ func (t *Trainer) follow() error {
 			if s == nil || !s.fits(p) {
 				s = &state{shape: slices.Clone(p.Data().Shape()), typ: dtype.Of(p.Data().Dtype())}
 			}
-			if err := t.start(s, p); err != nil {
+			if err := t.start(ctx, s, p); err != nil {
 				return err
 			}
 			stats[p] = s
@@ -86,10 +90,10 @@ func (t *Trainer) follow() error {
 }
 
 // stateOf returns the state of a trainable parameter, a new one if there is none that fits.
-func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
+func (t *Trainer) stateOf(ctx context.Context, p *nn.Param) (*state, error) {
 	s := t.params[p]
 	if s != nil && s.fits(p) {
-		return s, t.start(s, p)
+		return s, t.start(ctx, s, p)
 	}
 	if t.groups == nil {
 		t.groups = t.c.grouping()
@@ -114,7 +118,7 @@ func (t *Trainer) stateOf(p *nn.Param) (*state, error) {
 			}
 		}
 	}
-	return s, t.start(s, p)
+	return s, t.start(ctx, s, p)
 }
 
 // gather makes the memory in which gradients of p are summed, unless there is some.
@@ -128,17 +132,17 @@ func (s *state) gather(p *nn.Param) (err error) {
 }
 
 // start makes the average of a parameter if there is none, and sets its new elements.
-func (t *Trainer) start(s *state, p *nn.Param) (err error) {
+func (t *Trainer) start(ctx context.Context, s *state, p *nn.Param) (err error) {
 	if t.c.EMA > 0 && s.ema == nil {
-		s.ema, err = copyOf(p)
+		s.ema, err = copyOf(ctx, p)
 	}
 	s.begin(p)
 	return err
 }
 
 // copyOf returns a copy of a parameter's data, charged to the memory budget.
-func copyOf(p *nn.Param) (*tensor.Dense, error) {
-	d, err := snapshot.Clone(p.Data())
+func copyOf(ctx context.Context, p *nn.Param) (*tensor.Dense, error) {
+	d, err := snapshot.Clone(ctx, p.Data())
 	if err != nil {
 		err = &op.Error{Stage: "train", Param: p.Name(), Err: err}
 	}

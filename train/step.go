@@ -276,7 +276,7 @@ func (t *Trainer) begin(d *binding) error {
 			continue
 		}
 		var err error
-		if s.safe, err = copyOf(p); err != nil {
+		if s.safe, err = copyOf(context.Background(), p); err != nil {
 			for _, s := range t.stats {
 				s.safe = nil
 			}

@@ -78,13 +78,10 @@ type progress struct {
 // With a Config.Communicator every rank creates a Trainer, of the same model with the same configuration, and calls the
 // same methods in the same order: New, Fit, Epochs, Step, Flush, Evaluate, Save and Restore synchronize the ranks. Only
 // rank 0 reads and writes files and calls Config.Log.
-func New(g *nn.Graph, c Config) (*Trainer, error) { return newUntil(context.Background(), g, c) }
-
-// newUntil is New, ended by ctx.
-func newUntil(ctx context.Context, g *nn.Graph, c Config) (*Trainer, error) {
+func New(g *nn.Graph, c Config) (*Trainer, error) {
 	t := &Trainer{g: g, c: c, log: c.Log}
 	t.ranks = joined(c.Communicator, t)
-	if err := t.begun(t.prepare(ctx)); err != nil {
+	if err := t.begun(t.prepare(c.context())); err != nil {
 		return nil, err
 	}
 	if c.Resume {
@@ -134,7 +131,7 @@ func (t *Trainer) prepare(ctx context.Context) error {
 		return ctx.Err()
 	}
 	t.seen = t.g.Version()
-	if err := t.follow(); err != nil {
+	if err := t.follow(ctx); err != nil {
 		return err
 	}
 	if len(t.params) == 0 {
@@ -147,7 +144,7 @@ func (t *Trainer) prepare(ctx context.Context) error {
 		return &op.Error{Stage: "train", Err: errors.New("two parameters share memory: ShardState would update them in two places")}
 	}
 	t.tracker = newTracker(t.c)
-	return t.c.checkGroups(t.trainable())
+	return t.c.checkGroups(ctx, t.c.grouping(), t.trainable())
 }
 
 // begun checks that all ranks train the same; err is the error of this rank, if any.
@@ -179,7 +176,7 @@ func (t *Trainer) setHistory(h History) {
 
 // Fit trains g and returns the history: New, then Trainer.Fit.
 func Fit(ctx context.Context, g *nn.Graph, c Config, fit, val data.Dataset[data.Sample]) (History, error) {
-	t, err := New(g, c)
+	t, err := New(g, c.until(ctx))
 	if err != nil {
 		return nil, err
 	}

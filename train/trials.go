@@ -32,7 +32,7 @@ const (
 // choose chooses the plan for all layers.
 func (t *tuning) choose(ctx context.Context) error {
 	n := t.fit.Len()
-	macs, err := t.macs()
+	macs, err := t.macs(ctx)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (t *tuning) choose(ctx context.Context) error {
 }
 
 // macs returns the multiply-adds of a forward pass for one sample, at the sizes that the data have where the model leaves them open.
-func (t *tuning) macs() (int64, error) {
+func (t *tuning) macs(ctx context.Context) (int64, error) {
 	s, err := t.fit.At(0, nil)
 	if err == nil {
 		s, err = data.Collate([]data.Sample{s})
@@ -61,7 +61,11 @@ func (t *tuning) macs() (int64, error) {
 			in[v.Name()] = s.X[i]
 		}
 	}
-	return t.g.SummaryFor(in).Total.MACs, nil
+	table, err := t.g.SummaryUntil(ctx, in)
+	if err != nil {
+		return 0, err
+	}
+	return table.Total.MACs, nil
 }
 
 // draft returns a plan without a rate, for n samples and the multiply-adds of an epoch.
@@ -212,7 +216,7 @@ func leastLoss(trials []trial) (best recipe, ok bool) {
 // tryPlans trains with each plan for half of its epochs, and chooses one by its loss on the held-out samples, which is calibrated if it is the
 // default. Plans for pretrained models that are expensive to train are tried only until one is better than the classifier alone.
 func (t *tuning) tryPlans(ctx context.Context, plans []recipe) error {
-	whole, err := snapshot.Of(t.g)
+	whole, err := snapshot.Of(ctx, t.g)
 	if err != nil {
 		return err
 	}
@@ -221,7 +225,7 @@ func (t *tuning) tryPlans(ctx context.Context, plans []recipe) error {
 	if err != nil {
 		return err
 	}
-	start, err := snapshot.Of(t.g)
+	start, err := snapshot.Of(ctx, t.g)
 	if err != nil {
 		return err
 	}

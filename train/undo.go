@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"reflect"
 
 	"github.com/graft-ml/graft/internal/snapshot"
@@ -38,7 +39,7 @@ func (t *Trainer) undo() (func(), error) {
 			c.now = append(c.now, slot.Data)
 		}
 		for _, d := range c.now {
-			then, err := snapshot.Clone(d)
+			then, err := snapshot.Clone(context.Background(), d)
 			if err != nil {
 				return nil, &op.Error{Stage: "train", Param: p.Name(), Err: halted{err}}
 			}

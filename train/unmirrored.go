@@ -16,11 +16,11 @@ func (t *tuning) tryUnmirrored(ctx context.Context, cut trunk, seen *features, v
 	if !ok || views < 2 || t.out.Folds < 0 {
 		return seen, nil
 	}
-	before, err := snapshot.Of(t.g)
+	before, err := snapshot.Of(ctx, t.g)
 	if err != nil {
 		return nil, err
 	}
-	tail, err := snapshot.Of(cut.tail)
+	tail, err := snapshot.Of(ctx, cut.tail)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/graft-ml/graft/safetensors"
 	"github.com/graft-ml/graft/train"
 	"github.com/graft-ml/graft/train/data"
+	"github.com/graft-ml/graft/train/step"
 	"github.com/graft-ml/graft/train/table"
 	"github.com/graft-ml/graft/train/token"
 	"gorgonia.org/tensor"
@@ -129,6 +130,69 @@ var calls = []call{
 		g, err := residual(20_000)
 		return func(ctx context.Context) error {
 			_, err := train.FineTuner{Config: train.Config{Epochs: 1, Log: func(train.Event) {}}}.FineTune(ctx, g, data.Of(list...), nil)
+			return err
+		}, err
+	}},
+	{name: "trainer of 60,000 residual nodes with an average", prepare: func(string) (func(context.Context) error, error) {
+		g, err := residual(60_000)
+		return func(ctx context.Context) error {
+			_, err := train.New(g, train.Config{EMA: 0.9, Context: ctx})
+			return err
+		}, err
+	}},
+	{name: "trainer of 60,000 residual nodes with 30,000 groups", prepare: func(string) (func(context.Context) error, error) {
+		g, err := residual(60_000)
+		return func(ctx context.Context) error {
+			_, err := train.New(g, train.Config{Groups: each(g), Context: ctx})
+			return err
+		}, err
+	}},
+	{name: "trainer of a weight of 1 GB with an average", prepare: func(string) (func(context.Context) error, error) {
+		g := nn.New("weight")
+		err := g.Edit(func(e *nn.Edit) {
+			e.Output("y", e.Node(op.Plain("MatMul"), e.Input("x", "float32[N,16384]"), e.Param("w", initial.Zeros{}, 16384, 16384)).Out(0))
+		})
+		return func(ctx context.Context) error {
+			_, err := train.New(g, train.Config{EMA: 0.9, Context: ctx})
+			return err
+		}, err
+	}},
+	{name: "loss attached to 60,000 residual nodes with 30,000 groups", prepare: func(string) (func(context.Context) error, error) {
+		g, err := residual(60_000)
+		return func(ctx context.Context) error {
+			a, err := train.Config{Loss: train.MSE{}, Groups: each(g), Context: ctx}.Attach(g)
+			for _, p := range a.Params {
+				if _, _, err = a.Plan(p); err != nil {
+					break
+				}
+			}
+			return err
+		}, err
+	}},
+	{name: "training step of 8,000 residual nodes as a model", prepare: func(string) (func(context.Context) error, error) {
+		g, err := residual(8000)
+		return func(ctx context.Context) error {
+			_, err := step.Exporter{Config: train.Config{Loss: train.MSE{}, Context: ctx}}.Export(g)
+			return err
+		}, err
+	}},
+	{name: "summary of 60,000 residual nodes", prepare: func(string) (func(context.Context) error, error) {
+		g, err := residual(60_000)
+		return func(ctx context.Context) error {
+			_, err := g.SummaryUntil(ctx, nn.Feed{})
+			return err
+		}, err
+	}},
+	{name: "60,000 residual nodes as operator set 26", prepare: func(string) (func(context.Context) error, error) {
+		g, err := residual(60_000)
+		return func(ctx context.Context) error {
+			return g.EditUntil(ctx, func(e *nn.Edit) { e.SetOpset(26 - g.Opsets()[""]%2) })
+		}, err
+	}},
+	{name: "60,000 residual nodes in float16", prepare: func(string) (func(context.Context) error, error) {
+		g, err := residual(60_000)
+		return func(ctx context.Context) error {
+			_, err := g.PlanUntil(ctx, func(e *nn.Edit) { e.ComputeIn(dtype.Float16) })
 			return err
 		}, err
 	}},
@@ -281,6 +345,14 @@ var calls = []call{
 		path := filepath.Join(dir, "a.npz")
 		return func(context.Context) error { _, err := data.Arrays(path); return err }, writeArrays(path, 10, 25_000_000)
 	}},
+}
+
+// each returns a group for each parameter.
+func each(g *nn.Graph) (groups []train.ParamGroup) {
+	for p := range g.Params() {
+		groups = append(groups, train.ParamGroup{Params: []*nn.Param{p}, Rate: 0.5})
+	}
+	return groups
 }
 
 // measureCall measures a call in a folder of its own.

@@ -5,7 +5,7 @@
 //	cancel [-times 5] [-only Conv] [-least 100ms]
 //
 // Built with the tag gaps it also takes the longest processor time between two checks of the context in the run to the end, and prints
-// the functions that made the later check.
+// the functions that made the later check, and with -stacks what ran between the two.
 package main
 
 import (
@@ -34,6 +34,8 @@ import (
 
 //go:embed cases.txt
 var cases string
+
+var stacks = flag.Bool("stacks", false, "with the tag gaps, print what ran between the two checks as well")
 
 func main() {
 	times := flag.Int("times", 5, "contexts that end, for each run")

@@ -16,7 +16,7 @@ import (
 // the rate had not fallen to 0 by then. Way 0 has the settings of the training, whose best epoch is given, way 1 those for more rows.
 // Member 0 starts from the present weights, others from a permutation of them, which is another draw of independent numbers.
 func (t *training) anew(g *nn.Graph, fit, val data.Dataset[data.Sample]) (func(best train.Epoch) func(context.Context, data.Dataset[data.Sample], int, int) error, error) {
-	first, err := snapshot.Of(g)
+	first, err := snapshot.Of(context.Background(), g)
 	if err != nil {
 		return nil, err
 	}

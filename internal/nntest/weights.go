@@ -1,6 +1,7 @@
 package nntest
 
 import (
+	"context"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/snapshot"
@@ -10,7 +11,7 @@ import (
 // Weights returns copies of the graph's parameters.
 func Weights(t testing.TB, g *nn.Graph) snapshot.Weights {
 	t.Helper()
-	w, err := snapshot.Of(g)
+	w, err := snapshot.Of(context.Background(), g)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@
 package snapshot
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -14,13 +15,16 @@ import (
 // Weights are copies of a graph's parameters, without its constants.
 type Weights map[*nn.Param]*tensor.Dense
 
-// Of copies the parameters of g.
-func Of(g *nn.Graph) (Weights, error) {
+// Of copies the parameters of g, unless ctx ends.
+func Of(ctx context.Context, g *nn.Graph) (Weights, error) {
 	w := Weights{}
 	for p := range g.Params() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if p.Data() != nil && p.Role() != nn.Constant {
 			var err error
-			if w[p], err = Copy(p); err != nil {
+			if w[p], err = Copy(ctx, p); err != nil {
 				return nil, err
 			}
 		}
@@ -28,22 +32,41 @@ func Of(g *nn.Graph) (Weights, error) {
 	return w, nil
 }
 
-// Copy returns a copy of the parameter's data.
-func Copy(p *nn.Param) (*tensor.Dense, error) {
-	d, err := Clone(p.Data())
+// Copy returns a copy of the parameter's data, unless ctx ends.
+func Copy(ctx context.Context, p *nn.Param) (*tensor.Dense, error) {
+	d, err := Clone(ctx, p.Data())
 	if err != nil {
 		err = fmt.Errorf("parameter %s: %w", p.Name(), err)
 	}
 	return d, err
 }
 
-// Clone returns a copy of d, charged to the memory budget.
-func Clone(d *tensor.Dense) (*tensor.Dense, error) {
-	c, err := budget.Made(int64(len(dtype.Bytes(d))), func() *tensor.Dense { return dtype.Clone(d) })
+// Clone returns a copy of d, charged to the memory budget, unless ctx ends.
+func Clone(ctx context.Context, d *tensor.Dense) (*tensor.Dense, error) {
+	c, err := budget.Made(int64(len(dtype.Bytes(d))), func() *tensor.Dense { return clone(ctx, d) })
+	if err == nil && c == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		err = fmt.Errorf("a copy of a tensor of shape %v: %w", d.Shape(), err)
 	}
 	return c, err
+}
+
+// clone returns a copy of d, or nil if ctx ends first.
+func clone(ctx context.Context, d *tensor.Dense) *tensor.Dense {
+	const block = 1 << 24 // bytes copied between two looks
+	if len(d.Raw) <= block || len(d.Raw) != d.Shape().TotalSize()*int(d.Dtype().Size()) {
+		return dtype.Clone(d)
+	}
+	c := dtype.New(dtype.Of(d.Dtype()), d.Shape()...)
+	for at := 0; at < len(d.Raw); at += block {
+		if ctx.Err() != nil {
+			return nil
+		}
+		copy(c.Raw[at:], d.Raw[at:min(at+block, len(d.Raw))])
+	}
+	return c
 }
 
 // Zeros returns a tensor of d's shape and type, charged to the memory budget.

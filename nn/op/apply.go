@@ -126,6 +126,9 @@ func (c *Call) checkInputs() error {
 	formal := c.Op.In.List()
 	bound := map[string]Type{}
 	for i, t := range c.In {
+		if err := c.endedAt(i); err != nil {
+			return err
+		}
 		s, ok := At(formal, i)
 		if !ok {
 			return c.Errorf("takes %d inputs, got %d", len(formal), len(c.In))

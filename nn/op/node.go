@@ -80,7 +80,10 @@ func Emit(g *gorgonia.ExprGraph, c *Call, in gorgonia.Nodes, extra ...*gorgonia.
 		return c.Op.Lower(c, in)
 	}
 	e := &emission{call: c, in: in, extra: extra, out: make(gorgonia.Nodes, len(c.Out))}
-	for i, n := range append(append(gorgonia.Nodes(nil), in...), extra...) {
+	for i, n := range slices.Concat(in, extra) {
+		if err := c.endedAt(i); err != nil {
+			return nil, err
+		}
 		if n != nil {
 			e.kids = append(e.kids, n)
 			e.slots = append(e.slots, i)

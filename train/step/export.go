@@ -191,7 +191,7 @@ func (w *writer) clipped(grads map[*nn.Param]*nn.Value) map[*nn.Param]*nn.Value 
 
 // update writes the update rule of one parameter.
 func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
-	rule, factor, err := w.Config.Plan(w.of.Origin[p])
+	rule, factor, err := w.of.Plan(p)
 	if err != nil {
 		w.e.Fail(err)
 		return nil

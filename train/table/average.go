@@ -29,7 +29,7 @@ func (b Blend) average(ctx context.Context, t *Trunk, s data.Dataset[data.Sample
 		weights := map[string]*tensor.Dense{}
 		for p := range t.Rest.Params() {
 			var err error
-			if weights[p.Name()], err = snapshot.Copy(p); err != nil {
+			if weights[p.Name()], err = snapshot.Copy(context.Background(), p); err != nil {
 				return err
 			}
 		}

@@ -25,7 +25,7 @@ func foldsFor(rows int) int {
 // then fits both models to all of them, the network being the mean of several. The metrics are those of both models fitted to the
 // training rows.
 func (b Blend) crossed(ctx context.Context, t *Trunk, evaluator *train.Trainer, fit, val data.Dataset[data.Sample]) (out Blended, err error) {
-	before, err := snapshot.Of(t.Rest)
+	before, err := snapshot.Of(ctx, t.Rest)
 	if err != nil {
 		return out, err
 	}

@@ -161,7 +161,10 @@ func inferSequenceConstruct(c *op.Call) ([]op.Type, error) {
 		return nil, c.Errorf("has no inputs")
 	}
 	e := c.In[0]
-	for _, t := range c.In[1:] {
+	for i, t := range c.In[1:] {
+		if i%1024 == 1023 && c.Context().Err() != nil {
+			return nil, c.Context().Err()
+		}
 		e = common(e, t)
 	}
 	return []op.Type{seqType(e)}, nil
