@@ -47,6 +47,10 @@ func (r *reader) build() (*nn.Graph, error) {
 func (r *reader) fill(e *nn.Edit) {
 	want := r.tensors()
 	for _, p := range e.Params() {
+		if err := r.ctx.Err(); err != nil {
+			e.Fail(err)
+			return
+		}
 		d := want[p.Name()]
 		switch {
 		case d != nil && p.Data() != nil && d.Dtype() == p.Data().Dtype() && slices.Equal(d.Shape(), p.Data().Shape()):

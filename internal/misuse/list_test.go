@@ -236,6 +236,7 @@ var functions = map[string]any{
 	"safetensors.Save":              safetensors.Save,
 	"safetensors.Set":               safetensors.Set,
 	"safetensors.Write":             safetensors.Write,
+	"safetensors.WriteUntil":        safetensors.WriteUntil,
 	"train.ClassesLast":             train.ClassesLast,
 	"train.ClearRun":                train.ClearRun,
 	"train.EndsInEach":              train.EndsInEach,
