@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op/contrib"
@@ -113,7 +114,7 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 	for _, d := range weights {
 		size += len(dtype.Bytes(d))
 	}
-	w := bytes.NewBuffer(make([]byte, 0, size+size/100)) // it would be copied again and again; Grow clears it without a look at ctx
+	w := bytes.NewBuffer(dtype.Bytes(engine.Uncleared(dtype.Uint8, size+size/100))[:0]) // it would be copied again and again, and cleared without a look at ctx
 	if err := safetensors.WriteUntil(ctx, w, weights); err != nil {
 		return nil, err
 	}

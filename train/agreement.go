@@ -70,7 +70,7 @@ func (t *Trainer) facts() []fact {
 	}
 	for name, v := range settings(t.c) {
 		switch {
-		case v.Type() == reflect.TypeFor[func(Event)](), name == "Communicator", name == "Workers": // may differ between ranks
+		case v.Type() == reflect.TypeFor[func(Event)](), name == "Communicator", name == "Workers", name == "Context": // may differ between ranks
 		case name == "Dir":
 			list = append(list, factOf("whether there is a Config.Dir", func(w io.Writer) { fmt.Fprint(w, t.c.Dir != "") }))
 		default:

@@ -410,7 +410,7 @@ func (t *Trainer) restore(path string, content []byte) error {
 }
 
 // withoutEffect are the settings that do not change what is trained, besides who is told of events: where it is written and how it is computed.
-var withoutEffect = []string{"Metrics", "Workers", "Whole", "Keep", "Dir", "Resume", "OnGradient", "OnStep", "Communicator", "Runtime", "ShardState", "BucketBytes"}
+var withoutEffect = []string{"Metrics", "Workers", "Whole", "Keep", "Dir", "Resume", "Context", "OnGradient", "OnStep", "Communicator", "Runtime", "ShardState", "BucketBytes"}
 
 // checksums returns a checksum of each setting that changes what is trained.
 func checksums(c Config) map[string]string {

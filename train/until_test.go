@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
@@ -58,6 +59,17 @@ func TestConfigContext(t *testing.T) {
 				t.Fatalf("%s, ended at look %d of %d: %v", name, at, looks, err)
 			}
 		}
+	}
+}
+
+// TestContextsOfRanks: the ranks of a training have contexts of their own.
+func TestContextsOfRanks(t *testing.T) {
+	g := nn.New("empty")
+	ending, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	a, b := (&Trainer{g: g}).facts(), (&Trainer{g: g, c: Config{Context: ending}}).facts()
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("facts that ranks compare: %v, %v", a, b)
 	}
 }
 
