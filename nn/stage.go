@@ -54,7 +54,7 @@ func (g *Graph) lowerStage(ctx context.Context, have map[*Value]dtype.Value, typ
 	for v, x := range have {
 		t := types[v]
 		ask.bound[v] = &binding{typ: t, known: op.Known{Frozen: r.frozen[v]}}
-		if t.Kind != op.Tensor || t.DType == dtype.String {
+		if t.Kind != op.Tensor && r.of != nil || t.DType == dtype.String { // gradients pass through the items of a container
 			if c, ok := specCopy(ctx, x); ok {
 				x, spec[v] = c, c
 			} else {

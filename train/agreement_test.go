@@ -97,7 +97,7 @@ func TestFacts(t *testing.T) {
 		return all
 	}
 	before := sums(Config{})
-	own := []string{"Communicator", "Workers", "Dir", "Log", "Observe"}
+	own := []string{"Communicator", "Context", "Workers", "Dir", "Log", "Observe"}
 	typ := reflect.TypeFor[Config]()
 	for i := range typ.NumField() {
 		name := typ.Field(i).Name

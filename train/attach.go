@@ -90,7 +90,11 @@ func (c Config) Attach(g *nn.Graph, targets ...string) (*Attached, error) {
 
 // Plan returns the update rule of a parameter of the fork and the factor on its rate, from the first of Config.Groups that matches the model's.
 func (a *Attached) Plan(p *nn.Param) (optim.Rule, float64, error) {
-	r, err := a.config.planFor(&a.groups, a.Origin[p])
+	of := a.Origin[p]
+	if of == nil {
+		return nil, 0, &op.Error{Stage: "train", Err: errors.New("the parameter is not of the graph that the loss was attached to")}
+	}
+	r, err := a.config.planFor(&a.groups, of)
 	return r.rule, r.rate, err
 }
 

@@ -97,6 +97,9 @@ func TestPlansLinear(t *testing.T) {
 			t.Errorf("the rate of parameter %d is %v: %v", i, rate, err)
 		}
 	}
+	if _, _, err := a.Plan(nil); err == nil {
+		t.Error("a parameter that is not of the graph has a plan")
+	}
 	if n := testing.AllocsPerRun(3, func() { _, _, _ = a.Plan(a.Params[7]) }); n > 10 {
 		t.Errorf("%v allocations", n)
 	}
