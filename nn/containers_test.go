@@ -189,6 +189,41 @@ func TestGradientLostInLoop(t *testing.T) {
 	}
 }
 
+// TestCollectingLoop: the body of a Loop that collects a sequence is compiled once, not for each length.
+func TestCollectingLoop(t *testing.T) {
+	body := nntest.BodyOf(t, func(e *nn.Edit) {
+		e.Input("i", "int64[]")
+		e.Output("on", e.Node(op.Plain("Identity"), e.Input("condition", "bool[]")).Out(0))
+		s, x := e.Input("s", "seq(float32[])"), e.Input("x", "float32[]")
+		e.Output("next", e.Node(op.Plain("SequenceInsert"), s, x).Out(0))
+		e.Output("more", e.Node(op.Plain("Exp"), x).Out(0))
+	})
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		s := e.Node(std.SequenceEmptyConfig{DType: dtype.Float32}).Out(0)
+		loop := e.NodeN(std.LoopConfig{Body: body}, 2, e.Input("trips", "int64[]"), nil, s, e.Input("x", "float32[]"))
+		e.Output("y", e.Node(std.ConcatFromSequenceConfig{NewAxis: true}, loop.Out(0)).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	x := float32(0)
+	run := func(turns int64) []float32 {
+		x -= 1e-3
+		out, err := g.Run(t.Context(), dtype.Scalar(turns), dtype.Scalar(x))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dtype.Slice[float32](out[0])
+	}
+	if y := run(3); len(y) != 3 || y[0] != x || math.Abs(float64(y[1])-math.Exp(float64(x))) > 1e-6 {
+		t.Errorf("got %v", y)
+	}
+	few, many := testing.AllocsPerRun(2, func() { run(10) }), testing.AllocsPerRun(2, func() { run(40) })
+	if each := (many - few) / 30; each > 1000 { // 1,600 with the body compiled each time, 600 without
+		t.Errorf("%.0f allocations for each turn", each)
+	}
+}
+
 // TestSequenceMapNeedsValues has a body whose shapes depend on what it computes.
 func TestSequenceMapNeedsValues(t *testing.T) {
 	node := func(e *nn.Edit, c op.Config, in ...*nn.Value) *nn.Value { return e.Node(c, in...).Out(0) }
