@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"maps"
 	"runtime"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/graft-ml/graft/internal/kernel"
 )
+
+var stacks = flag.Bool("stacks", false, "print what ran between the two checks as well")
 
 // longestGap runs f to its end and returns the longest processor time between two checks of its context, with the functions that made the later one. What
 // is awaited, so that the call returns at once when the context ends, does not count. With -stacks it also returns what ran between the two.

@@ -35,8 +35,6 @@ import (
 //go:embed cases.txt
 var cases string
 
-var stacks = flag.Bool("stacks", false, "with the tag gaps, print what ran between the two checks as well")
-
 func main() {
 	times := flag.Int("times", 5, "contexts that end, for each run")
 	only := flag.String("only", "", "only the cases that match this regular expression")
