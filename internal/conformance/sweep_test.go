@@ -79,15 +79,7 @@ func sweep(t *testing.T, ort *oracle.Runtime, name string, make func(r *draw) tr
 		r := &draw{Rand: rand.New(rand.NewPCG(*sweepSeed, uint64(i))), special: i%4 == 3 && !ordinary[name]}
 		c := make(r)
 		model := c.model(t, r)
-		in := map[string]oracle.Tensor{}
-		feed := nn.Feed{}
-		for k, a := range c.in {
-			if a.value == nil || a.constant {
-				continue
-			}
-			in[inputName(k)] = packValue(a.value)
-			feed[inputName(k)] = a.value
-		}
+		feed, in := network{c}.feeds()
 		want, ortErr := ort.Run(model, in)
 		got, err := evaluate(t, model, feed)
 		if ortErr != nil {

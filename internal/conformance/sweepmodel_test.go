@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/internal/onnxpb"
+	"github.com/graft-ml/graft/internal/oracle"
+	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
@@ -64,6 +66,20 @@ func (w network) model(t *testing.T, r *draw) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// feeds returns the inputs, for graft and for ONNX Runtime.
+func (w network) feeds() (nn.Feed, map[string]oracle.Tensor) {
+	feed, in := nn.Feed{}, map[string]oracle.Tensor{}
+	for n, c := range w {
+		for k, a := range c.in {
+			if a.value != nil && !a.constant && c.from[k] == "" {
+				name := inputName(n*stride + k)
+				feed[name], in[name] = a.value, packValue(a.value)
+			}
+		}
+	}
+	return feed, in
 }
 
 // inputProto declares an input of the graph with the shape of v, or with symbols for its lengths.

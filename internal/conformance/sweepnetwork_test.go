@@ -41,14 +41,9 @@ func TestSweepNetworks(t *testing.T) {
 		}
 		count.networks++
 		model := w.model(t, r)
-		feed, in, every, ends := nn.Feed{}, map[string]oracle.Tensor{}, []string{}, w.ends()
+		feed, in := w.feeds()
+		every, ends := []string{}, w.ends()
 		for n, c := range w {
-			for k, a := range c.in {
-				if a.value != nil && !a.constant && c.from[k] == "" {
-					name := inputName(n*stride + k)
-					feed[name], in[name] = a.value, packValue(a.value)
-				}
-			}
 			for k := range max(c.out, 1) {
 				every = append(every, outputName(n*stride+k))
 			}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/internal/oracle"
-	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -21,15 +20,7 @@ func TestSweepSequences(t *testing.T) {
 		r := &draw{Rand: rand.New(rand.NewPCG(*sweepSeed, uint64(i)))}
 		w := r.sequences()
 		model := w.model(t, r)
-		in, feed := map[string]oracle.Tensor{}, nn.Feed{}
-		for n, c := range w {
-			for k, a := range c.in {
-				if a.value != nil && !a.constant {
-					name := inputName(n*stride + k)
-					in[name], feed[name] = packValue(a.value), a.value
-				}
-			}
-		}
+		feed, in := w.feeds()
 		want, ortErr := ort.Run(model, in)
 		got, err := evaluate(t, model, feed)
 		if ortErr != nil {
