@@ -9,6 +9,7 @@ import (
 	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
+	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/std"
 	"gorgonia.org/tensor"
@@ -221,6 +222,43 @@ func TestCollectingLoop(t *testing.T) {
 	few, many := testing.AllocsPerRun(2, func() { run(10) }), testing.AllocsPerRun(2, func() { run(40) })
 	if each := (many - few) / 30; each > 1000 { // 1,600 with the body compiled each time, 600 without
 		t.Errorf("%.0f allocations for each turn", each)
+	}
+	few, many = testing.AllocsPerRun(2, func() { run(400) }), testing.AllocsPerRun(2, func() { run(500) })
+	if each := (many - few) / 100; each > 600 { // 3,200 if the items of earlier turns were copied
+		t.Errorf("%.0f allocations for each turn after 400", each)
+	}
+}
+
+// TestLoopKeepsItems: the items of a sequence that a Loop carries are not copied in it, but nothing that a run returns is an input or a weight.
+func TestLoopKeepsItems(t *testing.T) {
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		w, s := e.Param("w", initial.Full{Value: 3}, 1), e.Input("s", "seq(float32[1])")
+		next := e.Body("next", []string{"int64[]", "bool[]", "seq(float32[1])"}, []*nn.Value{w}, func(e *nn.Edit, in ...*nn.Value) []*nn.Value {
+			return []*nn.Value{e.Node(op.Plain("Identity"), in[1]).Out(0), e.Node(op.Plain("SequenceInsert"), in[2], in[3]).Out(0)}
+		})
+		e.Output("y", e.Node(std.LoopConfig{Body: next}, e.Input("trips", "int64[]"), nil, s).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	x := dtype.Scalar(float32(1))
+	if err := x.Reshape(1); err != nil {
+		t.Fatal(err)
+	}
+	in := &dtype.Sequence{Elem: dtype.Float32, Items: []dtype.Value{x}}
+	for range 2 {
+		out, err := g.Eval(t.Context(), nn.Feed{"trips": dtype.Scalar(int64(2)), "s": in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		items := out["y"].(*dtype.Sequence).Items
+		for i, want := range []float32{1, 3, 3} {
+			if y := dtype.Slice[float32](items[i].(*tensor.Dense)); len(items) != 3 || y[0] != want {
+				t.Fatalf("element %d of %d is %v, want %v", i, len(items), y, want)
+			} else {
+				y[0] = 7
+			}
+		}
 	}
 }
 

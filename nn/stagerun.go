@@ -110,7 +110,16 @@ const (
 	kept     fate = iota // a copy that is charged to the memory limit while it is reachable
 	stepped              // kept after parameters were updated: it cannot fail, and room for it was made before
 	borrowed             // the program's memory
+	shared               // kept, but sequences and strings, which are made anew by each run, are not copied: what gets them changes no value in place
 )
+
+// fate is that of values which are passed on within a run.
+func (r request) fate() fate {
+	if r.unchecked { // a body's
+		return shared
+	}
+	return kept
+}
 
 // value returns what the stage computed for v.
 func (st *stage) value(ctx context.Context, p *engine.Program, v *Value, f fate) (dtype.Value, error) {
@@ -144,7 +153,7 @@ func own[T dtype.Value](ctx context.Context, x T, f fate, v *Value) (T, error) {
 }
 
 func owned(ctx context.Context, x dtype.Value, f fate) (dtype.Value, error) {
-	if f == borrowed {
+	if _, dense := x.(*tensor.Dense); f == borrowed || f == shared && !dense {
 		return x, nil
 	}
 	if f == stepped {
@@ -245,7 +254,7 @@ func (st *stage) forward(ctx context.Context, have map[*Value]dtype.Value, r req
 	}
 	out := make(map[*Value]dtype.Value, len(st.outs))
 	for _, v := range st.outs {
-		if out[v], err = st.value(ctx, p, v, kept); err != nil {
+		if out[v], err = st.value(ctx, p, v, r.fate()); err != nil {
 			return nil, err
 		}
 	}
@@ -265,14 +274,12 @@ func (st *stage) finish(ctx context.Context, have map[*Value]dtype.Value, r requ
 	if hands { // the step is done
 		ctx = context.WithoutCancel(ctx)
 	}
-	f := kept
+	f := r.fate()
 	switch {
 	case r.borrow:
 		f = borrowed
 	case hands:
 		f = stepped
-	case r.unchecked: // of a subgraph
-		f = kept
 	}
 	for i, v := range r.want {
 		if res.values[i], err = st.value(ctx, p, v, f); err != nil {
