@@ -118,8 +118,8 @@ func TestModelLimits(t *testing.T) {
 	if err != nil || ids[""] != 0 || ids["a"] != 3 || ids["bcd"] != 4 {
 		t.Errorf("%v, %v", ids, err)
 	}
-	if u := m.(*unigram); u.longest != 3 || u.penalty != -40 || u.unk != -1 || len(u.score) != 5 {
-		t.Errorf("longest %d, penalty %v, unknown %d", u.longest, u.penalty, u.unk)
+	if u := m.(*unigram); u.penalty != -40 || u.unk != -1 || len(u.score) != 5 {
+		t.Errorf("penalty %v, unknown %d", u.penalty, u.unk)
 	}
 	number := func(n int) *int { return &n }
 	for text, want := range map[string]string{`[]`: "the vocab is empty", `[["a","b"]]`: "token 0 is [a b]: want a text and a score", `[["a",1],[2,3]]`: "token 1 is [2 3]", `{}`: "vocab"} {

@@ -73,7 +73,7 @@ func newModel(b json.RawMessage) (model, map[string]int, error) {
 		if c.Most == 0 {
 			c.Most = 100
 		}
-		return wordPiece{ids, unk, text(c.Prefix, "##"), c.Most}, ids, nil
+		return wordPiece{newLexicon(ids, ""), newLexicon(ids, text(c.Prefix, "##")), unk, c.Most}, ids, nil
 	case "WordLevel":
 		return wordLevel{ids, unk}, ids, nil
 	}
@@ -83,10 +83,9 @@ func newModel(b json.RawMessage) (model, map[string]int, error) {
 
 // wordPiece takes the longest token at the start of a word, then repeatedly the longest that continues it.
 type wordPiece struct {
-	ids    map[string]int
-	unk    int
-	prefix string // of tokens that continue a word
-	most   int    // maximum number of characters of a word; longer ones are unknown
+	first, continued *lexicon // tokens that begin a word, and that continue one
+	unk              int
+	most             int // maximum number of characters of a word; longer ones are unknown
 }
 
 func (m wordPiece) encode(to []int, word string) []int {
@@ -94,24 +93,13 @@ func (m wordPiece) encode(to []int, word string) []int {
 		return append(to, m.unk)
 	}
 	begin := len(to)
-	for from := 0; from < len(word); {
-		end, id := len(word), -1
-		for end > from {
-			piece := word[from:end]
-			if from > 0 {
-				piece = m.prefix + piece
-			}
-			if k, ok := m.ids[piece]; ok {
-				id = k
-				break
-			}
-			_, n := utf8.DecodeLastRuneInString(word[from:end])
-			end -= n
-		}
-		if id < 0 {
+	for from, among := 0, m.first; from < len(word); among = m.continued {
+		end, token := 0, -1
+		among.each(word[from:], func(n, id int) { end, token = from+n, id })
+		if token < 0 {
 			return append(to[:begin], m.unk)
 		}
-		to, from = append(to, id), end
+		to, from = append(to, token), end
 	}
 	return to
 }

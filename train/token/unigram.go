@@ -10,8 +10,8 @@ import (
 // unigram divides a text into the tokens with the largest product of probabilities (Kudo, 2018), by the Viterbi algorithm.
 type unigram struct {
 	ids     map[string]int
+	tokens  *lexicon
 	score   []float64 // logarithms of probabilities
-	longest int       // bytes of the longest token
 	unk     int       // −1: none
 	penalty float64   // score of an unknown character
 	bytes   bool      // unknown characters become tokens of their bytes
@@ -35,7 +35,7 @@ func newUnigram(b json.RawMessage, unk *int, bytes bool) (model, map[string]int,
 			m.ids[s] = i
 		}
 		m.score = append(m.score, x)
-		m.longest, least = max(m.longest, len(s)), min(least, x)
+		least = min(least, x)
 	}
 	if len(list) == 0 {
 		return nil, nil, fmt.Errorf("model Unigram: the vocab is empty")
@@ -45,7 +45,7 @@ func newUnigram(b json.RawMessage, unk *int, bytes bool) (model, map[string]int,
 			return nil, nil, fmt.Errorf("model Unigram: the unk_id is %d, there are %d tokens", *unk, len(list))
 		}
 	}
-	m.penalty = least - 10
+	m.penalty, m.tokens = least-10, newLexicon(m.ids, "")
 	return m, m.ids, nil
 }
 
@@ -66,11 +66,7 @@ func (m *unigram) encode(to []int, word string) []int {
 	}
 	for i := 0; i < len(word); {
 		_, n := utf8.DecodeRuneInString(word[i:])
-		for end := i + 1; end <= min(len(word), i+m.longest); end++ {
-			if id, ok := m.ids[word[i:end]]; ok {
-				better(end, i, id, m.score[id])
-			}
-		}
+		m.tokens.each(word[i:], func(n, id int) { better(i+n, i, id, m.score[id]) })
 		better(i+n, i, -1, m.penalty) // worse than any token
 		i += n
 	}
