@@ -147,8 +147,8 @@ func (e *Edit) ParamOf(name string, t op.DType, init initial.Filler, dims ...int
 		e.Failf("parameter %q has no initial values", name)
 		return nil
 	}
-	if !engine.Fits(float64(n) * float64(8+t.Size())) {
-		e.Failf("parameter %q of shape %v takes more than fits in memory", name, dims)
+	if err := engine.Fits(float64(n) * float64(8+t.Size())); err != nil {
+		e.Failf("parameter %q of shape %v: %w", name, dims, err)
 		return nil
 	}
 	name = e.unique(name)

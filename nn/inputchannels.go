@@ -208,8 +208,8 @@ func (c *inputChannels) slices(d *tensor.Dense, axis int, sum bool) (*tensor.Den
 			inner *= n
 		}
 	}
-	if !engine.Fits(float64(outer) * float64(c.now) * float64(inner) * 16) {
-		return nil, fmt.Errorf("%d instead of %d channels take more than fits in memory", c.now, c.old)
+	if err := engine.Fits(float64(outer) * float64(c.now) * float64(inner) * 16); err != nil {
+		return nil, fmt.Errorf("%d instead of %d channels: %w", c.now, c.old, err)
 	}
 	times := make([]float64, min(c.old, c.now)) // for each channel of the side with fewer, the number of the other side's channels that correspond to it
 	for k := range max(c.old, c.now) {

@@ -294,8 +294,8 @@ func (e *Edit) stretchWeight(p *Param, from, to []int) {
 		if from[i] == to[i] {
 			continue
 		}
-		if !engine.Fits(8 * float64(to[i])) {
-			e.Failf("a kernel of %d takes more than fits in memory", to[i])
+		if err := engine.Fits(8 * float64(to[i])); err != nil {
+			e.Failf("a kernel of %d: %w", to[i], err)
 			return
 		}
 		shift := from[i]/2 - to[i]/2

@@ -40,8 +40,8 @@ func (s *solver) solve(d demand) error {
 		now += s.decided[g] * g.per(d.axis)
 	}
 	need := d.Channels - now
-	if most := float64(need) * 64 * float64(len(s.c.groups)+1); !engine.Fits(most) { // lists of indices, and tables over them
-		return &Error{Stage: "resize", Node: s.c.a.axes[d.axis].value.label(), Err: fmt.Errorf("%d channels instead of %d take more than fits in memory", d.Channels, now)}
+	if err := engine.Fits(float64(need) * 64 * float64(len(s.c.groups)+1)); err != nil { // lists of indices, and tables over them
+		return &Error{Stage: "resize", Node: s.c.a.axes[d.axis].value.label(), Err: fmt.Errorf("%d channels instead of %d: %w", d.Channels, now, err)}
 	}
 	best, found := []int(nil), false
 	var offers []offer

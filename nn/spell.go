@@ -191,8 +191,15 @@ func (e *Edit) Op(label string, c op.Config, outputs int, in ...*Value) []*Value
 		e.fail(err)
 		return nil
 	}
-	if outputs < 0 || !engine.Fits(1024*float64(outputs)) {
-		e.fail(&Error{Op: o.Name, Node: label, Err: fmt.Errorf("cannot have %d outputs", outputs)})
+	err = engine.Fits(1024 * float64(outputs))
+	switch {
+	case outputs < 0:
+		err = fmt.Errorf("cannot have %d outputs", outputs)
+	case err != nil:
+		err = fmt.Errorf("cannot have %d outputs: %w", outputs, err)
+	}
+	if err != nil {
+		e.fail(&Error{Op: o.Name, Node: label, Err: err})
 		return nil
 	}
 	a := addition{label: e.g.label(label), config: c, from: op.Newest, in: in}

@@ -157,7 +157,7 @@ func TestVerbRefusals(t *testing.T) {
 		{"output without a name", func(e *nn.Edit) { e.Output("", e.Value("act")) }, `edit: value "act" needs a name`},
 		{"no operator", func(e *nn.Edit) { e.Node(nil, e.Value("x")) }, "edit: an operator is nil"},
 		{"no initial values", func(e *nn.Edit) { e.Param("p", nil, 3) }, `edit: parameter "p" has no initial values`},
-		{"too much", func(e *nn.Edit) { e.Param("p", initial.Zeros{}, 1<<40) }, `edit: parameter "p" of shape [1099511627776] takes more than fits in memory`},
+		{"too much", func(e *nn.Edit) { e.Param("p", initial.Zeros{}, 1<<40) }, `edit: parameter "p" of shape [1099511627776]:`},
 		{"the first error sticks", func(e *nn.Edit) {
 			e.SetMeta("k", "v")
 			e.Failf("first")

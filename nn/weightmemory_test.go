@@ -41,7 +41,7 @@ func TestWeightMemory(t *testing.T) {
 	expect("cut", 1.5)
 	nn.LimitMemory(budget.Default() - budget.LeftCollected() + size)
 	defer nn.LimitMemory(0)
-	if err := nn.New("h").Edit(build); err == nil || !strings.Contains(err.Error(), "takes more than fits in memory") {
+	if err := nn.New("h").Edit(build); err == nil || !strings.Contains(err.Error(), "takes 12582912 bytes of memory") {
 		t.Error(err)
 	}
 	nn.LimitMemory(0)

@@ -100,7 +100,7 @@ func (s *assembly) call(spec nn.NodeSpec, n *onnxpb.NodeProto, f *onnxpb.Functio
 	}
 	size := int64(proto.Size(f)) // of the attributes, names and declarations that each call has again
 	if size > s.memory {
-		return spec, fmt.Errorf("function %s.%s takes more than the %d bytes of memory that are left", f.GetDomain(), f.GetName(), s.memory)
+		return spec, fmt.Errorf("function %s.%s: %w", f.GetDomain(), f.GetName(), s.full(size))
 	}
 	s.memory -= size
 	attrs := map[string]*onnxpb.AttributeProto{}

@@ -23,7 +23,7 @@ func TestConstantsAreCounted(t *testing.T) {
 		graph += fmt.Sprintf(`node { name: "n%d" op_type: "Neg" input: "c%d" output: "c%d" } `, i+1, i, i+1)
 	}
 	err := use(textModel(t, "input "+float("x", "1")+graph+`node { op_type: "Add" input: "x" input: "c12" output: "y" } output `+float("y", "")))
-	if err == nil || !strings.Contains(err.Error(), "Neg n6: would give float32[10000000], more than fits in memory") {
+	if err == nil || !strings.Contains(err.Error(), "Neg n6: would give float32[10000000]: takes 40000000 bytes of memory") {
 		t.Error(err)
 	}
 	if left := nn.MemoryLeft(); left < 0 {

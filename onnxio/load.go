@@ -218,7 +218,7 @@ func (l Loader) build(m *onnxpb.ModelProto, ext *externalFiles, raw sections) (*
 	r := newReader(ops, m, ext)
 	r.ctx = l.context()
 	if r.raw = raw; l.Memory > 0 {
-		r.memory = l.Memory
+		r.memory, r.own = l.Memory, l.Memory
 	}
 	g, err := r.model()
 	if err != nil {

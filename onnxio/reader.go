@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/graft-ml/graft/internal/budget"
@@ -25,7 +26,8 @@ type reader struct {
 	local     map[functionKey]*op.Op // operators for the model's functions
 	calls     []functionKey          // functions being expanded, to detect recursion
 	expanded  int                    // number of nodes expanded from functions
-	memory    int64                  // bytes left for tensors
+	memory    int64                  // bytes left for tensors and nodes
+	own       int64                  // the limit of memory, if it is not the budget's
 	kept      budget.Tally           // what the graph takes besides the elements of tensors
 }
 
@@ -242,7 +244,7 @@ func (r *reader) chargeGraph(p *onnxpb.GraphProto, depth int) error {
 		size += graphMemory
 	}
 	if size > r.memory {
-		return fmt.Errorf("%d nodes with %d inputs, outputs and attributes, and %d values, take %d bytes of memory, more than the %d that are left", len(p.Node), edges, values, size, r.memory)
+		return fmt.Errorf("%d nodes with %d inputs, outputs and attributes, and %d values: %w", len(p.Node), edges, values, r.full(size))
 	}
 	r.memory -= size
 	return r.kept.Add(size)
@@ -259,11 +261,24 @@ func (r *reader) charge(dt dtype.DType, dims []int64) error {
 		return nil
 	}
 	size := int64(max(dt.Size(), 1))
-	if int64(n) > r.memory/size || int64(n)*size >= chargeFrom && !budget.Fits(int64(n)*size) {
-		return fmt.Errorf("%v of shape %v takes more than the %d bytes of memory that are left", dt, shape, r.memory)
+	if int64(n) > r.memory/size {
+		err = r.full(int64(min(float64(n)*float64(size), math.MaxInt64/2)))
+	} else if int64(n)*size >= chargeFrom {
+		err = budget.Fits(int64(n) * size)
+	}
+	if err != nil {
+		return fmt.Errorf("%v of shape %v: %w", dt, shape, err)
 	}
 	r.memory -= int64(n) * size
 	return nil
+}
+
+// full returns the error for n bytes more than what is left of the model's limit.
+func (r *reader) full(n int64) error {
+	if r.own == 0 {
+		return budget.Full(n, r.memory)
+	}
+	return &budget.Error{Wanted: n, Used: r.own - r.memory, Limit: r.own, Setting: "Loader.Memory"}
 }
 
 func (s *assembly) param(v *valueOrigin, t *onnxpb.TensorProto) error {

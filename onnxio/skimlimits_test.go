@@ -120,8 +120,8 @@ func TestLargeRawRefused(t *testing.T) {
 		want   string
 	}{
 		{dtype.Float32, 2000, 0, "2000 elements of float32 take 8000 bytes, found 8004"},
-		{dtype.Float32, 1 << 62, 1 << 62, "takes more than the"},
-		{dtype.Float32, 2001, 8003 + nodes, "takes more than the 8003 bytes of memory that are left"},
+		{dtype.Float32, 1 << 62, 1 << 62, "takes 4611686018427387904 bytes of memory"},
+		{dtype.Float32, 2001, 8003 + nodes, "takes 8004 bytes of memory, with 512 in use more than the limit of 8515"},
 		{dtype.Float32, 2001, 8004 + nodes, ""},
 		{dtype.Int4, 16008, 0, ""},
 		{dtype.Int4, 16009, 0, "16009 elements of int4 take 8005 bytes, found 8004"},

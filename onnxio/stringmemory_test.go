@@ -37,14 +37,14 @@ func TestStringMemory(t *testing.T) {
 		x    []string
 		want string
 	}{
-		"parts": {node(std.StringSplitConfig{Delimiter: "a"}, "string[n]"), []string{long}, "would give string[1,4194305], more than fits in memory"},
+		"parts": {node(std.StringSplitConfig{Delimiter: "a"}, "string[n]"), []string{long}, "would give string[1,4194305]: takes 67108880 bytes of memory"},
 		"a pair": {func(e *nn.Edit) *nn.Node {
 			x := e.Input("x", "string[n]")
 			return e.Node(op.Plain("StringConcat"), x, x)
 		}, []string{long}, "takes 8388624 bytes"},
 		"copies": {func(e *nn.Edit) *nn.Node {
 			return e.Node(op.Plain("Expand"), e.Input("x", "string[n]"), e.Const("n", shape))
-		}, []string{"a"}, "would give string[400000], more than fits in memory"},
+		}, []string{"a"}, "would give string[400000]: takes 6400000 bytes of memory"},
 		"capitals": {node(std.StringNormalizerConfig{Case: "UPPER"}, "string[n]"), []string{long}, "takes 8388640 bytes"},
 		"n-grams":  {node(std.TfIdfVectorizerConfig{Mode: "TF", MinLength: 1, MaxLength: 1, Counts: []int{0}, Indexes: make([]int, n), Strings: words}, "string[n]"), []string{"1"}, "the index of its n-grams: takes"},
 	} {

@@ -124,7 +124,7 @@ func TestWeightsCharged(t *testing.T) {
 	var graphs []*nn.Graph
 	for i := range 4 {
 		g, err := Load(path)
-		if i < 2 && err != nil || i >= 2 && (err == nil || !strings.Contains(err.Error(), "input w: ") || !strings.Contains(err.Error(), "memory that are left")) {
+		if i < 2 && err != nil || i >= 2 && (err == nil || !strings.Contains(err.Error(), "input w: ") || !strings.Contains(err.Error(), "bytes of memory, with ")) {
 			t.Errorf("model %d: %v", i, err)
 		}
 		graphs = append(graphs, g)

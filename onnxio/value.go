@@ -3,6 +3,7 @@ package onnxio
 import (
 	"fmt"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -28,7 +29,7 @@ func decodeSequence(p *onnxpb.SequenceProto, elem dtype.DType, ext *externalFile
 			return err
 		}
 		if left -= int64(v.MemSize()); left < 0 {
-			return fmt.Errorf("its items take more than the %d bytes of memory that are left", nn.MemoryLeft())
+			return fmt.Errorf("its items: %w", budget.Full(int64(v.MemSize()), left+int64(v.MemSize())))
 		}
 		s.Items = append(s.Items, v)
 		return nil

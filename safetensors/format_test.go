@@ -196,7 +196,7 @@ func TestHeadersCharged(t *testing.T) {
 			t.Errorf("%s: %.1000v, want %s", name, err, c.want)
 		}
 	}
-	if !budget.Fits(left) {
+	if budget.Fits(left) != nil {
 		t.Errorf("%d bytes are left of %d", budget.LeftCollected(), left)
 	}
 }

@@ -3,6 +3,7 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"sync"
@@ -64,9 +65,13 @@ func LeftCollected() int64 {
 	return Left()
 }
 
-// Fits reports whether n bytes could be charged. What nobody uses any more is collected first.
-func Fits(n int64) bool {
-	return holds(n) == nil
+// Fits returns an *Error if n bytes could not be charged. What nobody uses any more is collected first.
+func Fits(n int64) error {
+	err := charge(n)
+	if err == nil {
+		Discharge(n)
+	}
+	return err
 }
 
 // collect collects garbage. What is charged for it is discharged by cleanups, which run by themselves: collect waits for the one of a mark, so that
@@ -92,10 +97,23 @@ func limit() int64 {
 }
 
 // Error reports that programs would use more memory than the limit.
-type Error struct{ Wanted, Used, Limit int64 }
+type Error struct {
+	Wanted, Used, Limit int64
+	Setting             string // what sets the limit; "": Setting
+}
+
+// Setting is what sets the limit of the budget, for programs.
+const Setting = "nn.LimitMemory"
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("takes %d bytes of memory, with %d in use more than the limit of %d", e.Wanted, e.Used, e.Limit)
+	return fmt.Sprintf("takes %d bytes of memory, with %d in use more than the limit of %d, which %s sets", e.Wanted, e.Used, e.Limit, cmp.Or(e.Setting, Setting))
+}
+
+// Full returns the error for n bytes if only left of the limit are unused.
+func Full(n, left int64) error {
+	state.Lock()
+	defer state.Unlock()
+	return &Error{Wanted: n, Used: limit() - left, Limit: limit()}
 }
 
 // Charge takes n bytes from the budget, or fails and takes nothing. What nobody uses any more is collected first, and then what is only
@@ -154,7 +172,7 @@ func tryCharge(n int64) error {
 	state.Lock()
 	defer state.Unlock()
 	if most := limit(); n > most-state.used {
-		return &Error{n, state.used, most}
+		return &Error{Wanted: n, Used: state.used, Limit: most}
 	}
 	state.used += n
 	return nil

@@ -83,11 +83,9 @@ func ReadAll(r io.Reader) ([]byte, error) {
 
 // holds returns an error if n bytes do not fit.
 func holds(n int64) error {
-	err := charge(n)
-	if err != nil {
+	if err := Fits(n); err != nil {
 		return fmt.Errorf("reading %d bytes: %w", n, err)
 	}
-	Discharge(n)
 	return nil
 }
 

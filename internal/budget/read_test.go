@@ -22,8 +22,8 @@ func TestReadAll(t *testing.T) {
 		want        string
 	}{
 		{0, false, false, ""}, {333, false, false, ""}, {firstRead - 1, false, false, ""}, {1 << 20, false, false, "more than 4096 bytes of data: takes 6144 bytes of memory"},
-		{0, true, false, ""}, {1000, true, false, ""}, {1001, true, false, "reading 1001 bytes: takes 1001 bytes of memory, with 0 in use more than the limit of 1000"},
-		{0, false, true, ""}, {1000, false, true, ""}, {1001, false, true, "reading 1001 bytes: takes 1001 bytes of memory, with 0 in use more than the limit of 1000"},
+		{0, true, false, ""}, {1000, true, false, ""}, {1001, true, false, "reading 1001 bytes: takes 1001 bytes of memory, with 0 in use more than the limit of 1000, which nn.LimitMemory sets"},
+		{0, false, true, ""}, {1000, false, true, ""}, {1001, false, true, "reading 1001 bytes: takes 1001 bytes of memory, with 0 in use more than the limit of 1000, which nn.LimitMemory sets"},
 	} {
 		data := strings.Repeat("a", c.n)
 		var r io.Reader = strings.NewReader(data)
@@ -83,25 +83,25 @@ func TestReadIsCharged(t *testing.T) {
 	}
 	runtime.KeepAlive(kept)
 	kept = nil
-	if !Fits(1 << 20) {
+	if Fits(1<<20) != nil {
 		t.Errorf("%d bytes are left", Left())
 	}
 	list, err := Slice[int64](1 << 17)
-	if err != nil || len(list) != 1<<17 || Fits(1) {
+	if err != nil || len(list) != 1<<17 || Fits(1) == nil {
 		t.Errorf("%d numbers: %v", len(list), err)
 	}
 	runtime.KeepAlive(list)
 	var sum Tally
 	settle()
-	if err := errors.Join(sum.Add(1<<18), sum.Add(1<<18)); err != nil || Fits(1<<20-1<<18) {
+	if err := errors.Join(sum.Add(1<<18), sum.Add(1<<18)); err != nil || Fits(1<<20-1<<18) == nil {
 		t.Error(err)
 	}
 	p := new([16]byte)
-	if Transfer(&sum, p); Fits(1<<20 - 1<<18) {
+	if Transfer(&sum, p); Fits(1<<20-1<<18) == nil {
 		t.Error("what is transferred is not charged")
 	}
 	runtime.KeepAlive(p)
-	if p = nil; !Fits(1 << 20) {
+	if p = nil; Fits(1<<20) != nil {
 		t.Errorf("%d bytes are left", Left())
 	}
 }

@@ -39,7 +39,7 @@ func (r *Records) Next() { r.n = 0 }
 // Read implements [io.Reader].
 func (r *Records) Read(p []byte) (int, error) {
 	if r.n > r.most {
-		return 0, fmt.Errorf("a record of more than %d bytes, of which each field takes %d, does not fit in memory", r.most, perField)
+		return 0, fmt.Errorf("a record of more than %d bytes, of which each field takes %d, does not fit in what is left of the memory limit, which %s sets", r.most, perField, Setting)
 	}
 	n, err := r.in.Read(p)
 	r.n += int64(n)

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/nn"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -53,6 +56,7 @@ func plainError(err error) error {
 // fieldWords replaces the fields of configuration structs by the flags that set them.
 var fieldWords = strings.NewReplacer(
 	"try a lower rate or ClipNorm, and check the data", "try a lower --lr or --clip-norm, and check the data",
+	", which "+budget.Setting+" sets", ", which --memory sets",
 	"Monitor is ", "--monitor is ", "RoundTo is ", "--round-to is ", "Most is ", "--most is ", "EMA is ", "--ema is ", "ClipNorm is ", "--clip-norm is ",
 	", Batch is ", ", --batch is ", ", MicroBatch is ", ", --micro-batch is ", "Batch is ", "--batch is ", ", MicroBatch ", ", --micro-batch ", "free it with Edit.Input or Loader.Inputs", "--batch-dim N frees it",
 	"Alpha is ", "--teacher-share is ", " and Temperature ", " and --temperature ",
@@ -128,7 +132,7 @@ func inWords(c *cobra.Command) {
 		}
 	}
 	if run := c.RunE; run != nil {
-		c.RunE = func(cmd *cobra.Command, args []string) error { return plainError(run(cmd, args)) }
+		c.RunE = func(cmd *cobra.Command, args []string) error { return plainError(lessBatch(cmd, run(cmd, args))) }
 	}
 	if pre := c.PreRunE; pre != nil {
 		c.PreRunE = func(cmd *cobra.Command, args []string) error { return plainError(pre(cmd, args)) }
@@ -136,6 +140,17 @@ func inWords(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		inWords(sub)
 	}
+}
+
+// lessBatch adds to the error of a run that does not fit in memory that a smaller batch needs less, if the command has batches.
+func lessBatch(cmd *cobra.Command, err error) error {
+	_, full := errors.AsType[*budget.Error](err)
+	at, _ := errors.AsType[*nn.Error](err)
+	f := cmd.Flags().Lookup("batch")
+	if !full || at == nil || !slices.Contains([]string{"lower", "compile", "run", "gradient"}, at.Stage) || f == nil || f.Value.String() == "1" {
+		return err
+	}
+	return fmt.Errorf("%w; a smaller --batch needs less", err)
 }
 
 // swallowed returns an error if the value of a flag is itself a flag: --text -o out.onnx.

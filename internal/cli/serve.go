@@ -309,7 +309,7 @@ func reply(w http.ResponseWriter, v any, err error) {
 			code, err = http.StatusRequestEntityTooLarge, fmt.Errorf("the request is larger than %d bytes", large.Limit)
 		}
 		w.WriteHeader(code)
-		v = map[string]string{"error": err.Error()}
+		v = map[string]string{"error": plainError(err).Error()}
 	}
 	_ = json.NewEncoder(w).Encode(v)
 }

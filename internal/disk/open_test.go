@@ -45,7 +45,7 @@ func TestReadFileMemory(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
 	budget.Limit(1000)
-	if _, err := disk.ReadFile(name); err == nil || err.Error() != name+": reading 1001 bytes: takes 1001 bytes of memory, with 0 in use more than the limit of 1000" {
+	if _, err := disk.ReadFile(name); err == nil || err.Error() != name+": reading 1001 bytes: takes 1001 bytes of memory, with 0 in use more than the limit of 1000, which nn.LimitMemory sets" {
 		t.Error(err)
 	}
 }

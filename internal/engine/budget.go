@@ -17,7 +17,10 @@ func LimitMemory(n int64) { budget.Limit(n) }
 // allocated.
 func MemoryLeft() int64 { return budget.Left() }
 
-// Fits reports whether n bytes of the limit are unused.
-func Fits(n float64) bool {
-	return n <= float64(budget.Left()) || budget.Fits(int64(min(n, math.MaxInt64/2)))
+// Fits returns a *MemoryError if not as many as n bytes of the limit are unused.
+func Fits(n float64) error {
+	if n <= float64(budget.Left()) {
+		return nil
+	}
+	return budget.Fits(int64(min(n, math.MaxInt64/2)))
 }

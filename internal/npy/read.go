@@ -80,8 +80,8 @@ func Read(r io.Reader) (dtype.Value, error) {
 		return nil, err
 	}
 	if text {
-		if !budget.Fits(int64(n) * stringSize) {
-			return nil, fmt.Errorf("%d texts take more than the %d bytes of memory that are left", n, budget.Left())
+		if err := budget.Fits(int64(n) * stringSize); err != nil {
+			return nil, fmt.Errorf("%d texts: %w", n, err)
 		}
 		list, err := budget.Filled(n, func(int) []string { return texts(h, data, n, width) })
 		if err != nil {

@@ -137,8 +137,15 @@ func (c *Call) fits() error {
 		if !t.Static() {
 			continue
 		}
-		if n, err := dtype.Count(t.Sizes()); err != nil || n > MaxElements || slices.Contains(t.Sizes(), math.MaxInt) || !c.maybe && !engine.Fits(float64(n)*elementBytes(t.DType)) {
+		n, err := dtype.Count(t.Sizes())
+		if err != nil || n > MaxElements || slices.Contains(t.Sizes(), math.MaxInt) {
 			return c.Errorf("would give %v, more than fits in memory", t.Concrete())
+		}
+		if c.maybe {
+			continue
+		}
+		if err := engine.Fits(float64(n) * elementBytes(t.DType)); err != nil {
+			return c.Errorf("would give %v: %w", t.Concrete(), err)
 		}
 	}
 	return nil
