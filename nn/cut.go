@@ -134,7 +134,7 @@ func (e *Edit) pickParam(p *Param, axis int, keep []int, change Change) {
 			p.Changed()
 		},
 		undo:   func() { p.data, p.value.typ = old, typ; p.Changed() },
-		change: change,
+		change: &change,
 		text:   fmt.Sprintf("%s: axis %d of %s %d → %d", p.value.reader(), axis, p.id(), n, len(keep)),
 	})
 }

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,6 +34,11 @@ type DeriveOptions struct {
 // stay. finish adds the outputs, with the edit that makes the graph. Operators that cannot be expressed so are reported
 // in one error.
 func (g *Graph) Derive(o DeriveOptions, finish func(e *Edit, d *Derivation)) (*Graph, error) {
+	return g.DeriveUntil(context.Background(), o, finish)
+}
+
+// DeriveUntil is Derive, ended by ctx, with its error.
+func (g *Graph) DeriveUntil(ctx context.Context, o DeriveOptions, finish func(e *Edit, d *Derivation)) (*Graph, error) {
 	if err := g.edited("derive"); err != nil {
 		return nil, err
 	}
@@ -40,7 +46,7 @@ func (g *Graph) Derive(o DeriveOptions, finish func(e *Edit, d *Derivation)) (*G
 		return nil, &Error{Stage: "derive", Err: errNoFunction}
 	}
 	defer g.locked().unlock()
-	runs, points, err := g.deriveRuns(o)
+	runs, points, err := g.deriveRuns(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +59,7 @@ func (g *Graph) Derive(o DeriveOptions, finish func(e *Edit, d *Derivation)) (*G
 	}
 	out := NewGraph(g.name, g.ops, opsets)
 	tr := Tracer{Ops: g.ops, Names: runs[0].names}
-	return out, tr.fill(out, func(t *tracer) {
+	return out, tr.fill(ctx, out, func(t *tracer) {
 		t.points, t.samples, t.step, t.modeled = points, len(runs), true, true
 		t.e.bodies = g.scopedBodies() // they stay as they are
 		t.wanted = wantedOutputs(runs[0].roots())
@@ -106,7 +112,7 @@ func openSizes(values []*Value) ([]string, *Error) {
 
 // deriveRuns lowers the step at several sizes of the symbols, so that what depends on them shows. A model may not work
 // at every size, so several choices are tried.
-func (g *Graph) deriveRuns(o DeriveOptions) ([]*derived, []map[string]int, error) {
+func (g *Graph) deriveRuns(ctx context.Context, o DeriveOptions) ([]*derived, []map[string]int, error) {
 	names, err := openSizes(g.inputs)
 	if err != nil {
 		err.Stage = "derive"
@@ -119,7 +125,7 @@ func (g *Graph) deriveRuns(o DeriveOptions) ([]*derived, []map[string]int, error
 		var err error
 		for _, p := range points {
 			var r *derived
-			if r, err = g.deriveAt(o, p); err != nil {
+			if r, err = g.deriveAt(ctx, o, p); err != nil {
 				break
 			}
 			runs = append(runs, r)
@@ -127,7 +133,7 @@ func (g *Graph) deriveRuns(o DeriveOptions) ([]*derived, []map[string]int, error
 		if err == nil {
 			return runs, points, nil
 		}
-		if last = err; len(names) == 0 {
+		if last = err; len(names) == 0 || ctx.Err() != nil {
 			break
 		}
 	}
@@ -135,8 +141,8 @@ func (g *Graph) deriveRuns(o DeriveOptions) ([]*derived, []map[string]int, error
 }
 
 // deriveAt lowers and differentiates at one choice of sizes. Nothing is folded, as for Trace.
-func (g *Graph) deriveAt(o DeriveOptions, sizes map[string]int) (*derived, error) {
-	ctx, stop := folding()
+func (g *Graph) deriveAt(ctx context.Context, o DeriveOptions, sizes map[string]int) (*derived, error) {
+	ctx, stop := folding(ctx)
 	defer stop()
 	ask := lowering{
 		g: g, mode: walkTrace, train: true, ctx: ctx, of: []*Value{o.Loss}, loss: true, strict: true, bound: map[*Value]*binding{},

@@ -42,7 +42,7 @@ type Edit struct {
 type action struct {
 	make     func() error // allocates what do puts into the graph, and is called before it; nil if it allocates nothing large
 	do, undo func()
-	change   Change
+	change   *Change // entry of the journal, nil if there is none
 	text     string
 	number   int  // number of the change within the edit
 	grows    bool // only adds to the graph, see dataMemo

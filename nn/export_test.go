@@ -101,7 +101,7 @@ func (g *Graph) Computed() []*op.Call {
 
 // DerivedOps returns the operators that Derive has to write out: those of lowerings, and those whose hidden outputs are read.
 func DerivedOps(g *Graph, o DeriveOptions) ([]string, error) {
-	runs, _, err := g.deriveRuns(o)
+	runs, _, err := g.deriveRuns(context.Background(), o)
 	if err != nil {
 		return nil, err
 	}

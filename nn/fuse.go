@@ -70,7 +70,7 @@ type emission struct {
 func (w *walker) emitLate(e *emission) error {
 	for stack := []*emission{e}; len(stack) > 0; {
 		e := stack[len(stack)-1]
-		if err := w.ctx.Err(); err != nil && !w.late() {
+		if err := w.ended(); err != nil {
 			return err
 		}
 		if next := w.lateRead(e); next != nil {

@@ -86,11 +86,19 @@ func (c Change) holds() int {
 
 // add appends the changes of one version.
 func (j *journal) add(version int, log []action) {
+	n := 0
+	for i := range log {
+		if log[i].change != nil {
+			n++
+		}
+	}
+	j.changes = slices.Grow(j.changes, n) // there may be hundreds of thousands, which take long to copy
 	for _, a := range log {
-		if a.change.Kind != "" {
-			a.change.Version, a.change.held = version, a.change.holds()
-			j.changes = append(j.changes, a.change)
-			j.bytes += a.change.held
+		if a.change != nil {
+			c := *a.change
+			c.Version, c.held = version, c.holds()
+			j.changes = append(j.changes, c)
+			j.bytes += c.held
 		}
 	}
 	gone := 0

@@ -73,7 +73,7 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 		return nil, err
 	}
 	defer g.locked().unlock()
-	ctx, stop := folding()
+	ctx, stop := folding(context.Background())
 	defer stop()
 	ask := lowering{g: g, mode: walkLower, train: o.Train, ctx: ctx, shown: true, bound: map[*Value]*binding{}, have: map[*Value]dtype.Value{}}
 	if o.Keep {

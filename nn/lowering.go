@@ -87,7 +87,7 @@ func (l lowering) lower() (w *walker, err error) {
 			}
 			return w, err
 		}
-		if err := w.ctx.Err(); err != nil && !w.late() {
+		if err := w.ended(); err != nil {
 			return w, err
 		}
 	}
@@ -143,7 +143,7 @@ func (w *walker) plan() error {
 	} else {
 		turns, ended := 0, false // there may be hundreds of thousands of nodes
 		at := func(v *Value) bool {
-			if turns++; turns%4096 == 0 && w.ctx.Err() != nil && !w.late() {
+			if turns++; turns%4096 == 0 && w.ended() != nil {
 				ended = true
 			}
 			return ended || v == nil || w.env[v] != nil
@@ -151,7 +151,7 @@ func (w *walker) plan() error {
 		w.nodes = ancestors(want, at)
 		w.nodes = slices.DeleteFunc(w.nodes, func(n *Node) bool { return !slices.ContainsFunc(n.out, func(v *Value) bool { return !at(v) }) })
 		if ended {
-			return w.ctx.Err()
+			return w.ended()
 		}
 	}
 	if w.expr != nil {
@@ -188,8 +188,8 @@ func (w *walker) emitNodes() error {
 
 func (w *walker) visitAll(nodes []*Node) error {
 	for _, n := range nodes {
-		if w.ctx.Err() != nil && !w.late() {
-			return w.ctx.Err()
+		if err := w.ended(); err != nil {
+			return err
 		}
 		if w.g.body != nil {
 			if err := w.nested.visit(); err != nil {
@@ -372,10 +372,13 @@ var foldingTime = time.Second
 
 var errFolding = errors.New("computing the shapes, which do not depend on inputs, takes more than a second: use Run, which computes them too and can be cancelled")
 
-// folding returns the context of such a lowering.
-func folding() (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(engine.Unlimited(context.Background()), foldingTime, errFolding)
+// folding returns the context of such a lowering, which ctx ends.
+func folding(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(engine.Unlimited(ctx), foldingTime, errFolding)
 }
+
+// ended returns the error of the context that ends the lowering. That the time for folding is over does not.
+func (w *walker) ended() error { return engine.WithoutLimit(w.ctx).Err() }
 
 // late reports whether the time for folding is over: only trivial computations are folded then.
 func (w *walker) late() bool { return errors.Is(context.Cause(w.ctx), errFolding) }

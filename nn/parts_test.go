@@ -28,7 +28,7 @@ func TestJournalHolds(t *testing.T) {
 	} {
 		var j journal
 		for v := range edits {
-			j.add(v+1, []action{{change: c.entry}, {}})
+			j.add(v+1, []action{{change: &c.entry}, {}})
 		}
 		if first := j.changes[0].Version; first != j.forgotten+1 || j.changes[len(j.changes)-1].Version != edits || len(j.changes) != edits-j.forgotten {
 			t.Errorf("%s: %d entries from version %d on, forgotten %d", c.name, len(j.changes), first, j.forgotten)

@@ -107,7 +107,10 @@ func inverse(log []action, version int) []action {
 	swap := map[ChangeKind]ChangeKind{NodeAdded: NodeRemoved, NodeRemoved: NodeAdded, ParamAdded: ParamRemoved, ParamRemoved: ParamAdded}
 	out := make([]action, 0, len(log))
 	for i := len(log) - 1; i >= 0; i-- {
-		c := log[i].change
+		if log[i].change == nil {
+			continue
+		}
+		c := *log[i].change
 		if k, ok := swap[c.Kind]; ok {
 			c.Kind = k
 		}
@@ -116,7 +119,7 @@ func inverse(log []action, version int) []action {
 		if c.Kind == ParamCut {
 			c.Keep, c.Size, c.Like, c.Scale = backwards(c.Keep, c.Size), len(c.Keep), nil, unscaled(c)
 		}
-		out = append(out, action{change: c})
+		out = append(out, action{change: &c})
 	}
 	return out
 }

@@ -16,18 +16,18 @@ func (e *Edit) addValue(v *Value) {
 		e.Failf("two values would be named %q", v.name)
 		return
 	}
-	c := Change{}
+	var c *Change
 	if v.param != nil {
-		c = Change{Kind: ParamAdded, Param: v.param, Name: v.name}
+		c = &Change{Kind: ParamAdded, Param: v.param, Name: v.name}
 	}
 	g := e.g
 	e.act(action{do: func() { g.add(v) }, undo: func() { g.remove(v.name) }, change: c, grows: true})
 }
 
 func (e *Edit) removeValue(v *Value) {
-	c := Change{}
+	var c *Change
 	if v.param != nil {
-		c = Change{Kind: ParamRemoved, Param: v.param, Name: v.name}
+		c = &Change{Kind: ParamRemoved, Param: v.param, Name: v.name}
 	}
 	g := e.g
 	e.act(action{do: func() { g.remove(v.name) }, undo: func() { g.add(v) }, change: c})
@@ -49,7 +49,7 @@ func (e *Edit) addNode(n *Node) {
 			g.relabel(n.name, -1)
 			n.unuseAll()
 		},
-		change: Change{Kind: NodeAdded, Node: n, Name: n.label()},
+		change: &Change{Kind: NodeAdded, Node: n, Name: n.label()},
 		text:   "add " + n.describe(),
 		grows:  true,
 	})
@@ -71,7 +71,7 @@ func (e *Edit) removeNode(n *Node) {
 			g.relabel(n.name, 1)
 			n.useAll()
 		},
-		change: Change{Kind: NodeRemoved, Node: n, Name: n.label()},
+		change: &Change{Kind: NodeRemoved, Node: n, Name: n.label()},
 		text:   "remove " + n.describe(),
 	})
 }
@@ -93,7 +93,7 @@ func (e *Edit) setRead(n *Node, i int, v *Value) {
 	old := n.read(i)
 	e.act(action{
 		do: func() { n.replaceRead(i, v) }, undo: func() { n.replaceRead(i, old) },
-		change: Change{Kind: NodeChanged, Node: n, Name: n.label()},
+		change: &Change{Kind: NodeChanged, Node: n, Name: n.label()},
 		text:   fmt.Sprintf("%s reads %s instead of %s", n.describe(), v.id(), old.id()),
 	})
 }
@@ -107,7 +107,7 @@ func (e *Edit) setIn(n *Node, in []*Value) {
 		n.useAll()
 	}
 	e.act(action{do: func() { set(in) }, undo: func() { set(old) },
-		change: Change{Kind: NodeChanged, Node: n, Name: n.label()}, text: "change the inputs of " + n.describe()})
+		change: &Change{Kind: NodeChanged, Node: n, Name: n.label()}, text: "change the inputs of " + n.describe()})
 }
 
 func (e *Edit) setConfig(n *Node, c op.Config) {
@@ -115,7 +115,7 @@ func (e *Edit) setConfig(n *Node, c op.Config) {
 	e.act(action{
 		do:     func() { n.config, n.fresh = c, true; n.adopt() },
 		undo:   func() { n.config, n.fresh = old, fresh },
-		change: Change{Kind: NodeChanged, Node: n, Name: n.label()},
+		change: &Change{Kind: NodeChanged, Node: n, Name: n.label()},
 		text:   "change the attributes of " + n.describe(),
 	})
 }
@@ -125,7 +125,7 @@ func (e *Edit) setAnnotations(n *Node, a Annotations) {
 	e.act(action{
 		do:     func() { n.annotations = a },
 		undo:   func() { n.annotations = old },
-		change: Change{Kind: NodeChanged, Node: n, Name: n.label()},
+		change: &Change{Kind: NodeChanged, Node: n, Name: n.label()},
 		text:   "annotate " + n.describe(),
 	})
 }
@@ -148,7 +148,7 @@ func (e *Edit) setOp(n *Node, c op.Config) {
 		}
 	}
 	e.act(action{do: set(o, c, true), undo: set(n.op, n.config, n.fresh),
-		change: Change{Kind: NodeChanged, Node: n, Name: n.label()}, text: fmt.Sprintf("%s becomes %v", n.describe(), o)})
+		change: &Change{Kind: NodeChanged, Node: n, Name: n.label()}, text: fmt.Sprintf("%s becomes %v", n.describe(), o)})
 }
 
 // setOut makes values the outputs of n, including values that other nodes computed.
@@ -176,7 +176,7 @@ func (e *Edit) setOut(n *Node, out []*Value) {
 				}
 			}
 		},
-		change: Change{Kind: NodeChanged, Node: n, Name: n.label()}, text: "change the outputs of " + n.describe(),
+		change: &Change{Kind: NodeChanged, Node: n, Name: n.label()}, text: "change the outputs of " + n.describe(),
 	})
 }
 
@@ -194,14 +194,14 @@ func (n *Node) give(out []*Value) {
 func (e *Edit) setInputs(list []*Value, text string) {
 	g, old := e.g, e.g.inputs
 	e.act(action{do: func() { g.inputs = list }, undo: func() { g.inputs = slices.Clip(old) },
-		change: Change{Kind: PortsChanged}, text: text})
+		change: &Change{Kind: PortsChanged}, text: text})
 }
 
 // setOutputs replaces the list of outputs, see setInputs.
 func (e *Edit) setOutputs(list []*Value, text string) {
 	g, old := e.g, e.g.outputs
 	e.act(action{do: func() { g.outputs = list }, undo: func() { g.outputs = slices.Clip(old) },
-		change: Change{Kind: PortsChanged}, text: text})
+		change: &Change{Kind: PortsChanged}, text: text})
 }
 
 // without returns the list without the value at an index. Iterations over the list are not affected.
@@ -218,7 +218,7 @@ func without(list []*Value, i int) []*Value {
 func (e *Edit) setType(v *Value, t op.Type) {
 	old := v.typ
 	e.act(action{do: func() { v.typ = t }, undo: func() { v.typ = old },
-		change: Change{Kind: PortsChanged, Name: v.name}, text: fmt.Sprintf("%s becomes %v", v.name, t)})
+		change: &Change{Kind: PortsChanged, Name: v.name}, text: fmt.Sprintf("%s becomes %v", v.name, t)})
 }
 
 func (e *Edit) setData(p *Param, d *tensor.Dense) {
@@ -227,7 +227,7 @@ func (e *Edit) setData(p *Param, d *tensor.Dense) {
 	e.act(action{
 		do:     func() { p.data, p.value.typ = d, op.TypeOf(d); p.Changed() },
 		undo:   func() { p.data, p.value.typ = old, typ; p.Changed() },
-		change: Change{Kind: ParamChanged, Param: p, Name: p.id()},
+		change: &Change{Kind: ParamChanged, Param: p, Name: p.id()},
 		text:   fmt.Sprintf("parameter %s becomes %v", p.id(), op.TypeOf(d)),
 	})
 }
@@ -267,7 +267,7 @@ func (e *Edit) RenameValue(v *Value, name string) {
 		g.add(v)
 	}
 	e.act(action{do: func() { set(old, name) }, undo: func() { set(name, old) },
-		change: Change{Kind: ValueRenamed, Name: name, Old: old}, text: "rename " + old + " to " + name})
+		change: &Change{Kind: ValueRenamed, Name: name, Old: old}, text: "rename " + old + " to " + name})
 }
 
 // RenameNode renames a node. Names of nodes need not be unique.
@@ -284,5 +284,5 @@ func (e *Edit) RenameNode(n *Node, name string) {
 		}
 	}
 	e.act(action{do: call(name), undo: call(old),
-		change: Change{Kind: NodeChanged, Node: n, Name: name, Old: old}, text: "rename node " + old + " to " + name})
+		change: &Change{Kind: NodeChanged, Node: n, Name: name, Old: old}, text: "rename node " + old + " to " + name})
 }

@@ -106,8 +106,8 @@ func (e *Edit) hush(from int, n *Node) {
 		if i >= from {
 			a.text = ""
 		}
-		if a.change.Node == n {
-			a.text, a.change = "", Change{}
+		if a.change != nil && a.change.Node == n {
+			a.text, a.change = "", nil
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -70,7 +71,7 @@ func (tr Tracer) Trace(f Expr, inputs ...string) (*Graph, error) {
 		return nil, err
 	}
 	g := NewGraph("graph", tr.ops(), map[string]int{"": LatestOpset})
-	return g, tr.fill(g, func(t *tracer) {
+	return g, tr.fill(context.Background(), g, func(t *tracer) {
 		t.points, t.samples = points, len(runs)
 		for i, p := range ports {
 			t.input(columns(runs, func(r run) *gorgonia.Node { return r.in[i] }), p.name, p.typ)
@@ -93,7 +94,7 @@ func (tr Tracer) Nodes(out ...*gorgonia.Node) (*Graph, error) {
 		return nil, err
 	}
 	g := NewGraph("graph", tr.ops(), opsets)
-	return g, tr.fill(g, func(t *tracer) {
+	return g, tr.fill(context.Background(), g, func(t *tracer) {
 		t.points, t.samples = samplePoints(leaves.symbols(), 1), 1
 		for _, l := range leaves {
 			t.input(gorgonia.Nodes{l.node}, t.nameOf(l.node), l.typ)
@@ -134,7 +135,7 @@ func (l *Lowered) Trace() (*Graph, error) {
 	tr := Tracer{Ops: from.ops, Names: l.names()}
 	g := NewGraph(from.name, tr.ops(), opsets)
 	g.doc, g.meta = from.doc, maps.Clone(from.meta)
-	return g, tr.fill(g, func(t *tracer) {
+	return g, tr.fill(context.Background(), g, func(t *tracer) {
 		t.points, t.samples, t.modeled = samplePoints(slices.Sorted(maps.Keys(from.symbols())), 1), 1, true
 		t.e.bodies = from.scopedBodies() // they stay as they are
 		for i, v := range from.inputs {
@@ -175,8 +176,8 @@ func (tr Tracer) ops() op.Set {
 }
 
 // fill calls f on a tracer for an empty graph.
-func (tr Tracer) fill(g *Graph, f func(*tracer)) error {
-	err := g.Edit(func(e *Edit) {
+func (tr Tracer) fill(ctx context.Context, g *Graph, f func(*tracer)) error {
+	err := g.EditUntil(ctx, func(e *Edit) {
 		t := newTracer(e, tr)
 		f(t)
 		if t.finish(); tr.Roll {

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,7 +28,7 @@ type sampled struct{ in, out, seeds, grads gorgonia.Nodes }
 // lower lowers the subgraph at sample k as Derive does: nothing is folded.
 func (x *nested) lower(k int, g *gorgonia.ExprGraph) (*sampled, error) {
 	b := x.body
-	ctx, stop := folding()
+	ctx, stop := folding(x.sub.watched().context())
 	defer stop()
 	bound, err := b.bind(x.types[k], x.known[k])
 	if err != nil {
@@ -91,7 +90,7 @@ func (x *nested) differentiate(k int, g *gorgonia.ExprGraph, s *sampled, given [
 		}
 		s.seeds[i], from, seeds = d, append(from, n), append(seeds, d)
 	}
-	grads, err := gradients(context.Background(), from, seeds, wrt)
+	grads, err := gradients(x.sub.watched().context(), from, seeds, wrt)
 	if err != nil {
 		return err
 	}

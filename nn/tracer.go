@@ -136,7 +136,7 @@ func (t *tracer) find(at gorgonia.Nodes) *Value {
 
 // value returns what nodes compute, which is added to the graph on first use.
 func (t *tracer) value(at gorgonia.Nodes) *Value {
-	if t.e.err != nil {
+	if t.e.err != nil || t.e.ended() {
 		return nil
 	}
 	if v := t.find(at); v != nil {

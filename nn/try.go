@@ -96,6 +96,9 @@ func (e *Edit) costBefore(from int) Cost {
 	c := e.cost()
 	costs := e.g.costs()
 	for _, a := range e.log[from:] {
+		if a.change == nil {
+			continue
+		}
 		switch a.change.Kind {
 		case NodeAdded:
 			c.MACs -= costs[a.change.Node]

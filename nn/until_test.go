@@ -3,13 +3,16 @@ package nn_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/graft-ml/graft/internal/kernel/kerneltest"
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/initial"
 	"github.com/graft-ml/graft/nn/op"
+	"github.com/graft-ml/graft/nn/op/std"
 )
 
 // longModel is a network of n residual layers, whose channels can be removed.
@@ -38,6 +41,18 @@ func TestUntil(t *testing.T) {
 		for _, n := range e.Select(nn.Ops("Tanh")) {
 			e.Insert(n.Out(0), nn.OpLayer{Config: op.Plain("Neg")})
 		}
+	}
+	squared := longModel(t, 100)
+	var loss *nn.Value
+	nntest.Edit(t, squared, func(e *nn.Edit) {
+		loss = e.Node(std.ReduceSumConfig{}, e.Node(op.Plain("Mul"), e.Value("y"), e.Value("y")).Out(0)).Out(0)
+		loss = e.Node(std.ReshapeConfig{}, loss, e.Ints("scalar")).Out(0)
+		e.Output("loss", loss)
+	})
+	derive := func(ctx context.Context) error {
+		o := nn.DeriveOptions{Loss: loss, Params: slices.Collect(squared.Params())[:1]}
+		_, err := squared.DeriveUntil(ctx, o, func(e *nn.Edit, d *nn.Derivation) { e.Output("loss", d.Loss) })
+		return err
 	}
 	for name, c := range map[string]struct {
 		f    func(ctx context.Context) error
@@ -68,6 +83,11 @@ func TestUntil(t *testing.T) {
 			f, _ := g.Fork()
 			return f.EditUntil(ctx, func(e *nn.Edit) { e.Param("large", initial.Zeros{}, 1<<20) })
 		}, 3 * layers},
+		"derive": {derive, 1},
+		"derive without time for folding": {func(ctx context.Context) error {
+			defer nn.SetFoldingTime(0)()
+			return derive(ctx)
+		}, 1},
 		"extract":    {func(ctx context.Context) error { _, err := g.ExtractUntil(ctx, nil, []string{"y"}); return err }, 1 << 10},
 		"composites": {func(ctx context.Context) error { _, err := g.Composites(ctx); return err }, 1},
 	} {

@@ -118,7 +118,7 @@ func TestAverageOfCopies(t *testing.T) {
 func TestJobAccumulates(t *testing.T) {
 	for _, c := range []struct{ micro, accumulate, want int }{{0, 0, 0}, {0, 1, 1}, {4, 0, 2}, {4, 3, 3}} {
 		tr := &Trainer{c: Config{MicroBatch: c.micro, Accumulate: c.accumulate}}
-		if got := tr.job(&binding{}).Config.Accumulate; got != c.want {
+		if got := tr.job(t.Context(), &binding{}).Config.Accumulate; got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}

@@ -16,14 +16,14 @@ import (
 // Runtime computes training steps instead of graft's engine, on a device. The module github.com/graft-ml/graft/ort has
 // one for ONNX Runtime; package step makes one of anything that runs ONNX models.
 type Runtime interface {
-	Begin(Job) (Session, error) // starts a session
+	Begin(Job) (Session, error) // starts a session; Job.Config.Context ends it
 }
 
 // Job is what a Session trains.
 type Job struct {
 	Attached
 	Outputs []*nn.Value                  // outputs of the model, for metrics
-	Config  Config                       // configuration of the trainer; Accumulate is more than 1 if gradients are accumulated
+	Config  Config                       // configuration of the trainer, with the context of the step that needs the session; Accumulate is more than 1 if gradients are accumulated
 	State   func(p *nn.Param) ParamState // state of a parameter or running statistic of Attached.Graph
 }
 
@@ -146,13 +146,13 @@ func (t *Trainer) quit() error {
 func (t *Trainer) look() { t.remote.level = t.remote.level && t.remote.ahead }
 
 // attend returns the session for a binding, with the graph's values; it starts one if necessary.
-func (t *Trainer) attend(d *binding) (Session, error) {
+func (t *Trainer) attend(ctx context.Context, d *binding) (Session, error) {
 	r := &t.remote
 	if r.session == nil || r.of != d {
 		if err := t.leave(); err != nil {
 			return nil, err
 		}
-		s, err := t.c.Runtime.Begin(t.job(d))
+		s, err := t.c.Runtime.Begin(t.job(ctx, d))
 		if err != nil {
 			return nil, runtimeError(err)
 		}
@@ -168,8 +168,8 @@ func (t *Trainer) attend(d *binding) (Session, error) {
 	return r.session, nil
 }
 
-func (t *Trainer) job(d *binding) Job {
-	c := t.c
+func (t *Trainer) job(ctx context.Context, d *binding) Job {
+	c := t.c.until(ctx)
 	if c.MicroBatch > 0 {
 		c.Accumulate = max(2, c.Accumulate) // for the session, each part is a batch
 	}
@@ -197,7 +197,7 @@ func runtimeError(err error) error {
 
 // remoteMicro is micro with a runtime.
 func (t *Trainer) remoteMicro(ctx context.Context, d *binding, batch data.Sample, m microBatch) (loss float64, err error) {
-	s, err := t.attend(d)
+	s, err := t.attend(ctx, d)
 	if err != nil {
 		return 0, err
 	}
@@ -318,7 +318,7 @@ func (t *Trainer) culprit(s Session, norm float64) error {
 func (t *Trainer) forward(ctx context.Context, d *binding) (outputs []dtype.Value, loss float64, release func(), err error) {
 	release = func() {}
 	if t.c.Runtime != nil {
-		s, err := t.attend(d)
+		s, err := t.attend(ctx, d)
 		if err == nil {
 			outputs, loss, err = s.Forward(ctx, d.feed)
 		}

@@ -300,14 +300,14 @@ var calls = []call{
 	{name: "folder of 50,000 images", without: true, prepare: func(dir string) (func(context.Context) error, error) {
 		return func(context.Context) error { _, err := data.Folder(dir); return err }, writeImages(dir, 50_000)
 	}},
-	{name: "Derive of 8,000 nodes", without: true, prepare: func(string) (func(context.Context) error, error) {
+	{name: "Derive of 8,000 nodes", prepare: func(string) (func(context.Context) error, error) {
 		g, err := residual(8000)
 		if err != nil {
 			return nil, err
 		}
 		loss, err := g.Value(addLoss(g))
-		return func(context.Context) error {
-			_, err := g.Derive(nn.DeriveOptions{Loss: loss, Params: slices.Collect(g.Params())[:1]}, func(e *nn.Edit, d *nn.Derivation) { e.Output("loss", d.Loss) })
+		return func(ctx context.Context) error {
+			_, err := g.DeriveUntil(ctx, nn.DeriveOptions{Loss: loss, Params: slices.Collect(g.Params())[:1]}, func(e *nn.Edit, d *nn.Derivation) { e.Output("loss", d.Loss) })
 			return err
 		}, err
 	}},

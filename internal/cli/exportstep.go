@@ -97,6 +97,7 @@ func (x stepExport) run(ctx context.Context, w io.Writer, model string) error {
 	if err != nil {
 		return err
 	}
+	c.Context = ctx
 	g, err := x.load(model)
 	if err != nil {
 		return err

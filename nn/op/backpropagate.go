@@ -40,6 +40,9 @@ func Backpropagate(ctx context.Context, of, seeds, wrt gorgonia.Nodes) (gorgonia
 	}); ended != nil {
 		return nil, ended
 	}
+	if err != nil && ctx.Err() != nil { // in Gorgonia's words
+		err = ctx.Err()
+	}
 	return grads, err
 }
 

@@ -1,6 +1,8 @@
 package step
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,12 +22,14 @@ const DefaultOpset = 18
 
 // Exporter exports the training step of a model.
 type Exporter struct {
-	// Config is the training configuration. Loss, Rule, Groups, ClipNorm and Accumulate are exported; the other fields are
+	// Config is the training configuration. Loss, Rule, Groups, ClipNorm and Accumulate are exported; Context ends the export; the other fields are
 	// not used. The program that runs the step computes the schedule and feeds its value as rate.
 	Config  train.Config
 	Targets []string // types of the targets, "int64[N]"; nil: chosen by the loss and the first output
 	Opset   int      // version of the standard operator set; 0: DefaultOpset, or the model's if that is later
 }
+
+func (x Exporter) context() context.Context { return cmp.Or(x.Config.Context, context.Background()) }
 
 // Export exports the step of g with the defaults: cross-entropy and AdamW.
 func Export(g *nn.Graph) (*Model, error) { return Exporter{}.Export(g) }
@@ -47,12 +51,12 @@ func (x Exporter) Export(g *nn.Graph) (*Model, error) {
 	}
 	s := &Model{}
 	w := x.writer(s, a)
-	s.Graph, err = a.Graph.Derive(nn.DeriveOptions{Loss: a.Loss, Params: a.Params, Opset: opset}, w.write)
+	s.Graph, err = a.Graph.DeriveUntil(x.context(), nn.DeriveOptions{Loss: a.Loss, Params: a.Params, Opset: opset}, w.write)
 	if err != nil {
 		return nil, exportError(err)
 	}
 	s.first = w.first
-	s.Start, err = w.start(g.Name(), opset)
+	s.Start, err = w.start(x.context(), g.Name(), opset)
 	if err != nil {
 		return nil, exportError(err)
 	}
@@ -253,9 +257,9 @@ func (w *writer) key(key, count *nn.Value) {
 }
 
 // start returns the model that outputs the initial values.
-func (w *writer) start(name string, opset int) (*nn.Graph, error) {
+func (w *writer) start(ctx context.Context, name string, opset int) (*nn.Graph, error) {
 	g := nn.NewGraph(name+"_start", w.of.Graph.Ops(), map[string]int{"": opset})
-	err := g.Edit(func(e *nn.Edit) {
+	err := g.EditUntil(ctx, func(e *nn.Edit) {
 		b := &builder{e: e}
 		for i, v := range w.step.Variables {
 			d := w.first[v.Name]

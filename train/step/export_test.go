@@ -1,10 +1,13 @@
 package step_test
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/kernel/kerneltest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
@@ -17,6 +20,35 @@ import (
 	"github.com/graft-ml/graft/train/step"
 	"gorgonia.org/tensor"
 )
+
+// TestExportEnds: an export ends with the error of its context at any look, and looks at it in proportion to the nodes.
+func TestExportEnds(t *testing.T) {
+	var list []nn.Layer
+	for range 50 {
+		list = append(list, layers.Linear{Out: 4}, layers.Tanh{})
+	}
+	g := model(t, "float32[N,4]", list...)
+	for name, f := range map[string]func(x step.Exporter) error{
+		"export":        func(x step.Exporter) error { _, err := x.Export(g); return err },
+		"training info": func(x step.Exporter) error { _, err := x.TrainingInfo(g); return err },
+	} {
+		ended, cancel := context.WithCancel(t.Context()) // one that can end is looked at
+		defer cancel()
+		count := &kerneltest.EndsAfter{Context: ended, Left: 1 << 30}
+		if err := f(step.Exporter{Config: train.Config{Context: count}}); err != nil {
+			t.Fatal(name, err)
+		}
+		looks := 1<<30 - count.Left
+		if looks < 1000 {
+			t.Errorf("%s: %d looks for 100 nodes", name, looks)
+		}
+		for at := 0; at < looks; at += looks / 5 {
+			if err := f(step.Exporter{Config: train.Config{Context: &kerneltest.EndsAfter{Context: ended, Left: at}}}); !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s, ended at look %d of %d: %v", name, at, looks, err)
+			}
+		}
+	}
+}
 
 // TestRules: a network of dense layers follows the trainer by every rule, with batches of sizes that the export never saw.
 func TestRules(t *testing.T) {

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -63,9 +64,9 @@ func newParts(job train.Job) *parts {
 func (x *parts) accumulates() bool { return x.job.Config.Accumulate > 1 }
 
 // gradients returns the first part: loss, gradients and the next statistics of one batch.
-func (x *parts) gradients() (*nn.Graph, error) {
+func (x *parts) gradients(ctx context.Context) (*nn.Graph, error) {
 	o := nn.DeriveOptions{Loss: x.job.Loss, Params: x.job.Params, Opset: x.opset}
-	g, err := x.job.Graph.Derive(o, func(e *nn.Edit, d *nn.Derivation) {
+	g, err := x.job.Graph.DeriveUntil(ctx, o, func(e *nn.Edit, d *nn.Derivation) {
 		w := &writer{e: e, b: &builder{e: e, typ: dtype.Float32}, step: &Model{}}
 		if d.Key != nil {
 			x.seeded = true
@@ -124,10 +125,10 @@ func (x *parts) statistics(w *writer, d *nn.Derivation) {
 }
 
 // update returns the second part: norm, clipping, rules and averages.
-func (x *parts) update() (*nn.Graph, error) {
+func (x *parts) update(ctx context.Context) (*nn.Graph, error) {
 	g := nn.NewGraph(x.job.Graph.Name()+"_update", x.job.Graph.Ops(), map[string]int{"": x.opset})
 	base := x.base()
-	err := g.Edit(func(e *nn.Edit) {
+	err := g.EditUntil(ctx, func(e *nn.Edit) {
 		b := &builder{e: e, typ: dtype.Float32, casts: map[*nn.Value]*nn.Value{}}
 		config := x.job.Config
 		w := &writer{Exporter: Exporter{Config: config}, step: &Model{}, of: &x.job.Attached, e: e, b: b}
@@ -219,10 +220,13 @@ func (x *parts) average(w *writer, p *nn.Param, next *nn.Value, data *tensor.Den
 }
 
 // evaluation returns the model with its loss in inference mode; parameters and statistics that training changes are inputs.
-func (x *parts) evaluation() (g *nn.Graph, inputs map[*nn.Param]string, outputs []string, err error) {
-	g, origin := x.job.Graph.Fork()
+func (x *parts) evaluation(ctx context.Context) (g *nn.Graph, inputs map[*nn.Param]string, outputs []string, err error) {
+	g, origin, err := x.job.Graph.ForkUntil(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	inputs = map[*nn.Param]string{}
-	err = g.Edit(func(e *nn.Edit) {
+	err = g.EditUntil(ctx, func(e *nn.Edit) {
 		for _, p := range e.Params() {
 			o := origin[p]
 			if !slices.Contains(x.params, o) && !slices.Contains(x.stats, o) {

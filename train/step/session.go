@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,14 +57,15 @@ func (h *held) settle() {
 
 func (s *session) begin() error {
 	s.x = newParts(s.job)
-	first, err := s.x.gradients()
+	ctx := cmp.Or(s.job.Config.Context, context.Background())
+	first, err := s.x.gradients(ctx)
 	if err != nil {
 		return err
 	}
 	if len(s.x.params) == 0 {
 		return errors.New("the loss depends on no parameter that is trained")
 	}
-	second, err := s.x.update()
+	second, err := s.x.update(ctx)
 	if err != nil {
 		return err
 	}
@@ -307,7 +309,7 @@ func (s *session) Update(ctx context.Context, scale, rate, share float64) (float
 
 func (s *session) Forward(ctx context.Context, batch nn.Feed) ([]dtype.Value, float64, error) {
 	if s.forward == nil {
-		g, inputs, outputs, err := s.x.evaluation()
+		g, inputs, outputs, err := s.x.evaluation(ctx)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -30,7 +30,7 @@ func (x Exporter) TrainingInfo(g *nn.Graph) (onnxio.Training, error) {
 		}
 	}
 	if x.Opset != 0 {
-		if err := a.Graph.Edit(func(e *nn.Edit) { e.SetOpset(x.Opset) }); err != nil {
+		if err := a.Graph.EditUntil(x.context(), func(e *nn.Edit) { e.SetOpset(x.Opset) }); err != nil {
 			return onnxio.Training{}, exportError(err)
 		}
 	}
@@ -38,7 +38,7 @@ func (x Exporter) TrainingInfo(g *nn.Graph) (onnxio.Training, error) {
 	w := x.writer(s, a)
 	w.stored = true
 	outputs := a.Graph.Outputs()
-	err = a.Graph.Edit(func(e *nn.Edit) {
+	err = a.Graph.EditUntil(x.context(), func(e *nn.Edit) {
 		d := &nn.Derivation{Loss: a.Loss, In: map[*nn.Param]*nn.Value{}, Grads: w.gradients(e)}
 		for _, p := range a.Params {
 			d.In[p] = p.Value()
@@ -112,7 +112,7 @@ func (x Exporter) writtenOut(g *nn.Graph) (onnxio.Training, error) {
 	if s.Seeded {
 		first[SeedInput] = zeroStep()
 	}
-	err = s.Graph.Edit(func(e *nn.Edit) {
+	err = s.Graph.EditUntil(x.context(), func(e *nn.Edit) {
 		for _, n := range e.Select() {
 			for _, v := range n.Outputs() {
 				if v == nil {
