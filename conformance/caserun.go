@@ -59,16 +59,20 @@ func (r *caseRun) forward(ctx context.Context) error {
 	if len(r.sets) == 0 {
 		return errors.New("the case has no test_data_set_0")
 	}
-	if r.model, err = (onnxio.Loader{FS: r.fsys}).Load("model.onnx"); err != nil {
-		return err
-	}
 	backend := r.Backend
 	if backend == nil {
 		backend = Graft{}
 	}
-	if r.session, err = backend.Load(ctx, r.fsys, "model.onnx"); err != nil {
+	session, err := backend.Load(ctx, r.fsys, "model.onnx")
+	if err != nil {
 		return err
 	}
+	if own, ok := session.(interface{ graph() *nn.Graph }); ok { // a second one would take as much memory
+		r.model = own.graph()
+	} else if r.model, err = (onnxio.Loader{FS: r.fsys}).Load("model.onnx"); err != nil {
+		return err
+	}
+	r.session = session
 	var errs []error
 	for _, set := range r.sets {
 		if err := r.dataSet(ctx, set); err != nil {

@@ -29,6 +29,8 @@ func (b Graft) Load(_ context.Context, fsys fs.FS, name string) (Session, error)
 
 type graftSession struct{ g *nn.Graph }
 
+func (s graftSession) graph() *nn.Graph { return s.g }
+
 func (s graftSession) Run(ctx context.Context, in nn.Feed) (nn.Feed, error) { return s.g.Eval(ctx, in) }
 
 func (s graftSession) Grad(ctx context.Context, in, weights nn.Feed, wrt []string) (nn.Feed, error) {

@@ -31,6 +31,8 @@ func (b TapeMachine) Load(_ context.Context, fsys fs.FS, name string) (Session, 
 
 type tapeSession struct{ g *nn.Graph }
 
+func (s tapeSession) graph() *nn.Graph { return s.g }
+
 func (s tapeSession) Run(_ context.Context, in nn.Feed) (nn.Feed, error) {
 	l, err := s.g.Lower(nn.LowerOptions{Feed: in})
 	if err != nil {

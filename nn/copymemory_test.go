@@ -38,8 +38,9 @@ func TestCopiesCharged(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	for name, copied := range map[string]func() any{
-		"Fork":  func() any { f, _ := g.Fork(); return f },
-		"Clone": func() any { c, err := g.Clone(); return []any{c, err} },
+		"Fork":      func() any { f, _ := g.Fork(); return f },
+		"ForkUntil": func() any { f, _, err := g.ForkUntil(t.Context()); return []any{f, err} },
+		"Clone":     func() any { c, err := g.Clone(); return []any{c, err} },
 	} {
 		before, heap := used(), allocated()
 		c := copied()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	slash "path"
 	"path/filepath"
 	"slices"
@@ -55,13 +56,7 @@ func Read(r io.Reader) (*nn.Graph, error) { return Loader{}.Read(r) }
 // the node.
 func (l Loader) Load(path string) (*nn.Graph, error) {
 	if l.FS != nil {
-		m, err := l.readModel(path)
-		if err != nil {
-			return nil, loadError(err)
-		}
-		ext := &externalFiles{ctx: l.Context, fsys: l.FS, dir: slash.Dir(path)}
-		defer ext.close()
-		return l.build(m, ext, nil)
+		return l.loadFS(path)
 	}
 	for range 10 {
 		f, err := disk.Open(path)
@@ -69,7 +64,14 @@ func (l Loader) Load(path string) (*nn.Graph, error) {
 			return nil, loadError(err)
 		}
 		f.Until(l.context())
-		g, err := l.load(f)
+		ext, err := openExternal(filepath.Dir(path))
+		if err != nil {
+			f.Close()
+			return nil, loadError(err)
+		}
+		ext.ctx = l.Context
+		g, err := l.load(f, path, ext)
+		ext.close()
 		replaced := f.Replaced() // its data may be those of the new one, or gone
 		f.Close()
 		if !replaced {
@@ -79,30 +81,51 @@ func (l Loader) Load(path string) (*nn.Graph, error) {
 	return nil, loadError(fmt.Errorf("%s is replaced again and again while it is read", path))
 }
 
-// load reads the model in f, and its external data.
-func (l Loader) load(f *disk.File) (*nn.Graph, error) {
+// loadFS reads a model from l.FS: one in a file of the system as Load reads it, without a copy of the whole file.
+func (l Loader) loadFS(path string) (*nn.Graph, error) {
+	ext := &externalFiles{ctx: l.Context, fsys: l.FS, dir: slash.Dir(path)}
+	defer ext.close()
+	f, err := l.FS.Open(path)
+	if err != nil {
+		return nil, loadError(err)
+	}
+	defer f.Close()
+	file, ok := f.(*disk.File)
+	if of, is := f.(*os.File); is {
+		if file, err = disk.Reading(of); err != nil {
+			return nil, loadError(err)
+		}
+		ok = true
+	}
+	if ok && file.Ordinary() {
+		file.Until(l.context())
+		return l.load(file, path, ext)
+	}
+	m, err := l.decode(path, f)
+	if err != nil {
+		return nil, loadError(err)
+	}
+	return l.build(m, ext, nil)
+}
+
+// load reads the model in f, the file of a path, and its external data.
+func (l Loader) load(f *disk.File, path string, ext *externalFiles) (*nn.Graph, error) {
 	var raw sections
 	m, err := awaited(l.context(), func() (m *onnxpb.ModelProto, err error) {
 		m, raw, err = skimModel(f)
 		return m, err
 	})
 	if isTooLarge(err) {
-		return nil, loadError(fmt.Errorf("%s: %w", f.Name(), err))
+		return nil, loadError(fmt.Errorf("%s: %w", path, err))
 	}
 	if ended := l.context().Err(); ended != nil {
 		return nil, loadError(ended)
 	}
 	if err != nil {
-		if m, err = l.readModel(f.Name()); err != nil { // decoding the whole file reports what is wrong, if anything
+		if m, err = l.readModel(path); err != nil { // decoding the whole file reports what is wrong, if anything
 			return nil, loadError(err)
 		}
 	}
-	ext, err := openExternal(filepath.Dir(f.Name()))
-	if err != nil {
-		return nil, loadError(err)
-	}
-	defer ext.close()
-	ext.ctx = l.Context
 	return l.build(m, ext, raw)
 }
 
@@ -134,20 +157,31 @@ func (l Loader) Read(r io.Reader) (*nn.Graph, error) {
 }
 
 func (l Loader) readModel(name string) (*onnxpb.ModelProto, error) {
-	var b []byte
-	var err error
 	if l.FS != nil {
-		var f fs.File
-		if f, err = l.FS.Open(name); err == nil {
-			b, err = budget.ReadAll(disk.Until(l.Context, f))
-			f.Close()
+		f, err := l.FS.Open(name)
+		if err != nil {
+			return nil, err
 		}
-	} else {
-		b, err = disk.ReadFileUntil(l.context(), name)
+		defer f.Close()
+		return l.decode(name, f)
 	}
+	b, err := disk.ReadFileUntil(l.context(), name)
 	if err != nil {
 		return nil, err
 	}
+	return l.decoded(name, b)
+}
+
+// decode reads the model in f whole.
+func (l Loader) decode(name string, f fs.File) (*onnxpb.ModelProto, error) {
+	b, err := budget.ReadAll(disk.Until(l.Context, f))
+	if err != nil {
+		return nil, err
+	}
+	return l.decoded(name, b)
+}
+
+func (l Loader) decoded(name string, b []byte) (*onnxpb.ModelProto, error) {
 	m, err := awaited(l.context(), func() (*onnxpb.ModelProto, error) { return decodeModel(b) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

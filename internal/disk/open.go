@@ -43,6 +43,9 @@ func Reading(f *os.File) (*File, error) {
 	return &File{File: f, opened: info}, nil
 }
 
+// Ordinary reports whether the file is a regular one, which can be read at any offset.
+func (f *File) Ordinary() bool { return f.opened.Mode().IsRegular() }
+
 // Until makes reading an error once ctx ends.
 func (f *File) Until(ctx context.Context) { f.ctx = ctx }
 
