@@ -66,8 +66,9 @@ func nonZeros(p *kernel.Pool, v dtype.Value) ([]int64, error) {
 	defer release()
 	at := kernel.Uncleared[int64](n)[:0]
 	d := v.(*tensor.Dense)
+	is := isNonZero(d)
 	for i := range len(d.Raw) / int(d.Dtype().Size()) {
-		if checkAt(p, i); isNonZero(d, i) {
+		if checkAt(p, i); is(i) {
 			at = append(at, int64(i))
 		}
 	}
@@ -80,24 +81,27 @@ func countNonZeros(p *kernel.Pool, v dtype.Value) (n int, err error) {
 	if !ok {
 		return 0, &op.Error{Op: "NonZero", Want: "a tensor of numbers", Got: op.TypeOf(v)}
 	}
+	is := isNonZero(d)
 	for i := range len(d.Raw) / int(d.Dtype().Size()) {
-		if checkAt(p, i); isNonZero(d, i) {
+		if checkAt(p, i); is(i) {
 			n++
 		}
 	}
 	return n, nil
 }
 
-// isNonZero looks at the bits of an element, without the sign of floating-point numbers: conversions would take memory.
-func isNonZero(d *tensor.Dense, i int) bool {
-	size := int(d.Dtype().Size())
-	b := d.Raw[i*size:][:size]
-	top := b[size-1]
+// isNonZero returns a function that looks at the bits of an element, without the sign of floating-point numbers: conversions would take memory.
+func isNonZero(d *tensor.Dense) func(i int) bool {
+	raw, size, mask := d.Raw, int(d.Dtype().Size()), byte(0xff)
 	if dtype.DTypeOf(d).IsFloat() {
-		top &= 0x7f
+		mask = 0x7f
 	}
-	for _, x := range b[:size-1] {
-		top |= x
+	return func(i int) bool {
+		b := raw[i*size:][:size]
+		top := b[size-1] & mask
+		for _, x := range b[:size-1] {
+			top |= x
+		}
+		return top != 0
 	}
-	return top != 0
 }
