@@ -52,7 +52,7 @@ func TestPackedArrays(t *testing.T) {
 		if c.want == "" && (err != nil || len(all) != c.arrays) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%d arrays of %d: %d, %v, want %q", c.arrays, c.elements, len(all), err, c.want)
 		}
-		if !budget.Fits(left) {
+		if budget.Fits(left) != nil {
 			t.Errorf("%d bytes are left of %d", budget.Left(), left)
 		}
 	}
@@ -77,7 +77,7 @@ func TestImageMemory(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("width %d: %v, want %q", width, err, want)
 		}
-		if !budget.Fits(left) {
+		if budget.Fits(left) != nil {
 			t.Errorf("%d bytes are left of %d", budget.Left(), left)
 		}
 	}
