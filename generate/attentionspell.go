@@ -43,35 +43,43 @@ func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 	if err != nil {
 		return nil, nil // the model cannot be run: no replacement
 	}
-	made := map[*nn.Node]*layer{}
+	feeds := r.longer(feed)
 	var spellers []*speller
-	var layered []*layer
-	instead := map[*nn.Value]*nn.Value{} // replaced values and their replacements
 	for _, a := range list {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		found := r.layoutOf(a, feed, dims)
 		if found == nil {
 			continue
 		}
-		rotation, ok := found.rotation(r, a, r.longer(feed))
+		rotation, ok := found.rotation(r, a, feeds)
 		if !ok {
 			continue
 		}
 		s := &speller{reader: r, attention: a, layout: found, feed: feed, rotation: rotation}
-		for _, f := range []*factor{&a.q, &a.k, &a.v} {
-			if v := instead[f.layer.in[0]]; v != nil {
-				f.layer.in[0] = v
-			}
-		}
-		var l *layer
 		if s.prepare() {
-			old := a.last.Out(0)
-			if err := g.EditUntil(ctx, func(e *nn.Edit) { l, instead[old] = s.spell(e) }); err != nil {
-				return nil, err
-			}
-			made[l.out[0].Producer()] = l
 			spellers = append(spellers, s)
-			layered = append(layered, l)
 		}
+	}
+	made := map[*nn.Node]*layer{}
+	layered := make([]*layer, len(spellers))
+	instead := map[*nn.Value]*nn.Value{} // replaced values and their replacements
+	if err := g.EditUntil(ctx, func(e *nn.Edit) {
+		for i, s := range spellers {
+			for _, f := range []*factor{&s.q, &s.k, &s.v} {
+				if v := instead[f.layer.in[0]]; v != nil {
+					f.layer.in[0] = v
+				}
+			}
+			old := s.last.Out(0)
+			if layered[i], instead[old] = s.spell(e); e.Err() != nil {
+				return
+			}
+			made[layered[i].out[0].Producer()] = layered[i]
+		}
+	}); err != nil {
+		return nil, err
 	}
 	for i, s := range spellers { // after unused parameters have been removed
 		layered[i].name = s.label()
@@ -292,9 +300,15 @@ func (s *speller) spell(e *nn.Edit) (*layer, *nn.Value) {
 // below it, too.
 func (s *speller) label() string {
 	name := parent(s.output.name)
+	if name == "" {
+		return ""
+	}
 	for p := range s.g.Params() {
+		if !strings.HasPrefix(p.Name(), name+".") {
+			continue
+		}
 		own := slices.ContainsFunc([]*layer{s.q.layer, s.k.layer, s.v.layer, s.output}, func(l *layer) bool { return l.name != "" && strings.HasPrefix(p.Name(), l.name) })
-		if name != "" && !own && p.Role() != nn.Constant && p.Data() != s.weights["relative_position_bias_table"] && strings.HasPrefix(p.Name(), name+".") {
+		if !own && p.Role() != nn.Constant && p.Data() != s.weights["relative_position_bias_table"] {
 			return name + ".attention"
 		}
 	}
