@@ -3,6 +3,7 @@ package generate
 import (
 	"slices"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -84,7 +85,7 @@ func (s *speller) causal(m *mask) bool {
 // shapesAlone reports whether a value depends on no more than constants and the shapes of others.
 func (s *speller) shapesAlone(v *nn.Value) bool {
 	if v == nil || s.tensor(v) != nil {
-		return v == nil || v.Param() == nil || v.Param().Role() == nn.Constant || hides(v.Param().Data())
+		return v == nil || v.Param() == nil || v.Param().Role() == nn.Constant || hides(direct.Data(v.Param()))
 	}
 	n := v.Producer()
 	return n != nil && len(n.Bodies()) == 0 && !n.Op().Random && (measures(n) || !slices.ContainsFunc(n.Inputs(), func(x *nn.Value) bool { return !s.shapesAlone(x) }))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/layers"
 	"github.com/graft-ml/graft/nn/op"
@@ -308,7 +309,7 @@ func (s *speller) label() string {
 			continue
 		}
 		own := slices.ContainsFunc([]*layer{s.q.layer, s.k.layer, s.v.layer, s.output}, func(l *layer) bool { return l.name != "" && strings.HasPrefix(p.Name(), l.name) })
-		if !own && p.Role() != nn.Constant && p.Data() != s.weights["relative_position_bias_table"] {
+		if !own && p.Role() != nn.Constant && direct.Data(p) != s.weights["relative_position_bias_table"] {
 			return name + ".attention"
 		}
 	}

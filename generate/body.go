@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 )
@@ -67,7 +68,7 @@ func (r *reader) bodies(n *nn.Node, d *draft) error {
 			if at := x.vals[v]; at != nil {
 				return at
 			}
-			c := r.constantOf(v, v.Param().Data(), "weight", n)
+			c := r.constantOf(v, direct.Data(v.Param()), "weight", n)
 			d.in = append(d.in, arg{con: c})
 			at := x.input(v)
 			x.formal = append(x.formal, at)

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
@@ -53,8 +54,8 @@ func (r *reader) fill(e *nn.Edit) {
 		}
 		d := want[p.Name()]
 		switch {
-		case d != nil && p.Data() != nil && d.Dtype() == p.Data().Dtype() && slices.Equal(d.Shape(), p.Data().Shape()):
-			e.SetData(p.Value(), d.Clone().(*tensor.Dense))
+		case d != nil && direct.Data(p) != nil && d.Dtype() == direct.Data(p).Dtype() && slices.Equal(d.Shape(), direct.Data(p).Shape()):
+			direct.SetData(e, p.Value(), d.Clone().(*tensor.Dense))
 		case d != nil || p.Role() != nn.Constant:
 			e.Failf("parameter %s would not get its values", p.Name())
 			return

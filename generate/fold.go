@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -47,7 +48,7 @@ func (r *reader) fold(ctx context.Context) error {
 	shared := 0
 	for v := range made {
 		if n := v.Producer(); copies(n) && n.In(0).Param() != nil {
-			r.folded[v] = n.In(0).Param().Data()
+			r.folded[v] = direct.Data(n.In(0).Param())
 			if len(n.In(0).Users()) > 1 {
 				shared++
 			}
@@ -104,7 +105,7 @@ func (r *reader) foldable(n *nn.Node, made map[*nn.Value]bool) (ok, trained bool
 		}
 		p := v.Param()
 		_, known := v.Known().Value.(*tensor.Dense)
-		if !known && !made[v] && (p == nil || v.IsInput() || p.Data() == nil) {
+		if !known && !made[v] && (p == nil || v.IsInput() || direct.Data(p) == nil) {
 			return false, false
 		}
 		trained = trained || v.Type().DType.IsFloat() && (p != nil && p.Role() != nn.Constant || r.learned[v])
@@ -143,7 +144,7 @@ func (r *reader) private(ctx context.Context, v *nn.Value, made map[*nn.Value]bo
 // apart reports whether each element of a parameter occurs at most once in all values that are computed from it.
 func (r *reader) apart(ctx context.Context, x *nn.Value, ends map[*nn.Value]bool) bool {
 	if !r.apartKnown[x] {
-		numbers := numbered(x.Type().DType, []int(x.Param().Data().Shape()))
+		numbers := numbered(x.Type().DType, []int(direct.Data(x.Param()).Shape()))
 		feed, _, err := randomFeed(r.g.Inputs(), standIns[0]) // any: nothing that is wanted depends on it
 		var list []string
 		for v := range ends {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -53,7 +54,7 @@ func (r *reader) tensor(v *nn.Value) *tensor.Dense {
 		return nil
 	}
 	if p := v.Param(); p != nil && !v.IsInput() {
-		return p.Data()
+		return direct.Data(p)
 	}
 	if d := r.folded[v]; d != nil {
 		return d

@@ -3,6 +3,7 @@ package generate
 import (
 	"slices"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -93,7 +94,7 @@ func broadcast(v *nn.Value, outputs []*nn.Value) bool {
 func all(v *nn.Value, x float64) bool {
 	d, _ := v.Known().Value.(*tensor.Dense)
 	if p := v.Param(); p != nil && !v.IsInput() {
-		d = p.Data()
+		d = direct.Data(p)
 	}
 	if d == nil {
 		return false

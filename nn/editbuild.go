@@ -191,6 +191,7 @@ func (e *Edit) addWeight(name string, d *tensor.Dense) *Value {
 func (e *Edit) Seed(seed uint64) { e.seed = seed }
 
 // Const adds a tensor as a parameter and returns its value. Integer tensors and tensors of rank 0 get the role Constant.
+// What holds for Param.Data does for d.
 func (e *Edit) Const(name string, d *tensor.Dense) *Value {
 	if e.err != nil {
 		return nil
@@ -199,7 +200,11 @@ func (e *Edit) Const(name string, d *tensor.Dense) *Value {
 		e.Failf("constant %q is nil", name)
 		return nil
 	}
-	return e.addParam(e.unique(name), d)
+	v := e.addParam(e.unique(name), d)
+	if v != nil {
+		v.param.kept.Lend()
+	}
+	return v
 }
 
 // Ints adds a constant int64 vector.

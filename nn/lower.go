@@ -100,7 +100,7 @@ func (g *Graph) Lower(o LowerOptions) (*Lowered, error) {
 		return nil, err
 	}
 	for p := range w.params { // the caller has its nodes and may train them, for example with a solver of Gorgonia
-		p.kept.Open()
+		p.kept.Lend()
 	}
 	l := &Lowered{ExprGraph: w.expr, Params: w.params, Updates: map[*Param]*gorgonia.Node{}, graph: g, want: ask.want, made: o, at: g.version, env: w.env}
 	for _, v := range ask.want {

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -43,14 +44,18 @@ func (p *Param) Value() *Value {
 }
 
 // Data returns the parameter's tensor, which is shared by all lowerings; nil for strings. Edit.SetData replaces it. A
-// program that writes to its elements must call Changed afterwards.
+// program may write to its elements, but not during a run: from now on, runs find that out by a hash of the elements, in the time of reading them.
 func (p *Param) Data() *tensor.Dense {
 	defer p.locked().unlock()
-	return there(p).data
+	there(p).kept.Lend()
+	return p.data
 }
 
-// Text returns the parameter's tensor of strings, nil if it holds numbers.
-func (p *Param) Text() *dtype.Strings { return there(p).text }
+// Text returns the parameter's tensor of strings, nil if it holds numbers. What holds for Data does for it.
+func (p *Param) Text() *dtype.Strings {
+	there(p).kept.Lend()
+	return p.text
+}
 
 // Frozen reports whether training leaves the parameter unchanged, see Edit.Freeze.
 func (p *Param) Frozen() bool {
@@ -58,10 +63,19 @@ func (p *Param) Frozen() bool {
 	return there(p).frozen
 }
 
-// Tensor returns the parameter's tensor, of numbers or of strings.
+// Tensor returns the parameter's tensor, of numbers or of strings. What holds for Data does for it.
 func (p *Param) Tensor() dtype.Value {
 	defer p.locked().unlock()
-	return there(p).tensor()
+	there(p).kept.Lend()
+	return p.tensor()
+}
+
+func init() {
+	direct.Provide(func(x direct.Param) dtype.Value {
+		p := x.(*Param)
+		defer p.locked().unlock()
+		return there(p).tensor()
+	}, func(e, v any, d *tensor.Dense) { e.(*Edit).replaceData(v.(*Value), d) })
 }
 
 func (p *Param) tensor() dtype.Value {
@@ -79,10 +93,9 @@ func (p *Param) Trainable() bool {
 
 func (p *Param) trainable() bool { return !p.frozen && p.purpose() == Weight }
 
-// Changed must be called by a program after it wrote to elements of Data, before the next run: runs keep copies of
-// weights in the order in which kernels read them, and results computed from constants, and create them again after
-// Changed. SetData, edits and trainers call it themselves. For parameters of a Lowered, which Gorgonia's solvers change,
-// nothing is kept.
+// Changed says that elements of the parameter were written. Runs keep copies of weights in the order in which kernels read
+// them, and results computed from constants, and create them again after Changed. Edits and trainers call it, and runs notice what
+// is written to the results of Data, and by Gorgonia's solvers to nodes of a Lowered: a program need not call it.
 func (p *Param) Changed() { there(p).kept.Changed() }
 
 // Size returns the number of elements.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/nntest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
@@ -99,6 +100,62 @@ func TestChangedConstant(t *testing.T) {
 	}
 	if got := first(t, g, filled(1)); got != -4 {
 		t.Errorf("1 − 5 is %v", got)
+	}
+}
+
+// TestWritesAreSeen: runs see what a program wrote to weights and constants in any way, without a call of Changed.
+func TestWritesAreSeen(t *testing.T) {
+	x, given, constant := filled(1, 4, 256), filled(1, 256, 256), filled(1, 256)
+	for name, write := range map[string]func(g *nn.Graph, w, c *nn.Param) error{
+		"an element":                 func(_ *nn.Graph, w, _ *nn.Param) error { return w.Data().SetAt(float32(5), 0, 0) },
+		"a slice of Data":            func(_ *nn.Graph, w, _ *nn.Param) error { dtype.Slice[float32](w.Data())[256] = 5; return nil },
+		"all":                        func(_ *nn.Graph, w, _ *nn.Param) error { return w.Data().Memset(float32(5)) },
+		"a constant":                 func(_ *nn.Graph, _, c *nn.Param) error { return c.Data().Memset(float32(5)) },
+		"Tensor":                     func(_ *nn.Graph, w, _ *nn.Param) error { return w.Tensor().(*tensor.Dense).Memset(float32(5)) },
+		"what is known of the value": func(_ *nn.Graph, _, c *nn.Param) error { return c.Value().Known().Value.(*tensor.Dense).Memset(float32(5)) },
+		"what SetData was given":     func(*nn.Graph, *nn.Param, *nn.Param) error { return given.Memset(float32(5)) },
+		"what Const was given":       func(*nn.Graph, *nn.Param, *nn.Param) error { return constant.Memset(float32(5)) },
+		"through a fork": func(g *nn.Graph, w, _ *nn.Param) error {
+			fork, origin := g.Fork()
+			for p := range fork.Params() {
+				if origin[p] == w {
+					return p.Data().Memset(float32(5))
+				}
+			}
+			return nil
+		},
+	} {
+		g := built(t, func(e *nn.Edit) {
+			w, c := e.Param("w", initial.Full{Value: 1}, 256, 256), e.Const("c", constant)
+			e.SetData(w, given)
+			e.SetRole(w, nn.Weight)
+			e.SetRole(c, nn.Constant)
+			y := e.Node(op.Plain("MatMul"), e.Input("x", "float32[4,256]"), w).Out(0)
+			e.Output("y", e.Node(op.Plain("Add"), y, e.Node(op.Plain("Neg"), c).Out(0)).Out(0))
+		})
+		for range 3 { // by now weights are packed
+			first(t, g, x)
+		}
+		list := slices.Collect(g.Params())
+		for turn := range 2 {
+			if err := write(g, list[0], list[1]); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if got, want := first(t, g, x), first(t, nntest.Clone(t, g), x); got != want || got == 255 {
+					t.Errorf("%s, time %d: %v, want %v", name, turn, got, want)
+				}
+			}
+			if err := given.Memset(float32(1)); err != nil {
+				t.Fatal(err)
+			}
+			if err := constant.Memset(float32(1)); err != nil {
+				t.Fatal(err)
+			}
+			if got := first(t, g, x); got != 255 {
+				t.Errorf("%s, taken back: %v, want 255", name, got)
+			}
+		}
 	}
 }
 

@@ -184,7 +184,14 @@ func (e *Edit) Configure(n *Node, c op.Config) {
 }
 
 // SetData replaces the tensor of a parameter, possibly by one of another shape. A transposed or sliced tensor is copied.
+// What holds for Param.Data does for d.
 func (e *Edit) SetData(v *Value, d *tensor.Dense) {
+	if e.replaceData(v, d); e.err == nil {
+		v.param.kept.Lend()
+	}
+}
+
+func (e *Edit) replaceData(v *Value, d *tensor.Dense) {
 	if !e.mine(v) {
 		return
 	}

@@ -69,6 +69,9 @@ func (v *Value) Known() op.Known {
 		return op.Known{}
 	}
 	defer v.locked().unlock()
+	if v.param != nil {
+		v.param.kept.Lend()
+	}
 	return v.known
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -130,7 +131,7 @@ func (s *graphWriter) weightNode(v *nn.Value) error {
 	}
 	s.done[v] = true
 	o := s.info[v]
-	t, err := encodeParam(o.header.GetName(), s.param(v).Tensor(), o)
+	t, err := encodeParam(o.header.GetName(), direct.Tensor(s.param(v)), o)
 	if err != nil {
 		return &nn.Error{Input: v.Name(), Err: err}
 	}

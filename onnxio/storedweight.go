@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -33,20 +34,20 @@ func (s Saver) checkStored(opset int) error {
 // already has the type.
 func (s *graphWriter) stored(v *nn.Value) (bool, error) {
 	p := s.param(v)
-	if s.dtype == dtype.Undefined || p == nil || p.Data() == nil || p.Role() != nn.Weight || v.IsInput() {
+	if s.dtype == dtype.Undefined || p == nil || direct.Data(p) == nil || p.Role() != nn.Weight || v.IsInput() {
 		return false, nil
 	}
-	own := dtype.Of(p.Data().Dtype())
+	own := dtype.Of(direct.Data(p).Dtype())
 	if own == s.dtype || !slices.Contains(op.Floats(), own) {
 		return false, nil
 	}
-	c := conversion{p.Data(), s.dtype}
+	c := conversion{direct.Data(p), s.dtype}
 	if err := c.fits(); err != nil {
 		return false, err
 	}
 	name := s.free(s.name(v) + "/" + s.dtype.String())
 	t := &onnxpb.TensorProto{Name: proto.String(name), DataType: proto.Int32(int32(s.dtype)), RawData: []byte{}}
-	for _, d := range p.Data().Shape() {
+	for _, d := range direct.Data(p).Shape() {
 		t.Dims = append(t.Dims, int64(d))
 	}
 	if s.g == s.whole {

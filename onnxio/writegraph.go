@@ -3,6 +3,7 @@ package onnxio
 import (
 	"slices"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
@@ -148,7 +149,7 @@ func (s *graphWriter) initializers() error {
 		if v == nil || s.param(v) == nil {
 			continue
 		}
-		t, err := encodeSparseAgain(s.name(v), s.param(v).Data(), o)
+		t, err := encodeSparseAgain(s.name(v), direct.Data(s.param(v)), o)
 		if err != nil {
 			return &nn.Error{Input: v.Name(), Err: err}
 		}
@@ -185,7 +186,7 @@ func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 		}
 		return err
 	}
-	t, err := encodeParam(s.name(v), p.Tensor(), o)
+	t, err := encodeParam(s.name(v), direct.Tensor(p), o)
 	if err != nil {
 		return &nn.Error{Input: v.Name(), Err: err}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"gorgonia.org/tensor"
@@ -34,8 +35,8 @@ func Set(g *nn.Graph, tensors map[string]*tensor.Dense) (fresh []string, err err
 		for _, p := range list {
 			d := tensors[p.Name()]
 			switch {
-			case d != nil && p.Data() != nil && d.Dtype() == p.Data().Dtype() && slices.Equal(d.Shape(), p.Data().Shape()):
-				e.SetData(p.Value(), d)
+			case d != nil && direct.Data(p) != nil && d.Dtype() == direct.Data(p).Dtype() && slices.Equal(d.Shape(), direct.Data(p).Shape()):
+				direct.SetData(e, p.Value(), d)
 			case d != nil || p.Role() != nn.Constant:
 				fresh = append(fresh, p.Name())
 			}
@@ -49,8 +50,8 @@ func Set(g *nn.Graph, tensors map[string]*tensor.Dense) (fresh []string, err err
 func Save(path string, g *nn.Graph, keep func(*nn.Param) bool) error {
 	tensors := map[string]*tensor.Dense{}
 	for p := range g.Params() {
-		if p.Data() != nil && (keep == nil || keep(p)) {
-			tensors[p.Name()] = p.Data()
+		if direct.Data(p) != nil && (keep == nil || keep(p)) {
+			tensors[p.Name()] = direct.Data(p)
 		}
 	}
 	return disk.WriteFile(path, func(w io.Writer) error { return Write(w, tensors) })

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"runtime/debug"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
@@ -128,8 +129,8 @@ func writeModel(w io.Writer, g *nn.Graph) {
 	}
 	for p := range g.Params() {
 		fmt.Fprintln(w, p.Name(), p.Role(), p.Frozen(), p.Value().Type())
-		if p.Data() != nil {
-			w.Write(dtype.Bytes(p.Data()))
+		if direct.Data(p) != nil {
+			w.Write(dtype.Bytes(direct.Data(p)))
 		}
 	}
 }
@@ -251,7 +252,7 @@ func (t *Trainer) sameWeights() error {
 		}
 	}
 	data := func(w io.Writer, p *nn.Param, s *state) {
-		w.Write(dtype.Bytes(p.Data()))
+		w.Write(dtype.Bytes(direct.Data(p)))
 		if s.ema != nil {
 			w.Write(dtype.Bytes(s.ema))
 		}
@@ -272,10 +273,10 @@ func (t *Trainer) oneStatistics() error {
 	var blocks [][]byte
 	for p := range t.g.Params() {
 		s := t.stats[p]
-		if s == nil || p.Data() == nil {
+		if s == nil || direct.Data(p) == nil {
 			continue
 		}
-		blocks = append(blocks, dtype.Bytes(p.Data()))
+		blocks = append(blocks, dtype.Bytes(direct.Data(p)))
 		if s.ema != nil {
 			blocks = append(blocks, dtype.Bytes(s.ema))
 		}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -15,10 +16,10 @@ func (t *Trainer) average() {
 	n := float64(t.progress.Step)
 	keep := min(t.c.EMA, (1+n)/(10+n))
 	t.averaged(func(p *nn.Param, s *state) {
-		if dtype.Of(p.Data().Dtype()) == dtype.Float32 {
-			blend(dtype.Slice[float32](s.ema), dtype.Slice[float32](p.Data()), float32(1-keep))
+		if dtype.Of(direct.Data(p).Dtype()) == dtype.Float32 {
+			blend(dtype.Slice[float32](s.ema), dtype.Slice[float32](direct.Data(p)), float32(1-keep))
 		} else {
-			blend(dtype.Slice[float64](s.ema), dtype.Slice[float64](p.Data()), 1-keep)
+			blend(dtype.Slice[float64](s.ema), dtype.Slice[float64](direct.Data(p)), 1-keep)
 		}
 	})
 }
@@ -47,7 +48,7 @@ func (t *Trainer) hold(averages bool) {
 		return
 	}
 	t.held = averages
-	t.averaged(func(p *nn.Param, s *state) { exchange(p.Data(), s.ema); p.Changed() })
+	t.averaged(func(p *nn.Param, s *state) { exchange(direct.Data(p), s.ema); p.Changed() })
 }
 
 func exchange(a, b *tensor.Dense) {

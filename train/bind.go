@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -198,7 +199,7 @@ func targetType(t op.Type, outputs []*nn.Value, open bool) string {
 // stale reports whether tensors or the frozen set changed without an edit.
 func (d *binding) stale() bool {
 	for _, w := range d.watch {
-		if w.copy.Data() != w.param.Data() || w.frozen != w.param.Frozen() {
+		if direct.Data(w.copy) != direct.Data(w.param) || w.frozen != w.param.Frozen() {
 			return true
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -166,13 +167,13 @@ func (t *Trainer) saveState(path string, whole map[*state][]optim.Slot) error {
 		}
 	}
 	for p := range t.g.Params() {
-		if p.Data() == nil || p.Role() == nn.Constant {
+		if direct.Data(p) == nil || p.Role() == nn.Constant {
 			continue
 		}
-		tensors["param/"+p.Name()] = p.Data()
+		tensors["param/"+p.Name()] = direct.Data(p)
 	}
 	t.averaged(func(p *nn.Param, s *state) {
-		weight, average := p.Data(), s.ema
+		weight, average := direct.Data(p), s.ema
 		if t.held {
 			weight, average = average, weight
 		}
@@ -460,7 +461,7 @@ func (t *Trainer) readBest() error {
 	}
 	stored := map[string]*tensor.Dense{}
 	for p := range g.Params() {
-		stored[p.Name()] = p.Data()
+		stored[p.Name()] = direct.Data(p)
 	}
 	for p, d := range t.best {
 		from := stored[p.Name()]
@@ -475,10 +476,10 @@ func (t *Trainer) readBest() error {
 // eachTensor calls f with the name of every tensor that a checkpoint restores.
 func (t *Trainer) eachTensor(f func(name string, d *tensor.Dense) error) error {
 	for p := range t.g.Params() {
-		if p.Data() == nil || p.Role() == nn.Constant {
+		if direct.Data(p) == nil || p.Role() == nn.Constant {
 			continue
 		}
-		if err := f("param/"+p.Name(), p.Data()); err != nil {
+		if err := f("param/"+p.Name(), direct.Data(p)); err != nil {
 			return err
 		}
 		s := t.params[p]

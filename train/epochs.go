@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/train/data"
@@ -354,7 +355,7 @@ func (t *Trainer) remember() (err error) {
 	for _, m := range []map[*nn.Param]*state{t.params, t.stats} {
 		for p := range m {
 			if d := t.best[p]; d != nil {
-				assign(d, p.Data())
+				assign(d, direct.Data(p))
 			} else if t.best[p], err = copyOf(context.Background(), p); err != nil {
 				delete(t.best, p)
 				return err
@@ -368,7 +369,7 @@ func (t *Trainer) remember() (err error) {
 func (t *Trainer) restoreBest() {
 	if t.g.Version() == t.seen {
 		for p, d := range t.best {
-			assign(p.Data(), d)
+			assign(direct.Data(p), d)
 			p.Changed()
 		}
 	}

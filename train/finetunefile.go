@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/disk"
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
@@ -166,7 +167,7 @@ func (t *tuning) readFloor() (snapshot.Weights, error) {
 	s := snapshot.Weights{}
 	for p := range g.Params() {
 		v, err := t.g.Value(p.Name())
-		if err != nil || v.Param() == nil || p.Data() == nil || p.Role() == nn.Constant {
+		if err != nil || v.Param() == nil || direct.Data(p) == nil || p.Role() == nn.Constant {
 			continue
 		}
 		if s[v.Param()], err = snapshot.Copy(context.Background(), p); err != nil {

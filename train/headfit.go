@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -77,8 +78,8 @@ func (t trunk) place(ctx context.Context, l logistic, f *features) error {
 	var weight, bias *nn.Param
 	for p := range t.tail.Params() {
 		switch {
-		case p.Role() != nn.Weight || dtype.Of(p.Data().Dtype()) != dtype.Float32:
-		case weight == nil && p.Size() == k*d && len(p.Data().Shape()) >= 2:
+		case p.Role() != nn.Weight || dtype.Of(direct.Data(p).Dtype()) != dtype.Float32:
+		case weight == nil && p.Size() == k*d && len(direct.Data(p).Shape()) >= 2:
 			weight = p
 		case bias == nil && p.Size() == k:
 			bias = p
@@ -101,7 +102,7 @@ func (t trunk) place(ctx context.Context, l logistic, f *features) error {
 	if err != nil {
 		return err
 	}
-	w, b := dtype.Slice[float32](weight.Data()), dtype.Slice[float32](bias.Data())
+	w, b := dtype.Slice[float32](direct.Data(weight)), dtype.Slice[float32](direct.Data(bias))
 	for _, up := range []float64{0, lift} {
 		for _, rows := range []bool{true, false} {
 			for c := range k {
@@ -172,15 +173,15 @@ func (t trunk) descend(ctx context.Context, f *features, seed uint64, loss Loss)
 // handBack copies the tail's parameters to the model.
 func (t trunk) handBack(g *nn.Graph) error {
 	for p := range t.tail.Params() {
-		if p.Data() == nil {
+		if direct.Data(p) == nil {
 			continue
 		}
 		v, err := g.Value(p.Name())
 		if err != nil {
 			return err
 		}
-		if v.Param() != nil && v.Param().Data() != nil {
-			assign(v.Param().Data(), p.Data())
+		if v.Param() != nil && direct.Data(v.Param()) != nil {
+			assign(direct.Data(v.Param()), direct.Data(p))
 			v.Param().Changed()
 		}
 	}

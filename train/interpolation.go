@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
@@ -64,11 +65,11 @@ func toward(s, end snapshot.Weights, c float64) {
 	for p, d := range end {
 		switch dtype.Of(d.Dtype()) {
 		case dtype.Float32:
-			blend(dtype.Slice[float32](p.Data()), dtype.Slice[float32](d), float32(c))
+			blend(dtype.Slice[float32](direct.Data(p)), dtype.Slice[float32](d), float32(c))
 		case dtype.Float64:
-			blend(dtype.Slice[float64](p.Data()), dtype.Slice[float64](d), c)
+			blend(dtype.Slice[float64](direct.Data(p)), dtype.Slice[float64](d), c)
 		default:
-			assign(p.Data(), d)
+			assign(direct.Data(p), d)
 		}
 		p.Changed()
 	}

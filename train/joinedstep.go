@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
@@ -98,7 +99,7 @@ func (t *Trainer) microJoined(ctx context.Context, d *binding, batch data.Sample
 	s.Release()
 	for p, s := range t.stats {
 		if x := next[s]; x != nil {
-			assign(p.Data(), x)
+			assign(direct.Data(p), x)
 			p.Changed()
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -185,7 +186,7 @@ func normalizations(g *nn.Graph) (list []normalization, untrained bool) {
 			if p == nil {
 				continue
 			}
-			x, err := dtype.Float64s(p.Data())
+			x, err := dtype.Float64s(direct.Data(p))
 			switch {
 			case err != nil:
 			case p.Role() == nn.Statistic:

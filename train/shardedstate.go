@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -40,7 +41,7 @@ func (t *Trainer) exchangeParams() error {
 	into := make([][][]byte, t.ranks.size)
 	for _, p := range t.group.order {
 		if s := t.params[p]; s.has {
-			into[s.owner] = append(into[s.owner], dtype.Bytes(p.Data()))
+			into[s.owner] = append(into[s.owner], dtype.Bytes(direct.Data(p)))
 		}
 	}
 	err := t.ranks.circulate(into[t.ranks.rank], into)
@@ -69,7 +70,7 @@ func (t *Trainer) wholeState() (map[*state][]optim.Slot, error) {
 		if t.mine(s) {
 			own = append(own, blocks(s.slots)...)
 		} else if t.ranks.first() && err == nil {
-			if all[s], err = s.plan.rule.Init(p.Data()); err != nil {
+			if all[s], err = s.plan.rule.Init(direct.Data(p)); err != nil {
 				err = &op.Error{Stage: "train", Param: p.Name(), Err: err}
 			}
 		}

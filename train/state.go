@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -71,10 +72,10 @@ func (t *Trainer) follow(ctx context.Context) error {
 				return err
 			}
 			params[p] = s
-		case p.Role() == nn.Statistic && !p.Frozen() && p.Data() != nil:
+		case p.Role() == nn.Statistic && !p.Frozen() && direct.Data(p) != nil:
 			s := t.stats[p]
 			if s == nil || !s.fits(p) {
-				s = &state{shape: slices.Clone(p.Data().Shape()), typ: dtype.Of(p.Data().Dtype())}
+				s = &state{shape: slices.Clone(direct.Data(p).Shape()), typ: dtype.Of(direct.Data(p).Dtype())}
 			}
 			if err := t.start(ctx, s, p); err != nil {
 				return err
@@ -102,12 +103,12 @@ func (t *Trainer) stateOf(ctx context.Context, p *nn.Param) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &state{plan: pl, shape: slices.Clone(p.Data().Shape()), typ: dtype.Of(p.Data().Dtype())}
+	s = &state{plan: pl, shape: slices.Clone(direct.Data(p).Shape()), typ: dtype.Of(direct.Data(p).Dtype())}
 	if s.typ != dtype.Float32 && s.typ != dtype.Float64 {
 		return nil, &op.Error{Stage: "train", Param: p.Name(), Want: "float32 or float64", Got: s.typ, Err: errors.New("freeze it, or have the model compute in float32 (Edit.ComputeIn, graft edit --compute float32)")}
 	}
 	if s.owner = t.owner(p); t.mine(s) {
-		if s.slots, err = pl.rule.Init(p.Data()); err != nil {
+		if s.slots, err = pl.rule.Init(direct.Data(p)); err != nil {
 			return nil, &op.Error{Stage: "train", Param: p.Name(), Err: err}
 		}
 		if !steady(pl.rule) { // those of package optim are charged to the memory budget before they are made
@@ -124,7 +125,7 @@ func (t *Trainer) stateOf(ctx context.Context, p *nn.Param) (*state, error) {
 // gather makes the memory in which gradients of p are summed, unless there is some.
 func (s *state) gather(p *nn.Param) (err error) {
 	if s.grad == nil {
-		if s.grad, err = snapshot.Zeros(p.Data()); err != nil {
+		if s.grad, err = snapshot.Zeros(direct.Data(p)); err != nil {
 			s.grad, err = nil, &op.Error{Stage: "train", Param: p.Name(), Err: err}
 		}
 	}
@@ -142,7 +143,7 @@ func (t *Trainer) start(ctx context.Context, s *state, p *nn.Param) (err error) 
 
 // copyOf returns a copy of a parameter's data, charged to the memory budget.
 func copyOf(ctx context.Context, p *nn.Param) (*tensor.Dense, error) {
-	d, err := snapshot.Clone(ctx, p.Data())
+	d, err := snapshot.Clone(ctx, direct.Data(p))
 	if err != nil {
 		err = &op.Error{Stage: "train", Param: p.Name(), Err: err}
 	}
@@ -151,7 +152,7 @@ func copyOf(ctx context.Context, p *nn.Param) (*tensor.Dense, error) {
 
 // fits reports whether the state is for a tensor of the parameter's shape and type.
 func (s *state) fits(p *nn.Param) bool {
-	return p.Data() != nil && slices.Equal(s.shape, []int(p.Data().Shape())) && s.typ == dtype.Of(p.Data().Dtype())
+	return direct.Data(p) != nil && slices.Equal(s.shape, []int(direct.Data(p).Shape())) && s.typ == dtype.Of(direct.Data(p).Dtype())
 }
 
 // states are the states of weights and statistics.
@@ -273,9 +274,9 @@ func (s *state) begin(p *nn.Param) {
 	}
 	s.young = false
 	if s.typ == dtype.Float32 {
-		settle(dtype.Slice[float32](s.ema), dtype.Slice[float32](p.Data()))
+		settle(dtype.Slice[float32](s.ema), dtype.Slice[float32](direct.Data(p)))
 	} else {
-		settle(dtype.Slice[float64](s.ema), dtype.Slice[float64](p.Data()))
+		settle(dtype.Slice[float64](s.ema), dtype.Slice[float64](direct.Data(p)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/train/data"
@@ -237,7 +238,7 @@ func (t *Trainer) micro(ctx context.Context, d *binding, batch data.Sample, rate
 	}
 	for p, x := range s.States {
 		if o := d.origin[p]; t.stats[o] != nil && m.part == 0 {
-			assign(o.Data(), x)
+			assign(direct.Data(o), x)
 			o.Changed()
 		}
 	}
@@ -272,7 +273,7 @@ func (t *Trainer) begin(d *binding) error {
 	}
 	for p, s := range t.stats {
 		if s.safe != nil {
-			assign(s.safe, p.Data())
+			assign(s.safe, direct.Data(p))
 			continue
 		}
 		var err error
@@ -300,7 +301,7 @@ func (t *Trainer) abandon() {
 	}
 	for p, s := range t.stats {
 		if s.safe != nil && s.fits(p) {
-			assign(p.Data(), s.safe)
+			assign(direct.Data(p), s.safe)
 			p.Changed()
 		}
 	}

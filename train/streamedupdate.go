@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -35,7 +36,7 @@ func (t *Trainer) apart() bool {
 func (t *Trainer) overlap() bool {
 	data := make(nn.Grads, len(t.params))
 	for p := range t.params {
-		data[p] = p.Data()
+		data[p] = direct.Data(p)
 	}
 	return len(overlapping(data)) > 0
 }
@@ -132,7 +133,7 @@ func (a *streamedUpdate) take(p *nn.Param, x *tensor.Dense) error {
 		return nil // all samples are ignored
 	}
 	if a.t.stats[o] != nil {
-		assign(o.Data(), x)
+		assign(direct.Data(o), x)
 		o.Changed()
 	}
 	s := a.t.params[o]
@@ -160,7 +161,7 @@ func (a *streamedUpdate) failed(err error) error {
 // step applies the rule to one parameter. Grad is overwritten.
 func (s *state) step(p *nn.Param, grad *tensor.Dense, rate float64) error {
 	h := optim.Hyper{Rate: rate * s.plan.rate, Step: s.n}
-	if err := s.plan.rule.Step(p.Data(), grad, s.slots, h); err != nil {
+	if err := s.plan.rule.Step(direct.Data(p), grad, s.slots, h); err != nil {
 		return &op.Error{Stage: "train", Param: p.Name(), Err: err}
 	}
 	p.Changed()

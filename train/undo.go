@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/op"
@@ -34,7 +35,7 @@ func (t *Trainer) undo() (func(), error) {
 		if !s.has {
 			continue
 		}
-		c := copied{p: p, of: s, n: s.n, now: []*tensor.Dense{p.Data()}}
+		c := copied{p: p, of: s, n: s.n, now: []*tensor.Dense{direct.Data(p)}}
 		for _, slot := range s.slots {
 			c.now = append(c.now, slot.Data)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -18,14 +19,14 @@ import (
 func weightSum(g *nn.Graph, stored map[string]*tensor.Dense) string {
 	var list []*nn.Param
 	for p := range g.Params() {
-		if p.Data() != nil && p.Role() != nn.Constant {
+		if direct.Data(p) != nil && p.Role() != nn.Constant {
 			list = append(list, p)
 		}
 	}
 	slices.SortFunc(list, func(a, b *nn.Param) int { return strings.Compare(a.Name(), b.Name()) })
 	sum := uint32(0)
 	for _, p := range list {
-		d := p.Data()
+		d := direct.Data(p)
 		if stored != nil {
 			d = stored[p.Name()]
 		}
@@ -45,7 +46,7 @@ func checkWeights(path string, g, file *nn.Graph, want string) error {
 	}
 	stored := map[string]*tensor.Dense{}
 	for p := range file.Params() {
-		stored[p.Name()] = p.Data()
+		stored[p.Name()] = direct.Data(p)
 	}
 	if got := weightSum(g, stored); got != want {
 		return fmt.Errorf("train: the weights in %s have the checksum %s, not %s, which was stored when it was written: the file is damaged or was replaced", path, got, want)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/prune"
@@ -136,7 +137,7 @@ func mask(g *nn.Graph, cuts []nn.Cut) error {
 			if v == nil || v.Param() == nil || divides(v) {
 				continue
 			}
-			d := dtype.Clone(v.Param().Data())
+			d := dtype.Clone(direct.Data(v.Param()))
 			inner, outer := int(d.Dtype().Size()), 1
 			for i, n := range d.Shape() {
 				if i < c.Axis {
@@ -151,7 +152,7 @@ func mask(g *nn.Graph, cuts []nn.Cut) error {
 					clear(b[(o*c.Before+i)*inner:][:inner])
 				}
 			}
-			e.SetData(v, d)
+			direct.SetData(e, v, d)
 		}
 	})
 }

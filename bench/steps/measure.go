@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/onnxio"
@@ -143,11 +144,11 @@ func trained(ctx context.Context, g *nn.Graph, c train.Config, batches []data.Sa
 	if near {
 		random := rand.New(rand.NewPCG(3, 4))
 		for p := range g.Params() {
-			if !p.Trainable() || dtype.Of(p.Data().Dtype()) != dtype.Float32 {
+			if !p.Trainable() || dtype.Of(direct.Data(p).Dtype()) != dtype.Float32 {
 				continue
 			}
-			for i, v := range dtype.Slice[float32](p.Data()) {
-				dtype.Slice[float32](p.Data())[i] = math.Nextafter32(v, float32(1-2*random.IntN(2))*math.MaxFloat32)
+			for i, v := range dtype.Slice[float32](direct.Data(p)) {
+				dtype.Slice[float32](direct.Data(p))[i] = math.Nextafter32(v, float32(1-2*random.IntN(2))*math.MaxFloat32)
 			}
 			p.Changed()
 		}
@@ -168,7 +169,7 @@ func trained(ctx context.Context, g *nn.Graph, c train.Config, batches []data.Sa
 		if !p.Trainable() {
 			continue
 		}
-		v, err := dtype.Float64s(p.Data())
+		v, err := dtype.Float64s(direct.Data(p))
 		if err != nil {
 			return r, nil, 0, err
 		}

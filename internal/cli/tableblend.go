@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -53,7 +54,7 @@ func (t *training) anew(g *nn.Graph, fit, val data.Dataset[data.Sample]) (func(b
 func permute(g *nn.Graph, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for p := range g.Params() {
-		if d := p.Data(); p.Trainable() && d != nil && d.Dtype() == tensor.Float32 {
+		if d := direct.Data(p); p.Trainable() && d != nil && d.Dtype() == tensor.Float32 {
 			x := dtype.Slice[float32](d)
 			r.Shuffle(len(x), func(i, j int) { x[i], x[j] = x[j], x[i] })
 			p.Changed()

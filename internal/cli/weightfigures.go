@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -30,7 +31,7 @@ type weightFigures struct {
 func weightTable(g *nn.Graph) ([]weightFigures, error) {
 	list := []weightFigures{}
 	for p := range g.Params() {
-		d, ok := p.Tensor().(*tensor.Dense)
+		d, ok := direct.Tensor(p).(*tensor.Dense)
 		if !ok || p.Role() == nn.Constant || !dtype.Of(d.Dtype()).IsFloat() {
 			continue
 		}

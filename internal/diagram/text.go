@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -71,7 +72,7 @@ const few = 6
 func held(name string, v *nn.Value) string {
 	value, typ := v.Known().Value, v.Type()
 	if p := v.Param(); p != nil && p.Role() == nn.Constant {
-		value = p.Tensor()
+		value = direct.Tensor(p)
 	} else if x := stated(v.Producer()); value == nil && x != nil {
 		value, typ = x, op.TypeOf(x)
 	}

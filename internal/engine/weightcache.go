@@ -1,24 +1,30 @@
 package engine
 
 import (
+	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
 // WeightCache keeps what kernels derived from a tensor that rarely changes, such as a weight packed for a matrix
-// product. Changed must be called when the tensor's elements change. The zero value is an empty cache; nil keeps
-// nothing. It is safe for concurrent use.
+// product. Changed must be called when the tensor's elements change, or Lend before they may. The zero value is an empty
+// cache; nil keeps nothing. It is safe for concurrent use.
 type WeightCache struct {
 	version atomic.Uint64 // counts changes
-	open    atomic.Bool   // the tensor may be changed without calling Changed
+	lent    atomic.Bool   // the tensor may be changed without calling Changed: its hash tells
 	mu      sync.Mutex
 	entries []keptEntry
+	hash    uint64
+	hashed  bool
 }
+
+var hashSeed = maphash.MakeSeed()
 
 type keptEntry struct {
 	key   any
@@ -49,19 +55,45 @@ func (k *WeightCache) Changed() {
 	k.entries = k.entries[:0]
 }
 
-// Open empties the cache and disables it: the elements may change at any time from now on.
-func (k *WeightCache) Open() {
-	if k != nil && !k.open.Swap(true) {
-		k.Changed()
+// Lend says that the elements may change from now on without a call of Changed, though not while a program reads them.
+func (k *WeightCache) Lend() {
+	if k != nil {
+		k.lent.Store(true)
 	}
 }
 
-// Version returns the number of changes.
-func (k *WeightCache) Version() uint64 {
+// Version returns the number of changes of v, the tensor.
+func (k *WeightCache) Version(v gorgonia.Value) uint64 {
 	if k == nil {
 		return 0
 	}
+	if k.lent.Load() {
+		h := hashOf(v)
+		k.mu.Lock()
+		same := k.hashed && k.hash == h
+		k.hash, k.hashed = h, true
+		k.mu.Unlock()
+		if !same {
+			k.Changed()
+		}
+	}
 	return k.version.Load()
+}
+
+// hashOf returns a hash of the elements of v.
+func hashOf(v gorgonia.Value) uint64 {
+	switch v := v.(type) {
+	case *tensor.Dense:
+		return maphash.Bytes(hashSeed, v.Raw)
+	case *dtype.Strings:
+		var h maphash.Hash
+		h.SetSeed(hashSeed)
+		for _, s := range v.Elems {
+			maphash.WriteComparable(&h, s)
+		}
+		return h.Sum64()
+	}
+	return 0
 }
 
 // packed returns the result of derive on the sources, or the one that is cached under the same key. The first time
@@ -132,10 +164,10 @@ func (x *Exec) Packed(key any, derive func() any, of ...*tensor.Dense) any {
 	sources := make([]keptSource, len(of))
 	for i, t := range of {
 		k := x.kept(t)
-		if k == nil || len(t.Raw) == 0 || k.open.Load() {
+		if k == nil || len(t.Raw) == 0 {
 			return nil
 		}
-		sources[i] = keptSource{&t.Raw[0], len(t.Raw), k, k.version.Load()}
+		sources[i] = keptSource{&t.Raw[0], len(t.Raw), k, k.Version(t)}
 	}
 	return sources[0].kept.packed(key, sources, derive)
 }

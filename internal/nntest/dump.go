@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/layers"
@@ -37,7 +38,7 @@ func Dump(g *nn.Graph) string {
 	}
 	var params []string
 	for p := range g.Params() {
-		params = append(params, fmt.Sprintf("%s %v %s frozen=%v %x", p.Name(), p.Value().Type(), p.Role(), p.Frozen(), sum(p.Tensor())))
+		params = append(params, fmt.Sprintf("%s %v %s frozen=%v %x", p.Name(), p.Value().Type(), p.Role(), p.Frozen(), sum(direct.Tensor(p))))
 	}
 	slices.Sort(params)
 	return b.String() + strings.Join(params, "\n") + "\n"

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -92,7 +93,7 @@ func Spelled(g *nn.Graph) string {
 		if p.Frozen() {
 			b.WriteString(", frozen")
 		}
-		fmt.Fprintf(&b, " %s\n", digest(p.Tensor()))
+		fmt.Fprintf(&b, " %s\n", digest(direct.Tensor(p)))
 	}
 	fmt.Fprintf(&b, "out %s\n", strings.Join(Names(g.Outputs()), ", "))
 	for k, v := range g.Meta() {

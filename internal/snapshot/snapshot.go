@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/tensor"
@@ -22,7 +23,7 @@ func Of(ctx context.Context, g *nn.Graph) (Weights, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if p.Data() != nil && p.Role() != nn.Constant {
+		if direct.Data(p) != nil && p.Role() != nn.Constant {
 			var err error
 			if w[p], err = Copy(ctx, p); err != nil {
 				return nil, err
@@ -34,7 +35,7 @@ func Of(ctx context.Context, g *nn.Graph) (Weights, error) {
 
 // Copy returns a copy of the parameter's data, unless ctx ends.
 func Copy(ctx context.Context, p *nn.Param) (*tensor.Dense, error) {
-	d, err := Clone(ctx, p.Data())
+	d, err := Clone(ctx, direct.Data(p))
 	if err != nil {
 		err = fmt.Errorf("parameter %s: %w", p.Name(), err)
 	}
@@ -91,8 +92,8 @@ func Pick(d *tensor.Dense, axis int, keep []int) (*tensor.Dense, error) {
 // Restore writes the copies back to their parameters, except to those that have another shape now.
 func (w Weights) Restore() {
 	for p, d := range w {
-		if p.Data() != nil && slices.Equal(p.Data().Shape(), d.Shape()) {
-			copy(dtype.Bytes(p.Data()), dtype.Bytes(d))
+		if direct.Data(p) != nil && slices.Equal(direct.Data(p).Shape(), d.Shape()) {
+			copy(dtype.Bytes(direct.Data(p)), dtype.Bytes(d))
 			p.Changed()
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op/trait"
@@ -138,11 +139,11 @@ func (m Magnitude) Score(ctx context.Context, _ *nn.Graph, c *nn.Group) ([]float
 // sliceScores computes g(Σ f(x)) for every atom's slice of each weight, and reduces over the weights.
 func sliceScores(ctx context.Context, c *nn.Group, r Reduction, f, g func(float64) float64) ([]float64, error) {
 	return reduce(ctx, c, r, func(p *nn.Param, axis int) ([]float64, error) {
-		x, err := dtype.Float64s(p.Data())
+		x, err := dtype.Float64s(direct.Data(p))
 		if err != nil {
 			return nil, err
 		}
-		return along(x, p.Data().Shape(), axis, func(i int) float64 { return f(x[i]) }), nil
+		return along(x, direct.Data(p).Shape(), axis, func(i int) float64 { return f(x[i]) }), nil
 	}, g)
 }
 
@@ -232,7 +233,7 @@ var BNScale Criterion = CriterionFunc(func(ctx context.Context, g *nn.Graph, c *
 			if !scale[s.Param] {
 				continue
 			}
-			x, err := dtype.Float64s(s.Param.Data())
+			x, err := dtype.Float64s(direct.Data(s.Param))
 			if err != nil {
 				return nil, err
 			}

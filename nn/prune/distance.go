@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 )
@@ -24,17 +25,17 @@ var FPGM Criterion = CriterionFunc(func(_ context.Context, _ *nn.Graph, c *nn.Gr
 	rows := make([][]float64, len(c.Atoms))
 	for _, a := range c.Params() {
 		p := a.Value.Param()
-		if p.Role() != nn.Weight || !c.Makes(p) || len(p.Data().Shape()) < 2 {
+		if p.Role() != nn.Weight || !c.Makes(p) || len(direct.Data(p).Shape()) < 2 {
 			continue
 		}
-		x, err := dtype.Float64s(p.Data())
+		x, err := dtype.Float64s(direct.Data(p))
 		if err != nil {
 			return nil, err
 		}
 		for i, atom := range c.Atoms {
 			for _, s := range atom.Slices() {
 				if s.Param == p && s.Axis == a.Axis {
-					rows[i] = appendSlice(rows[i], x, p.Data().Shape(), a.Axis, s.Index)
+					rows[i] = appendSlice(rows[i], x, direct.Data(p).Shape(), a.Axis, s.Index)
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 )
@@ -82,7 +83,7 @@ func (t *gradients) collect(ctx context.Context, g *nn.Graph) error {
 		}
 		batch := map[*nn.Param][][]float64{}
 		for p, d := range grads {
-			w, err := dtype.Float64s(p.Data())
+			w, err := dtype.Float64s(direct.Data(p))
 			if err != nil {
 				return err
 			}
@@ -91,11 +92,11 @@ func (t *gradients) collect(ctx context.Context, g *nn.Graph) error {
 				return err
 			}
 			if len(x) != len(w) {
-				return fail("the gradient of %s has shape %v, the parameter %v", p.Name(), d.Shape(), p.Data().Shape())
+				return fail("the gradient of %s has shape %v, the parameter %v", p.Name(), d.Shape(), direct.Data(p).Shape())
 			}
 			var axes [][]float64
-			for axis := range p.Data().Shape() {
-				axes = append(axes, along(x, p.Data().Shape(), axis, func(i int) float64 { return t.f(w[i], x[i]) }))
+			for axis := range direct.Data(p).Shape() {
+				axes = append(axes, along(x, direct.Data(p).Shape(), axis, func(i int) float64 { return t.f(w[i], x[i]) }))
 			}
 			batch[p] = axes
 		}

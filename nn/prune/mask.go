@@ -4,6 +4,7 @@ import (
 	"math"
 	"sort"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -38,7 +39,7 @@ func (s Sparsity) Mask(e *nn.Edit) {
 			continue
 		}
 		done[v] = true
-		m, err := s.mask(layer.In, v.Param().Data())
+		m, err := s.mask(layer.In, direct.Data(v.Param()))
 		if err != nil {
 			e.Fail(err)
 			return
@@ -134,9 +135,9 @@ func Bake(e *nn.Edit) {
 		if w.Param() == nil || m.Param() == nil || m.Name() != w.Name()+maskSuffix {
 			continue
 		}
-		x, err := dtype.Float64s(w.Param().Data())
+		x, err := dtype.Float64s(direct.Data(w.Param()))
 		e.Fail(err)
-		by, err := dtype.Float64s(m.Param().Data())
+		by, err := dtype.Float64s(direct.Data(m.Param()))
 		e.Fail(err)
 		if e.Err() != nil {
 			return
@@ -144,9 +145,9 @@ func Bake(e *nn.Edit) {
 		for i := range x {
 			x[i] *= by[i]
 		}
-		d, err := dtype.FromFloats(w.Type().DType, x, w.Param().Data().Shape()...)
+		d, err := dtype.FromFloats(w.Type().DType, x, direct.Data(w.Param()).Shape()...)
 		e.Fail(err)
-		e.SetData(w, d)
+		direct.SetData(e, w, d)
 		e.Rewire(n.Out(0), w)
 		e.Remove(n)
 	}

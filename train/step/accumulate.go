@@ -1,6 +1,7 @@
 package step
 
 import (
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/optim"
@@ -37,7 +38,7 @@ func (w *writer) accumulated(d *nn.Derivation) (map[*nn.Param]*nn.Value, []updat
 			term = b.Mul(g, b.toNumber(weight))
 		}
 		v, _ := term.(*nn.Value)
-		v, list = w.sum(list, d.In[p].Name()+".grad", d.In[p].Name(), dtype.New(g.Type().DType, p.Data().Shape()...), v)
+		v, list = w.sum(list, d.In[p].Name()+".grad", d.In[p].Name(), dtype.New(g.Type().DType, direct.Data(p).Shape()...), v)
 		if total != nil {
 			v, _ = b.Div(v, b.toNumber(total)).(*nn.Value)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -137,7 +138,7 @@ func (w *writer) write(e *nn.Edit, d *nn.Derivation) {
 	}
 	for _, p := range w.params {
 		if v := d.Next[p]; v != nil {
-			next = append(next, update{Variable{Name: d.In[p].Name(), Kind: Statistic}, v, p.Data()})
+			next = append(next, update{Variable{Name: d.In[p].Name(), Kind: Statistic}, v, direct.Data(p)})
 		}
 	}
 	w.output(LossName, d.Loss)
@@ -205,7 +206,7 @@ func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 		w.e.Fail(&op.Error{Op: fmt.Sprintf("%T", rule), Err: errors.New("the update rule has no formula to export: it does not implement optim.Formula")})
 		return nil
 	}
-	slots, err := rule.Init(p.Data())
+	slots, err := rule.Init(direct.Data(p))
 	if err != nil {
 		w.e.Fail(err)
 		return nil
@@ -235,7 +236,7 @@ func (w *writer) update(p *nn.Param, in, grad *nn.Value) []update {
 		list[i].next = w.due(v, list[i].Name)
 	}
 	v, _ := next.(*nn.Value)
-	return append([]update{{Variable{Name: in.Name(), Kind: Parameter}, w.due(v, in.Name()), p.Data()}}, list...)
+	return append([]update{{Variable{Name: in.Name(), Kind: Parameter}, w.due(v, in.Name()), direct.Data(p)}}, list...)
 }
 
 // numeric reports whether a slot is a scalar rather than a tensor that follows the weight's shape.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -143,8 +144,8 @@ func (x *parts) update(ctx context.Context) (*nn.Graph, error) {
 		}
 		values, grads := map[*nn.Param]*nn.Value{}, map[*nn.Param]*nn.Value{}
 		for _, p := range x.params {
-			values[p] = e.Input(e.New(p.Name()), op.TypeOf(p.Data()).String())
-			grads[p] = e.Input(e.New(p.Name()+".grad"), op.TypeOf(p.Data()).String())
+			values[p] = e.Input(e.New(p.Name()), op.TypeOf(direct.Data(p)).String())
+			grads[p] = e.Input(e.New(p.Name()+".grad"), op.TypeOf(direct.Data(p)).String())
 			x.fed[p], x.slopes[p] = values[p].Name(), grads[p].Name()
 		}
 		scale = x.norm(w, grads, scale)
@@ -159,7 +160,7 @@ func (x *parts) update(ctx context.Context) (*nn.Graph, error) {
 				grad, _ = b.Mul(grad, scale).(*nn.Value)
 			}
 			for i, u := range w.update(p, values[p], grad) {
-				c := change{of: p, kind: u.Kind, data: p.Data(), input: u.Name}
+				c := change{of: p, kind: u.Kind, data: direct.Data(p), input: u.Name}
 				if i > 0 {
 					c.data = state.Slots[i-1].Data
 				}
@@ -171,7 +172,7 @@ func (x *parts) update(ctx context.Context) (*nn.Graph, error) {
 		}
 		for _, p := range x.stats {
 			if a := x.job.State(p).Average; x.averages && a != nil {
-				v := e.Input(e.New(p.Name()), op.TypeOf(p.Data()).String())
+				v := e.Input(e.New(p.Name()), op.TypeOf(direct.Data(p)).String())
 				x.fed[p] = v.Name()
 				x.average(w, p, v, a, share)
 			}
@@ -232,7 +233,7 @@ func (x *parts) evaluation(ctx context.Context) (g *nn.Graph, inputs map[*nn.Par
 			if !slices.Contains(x.params, o) && !slices.Contains(x.stats, o) {
 				continue
 			}
-			v := e.Input(e.New(p.Name()), op.TypeOf(p.Data()).String())
+			v := e.Input(e.New(p.Name()), op.TypeOf(direct.Data(p)).String())
 			inputs[o] = v.Name()
 			e.Rewire(p.Value(), v)
 		}

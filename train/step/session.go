@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train"
@@ -78,7 +79,7 @@ func (s *session) begin() error {
 	}
 	s.values, s.states, s.averages = map[*nn.Param]*held{}, map[string]*held{}, map[*nn.Param]*held{}
 	for _, p := range append(s.x.params[:len(s.x.params):len(s.x.params)], s.x.stats...) {
-		s.values[p] = &held{data: p.Data()}
+		s.values[p] = &held{data: direct.Data(p)}
 	}
 	for _, c := range s.x.changes {
 		switch {
@@ -233,7 +234,7 @@ func (s *session) sums() (map[*nn.Param]DeviceTensor, error) {
 		if s.zeros[p] != nil {
 			continue
 		}
-		v, err := s.device.Put(dtype.New(dtype.Of(p.Data().Dtype()), p.Data().Shape()...))
+		v, err := s.device.Put(dtype.New(dtype.Of(direct.Data(p).Dtype()), direct.Data(p).Shape()...))
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -163,13 +164,13 @@ func (s *Stored) assign(i int, list []onnxio.Binding, out nn.Feed) error {
 	for _, b := range list {
 		p := s.entries[i].targets[b.Initializer][0]
 		d, ok := out[b.Output].(*tensor.Dense)
-		if !ok || p.Data() == nil || d.Dtype() != p.Data().Dtype() || !slices.Equal(d.Shape(), p.Data().Shape()) {
+		if !ok || direct.Data(p) == nil || d.Dtype() != direct.Data(p).Dtype() || !slices.Equal(d.Shape(), direct.Data(p).Shape()) {
 			return fmt.Errorf("initializer %q takes %v, output %q is %v", b.Initializer, p.Value().Type(), b.Output, op.TypeOf(out[b.Output]))
 		}
 	}
 	for _, b := range list {
 		for _, p := range s.entries[i].targets[b.Initializer] {
-			copy(dtype.Bytes(p.Data()), dtype.Bytes(out[b.Output].(*tensor.Dense)))
+			copy(dtype.Bytes(direct.Data(p)), dtype.Bytes(out[b.Output].(*tensor.Dense)))
 			p.Changed()
 		}
 	}
@@ -192,7 +193,7 @@ func (s *Stored) Keep() error {
 		list = append(list, e.Training)
 		for _, b := range slices.Concat(e.First, e.Update) {
 			if p := paramOf(s.g, b.Initializer); p != nil { // otherwise it belongs to the algorithm
-				copy(dtype.Bytes(p.Data()), dtype.Bytes(e.targets[b.Initializer][0].Data()))
+				copy(dtype.Bytes(direct.Data(p)), dtype.Bytes(direct.Data(e.targets[b.Initializer][0])))
 				p.Changed()
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/snapshot"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
@@ -44,7 +45,7 @@ func (b Blend) average(ctx context.Context, t *Trunk, s data.Dataset[data.Sample
 			d, err := join(of)
 			e.Fail(err)
 			if e.Err() == nil {
-				e.SetData(e.Value(name), d)
+				direct.SetData(e, e.Value(name), d)
 			}
 		}
 		for i := range depth {
@@ -72,7 +73,7 @@ func plainLayers(g *nn.Graph) (depth int, ok bool) {
 	}
 	has := func(name string) bool {
 		v, err := g.Value(name)
-		return err == nil && v.Param() != nil && v.Param().Data() != nil && v.Param().Data().Dtype() == tensor.Float32
+		return err == nil && v.Param() != nil && direct.Data(v.Param()) != nil && direct.Data(v.Param()).Dtype() == tensor.Float32
 	}
 	for has(hiddenName(depth)+".weight") && has(hiddenName(depth)+".bias") {
 		depth++

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -236,20 +237,20 @@ type lastLayers struct {
 func findLastLayers(g *nn.Graph) (l lastLayers, err error) {
 	for i, name := range []string{"wide.weight", "deep.weight", "deep.bias"} {
 		v, err := g.Value(name)
-		if err != nil || v.Param() == nil || v.Param().Data() == nil || v.Param().Data().Dtype() != tensor.Float32 {
+		if err != nil || v.Param() == nil || direct.Data(v.Param()) == nil || direct.Data(v.Param()).Dtype() != tensor.Float32 {
 			return l, fmt.Errorf("table: the network has no float32 parameter %s: want one that Network.New made", name)
 		}
 		p := v.Param()
 		*[]**nn.Param{&l.wide, &l.deep, &l.bias}[i] = p
-		l.was[i] = append([]float32(nil), dtype.Slice[float32](p.Data())...)
+		l.was[i] = append([]float32(nil), dtype.Slice[float32](direct.Data(p))...)
 	}
-	l.scores, l.features = l.wide.Data().Shape()[0], l.wide.Data().Shape()[1]
+	l.scores, l.features = direct.Data(l.wide).Shape()[0], direct.Data(l.wide).Shape()[1]
 	return l, nil
 }
 
 // set makes the network's output share times that of the linear model plus 1 − share times that of the trained network.
 func (l lastLayers) set(m train.LinearFit, share float64) {
-	wide, deep, bias := dtype.Slice[float32](l.wide.Data()), dtype.Slice[float32](l.deep.Data()), dtype.Slice[float32](l.bias.Data())
+	wide, deep, bias := dtype.Slice[float32](direct.Data(l.wide)), dtype.Slice[float32](direct.Data(l.deep)), dtype.Slice[float32](direct.Data(l.bias))
 	mix := func(was float32, fitted float64) float32 {
 		return float32((1-share)*float64(was) + share*fitted)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/train/data"
@@ -113,7 +114,7 @@ func (t *Trunk) Samples(ctx context.Context, from *Table, rows []int) (data.Data
 func (t *Trunk) Return() error {
 	return t.whole.Edit(func(e *nn.Edit) {
 		for p := range t.Rest.Params() {
-			e.SetData(e.Value(p.Name()), p.Data())
+			e.SetData(e.Value(p.Name()), direct.Data(p))
 		}
 	})
 }
