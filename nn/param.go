@@ -47,13 +47,15 @@ func (p *Param) Value() *Value {
 // program may write to its elements, but not during a run: from now on, runs find that out by a hash of the elements, in the time of reading them.
 func (p *Param) Data() *tensor.Dense {
 	defer p.locked().unlock()
-	there(p).kept.Lend()
+	p = there(p)
+	p.kept.Lend()
 	return p.data
 }
 
 // Text returns the parameter's tensor of strings, nil if it holds numbers. What holds for Data does for it.
 func (p *Param) Text() *dtype.Strings {
-	there(p).kept.Lend()
+	p = there(p)
+	p.kept.Lend()
 	return p.text
 }
 
@@ -66,7 +68,8 @@ func (p *Param) Frozen() bool {
 // Tensor returns the parameter's tensor, of numbers or of strings. What holds for Data does for it.
 func (p *Param) Tensor() dtype.Value {
 	defer p.locked().unlock()
-	there(p).kept.Lend()
+	p = there(p)
+	p.kept.Lend()
 	return p.tensor()
 }
 

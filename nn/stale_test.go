@@ -107,14 +107,16 @@ func TestChangedConstant(t *testing.T) {
 func TestWritesAreSeen(t *testing.T) {
 	x, given, constant := filled(1, 4, 256), filled(1, 256, 256), filled(1, 256)
 	for name, write := range map[string]func(g *nn.Graph, w, c *nn.Param) error{
-		"an element":                 func(_ *nn.Graph, w, _ *nn.Param) error { return w.Data().SetAt(float32(5), 0, 0) },
-		"a slice of Data":            func(_ *nn.Graph, w, _ *nn.Param) error { dtype.Slice[float32](w.Data())[256] = 5; return nil },
-		"all":                        func(_ *nn.Graph, w, _ *nn.Param) error { return w.Data().Memset(float32(5)) },
-		"a constant":                 func(_ *nn.Graph, _, c *nn.Param) error { return c.Data().Memset(float32(5)) },
-		"Tensor":                     func(_ *nn.Graph, w, _ *nn.Param) error { return w.Tensor().(*tensor.Dense).Memset(float32(5)) },
-		"what is known of the value": func(_ *nn.Graph, _, c *nn.Param) error { return c.Value().Known().Value.(*tensor.Dense).Memset(float32(5)) },
-		"what SetData was given":     func(*nn.Graph, *nn.Param, *nn.Param) error { return given.Memset(float32(5)) },
-		"what Const was given":       func(*nn.Graph, *nn.Param, *nn.Param) error { return constant.Memset(float32(5)) },
+		"an element":      func(_ *nn.Graph, w, _ *nn.Param) error { return w.Data().SetAt(float32(5), 0, 0) },
+		"a slice of Data": func(_ *nn.Graph, w, _ *nn.Param) error { dtype.Slice[float32](w.Data())[256] = 5; return nil },
+		"all":             func(_ *nn.Graph, w, _ *nn.Param) error { return w.Data().Memset(float32(5)) },
+		"a constant":      func(_ *nn.Graph, _, c *nn.Param) error { return c.Data().Memset(float32(5)) },
+		"Tensor":          func(_ *nn.Graph, w, _ *nn.Param) error { return w.Tensor().(*tensor.Dense).Memset(float32(5)) },
+		"what is known of the value": func(_ *nn.Graph, _, c *nn.Param) error {
+			return c.Value().Known().Value.(*tensor.Dense).Memset(float32(5))
+		},
+		"what SetData was given": func(*nn.Graph, *nn.Param, *nn.Param) error { return given.Memset(float32(5)) },
+		"what Const was given":   func(*nn.Graph, *nn.Param, *nn.Param) error { return constant.Memset(float32(5)) },
 		"through a fork": func(g *nn.Graph, w, _ *nn.Param) error {
 			fork, origin := g.Fork()
 			for p := range fork.Params() {
