@@ -44,7 +44,8 @@ func (p *Param) Value() *Value {
 }
 
 // Data returns the parameter's tensor, which is shared by all lowerings; nil for strings. Edit.SetData replaces it. A
-// program may write to its elements, but not during a run: from now on, runs find that out by a hash of the elements, in the time of reading them.
+// program may write to its elements, but not during a run: from now on, each run compares a hash of the elements, which
+// takes about as long as reading them.
 func (p *Param) Data() *tensor.Dense {
 	defer p.locked().unlock()
 	p = there(p)
@@ -97,8 +98,8 @@ func (p *Param) Trainable() bool {
 func (p *Param) trainable() bool { return !p.frozen && p.purpose() == Weight }
 
 // Changed says that elements of the parameter were written. Runs keep copies of weights in the order in which kernels read
-// them, and results computed from constants, and create them again after Changed. Edits and trainers call it, and runs notice what
-// is written to the results of Data, and by Gorgonia's solvers to nodes of a Lowered: a program need not call it.
+// them, and results computed from constants, and create them again after Changed. A program need not call it: edits and
+// trainers do, and runs notice what is written to the results of Data, and by Gorgonia's solvers to nodes of a Lowered.
 func (p *Param) Changed() { there(p).kept.Changed() }
 
 // Size returns the number of elements.

@@ -66,24 +66,22 @@ func multinomialKernel(c *op.Call) (op.Kernel, error) {
 			return err
 		}
 		key := streamKey(c, inputAt(in, 1), bits)
-		drawn := x.Int(out[0].Shape().TotalSize())
+		var set func(i, k int)
+		if cfg.DType == dtype.Int32 {
+			y := dtype.Slice[int32](out[0])
+			set = func(i, k int) { y[i] = int32(k) }
+		} else {
+			y := dtype.Slice[int64](out[0])
+			set = func(i, k int) { y[i] = int64(k) }
+		}
 		for r := 0; r*classes < len(logits); r++ {
 			sums := cumulate(pool(x), logits[r*classes:(r+1)*classes])
 			for s := range cfg.SampleSize {
 				checkAt(pool(x), s)
 				at := r*cfg.SampleSize + s
 				u := uniform(key, at) * sums[classes-1]
-				drawn[at] = sort.Search(classes-1, func(k int) bool { return !(sums[k] <= u) })
+				set(at, sort.Search(classes-1, func(k int) bool { return !(sums[k] <= u) }))
 			}
-		}
-		if cfg.DType == dtype.Int32 {
-			for i, k := range drawn {
-				dtype.Slice[int32](out[0])[i] = int32(k)
-			}
-			return nil
-		}
-		for i, k := range drawn {
-			dtype.Slice[int64](out[0])[i] = int64(k)
 		}
 		return nil
 	}, nil
