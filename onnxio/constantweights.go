@@ -131,7 +131,7 @@ func (s *graphWriter) weightNode(v *nn.Value) error {
 	}
 	s.done[v] = true
 	o := s.info[v]
-	t, err := encodeParam(o.header.GetName(), direct.Tensor(s.param(v)), o)
+	t, err := encodeParam(o.header.GetName(), direct.Tensor(s.param(v)), o, o.typed)
 	if err != nil {
 		return &nn.Error{Input: v.Name(), Err: err}
 	}

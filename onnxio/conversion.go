@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn/dtype"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
 )
@@ -15,12 +16,16 @@ import (
 type encoded struct {
 	*onnxpb.ModelProto
 	converted conversions
+	fields    fields
 	most      int64 // number of bytes that the model may have
 }
 
 // conversions are the weights that are stored in another element type, by their message. They are converted block by block while
 // they are written: all at once would take another half of the model's memory.
 type conversions map[*onnxpb.TensorProto]conversion
+
+// fields are those of large tensors to which their raw data are written instead of raw_data.
+type fields map[*onnxpb.TensorProto]protowire.Number
 
 // data returns the raw data of a tensor.
 func (m *encoded) data(t *onnxpb.TensorProto) rawSource {

@@ -102,7 +102,7 @@ func (s Saver) encode(g *nn.Graph) (*encoded, error) {
 		}
 	}
 	unfit := convertTraining(g)
-	w := &writer{look: look{ctx: s.context()}, ops: g.Ops(), opsets: g.Opsets(), alias: map[*nn.Value]string{}, whole: g, inOtherType: conversions{}}
+	w := &writer{look: look{ctx: s.context()}, ops: g.Ops(), opsets: g.Opsets(), alias: map[*nn.Value]string{}, whole: g, inOtherType: conversions{}, inOtherField: fields{}}
 	if err := s.checkStored(w.opsets[""]); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (s Saver) encode(g *nn.Graph) (*encoded, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &encoded{ModelProto: m, converted: w.inOtherType}
+	x := &encoded{ModelProto: m, converted: w.inOtherType, fields: w.inOtherField}
 	x.most, err = x.size(s.context())
 	return x, err
 }

@@ -67,7 +67,9 @@ func skimModel(f *disk.File) (*onnxpb.ModelProto, sections, error) {
 		if !x.fits(t) {
 			return nil, nil, errSkim
 		}
-		t.RawData, raw[t] = []byte{}, x // present, thus not nil
+		if raw[t] = x; x.field == tensorRawData {
+			t.RawData = []byte{} // present, thus not nil
+		}
 	}
 	return m, raw, nil
 }

@@ -6,7 +6,9 @@ import (
 	"github.com/graft-ml/graft/internal/direct"
 	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
+	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -186,9 +188,13 @@ func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 		}
 		return err
 	}
-	t, err := encodeParam(s.name(v), direct.Tensor(p), o)
+	field := s.streamed(p, o)
+	t, err := encodeParam(s.name(v), direct.Tensor(p), o, o.typed && field == 0)
 	if err != nil {
 		return &nn.Error{Input: v.Name(), Err: err}
+	}
+	if field != 0 {
+		s.inOtherField[t] = field
 	}
 	switch {
 	case p.Role() == nn.Weight && p.Inferred() == nn.Constant:
@@ -202,6 +208,22 @@ func (s *graphWriter) initializer(v *nn.Value, o *valueOrigin) error {
 	}
 	s.p.Initializer = append(s.p.Initializer, t)
 	return nil
+}
+
+// streamed returns the field to which the elements of a large initializer are written without a copy, as they were in it, if that is
+// float_data or double_data, which have the layout of raw_data; otherwise 0.
+func (s *graphWriter) streamed(p *nn.Param, o *valueOrigin) protowire.Number {
+	d := direct.Data(p)
+	if !o.typed || s.g != s.whole || d == nil || len(d.Raw) < skimFrom || dtype.Of(d.Dtype()) != dtype.DType(o.header.GetDataType()) {
+		return 0
+	}
+	switch dtype.Of(d.Dtype()) {
+	case dtype.Float32, dtype.Complex64:
+		return tensorFloatData
+	case dtype.Float64, dtype.Complex128:
+		return tensorDoubleData
+	}
+	return 0
 }
 
 // inputs writes the inputs, together with the initializers that the file lists among them.

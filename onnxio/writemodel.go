@@ -23,7 +23,7 @@ func writeModel(w io.Writer, m *onnxpb.ModelProto) error {
 
 // write is writeModel, with the data of converted weights, ended by ctx.
 func (m *encoded) write(ctx context.Context, w io.Writer) error {
-	s := &serializer{look: look{ctx: ctx}, raw: map[*onnxpb.TensorProto]rawSource{}}
+	s := &serializer{look: look{ctx: ctx}, raw: map[*onnxpb.TensorProto]rawSource{}, fields: m.fields}
 	restore := map[*onnxpb.TensorProto][]byte{}
 	defer func() {
 		for t, raw := range restore {
@@ -90,10 +90,11 @@ func (l *look) turn() error {
 // serializer serializes a model field by field: package proto, which serializes a message as a whole, has no context.
 type serializer struct {
 	look
-	raw   map[*onnxpb.TensorProto]rawSource // data of initializers, which are empty in the model
-	b     []byte                            // all but these data
-	from  int                               // where in b the next part begins
-	parts []rawSource                       // of the file
+	raw map[*onnxpb.TensorProto]rawSource // data of initializers, which are empty in the model
+	fields
+	b     []byte      // all but these data
+	from  int         // where in b the next part begins
+	parts []rawSource // of the file
 }
 
 var deterministic = proto.MarshalOptions{Deterministic: true, UseCachedSize: true} // of a message of which Size was called
@@ -221,6 +222,9 @@ func (s *serializer) tensor(t *onnxpb.TensorProto, raw rawSource) (err error) {
 	for {
 		num, typ, tag := protowire.ConsumeTag(s.b[at:])
 		if num == tensorRawData {
+			if field, ok := s.fields[t]; ok {
+				s.b = slices.Replace(s.b, at, at+tag, protowire.AppendTag(nil, field, protowire.BytesType)...) // of one byte, like that of raw_data
+			}
 			at += tag // where the length of no data is
 			break
 		}

@@ -28,7 +28,8 @@ type writer struct {
 	homes map[*nn.Value]*nn.Value // placeholders in subgraphs that hold a parameter in the file, to the parameter
 	away  map[*nn.Value]bool      // the parameters that they hold
 
-	inOtherType conversions // weights of the whole graph that are stored in another type
+	inOtherType  conversions // weights of the whole graph that are stored in another type
+	inOtherField fields      // initializers of the whole graph whose raw data belong into another field
 
 	inNodes bool // whether weights are written in nodes, see weightsInNodes
 

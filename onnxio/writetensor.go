@@ -13,7 +13,7 @@ import (
 
 // encodeParam encodes a parameter's tensor as in the file it was read from: with its documentation,
 // and in the same field.
-func encodeParam(name string, v dtype.Value, o *valueOrigin) (*onnxpb.TensorProto, error) {
+func encodeParam(name string, v dtype.Value, o *valueOrigin, typed bool) (*onnxpb.TensorProto, error) {
 	t, err := encodeTensor(name, v)
 	if err != nil || o.header == nil {
 		return t, err
@@ -25,7 +25,7 @@ func encodeParam(name string, v dtype.Value, o *valueOrigin) (*onnxpb.TensorProt
 	if h.GetName() != name {
 		h.Name = proto.String(name)
 	}
-	if d, ok := v.(*tensor.Dense); ok && o.typed && same {
+	if d, ok := v.(*tensor.Dense); ok && typed && same {
 		h.RawData = nil
 		setTyped(h, d, dtype.DType(t.GetDataType()))
 	}
