@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -19,10 +20,13 @@ import (
 var stacks = flag.Bool("stacks", false, "print what ran between the two checks as well")
 
 // longestGap runs f to its end and returns the longest processor time between two checks of its context, with the functions that made the later one. What
-// is awaited, so that the call returns at once when the context ends, does not count. With -stacks it also returns what ran between the two.
+// is awaited, so that the call returns at once when the context ends, does not count, nor does the collection of garbage, which is put off. With -stacks it also
+// returns what ran between the two.
 func longestGap(f func(ctx context.Context) error) (longest time.Duration, where string, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(12 << 30))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	var at [12]uintptr
 	n := 0
 	last, counted := time.Now(), time.Now() // of the check before, and of the one before which lastSpent was taken

@@ -76,11 +76,11 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 			at = max(at, m.read(gives))
 		}
 		if w := m.of(v); v.kind == placed && (mine[w] || w.kind == source) {
-			c, err := newValue(placed, v.name, v.dtype, v.shape)
+			c, err := newValue(placed, v.node, v.dtype, v.shape)
 			if err != nil {
 				return err
 			}
-			c.from = &step{kind: copyStep, name: "copy " + v.name, in: []*value{v}, out: []*value{c}}
+			c.from = &step{kind: copyStep, name: "copy " + v.name(), in: []*value{v}, out: []*value{c}}
 			after[m.made(v)] = slices.Insert(after[m.made(v)], 0, c.from)
 			v.root = stays[v]
 			v = c
@@ -91,9 +91,9 @@ func (b *builder) hand(o Options, roots []*gorgonia.Node, values map[*gorgonia.N
 			commits.in, commits.lastPriority = append(commits.in, m.of(s.in[0]), m.of(s.in[1])), append(commits.lastPriority, i)
 		} else {
 			made := max(begin, m.made(values[h.Root]))
-			after[made] = append(after[made], &step{kind: checkStep, name: "check " + v.name, in: []*value{v}, callback: i})
+			after[made] = append(after[made], &step{kind: checkStep, name: "check " + v.name(), in: []*value{v}, callback: i})
 		}
-		s := &step{kind: callbackStep, name: "callback " + v.name, in: []*value{v}, callback: i, gives: gives}
+		s := &step{kind: callbackStep, name: "callback " + v.name(), in: []*value{v}, callback: i, gives: gives}
 		if at == commit {
 			takes = append(takes, s)
 		} else {
@@ -122,7 +122,7 @@ func (b *builder) callEagerly(o Options, m readings, values map[*gorgonia.Node]*
 		}
 		v.root = stays[v]
 		at := max(begin, m.made(v))
-		after[at] = append(after[at], &step{kind: callbackStep, name: "callback " + v.name, in: []*value{v}, callback: i})
+		after[at] = append(after[at], &step{kind: callbackStep, name: "callback " + v.name(), in: []*value{v}, callback: i})
 	}
 	b.insert(after)
 	for _, h := range o.Callbacks {

@@ -15,7 +15,7 @@ func (v *value) load() error {
 		val = v.node.Value()
 	}
 	if val == nil {
-		return fmt.Errorf("engine: input %q has no value", v.name)
+		return fmt.Errorf("engine: input %q has no value", v.name())
 	}
 	if err := v.accepts(val); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (v *value) accepts(val gorgonia.Value) error {
 		return nil
 	}
 	if val.Dtype() != v.dtype || !slices.Equal(shape, v.shape) {
-		return fmt.Errorf("engine: input %q: wanted %v%v, got %v%v", v.name, v.dtype, v.shape, val.Dtype(), val.Shape())
+		return fmt.Errorf("engine: input %q: wanted %v%v, got %v%v", v.name(), v.dtype, v.shape, val.Dtype(), val.Shape())
 	}
 	return nil
 }

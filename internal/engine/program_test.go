@@ -303,7 +303,7 @@ func TestFuncValues(t *testing.T) {
 	for _, step := range p.steps { // nothing that the collector could have is kept
 		for _, v := range step.out {
 			if v.kind == heap && v.val != nil {
-				t.Errorf("%s is kept after its last use", v.name)
+				t.Errorf("%s is kept after its last use", v.name())
 			}
 		}
 	}

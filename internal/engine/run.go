@@ -66,7 +66,7 @@ func (p *Program) RunWithCallbacks(ctx context.Context, r Receiver) (err error) 
 			}
 		case checkStep:
 			if at.in[0].dense == nil {
-				return fmt.Errorf("engine: %s is not a tensor of numbers", at.in[0].name)
+				return fmt.Errorf("engine: %s is not a tensor of numbers", at.in[0].name())
 			}
 			if err := r.Check(at.callback, at.in[0].dense, 0); err != nil {
 				return err
@@ -79,7 +79,7 @@ func (p *Program) RunWithCallbacks(ctx context.Context, r Receiver) (err error) 
 			p.exec.pool.StopBy(nil)
 		case callbackStep:
 			if at.in[0].dense == nil {
-				return fmt.Errorf("engine: %s is not a tensor of numbers", at.in[0].name)
+				return fmt.Errorf("engine: %s is not a tensor of numbers", at.in[0].name())
 			}
 			if err := r.Take(at.callback, at.in[0].dense); err != nil {
 				return err

@@ -116,11 +116,10 @@ func (b *builder) add(n *gorgonia.Node) error {
 	}
 	if isSource(op, len(in)) {
 		dt, shape := nodeSpec(n)
-		v, err := newValue(source, nodeName(n), dt, shape)
+		v, err := newValue(source, n, dt, shape)
 		if err != nil {
 			return err
 		}
-		v.node = n
 		b.values[n] = v
 		return nil
 	}
@@ -170,7 +169,7 @@ func (b *builder) addOwn(n *gorgonia.Node, op Op, kids []*value) error {
 		if shape == nil {
 			shape = tensor.ScalarShape()
 		}
-		v, err := newValue(k, nodeName(n), spec.DType, shape)
+		v, err := newValue(k, n, spec.DType, shape)
 		if err != nil {
 			return err
 		}
@@ -250,7 +249,7 @@ func (b *builder) addForeign(n *gorgonia.Node, op gorgonia.Op, in []*value) erro
 	if shape == nil || !flat(dt) {
 		k = heap
 	}
-	v, err := newValue(k, nodeName(n), dt, shape)
+	v, err := newValue(k, n, dt, shape)
 	if err != nil {
 		return err
 	}
@@ -273,11 +272,11 @@ func (b *builder) root(r *gorgonia.Node, copies map[*value]*value) (*value, erro
 	if c := copies[v]; c != nil {
 		return c, nil
 	}
-	c, err := newValue(placed, v.name, v.dtype, v.shape)
+	c, err := newValue(placed, v.node, v.dtype, v.shape)
 	if err != nil {
 		return nil, err
 	}
-	c.from = &step{kind: copyStep, name: "copy " + v.name, in: []*value{v}, out: []*value{c}}
+	c.from = &step{kind: copyStep, name: "copy " + v.name(), in: []*value{v}, out: []*value{c}}
 	b.steps = append(b.steps, c.from)
 	c.root = true
 	copies[v] = c

@@ -24,8 +24,7 @@ const (
 // value is one intermediate result. Nodes with the same computation share it.
 type value struct {
 	kind  kind
-	name  string
-	node  *gorgonia.Node // the source's node
+	node  *gorgonia.Node // that it is the value of, or a copy of its value
 	dtype tensor.Dtype
 	shape tensor.Shape // nil: unknown (a source without a shape)
 	bytes int64        // -1: no flat storage, or unknown
@@ -81,23 +80,26 @@ type step struct {
 }
 
 // newValue computes the size of a value; a shape that exceeds any memory is an error.
-func newValue(k kind, name string, dt tensor.Dtype, shape tensor.Shape) (*value, error) {
-	v := &value{kind: k, name: name, dtype: dt, shape: shape, bytes: -1}
+func newValue(k kind, n *gorgonia.Node, dt tensor.Dtype, shape tensor.Shape) (*value, error) {
+	v := &value{kind: k, node: n, dtype: dt, shape: shape, bytes: -1}
 	if shape == nil || !flat(dt) {
 		return v, nil
 	}
 	v.shape = append(tensor.Shape{}, shape...)
-	n, err := dtype.Count(shape)
+	elements, err := dtype.Count(shape)
 	if err != nil {
-		return nil, fmt.Errorf("engine: %s: %w", name, err)
+		return nil, fmt.Errorf("engine: %s: %w", v.name(), err)
 	}
 	size := int(dt.Size())
-	if n > (math.MaxInt-cacheLine)/size {
-		return nil, fmt.Errorf("engine: %s: shape %v of %v takes too much memory", name, shape, dt)
+	if elements > (math.MaxInt-cacheLine)/size {
+		return nil, fmt.Errorf("engine: %s: shape %v of %v takes too much memory", v.name(), shape, dt)
 	}
-	v.bytes = int64(n) * int64(size)
+	v.bytes = int64(elements) * int64(size)
 	return v, nil
 }
+
+// name describes its node, for messages.
+func (v *value) name() string { return nodeName(v.node) }
 
 // flat reports whether elements of dt contain no pointers.
 func flat(dt tensor.Dtype) bool {
