@@ -124,7 +124,7 @@ func (g *Graph) Trim() {
 // fits reports whether the stage was specialized for the available values.
 func (st *stage) fits(have map[*Value]dtype.Value) bool {
 	for p, version := range st.baked {
-		if p.kept.Version(p.tensor()) != version {
+		if p.kept.Version(nil, p.tensor()) != version {
 			return false
 		}
 	}

@@ -87,7 +87,7 @@ func (w *walker) at(v *Value) *binding {
 	b := &binding{typ: op.TypeOf(v.param.tensor())}
 	if v.param.purpose() == Constant && !slices.Contains(w.wrt, v) {
 		b.known.Value = v.param.tensor()
-		w.baked[v.param] = v.param.kept.Version(b.known.Value)
+		w.baked[v.param] = v.param.kept.Version(nil, b.known.Value)
 	}
 	b.known.Frozen = v.param.frozen
 	w.env[v] = b

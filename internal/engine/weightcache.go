@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -62,13 +63,13 @@ func (k *WeightCache) Lend() {
 	}
 }
 
-// Version returns the number of changes of v, the tensor.
-func (k *WeightCache) Version(v gorgonia.Value) uint64 {
+// Version returns the number of changes of v, the tensor. If it is lent, all its elements are read: p may be stopped, or nil.
+func (k *WeightCache) Version(p *kernel.Pool, v gorgonia.Value) uint64 {
 	if k == nil {
 		return 0
 	}
 	if k.lent.Load() {
-		h := hashOf(v)
+		h := hashOf(p, v)
 		k.mu.Lock()
 		same := k.hashed && k.hash == h
 		k.hash, k.hashed = h, true
@@ -81,20 +82,27 @@ func (k *WeightCache) Version(v gorgonia.Value) uint64 {
 }
 
 // hashOf returns a hash of the elements of v.
-func hashOf(v gorgonia.Value) uint64 {
+func hashOf(p *kernel.Pool, v gorgonia.Value) uint64 {
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
 	switch v := v.(type) {
 	case *tensor.Dense:
-		return maphash.Bytes(hashSeed, v.Raw)
+		for part := range slices.Chunk(v.Raw, hashPart) {
+			p.Check()
+			maphash.WriteComparable(&h, maphash.Bytes(hashSeed, part))
+		}
 	case *dtype.Strings:
-		var h maphash.Hash
-		h.SetSeed(hashSeed)
+		pace := p.Pace()
 		for _, s := range v.Elems {
+			pace.Did(8 + len(s)/8)
 			maphash.WriteComparable(&h, s)
 		}
-		return h.Sum64()
 	}
-	return 0
+	return h.Sum64()
 }
+
+// hashPart is how many bytes are hashed within a few milliseconds.
+const hashPart = 16 << 20
 
 // packed returns the result of derive on the sources, or the one that is cached under the same key. The first time
 // it returns nil: tensors that change from run to run, such as weights in training, are not worth the memory. So it does if the
@@ -167,7 +175,7 @@ func (x *Exec) Packed(key any, derive func() any, of ...*tensor.Dense) any {
 		if k == nil || len(t.Raw) == 0 {
 			return nil
 		}
-		sources[i] = keptSource{&t.Raw[0], len(t.Raw), k, k.Version(t)}
+		sources[i] = keptSource{&t.Raw[0], len(t.Raw), k, k.Version(x.Pool(), t)}
 	}
 	return sources[0].kept.packed(key, sources, derive)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/budget/budgettest"
+	"github.com/graft-ml/graft/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -138,4 +139,28 @@ func TestDerivedIsCharged(t *testing.T) {
 	if p.Release(); len(cache.entries) > 0 {
 		t.Error("what was derived is kept")
 	}
+}
+
+// TestHashEnds: the hash of a tensor that may have been changed looks at the context of the run, and tells of a change anywhere.
+func TestHashEnds(t *testing.T) {
+	v := tensor.New(tensor.WithBacking(make([]byte, 2*hashPart+1)))
+	var k WeightCache
+	k.Lend()
+	versions := map[uint64]bool{}
+	for _, i := range []int{0, hashPart, 2 * hashPart} {
+		v.Raw[i]++
+		versions[k.Version(nil, v)] = true
+	}
+	if len(versions) != 3 {
+		t.Errorf("3 changes have %d versions", len(versions))
+	}
+	p, done := (*kernel.Pool)(nil).Stoppable(), make(chan struct{})
+	p.StopBy(done)
+	close(done)
+	defer func() {
+		if r := recover(); r != (kernel.Stopped{}) {
+			t.Errorf("a stopped pool: %v", r)
+		}
+	}()
+	k.Version(p, v)
 }
