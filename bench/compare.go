@@ -78,13 +78,13 @@ func frameworks(self string, o options) []framework {
 		return []string{"--cases", c.name, "--threads", strconv.Itoa(c.threads), "--reps", strconv.Itoa(o.reps)}
 	}
 	seconds := fmt.Sprint(o.budget.Seconds())
-	graft := func(program string) func(c cell) *exec.Cmd {
+	graft := func(program string, more ...string) func(c cell) *exec.Cmd {
 		return func(c cell) *exec.Cmd {
 			args := append([]string{"-child", "-dir", o.dir, "-budget", o.budget.String(), "-profile", o.profile, "-only", o.only}, common(c)...)
-			return exec.Command(program, args...)
+			return exec.Command(program, append(args, more...)...)
 		}
 	}
-	list := []framework{{"graft", graft(self)}}
+	list := []framework{{"graft", graft(self, fmt.Sprint("-data=", o.data))}}
 	if o.base != "" {
 		list = append(list, framework{"base", graft(o.base)})
 	}

@@ -31,6 +31,7 @@ type options struct {
 	lines    string
 	profile  string
 	only     string
+	data     bool
 	first    string
 	patience time.Duration
 	avx2     bool
@@ -83,6 +84,7 @@ func parse() (options, error) {
 	flag.StringVar(&o.lines, "json", "", "write the JSON lines to this file as well")
 	flag.StringVar(&o.profile, "profile", "", "write a CPU profile of the timed steps to this file (one case, one thread count)")
 	flag.StringVar(&o.only, "only", "", "train or infer: time only that")
+	flag.BoolVar(&o.data, "data", false, "this command, not -base, first asks for the tensors of all weights (Param.Data): each run then compares hashes of them")
 	flag.StringVar(&o.first, "first", "", "time whole processes that load this model and run it once, instead")
 	flag.DurationVar(&o.patience, "patience", 3*time.Minute, "stop a peer's process after this long")
 	flag.BoolVar(&o.avx2, "avx2", false, "everybody without AVX-512 (ONNX Runtime cannot do without and is left out)")

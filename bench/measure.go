@@ -68,6 +68,11 @@ func measure(name string, threads int, o options) (*result, error) {
 		return nil, err
 	}
 	r.Load = ms(time.Since(start))
+	if o.data {
+		for p := range g.Params() {
+			p.Data()
+		}
+	}
 	start = time.Now()
 	out, err := g.Run(ctx, s.x[0])
 	if err != nil {
