@@ -9,10 +9,15 @@ import (
 // ExpandBytes broadcasts src of shape from into dst of shape to; elements have size bytes.
 func ExpandBytes(p *kernel.Pool, dst, src []byte, from, to []int, size int) {
 	f := append(slices.Repeat([]int{1}, len(to)-len(from)), from...)
+	pace := p.Pace()
+	repeat := func(dst, src []byte) {
+		pace.Did(8 + min(len(src), len(dst))/64)
+		kernel.Copy(p, dst, src)
+	}
 	var walk func(axis int, dst, src []byte)
 	walk = func(axis int, dst, src []byte) {
 		if slices.Equal(f[axis:], to[axis:]) {
-			copyParts(p, dst, src)
+			repeat(dst, src)
 			return
 		}
 		n := to[axis]
@@ -23,7 +28,7 @@ func ExpandBytes(p *kernel.Pool, dst, src []byte, from, to []int, size int) {
 		if f[axis] == 1 {
 			walk(axis+1, dst[:d], src)
 			for i := d; i < len(dst); i *= 2 {
-				copyParts(p, dst[i:], dst[:i])
+				repeat(dst[i:], dst[:i])
 			}
 			return
 		}
@@ -33,15 +38,4 @@ func ExpandBytes(p *kernel.Pool, dst, src []byte, from, to []int, size int) {
 		}
 	}
 	walk(0, dst[:len(dst)/size*size], src)
-}
-
-// copyParts is copy in parts of about a millisecond, between which it checks whether p is stopped.
-func copyParts(p *kernel.Pool, dst, src []byte) {
-	const part = 4 << 20
-	for n := min(len(dst), len(src)); n > part; n -= part {
-		copy(dst[:part], src)
-		dst, src = dst[part:], src[part:]
-		p.Check()
-	}
-	copy(dst, src)
 }

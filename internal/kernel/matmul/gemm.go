@@ -36,8 +36,7 @@ func GemmEpilogue[T kernel.Float](p *kernel.Pool, transA, transB bool, m, n, k i
 		panic(fmt.Sprintf("kernel: Gemm: C has %d elements, %d needed", len(c), need))
 	}
 	if k <= 0 || alpha == 0 {
-		scaleRows(m, n, beta, c, ldc)
-		finishColumns(&e, c, ldc, 0, m, 0, n)
+		noProduct(p, m, n, beta, c, ldc, &e)
 		return
 	}
 	needA, needB := (m-1)*lda+k, (k-1)*ldb+n
@@ -170,17 +169,31 @@ func (x *Product[T]) cost(panels, colPanels int) int {
 	return panels*colPanels*MR*NR + colPanels*NR*x.WeightB + panels*MR*30
 }
 
+// noProduct is C := beta*C, and the epilogue.
+func noProduct[T kernel.Float](p *kernel.Pool, m, n int, beta T, c []T, ldc int, e *elementwise.Epilogue[T]) {
+	p.Range(m, 1+4096/n, func(lo, hi int) {
+		scaleRows(p, hi-lo, n, beta, c[lo*ldc:], ldc)
+		finishColumns(e, c, ldc, lo, hi, 0, n)
+	})
+}
+
 // scaleRows multiplies an m×n block by beta; 0 clears it, NaN included.
-func scaleRows[T kernel.Float](m, n int, beta T, c []T, ldc int) {
+func scaleRows[T kernel.Float](p *kernel.Pool, m, n int, beta T, c []T, ldc int) {
+	if beta == 1 {
+		return
+	}
+	pace := p.Pace()
 	for i := range m {
-		row := c[i*ldc:][:n]
-		switch beta {
-		case 0:
-			clear(row)
-		case 1:
-		default:
-			for j := range row {
-				row[j] *= beta
+		for row := c[i*ldc:][:n]; len(row) > 0; {
+			part := row[:min(len(row), kernel.LongRow)]
+			row = row[len(part):]
+			pace.Did(8 + len(part)/4)
+			if beta == 0 {
+				clear(part)
+				continue
+			}
+			for j := range part {
+				part[j] *= beta
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func (x *Product[T]) part(i0, i1, j0, j1, l0, l1 int) {
 	for jc := j0; jc < j1; jc += nc {
 		je := min(jc+nc, j1)
 		if x.Beta != 0 && x.Beta != 1 {
-			scaleRows(i1-i0, je-jc, x.Beta, x.C[i0*x.LDC+jc:], x.LDC)
+			scaleRows(x.pool, i1-i0, je-jc, x.Beta, x.C[i0*x.LDC+jc:], x.LDC)
 		}
 		for l := l0; l < l1; l += kc {
 			w.l, w.kc = l, min(kc, l1-l)

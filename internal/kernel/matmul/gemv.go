@@ -16,7 +16,7 @@ func gemv[T kernel.Float](p *kernel.Pool, transB bool, m, n, k int, alpha T, a [
 		lo, hi = lo*NR, min(n, hi*NR)
 		for i := range m {
 			row := c32[i*ldc:][lo:hi]
-			scaleRows(1, len(row), float32(beta), row, len(row))
+			scaleRows(p, 1, len(row), float32(beta), row, len(row))
 			p.InPartsOf(k, max(kernel.LongRow>>10, min(kernel.LongRow, 16*kernel.LongRow/len(row))), func(from, to int) {
 				if x := a32[i*lda:][from:to]; transB {
 					gemvT(to-from, float32(alpha), x, b32[lo*ldb+from:], ldb, row)

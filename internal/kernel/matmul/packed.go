@@ -61,8 +61,7 @@ func GemmPackedEpilogue[T kernel.Float](p *kernel.Pool, transA bool, m int, alph
 		return
 	}
 	if b.K <= 0 || alpha == 0 {
-		scaleRows(m, b.N, beta, c, ldc)
-		finishColumns(&e, c, ldc, 0, m, 0, b.N)
+		noProduct(p, m, b.N, beta, c, ldc, &e)
 		return
 	}
 	x := Product[T]{M: m, N: b.N, K: b.K, Alpha: alpha, A: a, RsA: lda, CsA: 1, Packed: b.Data, Beta: beta, C: c, LDC: ldc, Span: b.N}

@@ -184,12 +184,14 @@ func spread[T any](x *op.Exec, y, c []T, from []int, m, n int) {
 		for i := lo; i < hi; i++ {
 			src, row := c[min(i, rows-1)*cols:], y[i*n:(i+1)*n]
 			if cols == n {
-				copy(row, src)
+				kernel.Copy(pool(x), row, src)
 				continue
 			}
-			for j := range row {
-				row[j] = src[0]
-			}
+			pool(x).InParts(n, func(lo, hi int) {
+				for j := lo; j < hi; j++ {
+					row[j] = src[0]
+				}
+			})
 		}
 	})
 }

@@ -134,7 +134,9 @@ func rmsBack[T kernel.Float](l layer) op.Kernel {
 		if ds := dtype.ElemsAt[T](out, 1); ds != nil {
 			pool(x).Range(l.Cols, 1+4096/max(l.Rows, 1), func(lo, hi int) {
 				clear(ds[lo:hi])
+				pace := pool(x).Pace()
 				for r := range l.Rows {
+					pace.Did(hi - lo)
 					for i := lo; i < hi; i++ {
 						ds[i] += dy[r*l.Cols+i] * a[r*l.Cols+i] * inv[r]
 					}

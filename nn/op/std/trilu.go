@@ -1,6 +1,7 @@
 package std
 
 import (
+	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/op"
 	"github.com/graft-ml/graft/nn/op/coupling"
 	"gorgonia.org/gorgonia"
@@ -63,12 +64,12 @@ func triluKernel(c *op.Call) (op.Kernel, error) {
 				edge := r%rows + k // the first column of the upper triangle
 				if upper != nil && !*upper {
 					edge = min(max(edge+1, 0), cols) * size
-					copy(d[:edge], from)
-					clear(d[edge:])
+					kernel.Copy(pool(x), d[:edge], from)
+					kernel.Clear(pool(x), d[edge:])
 				} else {
 					edge = min(max(edge, 0), cols) * size
-					clear(d[:edge])
-					copy(d[edge:], from[edge:])
+					kernel.Clear(pool(x), d[:edge])
+					kernel.Copy(pool(x), d[edge:], from[edge:])
 				}
 			}
 		})
