@@ -81,21 +81,31 @@ type step struct {
 
 // newValue computes the size of a value; a shape that exceeds any memory is an error.
 func newValue(k kind, n *gorgonia.Node, dt tensor.Dtype, shape tensor.Shape) (*value, error) {
-	v := &value{kind: k, node: n, dtype: dt, shape: shape, bytes: -1}
-	if shape == nil || !flat(dt) {
-		return v, nil
-	}
-	v.shape = append(tensor.Shape{}, shape...)
-	elements, err := dtype.Count(shape)
-	if err != nil {
+	v := &value{kind: k, node: n, dtype: dt, shape: shape}
+	var err error
+	if v.bytes, err = bytesOf(dt, shape); err != nil {
 		return nil, fmt.Errorf("engine: %s: %w", v.name(), err)
 	}
-	size := int(dt.Size())
-	if elements > (math.MaxInt-cacheLine)/size {
-		return nil, fmt.Errorf("engine: %s: shape %v of %v takes too much memory", v.name(), shape, dt)
+	if v.bytes >= 0 {
+		v.shape = append(tensor.Shape{}, shape...)
 	}
-	v.bytes = int64(elements) * int64(size)
 	return v, nil
+}
+
+// bytesOf returns the size of a tensor, -1 if it has no flat storage; a shape that exceeds any memory is an error.
+func bytesOf(dt tensor.Dtype, shape tensor.Shape) (int64, error) {
+	if shape == nil || !flat(dt) {
+		return -1, nil
+	}
+	n, err := dtype.Count(shape)
+	if err != nil {
+		return 0, err
+	}
+	size := int(dt.Size())
+	if n > (math.MaxInt-cacheLine)/size {
+		return 0, fmt.Errorf("shape %v of %v takes too much memory", shape, dt)
+	}
+	return int64(n) * int64(size), nil
 }
 
 // name describes its node, for messages.
