@@ -19,11 +19,12 @@ func TestLooksGrow(t *testing.T) {
 		"GRU hidden_size=2 : f[N,1,2] f[1,6,2] f[1,6,2] -> 2":      "run gradient",
 		"Conv kernel_shape=[3,3] : f[1,2,8,N] f[2,2,3,3]":          "gradient",
 		"ConvTranspose kernel_shape=[2,2] : f[1,2,4,N] f[2,2,2,2]": "gradient",
-		"Unique : f[N] -> 4":                             "run",
-		"Unique sorted=0 : f[N] -> 4":                    "run",
-		"Max : f[N] f[N] f[N]":                           "gradient",
-		"BitCast to=6 : f[N]":                            "run",
-		"CumProd : f[N,3] i64=0":                         "run gradient",
+		"Unique : f[N] -> 4":          "run",
+		"Unique sorted=0 : f[N] -> 4": "run",
+		"Max : f[N] f[N] f[N]":        "gradient",
+		"BitCast to=6 : f[N]":         "run",
+		"CumProd : f[N,3] i64=0":      "run gradient",
+		"Unsqueeze : f(0,0,0,7,N) i64(0) ; MaxRoiPool pooled_shape=[1,1] : f[1,1,N,8] %0": "run",
 		"Trilu : f[1,N]":                                 "run gradient",
 		"Expand : f[N,1] i64(N,8)":                       "run",
 		"RMSNormalization : f[N,2] f[2]":                 "gradient",
@@ -53,7 +54,7 @@ func TestLooksGrow(t *testing.T) {
 
 // looks returns how often the run, or the gradients, of a line with a size for N look at the context.
 func looks(t *testing.T, line, what, size string) int64 {
-	for _, end := range []string{"[N]", "[N,", ",N]", ",N,", "(N,"} {
+	for _, end := range []string{"[N]", "[N,", ",N]", ",N,", "(N,", ",N)"} {
 		line = strings.ReplaceAll(line, end, strings.Replace(end, "N", size, 1))
 	}
 	var n atomic.Int64

@@ -63,7 +63,7 @@ func maxRoiPoolKernel[T kernel.Float](c *op.Call) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		img, regions := dtype.Slice[T](in[0]), dtype.Slice[T](in[1])
 		y, index := dtype.Elems[T](out[0]), dtype.ElemsAt[int64](out, 1)
-		seen := 0 // elements since the context was looked at
+		pace := pool(x).Pace()
 		for n := range len(regions) / 5 {
 			r := regions[5*n : 5*n+5]
 			if i := float64(r[0]); !(i >= 0 && i < float64(s[0])) {
@@ -77,12 +77,10 @@ func maxRoiPoolKernel[T kernel.Float](c *op.Call) op.Kernel {
 				base := (int(r[0])*s[1] + ch) * s[2] * s[3]
 				ya, yb := span(y0, h, oy, oh, s[2])
 				xa, xb := span(x0, w, ox, ow, s[3])
-				if seen += 16 + (yb-ya)*(xb-xa); seen > 1<<18 {
-					pool(x).Check()
-					seen = 0
-				}
+				pace.Did(16)
 				best := -1
 				for py := ya; py < yb; py++ {
+					pace.Did(xb - xa)
 					for px := xa; px < xb; px++ {
 						if p := base + py*s[3] + px; best < 0 || img[p] > img[best] {
 							best = p
