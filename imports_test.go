@@ -71,11 +71,11 @@ var mayImport = map[string][]string{
 	"optim":                        {"nn/dtype", "internal/budget", "internal/kernel/..."},
 	"optim/gen":                    {},
 	"train/data":                   {"internal/disk", "internal/imagefile", "nn/dtype", "internal/kernel/...", "internal/budget", "internal/npy"},
-	"train/token":                  {"internal/budget", "internal/disk", "internal/terminal"},
+	"train/token":                  {"internal/budget", "internal/disk", "internal/terminal", "internal/kernel"},
 	"train/boxes":                  {"internal/budget", "internal/disk", "train/data"},
 	"train/table":                  {"internal/direct", "internal/disk", "internal/budget", "internal/snapshot", "nn/dtype", "nn/op", "nn/op/std", "nn", "nn/initial", "nn/layers", "train", "train/data"},
 	"train/step":                   {"internal/direct", "nn/dtype", "nn/op", "nn/op/std", "nn", "onnxio", "optim", "train"},
-	"train":                        {"internal/direct", "internal/goroutine", "internal/budget", "internal/disk", "internal/snapshot", "internal/terminal", "nn/dtype", "internal/kernel/...", "nn/op", "nn/op/std", "nn", "nn/initial", "nn/layers", "nn/prune", "onnxio", "optim", "train/data"},
+	"train":                        {"internal/direct", "internal/goroutine", "internal/budget", "internal/disk", "internal/snapshot", "internal/terminal", "nn/dtype", "internal/kernel/...", "internal/engine", "nn/op", "nn/op/std", "nn", "nn/initial", "nn/layers", "nn/prune", "onnxio", "optim", "train/data"},
 	"internal/cli":                 {"..."},
 	"mpi":                          {"train", "mpi/internal/mpitest"}, // a module of its own
 	"mpi/internal/mpitest":         {},

@@ -77,7 +77,7 @@ func Generate(ctx context.Context, g *nn.Graph, o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.training = training && modal(fork) > 0
+	r.training = training && modal(ctx, fork) > 0
 	if o.Style == Gorgonia {
 		if err := r.formless(); err != nil {
 			return nil, err
@@ -132,18 +132,21 @@ func packageName(name string) error {
 
 // inference converts a graph from training to inference mode. It reports whether all nodes that depend on the mode were in training mode.
 func inference(ctx context.Context, g *nn.Graph) bool {
-	know, in := modal(g), len(g.TrainingNodes())
+	know, in := modal(ctx, g), len(g.TrainingNodes())
 	return in > 0 && in == know && g.EditUntil(ctx, func(e *nn.Edit) { e.InferenceMode() }) == nil
 }
 
-// modal counts the nodes that behave differently in training mode, including those of subgraphs.
-func modal(g *nn.Graph) (count int) {
+// modal counts the nodes that behave differently in training mode, including those of subgraphs, until ctx ends.
+func modal(ctx context.Context, g *nn.Graph) (count int) {
 	for n := range g.Nodes() {
+		if ctx.Err() != nil {
+			return count
+		}
 		if n.Op() != nil && n.Traits().Training != nil {
 			count++
 		}
 		for _, b := range n.Bodies() {
-			count += modal(b.Graph)
+			count += modal(ctx, b.Graph)
 		}
 	}
 	return count

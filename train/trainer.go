@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/graft-ml/graft/internal/disk"
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -120,15 +121,8 @@ func (t *Trainer) prepare(ctx context.Context) error {
 		return err
 	}
 	t.g.Trim()
-	freed := make(chan struct{})
-	go func() {
-		debug.FreeOSMemory() // once: returns memory from loading and running, so that training can use it
-		close(freed)
-	}()
-	select {
-	case <-freed:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := engine.Await(ctx, debug.FreeOSMemory); err != nil { // once: returns memory from loading and running, so that training can use it
+		return err
 	}
 	t.seen = t.g.Version()
 	if err := t.follow(ctx); err != nil {

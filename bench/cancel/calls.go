@@ -12,9 +12,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/graft-ml/graft/generate"
 	"github.com/graft-ml/graft/internal/npy"
+	"github.com/graft-ml/graft/internal/onnxpb"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/initial"
@@ -28,6 +30,7 @@ import (
 	"github.com/graft-ml/graft/train/step"
 	"github.com/graft-ml/graft/train/table"
 	"github.com/graft-ml/graft/train/token"
+	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
 )
 
@@ -319,7 +322,7 @@ var calls = []call{
 		g, err := residual(60_000)
 		return func(ctx context.Context) error { return g.EditUntil(ctx, func(e *nn.Edit) { e.Simplify() }) }, err
 	}},
-	{name: "tokenizer of 250,000 tokens and merges", without: true, prepare: func(string) (func(context.Context) error, error) {
+	{name: "tokenizer of 250,000 tokens and merges", prepare: func(string) (func(context.Context) error, error) {
 		vocabulary, merges, list := map[string]int{}, []string{}, []string{}
 		add := func(text string) {
 			vocabulary[text] = len(vocabulary)
@@ -335,7 +338,67 @@ var calls = []call{
 			}
 		}
 		b, err := json.Marshal(map[string]any{"model": map[string]any{"type": "BPE", "vocab": vocabulary, "merges": merges}})
-		return func(context.Context) error { _, err := token.Parse(b); return err }, err
+		return func(ctx context.Context) error { _, err := token.Parse(ctx, b); return err }, err
+	}},
+	{name: "WordPiece of 10 MB of text", prepare: encodings(`{"normalizer":{"type":"BertNormalizer"},"pre_tokenizer":{"type":"BertPreTokenizer"},"model":{"type":"WordPiece","unk_token":"[UNK]","vocab":{"[UNK]":0,"the":1,"cat":2,"c":3,"##a":4}}}`)},
+	{name: "BPE of 10 MB of text", prepare: encodings(`{"pre_tokenizer":{"type":"ByteLevel"},"model":{"type":"BPE","vocab":{"t":0,"h":1,"th":2,"a":3},"merges":["t h"]}}`)},
+	{name: "BPE of a word of 10 MB", prepare: encodings(`{"normalizer":{"type":"NFKC"},"model":{"type":"BPE","vocab":{"t":0,"h":1,"th":2,"a":3},"merges":["t h"]}}`)},
+	{name: "Unigram of a word of 10 MB", prepare: encodings(`{"normalizer":{"type":"Lowercase"},"pre_tokenizer":{"type":"Metaspace","split":false},"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["t",-1],["th",-2],["the",-2]]}}`)},
+	{name: "tokenizer of 2,000 tokens learned from 10 MB of text", prepare: func(string) (func(context.Context) error, error) {
+		lines := make([]string, 200_000)
+		for i := range lines {
+			lines[i] = fmt.Sprintf("the cat %x is not here, but %x is\n", i*7919, i*i)
+		}
+		return func(ctx context.Context) error {
+			_, err := token.Learn(ctx, slices.Values(lines), 2000, true)
+			return err
+		}, nil
+	}},
+	{name: "load 60,000 calls of a function", prepare: func(dir string) (func(context.Context) error, error) {
+		path := filepath.Join(dir, "m.onnx")
+		return func(ctx context.Context) error {
+			_, err := onnxio.Loader{Context: ctx}.Load(path)
+			return err
+		}, writeCalls(path, 60_000)
+	}},
+	{name: "60,000 calls of a function replaced by its nodes", prepare: func(dir string) (func(context.Context) error, error) {
+		path := filepath.Join(dir, "m.onnx")
+		if err := writeCalls(path, 60_000); err != nil {
+			return nil, err
+		}
+		g, err := onnxio.Load(path)
+		return func(ctx context.Context) error {
+			return g.EditUntil(ctx, func(e *nn.Edit) {
+				e.Decompose(slices.Collect(g.Nodes())...)
+			})
+		}, err
+	}},
+	{name: "first run of 60,000 calls of a function", prepare: func(dir string) (func(context.Context) error, error) {
+		path := filepath.Join(dir, "m.onnx")
+		if err := writeCalls(path, 60_000); err != nil {
+			return nil, err
+		}
+		g, err := onnxio.Load(path)
+		return func(ctx context.Context) error {
+			g.Trim()
+			_, err := g.Run(ctx, dtype.New(dtype.Float32, 8))
+			return err
+		}, err
+	}},
+	{name: "generate source of 60,000 nodes, folded", prepare: func(string) (func(context.Context) error, error) {
+		g := nn.New("folded")
+		err := g.Edit(func(e *nn.Edit) {
+			x := e.Input("x", "float32[N,8]")
+			for i := range 20_000 {
+				w := e.Node(std.TransposeConfig{}, e.Param(fmt.Sprint("w", i), initial.Uniform{Low: -0.01, High: 0.01}, 8, 8)).Out(0)
+				x = e.Node(op.Plain("Add"), x, e.Node(op.Plain("MatMul"), x, w).Out(0)).Out(0)
+			}
+			e.Output("y", x)
+		})
+		return func(ctx context.Context) error {
+			_, err := generate.Generate(ctx, g, generate.Options{})
+			return err
+		}, err
 	}},
 	{name: "NPZ of 20,000 arrays", without: true, prepare: func(dir string) (func(context.Context) error, error) {
 		path := filepath.Join(dir, "a.npz")
@@ -345,6 +408,42 @@ var calls = []call{
 		path := filepath.Join(dir, "a.npz")
 		return func(context.Context) error { _, err := data.Arrays(path); return err }, writeArrays(path, 10, 25_000_000)
 	}},
+}
+
+// encodings prepares encoding 10 MB of text.
+func encodings(file string) func(string) (func(context.Context) error, error) {
+	return func(string) (func(context.Context) error, error) {
+		t, err := token.Parse(context.Background(), []byte(file))
+		text := strings.Repeat("The cat's a café, and 12 more 世界 things happened!\n", 10_000_000/60)
+		return func(ctx context.Context) error {
+			_, err := t.EncodeUntil(ctx, text, 0)
+			return err
+		}, err
+	}
+}
+
+// writeCalls writes a model that calls a function of two nodes n times, one after the other.
+func writeCalls(path string, n int) error {
+	port := func(name string) *onnxpb.ValueInfoProto {
+		shape := &onnxpb.TensorShapeProto{Dim: []*onnxpb.TensorShapeProto_Dimension{{Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: 8}}}}
+		return &onnxpb.ValueInfoProto{Name: proto.String(name), Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{TensorType: &onnxpb.TypeProto_Tensor{ElemType: proto.Int32(1), Shape: shape}}}}
+	}
+	m := &onnxpb.ModelProto{
+		IrVersion: proto.Int64(9), OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: proto.Int64(20)}, {Domain: proto.String("own"), Version: proto.Int64(1)}},
+		Functions: []*onnxpb.FunctionProto{{
+			Name: proto.String("F"), Domain: proto.String("own"), Input: []string{"x"}, Output: []string{"y"}, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: proto.Int64(20)}},
+			Node: []*onnxpb.NodeProto{{OpType: proto.String("Neg"), Input: []string{"x"}, Output: []string{"t"}}, {OpType: proto.String("Tanh"), Input: []string{"t"}, Output: []string{"y"}}},
+		}},
+		Graph: &onnxpb.GraphProto{Name: proto.String("calls"), Input: []*onnxpb.ValueInfoProto{port("v0")}, Output: []*onnxpb.ValueInfoProto{port(fmt.Sprint("v", n))}},
+	}
+	for i := range n {
+		m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{OpType: proto.String("F"), Domain: proto.String("own"), Input: []string{fmt.Sprint("v", i)}, Output: []string{fmt.Sprint("v", i+1)}})
+	}
+	b, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, b, 0o666)
 }
 
 // each returns a group for each parameter.

@@ -47,7 +47,7 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 	case path == "-":
 		return p.standardInput(ctx, g, notes)
 	case isConll(path):
-		return p.conllOf(g, path)
+		return p.conllOf(ctx, g, path)
 	case isTable(path):
 		return p.tableOf(ctx, g, path, notes)
 	case ext == ".npz" || ext == ".npy":
@@ -57,7 +57,7 @@ func (p *prediction) samplesOf(ctx context.Context, g *nn.Graph, path string, no
 		if err != nil {
 			return nil, err
 		}
-		return p.objectsOf(g, path, b)
+		return p.objectsOf(ctx, g, path, b)
 	case ext == ".bin" || holdsIDX(path):
 		s, err := p.open(ctx, path, true)
 		if err != nil {
@@ -87,7 +87,7 @@ func (p *prediction) standardInput(ctx context.Context, g *nn.Graph, notes io.Wr
 		return nil, err
 	}
 	if t := bytes.TrimSpace(b); len(t) > 0 && (t[0] == '{' || t[0] == '[') {
-		return p.objectsOf(g, "standard input", b)
+		return p.objectsOf(ctx, g, "standard input", b)
 	}
 	ext := contents(b)
 	if ext == ".csv" && takesImages(g) {
@@ -143,7 +143,7 @@ func contents(b []byte) string {
 
 func (p *prediction) tableOf(ctx context.Context, g *nn.Graph, path string, notes io.Writer) (*sampleSource, error) {
 	if p.texts != nil {
-		return p.textsOf(path)
+		return p.textsOf(ctx, path)
 	}
 	if p.imageRows(g, path) {
 		rows, err := p.imagesOfRows(g, path)
@@ -305,15 +305,15 @@ func pickStrings(s *dtype.Strings, index []int) *dtype.Strings {
 }
 
 // objectsOf reads JSON objects, one after the other or in a list; keys are the model's columns or inputs.
-func (p *prediction) objectsOf(g *nn.Graph, path string, b []byte) (*sampleSource, error) {
-	rows, err := objects(b)
+func (p *prediction) objectsOf(ctx context.Context, g *nn.Graph, path string, b []byte) (*sampleSource, error) {
+	rows, err := objects(ctx, b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("%s: empty: want JSON objects, one on each line", path)
 	}
-	s, err := rowSource(g, path, rows, 0, p.texts)
+	s, err := rowSource(ctx, g, path, rows, 0, p.texts)
 	if err != nil || takesImages(g) {
 		return s, err
 	}
@@ -321,7 +321,7 @@ func (p *prediction) objectsOf(g *nn.Graph, path string, b []byte) (*sampleSourc
 }
 
 // rowSource is a source of samples from objects; t tokenizes texts, nil if the model does not read any.
-func rowSource(g *nn.Graph, path string, rows []map[string]any, before int, t *texts) (*sampleSource, error) {
+func rowSource(ctx context.Context, g *nn.Graph, path string, rows []map[string]any, before int, t *texts) (*sampleSource, error) {
 	schema, known, err := table.ReadMeta(g.Meta())
 	if err != nil {
 		return nil, err
@@ -331,7 +331,7 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any, before int, t *t
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		return t.wordSource(list), nil
+		return t.wordSource(ctx, list)
 	}
 	s := &sampleSource{n: len(rows), name: ordinal}
 	s.feed = func(ctx context.Context, index []int) (nn.Feed, error) {
@@ -342,7 +342,7 @@ func rowSource(g *nn.Graph, path string, rows []map[string]any, before int, t *t
 		var feed nn.Feed
 		var err error
 		if t != nil {
-			feed, err = t.feedObjects(picked)
+			feed, err = t.feedObjects(ctx, picked)
 		} else if known {
 			feed, err = schema.FeedObjects(picked)
 		} else {

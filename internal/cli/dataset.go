@@ -137,7 +137,7 @@ func (d *dataset) open(ctx context.Context, spec string, held bool) (s samples, 
 		return s, fmt.Errorf("%s has one word on each line: give --text, the number of the column of words (or words, for the first), and --tokenizer", spec)
 	}
 	if d.texts != nil || isLines(spec) {
-		return d.written(spec, held)
+		return d.written(ctx, spec, held)
 	}
 	if isTable(spec) && data.IsTagFile(spec) {
 		if s, err = tagged(spec); s.folders != nil {
@@ -225,10 +225,10 @@ func (d *dataset) divided(ctx context.Context, g *nn.Graph) (fit, val data.Datas
 		return nil, nil, fmt.Errorf("--augment %s: want one of %s", d.augment, strings.Join(augmentations, ", "))
 	}
 	d.graph = g
-	if err := d.learn(g); err != nil {
+	if err := d.learn(ctx, g); err != nil {
 		return nil, nil, err
 	}
-	if err := d.settleTexts(g); err != nil {
+	if err := d.settleTexts(ctx, g); err != nil {
 		return nil, nil, err
 	}
 	s, err := d.open(ctx, d.data, false)
@@ -292,7 +292,7 @@ func (d *dataset) held(ctx context.Context, g *nn.Graph) (data.Dataset[data.Samp
 	if err := d.onlyTables(); err != nil {
 		return nil, err
 	}
-	if err := d.settleTexts(g); err != nil {
+	if err := d.settleTexts(ctx, g); err != nil {
 		return nil, err
 	}
 	known, err := labelsOf(g)

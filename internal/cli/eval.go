@@ -127,7 +127,7 @@ func (v evaluation) run(ctx context.Context, w io.Writer, model string) error {
 		return err
 	}
 	_ = freeBatch(g, 0) // a batch that cannot be freed stays fixed
-	if err := v.settleTexts(g); err != nil {
+	if err := v.settleTexts(ctx, g); err != nil {
 		return err
 	}
 	v.rowImages = v.imageRows(g, v.data)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -18,12 +19,12 @@ func isLines(path string) bool {
 }
 
 // lines reads JSON lines: inputs by name, or texts, and the target under the key of --target, the name of the first output, y or label.
-func (d *dataset) lines(path string) (s samples, err error) {
+func (d *dataset) lines(ctx context.Context, path string) (s samples, err error) {
 	b, err := disk.ReadFile(path)
 	if err != nil {
 		return s, err
 	}
-	rows, err := objects(b)
+	rows, err := objects(ctx, b)
 	if err == nil && len(rows) == 0 {
 		err = fmt.Errorf("no objects")
 	}
@@ -49,7 +50,7 @@ func (d *dataset) lines(path string) (s samples, err error) {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	if d.texts != nil && d.positions {
-		return s, d.taggedWords(rows, y, path, &s)
+		return s, d.taggedWords(ctx, rows, y, path, &s)
 	}
 	if d.texts != nil && d.texts.Words {
 		return s, fmt.Errorf("%s: the model has a class for each word: want a list of classes under %s", path, y.name)
@@ -57,7 +58,7 @@ func (d *dataset) lines(path string) (s samples, err error) {
 	if d.texts != nil {
 		list, pairs, err := d.texts.objects(rows)
 		if err == nil {
-			s.tensors, err = d.texts.set(list, pairs, data.Of(y.samples()...))
+			s.tensors, err = d.texts.set(ctx, list, pairs, data.Of(y.samples()...))
 		}
 		if err != nil {
 			return s, fmt.Errorf("%s: %w", path, err)

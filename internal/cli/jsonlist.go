@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 )
 
@@ -77,8 +79,8 @@ func jsonValue(text []byte) (x any, err error) {
 }
 
 // objects reads JSON objects, one after the other or in a list. They are charged to the memory budget before they are decoded, and while
-// rows is reachable.
-func objects(b []byte) (rows []map[string]any, err error) {
+// rows is reachable. Decoding, which looks at no context, is awaited until ctx ends.
+func objects(ctx context.Context, b []byte) (rows []map[string]any, err error) {
 	n := int64(0)
 	if t := bytes.TrimSpace(b); len(t) >= chargedObjects && t[0] == '[' {
 		n = budget.Decoded[[]map[string]json.RawMessage](t)
@@ -86,7 +88,12 @@ func objects(b []byte) (rows []map[string]any, err error) {
 		n = budget.Decoded[map[string]json.RawMessage](t)
 	}
 	if _, full := budget.Made(n, func() *map[string]any {
-		if rows, err = decodeObjects(b); len(rows) == 0 {
+		var list []map[string]any
+		var bad error
+		if err = engine.Await(ctx, func() { list, bad = decodeObjects(b) }); err == nil {
+			rows, err = list, bad
+		}
+		if len(rows) == 0 {
 			return nil
 		}
 		return &rows[0]

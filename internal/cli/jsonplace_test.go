@@ -23,11 +23,11 @@ func TestBrokenObjects(t *testing.T) {
 		"{\"x\":1}\n{\"x\":":                           "object 2: the text is truncated",
 		"{\"x\":\"NaN, and { [ in a text\",\"y\":nan}": "object 1 (line 1): y is nan, want a finite number",
 	} {
-		if _, err := objects([]byte(text)); err == nil || plainError(err).Error() != want {
+		if _, err := objects(t.Context(), []byte(text)); err == nil || plainError(err).Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := objects([]byte(`{"a":` + strings.Repeat("[", 200_000))); err == nil || !strings.Contains(err.Error(), "object 1: ") || !strings.Contains(err.Error(), "exceeded max depth") {
+	if _, err := objects(t.Context(), []byte(`{"a":`+strings.Repeat("[", 200_000))); err == nil || !strings.Contains(err.Error(), "object 1: ") || !strings.Contains(err.Error(), "exceeded max depth") {
 		t.Errorf("deep lists: %.200v", err)
 	}
 	if p, ok := brokenAt([]byte(strings.Repeat("[", 200_000) + "?")); ok {

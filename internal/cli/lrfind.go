@@ -146,7 +146,7 @@ func (r *rateFinding) samples(ctx context.Context, g *nn.Graph, model string) (*
 
 // tableSamples prepares a table and its model in the same way as train.
 func (r *rateFinding) tableSamples(ctx context.Context, g *nn.Graph) (*nn.Graph, data.Dataset[data.Sample], error) {
-	if err := r.noTexts(g); err != nil {
+	if err := r.noTexts(ctx, g); err != nil {
 		return nil, nil, err
 	}
 	p, err := r.readTable(g)

@@ -106,7 +106,7 @@ func (p prediction) run(ctx context.Context, w, notes io.Writer, model string, p
 		return err
 	}
 	_ = freeBatch(g, 0) // the batch size stays fixed if it cannot be freed
-	if err := p.settleTexts(g); err != nil {
+	if err := p.settleTexts(ctx, g); err != nil {
 		return err
 	}
 	a, err := newAnswerer(g, p.as)

@@ -34,12 +34,12 @@ type runtimeFlags struct {
 	RuntimeSettings
 }
 
-// engine is the name of graft's own engine.
-const engine = "graft"
+// ownEngine is the name of graft's own engine.
+const ownEngine = "graft"
 
 func (r *runtimeFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.name, "runtime", engine, "runtime: graft (its own engine), or ort (ONNX Runtime; needs the command graft-ort)")
+	f.StringVar(&r.name, "runtime", ownEngine, "runtime: graft (its own engine), or ort (ONNX Runtime; needs the command graft-ort)")
 	f.StringVar(&r.Provider, "provider", "cpu", "with --runtime ort: execution provider: cpu, cuda, tensorrt, rocm, coreml, …")
 	f.IntVar(&r.Device, "device", 0, "with --runtime ort: device number")
 	f.IntVar(&r.Threads, "runtime-threads", 0, "with --runtime ort: CPU threads; 0: all cores")
@@ -48,7 +48,7 @@ func (r *runtimeFlags) flags(cmd *cobra.Command) {
 // open makes the runtime; nil stands for graft's engine.
 func (r *runtimeFlags) open(cmd *cobra.Command) (Runtime, error) {
 	name := strings.ToLower(r.name)
-	if name == engine {
+	if name == ownEngine {
 		for _, flag := range []string{"provider", "device", "runtime-threads"} {
 			if cmd.Flags().Changed(flag) {
 				return nil, fmt.Errorf("--%s is for --runtime ort", flag)
@@ -67,7 +67,7 @@ func (r *runtimeFlags) open(cmd *cobra.Command) (Runtime, error) {
 	if name == "ort" {
 		return nil, errors.New("--runtime ort needs the command graft-ort, which loads ONNX Runtime: run go install ./cmd/graft-ort in the folder ort")
 	}
-	names := append([]string{engine}, slices.Sorted(maps.Keys(r.process.Runtimes))...)
+	names := append([]string{ownEngine}, slices.Sorted(maps.Keys(r.process.Runtimes))...)
 	return nil, fmt.Errorf("--runtime %s: want %s", r.name, strings.Join(names, " or "))
 }
 

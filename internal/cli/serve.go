@@ -172,7 +172,7 @@ func (s service) handler(ctx context.Context, model string) (*endpoint, error) {
 	if h.name == "" {
 		h.name = strings.TrimSuffix(filepath.Base(model), filepath.Ext(model))
 	}
-	if h.texts, err = s.newTexts(g); err != nil {
+	if h.texts, err = s.newTexts(ctx, g); err != nil {
 		return nil, err
 	}
 	if h.a, err = newAnswerer(g, s.as); err != nil {

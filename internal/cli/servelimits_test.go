@@ -159,7 +159,7 @@ func TestJSONList(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &want); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := objects([]byte(`{"a":` + text + `,"b":["x, ]\"","ä",{"k":[1]},null,true],"c":[],"d":[[],[]]}`))
+	rows, err := objects(t.Context(), []byte(`{"a":`+text+`,"b":["x, ]\"","ä",{"k":[1]},null,true],"c":[],"d":[[],[]]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

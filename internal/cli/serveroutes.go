@@ -241,7 +241,7 @@ func (h *endpoint) objects(ctx context.Context, samples iter.Seq2[[]byte, error]
 // together answers for objects that follow the given number of others in a request.
 func (h *endpoint) together(ctx context.Context, rows []map[string]any, before int) iter.Seq2[answer, error] {
 	return func(yield func(answer, error) bool) {
-		s, err := rowSource(h.b.g, "request", rows, before, h.texts)
+		s, err := rowSource(ctx, h.b.g, "request", rows, before, h.texts)
 		if err == nil && !takesImages(h.b.g) {
 			s, err = h.scaled(s, "request", h.b.g)
 		}

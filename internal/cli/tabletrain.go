@@ -19,7 +19,7 @@ func (t training) runTable(ctx context.Context, w io.Writer, model string) (err 
 		if g, err = t.load(model); err != nil {
 			return err
 		}
-		if err := t.noTexts(g); err != nil {
+		if err := t.noTexts(ctx, g); err != nil {
 			return err
 		}
 		if err := t.widen(g); err != nil {

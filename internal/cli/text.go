@@ -65,7 +65,7 @@ var textRoles = map[string]string{
 }
 
 // newTexts determines how g reads texts, from the flags and its metadata. nil: it does not.
-func (t textual) newTexts(g *nn.Graph) (*texts, error) {
+func (t textual) newTexts(ctx context.Context, g *nn.Graph) (*texts, error) {
 	x := &texts{}
 	if b, ok := g.Meta()[metaText]; ok {
 		d := json.NewDecoder(strings.NewReader(b))
@@ -84,11 +84,11 @@ func (t textual) newTexts(g *nn.Graph) (*texts, error) {
 	var err error
 	switch own, ok := g.Meta()[metaTokenizer]; {
 	case t.tokenizer != "":
-		x.tok, err = token.Load(t.tokenizer)
+		x.tok, err = token.Load(ctx, t.tokenizer)
 	case t.learned != nil:
 		x.tok = t.learned
 	case ok:
-		if x.tok, err = token.Parse([]byte(own)); err != nil {
+		if x.tok, err = token.Parse(ctx, []byte(own)); err != nil {
 			err = fmt.Errorf("metadata %s: %w", metaTokenizer, err)
 		}
 	default:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -25,10 +26,15 @@ func (x *texts) padding() *data.Padding {
 }
 
 // sample returns a text, or two, as inputs in the model's order.
-func (x *texts) sample(text, pair string, p *data.Padding) (s data.Sample, err error) {
-	e := x.tok.Encode(text, x.Length)
-	if x.Pair != "" {
-		e = x.tok.EncodePair(text, pair, x.Length)
+func (x *texts) sample(ctx context.Context, text, pair string, p *data.Padding) (s data.Sample, err error) {
+	var e token.Encoding
+	if x.Pair == "" {
+		e, err = x.tok.EncodeUntil(ctx, text, x.Length)
+	} else {
+		e, err = x.tok.EncodePairUntil(ctx, text, pair, x.Length)
+	}
+	if err != nil {
+		return s, err
 	}
 	return x.inputsOf(e, p)
 }
@@ -63,7 +69,7 @@ func (x *texts) inputsOf(e token.Encoding, p *data.Padding) (s data.Sample, err 
 }
 
 // feed returns a batch of texts.
-func (x *texts) feed(list, pairs []string) (nn.Feed, error) {
+func (x *texts) feed(ctx context.Context, list, pairs []string) (nn.Feed, error) {
 	p := x.padding()
 	batch := make([]data.Sample, len(list))
 	for i := range list {
@@ -72,7 +78,7 @@ func (x *texts) feed(list, pairs []string) (nn.Feed, error) {
 			pair = pairs[i]
 		}
 		var err error
-		if batch[i], err = x.sample(list[i], pair, p); err != nil {
+		if batch[i], err = x.sample(ctx, list[i], pair, p); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +99,7 @@ func (x *texts) collate(batch []data.Sample) (nn.Feed, error) {
 }
 
 // set is texts with their targets, one for each along the first axis of y.
-func (x *texts) set(list, pairs []string, targets data.Dataset[data.Sample]) (data.Dataset[data.Sample], error) {
+func (x *texts) set(ctx context.Context, list, pairs []string, targets data.Dataset[data.Sample]) (data.Dataset[data.Sample], error) {
 	p := x.padding()
 	all := make([]data.Sample, len(list))
 	for i := range list {
@@ -102,7 +108,7 @@ func (x *texts) set(list, pairs []string, targets data.Dataset[data.Sample]) (da
 			pair = pairs[i]
 		}
 		var err error
-		if all[i], err = x.sample(list[i], pair, p); err != nil {
+		if all[i], err = x.sample(ctx, list[i], pair, p); err != nil {
 			return nil, err
 		}
 		t, err := targets.At(i, nil)

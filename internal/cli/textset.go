@@ -16,14 +16,14 @@ import (
 )
 
 // settleTexts determines whether and how the model g reads texts.
-func (d *dataset) settleTexts(g *nn.Graph) (err error) {
-	d.texts, err = d.newTexts(g)
+func (d *dataset) settleTexts(ctx context.Context, g *nn.Graph) (err error) {
+	d.texts, err = d.newTexts(ctx, g)
 	return err
 }
 
 // learn creates a tokenizer from the training texts for a network of graft new, which has none: as many tokens as its
 // vocabulary has room for.
-func (d *dataset) learn(g *nn.Graph) error {
+func (d *dataset) learn(ctx context.Context, g *nn.Graph) error {
 	format, ok := g.Meta()[metaText]
 	if _, has := g.Meta()[metaTokenizer]; !ok || has || d.tokenizer != "" || d.text == "" {
 		return nil
@@ -38,11 +38,13 @@ func (d *dataset) learn(g *nn.Graph) error {
 		room = max(room, rowsLookedUp(v))
 	}
 	d.texts = x
-	list, err := d.allTexts(d.data)
+	list, err := d.allTexts(ctx, d.data)
 	if err != nil || room == 0 {
 		return err
 	}
-	if d.learned, err = token.Learn(slices.Values(list), room, !x.Words); err != nil {
+	if d.learned, err = token.Learn(ctx, slices.Values(list), room, !x.Words); ctx.Err() != nil {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("there is no --tokenizer, and the model's vocabulary is too small for one learned from the texts of %s: %s", d.data, strings.TrimPrefix(err.Error(), "token: "))
 	}
 	d.notes = append(d.notes, fmt.Sprintf("the model has no tokenizer: one is learned from the texts, byte pair encoding with %d tokens", d.learned.Size()))
@@ -50,7 +52,7 @@ func (d *dataset) learn(g *nn.Graph) error {
 }
 
 // allTexts returns the texts of a file that d.texts names: both columns, or the words.
-func (d *dataset) allTexts(path string) ([]string, error) {
+func (d *dataset) allTexts(ctx context.Context, path string) ([]string, error) {
 	if isTable(path) {
 		t, err := d.textTable(path, true)
 		if err != nil {
@@ -61,11 +63,11 @@ func (d *dataset) allTexts(path string) ([]string, error) {
 	var rows []map[string]any
 	var err error
 	if isConll(path) {
-		rows, _, err = d.texts.conll(path, "", false)
+		rows, _, err = d.texts.conll(ctx, path, "", false)
 	} else if isLines(path) {
 		var b []byte
 		if b, err = disk.ReadFile(path); err == nil {
-			rows, err = objects(b)
+			rows, err = objects(ctx, b)
 		}
 	}
 	if err != nil {
@@ -86,8 +88,8 @@ func (d *dataset) allTexts(path string) ([]string, error) {
 }
 
 // noTexts refuses a model that reads texts if table columns are to be trained on.
-func (d *dataset) noTexts(g *nn.Graph) error {
-	x, err := d.newTexts(g)
+func (d *dataset) noTexts(ctx context.Context, g *nn.Graph) error {
+	x, err := d.newTexts(ctx, g)
 	if err == nil && x != nil {
 		err = fmt.Errorf("the model reads texts, in a column that was called %[1]s: --text %[1]s trains on them", x.Column)
 	}
@@ -144,7 +146,7 @@ func column(t *table.Table, name string) []string {
 }
 
 // textSamples reads the texts and targets of a table.
-func (d *dataset) textSamples(path string) (s samples, err error) {
+func (d *dataset) textSamples(ctx context.Context, path string) (s samples, err error) {
 	if d.texts.Words {
 		return s, fmt.Errorf("%s: the model has a class for each word, a table has one for a row: want JSON lines with lists of words and of classes (.jsonl), or a word on each line (.conll)", path)
 	}
@@ -165,21 +167,21 @@ func (d *dataset) textSamples(path string) (s samples, err error) {
 	if err != nil {
 		return s, err
 	}
-	if s.tensors, err = d.texts.set(picked(column(t, d.texts.Column), rows), picked(column(t, d.texts.Pair), rows), targets); err != nil {
+	if s.tensors, err = d.texts.set(ctx, picked(column(t, d.texts.Column), rows), picked(column(t, d.texts.Pair), rows), targets); err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
 }
 
 // written opens a table or JSON lines for a model that reads texts, or JSON lines for another; held: for validation.
-func (d *dataset) written(path string, held bool) (s samples, err error) {
+func (d *dataset) written(ctx context.Context, path string, held bool) (s samples, err error) {
 	switch {
 	case isConll(path):
-		s, err = d.conllSamples(path)
+		s, err = d.conllSamples(ctx, path)
 	case isLines(path):
-		s, err = d.lines(path)
+		s, err = d.lines(ctx, path)
 	case isTable(path):
-		s, err = d.textSamples(path)
+		s, err = d.textSamples(ctx, path)
 	default:
 		err = fmt.Errorf("texts are read from tables, JSON lines and, with a class for each word, lines of words (.csv, .tsv, .jsonl, .conll), not from %s", path)
 	}
@@ -203,7 +205,7 @@ func picked(list []string, rows []int) []string {
 }
 
 // textsOf returns the texts of a table, for predictions.
-func (d *dataset) textsOf(path string) (*sampleSource, error) {
+func (d *dataset) textsOf(ctx context.Context, path string) (*sampleSource, error) {
 	t, err := d.textTable(path, true)
 	if err != nil {
 		return nil, err
@@ -218,13 +220,13 @@ func (d *dataset) textsOf(path string) (*sampleSource, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		return d.texts.wordSource(words), nil
+		return d.texts.wordSource(ctx, words)
 	}
 	return &sampleSource{
 		n: t.Len(), columns: t.Names, raw: t.Raw,
 		name: ordinal,
-		feed: func(_ context.Context, index []int) (nn.Feed, error) {
-			return d.texts.feed(picked(list, index), picked(pairs, index))
+		feed: func(ctx context.Context, index []int) (nn.Feed, error) {
+			return d.texts.feed(ctx, picked(list, index), picked(pairs, index))
 		},
 	}, nil
 }
@@ -256,20 +258,20 @@ func (x *texts) objects(rows []map[string]any) (list, pairs []string, err error)
 }
 
 // feedObjects returns a batch of the texts of objects.
-func (x *texts) feedObjects(rows []map[string]any) (nn.Feed, error) {
+func (x *texts) feedObjects(ctx context.Context, rows []map[string]any) (nn.Feed, error) {
 	list, pairs, err := x.objects(rows)
 	if err != nil {
 		return nil, err
 	}
-	return x.feed(list, pairs)
+	return x.feed(ctx, list, pairs)
 }
 
 // conllOf returns the words of a file with one word on each line, for predictions.
-func (d *dataset) conllOf(g *nn.Graph, path string) (*sampleSource, error) {
+func (d *dataset) conllOf(ctx context.Context, g *nn.Graph, path string) (*sampleSource, error) {
 	if d.texts == nil || !d.texts.Words {
 		return nil, fmt.Errorf("%s has a word on each line: that is for models that graft trained on words with a class for each; this one has the inputs %v", path, ports(g.Inputs()))
 	}
-	rows, _, err := d.texts.conll(path, "", false)
+	rows, _, err := d.texts.conll(ctx, path, "", false)
 	if err != nil {
 		return nil, err
 	}
@@ -277,5 +279,5 @@ func (d *dataset) conllOf(g *nn.Graph, path string) (*sampleSource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return d.texts.wordSource(list), nil
+	return d.texts.wordSource(ctx, list)
 }

@@ -21,8 +21,8 @@ func isConll(path string) bool {
 
 // conll reads such a file as objects: the words under the name of the text column and, with tags, the tags under that of
 // the target.
-func (x *texts) conll(path, target string, tags bool) (rows []map[string]any, key string, err error) {
-	list, err := token.ReadConll(path)
+func (x *texts) conll(ctx context.Context, path, target string, tags bool) (rows []map[string]any, key string, err error) {
+	list, err := token.ReadConll(ctx, path)
 	if err != nil {
 		return nil, "", err
 	}
@@ -71,8 +71,8 @@ func (x *texts) conll(path, target string, tags bool) (rows []map[string]any, ke
 const conllTag = "tags"
 
 // conllSamples reads a file with a word on each line.
-func (d *dataset) conllSamples(path string) (s samples, err error) {
-	rows, key, err := d.texts.conll(path, d.target, true)
+func (d *dataset) conllSamples(ctx context.Context, path string) (s samples, err error) {
+	rows, key, err := d.texts.conll(ctx, path, d.target, true)
 	if err != nil {
 		return s, err
 	}
@@ -94,11 +94,11 @@ func (d *dataset) conllSamples(path string) (s samples, err error) {
 		y.of = append(y.of, t.(*tensor.Dense))
 	}
 	d.texts.Target, d.positions = key, true
-	return s, d.taggedWords(rows, y, path, &s)
+	return s, d.taggedWords(ctx, rows, y, path, &s)
 }
 
 // taggedWords returns samples for objects of words with a class for each.
-func (d *dataset) taggedWords(rows []map[string]any, y lineTargets, path string, s *samples) error {
+func (d *dataset) taggedWords(ctx context.Context, rows []map[string]any, y lineTargets, path string, s *samples) error {
 	if out := d.graph.Outputs(); len(out) > 0 && out[0].Type().Rank() != 3 {
 		return fmt.Errorf("%s: the target %s has a class for each word, the model gives %v: want scores for each token, [N,length,classes] (graft new transformer --per-token makes a network)",
 			path, y.name, ports(out)[0])
@@ -120,12 +120,18 @@ func (d *dataset) taggedWords(rows []map[string]any, y lineTargets, path string,
 		if len(class) != len(words) {
 			return fmt.Errorf("%s: object %d: %d words under %s, %d classes under %s", path, i+1, len(words), d.texts.Column, len(class), y.name)
 		}
-		runs := d.texts.cut(words)
+		runs, err := d.texts.cut(ctx, words)
+		if err != nil {
+			return err
+		}
 		if len(runs) > 1 {
 			long++
 		}
 		for _, c := range runs {
-			e := d.texts.tok.EncodeWords(words[c[0]:c[1]], d.texts.Length)
+			e, err := d.texts.tok.EncodeWordsUntil(ctx, words[c[0]:c[1]], d.texts.Length)
+			if err != nil {
+				return err
+			}
 			sample, err := d.texts.inputsOf(e, p)
 			if err != nil {
 				return err
@@ -187,10 +193,13 @@ func (x *texts) wordLists(rows []map[string]any) (list [][]string, err error) {
 }
 
 // cut splits words into chunks that fit the model's length.
-func (x *texts) cut(words []string) (runs [][2]int) {
-	e := x.tok.EncodeWords(words, 0)
+func (x *texts) cut(ctx context.Context, words []string) (runs [][2]int, err error) {
+	e, err := x.tok.EncodeWordsUntil(ctx, words, 0)
+	if err != nil {
+		return nil, err
+	}
 	if len(e.IDs) <= x.Length {
-		return [][2]int{{0, len(words)}}
+		return [][2]int{{0, len(words)}}, nil
 	}
 	count, room := make([]int, len(words)), x.Length
 	for _, w := range e.Words {
@@ -207,12 +216,12 @@ func (x *texts) cut(words []string) (runs [][2]int) {
 		}
 		sum += n
 	}
-	return append(runs, [2]int{from, len(words)})
+	return append(runs, [2]int{from, len(words)}), nil
 }
 
 // wordSource predicts each word of texts. Texts that are too long for the model are several samples, whose results are
 // joined.
-func (x *texts) wordSource(list [][]string) *sampleSource {
+func (x *texts) wordSource(ctx context.Context, list [][]string) (*sampleSource, error) {
 	type run struct {
 		text  int
 		words []string
@@ -222,18 +231,25 @@ func (x *texts) wordSource(list [][]string) *sampleSource {
 	var all []run
 	p := x.padding()
 	for i, words := range list {
-		for _, c := range x.cut(words) {
+		runs, err := x.cut(ctx, words)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range runs {
 			all = append(all, run{text: i, words: words[c[0]:c[1]]})
 		}
 	}
 	return &sampleSource{
 		n:    len(all),
 		name: func(i int) string { return ordinal(all[i].text) },
-		feed: func(_ context.Context, index []int) (nn.Feed, error) {
+		feed: func(ctx context.Context, index []int) (nn.Feed, error) {
 			var batch []data.Sample
 			for _, i := range index {
 				r := &all[i]
-				e := x.tok.EncodeWords(r.words, x.Length)
+				e, err := x.tok.EncodeWordsUntil(ctx, r.words, x.Length)
+				if err != nil {
+					return nil, err
+				}
 				s, err := x.inputsOf(e, p)
 				if err != nil {
 					return nil, err
@@ -262,7 +278,7 @@ func (x *texts) wordSource(list [][]string) *sampleSource {
 			return named, r.words
 		},
 		goesOn: func(i int) bool { return i+1 < len(all) && all[i+1].text == all[i].text },
-	}
+	}, nil
 }
 
 // textParts joins the results of texts that were split because of their length.

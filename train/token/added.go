@@ -38,12 +38,13 @@ func numberAdded(list []addedToken, ids map[string]int) {
 type added map[byte][]addedToken
 
 // newAdded divides tokens into those to find in the original text and those to find in the normalized text.
-func newAdded(list []addedToken, n normalizer) (raw, done added) {
+func newAdded(p *pace, list []addedToken, n normalizer) (raw, done added) {
 	raw, done = added{}, added{}
 	for _, a := range list {
+		p.did(8)
 		to := raw
 		if a.Normalized {
-			to, a.Content = done, n(a.Content)
+			to, a.Content = done, n(p, a.Content)
 		}
 		if a.Content != "" {
 			to[a.Content[0]] = append(to[a.Content[0]], a)
@@ -58,23 +59,25 @@ func newAdded(list []addedToken, n normalizer) (raw, done added) {
 }
 
 // cut yields the parts of a text in order. id is that of an added token, or −1 for text between such tokens.
-func (s added) cut(text string, yield func(part string, id int)) {
+func (s added) cut(p *pace, text string, yield func(part string, id int)) {
 	from := 0
 	for i := 0; i < len(text); i++ {
+		p.did(1)
 		for _, a := range s[text[i]] {
+			p.did(1)
 			if !strings.HasPrefix(text[i:], a.Content) || a.SingleWord && !alone(text, i, i+len(a.Content)) {
 				continue
 			}
 			before, end := text[from:i], i+len(a.Content)
 			if a.Left {
-				before = strings.TrimRightFunc(before, unicode.IsSpace)
+				before = strings.TrimRightFunc(before, counted(p, unicode.IsSpace))
 			}
 			if before != "" {
 				yield(before, -1)
 			}
 			yield(a.Content, a.ID)
 			if a.Right {
-				end = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
+				end = len(text) - len(strings.TrimLeftFunc(text[end:], counted(p, unicode.IsSpace)))
 			}
 			from, i = end, end-1
 			break

@@ -18,7 +18,7 @@ func known(kind, behavior string) error {
 
 // behave splits s at the matches in found, or at the text between them if inverted. By behavior, the delimiters are removed, become
 // separate words, or are merged with their neighbours.
-func behave(s string, found [][2]int, behavior string, inverted bool) (words []string) {
+func behave(p *pace, s string, found [][2]int, behavior string, inverted bool) (words []string) {
 	type part struct {
 		from, to  int
 		delimiter bool
@@ -31,38 +31,41 @@ func behave(s string, found [][2]int, behavior string, inverted bool) (words []s
 	}
 	end := 0
 	for _, m := range found {
+		p.did(1)
 		add(end, m[0], false)
 		add(m[0], m[1], true)
 		end = m[1]
 	}
 	add(end, len(s), false)
-	from := 0 // start of the word that ends at p
-	for i, p := range all {
+	from := 0 // start of the word that ends at x
+	for i, x := range all {
+		p.did(1)
 		if i+1 < len(all) {
 			next, joined := all[i+1], false
 			switch behavior {
 			case "MergedWithPrevious":
-				joined = next.delimiter && !p.delimiter
+				joined = next.delimiter && !x.delimiter
 			case "MergedWithNext":
-				joined = p.delimiter && !next.delimiter
+				joined = x.delimiter && !next.delimiter
 			case "Contiguous":
-				joined = p.delimiter == next.delimiter
+				joined = x.delimiter == next.delimiter
 			}
 			if joined {
 				continue
 			}
 		}
-		if behavior != "Removed" || !p.delimiter {
-			words = append(words, s[from:p.to])
+		if behavior != "Removed" || !x.delimiter {
+			words = append(words, s[from:x.to])
 		}
-		from = p.to
+		from = x.to
 	}
 	return words
 }
 
 // runes returns the positions of the characters for which is returns true.
-func runes(s string, is func(rune) bool) (at [][2]int) {
+func runes(p *pace, s string, is func(rune) bool) (at [][2]int) {
 	for i, r := range s {
+		p.did(1)
 		if is(r) {
 			at = append(at, [2]int{i, i + utf8.RuneLen(r)})
 		}

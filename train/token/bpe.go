@@ -23,7 +23,7 @@ type bpe struct {
 type merge struct{ rank, id int }
 
 // newBPE reads the merges: "a b", or ["a", "b"].
-func newBPE(b json.RawMessage, m bpe) (*bpe, error) {
+func newBPE(p *pace, b json.RawMessage, m bpe) (*bpe, error) {
 	var pairs [][2]string
 	if err := json.Unmarshal(b, &pairs); err != nil {
 		var lines []string
@@ -32,6 +32,7 @@ func newBPE(b json.RawMessage, m bpe) (*bpe, error) {
 		}
 		pairs = nil
 		for i, line := range lines {
+			p.did(4)
 			first, second, ok := strings.Cut(line, " ")
 			if !ok {
 				return nil, fmt.Errorf("model BPE: merge %d is %q, want two tokens", i, line)
@@ -40,10 +41,11 @@ func newBPE(b json.RawMessage, m bpe) (*bpe, error) {
 		}
 	}
 	m.merges = make(map[[2]int]merge, len(pairs))
-	for i, p := range pairs {
-		joined := p[0] + strings.TrimPrefix(p[1], m.prefix)
+	for i, x := range pairs {
+		p.did(32)
+		joined := x[0] + strings.TrimPrefix(x[1], m.prefix)
 		var id [3]int
-		for k, s := range []string{p[0], p[1], joined} {
+		for k, s := range []string{x[0], x[1], joined} {
 			var ok bool
 			if id[k], ok = m.ids[s]; !ok {
 				return nil, fmt.Errorf("model BPE: merge %d has the token %q, which is not in the vocab", i, s)
@@ -54,17 +56,18 @@ func newBPE(b json.RawMessage, m bpe) (*bpe, error) {
 	return &m, nil
 }
 
-func (m *bpe) encode(to []int, word string) []int {
+func (m *bpe) encode(p *pace, to []int, word string) []int {
 	if id, ok := m.ids[word]; ok && m.whole {
 		return append(to, id)
 	}
-	return m.join(to, m.characters(word))
+	return m.join(p, to, m.characters(p, word))
 }
 
 // characters returns the tokens of a word's characters.
-func (m *bpe) characters(word string) (ids []int) {
+func (m *bpe) characters(p *pace, word string) (ids []int) {
 	unknown := false // whether the last token stands for unknown characters
 	for i, r := range word {
+		p.did(4)
 		n := utf8.RuneLen(r)
 		s := word[i : i+n]
 		if i > 0 {
@@ -78,7 +81,7 @@ func (m *bpe) characters(word string) (ids []int) {
 			continue
 		}
 		if m.bytes {
-			if list, ok := byteTokens(ids, m.ids, s); ok {
+			if list, ok := byteTokens(p, ids, m.ids, s); ok {
 				ids, unknown = list, false
 				continue
 			}
@@ -91,7 +94,7 @@ func (m *bpe) characters(word string) (ids []int) {
 }
 
 // join applies the merges, the earliest in the list first, and the same merge from left to right.
-func (m *bpe) join(to, ids []int) []int {
+func (m *bpe) join(p *pace, to, ids []int) []int {
 	next, prev := make([]int, len(ids)), make([]int, len(ids))
 	var queue pairs
 	offer := func(i int) {
@@ -102,25 +105,29 @@ func (m *bpe) join(to, ids []int) []int {
 		}
 	}
 	for i := range ids {
+		p.did(1)
 		next[i], prev[i] = i+1, i-1
 	}
 	for i := range ids {
+		p.did(8)
 		offer(i)
 	}
 	for queue.Len() > 0 {
-		p := heap.Pop(&queue).(pair)
-		j := next[p.at]
-		if ids[p.at] != p.first || j >= len(ids) || ids[j] != p.second {
+		p.did(32)
+		x := heap.Pop(&queue).(pair)
+		j := next[x.at]
+		if ids[x.at] != x.first || j >= len(ids) || ids[j] != x.second {
 			continue // one of them has been merged since
 		}
-		ids[p.at], ids[j] = p.id, -1
-		if next[p.at] = next[j]; next[j] < len(ids) {
-			prev[next[j]] = p.at
+		ids[x.at], ids[j] = x.id, -1
+		if next[x.at] = next[j]; next[j] < len(ids) {
+			prev[next[j]] = x.at
 		}
-		offer(prev[p.at])
-		offer(p.at)
+		offer(prev[x.at])
+		offer(x.at)
 	}
 	for i := 0; i < len(ids); i = next[i] {
+		p.did(1)
 		to = append(to, ids[i])
 	}
 	return to

@@ -8,16 +8,16 @@ const gpt2 = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|` + t
 // byteLevel maps each byte to a printable character.
 func byteLevel(prefix, split bool) (splitter, error) {
 	find, err := expression(gpt2)
-	return each(func(s string) []string {
+	return each(func(p *pace, s string) []string {
 		if prefix && s != "" && !strings.HasPrefix(s, " ") {
 			s = " " + s
 		}
 		words := []string{s}
 		if split {
-			words = behave(s, find(s), "Isolated", false)
+			words = behave(p, s, find(p, s), "Isolated", false)
 		}
 		for i, w := range words {
-			words[i] = byteRunes(w)
+			words[i] = p.inBlocks(w, byteRunes)
 		}
 		return words
 	}), err

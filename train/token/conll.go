@@ -3,6 +3,8 @@ package token
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -24,14 +26,14 @@ var conllNames = []string{"ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD"
 // ReadConll reads a file with a word on each line and an empty line after each sentence, as in CoNLL's tasks: columns
 // are separated by tabs, if the file has any, or by spaces. Comments ("# key = value", "#begin document"), lines of
 // -DOCSTART- and, in .conllu files, multiword tokens (3-4) and empty nodes (5.1) are skipped. All words of a sentence
-// must have the same number of columns.
-func ReadConll(path string) ([]Sentence, error) {
+// must have the same number of columns. ReadConll ends with ctx.
+func ReadConll(ctx context.Context, path string) (list []Sentence, err error) {
 	b, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)
 	}
-	list, err := parseConll(b, strings.EqualFold(filepath.Ext(path), ".conllu"))
-	if err != nil {
+	ended := until(ctx, func(p *pace) { list, err = parseConll(p, b, strings.EqualFold(filepath.Ext(path), ".conllu")) })
+	if err := cmp.Or(ended, err); err != nil {
 		return nil, fmt.Errorf("token: %s: %w", path, err)
 	}
 	return list, nil
@@ -40,7 +42,7 @@ func ReadConll(path string) ([]Sentence, error) {
 // perWord is about how many bytes a word takes besides the text of its columns, as part of a list of words and in a list of samples.
 const perWord = 400
 
-func parseConll(b []byte, universal bool) (list []Sentence, err error) {
+func parseConll(p *pace, b []byte, universal bool) (list []Sentence, err error) {
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	tabs := bytes.ContainsRune(b, '\t')
 	var s Sentence
@@ -54,6 +56,7 @@ func parseConll(b []byte, universal bool) (list []Sentence, err error) {
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	lines.Buffer(nil, 1<<24)
 	for n := 1; lines.Scan(); n++ {
+		p.did(1 + len(lines.Bytes()))
 		line := strings.ToValidUTF8(lines.Text(), "\ufffd")
 		if strings.TrimSpace(line) == "" {
 			end()

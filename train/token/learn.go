@@ -1,6 +1,8 @@
 package token
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +19,8 @@ var learnedSpecial = []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]"}
 // Learn trains a tokenizer of at most size tokens on texts: byte-pair encoding (Sennrich et al., 2016) of bytes, as in
 // GPT-2, with the special tokens of BERT. Its alphabet is the bytes that occur, or all 256 if they are at most a
 // quarter of the tokens; other bytes are unknown. Pairs that occur once are not merged. With lower, texts are
-// lowercased. JSON returns it as a tokenizer.json for the original library.
-func Learn(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
+// lowercased. JSON returns it as a tokenizer.json for the original library. Learn ends with ctx.
+func Learn(ctx context.Context, texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
 	if texts == nil {
 		return nil, errors.New("token: there are no texts to learn from")
 	}
@@ -31,13 +33,16 @@ func Learn(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
 		"version": "1.0", "truncation": nil, "padding": nil, "decoder": level, "pre_tokenizer": level,
 		"normalizer": map[string]any{"type": "Sequence", "normalizers": normalizers},
 	}
-	words, err := wordCounts(texts, f)
-	if err != nil {
-		return nil, err
-	}
-	vocab, merges, err := learnPairs(words, size)
-	if err != nil {
-		return nil, err
+	var vocab []string
+	var merges [][2]string
+	var err error
+	if ended := until(ctx, func(p *pace) {
+		var words map[string]int
+		if words, err = wordCounts(p, texts, f); err == nil {
+			vocab, merges, err = learnPairs(p, words, size)
+		}
+	}); ended != nil || err != nil {
+		return nil, fmt.Errorf("token: %w", cmp.Or(ended, err))
 	}
 	ids := map[string]int{}
 	for i, s := range vocab {
@@ -69,11 +74,11 @@ func Learn(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)
 	}
-	return Parse(b)
+	return Parse(ctx, b)
 }
 
 // wordCounts returns how often each word of the texts occurs, after the normalizer and pre_tokenizer of f.
-func wordCounts(texts iter.Seq[string], f map[string]any) (map[string]int, error) {
+func wordCounts(p *pace, texts iter.Seq[string], f map[string]any) (map[string]int, error) {
 	var part [2]json.RawMessage
 	for i, key := range []string{"normalizer", "pre_tokenizer"} {
 		var err error
@@ -91,7 +96,9 @@ func wordCounts(texts iter.Seq[string], f map[string]any) (map[string]int, error
 	}
 	words := map[string]int{}
 	for s := range texts {
-		for _, w := range split([]string{normalize(strings.ToValidUTF8(s, "\ufffd"))}, true) {
+		p.did(1)
+		for _, w := range split(p, []string{normalize(p, strings.ToValidUTF8(s, "\ufffd"))}, true) {
+			p.did(4)
 			words[w]++
 		}
 	}
@@ -99,10 +106,11 @@ func wordCounts(texts iter.Seq[string], f map[string]any) (map[string]int, error
 }
 
 // learnPairs merges the most frequent pair, the first in order among equals, until there are size tokens.
-func learnPairs(counts map[string]int, size int) ([]string, [][2]string, error) {
+func learnPairs(p *pace, counts map[string]int, size int) ([]string, [][2]string, error) {
 	letters := map[string]bool{}
 	for w := range counts {
 		for _, r := range w {
+			p.did(2)
 			letters[string(r)] = true
 		}
 	}
@@ -113,7 +121,7 @@ func learnPairs(counts map[string]int, size int) ([]string, [][2]string, error) 
 	}
 	vocab := append(slices.Clone(learnedSpecial), slices.Sorted(maps.Keys(letters))...)
 	if len(vocab) > size {
-		return nil, nil, fmt.Errorf("token: %d tokens are too few: the texts have %d different bytes, and there are %d special tokens", size, len(letters), len(learnedSpecial))
+		return nil, nil, fmt.Errorf("%d tokens are too few: the texts have %d different bytes, and there are %d special tokens", size, len(letters), len(learnedSpecial))
 	}
 	type word struct {
 		tokens []string
@@ -124,16 +132,17 @@ func learnPairs(counts map[string]int, size int) ([]string, [][2]string, error) 
 	note := func(at, by int) {
 		w := words[at]
 		for i := range len(w.tokens) - 1 {
-			p := [2]string{w.tokens[i], w.tokens[i+1]}
-			if pairs[p] += by * w.count; by > 0 {
-				if in[p] == nil {
-					in[p] = map[int]bool{}
+			p.did(16)
+			x := [2]string{w.tokens[i], w.tokens[i+1]}
+			if pairs[x] += by * w.count; by > 0 {
+				if in[x] == nil {
+					in[x] = map[int]bool{}
 				}
-				in[p][at] = true
+				in[x][at] = true
 			}
 		}
 	}
-	for _, s := range slices.Sorted(maps.Keys(counts)) {
+	for _, s := range slices.SortedFunc(maps.Keys(counts), p.compare) {
 		if utf8.RuneCountInString(s) < 2 {
 			continue
 		}
@@ -147,9 +156,10 @@ func learnPairs(counts map[string]int, size int) ([]string, [][2]string, error) 
 	for len(vocab) < size {
 		var best [2]string
 		most := 1
-		for p, n := range pairs {
-			if n > most || n == most && n > 1 && (p[0] < best[0] || p[0] == best[0] && p[1] < best[1]) {
-				best, most = p, n
+		for x, n := range pairs {
+			p.did(1)
+			if n > most || n == most && n > 1 && (x[0] < best[0] || x[0] == best[0] && x[1] < best[1]) {
+				best, most = x, n
 			}
 		}
 		if most < 2 {
@@ -165,6 +175,7 @@ func learnPairs(counts map[string]int, size int) ([]string, [][2]string, error) 
 			w := &words[at]
 			var tokens []string
 			for i := 0; i < len(w.tokens); i++ {
+				p.did(1)
 				if i+1 < len(w.tokens) && w.tokens[i] == best[0] && w.tokens[i+1] == best[1] {
 					tokens = append(tokens, joined)
 					i++

@@ -16,30 +16,32 @@ type lexicon struct {
 }
 
 // newLexicon returns a lexicon of the tokens that begin with prefix, without it.
-func newLexicon(ids map[string]int, prefix string) *lexicon {
+func newLexicon(p *pace, ids map[string]int, prefix string) *lexicon {
 	var tokens []string
 	for s := range ids {
+		p.did(4)
 		if rest, ok := strings.CutPrefix(s, prefix); ok && rest != "" {
 			tokens = append(tokens, rest)
 		}
 	}
-	slices.Sort(tokens)
+	slices.SortFunc(tokens, p.compare)
 	l := &lexicon{edge: []string{""}, first: []byte{0}, id: []int{-1}}
 	type part struct{ from, to, depth int } // tokens that begin with those of a node, which has depth bytes
 	parts := []part{{0, len(tokens), 0}}
 	for k := 0; k < len(parts); k++ {
 		l.child = append(l.child, len(parts))
-		p := parts[k]
-		if p.from < p.to && len(tokens[p.from]) == p.depth { // the node's own
-			p.from++
+		x := parts[k]
+		if x.from < x.to && len(tokens[x.from]) == x.depth { // the node's own
+			x.from++
 		}
-		for p.from < p.to {
-			head := tokens[p.from]
-			end := p.from + 1
-			for end < p.to && tokens[end][p.depth] == head[p.depth] {
+		for x.from < x.to {
+			head := tokens[x.from]
+			end := x.from + 1
+			for end < x.to && tokens[end][x.depth] == head[x.depth] {
 				end++
 			}
-			n := p.depth + 1
+			p.did(8 + end - x.from)
+			n := x.depth + 1
 			for last := tokens[end-1]; n < min(len(head), len(last)) && head[n] == last[n]; {
 				n++
 			}
@@ -47,9 +49,9 @@ func newLexicon(ids map[string]int, prefix string) *lexicon {
 			if n == len(head) {
 				id = ids[prefix+head]
 			}
-			l.edge, l.first, l.id = append(l.edge, head[p.depth:n]), append(l.first, head[p.depth]), append(l.id, id)
-			parts = append(parts, part{p.from, end, n})
-			p.from = end
+			l.edge, l.first, l.id = append(l.edge, head[x.depth:n]), append(l.first, head[x.depth]), append(l.id, id)
+			parts = append(parts, part{x.from, end, n})
+			x.from = end
 		}
 	}
 	l.child = append(l.child, len(parts))
@@ -57,13 +59,14 @@ func newLexicon(ids map[string]int, prefix string) *lexicon {
 }
 
 // each calls f for each token that text begins with, shorter ones first: with its number of bytes and its ID.
-func (l *lexicon) each(text string, f func(n, id int)) {
+func (l *lexicon) each(p *pace, text string, f func(n, id int)) {
 	for i, k := 0, 0; i < len(text); {
 		at := l.child[k]
 		if k = bytes.IndexByte(l.first[at:l.child[k+1]], text[i]); k < 0 {
 			return
 		}
 		k += at
+		p.did(1 + len(l.edge[k])/16)
 		if !strings.HasPrefix(text[i:], l.edge[k]) {
 			return
 		}

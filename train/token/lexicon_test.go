@@ -25,7 +25,7 @@ func TestLexicon(t *testing.T) {
 		}
 		prefix, s := text(2), text(8)
 		var got, want []string
-		newLexicon(ids, prefix).each(s, func(n, id int) { got = append(got, fmt.Sprint(n, id)) })
+		newLexicon(nil, ids, prefix).each(nil, s, func(n, id int) { got = append(got, fmt.Sprint(n, id)) })
 		for n := range len(s) {
 			if id, ok := ids[prefix+s[:n+1]]; ok {
 				want = append(want, fmt.Sprint(n+1, id))
@@ -49,7 +49,7 @@ func TestLongWords(t *testing.T) {
 		"Unigram":   {`"Unigram","unk_id":0,"vocab":[["?",0],["a",-1],["` + long + `",-2]]`, strings.Repeat("a", n), n / 5000},
 		"unknown":   {`"Unigram","unk_id":0,"vocab":[["?",0],["a",-1],["` + long + `",-2]]`, strings.Repeat("b", n), 1},
 	} {
-		k, err := Parse([]byte(`{"model":{"type":` + c.model + `}}`))
+		k, err := Parse(t.Context(), []byte(`{"model":{"type":`+c.model+`}}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,9 +19,10 @@ const (
 )
 
 // depth returns how deep lists and objects of valid JSON are nested.
-func depth(b []byte) (most int) {
+func depth(p *pace, b []byte) (most int) {
 	at, quoted := 0, false
 	for i := 0; i < len(b); i++ {
+		p.did(1)
 		switch c := b[i]; {
 		case quoted && c == '\\':
 			i++

@@ -59,7 +59,7 @@ func TestMetaspace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(f(strings.Split(c.parts, "|"), c.first), "|"); got != c.want {
+		if got := strings.Join(f(nil, strings.Split(c.parts, "|"), c.first), "|"); got != c.want {
 			t.Errorf("%q %s: %q, want %q", c.by, c.scheme, got, c.want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestPatterns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := f(c.s)
+		at := f(nil, c.s)
 		if got := fmt.Sprint(at); got != c.want {
 			t.Errorf("%q: %s, want %s", c.s, got, c.want)
 		}
@@ -103,18 +103,18 @@ func TestPatterns(t *testing.T) {
 		{[][2]int{{1, 2}, {2, 4}}, "MergedWithPrevious", "[a b cde]"}, {[][2]int{{1, 2}, {2, 4}}, "MergedWithNext", "[ab cd e]"},
 		{[][2]int{{1, 2}, {2, 4}}, "Contiguous", "[a bcd e]"},
 	} {
-		if got := fmt.Sprint(behave("abcde", c.at, c.behavior, true)); got != c.want {
+		if got := fmt.Sprint(behave(nil, "abcde", c.at, c.behavior, true)); got != c.want {
 			t.Errorf("%s inverted at %v: %s, want %s", c.behavior, c.at, got, c.want)
 		}
 	}
-	if got := fmt.Sprint(runes("aé中b", func(r rune) bool { return r > 127 })); got != "[[1 3] [3 6]]" {
+	if got := fmt.Sprint(runes(nil, "aé中b", func(r rune) bool { return r > 127 })); got != "[[1 3] [3 6]]" {
 		t.Error(got)
 	}
 }
 
 // TestModelLimits checks invalid vocabularies and tries.
 func TestModelLimits(t *testing.T) {
-	m, ids, err := newUnigram(json.RawMessage(`[["",0],["a",-1],["",-2],["a",-30],["bcd",-4]]`), nil, false)
+	m, ids, err := newUnigram(nil, json.RawMessage(`[["",0],["a",-1],["",-2],["a",-30],["bcd",-4]]`), nil, false)
 	if err != nil || ids[""] != 0 || ids["a"] != 3 || ids["bcd"] != 4 {
 		t.Errorf("%v, %v", ids, err)
 	}
@@ -123,12 +123,12 @@ func TestModelLimits(t *testing.T) {
 	}
 	number := func(n int) *int { return &n }
 	for text, want := range map[string]string{`[]`: "the vocab is empty", `[["a","b"]]`: "token 0 is [a b]: want a text and a score", `[["a",1],[2,3]]`: "token 1 is [2 3]", `{}`: "vocab"} {
-		if _, _, err := newUnigram(json.RawMessage(text), nil, false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := newUnigram(nil, json.RawMessage(text), nil, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 	for unk, ok := range map[int]bool{-1: false, 0: true, 1: true, 2: false} {
-		if _, _, err := newUnigram(json.RawMessage(`[["a",0],["b",0]]`), number(unk), false); (err == nil) != ok {
+		if _, _, err := newUnigram(nil, json.RawMessage(`[["a",0],["b",0]]`), number(unk), false); (err == nil) != ok {
 			t.Errorf("unk_id %d: %v", unk, err)
 		}
 	}
@@ -150,17 +150,17 @@ func TestModelLimits(t *testing.T) {
 // TestAddedTokens checks that the longest matching added token is used, only between word boundaries
 // if declared so, with the white space that it strips.
 func TestAddedTokens(t *testing.T) {
-	raw, done := newAdded([]addedToken{
+	raw, done := newAdded(nil, []addedToken{
 		{ID: 0, Content: "ab"}, {ID: 1, Content: "abc"}, {ID: 2, Content: "a"}, {ID: 3, Content: "cat", SingleWord: true}, {ID: 4, Content: "<l>", Left: true}, {ID: 5, Content: "<r>", Right: true},
 		{ID: 6, Content: "X", Normalized: true}, {ID: 7, Content: ""},
-	}, strings.ToLower)
+	}, eachRune(strings.ToLower))
 	for text, want := range map[string]string{
 		"abcab": "1:abc 0:ab", "aab": "2:a 0:ab", "xabx": "-1:x 0:ab -1:x", "": "", "zz": "-1:zz",
 		"cat": "3:cat", "b cat.": "-1:b  3:cat -1:.", "cats": "-1:c 2:a -1:ts", "bcat": "-1:bc 2:a -1:t", "cat_": "-1:c 2:a -1:t_", "cat cat": "3:cat -1:  3:cat", "écat": "-1:éc 2:a -1:t",
 		"x  <l>  y": "-1:x 4:<l> -1:  y", "x  <r>  y": "-1:x   5:<r> -1:y", "  <l>": "4:<l>", "<r>  ": "5:<r>", "<r> \n<l>": "5:<r> 4:<l>", "x": "-1:x", "X": "-1:X",
 	} {
 		var got []string
-		raw.cut(text, func(part string, id int) { got = append(got, fmt.Sprintf("%d:%s", id, part)) })
+		raw.cut(nil, text, func(part string, id int) { got = append(got, fmt.Sprintf("%d:%s", id, part)) })
 		if s := strings.Join(got, " "); s != want {
 			t.Errorf("%q: %q, want %q", text, s, want)
 		}
@@ -193,7 +193,7 @@ func TestByteLevel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(f([]string{c.text}, true), "|"); got != c.want {
+		if got := strings.Join(f(nil, []string{c.text}, true), "|"); got != c.want {
 			t.Errorf("%q: %q, want %q", c.text, got, c.want)
 		}
 	}
@@ -212,18 +212,18 @@ func TestWaysThroughWords(t *testing.T) {
 		{false, &zero, "ab", "[3]"}, {false, &zero, "abc", "[3 5]"}, {false, &zero, "é", "[6]"}, {false, &zero, "aéb", "[1 6 2]"}, {false, &zero, "axyb", "[1 0 2]"}, {false, &zero, "中", "[0]"}, {true, &zero, "中", "[7 8 9]"}, {true, &zero, "中x", "[0]"},
 		{false, nil, "axb", "[1 2]"}, {false, &zero, "", "[]"}, {false, &zero, "x", "[0]"},
 	} {
-		m, _, err := newUnigram(list, c.unk, c.bytes)
+		m, _, err := newUnigram(nil, list, c.unk, c.bytes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(m.encode(nil, c.word)); got != c.want {
+		if got := fmt.Sprint(m.encode(nil, nil, c.word)); got != c.want {
 			t.Errorf("%q: %s, want %s", c.word, got, c.want)
 		}
 	}
-	if _, _, err := newUnigram(json.RawMessage(`{"a":1}`), nil, false); err == nil || !strings.HasPrefix(err.Error(), "model Unigram: vocab: json") {
+	if _, _, err := newUnigram(nil, json.RawMessage(`{"a":1}`), nil, false); err == nil || !strings.HasPrefix(err.Error(), "model Unigram: vocab: json") {
 		t.Error(err)
 	}
-	tok, err := Parse([]byte(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"ab":3,"bc":4,"abc":5,"aa":6},"merges":["b c","a b","a bc","a a"]}}`))
+	tok, err := Parse(t.Context(), []byte(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"ab":3,"bc":4,"abc":5,"aa":6},"merges":["b c","a b","a bc","a a"]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,21 +232,21 @@ func TestWaysThroughWords(t *testing.T) {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
-	alike, err := Parse([]byte(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"bc":3,"abc":0,"ab":4},"merges":["b c","a bc","a b"]}}`))
+	alike, err := Parse(t.Context(), []byte(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"bc":3,"abc":0,"ab":4},"merges":["b c","a bc","a b"]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(alike.Encode("abcabc", 0).IDs); got != "[0 0]" { // "a" and "abc" have the same id
 		t.Errorf("tokens of one id: %s", got)
 	}
-	with, err := Parse([]byte(`{"added_tokens":[{"id":0,"content":"[A]"},{"id":1,"content":"[B]","normalized":true}],"model":{"type":"BPE","vocab":{"[A]":0,"[B]":1,"a":2},"merges":[]}}`))
+	with, err := Parse(t.Context(), []byte(`{"added_tokens":[{"id":0,"content":"[A]"},{"id":1,"content":"[B]","normalized":true}],"model":{"type":"BPE","vocab":{"[A]":0,"[B]":1,"a":2},"merges":[]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(with.Encode("a[A]a[B]a", 0).IDs); got != "[2 0 2 1 2]" {
 		t.Errorf("with added tokens: %s", got)
 	}
-	first, err := Parse([]byte(`{"added_tokens":[{"id":0,"content":"[A]","normalized":true}],"model":{"type":"BPE","vocab":{"[A]":0,"a":1},"merges":[]}}`))
+	first, err := Parse(t.Context(), []byte(`{"added_tokens":[{"id":0,"content":"[A]","normalized":true}],"model":{"type":"BPE","vocab":{"[A]":0,"a":1},"merges":[]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,14 +254,14 @@ func TestWaysThroughWords(t *testing.T) {
 		t.Errorf("with a normalized token of id 0: %s", got)
 	}
 	one := 1
-	m, _, err := newUnigram(json.RawMessage(`[["a",-1],["<u>",0]]`), &one, false)
+	m, _, err := newUnigram(nil, json.RawMessage(`[["a",-1],["<u>",0]]`), &one, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(m.encode(nil, "axa")); got != "[0 1 0]" {
+	if got := fmt.Sprint(m.encode(nil, nil, "axa")); got != "[0 1 0]" {
 		t.Errorf("a token of id 0: %s", got)
 	}
-	if _, err := Parse([]byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":5}}`)); err == nil || !strings.HasPrefix(err.Error(), "token: model BPE: merges: json: cannot unmarshal number") {
+	if _, err := Parse(t.Context(), []byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":5}}`)); err == nil || !strings.HasPrefix(err.Error(), "token: model BPE: merges: json: cannot unmarshal number") {
 		t.Error(err)
 	}
 }
@@ -293,7 +293,7 @@ func TestHostileFiles(t *testing.T) {
 		{"post_processor", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B"}}],"pair":[]}`, `"single" has more than the sequence A, once`},
 		{"post_processor", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},{"Sequence":{"id":"A"}}],"pair":[]}`, `"single" has more than the sequence A, once`},
 	} {
-		tok, err := Parse(file(c.part, c.value))
+		tok, err := Parse(t.Context(), file(c.part, c.value))
 		switch {
 		case c.want == "" && err == nil:
 			tok.Encode("a", 0)
@@ -304,11 +304,11 @@ func TestHostileFiles(t *testing.T) {
 	}
 	defer budget.Limit(0)
 	budget.Limit(1 << 20)
-	if _, err := Parse([]byte(`{"model":{"type":"WordPiece","vocab":{"` + strings.Repeat("x", 500_000) + `":0},"unk_token":"x"}}`)); err == nil || !strings.Contains(err.Error(), "500061 bytes of JSON, decoded: takes 15") {
+	if _, err := Parse(t.Context(), []byte(`{"model":{"type":"WordPiece","vocab":{"`+strings.Repeat("x", 500_000)+`":0},"unk_token":"x"}}`)); err == nil || !strings.Contains(err.Error(), "500061 bytes of JSON, decoded: takes 15") {
 		t.Error("a long token:", err)
 	}
 	for text, want := range map[string]int{`1`: 0, `[]`: 1, `{"[[":"]\\"}`: 1, `{"a":["\"[",[{}]]}`: 4} {
-		if got := depth([]byte(text)); got != want {
+		if got := depth(nil, []byte(text)); got != want {
 			t.Errorf("%s is %d deep, want %d", text, got, want)
 		}
 	}
@@ -323,7 +323,7 @@ func TestErrorsAreShort(t *testing.T) {
 		`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"Split","pattern":{"Regex":"(` + long + `"}}}`,
 		`{"model":{"type":"BPE","vocab":{"a":` + strings.Repeat("9", 3000) + `},"merges":[]}}`,
 	} {
-		if _, err := Parse([]byte(text)); err == nil || len(err.Error()) > 700 {
+		if _, err := Parse(t.Context(), []byte(text)); err == nil || len(err.Error()) > 700 {
 			t.Errorf("%.60s: %.1000v", text, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // newModel reads the "model" of a file, and its tokens.
-func newModel(b json.RawMessage) (model, map[string]int, error) {
+func newModel(p *pace, b json.RawMessage) (model, map[string]int, error) {
 	var c struct {
 		Type   string          `json:"type"`
 		Vocab  json.RawMessage `json:"vocab"`
@@ -41,7 +41,7 @@ func newModel(b json.RawMessage) (model, map[string]int, error) {
 		return *p
 	}
 	if c.Type == "Unigram" {
-		return newUnigram(c.Vocab, c.UnkID, c.Bytes)
+		return newUnigram(p, c.Vocab, c.UnkID, c.Bytes)
 	}
 	switch c.Type {
 	case "WordPiece", "WordLevel", "BPE":
@@ -73,11 +73,11 @@ func newModel(b json.RawMessage) (model, map[string]int, error) {
 		if c.Most == 0 {
 			c.Most = 100
 		}
-		return wordPiece{newLexicon(ids, ""), newLexicon(ids, text(c.Prefix, "##")), unk, c.Most}, ids, nil
+		return wordPiece{newLexicon(p, ids, ""), newLexicon(p, ids, text(c.Prefix, "##")), unk, c.Most}, ids, nil
 	case "WordLevel":
 		return wordLevel{ids, unk}, ids, nil
 	}
-	m, err := newBPE(c.Merges, bpe{ids: ids, unk: unk, prefix: text(c.Prefix, ""), suffix: text(c.Suffix, ""), bytes: c.Bytes, fuse: c.Fuse, whole: c.Whole})
+	m, err := newBPE(p, c.Merges, bpe{ids: ids, unk: unk, prefix: text(c.Prefix, ""), suffix: text(c.Suffix, ""), bytes: c.Bytes, fuse: c.Fuse, whole: c.Whole})
 	return m, ids, err
 }
 
@@ -88,14 +88,14 @@ type wordPiece struct {
 	most             int // maximum number of characters of a word; longer ones are unknown
 }
 
-func (m wordPiece) encode(to []int, word string) []int {
+func (m wordPiece) encode(p *pace, to []int, word string) []int {
 	if utf8.RuneCountInString(word) > m.most {
 		return append(to, m.unk)
 	}
 	begin := len(to)
 	for from, among := 0, m.first; from < len(word); among = m.continued {
 		end, token := 0, -1
-		among.each(word[from:], func(n, id int) { end, token = from+n, id })
+		among.each(p, word[from:], func(n, id int) { end, token = from+n, id })
 		if token < 0 {
 			return append(to[:begin], m.unk)
 		}
@@ -110,7 +110,7 @@ type wordLevel struct {
 	unk int // −1: unknown words are left out
 }
 
-func (m wordLevel) encode(to []int, word string) []int {
+func (m wordLevel) encode(_ *pace, to []int, word string) []int {
 	if id, ok := m.ids[word]; ok {
 		return append(to, id)
 	}
@@ -121,9 +121,10 @@ func (m wordLevel) encode(to []int, word string) []int {
 }
 
 // byteTokens appends the tokens <0x00> … of a text's bytes to to; ok is false if one does not exist.
-func byteTokens(to []int, ids map[string]int, s string) (list []int, ok bool) {
+func byteTokens(p *pace, to []int, ids map[string]int, s string) (list []int, ok bool) {
 	begin := len(to)
 	for _, c := range []byte(s) {
+		p.did(8)
 		id, ok := ids[fmt.Sprintf("<0x%02X>", c)]
 		if !ok {
 			return to[:begin], false

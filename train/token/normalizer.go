@@ -10,13 +10,13 @@ import (
 )
 
 // normalizer normalizes a text before it is split.
-type normalizer func(string) string
+type normalizer func(p *pace, s string) string
 
 // newNormalizer reads the "normalizer" of a file; null is none.
 func newNormalizer(b json.RawMessage) (normalizer, error) {
 	kind, err := kindOf("normalizer", b)
 	if err != nil || kind == "" {
-		return func(s string) string { return s }, err
+		return func(_ *pace, s string) string { return s }, err
 	}
 	var c struct {
 		Normalizers []json.RawMessage `json:"normalizers"`
@@ -40,42 +40,43 @@ func newNormalizer(b json.RawMessage) (normalizer, error) {
 			}
 			all = append(all, n)
 		}
-		return func(s string) string {
+		return func(p *pace, s string) string {
 			for _, n := range all {
-				s = n(s)
+				s = n(p, s)
 			}
 			return s
 		}, nil
 	case "BertNormalizer":
 		return newBertNormalizer(b)
 	case "ByteLevel":
-		return byteRunes, nil
+		return eachRune(byteRunes), nil
 	case "Lowercase":
-		return lower, nil
+		return eachRune(lower), nil
 	case "NFC":
-		return norm.NFC.String, nil
+		return form(norm.NFC), nil
 	case "NFD":
-		return norm.NFD.String, nil
+		return form(norm.NFD), nil
 	case "NFKC":
-		return norm.NFKC.String, nil
+		return form(norm.NFKC), nil
 	case "NFKD":
-		return norm.NFKD.String, nil
+		return form(norm.NFKD), nil
 	case "Nmt":
-		return func(s string) string { return strings.Map(nmt, s) }, nil
+		return eachRune(func(s string) string { return strings.Map(nmt, s) }), nil
 	case "StripAccents":
-		return func(s string) string { return without(unicode.M, s) }, nil
+		return eachRune(func(s string) string { return without(unicode.M, s) }), nil
 	case "Strip":
-		return func(s string) string {
+		return func(p *pace, s string) string {
+			space := counted(p, unicode.IsSpace)
 			if c.Left {
-				s = strings.TrimLeftFunc(s, unicode.IsSpace)
+				s = strings.TrimLeftFunc(s, space)
 			}
 			if c.Right {
-				s = strings.TrimRightFunc(s, unicode.IsSpace)
+				s = strings.TrimRightFunc(s, space)
 			}
 			return s
 		}, nil
 	case "Prepend":
-		return func(s string) string {
+		return func(_ *pace, s string) string {
 			if s == "" {
 				return s
 			}
@@ -86,11 +87,34 @@ func newNormalizer(b json.RawMessage) (normalizer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("normalizer Replace: %w", err)
 		}
-		return func(s string) string { return replaced(s, find(s), c.Content) }, nil
+		return func(p *pace, s string) string { return replaced(p, s, find(p, s), c.Content) }, nil
 	case "Precompiled":
 		return newPrecompiled(c.Charsmap)
 	}
 	return nil, fmt.Errorf("normalizer %q is not supported; there are BertNormalizer, ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled, Prepend, Replace, Sequence, Strip, StripAccents", kind)
+}
+
+// eachRune is a normalizer that converts each character independently.
+func eachRune(f func(string) string) normalizer {
+	return func(p *pace, s string) string { return p.inBlocks(s, f) }
+}
+
+// form is a normalization form of Unicode.
+func form(f norm.Form) normalizer {
+	return func(p *pace, s string) string {
+		if p.did(len(s)); len(s) <= block {
+			return f.String(s)
+		}
+		var b strings.Builder
+		w := f.Writer(&b)
+		for ; s != ""; p.look() {
+			n := min(len(s), block)
+			_, _ = w.Write([]byte(s[:n])) // a Builder has no errors
+			s = s[n:]
+		}
+		_ = w.Close()
+		return b.String()
+	}
 }
 
 // kindOf returns the "type" of a part of the file; "" for null.
@@ -110,10 +134,11 @@ func kindOf(what string, b json.RawMessage) (string, error) {
 	return c.Type, nil
 }
 
-func replaced(s string, at [][2]int, by string) string {
+func replaced(p *pace, s string, at [][2]int, by string) string {
 	var b strings.Builder
 	from := 0
 	for _, m := range at {
+		p.did(1)
 		b.WriteString(s[from:m[0]])
 		b.WriteString(by)
 		from = m[1]
@@ -164,18 +189,18 @@ func newBertNormalizer(b json.RawMessage) (normalizer, error) {
 	if c.Strip != nil {
 		strip = *c.Strip
 	}
-	return func(s string) string {
+	return func(p *pace, s string) string {
 		if c.Clean {
-			s = strings.Map(clean, s)
+			s = p.inBlocks(s, func(s string) string { return strings.Map(clean, s) })
 		}
 		if c.Chinese {
-			s = spaced(s)
+			s = p.inBlocks(s, spaced)
 		}
-		if strip {
-			s = without(unicode.Mn, norm.NFD.String(s)) // keeps spacing marks, like BERT's tokenizer
+		if strip { // keeps spacing marks, like BERT's tokenizer
+			s = p.inBlocks(form(norm.NFD)(p, s), func(s string) string { return without(unicode.Mn, s) })
 		}
 		if c.Lower {
-			s = lower(s)
+			s = p.inBlocks(s, lower)
 		}
 		return s
 	}, nil

@@ -14,7 +14,7 @@ type pattern struct {
 }
 
 // finder returns the positions where a pattern matches a text.
-type finder func(s string) [][2]int
+type finder func(p *pace, s string) [][2]int
 
 // trailing is the only lookahead in published tokenizers: spaces except the last one before a word.
 const trailing = `\s+(?!\S)`
@@ -24,14 +24,16 @@ func (p pattern) compile() (finder, error) {
 		if *p.String == "" {
 			return nil, fmt.Errorf("an empty pattern")
 		}
-		return func(s string) (at [][2]int) {
+		text := *p.String
+		return func(p *pace, s string) (at [][2]int) {
 			for from := 0; ; {
-				i := strings.Index(s[from:], *p.String)
+				p.did(1)
+				i := strings.Index(s[from:], text)
 				if i < 0 {
 					return at
 				}
-				at = append(at, [2]int{from + i, from + i + len(*p.String)})
-				from += i + len(*p.String)
+				at = append(at, [2]int{from + i, from + i + len(text)})
+				from += i + len(text)
 			}
 		}, nil
 	}
@@ -54,9 +56,9 @@ func expression(text string) (finder, error) {
 		return nil, fmt.Errorf("regular expression %q: %w", text, err)
 	}
 	group := re.SubexpIndex("trailing")
-	return func(s string) (at [][2]int) {
+	return func(p *pace, s string) (at [][2]int) {
 		for from := 0; from <= len(s); {
-			m := re.FindStringSubmatchIndex(s[from:])
+			m := match(p, re, s[from:])
 			if m == nil {
 				return at
 			}
@@ -75,6 +77,31 @@ func expression(text string) (finder, error) {
 		}
 		return at
 	}, nil
+}
+
+// match finds the first match in a text. A long one is read character by character, which takes no longer: the faster of Go's algorithms are for short ones.
+func match(p *pace, re *regexp.Regexp, s string) []int {
+	if p == nil || len(s) < inTurn {
+		p.did(inTurn) // it may go through the whole text
+		return re.FindStringSubmatchIndex(s)
+	}
+	r := pacedReader{p: p}
+	r.Reset(s)
+	return re.FindReaderSubmatchIndex(&r)
+}
+
+// inTurn is how many bytes of a text a regular expression reads without a look at the context.
+const inTurn = 1 << 12
+
+// pacedReader looks at a context before each character, at which a regular expression may try many alternatives.
+type pacedReader struct {
+	strings.Reader
+	p *pace
+}
+
+func (r *pacedReader) ReadRune() (rune, int, error) {
+	r.p.look()
+	return r.Reader.ReadRune()
 }
 
 // classes are the members of Oniguruma's Unicode character classes; Go's \s, \w and \d are ASCII only.

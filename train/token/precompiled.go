@@ -18,7 +18,7 @@ type precompiled struct {
 // newPrecompiled reads the bytes of a precompiled_charsmap: the size of the trie, the trie, the texts.
 func newPrecompiled(b []byte) (normalizer, error) {
 	if len(b) == 0 {
-		return func(s string) string { return s }, nil
+		return func(_ *pace, s string) string { return s }, nil
 	}
 	if len(b) < 4 {
 		return nil, fmt.Errorf("normalizer Precompiled: %d bytes: too short", len(b))
@@ -27,24 +27,25 @@ func newPrecompiled(b []byte) (normalizer, error) {
 	if n%4 != 0 || n == 0 || n > len(b)-4 {
 		return nil, fmt.Errorf("normalizer Precompiled: a trie of %d bytes in %d bytes", n, len(b)-4)
 	}
-	p := &precompiled{texts: b[4+n:]}
+	m := &precompiled{texts: b[4+n:]}
 	for i := 4; i < 4+n; i += 4 {
-		p.units = append(p.units, binary.LittleEndian.Uint32(b[i:]))
+		m.units = append(m.units, binary.LittleEndian.Uint32(b[i:]))
 	}
-	return p.normalize, nil
+	return m.normalize, nil
 }
 
 // normalize replaces each grapheme cluster as a whole if it is short, otherwise code point by code point.
-func (p *precompiled) normalize(s string) string {
+func (m *precompiled) normalize(p *pace, s string) string {
 	var b strings.Builder
 	for g := uniseg.NewGraphemes(s); g.Next(); {
 		c := g.Str()
-		if text, ok := p.find(c); ok && len(c) < 6 {
+		p.did(1 + len(c))
+		if text, ok := m.find(c); ok && len(c) < 6 {
 			b.WriteString(text)
 			continue
 		}
 		for _, r := range c {
-			if text, ok := p.find(string(r)); ok {
+			if text, ok := m.find(string(r)); ok {
 				b.WriteString(text)
 			} else {
 				b.WriteRune(r)
@@ -56,14 +57,14 @@ func (p *precompiled) normalize(s string) string {
 
 // find returns the replacement of the shortest key that is a prefix of s. A unit of the double array (Darts) has its byte in bits 0–7,
 // whether a key ends there in bit 8, and the offset of its children in bits 10–30, times 256 if bit 9 is set.
-func (p *precompiled) find(s string) (string, bool) {
+func (m *precompiled) find(s string) (string, bool) {
 	offset := func(u uint32) uint32 { return (u >> 10) << ((u & (1 << 9)) >> 6) }
-	at := offset(p.units[0])
+	at := offset(m.units[0])
 	for _, c := range []byte(s) {
-		if at ^= uint32(c); c == 0 || int(at) >= len(p.units) {
+		if at ^= uint32(c); c == 0 || int(at) >= len(m.units) {
 			return "", false
 		}
-		u := p.units[at]
+		u := m.units[at]
 		if u&(1<<31|0xff) != uint32(c) {
 			return "", false
 		}
@@ -71,14 +72,14 @@ func (p *precompiled) find(s string) (string, bool) {
 		if u>>8&1 == 0 {
 			continue
 		}
-		if int(at) >= len(p.units) {
+		if int(at) >= len(m.units) {
 			return "", false
 		}
-		from := int(p.units[at] & (1<<31 - 1))
-		if from > len(p.texts) {
+		from := int(m.units[at] & (1<<31 - 1))
+		if from > len(m.texts) {
 			return "", false
 		}
-		text, _, _ := strings.Cut(string(p.texts[from:min(len(p.texts), from+256)]), "\x00")
+		text, _, _ := strings.Cut(string(m.texts[from:min(len(m.texts), from+256)]), "\x00")
 		return text, true
 	}
 	return "", false

@@ -8,13 +8,13 @@ import (
 )
 
 // splitter splits parts of a text into words. first states that the first part is at the start of the text.
-type splitter func(parts []string, first bool) []string
+type splitter func(p *pace, parts []string, first bool) []string
 
 // newSplitter reads the "pre_tokenizer" of a file; null is none.
 func newSplitter(b json.RawMessage) (splitter, error) {
 	kind, err := kindOf("pre_tokenizer", b)
 	if err != nil || kind == "" {
-		return func(parts []string, _ bool) []string { return parts }, err
+		return func(_ *pace, parts []string, _ bool) []string { return parts }, err
 	}
 	c := struct {
 		List       []json.RawMessage `json:"pretokenizers"`
@@ -44,41 +44,43 @@ func newSplitter(b json.RawMessage) (splitter, error) {
 			}
 			all = append(all, s)
 		}
-		return func(parts []string, first bool) []string {
+		return func(p *pace, parts []string, first bool) []string {
 			for _, s := range all {
-				parts = s(parts, first)
+				parts = s(p, parts, first)
 			}
 			return parts
 		}, nil
 	case "BertPreTokenizer":
-		return each(func(s string) (words []string) {
-			for _, w := range strings.FieldsFunc(s, unicode.IsSpace) {
-				words = append(words, behave(w, runes(w, punctuation), "Isolated", false)...)
+		return each(func(p *pace, s string) (words []string) {
+			for _, w := range strings.FieldsFunc(s, counted(p, unicode.IsSpace)) {
+				words = append(words, behave(p, w, runes(p, w, punctuation), "Isolated", false)...)
 			}
 			return words
 		}), nil
 	case "Whitespace":
-		return each(func(s string) (words []string) {
-			for _, w := range strings.FieldsFunc(s, unicode.IsSpace) {
-				words = append(words, behave(w, runes(w, wordRune), "Contiguous", false)...)
+		return each(func(p *pace, s string) (words []string) {
+			for _, w := range strings.FieldsFunc(s, counted(p, unicode.IsSpace)) {
+				words = append(words, behave(p, w, runes(p, w, wordRune), "Contiguous", false)...)
 			}
 			return words
 		}), nil
 	case "WhitespaceSplit":
-		return each(func(s string) []string { return strings.FieldsFunc(s, unicode.IsSpace) }), nil
+		return each(func(p *pace, s string) []string { return strings.FieldsFunc(s, counted(p, unicode.IsSpace)) }), nil
 	case "Punctuation":
 		if c.Behavior == "" {
 			c.Behavior = "Isolated"
 		}
-		return each(func(s string) []string { return behave(s, runes(s, punctuation), c.Behavior, false) }), known(kind, c.Behavior)
+		return each(func(p *pace, s string) []string { return behave(p, s, runes(p, s, punctuation), c.Behavior, false) }), known(kind, c.Behavior)
 	case "Digits":
 		if c.Behavior = "Contiguous"; c.Individual {
 			c.Behavior = "Isolated"
 		}
-		return each(func(s string) []string { return behave(s, runes(s, unicode.IsNumber), c.Behavior, false) }), nil
+		return each(func(p *pace, s string) []string {
+			return behave(p, s, runes(p, s, unicode.IsNumber), c.Behavior, false)
+		}), nil
 	case "CharDelimiterSplit":
-		return each(func(s string) []string {
-			return behave(s, runes(s, func(r rune) bool { return string(r) == c.Delimiter }), "Removed", false)
+		return each(func(p *pace, s string) []string {
+			return behave(p, s, runes(p, s, func(r rune) bool { return string(r) == c.Delimiter }), "Removed", false)
 		}), nil
 	case "Split":
 		find, err := c.Pattern.compile()
@@ -88,8 +90,8 @@ func newSplitter(b json.RawMessage) (splitter, error) {
 		if err := known(kind, c.Behavior); err != nil {
 			return nil, err
 		}
-		return each(func(s string) []string {
-			return behave(s, find(s), c.Behavior, c.Invert)
+		return each(func(p *pace, s string) []string {
+			return behave(p, s, find(p, s), c.Behavior, c.Invert)
 		}), nil
 	case "ByteLevel":
 		return byteLevel(yes(c.Prefix), yes(c.UseRegex))
@@ -105,10 +107,11 @@ func newSplitter(b json.RawMessage) (splitter, error) {
 }
 
 // each returns a splitter that applies f to each part.
-func each(f func(s string) []string) splitter {
-	return func(parts []string, _ bool) (words []string) {
-		for _, p := range parts {
-			words = append(words, f(p)...)
+func each(f func(p *pace, s string) []string) splitter {
+	return func(p *pace, parts []string, _ bool) (words []string) {
+		for _, s := range parts {
+			p.did(1)
+			words = append(words, f(p, s)...)
 		}
 		return words
 	}
@@ -125,8 +128,9 @@ func metaspace(by, scheme string, split bool) (splitter, error) {
 		return nil, fmt.Errorf("pre_tokenizer Metaspace: the prepend_scheme %q is not supported; there are always, first, never", scheme)
 	}
 	find, err := pattern{String: &by}.compile()
-	return func(parts []string, first bool) (words []string) {
+	return func(p *pace, parts []string, first bool) (words []string) {
 		for i, s := range parts {
+			p.did(1)
 			s = strings.ReplaceAll(s, " ", by)
 			if (scheme == "always" || scheme == "first" && first && i == 0) && !strings.HasPrefix(s, by) {
 				s = by + s
@@ -135,7 +139,7 @@ func metaspace(by, scheme string, split bool) (splitter, error) {
 				words = append(words, s)
 				continue
 			}
-			words = append(words, behave(s, find(s), "MergedWithNext", false)...)
+			words = append(words, behave(p, s, find(p, s), "MergedWithNext", false)...)
 		}
 		return words
 	}, err

@@ -110,7 +110,7 @@ func newTemplate(b json.RawMessage, ids map[string]int) (t template, err error) 
 }
 
 // apply truncates texts to at most limit tokens in all, including the special tokens that it adds.
-func (t template) apply(limit int, texts ...[]int) (e Encoding) {
+func (t template) apply(p *pace, limit int, texts ...[]int) (e Encoding) {
 	slots := t.single
 	if len(texts) > 1 {
 		slots = t.pair
@@ -130,6 +130,7 @@ func (t template) apply(limit int, texts ...[]int) (e Encoding) {
 			list = texts[s.text]
 		}
 		for _, id := range list {
+			p.did(1)
 			e.IDs, e.Types = append(e.IDs, id), append(e.Types, s.typ)
 		}
 	}

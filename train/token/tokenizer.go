@@ -2,6 +2,7 @@ package token
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -39,7 +40,7 @@ type Encoding struct {
 
 // model splits a word into tokens.
 type model interface {
-	encode(to []int, word string) []int
+	encode(p *pace, to []int, word string) []int
 }
 
 // file is the part of a tokenizer.json that is read.
@@ -61,29 +62,36 @@ type file struct {
 	} `json:"padding"`
 }
 
-// Load reads a tokenizer.json file.
-func Load(path string) (*Tokenizer, error) {
+// Load reads a tokenizer.json file. It ends with ctx.
+func Load(ctx context.Context, path string) (*Tokenizer, error) {
 	b, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)
 	}
-	t, err := Parse(b)
+	t, err := parsed(ctx, b)
 	if err != nil {
-		return nil, fmt.Errorf("token: %s: %s", path, strings.TrimPrefix(err.Error(), "token: "))
+		return nil, fmt.Errorf("token: %s: %w", path, err)
 	}
 	return t, nil
 }
 
-// Parse reads the content of a tokenizer.json file.
-func Parse(b []byte) (*Tokenizer, error) {
-	t, err := parse(b)
+// Parse reads the content of a tokenizer.json file. It ends with ctx, and may go on reading b for a moment after that.
+func Parse(ctx context.Context, b []byte) (*Tokenizer, error) {
+	t, err := parsed(ctx, b)
 	if err != nil {
-		return nil, fmt.Errorf("token: %w", terminal.Short(err))
+		return nil, fmt.Errorf("token: %w", err)
 	}
 	return t, nil
 }
 
-func parse(b []byte) (*Tokenizer, error) {
+func parsed(ctx context.Context, b []byte) (t *Tokenizer, err error) {
+	if ended := awaited(ctx, func(p *pace) { t, err = parse(p, b) }); ended != nil {
+		return nil, ended
+	}
+	return t, terminal.Short(err)
+}
+
+func parse(p *pace, b []byte) (*Tokenizer, error) {
 	var f file
 	t := &Tokenizer{pad: -1}
 	if len(b) > chargeFrom {
@@ -94,7 +102,7 @@ func parse(b []byte) (*Tokenizer, error) {
 	if err := json.Unmarshal(b, &f); err != nil {
 		return nil, fmt.Errorf("not a tokenizer.json: %w", err)
 	}
-	if depth(b) > maxDepth {
+	if depth(p, b) > maxDepth {
 		return nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
 	if n := growth(f.Normalizer) * growth(f.PreTokenizer); n > maxGrowth {
@@ -104,7 +112,7 @@ func parse(b []byte) (*Tokenizer, error) {
 		return nil, fmt.Errorf("not a tokenizer.json: it has no \"model\"")
 	}
 	var err error
-	if t.model, t.ids, err = newModel(f.Model); err != nil {
+	if t.model, t.ids, err = newModel(p, f.Model); err != nil {
 		return nil, err
 	}
 	t.ids = maps.Clone(t.ids) // the model must not use added tokens for words
@@ -125,7 +133,7 @@ func parse(b []byte) (*Tokenizer, error) {
 	if t.template, err = newTemplate(f.PostProcessor, t.ids); err != nil {
 		return nil, err
 	}
-	t.raw, t.done = newAdded(f.Added, t.normalize)
+	t.raw, t.done = newAdded(p, f.Added, t.normalize)
 	if f.Truncation != nil {
 		t.most = f.Truncation.Length
 		t.template.left, t.template.strategy = strings.EqualFold(f.Truncation.Direction, "left"), f.Truncation.Strategy
@@ -167,31 +175,50 @@ func (t *Tokenizer) JSON() []byte { return t.compact }
 
 // Encode tokenizes a text and adds special tokens. At most limit tokens are returned (0: any number); special tokens
 // are never cut off.
-func (t *Tokenizer) Encode(text string, limit int) Encoding {
-	return t.template.apply(limit, t.tokens(text))
+func (t *Tokenizer) Encode(text string, limit int) Encoding { return t.encode(nil, limit, text) }
+
+// EncodeUntil is Encode with a context, for texts of any length: a megabyte takes a second or more.
+func (t *Tokenizer) EncodeUntil(ctx context.Context, text string, limit int) (e Encoding, err error) {
+	err = until(ctx, func(p *pace) { e = t.encode(p, limit, text) })
+	return e, err
 }
 
 // EncodePair is Encode for a pair of texts: the longer one is truncated first, or the one that the file names.
 func (t *Tokenizer) EncodePair(first, second string, limit int) Encoding {
-	return t.template.apply(limit, t.tokens(first), t.tokens(second))
+	return t.encode(nil, limit, first, second)
+}
+
+// EncodePairUntil is EncodePair with a context.
+func (t *Tokenizer) EncodePairUntil(ctx context.Context, first, second string, limit int) (e Encoding, err error) {
+	err = until(ctx, func(p *pace) { e = t.encode(p, limit, first, second) })
+	return e, err
+}
+
+func (t *Tokenizer) encode(p *pace, limit int, texts ...string) Encoding {
+	ids := make([][]int, len(texts))
+	for i, s := range texts {
+		ids[i] = t.tokens(p, s)
+	}
+	return t.template.apply(p, limit, ids...)
 }
 
 // tokens returns the tokens of a text without those that a template adds.
-func (t *Tokenizer) tokens(text string) (ids []int) {
+func (t *Tokenizer) tokens(p *pace, text string) (ids []int) {
 	first := true
-	t.raw.cut(strings.ToValidUTF8(text, "\ufffd"), func(part string, id int) {
+	t.raw.cut(p, strings.ToValidUTF8(text, "\ufffd"), func(part string, id int) {
 		if id >= 0 {
 			ids, first = append(ids, id), false
 			return
 		}
-		t.done.cut(t.normalize(part), func(part string, id int) {
+		t.done.cut(p, t.normalize(p, part), func(part string, id int) {
 			if id >= 0 {
 				ids, first = append(ids, id), false
 				return
 			}
-			for _, word := range t.split([]string{part}, first) {
+			for _, word := range t.split(p, []string{part}, first) {
+				p.did(1)
 				if word != "" {
-					ids = t.model.encode(ids, word)
+					ids = t.model.encode(p, ids, word)
 				}
 			}
 			first = false

@@ -18,7 +18,7 @@ type unigram struct {
 }
 
 // newUnigram reads a list of tokens with their scores.
-func newUnigram(b json.RawMessage, unk *int, bytes bool) (model, map[string]int, error) {
+func newUnigram(p *pace, b json.RawMessage, unk *int, bytes bool) (model, map[string]int, error) {
 	var list [][2]any
 	if err := json.Unmarshal(b, &list); err != nil {
 		return nil, nil, fmt.Errorf("model Unigram: vocab: %w", err)
@@ -26,6 +26,7 @@ func newUnigram(b json.RawMessage, unk *int, bytes bool) (model, map[string]int,
 	m := &unigram{ids: map[string]int{}, unk: -1, bytes: bytes}
 	least := math.Inf(1)
 	for i, item := range list {
+		p.did(8)
 		s, text := item[0].(string)
 		x, number := item[1].(float64)
 		if !text || !number {
@@ -45,17 +46,18 @@ func newUnigram(b json.RawMessage, unk *int, bytes bool) (model, map[string]int,
 			return nil, nil, fmt.Errorf("model Unigram: the unk_id is %d, there are %d tokens", *unk, len(list))
 		}
 	}
-	m.penalty, m.tokens = least-10, newLexicon(m.ids, "")
+	m.penalty, m.tokens = least-10, newLexicon(p, m.ids, "")
 	return m, m.ids, nil
 }
 
-func (m *unigram) encode(to []int, word string) []int {
+func (m *unigram) encode(p *pace, to []int, word string) []int {
 	type step struct {
 		from, id int
 		score    float64
 	}
 	best := make([]step, len(word)+1)
 	for i := range best {
+		p.did(1)
 		best[i].from = -1
 	}
 	best[0].from = 0
@@ -65,17 +67,20 @@ func (m *unigram) encode(to []int, word string) []int {
 		}
 	}
 	for i := 0; i < len(word); {
+		p.did(1)
 		_, n := utf8.DecodeRuneInString(word[i:])
-		m.tokens.each(word[i:], func(n, id int) { better(i+n, i, id, m.score[id]) })
+		m.tokens.each(p, word[i:], func(n, id int) { better(i+n, i, id, m.score[id]) })
 		better(i+n, i, -1, m.penalty) // worse than any token
 		i += n
 	}
 	var back []step
 	var ends []int
 	for at := len(word); at > 0; at = best[at].from {
+		p.did(1)
 		back, ends = append(back, best[at]), append(ends, at)
 	}
 	for k := len(back) - 1; k >= 0; k-- {
+		p.did(1)
 		if id := back[k].id; id >= 0 && id != m.unk {
 			to = append(to, id)
 			continue
@@ -83,13 +88,14 @@ func (m *unigram) encode(to []int, word string) []int {
 		from := back[k].from // adjacent unknown characters become one token
 		for k > 0 && (back[k-1].id < 0 || back[k-1].id == m.unk) {
 			k--
+			p.did(1)
 		}
 		if id, ok := m.ids[word[from:ends[k]]]; ok { // the text is the unknown token's own
 			to = append(to, id)
 			continue
 		}
 		if m.bytes {
-			if list, ok := byteTokens(to, m.ids, word[from:ends[k]]); ok {
+			if list, ok := byteTokens(p, to, m.ids, word[from:ends[k]]); ok {
 				to = list
 				continue
 			}

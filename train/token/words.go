@@ -1,6 +1,7 @@
 package token
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 )
@@ -10,15 +11,26 @@ import (
 // cut off, or the first if the file says so. Words of the result is the word of each token. For a tokenizer that marks
 // the beginning of a word by the space before it, each word has one.
 func (t *Tokenizer) EncodeWords(words []string, limit int) Encoding {
+	return t.encodeWords(nil, words, limit)
+}
+
+// EncodeWordsUntil is EncodeWords with a context.
+func (t *Tokenizer) EncodeWordsUntil(ctx context.Context, words []string, limit int) (e Encoding, err error) {
+	err = until(ctx, func(p *pace) { e = t.encodeWords(p, words, limit) })
+	return e, err
+}
+
+func (t *Tokenizer) encodeWords(p *pace, words []string, limit int) Encoding {
 	var ids, of []int
 	for i, w := range words {
+		p.did(1)
 		if t.spaced {
 			w = " " + w
 		}
-		part := t.tokens(w)
+		part := t.tokens(p, w)
 		ids, of = append(ids, part...), append(of, slices.Repeat([]int{i}, len(part))...)
 	}
-	e := t.template.apply(limit, ids)
+	e := t.template.apply(p, limit, ids)
 	special := 0
 	for _, s := range t.template.single {
 		if s.text < 0 {
