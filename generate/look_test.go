@@ -34,6 +34,9 @@ func TestWritingLooks(t *testing.T) {
 		if got := seen.In("(*statements).write"); got < n/4 { // blocks that repeat are written once
 			t.Errorf("%s: %d looks while %d nodes are written", style, got, n)
 		}
+		if got := seen.In("generate.modal"); got < 2*n {
+			t.Errorf("%s: %d looks while %d nodes are counted", style, got, 2*n)
+		}
 		cancel()
 		if _, err := Generate(ended, g, Options{Style: style}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", style, err)
