@@ -338,7 +338,7 @@ var calls = []call{
 			}
 		}
 		b, err := json.Marshal(map[string]any{"model": map[string]any{"type": "BPE", "vocab": vocabulary, "merges": merges}})
-		return func(ctx context.Context) error { _, err := token.Parse(ctx, b); return err }, err
+		return func(ctx context.Context) error { _, err := token.ParseUntil(ctx, b); return err }, err
 	}},
 	{name: "WordPiece of 10 MB of text", prepare: encodings(`{"normalizer":{"type":"BertNormalizer"},"pre_tokenizer":{"type":"BertPreTokenizer"},"model":{"type":"WordPiece","unk_token":"[UNK]","vocab":{"[UNK]":0,"the":1,"cat":2,"c":3,"##a":4}}}`)},
 	{name: "BPE of 10 MB of text", prepare: encodings(`{"pre_tokenizer":{"type":"ByteLevel"},"model":{"type":"BPE","vocab":{"t":0,"h":1,"th":2,"a":3},"merges":["t h"]}}`)},
@@ -350,7 +350,7 @@ var calls = []call{
 			lines[i] = fmt.Sprintf("the cat %x is not here, but %x is\n", i*7919, i*i)
 		}
 		return func(ctx context.Context) error {
-			_, err := token.Learn(ctx, slices.Values(lines), 2000, true)
+			_, err := token.LearnUntil(ctx, slices.Values(lines), 2000, true)
 			return err
 		}, nil
 	}},
@@ -413,7 +413,7 @@ var calls = []call{
 // encodings prepares encoding 10 MB of text.
 func encodings(file string) func(string) (func(context.Context) error, error) {
 	return func(string) (func(context.Context) error, error) {
-		t, err := token.Parse(context.Background(), []byte(file))
+		t, err := token.Parse([]byte(file))
 		text := strings.Repeat("The cat's a café, and 12 more 世界 things happened!\n", 10_000_000/60)
 		return func(ctx context.Context) error {
 			_, err := t.EncodeUntil(ctx, text, 0)

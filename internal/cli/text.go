@@ -84,11 +84,11 @@ func (t textual) newTexts(ctx context.Context, g *nn.Graph) (*texts, error) {
 	var err error
 	switch own, ok := g.Meta()[metaTokenizer]; {
 	case t.tokenizer != "":
-		x.tok, err = token.Load(ctx, t.tokenizer)
+		x.tok, err = token.LoadUntil(ctx, t.tokenizer)
 	case t.learned != nil:
 		x.tok = t.learned
 	case ok:
-		if x.tok, err = token.Parse(ctx, []byte(own)); err != nil {
+		if x.tok, err = token.ParseUntil(ctx, []byte(own)); err != nil {
 			err = fmt.Errorf("metadata %s: %w", metaTokenizer, err)
 		}
 	default:

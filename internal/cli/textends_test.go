@@ -15,7 +15,7 @@ import (
 
 // TestTextsEnd: texts are read, a tokenizer is learned from them and they are tokenized until the context ends.
 func TestTextsEnd(t *testing.T) {
-	tok, err := token.Parse(t.Context(), []byte(`{"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}}`))
+	tok, err := token.Parse([]byte(`{"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

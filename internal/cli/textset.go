@@ -42,7 +42,7 @@ func (d *dataset) learn(ctx context.Context, g *nn.Graph) error {
 	if err != nil || room == 0 {
 		return err
 	}
-	if d.learned, err = token.Learn(ctx, slices.Values(list), room, !x.Words); ctx.Err() != nil {
+	if d.learned, err = token.LearnUntil(ctx, slices.Values(list), room, !x.Words); ctx.Err() != nil {
 		return err
 	} else if err != nil {
 		return fmt.Errorf("there is no --tokenizer, and the model's vocabulary is too small for one learned from the texts of %s: %s", d.data, strings.TrimPrefix(err.Error(), "token: "))

@@ -22,7 +22,7 @@ func isConll(path string) bool {
 // conll reads such a file as objects: the words under the name of the text column and, with tags, the tags under that of
 // the target.
 func (x *texts) conll(ctx context.Context, path, target string, tags bool) (rows []map[string]any, key string, err error) {
-	list, err := token.ReadConll(ctx, path)
+	list, err := token.ReadConllUntil(ctx, path)
 	if err != nil {
 		return nil, "", err
 	}

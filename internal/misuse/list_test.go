@@ -311,9 +311,13 @@ var functions = map[string]any{
 	"token.ConllColumn":             token.ConllColumn,
 	"token.ConllWords":              token.ConllWords,
 	"token.Learn":                   token.Learn,
+	"token.LearnUntil":              token.LearnUntil,
 	"token.Load":                    token.Load,
+	"token.LoadUntil":               token.LoadUntil,
 	"token.Parse":                   token.Parse,
+	"token.ParseUntil":              token.ParseUntil,
 	"token.ReadConll":               token.ReadConll,
+	"token.ReadConllUntil":          token.ReadConllUntil,
 }
 
 // types are the exported types.

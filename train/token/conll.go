@@ -26,8 +26,11 @@ var conllNames = []string{"ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD"
 // ReadConll reads a file with a word on each line and an empty line after each sentence, as in CoNLL's tasks: columns
 // are separated by tabs, if the file has any, or by spaces. Comments ("# key = value", "#begin document"), lines of
 // -DOCSTART- and, in .conllu files, multiword tokens (3-4) and empty nodes (5.1) are skipped. All words of a sentence
-// must have the same number of columns. ReadConll ends with ctx.
-func ReadConll(ctx context.Context, path string) (list []Sentence, err error) {
+// must have the same number of columns.
+func ReadConll(path string) ([]Sentence, error) { return ReadConllUntil(context.Background(), path) }
+
+// ReadConllUntil is ReadConll, and ends with ctx.
+func ReadConllUntil(ctx context.Context, path string) (list []Sentence, err error) {
 	b, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)

@@ -19,7 +19,7 @@ func TestReadConll(t *testing.T) {
 		if err := os.WriteFile(path+name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		list, err := token.ReadConll(t.Context(), path+name)
+		list, err := token.ReadConll(path + name)
 		return list, path + name, err
 	}
 	list, file, err := read(".conll", "\ufeff-DOCSTART- X O\r\n\r\n# id = 7\r\nNew NNP B\r\nYork NNP I\r\n \r\n# NN O\r\n")
@@ -56,7 +56,7 @@ func TestReadConll(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := token.ReadConll(t.Context(), path+".none"); err == nil || !strings.HasPrefix(err.Error(), "token: open "+path) {
+	if _, err := token.ReadConll(path + ".none"); err == nil || !strings.HasPrefix(err.Error(), "token: open "+path) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

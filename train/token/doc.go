@@ -2,7 +2,7 @@
 // WordPiece, BPE (by characters and by bytes), Unigram (SentencePiece) and WordLevel, with their normalizers,
 // pre-tokenizers and special tokens.
 //
-//	t, err := token.Load(ctx, "tokenizer.json")
+//	t, err := token.Load("tokenizer.json")
 //	ids := t.Encode("Hello there!", 128).IDs
 //
 // If a file uses something that the package does not support, reading it is an error that names it: no text is ever

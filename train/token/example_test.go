@@ -1,14 +1,13 @@
 package token_test
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/graft-ml/graft/train/token"
 )
 
 func Example() {
-	t, err := token.Parse(context.Background(), []byte(`{
+	t, err := token.Parse([]byte(`{
 		"normalizer": {"type": "Lowercase"},
 		"pre_tokenizer": {"type": "BertPreTokenizer"},
 		"model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {"[UNK]": 0, "good": 1, "##ness": 2, "!": 3}}

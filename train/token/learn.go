@@ -19,8 +19,13 @@ var learnedSpecial = []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]"}
 // Learn trains a tokenizer of at most size tokens on texts: byte-pair encoding (Sennrich et al., 2016) of bytes, as in
 // GPT-2, with the special tokens of BERT. Its alphabet is the bytes that occur, or all 256 if they are at most a
 // quarter of the tokens; other bytes are unknown. Pairs that occur once are not merged. With lower, texts are
-// lowercased. JSON returns it as a tokenizer.json for the original library. Learn ends with ctx.
-func Learn(ctx context.Context, texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
+// lowercased. JSON returns it as a tokenizer.json for the original library.
+func Learn(texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
+	return LearnUntil(context.Background(), texts, size, lower)
+}
+
+// LearnUntil is Learn, and ends with ctx.
+func LearnUntil(ctx context.Context, texts iter.Seq[string], size int, lower bool) (*Tokenizer, error) {
 	if texts == nil {
 		return nil, errors.New("token: there are no texts to learn from")
 	}
@@ -74,7 +79,7 @@ func Learn(ctx context.Context, texts iter.Seq[string], size int, lower bool) (*
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)
 	}
-	return Parse(ctx, b)
+	return ParseUntil(ctx, b)
 }
 
 // wordCounts returns how often each word of the texts occurs, after the normalizer and pre_tokenizer of f.

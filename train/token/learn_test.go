@@ -11,7 +11,7 @@ import (
 // TestLearn checks that frequent strings are tokens; other texts, of any script, are tokens of bytes.
 func TestLearn(t *testing.T) {
 	texts := slices.Repeat([]string{"The weather is lovely", "the weather was lovely, the food wasn't", "Überall schönes Wetter 👍🏽"}, 3)
-	tok, err := token.Learn(t.Context(), slices.Values(texts), 1100, true)
+	tok, err := token.Learn(slices.Values(texts), 1100, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestLearn(t *testing.T) {
 	if e := tok.EncodePair("the", "food", 0); !slices.Equal(e.Types, append([]int{0, 0, 0}, slices.Repeat([]int{1}, len(e.IDs)-3)...)) {
 		t.Errorf("types %v of %v", e.Types, e.IDs)
 	}
-	again, err := token.Parse(t.Context(), tok.JSON())
+	again, err := token.Parse(tok.JSON())
 	if err != nil || !slices.Equal(again.Encode(texts[2], 0).IDs, tok.Encode(texts[2], 0).IDs) {
 		t.Errorf("as a file: %v", err)
 	}
@@ -43,7 +43,7 @@ func TestLearn(t *testing.T) {
 
 // TestLearnFew checks that with few tokens the alphabet is that of the texts, and that case is kept if requested.
 func TestLearnFew(t *testing.T) {
-	tok, err := token.Learn(t.Context(), slices.Values([]string{"ab ab AB", "ab"}), 12, false)
+	tok, err := token.Learn(slices.Values([]string{"ab ab AB", "ab"}), 12, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +54,12 @@ func TestLearnFew(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	for size := 9; size <= 11; size++ {
-		if tok, err := token.Learn(t.Context(), slices.Values([]string{"ab ab AB", "ab"}), size, false); err != nil || tok.Size() != size {
+		if tok, err := token.Learn(slices.Values([]string{"ab ab AB", "ab"}), size, false); err != nil || tok.Size() != size {
 			t.Errorf("%d tokens for %d: %v", tok.Size(), size, err)
 		}
 	}
 	for second := range strings.SplitSeq("bcdefghi", "") { // of pairs that come as often, the first
-		same, err := token.Learn(t.Context(), slices.Values([]string{strings.Repeat("ab ac ad ae af ag ah ai ", 2)}), 4+10+1+int(second[0]-'a'), false)
+		same, err := token.Learn(slices.Values([]string{strings.Repeat("ab ac ad ae af ag ah ai ", 2)}), 4+10+1+int(second[0]-'a'), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,11 +67,11 @@ func TestLearnFew(t *testing.T) {
 			t.Errorf("Ġa%s is %d of %d tokens", second, id, same.Size())
 		}
 	}
-	_, err = token.Learn(t.Context(), slices.Values([]string{"abc"}), 7, true)
+	_, err = token.Learn(slices.Values([]string{"abc"}), 7, true)
 	if want := "token: 7 tokens are too few: the texts have 4 different bytes, and there are 4 special tokens"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	empty, err := token.Learn(t.Context(), slices.Values([]string(nil)), 2000, true)
+	empty, err := token.Learn(slices.Values([]string(nil)), 2000, true)
 	if err != nil || empty.Size() != 260 || len(empty.Encode("xxxxxxxxx", 0).IDs) != 12 {
 		t.Errorf("of no text: %v", err)
 	}

@@ -49,7 +49,7 @@ func TestLongWords(t *testing.T) {
 		"Unigram":   {`"Unigram","unk_id":0,"vocab":[["?",0],["a",-1],["` + long + `",-2]]`, strings.Repeat("a", n), n / 5000},
 		"unknown":   {`"Unigram","unk_id":0,"vocab":[["?",0],["a",-1],["` + long + `",-2]]`, strings.Repeat("b", n), 1},
 	} {
-		k, err := Parse(t.Context(), []byte(`{"model":{"type":`+c.model+`}}`))
+		k, err := Parse([]byte(`{"model":{"type":` + c.model + `}}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -223,7 +223,7 @@ func TestWaysThroughWords(t *testing.T) {
 	if _, _, err := newUnigram(nil, json.RawMessage(`{"a":1}`), nil, false); err == nil || !strings.HasPrefix(err.Error(), "model Unigram: vocab: json") {
 		t.Error(err)
 	}
-	tok, err := Parse(t.Context(), []byte(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"ab":3,"bc":4,"abc":5,"aa":6},"merges":["b c","a b","a bc","a a"]}}`))
+	tok, err := Parse([]byte(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"ab":3,"bc":4,"abc":5,"aa":6},"merges":["b c","a b","a bc","a a"]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,21 +232,21 @@ func TestWaysThroughWords(t *testing.T) {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
-	alike, err := Parse(t.Context(), []byte(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"bc":3,"abc":0,"ab":4},"merges":["b c","a bc","a b"]}}`))
+	alike, err := Parse([]byte(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"bc":3,"abc":0,"ab":4},"merges":["b c","a bc","a b"]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(alike.Encode("abcabc", 0).IDs); got != "[0 0]" { // "a" and "abc" have the same id
 		t.Errorf("tokens of one id: %s", got)
 	}
-	with, err := Parse(t.Context(), []byte(`{"added_tokens":[{"id":0,"content":"[A]"},{"id":1,"content":"[B]","normalized":true}],"model":{"type":"BPE","vocab":{"[A]":0,"[B]":1,"a":2},"merges":[]}}`))
+	with, err := Parse([]byte(`{"added_tokens":[{"id":0,"content":"[A]"},{"id":1,"content":"[B]","normalized":true}],"model":{"type":"BPE","vocab":{"[A]":0,"[B]":1,"a":2},"merges":[]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(with.Encode("a[A]a[B]a", 0).IDs); got != "[2 0 2 1 2]" {
 		t.Errorf("with added tokens: %s", got)
 	}
-	first, err := Parse(t.Context(), []byte(`{"added_tokens":[{"id":0,"content":"[A]","normalized":true}],"model":{"type":"BPE","vocab":{"[A]":0,"a":1},"merges":[]}}`))
+	first, err := Parse([]byte(`{"added_tokens":[{"id":0,"content":"[A]","normalized":true}],"model":{"type":"BPE","vocab":{"[A]":0,"a":1},"merges":[]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestWaysThroughWords(t *testing.T) {
 	if got := fmt.Sprint(m.encode(nil, nil, "axa")); got != "[0 1 0]" {
 		t.Errorf("a token of id 0: %s", got)
 	}
-	if _, err := Parse(t.Context(), []byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":5}}`)); err == nil || !strings.HasPrefix(err.Error(), "token: model BPE: merges: json: cannot unmarshal number") {
+	if _, err := Parse([]byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":5}}`)); err == nil || !strings.HasPrefix(err.Error(), "token: model BPE: merges: json: cannot unmarshal number") {
 		t.Error(err)
 	}
 }
@@ -293,7 +293,7 @@ func TestHostileFiles(t *testing.T) {
 		{"post_processor", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B"}}],"pair":[]}`, `"single" has more than the sequence A, once`},
 		{"post_processor", `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},{"Sequence":{"id":"A"}}],"pair":[]}`, `"single" has more than the sequence A, once`},
 	} {
-		tok, err := Parse(t.Context(), file(c.part, c.value))
+		tok, err := Parse(file(c.part, c.value))
 		switch {
 		case c.want == "" && err == nil:
 			tok.Encode("a", 0)
@@ -304,7 +304,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 	defer budget.Limit(0)
 	budget.Limit(1 << 20)
-	if _, err := Parse(t.Context(), []byte(`{"model":{"type":"WordPiece","vocab":{"`+strings.Repeat("x", 500_000)+`":0},"unk_token":"x"}}`)); err == nil || !strings.Contains(err.Error(), "500061 bytes of JSON, decoded: takes 15") {
+	if _, err := Parse([]byte(`{"model":{"type":"WordPiece","vocab":{"` + strings.Repeat("x", 500_000) + `":0},"unk_token":"x"}}`)); err == nil || !strings.Contains(err.Error(), "500061 bytes of JSON, decoded: takes 15") {
 		t.Error("a long token:", err)
 	}
 	for text, want := range map[string]int{`1`: 0, `[]`: 1, `{"[[":"]\\"}`: 1, `{"a":["\"[",[{}]]}`: 4} {
@@ -323,7 +323,7 @@ func TestErrorsAreShort(t *testing.T) {
 		`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"Split","pattern":{"Regex":"(` + long + `"}}}`,
 		`{"model":{"type":"BPE","vocab":{"a":` + strings.Repeat("9", 3000) + `},"merges":[]}}`,
 	} {
-		if _, err := Parse(t.Context(), []byte(text)); err == nil || len(err.Error()) > 700 {
+		if _, err := Parse([]byte(text)); err == nil || len(err.Error()) > 700 {
 			t.Errorf("%.60s: %.1000v", text, err)
 		}
 	}

@@ -37,7 +37,7 @@ func TestEncodingLooks(t *testing.T) {
 	short := strings.Repeat("The cat's  a ① café, and 12 世界! ", 100)
 	long := strings.Repeat(short, 4)
 	for name, file := range g.Tokenizers {
-		tok, err := Parse(t.Context(), file)
+		tok, err := Parse(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,10 +202,10 @@ func TestLoadingEnds(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]func(ctx context.Context) error{
-		"Parse":     func(ctx context.Context) error { _, err := Parse(ctx, file); return err },
-		"Load":      func(ctx context.Context) error { _, err := Load(ctx, path); return err },
-		"ReadConll": func(ctx context.Context) error { _, err := ReadConll(ctx, path); return err },
-		"Learn":     func(ctx context.Context) error { _, err := Learn(ctx, texts, 100, false); return err },
+		"Parse":     func(ctx context.Context) error { _, err := ParseUntil(ctx, file); return err },
+		"Load":      func(ctx context.Context) error { _, err := LoadUntil(ctx, path); return err },
+		"ReadConll": func(ctx context.Context) error { _, err := ReadConllUntil(ctx, path); return err },
+		"Learn":     func(ctx context.Context) error { _, err := LearnUntil(ctx, texts, 100, false); return err },
 	} {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -109,6 +109,9 @@ func newSplitter(b json.RawMessage) (splitter, error) {
 // each returns a splitter that applies f to each part.
 func each(f func(p *pace, s string) []string) splitter {
 	return func(p *pace, parts []string, _ bool) (words []string) {
+		if len(parts) == 1 {
+			return f(p, parts[0])
+		}
 		for _, s := range parts {
 			p.did(1)
 			words = append(words, f(p, s)...)

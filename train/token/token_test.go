@@ -37,7 +37,7 @@ func TestRefused(t *testing.T) {
 		{`{` + words + `,"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"[X]","type_id":0}}]}}`, `token: post_processor TemplateProcessing: the special token "[X]" has no id`},
 		{`{` + words + `,"normalizer":{"type":"Replace","pattern":{"Regex":"[a-z&&[^b]]"},"content":""}}`, `token: normalizer Replace: regular expression "[a-z&&[^b]]": && between brackets is not supported`},
 	} {
-		if _, err := token.Parse(t.Context(), []byte(c.file)); err == nil || err.Error() != c.want {
+		if _, err := token.Parse([]byte(c.file)); err == nil || err.Error() != c.want {
 			t.Errorf("%s:\n got %v\nwant %s", c.file, err, c.want)
 		}
 	}
@@ -45,10 +45,10 @@ func TestRefused(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := token.Load(t.Context(), path); err == nil || err.Error() != "token: "+path+`: not a tokenizer.json: it has no "model"` {
+	if _, err := token.Load(path); err == nil || err.Error() != "token: "+path+`: not a tokenizer.json: it has no "model"` {
 		t.Error(err)
 	}
-	if _, err := token.Load(t.Context(), path+"x"); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := token.Load(path + "x"); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Error(err)
 	}
 }
@@ -56,11 +56,11 @@ func TestRefused(t *testing.T) {
 // TestJSON checks that a stored tokenizer equals the one read from the file.
 func TestJSON(t *testing.T) {
 	g := readGolden(t)
-	a, err := token.Parse(t.Context(), append([]byte(" \n"), g.Tokenizers["bert"]...))
+	a, err := token.Parse(append([]byte(" \n"), g.Tokenizers["bert"]...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := token.Parse(t.Context(), a.JSON())
+	b, err := token.Parse(a.JSON())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"model": {"type": "WordPiece", "vocab": {"a": 3, "##b": 3}, "unk_token": "x", "max_input_chars_per_word": -1}}`))
 	f.Add([]byte(`{"model": {"type": "Unigram", "unk_id": 7, "vocab": [["a", -1e308], ["", 1]]}, "normalizer": {"type": "Replace", "pattern": {"Regex": "("}, "content": ""}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		tok, err := token.Parse(t.Context(), b)
+		tok, err := token.Parse(b)
 		if err != nil {
 			if strings.Contains(err.Error(), "panic") {
 				t.Fatal(err)
@@ -106,7 +106,7 @@ func FuzzEncode(f *testing.F) {
 	g := readGolden(f)
 	var all []*token.Tokenizer
 	for _, file := range g.Tokenizers {
-		t, err := token.Parse(f.Context(), file)
+		t, err := token.Parse(file)
 		if err != nil {
 			f.Fatal(err)
 		}

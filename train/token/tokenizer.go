@@ -62,8 +62,11 @@ type file struct {
 	} `json:"padding"`
 }
 
-// Load reads a tokenizer.json file. It ends with ctx.
-func Load(ctx context.Context, path string) (*Tokenizer, error) {
+// Load reads a tokenizer.json file.
+func Load(path string) (*Tokenizer, error) { return LoadUntil(context.Background(), path) }
+
+// LoadUntil is Load, and ends with ctx.
+func LoadUntil(ctx context.Context, path string) (*Tokenizer, error) {
 	b, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)
@@ -75,8 +78,11 @@ func Load(ctx context.Context, path string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// Parse reads the content of a tokenizer.json file. It ends with ctx, and may go on reading b for a moment after that.
-func Parse(ctx context.Context, b []byte) (*Tokenizer, error) {
+// Parse reads the content of a tokenizer.json file.
+func Parse(b []byte) (*Tokenizer, error) { return ParseUntil(context.Background(), b) }
+
+// ParseUntil is Parse, and ends with ctx. It may go on reading b for a moment after that.
+func ParseUntil(ctx context.Context, b []byte) (*Tokenizer, error) {
 	t, err := parsed(ctx, b)
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)
