@@ -86,7 +86,7 @@ func attentions(ctx context.Context, g *nn.Graph) (map[*nn.Node]*layer, error) {
 		layered[i].name = s.label()
 	}
 	err = g.EditUntil(ctx, func(e *nn.Edit) {
-		instead = tidy(e)
+		instead = tidy(ctx, e)
 		for _, l := range made {
 			for i, v := range l.in {
 				for instead[v] != nil {
@@ -221,7 +221,7 @@ func lengths(t op.Type) []int {
 func (s *speller) put(what string, l *layer, columns []int) int {
 	w := l.weights["weight"]
 	if l.in[0].Type().Rank() == 2 { // the layer is a Gemm
-		w = transposed(w)
+		w = transposed(s.ctx, w)
 	}
 	b := l.weights["bias"]
 	if columns != nil {

@@ -57,6 +57,9 @@ func newest(ctx context.Context, g *nn.Graph) error {
 			e.Decompose(calls...)
 		}
 		for _, n := range e.Select(nn.Ops("Identity")) {
+			if ctx.Err() != nil {
+				return // the edit fails
+			}
 			if x, y := n.In(0), n.Out(0); x.Param() == nil && len(n.Annotations()) == 0 && !slices.Contains(e.Outputs(), y) { // of a parameter it is a copy
 				e.Rewire(y, x)
 			}
@@ -71,7 +74,7 @@ func newest(ctx context.Context, g *nn.Graph) error {
 			to = e.Ops().Newest("")
 		}
 		e.SetOpset(to)
-		tidy(e)
+		tidy(ctx, e)
 	})
 }
 
@@ -298,7 +301,7 @@ func (r *reader) linear(n *nn.Node, x, matrix, bias *nn.Value, turned bool) *lay
 		out = w.Shape()[0]
 	}
 	if turned != (x.Type().Rank() == 2) {
-		w = transposed(w)
+		w = transposed(r.ctx, w)
 	}
 	weights := map[string]*tensor.Dense{"weight": w}
 	if bias != nil {
@@ -315,8 +318,8 @@ func (r *reader) linear(n *nn.Node, x, matrix, bias *nn.Value, turned bool) *lay
 	return l
 }
 
-// transposed returns a matrix with its axes swapped.
-func transposed(w *tensor.Dense) *tensor.Dense {
+// transposed returns a matrix with its axes swapped. It is not complete if ctx ends.
+func transposed(ctx context.Context, w *tensor.Dense) *tensor.Dense {
 	rows, columns := w.Shape()[0], w.Shape()[1]
 	t := dtype.New(dtype.Of(w.Dtype()), columns, rows)
 	from, to := dtype.Bytes(w), dtype.Bytes(t)
@@ -324,7 +327,13 @@ func transposed(w *tensor.Dense) *tensor.Dense {
 		return t
 	}
 	size := len(from) / (rows * columns)
+	done := 0
 	for i := range rows {
+		if done += columns; done >= 1<<20 {
+			if done = 0; ctx.Err() != nil {
+				return t
+			}
+		}
 		for k := range columns {
 			copy(to[(k*rows+i)*size:][:size], from[(i*columns+k)*size:])
 		}

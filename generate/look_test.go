@@ -37,6 +37,9 @@ func TestWritingLooks(t *testing.T) {
 		if got := seen.In("generate.modal"); got < 2*n {
 			t.Errorf("%s: %d looks while %d nodes are counted", style, got, 2*n)
 		}
+		if got := seen.In("generate.tidy"); got < 2*n {
+			t.Errorf("%s: %d looks while %d nodes are tidied", style, got, 2*n)
+		}
 		cancel()
 		if _, err := Generate(ended, g, Options{Style: style}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", style, err)

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"context"
 	"slices"
 
 	"github.com/graft-ml/graft/internal/direct"
@@ -13,12 +14,15 @@ import (
 )
 
 // tidy removes pairs of nodes that cancel out, such as inverse transpositions and a Reshape before another, and nodes that do not change
-// their input. It returns the values that replaced others.
-func tidy(e *nn.Edit) map[*nn.Value]*nn.Value {
+// their input, until ctx ends. It returns the values that replaced others.
+func tidy(ctx context.Context, e *nn.Edit) map[*nn.Value]*nn.Value {
 	instead := map[*nn.Value]*nn.Value{}
 	for changed := true; changed && e.Err() == nil; {
 		changed = false
 		for _, n := range e.Select(nn.Domain("")) {
+			if ctx.Err() != nil {
+				return instead
+			}
 			if len(n.Outputs()) == 0 || n.Out(0) == nil || len(n.Annotations()) > 0 {
 				continue
 			}
