@@ -5,6 +5,7 @@ package budget
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -28,6 +29,9 @@ var Default = sync.OnceValue(func() int64 { return share(allowedMemory()) })
 
 // notCharged is how many bytes Go's runtime, the program and what is not charged take, at most.
 const notCharged = 64 << 20
+
+// mostAddressed is how many bytes a slice can have, with room for its alignment.
+const mostAddressed = math.MaxInt - 64
 
 // share returns the default limit, of the memory that the machine has or its control group allows: four fifths of it, but all except
 // 64 MB if that is less, or half.
@@ -90,10 +94,11 @@ func collect() {
 }
 
 func limit() int64 {
-	if state.limit > 0 {
-		return state.limit
+	n := state.limit
+	if n <= 0 {
+		n = Default()
 	}
-	return Default()
+	return min(n, mostAddressed)
 }
 
 // Error reports that programs would use more memory than the limit.

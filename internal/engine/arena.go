@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"gorgonia.org/tensor"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // buffer is a region of the arena: the memory of one value, or of several that reuse each other's memory or are views
@@ -21,8 +23,8 @@ type buffer struct {
 }
 
 // plan decides which values share memory and assigns each buffer its offset. It returns the size of the arena and the
-// total size of all values without sharing. A limit refuses graphs with absurd shapes.
-func (b *builder) plan(limit int64) (arena, naive int64, err error) {
+// total size of all values without sharing. A value that does not fit the budget is refused by name.
+func (b *builder) plan() (arena, naive int64, err error) {
 	b.liveness()
 	var buffers []*buffer
 	for i, s := range b.steps {
@@ -32,19 +34,18 @@ func (b *builder) plan(limit int64) (arena, naive int64, err error) {
 			if v == nil || v.kind != placed || v.bytes == 0 {
 				continue
 			}
-			if naive += align(v.bytes); v.bytes > limit || naive < 0 {
-				return 0, 0, fmt.Errorf("engine: %s: shape %v of %v takes more memory than the limit of %d bytes", s.name, v.shape, v.dtype, limit)
-			}
+			naive += align(v.bytes)
 			if k == 0 && (b.view(s, v) || takeOver(s, v, i)) {
 				continue
+			}
+			if err := budget.Fits(v.bytes); err != nil {
+				return 0, 0, fmt.Errorf("engine: %s: shape %v of %v %w", s.name, v.shape, v.dtype, err)
 			}
 			v.buf = &buffer{size: align(v.bytes), first: i, last: max(i, v.last), root: v.root}
 			buffers = append(buffers, v.buf)
 		}
 	}
-	if arena = b.fit(buffers); arena > limit {
-		return 0, 0, fmt.Errorf("engine: the graph takes %d bytes for its intermediate values, more than the limit of %d", arena, limit)
-	}
+	arena = b.fit(buffers)
 	b.findHoles(buffers, arena)
 	for i, s := range b.steps {
 		b.turn()

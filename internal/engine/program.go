@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -20,8 +19,6 @@ type Options struct {
 	// Pool are the workers; nil: kernel.Default(). Programs may share one: a program that finds it busy runs on its
 	// own goroutine alone.
 	Pool *kernel.Pool
-	// MaxBytes limits the arena; 0 means 64 GiB.
-	MaxBytes int64
 	// Unfused runs every core by itself, for comparison.
 	Unfused bool
 	// Lean rematerializes values that are cheap to compute instead of keeping them, where that reduces the program's
@@ -40,13 +37,6 @@ type Options struct {
 	// Eager passes each value on as soon as it is computed, without checks: the receiver changes neither it nor an
 	// input before the run has ended, and ctx may end the run at any time.
 	Eager bool
-}
-
-func (o Options) maxBytes() int64 {
-	if o.MaxBytes > 0 {
-		return min(o.MaxBytes, math.MaxInt-cacheLine)
-	}
-	return min(64<<30, math.MaxInt-cacheLine)
 }
 
 // Program is a compiled expression graph: its steps in order, and the memory of all intermediate values. It must not be
@@ -124,7 +114,7 @@ func Compile(o Options, roots ...*gorgonia.Node) (p *Program, err error) {
 	if o.Lean {
 		b.rematerialize()
 	}
-	if p.stats.Arena, p.stats.Naive, err = b.plan(o.maxBytes()); err != nil {
+	if p.stats.Arena, p.stats.Naive, err = b.plan(); err != nil {
 		return nil, err
 	}
 	p.steps = slices.DeleteFunc(b.steps, func(s *step) bool { return s.kind == deadStep })

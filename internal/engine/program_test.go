@@ -227,10 +227,22 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	big := apply(t, &Core{Name: "big", Out: []Spec{{f32, tensor.Shape{1 << 40}}}, Kernel: fine.Op().(Op).Core().Kernel}, nil, x)[0]
-	if _, err := Compile(Options{}, big); err == nil || !strings.Contains(err.Error(), "engine: big: shape (1099511627776) of float32 takes more memory than the limit") {
+	var full *MemoryError
+	if _, err := Compile(Options{}, big); !errors.As(err, &full) || !strings.Contains(err.Error(), "engine: big: shape (1099511627776) of float32 takes 4398046511104 bytes") {
 		t.Errorf("a huge shape: %v", err)
 	}
-	if _, err := Compile(Options{MaxBytes: 100}, fine, apply(t, scale("s", tensor.Shape{2}, 1), nil, x)[0]); err == nil || !strings.Contains(err.Error(), "takes 128 bytes for its intermediate values, more than the limit of 100") {
+	// no limit of the engine's own: 64 GiB and more are allowed where the budget is larger
+	LimitMemory(1 << 43)
+	program := newBuilder(context.Background())
+	if err := program.add(big); err != nil {
+		t.Fatal(err)
+	}
+	if arena, _, err := program.plan(); arena != 1<<42 || err != nil {
+		t.Errorf("a value of 4 TiB with a budget of 8: %d bytes, %v", arena, err)
+	}
+	LimitMemory(100)
+	defer LimitMemory(0)
+	if _, err := Compile(Options{}, fine, apply(t, scale("s", tensor.Shape{2}, 1), nil, x)[0]); !errors.As(err, &full) || !strings.Contains(err.Error(), "engine: the graph takes 128 bytes of memory") {
 		t.Errorf("too much memory: %v", err)
 	}
 	if _, err := Compile(Options{}, nil); err == nil {
