@@ -40,14 +40,13 @@ func TestChargedBefore(t *testing.T) {
 		"Cast to strings":   {std.CastConfig{To: dtype.String}, dtype.New(dtype.Float32, n), nil},
 		"TopK":              {topK, dtype.New(dtype.Float32, n), nil},
 		"Cast from strings": {std.CastConfig{To: dtype.Float32}, words, nil},
+		"Bernoulli":         {std.BernoulliConfig{}, dtype.New(dtype.Float32, n), nil},
+		"DFT":               {std.DFTConfig{}, dtype.New(dtype.Float32, 1, 65537, 1), nil},
+		"OneHotEncoder":     {std.OneHotEncoderConfig{Strings: []string{"1"}}, words, nil},
 	} {
 		g := nn.New("g")
 		if err := g.Edit(func(e *nn.Edit) {
-			typ := "float32"
-			if c.x == words {
-				typ = "string"
-			}
-			x := e.Input("x", fmt.Sprintf("%s[%d]", typ, n))
+			x := e.Input("x", fmt.Sprint(op.TypeOf(c.x)))
 			if c.cfg == topK {
 				e.Output("y", e.NodeN(topK, 2, x, e.Ints("k", n/2)).Out(0))
 				return

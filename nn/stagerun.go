@@ -144,10 +144,13 @@ func (st *stage) value(ctx context.Context, p *engine.Program, v *Value, f fate)
 func own[T dtype.Value](ctx context.Context, x T, f fate, v *Value) (T, error) {
 	c, err := owned(ctx, x, f)
 	if err != nil {
-		if ctx.Err() == nil {
-			err = &Error{Stage: "run", Input: v.name, Err: err}
+		if ctx.Err() != nil {
+			return x, err
 		}
-		return x, err
+		if n := v.producer; n != nil {
+			return x, located("run", n, err)
+		}
+		return x, &Error{Stage: "run", Input: v.name, Err: err}
 	}
 	return c.(T), nil
 }

@@ -41,3 +41,24 @@ func TestBudget(t *testing.T) {
 	}
 	three.Close()
 }
+
+// TestEvalCharges: what Eval computes is charged before its memory is allocated, so that the kernel's own is refused beside it.
+func TestEvalCharges(t *testing.T) {
+	LimitMemory(3 << 20)
+	defer LimitMemory(0)
+	core := &Core{Name: "big", Out: []Spec{{tensor.Float32, tensor.Shape{1 << 19}}}, Kernel: func(x *Exec, out, in []*tensor.Dense) error {
+		release, err := x.Reserve(2 << 20)
+		if err == nil {
+			release()
+		}
+		return err
+	}}
+	var full *MemoryError
+	if _, err := Eval(WithContext(context.Background()), core, nil); !errors.As(err, &full) || full.Used < 2<<20 {
+		t.Error(err)
+	}
+	core.Out[0].Shape = tensor.Shape{1 << 20}
+	if _, err := Eval(WithContext(context.Background()), core, nil); !errors.As(err, &full) {
+		t.Error(err)
+	}
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"gorgonia.org/gorgonia"
@@ -71,7 +72,14 @@ func (c *Core) fresh(x *Exec, args []gorgonia.Value) ([]gorgonia.Value, error) {
 		if s.DType.Type == nil {
 			continue
 		}
-		outs[i] = Uncleared(dtype.Of(s.DType), s.Shape...)
+		n, err := bytesOf(s.DType, s.Shape)
+		if err != nil {
+			return nil, err
+		}
+		outs[i], err = budget.Made(n, func() *tensor.Dense { return Uncleared(dtype.Of(s.DType), s.Shape...) })
+		if err != nil {
+			return nil, fmt.Errorf("shape %v of %v %w", s.Shape, s.DType, err)
+		}
 		res[i] = outs[i]
 	}
 	return res, c.Kernel(x, outs, ins)

@@ -124,10 +124,29 @@ func Compile(o Options, roots ...*gorgonia.Node) (p *Program, err error) {
 	}
 	p.exec.pool = workers.Stoppable()
 	if err := p.allocate(b); err != nil {
-		return nil, fmt.Errorf("engine: the graph %w", err)
+		return nil, fmt.Errorf("engine: the graph%s %w", b.largest(), err)
 	}
 	runtime.AddCleanup(p, (*memory).free, p.memory)
 	return p, nil
+}
+
+// largest says which step makes the largest value.
+func (b *builder) largest() string {
+	var most *value
+	at := ""
+	for _, s := range b.steps {
+		b.turn()
+		for _, v := range s.out {
+			b.turn()
+			if v != nil && v.buf != nil && (most == nil || v.bytes > most.bytes) {
+				most, at = v, s.name
+			}
+		}
+	}
+	if most == nil {
+		return ""
+	}
+	return fmt.Sprintf(", in which %s makes shape %v of %v,", at, most.shape, most.dtype)
 }
 
 // Close releases the program's memory. It cannot run any more.

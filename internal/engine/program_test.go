@@ -242,7 +242,7 @@ func TestErrors(t *testing.T) {
 	}
 	LimitMemory(100)
 	defer LimitMemory(0)
-	if _, err := Compile(Options{}, fine, apply(t, scale("s", tensor.Shape{2}, 1), nil, x)[0]); !errors.As(err, &full) || !strings.Contains(err.Error(), "engine: the graph takes 128 bytes of memory") {
+	if _, err := Compile(Options{}, fine, apply(t, scale("s", tensor.Shape{2}, 1), nil, x)[0]); !errors.As(err, &full) || !strings.Contains(err.Error(), "engine: the graph, in which Conv c1 makes shape (2) of float32, takes 128 bytes of memory") {
 		t.Errorf("too much memory: %v", err)
 	}
 	if _, err := Compile(Options{}, nil); err == nil {

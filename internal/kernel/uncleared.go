@@ -8,7 +8,7 @@ import (
 
 // Plain are element types without pointers.
 type Plain interface {
-	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64 | ~bool
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64 | ~complex128 | ~bool
 }
 
 // Uncleared returns n elements with arbitrary contents, whose capacity is n. Go clears what make returns, a large block at once: for a gigabyte that takes

@@ -98,23 +98,24 @@ func encodeOneHot(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 		n = len(cfg.Strings)
 	}
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		keys, err := keysOf(p, in[0])
-		if err != nil {
-			return nil, err
-		}
-		y, pace := kernel.Zeros[float32](p, len(keys)*n), p.Pace()
-		for i, key := range keys {
-			pace.Did(16 + n)
+		y, pace := kernel.Zeros[float32](p, in[0].Shape().TotalSize()*n), p.Pace()
+		var unknown any
+		err := eachKey(p, in[0], func(i int, key any) {
+			pace.Did(n)
 			if f, ok := key.(float64); ok {
 				key = float64(int64(f))
 			}
-			k, ok := at[key]
-			if !ok && cfg.Zeros != nil && !*cfg.Zeros {
-				return nil, c.Errorf("%v is not among the categories", key)
-			}
-			if ok {
+			if k, ok := at[key]; ok {
 				y[i*n+k] = 1
+			} else if unknown == nil {
+				unknown = key
 			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		if unknown != nil && cfg.Zeros != nil && !*cfg.Zeros {
+			return nil, c.Errorf("%v is not among the categories", unknown)
 		}
 		d, err := dtype.FromSlice(y, append(append([]int(nil), in[0].Shape()...), n)...)
 		return []dtype.Value{d}, err

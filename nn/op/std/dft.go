@@ -134,7 +134,12 @@ func transformFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 		if err != nil {
 			return nil, err
 		}
-		y, line := kernel.Zeros[float64](p, dtype.Product(to)), make([]complex128, n)
+		f, err := newFFT(c, p, n)
+		if err != nil {
+			return nil, err
+		}
+		defer f.release()
+		y, line := kernel.Zeros[float64](p, dtype.Product(to)), f.line
 		for r := range outer * inner {
 			o, i := r/inner, r%inner
 			clear(line)
@@ -149,7 +154,7 @@ func transformFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 					line[k] = cmplx.Conj(line[n-k])
 				}
 			}
-			z := fft(p, line, cfg.Inverse)
+			z := f.transform(cfg.Inverse)
 			for k := range to[axis] {
 				checkAt(p, k)
 				at := ((o*to[axis]+k)*inner + i) * results
@@ -163,28 +168,67 @@ func transformFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 	}, nil
 }
 
-// fft returns the discrete Fourier transform; the inverse is divided by the number of points.
-func fft(p *kernel.Pool, x []complex128, inverse bool) []complex128 {
+// fft transforms lines of n points, one after another, in memory that is charged until release.
+type fft struct {
+	pool       *kernel.Pool
+	line       []complex128 // what is transformed
+	y, scratch []complex128
+	chirp      chirpBuffers
+	release    func()
+}
+
+// chirpBuffers is the memory of convolve.
+type chirpBuffers struct {
+	n     int // points; 0: no part of the transform has a large prime factor
+	turns []complex128
+	long  [4][]complex128
+}
+
+func newFFT(c *op.Call, p *kernel.Pool, n int) (f *fft, err error) {
+	f = &fft{pool: p}
+	rest := n // without its small factors
+	for {
+		q := smallestFactor(rest)
+		if q > mostParts {
+			f.chirp.n = rest
+			break
+		}
+		if rest /= q; rest <= 1 {
+			break
+		}
+	}
+	long := chirpLength(f.chirp.n)
+	if f.release, err = reserve(c, 16*(3*n+f.chirp.n+len(f.chirp.long)*long)); err != nil {
+		return nil, err
+	}
+	f.line, f.y, f.scratch, f.chirp.turns = kernel.Zeros[complex128](p, n), kernel.Zeros[complex128](p, n), kernel.Zeros[complex128](p, n), kernel.Zeros[complex128](p, f.chirp.n)
+	for i := range f.chirp.long {
+		f.chirp.long[i] = kernel.Zeros[complex128](p, long)
+	}
+	return f, nil
+}
+
+// transform returns the discrete Fourier transform of the line, valid until the next one; the inverse is divided by the number of points.
+func (f *fft) transform(inverse bool) []complex128 {
 	sign := -1.0
 	if inverse {
 		sign = 1
 	}
-	y := fftPart(p, x, 0, 1, len(x), sign)
+	f.part(f.y, f.scratch, f.line, 0, 1, sign)
 	if inverse {
-		for i := range y {
-			checkAt(p, i)
-			y[i] /= complex(float64(len(x)), 0)
+		for i := range f.y {
+			checkAt(f.pool, i)
+			f.y[i] /= complex(float64(len(f.y)), 0)
 		}
 	}
-	return y
+	return f.y
 }
 
-// fftPart transforms n elements from index from on, with stride step: one transform for each residue modulo
-// the smallest prime factor of n, whose results are then combined.
-func fftPart(pool *kernel.Pool, x []complex128, from, step, n int, sign float64) []complex128 {
-	if n == 1 {
-		return []complex128{x[from]}
-	}
+// mostParts is the largest prime factor by which a transform is split.
+const mostParts = 64
+
+// smallestFactor returns the smallest prime factor of n, and 1 of 1.
+func smallestFactor(n int) int {
 	p := 2
 	for p*p <= n && n%p != 0 {
 		p++
@@ -192,50 +236,71 @@ func fftPart(pool *kernel.Pool, x []complex128, from, step, n int, sign float64)
 	if n%p != 0 {
 		p = n
 	}
-	if p > 64 {
-		return fftChirp(pool, x, from, step, n, sign)
-	}
-	m := n / p
-	parts := make([][]complex128, p)
-	for j := range parts {
-		parts[j] = fftPart(pool, x, from+j*step, step*p, m, sign)
-	}
-	y := make([]complex128, n)
-	for k := range y {
-		checkAt(pool, k)
-		for j, part := range parts {
-			s, c := math.Sincos(sign * 2 * math.Pi * float64(j*k%n) / float64(n))
-			y[k] += part[k%m] * complex(c, s)
-		}
-	}
-	return y
+	return p
 }
 
-// fftChirp transforms n elements as a convolution with a chirp (Bluestein, 1970) whose length is a power of two, so that
+// part sets y to the transform of len(y) elements of x from index from on, with stride step: one transform for each residue modulo
+// the smallest prime factor, whose results are then combined. scratch is as long as y.
+func (f *fft) part(y, scratch, x []complex128, from, step int, sign float64) {
+	n := len(y)
+	if n == 1 {
+		y[0] = x[from]
+		return
+	}
+	p := smallestFactor(n)
+	if p > mostParts {
+		f.convolve(y, x, from, step, sign)
+		return
+	}
+	m := n / p
+	for j := range p {
+		f.part(scratch[j*m:][:m], y[j*m:][:m], x, from+j*step, step*p, sign)
+	}
+	for k := range y {
+		checkAt(f.pool, k)
+		sum := complex128(0)
+		for j := range p {
+			s, c := math.Sincos(sign * 2 * math.Pi * float64(j*k%n) / float64(n))
+			sum += scratch[j*m+k%m] * complex(c, s)
+		}
+		y[k] = sum
+	}
+}
+
+// chirpLength returns the length of the convolution for n points, a power of two.
+func chirpLength(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return 1 << bits.Len(uint(2*n-2))
+}
+
+// convolve is part as a convolution with a chirp (Bluestein, 1970) whose length is a power of two, so that
 // lengths without small factors also take time n·log n.
-func fftChirp(pool *kernel.Pool, x []complex128, from, step, n int, sign float64) []complex128 {
-	long := 1 << bits.Len(uint(2*n-2))
-	chirp := make([]complex128, n)
-	a, b := make([]complex128, long), make([]complex128, long)
+func (f *fft) convolve(y, x []complex128, from, step int, sign float64) {
+	n, chirp, long := len(y), f.chirp.turns, chirpLength(len(y))
+	a, b, c, scratch := f.chirp.long[0], f.chirp.long[1], f.chirp.long[2], f.chirp.long[3]
+	clear(a)
+	clear(b)
 	for k := range chirp {
-		checkAt(pool, k)
-		s, c := math.Sincos(sign * math.Pi * float64(k*k%(2*n)) / float64(n))
-		chirp[k] = complex(c, s)
+		checkAt(f.pool, k)
+		sin, cos := math.Sincos(sign * math.Pi * float64(k*k%(2*n)) / float64(n))
+		chirp[k] = complex(cos, sin)
 		a[k] = x[from+k*step] * chirp[k]
-		b[k] = complex(c, -s)
+		b[k] = complex(cos, -sin)
 		b[(long-k)%long] = b[k]
 	}
-	a, b = fftPart(pool, a, 0, 1, long, -1), fftPart(pool, b, 0, 1, long, -1)
+	f.part(c, scratch, a, 0, 1, -1)
+	f.part(a, scratch, b, 0, 1, -1)
 	for k := range a {
-		checkAt(pool, k)
-		a[k] *= b[k]
+		checkAt(f.pool, k)
+		c[k] *= a[k]
 	}
-	a = fftPart(pool, a, 0, 1, long, 1)
+	f.part(a, scratch, c, 0, 1, 1)
 	for k := range chirp {
-		checkAt(pool, k)
-		chirp[k] *= a[k] / complex(float64(long), 0)
+		checkAt(f.pool, k)
+		y[k] = chirp[k] * (a[k] / complex(float64(long), 0))
 	}
-	return chirp
 }
 
 // stftOf is step and length of the frames and the shape of the result.
@@ -292,7 +357,12 @@ func shortFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 				return nil, err
 			}
 		}
-		y, line := kernel.Uncleared[float64](dtype.Product(to))[:0], make([]complex128, length)
+		lines, err := newFFT(c, p, length)
+		if err != nil {
+			return nil, err
+		}
+		defer lines.release()
+		y, line := kernel.Uncleared[float64](dtype.Product(to))[:0], lines.line
 		for b := range to[0] {
 			for f := range to[1] {
 				for k := range line {
@@ -301,7 +371,7 @@ func shortFourier(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 						line[k] = complex(x[at]*window[k], x[at+1]*window[k])
 					}
 				}
-				for _, z := range fft(p, line, false)[:to[2]] {
+				for _, z := range lines.transform(false)[:to[2]] {
 					y = append(y, real(z), imag(z))
 				}
 			}

@@ -84,7 +84,12 @@ func fourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, 
 		if err != nil {
 			return nil, err
 		}
-		dx, line := kernel.Zeros[float64](p, dtype.Product(to)), make([]complex128, n)
+		f, err := newFFT(c, p, n)
+		if err != nil {
+			return nil, err
+		}
+		defer f.release()
+		dx, line := kernel.Zeros[float64](p, dtype.Product(to)), f.line
 		for r := range outer * inner {
 			o, i := r/inner, r%inner
 			clear(line)
@@ -94,7 +99,7 @@ func fourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, 
 					line[k] = complex(dy[at], dy[at+1])
 				}
 			}
-			g := conjugateFFT(p, line, inverse)
+			g := f.conjugate(inverse)
 			if inverse && cfg.DFT.OneSided { // the mirrored half passes its gradient on to the given half
 				for k := n/2 + 1; k < n; k++ {
 					g[n-k] += cmplx.Conj(g[k])
@@ -115,9 +120,9 @@ func fourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, 
 	}, nil
 }
 
-// conjugateFFT multiplies with the conjugate transpose of the matrix that fft multiplies with.
-func conjugateFFT(p *kernel.Pool, y []complex128, inverse bool) []complex128 {
-	g, n := fft(p, y, !inverse), complex(float64(len(y)), 0)
+// conjugate multiplies the line with the conjugate transpose of the matrix that transform multiplies with.
+func (f *fft) conjugate(inverse bool) []complex128 {
+	g, n := f.transform(!inverse), complex(float64(len(f.line)), 0)
 	for i := range g {
 		if inverse {
 			g[i] /= n
@@ -147,14 +152,19 @@ func shortFourierBack(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Va
 		if len(in) < 3 {
 			window = slices.Repeat([]float64{1}, cfg.Length)
 		}
-		dx, dw, line := kernel.Zeros[float64](p, len(x)), make([]float64, cfg.Length), make([]complex128, cfg.Length)
+		lines, err := newFFT(c, p, cfg.Length)
+		if err != nil {
+			return nil, err
+		}
+		defer lines.release()
+		dx, dw, line := kernel.Zeros[float64](p, len(x)), make([]float64, cfg.Length), lines.line
 		for f := range from[0] * from[1] {
 			clear(line)
 			for k := range bins {
 				line[k] = complex(dy[2*(f*bins+k)], dy[2*(f*bins+k)+1])
 			}
 			start := f/from[1]*to[1] + f%from[1]*cfg.Step
-			for k, g := range conjugateFFT(p, line, false) {
+			for k, g := range lines.conjugate(false) {
 				at := (start + k) * parts
 				dx[at] += real(g) * window[k]
 				dw[k] += real(g) * x[at]

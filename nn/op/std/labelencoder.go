@@ -109,17 +109,26 @@ func orString(p *string, def string) string {
 	return *p
 }
 
-// keysOf returns the elements of a value as listOf does.
-func keysOf(p *kernel.Pool, t dtype.Value) ([]any, error) {
+// eachKey calls f with each element of a value, and its number, as listOf lists them.
+func eachKey(p *kernel.Pool, t dtype.Value, f func(i int, key any)) error {
 	pace := p.Pace()
 	switch v := t.(type) {
 	case *dtype.Strings:
-		return anys(v.Elems, func(s string) string { pace.Did(8); return s }), nil
+		for i, s := range v.Elems {
+			pace.Did(24)
+			f(i, s)
+		}
 	case *tensor.Dense:
 		list, err := float64s(p, v)
-		return anys(list, func(f float64) float64 { pace.Did(8); return f }), err
+		if err != nil {
+			return err
+		}
+		for i, x := range list {
+			pace.Did(24)
+			f(i, x)
+		}
 	}
-	return nil, nil
+	return nil
 }
 
 func codeOf(c *op.Call) (k code, err error) {
@@ -191,20 +200,14 @@ func encodeLabels(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 		table[k.keys[i]] = k.values[i]
 	}
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		keys, err := keysOf(p, in[0])
-		if err != nil {
-			return nil, err
-		}
 		var s []string
 		var n []float64
-		if k.to == dtype.String {
-			s = make([]string, 0, len(keys))
+		if size := in[0].Shape().TotalSize(); k.to == dtype.String {
+			s = make([]string, 0, size)
 		} else {
-			n = kernel.Uncleared[float64](len(keys))[:0]
+			n = kernel.Uncleared[float64](size)[:0]
 		}
-		pace := p.Pace()
-		for _, key := range keys {
-			pace.Did(16)
+		err := eachKey(p, in[0], func(_ int, key any) {
 			v, ok := table[key]
 			if f, float := key.(float64); !ok {
 				if v = k.def; float && math.IsNaN(f) {
@@ -216,6 +219,9 @@ func encodeLabels(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value,
 			} else {
 				n = append(n, v.(float64))
 			}
+		})
+		if err != nil {
+			return nil, err
 		}
 		var y dtype.Value
 		if k.to == dtype.String {

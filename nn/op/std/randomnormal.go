@@ -148,7 +148,11 @@ func randomKernel(c *op.Call, seed *float32, f func(key uint64, i int, in []floa
 		key := streamKey(c, inputAt(in, len(c.In)), bits)
 		var v []float64
 		if len(c.In) > 0 && c.Op.Name == "Bernoulli" {
-			var err error
+			release, err := x.Reserve(8 * int64(in[0].Shape().TotalSize()))
+			if err != nil {
+				return err
+			}
+			defer release()
 			if v, err = float64s(pool(x), in[0]); err != nil {
 				return err
 			}

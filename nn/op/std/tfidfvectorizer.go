@@ -1,9 +1,10 @@
 package std
 
 import (
-	"fmt"
 	"slices"
-	"strings"
+	"strconv"
+
+	"gorgonia.org/tensor"
 
 	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
@@ -52,14 +53,13 @@ func tfIdfVectorizer() *op.Op {
 	}
 }
 
-// gramKey identifies a sequence of words.
-func gramKey(words []any) string {
-	var b strings.Builder
-	for _, w := range words {
-		fmt.Fprintf(&b, "%q|", fmt.Sprint(w))
-	}
-	return b.String()
+// addWord appends a word to the key of an n-gram.
+func addWord(key []byte, word string) []byte {
+	return append(append(strconv.AppendInt(key, int64(len(word)), 10), ':'), word...)
 }
+
+// addNumber appends a word that is a number to the key of an n-gram.
+func addNumber(key []byte, word int64) []byte { return append(strconv.AppendInt(key, word, 10), ':') }
 
 // eachGram calls add with the position in the pool, length and number of every n-gram of the lengths that are counted.
 func (cfg TfIdfVectorizerConfig) eachGram(c *op.Call, add func(from, length, number int)) error {
@@ -122,17 +122,17 @@ func (cfg TfIdfVectorizerConfig) grams(c *op.Call) (*gramIndex, error) {
 		return nil, err
 	}
 	x, full := budget.Made(int64(bytes), func() *gramIndex {
-		x, gram := &gramIndex{map[string]int{}}, []any{}
+		x, gram := &gramIndex{map[string]int{}}, []byte{}
 		err = cfg.eachGram(c, func(from, length, number int) {
 			gram = gram[:0]
 			for i := from; i < from+length; i++ {
 				if text {
-					gram = append(gram, cfg.Strings[i])
+					gram = addWord(gram, cfg.Strings[i])
 				} else {
-					gram = append(gram, float64(cfg.Ints[i]))
+					gram = addNumber(gram, int64(cfg.Ints[i]))
 				}
 			}
-			x.at[gramKey(gram)] = number
+			x.at[string(gram)] = number
 		})
 		return x
 	})
@@ -150,19 +150,15 @@ func countGrams(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, e
 	}
 	cols := slices.Max(append([]int{-1}, cfg.Indexes...)) + 1
 	return func(p *kernel.Pool, in []dtype.Value) ([]dtype.Value, error) {
-		words, err := keysOf(p, in[0])
-		if err != nil {
-			return nil, err
-		}
+		add, pace := adderOf(p, in[0])
 		shape := []int(in[0].Shape())
-		rows, length, out := 1, len(words), []int{cols}
+		rows, length, out := 1, shape[0], []int{cols}
 		if len(shape) == 2 {
 			rows, length, out = shape[0], shape[1], []int{shape[0], cols}
 		}
 		y := kernel.Zeros[float32](p, rows*cols)
 		for r := range rows {
-			row := words[r*length : (r+1)*length]
-			cfg.count(p, row, index.at, func(gram int) {
+			cfg.count(pace, length, func(gram []byte, word int) []byte { return add(gram, r*length+word) }, index.at, func(gram int) {
 				w := float32(1)
 				if cfg.Weights != nil && cfg.Mode != "TF" {
 					w = cfg.Weights[gram]
@@ -179,23 +175,39 @@ func countGrams(c *op.Call) (func(*kernel.Pool, []dtype.Value) ([]dtype.Value, e
 	}, nil
 }
 
+// adderOf returns a function that appends a word of x to the key of an n-gram, and the pace at which it does.
+func adderOf(p *kernel.Pool, x dtype.Value) (add func(gram []byte, word int) []byte, pace *kernel.Pace) {
+	pace = new(kernel.Pace)
+	*pace = p.Pace()
+	switch x := x.(type) {
+	case *dtype.Strings:
+		return func(gram []byte, i int) []byte { pace.Did(16 + len(x.Elems[i])/4); return addWord(gram, x.Elems[i]) }, pace
+	case *tensor.Dense:
+		if dtype.DTypeOf(x) == dtype.Int32 {
+			list := dtype.Slice[int32](x)
+			return func(gram []byte, i int) []byte { pace.Did(16); return addNumber(gram, int64(list[i])) }, pace
+		}
+		list := dtype.Slice[int64](x)
+		return func(gram []byte, i int) []byte { pace.Did(16); return addNumber(gram, list[i]) }, pace
+	}
+	return nil, pace
+}
+
 // count calls found for every gram of the pool in a row of words. Single words have nothing to skip.
-func (cfg TfIdfVectorizerConfig) count(p *kernel.Pool, row []any, at map[string]int, found func(gram int)) {
-	for n := cfg.MinLength; n <= min(cfg.MaxLength, len(cfg.Counts), len(row)); n++ {
+func (cfg TfIdfVectorizerConfig) count(pace *kernel.Pace, words int, add func(gram []byte, word int) []byte, at map[string]int, found func(gram int)) {
+	var gram []byte
+	for n := cfg.MinLength; n <= min(cfg.MaxLength, len(cfg.Counts), words); n++ {
 		for step := 1; step <= cfg.MaxSkip+1; step++ {
-			if n == 1 && step > 1 || (n-1)*step >= len(row) {
+			if n == 1 && step > 1 || (n-1)*step >= words {
 				break
 			}
-			gram, pace := make([]any, n), p.Pace()
-			for from := 0; from+(n-1)*step < len(row); from++ {
-				pace.Did(64 * n)
-				for k := range gram {
-					gram[k] = row[from+k*step]
-					if s, ok := gram[k].(string); ok {
-						pace.Did(4 * len(s))
-					}
+			for from := 0; from+(n-1)*step < words; from++ {
+				pace.Did(32)
+				gram = gram[:0]
+				for k := range n {
+					gram = add(gram, from+k*step)
 				}
-				if g, ok := at[gramKey(gram)]; ok {
+				if g, ok := at[string(gram)]; ok {
 					found(g)
 				}
 			}

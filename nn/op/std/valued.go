@@ -52,11 +52,14 @@ func (prepare valueFunction) kernel(c *op.Call) (op.Kernel, error) {
 	}, nil
 }
 
-// workspace estimates the memory for computing on whole values, in bytes: their elements as float64 and complex numbers.
+// workspaceOfNumber is about how many bytes computing on whole values takes for each number: as float64, and converted.
+const workspaceOfNumber = 16
+
+// workspace estimates the memory for computing on whole values, in bytes.
 func workspace(list []*tensor.Dense) (n int64) {
 	for _, d := range list {
 		if d != nil {
-			n += 24 * int64(d.Shape().TotalSize())
+			n += workspaceOfNumber * int64(d.Shape().TotalSize())
 		}
 	}
 	return n
@@ -68,6 +71,22 @@ func (prepare valueFunction) strings(c *op.Call, in []dtype.Value) ([]dtype.Valu
 	if err != nil {
 		return nil, err
 	}
+	n := 0
+	for _, v := range in {
+		if d, ok := v.(*tensor.Dense); ok {
+			n += workspaceOfNumber * d.Shape().TotalSize()
+		}
+	}
+	for _, t := range c.Out {
+		if t.Static() && t.DType != dtype.String {
+			n += workspaceOfNumber * t.Elements()
+		}
+	}
+	release, err := reserve(c, n)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	return f(poolOf(c), in)
 }
 
