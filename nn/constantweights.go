@@ -19,16 +19,22 @@ import (
 func (a *Assembler) Weights(may func(*Node) bool) (map[*Value]*Node, error) {
 	a.made()
 	g := a.g
+	ctx := a.context()
 	lifted := g.liftWeights()
 	var held map[*Value]*Node
-	if !slices.ContainsFunc(g.params(), (*Param).learned) {
+	if ctx.Err() == nil && !slices.ContainsFunc(g.params(), (*Param).learned) {
 		held = g.heldWeights(may)
-		lifted = g.liftWeights() || lifted
+		if ctx.Err() == nil {
+			lifted = g.liftWeights() || lifted
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	if len(held) == 0 && !lifted {
 		return nil, nil
 	}
-	return held, g.inferUntil(a.context())
+	return held, g.inferUntil(ctx)
 }
 
 // heldWeights turns nodes with weights into parameters of the graph or subgraph that they are in.

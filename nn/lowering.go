@@ -357,7 +357,7 @@ func (w *walker) differentiate() error {
 	if err := w.lostGradient(of); err != nil {
 		return err
 	}
-	if err := op.CheckGradients(of, w.askedFor(w.wrt)); err != nil {
+	if err := op.CheckGradients(engine.WithoutLimit(w.ctx), of, w.askedFor(w.wrt)); err != nil {
 		return err
 	}
 	var err error

@@ -81,7 +81,7 @@ func (x *nested) differentiate(k int, g *gorgonia.ExprGraph, s *sampled, given [
 		if err != nil {
 			return err
 		}
-		if err := op.CheckGradients(gorgonia.Nodes{n}, wrt); err != nil {
+		if err := op.CheckGradients(x.sub.watched().context(), gorgonia.Nodes{n}, wrt); err != nil {
 			return err
 		}
 		d, err := op.Input(g, fmt.Sprintf("gradient %d", i), op.NodeType(y), nil)

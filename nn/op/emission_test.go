@@ -1,6 +1,7 @@
 package op
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -140,6 +141,9 @@ func TestCheckGradients(t *testing.T) {
 		{gorgonia.Nodes{sum}, gorgonia.Nodes{out[0]}, ""},
 		{nil, gorgonia.Nodes{x}, ""},
 	} {
-		wants(t, fmt.Sprint(c.of, " by ", c.wrt), CheckGradients(c.of, c.wrt), c.want)
+		wants(t, fmt.Sprint(c.of, " by ", c.wrt), CheckGradients(t.Context(), c.of, c.wrt), c.want)
 	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	wants(t, "ended", CheckGradients(ended, gorgonia.Nodes{sum}, gorgonia.Nodes{y}), "context canceled")
 }

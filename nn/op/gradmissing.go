@@ -1,6 +1,7 @@
 package op
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,8 +13,8 @@ import (
 const NotTwice = "it is part of a gradient, which is not differentiated again"
 
 // CheckGradients returns an error if an operator between of and wrt declares GradMissing, or an input has no gradient:
-// gradients would silently be zero. The error names the first such operator.
-func CheckGradients(of, wrt gorgonia.Nodes) error {
+// gradients would silently be zero. The error names the first such operator, or is that of ctx if it ends.
+func CheckGradients(ctx context.Context, of, wrt gorgonia.Nodes) error {
 	depends := map[*gorgonia.Node]bool{}
 	for _, n := range wrt {
 		depends[n] = true
@@ -23,6 +24,9 @@ func CheckGradients(of, wrt gorgonia.Nodes) error {
 	visit = func(n *gorgonia.Node) error {
 		if n == nil || seen[n] {
 			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		seen[n] = true
 		passed, lost := sources(n)
