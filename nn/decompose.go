@@ -24,7 +24,10 @@ func (e *Edit) decompose(n *Node) {
 	if !e.has(n) {
 		return
 	}
-	e.arrangeNow()
+	call := n.op != nil && n.op.Traits.Call && len(n.bodies()) == 1
+	if !call { // nodes of a function are moved as they are
+		e.arrangeNow()
+	}
 	if e.err != nil {
 		return
 	}
@@ -32,7 +35,7 @@ func (e *Edit) decompose(n *Node) {
 	switch {
 	case n.op == nil:
 		err = errors.New("the operator is not known")
-	case n.op.Traits.Call && len(n.bodies()) == 1:
+	case call:
 		err = e.inlineCall(n)
 	case n.op.Decompose != nil && n.op.Domain != op.Internal:
 		err = e.decomposeSpelled(n)

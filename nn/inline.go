@@ -130,7 +130,6 @@ func (e *Edit) inline(n *Node, b *Body, inputs, captured []*Value) {
 			e.removeValue(x)
 		}
 	}
-	e.sortNodes()
 	for _, v := range reads {
 		e.sweep(v)
 	}
