@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/graft-ml/graft/internal/budget"
+	"github.com/graft-ml/graft/internal/budget/budgettest"
 	"github.com/graft-ml/graft/nn"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -56,7 +57,7 @@ func TestStringMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		budget.Limit(budget.Default() - budget.LeftCollected() + 6<<20)
+		budget.Limit(budgettest.Used() + 6<<20)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err = g.Eval(t.Context(), nn.Feed{"x": x})
