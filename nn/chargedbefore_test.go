@@ -36,6 +36,8 @@ func TestChargedBefore(t *testing.T) {
 		then op.Config // reads the result, nil: it is the output
 	}{
 		"SplitToSequence":   {std.SplitToSequenceConfig{KeepDims: new(bool)}, dtype.New(dtype.Float32, n), std.ConcatFromSequenceConfig{NewAxis: true}},
+		"parts":             {std.SplitToSequenceConfig{}, dtype.New(dtype.Float32, n), nil},
+		"empty parts":       {std.SplitToSequenceConfig{}, dtype.New(dtype.Float32, 1<<40, 0), nil},
 		"Unique":            {std.UniqueConfig{}, dtype.New(dtype.Float32, n), nil},
 		"Cast to strings":   {std.CastConfig{To: dtype.String}, dtype.New(dtype.Float32, n), nil},
 		"TopK":              {topK, dtype.New(dtype.Float32, n), nil},

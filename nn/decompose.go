@@ -15,6 +15,7 @@ import (
 // their names and stay the same values; names of new inner values begin with that of the node. The edit fails if an
 // operator has no decomposition, or if a length that shapes depend on is an input of the model rather than a constant.
 func (e *Edit) Decompose(nodes ...*Node) {
+	e.arrangeNow() // once: the values that nodes read stay, with their types
 	for _, n := range nodes {
 		e.decompose(n)
 	}
@@ -24,18 +25,11 @@ func (e *Edit) decompose(n *Node) {
 	if !e.has(n) {
 		return
 	}
-	call := n.op != nil && n.op.Traits.Call && len(n.bodies()) == 1
-	if !call { // nodes of a function are moved as they are
-		e.arrangeNow()
-	}
-	if e.err != nil {
-		return
-	}
 	var err error
 	switch {
 	case n.op == nil:
 		err = errors.New("the operator is not known")
-	case call:
+	case n.op.Traits.Call && len(n.bodies()) == 1:
 		err = e.inlineCall(n)
 	case n.op.Decompose != nil && n.op.Domain != op.Internal:
 		err = e.decomposeSpelled(n)

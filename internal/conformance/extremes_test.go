@@ -445,6 +445,13 @@ func extremeValues(v dtype.Value) map[string]dtype.Value {
 		none := slices.Clone(shape)
 		none[i] = 0
 		all[fmt.Sprintf("axis %d of length 0", i)] = dtype.New(t, none...)
+		for k := range shape {
+			if k != i {
+				long := slices.Clone(none)
+				long[k] = 1 << 40
+				all[fmt.Sprintf("axis %d of length 0, axis %d very long", i, k)] = dtype.New(t, long...)
+			}
+		}
 	}
 	if elements(shape) == 0 {
 		return all // Gorgonia's Data wants an element

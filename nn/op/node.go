@@ -159,6 +159,11 @@ func elementBytes(t DType) float64 {
 	return float64(t.Size())
 }
 
+// givesNothing reports whether the outputs have no elements: there is nothing to compute, however long their other axes are.
+func (c *Call) givesNothing() bool {
+	return !slices.ContainsFunc(c.Out, func(t Type) bool { return t.Present() && !(t.Static() && t.Elements() == 0) })
+}
+
 // core binds the call's kernel.
 func (c *Call) core(e *emission) (*engine.Core, error) {
 	if err := c.fits(); err != nil {
@@ -196,7 +201,9 @@ func (c *Call) core(e *emission) (*engine.Core, error) {
 		}
 		core.Kernel = k.engine()
 		core.Bilinear = c.Op.Scheduling.NoError && c.Op.Scheduling.Bilinear != nil && c.Op.Scheduling.Bilinear(c)
-		if c.Op.Scheduling.Patterns != nil {
+		if c.givesNothing() {
+			core.Kernel = func(*engine.Exec, []*tensor.Dense, []*tensor.Dense) error { return nil }
+		} else if c.Op.Scheduling.Patterns != nil {
 			c.describe(core, c.Op.Scheduling.Patterns(c))
 		} else if c.Op.Scheduling.View {
 			c.describe(core, []Pattern{engine.Reshaping{DType: storage(c.In[0])}})

@@ -90,11 +90,13 @@ func ParseUntil(ctx context.Context, b []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-func parsed(ctx context.Context, b []byte) (t *Tokenizer, err error) {
-	if ended := awaited(ctx, func(p *pace) { t, err = parse(p, b) }); ended != nil {
-		return nil, ended
+func parsed(ctx context.Context, b []byte) (*Tokenizer, error) {
+	var t *Tokenizer
+	var bad error
+	if err := awaited(ctx, func(p *pace) { t, bad = parse(p, b) }); err != nil { // it may still set t and bad
+		return nil, err
 	}
-	return t, terminal.Short(err)
+	return t, terminal.Short(bad)
 }
 
 func parse(p *pace, b []byte) (*Tokenizer, error) {

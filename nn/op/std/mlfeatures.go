@@ -118,22 +118,17 @@ func rowwise(name, doc string, attrs op.Config, keepType bool, prepare func(c *o
 	return o
 }
 
-// perFeature returns a list with one entry or one for each feature; def where it is empty.
-func perFeature(c *op.Call, name string, list []float32, cols int, def float64) ([]float64, error) {
-	out := make([]float64, cols)
-	for i := range out {
-		switch {
-		case len(list) == 0:
-			out[i] = def
-		case len(list) == 1:
-			out[i] = float64(list[0])
-		case len(list) == cols:
-			out[i] = float64(list[i])
-		default:
-			return nil, c.Errorf("%s has %d entries for %d features", name, len(list), cols)
-		}
+// perFeature returns the entry of a list for a feature: its own, or the only one; def where the list is empty.
+func perFeature(c *op.Call, name string, list []float32, cols int, def float64) (func(feature int) float64, error) {
+	switch len(list) {
+	case 0:
+		return func(int) float64 { return def }, nil
+	case 1:
+		return func(int) float64 { return float64(list[0]) }, nil
+	case cols:
+		return func(i int) float64 { return float64(list[i]) }, nil
 	}
-	return out, nil
+	return nil, c.Errorf("%s has %d entries for %d features", name, len(list), cols)
 }
 
 func mlFeatures() []*op.Op {
@@ -159,7 +154,7 @@ func mlFeatures() []*op.Op {
 			return func(pace *kernel.Pace, row []float64) {
 				for i, v := range row {
 					pace.Did(1)
-					row[i] = (v - offset[i]) * scale[i]
+					row[i] = (v - offset(i)) * scale(i)
 				}
 			}, err
 		}),
@@ -181,7 +176,7 @@ func mlFeatures() []*op.Op {
 				for i, v := range row {
 					pace.Did(1)
 					if v == old || v != v && old != old {
-						row[i] = fill[i]
+						row[i] = fill(i)
 					}
 				}
 			}, err

@@ -3,6 +3,7 @@ package std
 import (
 	"slices"
 
+	"github.com/graft-ml/graft/internal/engine"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
 	"gorgonia.org/tensor"
@@ -37,6 +38,9 @@ func splitLengths(c *op.Call, shape []int, split dtype.Value) (axis int, lengths
 	}
 	length := shape[axis]
 	if split == nil {
+		if err := fitParts(c, length); err != nil {
+			return 0, nil, false, err
+		}
 		return axis, slices.Repeat([]int{1}, length), cfg.KeepDims != nil && !*cfg.KeepDims, nil
 	}
 	d, ok := split.(*tensor.Dense)
@@ -50,6 +54,9 @@ func splitLengths(c *op.Call, shape []int, split dtype.Value) (axis int, lengths
 		each := lengths[0]
 		if each < 1 {
 			return 0, nil, false, c.Errorf("cannot split into parts of length %d", each)
+		}
+		if err := fitParts(c, 1+(length-1)/each); err != nil {
+			return 0, nil, false, err
 		}
 		lengths = nil
 		for at := 0; at < length; at += each {
@@ -68,6 +75,17 @@ func splitLengths(c *op.Call, shape []int, split dtype.Value) (axis int, lengths
 	return axis, lengths, false, nil
 }
 
+// partMemory is about how many bytes a part of a tensor takes beside its elements, with its type and what it is cut off by.
+const partMemory = 640
+
+// fitParts returns an error if n parts cannot be charged.
+func fitParts(c *op.Call, n int) error {
+	if err := engine.Fits(partMemory * float64(n)); err != nil {
+		return c.Errorf("%d parts: %w", n, err)
+	}
+	return nil
+}
+
 func splitIntoSequence(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	var split dtype.Value
 	if len(in) > 1 {
@@ -77,6 +95,11 @@ func splitIntoSequence(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	release, err := reserve(c, partMemory*len(lengths))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	seq := &dtype.Sequence{Elem: dtype.DTypeOf(in[0])}
 	if len(lengths) == 0 {
 		return []dtype.Value{seq}, nil
