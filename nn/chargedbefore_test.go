@@ -158,3 +158,23 @@ func TestIdlePrograms(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedView: a graph with views in the arena, which are not steps of the program, is refused like others.
+func TestRefusedView(t *testing.T) {
+	const n = 1 << 20
+	g := nn.New("g")
+	if err := g.Edit(func(e *nn.Edit) {
+		x := e.Node(op.Plain("Exp"), e.Input("x", fmt.Sprintf("float32[%d]", n))).Out(0)
+		y := e.Node(std.ReshapeConfig{}, x, e.Ints("shape", 2, n/2)).Out(0)
+		e.Output("y", y)
+		e.Output("z", e.Node(std.SoftmaxConfig{}, y).Out(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer nn.LimitMemory(0)
+	nn.LimitMemory(budgettest.Used() + 6<<20)
+	_, err := g.Run(t.Context(), dtype.New(dtype.Float32, n))
+	if full := (*engine.MemoryError)(nil); !errors.As(err, &full) || !strings.Contains(err.Error(), "in which Exp exp makes") {
+		t.Error(err)
+	}
+}

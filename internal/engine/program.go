@@ -117,7 +117,8 @@ func Compile(o Options, roots ...*gorgonia.Node) (p *Program, err error) {
 	if p.stats.Arena, p.stats.Naive, err = b.plan(); err != nil {
 		return nil, err
 	}
-	p.steps = slices.DeleteFunc(b.steps, func(s *step) bool { return s.kind == deadStep })
+	b.steps = slices.DeleteFunc(b.steps, func(s *step) bool { return s.kind == deadStep })
+	p.steps = b.steps
 	workers := o.Pool
 	if workers == nil {
 		workers = kernel.Default()
