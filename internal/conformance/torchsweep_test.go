@@ -16,7 +16,10 @@ import (
 	"github.com/graft-ml/graft/onnxio"
 )
 
-var torchTrials = flag.Int("torch", 4, "random models of each operator that are compared with PyTorch")
+var (
+	torchTrials   = flag.Int("torch", 4, "random models of each operator that are compared with PyTorch")
+	torchFamilies = flag.String("torchfamilies", "", "functions of torchsweep.py that draw them, with commas between; empty: all")
+)
 
 // TestSweepTorch compares random models of single operators, and their gradients, with PyTorch, in float64: what differs by more than rounding is a fault.
 func TestSweepTorch(t *testing.T) {
@@ -24,7 +27,11 @@ func TestSweepTorch(t *testing.T) {
 		t.Skip("PyTorch takes seconds")
 	}
 	dir := t.TempDir()
-	oracle.Torch(t, filepath.Join("testdata", "torchsweep.py"), dir, strconv.FormatUint(*sweepSeed, 10), strconv.Itoa(*torchTrials))
+	args := []string{dir, strconv.FormatUint(*sweepSeed, 10), strconv.Itoa(*torchTrials)}
+	if *torchFamilies != "" {
+		args = append(args, *torchFamilies)
+	}
+	oracle.Torch(t, filepath.Join("testdata", "torchsweep.py"), args...)
 	arrays, err := oracle.NPZ(filepath.Join(dir, "cases.npz"))
 	if err != nil {
 		t.Fatal(err)

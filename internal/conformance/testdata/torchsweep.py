@@ -1,12 +1,13 @@
 """Draws random models of one operator, and computes with PyTorch in float64 what they give and the gradients of a weighted sum of it.
 
-Usage: python3 torchsweep.py FOLDER SEED COUNT
+Usage: python3 torchsweep.py FOLDER SEED COUNT [FUNCTION,…]
 
 COUNT models of each operator go to FOLDER/cases.npz: CASE.model, a serialized ONNX model whose last output is "loss"; CASE.in.NAME, its inputs;
 CASE.out.NAME, its outputs; CASE.grad.NAME, the gradients of loss by inputs. CASE is FUNCTION SEED:NUMBER OPERATOR-VERSION ATTRIBUTES. Functions below that begin with "op_" draw one model each.
 """
 import math, sys, warnings, zlib
 import numpy as np
+import onnx
 import torch
 import torchvision
 from onnx import helper, numpy_helper
@@ -44,7 +45,7 @@ class Case:
 
     def __init__(self, r, op, opset=17, domain=""):
         self.r, self.op, self.opset, self.domain = r, op, opset, domain
-        self.feeds, self.leaves, self.names, self.attrs, self.fixed = {}, {}, [], {}, []
+        self.feeds, self.leaves, self.names, self.attrs, self.fixed, self.before = {}, {}, [], {}, [], []
 
     def x(self, *shape, grad=True, positive=False, data=None, distinct=False):
         """A floating-point input. Its numbers are different ones, off the kinks at whole numbers and halves."""
@@ -58,7 +59,7 @@ class Case:
         return self.add(t, grad)
 
     def add(self, t, grad=False):
-        name = "x%d" % len(self.names)
+        name = "x%d" % len(self.feeds)
         self.names.append(name)
         self.feeds[name] = t
         if grad:
@@ -77,6 +78,10 @@ class Case:
     def skip(self):
         self.names.append("")
 
+    def captured(self):
+        """Returns the name of the last input, which is not the node's: subgraphs, or nodes before it, read it."""
+        return self.names.pop()
+
     def done(self, *y, outputs=None, no_grad=()):
         """The outputs that PyTorch computes, None for one that is not compared."""
         self.y, self.no_grad = y, no_grad
@@ -84,7 +89,7 @@ class Case:
         return self
 
     def save(self, arrays, key):
-        nodes = [helper.make_node(self.op, self.names, self.outputs, domain=self.domain, **self.attrs)]
+        nodes = self.before + [helper.make_node(self.op, self.names, self.outputs, domain=self.domain, **self.attrs)]
         inits, total, terms = [], 0, []
         for i, (name, t) in enumerate(zip(self.outputs, self.y)):
             if t is None or not t.is_floating_point() or i in self.no_grad:
@@ -103,7 +108,7 @@ class Case:
                 continue
             ins.append(helper.make_tensor_value_info(name, NP_TYPE_TO_TENSOR_TYPE[v.dtype], list(v.shape)))
             arrays[key + ".in." + name] = v
-        if terms and self.leaves:
+        if terms and self.leaves and total.requires_grad:
             nodes.append(helper.make_node("Sum", terms, ["loss"]))
             outs.append(helper.make_tensor_value_info("loss", 0, None))
             grads = torch.autograd.grad(total, list(self.leaves.values()), allow_unused=True)
@@ -790,6 +795,226 @@ def op_attention(r):
     return c.done(y.transpose(1, 2).reshape(n, l, -1) if flat else y)
 
 
+def op_linear_attention(r):
+    c, rule = Case(r, "LinearAttention", 27), r.pick("linear", "gated", "delta", "gated_delta")
+    n, hk, each, d, e = r.between(1, 3), r.between(1, 3), r.between(1, 3), r.between(1, 4), r.between(1, 4)
+    t, h = 0 if r.rarely(12) else r.between(1, 5), hk * each
+    q, k, v = c.x(n, t, h * d), c.x(n, t, hk * d), c.x(n, t, hk * e)
+    past = c.x(n, hk, d, e) if r.flag() else c.skip()
+    decay = c.x(n, t, hk * r.pick(1, d)) if "gated" in rule else c.skip()
+    beta = c.x(n, t, r.pick(1, hk)) if "delta" in rule else c.skip()
+    c.attrs = dict(q_num_heads=h, kv_num_heads=hk)
+    if rule != "gated_delta" or r.flag():
+        c.attrs["update_rule"] = rule
+    if r.rarely(3):
+        c.attrs["chunk_size"] = r.between(1, 3)
+    scale = 1 / math.sqrt(d)
+    if r.flag():
+        c.attrs["scale"] = r.pick(0.0, 0.375, -0.5)
+        scale = c.attrs["scale"] or scale
+    state = [[past[b, i] if past is not None else torch.zeros(d, e) for i in range(hk)] for b in range(n)]
+    y = [[] for _ in range(n)]
+    for b in range(n):
+        for s in range(t):
+            for i in range(hk):
+                key, value, m = k[b, s, i * d:(i + 1) * d], v[b, s, i * e:(i + 1) * e], state[b][i]
+                if decay is not None:
+                    g = decay[b, s].reshape(hk, -1)[i]
+                    m = torch.exp(g)[:, None] * m
+                if beta is not None:
+                    value = beta[b, s, i % beta.shape[2]] * (value - m.T @ key)
+                m = state[b][i] = m + torch.outer(key, value)
+                for j in range(i * each, (i + 1) * each):
+                    y[b].append(scale * (q[b, s, j * d:(j + 1) * d] @ m))
+    y = torch.stack([torch.cat(row) for row in y]).reshape(n, t, h * e) if t else torch.zeros(n, 0, h * e)
+    return c.done(y, torch.stack([torch.stack(row) for row in state])) if r.flag() else c.done(y)
+
+
+def op_causal_conv(r):
+    c, activation = Case(r, "CausalConvWithState", 27), r.pick(None, "none", "silu", "swish")
+    n, ch, k, length = r.between(1, 3), r.between(1, 4), r.between(1, 5), 0 if r.rarely(12) else r.between(1, 6)
+    x, w = c.x(n, ch, length), c.x(ch, 1, k)
+    bias = c.x(ch) if r.flag() else c.skip()
+    past = c.x(n, ch, k - 1) if r.flag() else None
+    if activation:
+        c.attrs["activation"] = activation
+    full = torch.cat([past if past is not None else torch.zeros(n, ch, k - 1), x], 2)
+    y = torch.zeros(n, ch, length)
+    for i in range(k):
+        y = y + w[:, 0, i, None] * full[:, :, i:i + length]
+    if bias is not None:
+        y = y + bias[:, None]
+    if activation in ("silu", "swish"):
+        y = y * torch.sigmoid(y)
+    return c.done(y, full[:, :, full.shape[2] - (k - 1):]) if r.flag() else c.done(y)
+
+
+def op_flex_attention(r):
+    c = Case(r, "FlexAttention", 1, "ai.onnx.preview")
+    n, kv, each, l, s, d, e = r.between(1, 2), r.between(1, 2), r.between(1, 3), r.between(1, 4), r.between(1, 5), r.between(1, 4), r.between(1, 4)
+    h = kv * each
+    q, k, v = c.x(n, h, l, d), c.x(n, kv, s, d), c.x(n, kv, s, e)
+    shared = []
+
+    def body(x):
+        """A random subgraph, and what it makes of x."""
+        nodes, inits, name = [], [], "in"
+
+        def then(op, *more, **attrs):
+            nonlocal name
+            nodes.append(helper.make_node(op, [name, *more], ["t%d" % len(nodes)], **attrs))
+            name = nodes[-1].output[0]
+
+        for _ in range(r.between(1, 3)):
+            kind = r.between(0, 4)
+            if kind == 0:
+                then("Tanh")
+                x = torch.tanh(x)
+            elif kind == 1:
+                a = r.uniform(0.5, 2, (1,))
+                inits.append(numpy_helper.from_array(a, "c%d" % len(inits)))
+                then("Mul", inits[-1].name)
+                x = x * torch.tensor(a)
+            elif kind == 2 and shared and r.flag():
+                b, label = shared[r.randint(len(shared))]
+                then("Add", label)
+                x = x + b
+            elif kind == 2:
+                b = c.x(*r.pick([l, s], [h, 1, 1], [1], [n, h, l, s], []))
+                shared.append((b, c.captured()))
+                then("Add", shared[-1][1])
+                x = x + b
+            elif kind == 3:
+                m = c.add(torch.tensor(r.randint(0, 3, (l, s)) > 0))
+                label = c.captured()
+                inits.append(numpy_helper.from_array(np.array(-2.5), "c%d" % len(inits)))
+                nodes.append(helper.make_node("Where", [label, name, inits[-1].name], ["t%d" % len(nodes)]))
+                name = nodes[-1].output[0]
+                x = torch.where(m, x, torch.tensor(-2.5))
+            else:
+                then("Sigmoid")
+                x = torch.sigmoid(x)
+        info = lambda v: helper.make_tensor_value_info(v, 11, ["B", "H", "L", "S"])
+        return helper.make_graph(nodes, "body", [info("in")], [info(name)], inits), x
+
+    scale = 1 / math.sqrt(d)
+    if r.flag():
+        scale = c.attrs["scale"] = r.pick(0.375, -0.5, 0.0)
+    if r.rarely(3):
+        c.attrs["softmax_precision"] = 11
+    a = q @ k.repeat_interleave(each, 1).transpose(-1, -2) * scale
+    if r.flag():
+        c.attrs["score_mod"], a = body(a)
+    p = torch.softmax(a, -1)
+    if r.flag():
+        c.attrs["prob_mod"], p = body(p)
+    return c.done(p @ v.repeat_interleave(each, 1))
+
+
+# Training.
+
+def op_update_rule(r):
+    """Steps of torch.optim, or the formula where it differs: with eps inside of Adam's root, and in step 0."""
+    name = r.pick("Adagrad", "Adam", "Momentum")
+    c, n, t = Case(r, name, 1, "ai.onnx.preview.training"), r.between(1, 3), r.pick(0, 1, 2, 7, 1000)
+    single = lambda v: float(np.float32(v))
+    lr, states = float(r.pick(0.5, 0.0625, 0.0)), 2 if name == "Adam" else 1
+    c.add(torch.tensor(lr, dtype=r.pick(torch.float32, torch.float64)).reshape(r.pick([], [1])))
+    c.add(torch.tensor(t).reshape(r.pick([], [1])))
+    shapes = [([0, 2] if r.rarely(10) else r.shape(r.between(0, 3), 1, 4)) for _ in range(n)]
+    x = [c.x(*s, grad=False) for s in shapes]
+    g = [c.x(*s, grad=False) for s in shapes]
+    v = [c.x(*s, grad=False, positive=name == "Adagrad") for s in shapes]
+    w = [c.x(*s, grad=False, positive=True) for s in shapes] if name == "Adam" else []
+    # A float, or the default where there is one.
+    def attr(key, default, *values):
+        if default is not None and r.rarely(3):
+            return single(default)
+        c.attrs[key] = float(r.pick(*values))
+        return single(c.attrs[key])
+    norm = attr("norm_coefficient", None if name == "Momentum" else 0, 0, 0.1, 0.7)
+    if name == "Adagrad":
+        decay, eps = attr("decay_factor", 0, 0, 0.1), attr("epsilon", 1e-6, 1e-3, 0.3)
+    elif name == "Adam":
+        a, b, eps, post = attr("alpha", 0.9, 0.0, 0.5, 0.95), attr("beta", 0.999, 0.0, 0.6, 0.99), attr("epsilon", 1e-6, 1e-3, 0.3), attr("norm_coefficient_post", 0, 0, 0.2)
+    else:
+        a, b, nesterov = attr("alpha", None, 0.1, 0.9, 1.5), attr("beta", None, 0.0, 0.3, 1.0), r.flag()
+        c.attrs["mode"] = "nesterov" if nesterov else "standard"
+    ys = []
+    for i in range(n):
+        p = x[i].clone().requires_grad_()
+        p.grad = g[i].clone()
+        s, u = v[i].clone(), w[i].clone() if w else None
+        if name == "Adagrad":
+            o = torch.optim.Adagrad([p], lr, decay, norm, 0, eps)
+            o.state[p]["step"], o.state[p]["sum"] = torch.tensor(float(t)), s
+            o.step()
+            ys.append((p.detach(), s))
+        elif name == "Adam" and t > 0:
+            o = torch.optim.Adam([p], lr, (a, b), eps / math.sqrt(1 - b ** t), norm)
+            o.state[p].update(step=torch.tensor(float(t - 1)), exp_avg=s, exp_avg_sq=u)
+            o.step()
+            ys.append((p.detach() * (1 - post), s, u))
+        elif name == "Adam":
+            d = norm * x[i] + g[i]
+            s, u = a * s + (1 - a) * d, b * u + (1 - b) * d * d
+            ys.append(((1 - post) * (x[i] - lr * s / (u.sqrt() + eps)), s, u))
+        elif t > 0 and (not nesterov or 1 - b == 0):
+            o = torch.optim.SGD([p], lr, a, 1 - b, norm, nesterov)
+            o.state[p]["momentum_buffer"] = s
+            o.step()
+            ys.append((p.detach(), s))
+        else:
+            d = norm * x[i] + g[i]
+            s = a * s + (b if t > 0 else 1) * d
+            ys.append((x[i] - lr * (d + a * s if nesterov else s), s))
+    return c.done(*[y[k] for k in range(1 + states) for y in ys])
+
+
+def op_gradient(r):
+    """Gradient nodes behind a small network: by inputs and by values inside, at the values named and at others, of scalars and tensors."""
+    c = Case(r, "Gradient", 1, "ai.onnx.preview.training")
+    n, m, k = r.shape(3, 1, 4)
+    a, b, d = c.x(n, m), c.x(m, k), c.x(n, k)
+    make = lambda op, ins, out, **attrs: c.before.append(helper.make_node(op, ins, [out], **attrs))
+    last = r.pick("Tanh", "Sigmoid", "Softplus", "Exp")
+    total = r.flag()
+
+    def upper(h, d):
+        y = dict(Tanh=torch.tanh, Sigmoid=torch.sigmoid, Softplus=lambda x: F.softplus(x, threshold=1e9), Exp=torch.exp)[last](h * d) * d
+        return y.sum() if total else y
+
+    make("MatMul", ["x0", "x1"], "h")
+    make("Mul", ["h", "x2"], "u")
+    make(last, ["u"], "v")
+    make("Mul", ["v", "x2"], "y")
+    of = "y"
+    if total:
+        make("ReduceSum", ["y"], "z", keepdims=0)
+        of = "z"
+    inside = r.rarely(3)
+    named = [("h", a @ b), ("x2", d)] if inside else [("x0", a), ("x1", b), ("x2", d)]
+    named = [named[i] for i in r.permutation(len(named))]
+    if r.flag():  # at other values
+        at = [(name, c.x(*t.shape)) for name, t in named]
+        c.names = c.names[3:]
+    else:
+        at, c.names = named, [name for name, _ in named]
+    xs = r.between(1, len(named))
+    v = dict(at)
+    y = upper(v["h"] if inside else v["x0"] @ v["x1"], v["x2"])
+    grads = torch.autograd.grad(y.sum(), [t for _, t in at[:xs]])
+    c.attrs = dict(xs=[name for name, _ in named[:xs]], y=of)
+    if xs < len(named) or r.flag():
+        c.attrs["zs"] = [name for name, _ in named[xs:]]
+    if not c.attrs.get("zs", [1]):
+        del c.attrs["zs"]
+    keep = [g if r.between(0, 3) or i == 0 else None for i, g in enumerate(grads)]
+    while keep[-1] is None:
+        keep.pop()
+    return c.done(*keep, no_grad=range(len(keep)))  # those are refused: second derivatives
+
+
 # Elements.
 
 UNARY = dict(
@@ -854,6 +1079,30 @@ def op_activation(r):
         return c.done(x * torch.sigmoid(a * x))
     lo, hi = c.x(grad=False, data=-1.0), c.x(grad=False, data=1.5)
     return c.done(x.clamp(-1, 1.5))
+
+
+def op_swiglu(r):
+    c, shape = Case(r, "SwiGLU", 28), r.shape(r.between(0, 4), 0 if r.rarely(10) else 1, 4)
+    alpha = 1.0
+    if r.flag():
+        alpha = c.attrs["alpha"] = r.pick(0.0, 1.75, -0.5, 1.0)
+    a = c.x(*shape, data=r.uniform(-40, 40, int(np.prod(shape)))) if r.flag() else c.x(*shape)
+    return c.done(a * torch.sigmoid(alpha * a) * c.x(*shape))
+
+
+def op_cum_prod(r):
+    c, rank = Case(r, "CumProd", 26), r.between(1, 4)
+    shape, axis = r.shape(rank, 0 if r.rarely(10) else 1, 5), r.axis(rank)
+    x = c.x(*shape, data=[0 if r.rarely(6) else v for v in r.uniform(-2, 2, int(np.prod(shape)))])
+    c.ints(axis, r.pick(torch.int32, torch.int64))
+    for key in ("exclusive", "reverse"):
+        if r.flag():
+            c.attrs[key] = r.between(0, 1)
+    y = x.flip(axis) if c.attrs.get("reverse") else x
+    if c.attrs.get("exclusive") and shape[axis]:
+        y = torch.cat([torch.ones_like(y.narrow(axis, 0, 1)), y.narrow(axis, 0, shape[axis] - 1)], axis)
+    y = y.cumprod(axis)
+    return c.done(y.flip(axis) if c.attrs.get("reverse") else y)
 
 
 def broadcasting(r, c, count, **kw):
@@ -988,14 +1237,18 @@ def op_shapes(r):
     return c.done(*x.split(sizes, axis))
 
 
+def described(v):
+    return "+".join(n.op_type for n in v.node) if isinstance(v, onnx.GraphProto) else str(v).replace(".", ",")
+
+
 def main():
     folder, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     arrays = {}
-    for name in sorted(n for n in globals() if n.startswith("op_")):
+    for name in sorted(n for n in globals() if n.startswith("op_") and (len(sys.argv) < 5 or n[3:] in sys.argv[4].split(","))):
         for i in range(count):
             r = Draw((zlib.crc32(name.encode()) + 7919 * seed + 104729 * i) % 2 ** 32)
             c = globals()[name](r)
-            c.save(arrays, "%s %d:%d %s-%d%s" % (name[3:], seed, i, c.op, c.opset, "".join(" %s=%s" % (k, str(v).replace(".", ",")) for k, v in sorted(c.attrs.items()))))
+            c.save(arrays, "%s %d:%d %s-%d%s" % (name[3:], seed, i, c.op, c.opset, "".join(" %s=%s" % (k, described(v)) for k, v in sorted(c.attrs.items()))))
     np.savez(folder + "/cases.npz", **arrays)
 
 

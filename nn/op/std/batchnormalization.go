@@ -65,7 +65,7 @@ func batchNormTraits() op.Traits {
 	t.Training = &op.TrainingMode{Since: 14, Config: says(true), Off: says(false), Outputs: 3} // ONNX's shape inference wants all three
 	t.LimitMomentum = func(c op.Config, limit float32) (op.Config, bool) {
 		cfg := c.(BatchNormalizationConfig)
-		if orFloat(cfg.Momentum, float64(float32(0.9))) <= float64(limit) {
+		if orFloat(cfg.Momentum, 0.9) <= float64(limit) {
 			return c, false
 		}
 		cfg.Momentum = &limit
@@ -163,7 +163,7 @@ type batchNorm struct {
 
 func batchNormOf(c *op.Call) batchNorm {
 	cfg := c.Config.(BatchNormalizationConfig)
-	m := batchNorm{eps: orFloat(cfg.Epsilon, float64(float32(1e-5))), batch: batchStatistics(c), train: c.Train, momentum: orFloat(cfg.Momentum, float64(float32(0.9)))}
+	m := batchNorm{eps: orFloat(cfg.Epsilon, 1e-5), batch: batchStatistics(c), train: c.Train, momentum: orFloat(cfg.Momentum, 0.9)}
 	m.n, m.c, m.space = channels(c.In[0])
 	if perElement(c) {
 		m.c, m.space = m.c*m.space, 1

@@ -63,13 +63,16 @@ func lowerCausalConv(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error) {
 		}
 		padded = b.concat(2, past, in[0])
 	}
-	operands := gorgonia.Nodes{padded, in[1]}
-	if c.Has(2) {
-		operands = append(operands, in[2])
-	}
-	y := b.do(ConvConfig{Group: channels}, operands...)
-	if c.Config.(CausalConvWithStateConfig).Activation != "none" {
-		y = b.do(op.Plain("Swish"), y)
+	y := in[0]
+	if x[2].Size > 0 { // Conv refuses a kernel longer than what it reads
+		operands := gorgonia.Nodes{padded, in[1]}
+		if c.Has(2) {
+			operands = append(operands, in[2])
+		}
+		y = b.do(ConvConfig{Group: channels}, operands...)
+		if c.Config.(CausalConvWithStateConfig).Activation != "none" {
+			y = b.do(op.Plain("Swish"), y)
+		}
 	}
 	out := []*gorgonia.Node{y, nil}
 	if c.Wants(1) {

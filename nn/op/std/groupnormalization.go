@@ -104,7 +104,7 @@ func groupNormOf(c *op.Call) (groupNorm, error) {
 	groups, affine, eps := ch.Size, ch, float64(0)
 	switch cfg := c.Config.(type) {
 	case GroupNormalizationConfig:
-		groups, eps = cfg.NumGroups, orFloat(cfg.Epsilon, float64(float32(1e-5)))
+		groups, eps = cfg.NumGroups, orFloat(cfg.Epsilon, 1e-5)
 		if groups < 1 || ch.Known() && ch.Size%groups != 0 {
 			return groupNorm{}, c.Errorf("num_groups %d does not divide %v channels", groups, ch)
 		}
@@ -112,7 +112,7 @@ func groupNormOf(c *op.Call) (groupNorm, error) {
 			affine = op.D(groups)
 		}
 	case InstanceNormalizationConfig:
-		eps = orFloat(cfg.Epsilon, float64(float32(1e-5)))
+		eps = orFloat(cfg.Epsilon, 1e-5)
 	}
 	for _, i := range []int{1, 2} {
 		if err := channelVector(c, i, affine); err != nil {

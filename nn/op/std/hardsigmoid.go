@@ -22,7 +22,7 @@ func hardSigmoid() []*op.Op {
 		traits: op.Traits{Range: op.RangeOf(0, 1), Activation: trait.GateActivation, Sigmoid: trait.UnitSigmoid},
 		of: func(c op.Config) pointwise {
 			cfg := c.(HardSigmoidConfig)
-			a, b := orFloat(cfg.Alpha, float64(float32(0.2))), orFloat(cfg.Beta, 0.5)
+			a, b := orFloat(cfg.Alpha, 0.2), orFloat(cfg.Beta, 0.5)
 			p := slopes("y", ramp(float32(a), float32(b)), ramp(a, b), rampGrad(float32(a)), rampGrad(a))
 			p.f32 = blocked(rampBlock(float32(a), float32(b)))
 			p.g32 = blockedGrad(rampGradBlock(float32(a)))

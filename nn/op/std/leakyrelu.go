@@ -19,7 +19,7 @@ func leakyRelu() []*op.Op {
 		name: "LeakyRelu", doc: "x where positive, alpha·x elsewhere.", since: []int{1, 6, 16}, attrs: LeakyReluConfig{},
 		traits: leakyTraits(),
 		of: func(c op.Config) pointwise {
-			a := orFloat(c.(LeakyReluConfig).Alpha, float64(float32(0.01)))
+			a := orFloat(c.(LeakyReluConfig).Alpha, 0.01)
 			p := pointwise{
 				f32:  func(p *kernel.Pool, dst, x []float32) { elementwise.LeakyRelu(p, float32(a), dst, x) },
 				f64:  func(p *kernel.Pool, dst, x []float64) { elementwise.LeakyRelu(p, a, dst, x) },
@@ -38,7 +38,7 @@ func leakyRelu() []*op.Op {
 func leakyTraits() op.Traits {
 	t := rectifier()
 	t.Odd = func(c *op.Call) (float64, float64, bool) {
-		return 1 + orFloat(c.Config.(LeakyReluConfig).Alpha, float64(float32(0.01))), 1, true
+		return 1 + orFloat(c.Config.(LeakyReluConfig).Alpha, 0.01), 1, true
 	}
 	return t
 }

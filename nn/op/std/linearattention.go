@@ -83,8 +83,8 @@ func lowerLinearAttention(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error)
 	batch, steps := c.In[0].Shape[0], c.In[0].Shape[1].Size
 	hq, hk := cfg.QHeads, cfg.KVHeads
 	dk, dv := c.In[1].Shape[2].Size/hk, c.In[2].Shape[2].Size/hk
-	if steps > maxSteps || steps == 0 {
-		return nil, c.Errorf("cannot run %d time steps, 1 to %d are possible", steps, maxSteps)
+	if steps > maxSteps {
+		return nil, c.Errorf("cannot run %d time steps, up to %d are possible", steps, maxSteps)
 	}
 	t := computed(c.In[0].DType)
 	scale := float64(cfg.Scale)
@@ -93,6 +93,9 @@ func lowerLinearAttention(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error)
 	}
 	// Every operand becomes a list of matrices [B, HK, …], one for each step.
 	heads := func(i, heads, rows, cols int) gorgonia.Nodes {
+		if steps == 0 {
+			return nil
+		}
 		x := b.reshape(b.cast(in[i], t), batch, op.D(steps), op.D(heads), op.D(rows), op.D(cols))
 		parts := b.split(x, 1, repeatInt(1, steps)...)
 		for s := range parts {
@@ -143,8 +146,13 @@ func lowerLinearAttention(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error)
 			return nil, b.err
 		}
 	}
-	y := out[0]
-	if steps > 1 {
+	var y *gorgonia.Node
+	switch steps {
+	case 0:
+		y = b.expand(b.fill(t, 0, 1, 0, 1), batch, op.D(0), op.D(hq*dv))
+	case 1:
+		y = out[0]
+	default:
 		y = b.concat(1, out...)
 	}
 	results := []*gorgonia.Node{b.cast(b.reshape(y, c.Out[0].Shape...), c.In[0].DType), nil}

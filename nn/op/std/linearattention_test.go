@@ -32,3 +32,16 @@ func TestLinearAttentionSharedBeta(t *testing.T) {
 		In:      []dtype.Value{optest.Rand(1, 2, 3, 8), optest.Rand(2, 2, 3, 4), optest.Rand(3, 2, 3, 6), nil, nil, optest.Rand(5, 2, 3, 3)},
 		Refusal: "input beta: want float32[2,3,2], got float32[2,3,3]"})
 }
+
+// TestNoSteps: without time steps the state stays what it was.
+func TestNoSteps(t *testing.T) {
+	none := func(shape ...int) dtype.Value { return dtype.New(dtype.Float32, shape...) }
+	state := optest.Rand(4, 2, 2, 2, 3)
+	window := optest.Rand(5, 2, 3, 1)
+	optest.Run(t,
+		optest.Case{Name: "attention", Config: std.LinearAttentionConfig{QHeads: 4, KVHeads: 2, Rule: "delta"}, Outputs: 2,
+			In: []dtype.Value{none(2, 0, 8), none(2, 0, 4), none(2, 0, 6), state, nil, none(2, 0, 1)}, Want: []dtype.Value{none(2, 0, 12), state}},
+		optest.Case{Name: "convolution", Config: std.CausalConvWithStateConfig{Activation: "silu"}, Outputs: 2,
+			NoGrad: "Gorgonia does not add empty tensors; TestSweepTorch has it",
+			In:     []dtype.Value{none(2, 3, 0), optest.Rand(6, 3, 1, 2), optest.Rand(7, 3), window}, Want: []dtype.Value{none(2, 3, 0), window}})
+}

@@ -66,7 +66,7 @@ func (lrnShape) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "
 
 func lrnOf(c *op.Call) lrnShape {
 	cfg := c.Config.(LRNConfig)
-	l := lrnShape{Alpha: orFloat(cfg.Alpha, float64(float32(1e-4))) / float64(cfg.Size), Beta: orFloat(cfg.Beta, 0.75), Bias: orFloat(cfg.Bias, 1)}
+	l := lrnShape{Alpha: orFloat(cfg.Alpha, 1e-4) / float64(cfg.Size), Beta: orFloat(cfg.Beta, 0.75), Bias: orFloat(cfg.Bias, 1)}
 	l.N, l.C, l.Space = channels(c.In[0])
 	l.Before = min((cfg.Size-1)/2, l.C)
 	l.After = min(cfg.Size/2, l.C)

@@ -114,10 +114,10 @@ func throughFloat64(k op.Kernel) op.Kernel {
 	}
 }
 
-// orFloat returns the value of an optional attribute.
-func orFloat(p *float32, def float64) float64 {
+// orFloat returns the value of an optional attribute. ONNX's defaults are float32, like the attributes.
+func orFloat(p *float32, def float32) float64 {
 	if p == nil {
-		return def
+		return float64(def)
 	}
 	return float64(*p)
 }

@@ -64,7 +64,7 @@ func slopesSpelled() map[string]slope {
 		"Atanh": over(func(n formula, x *op.Operand) *op.Operand { return n.rsub(1, n.square(x)) }),
 
 		"LeakyRelu": func(n formula, c op.Config, dy *op.Operand, at ...*op.Operand) *op.Operand {
-			a := orFloat(c.(LeakyReluConfig).Alpha, float64(float32(0.01)))
+			a := orFloat(c.(LeakyReluConfig).Alpha, 0.01)
 			return n.where(n.greater(at[0], n.num(dy, 0)), dy, n.times(dy, a))
 		},
 		"Elu": func(n formula, c op.Config, dy *op.Operand, at ...*op.Operand) *op.Operand {
@@ -81,7 +81,7 @@ func slopesSpelled() map[string]slope {
 		"HardSigmoid": func(n formula, c op.Config, dy *op.Operand, at ...*op.Operand) *op.Operand {
 			y := at[0]
 			inside := n.both(n.greater(y, n.num(y, 0)), n.less(y, n.num(y, 1)))
-			return n.gated(n.times(dy, orFloat(c.(HardSigmoidConfig).Alpha, float64(float32(0.2)))), inside)
+			return n.gated(n.times(dy, orFloat(c.(HardSigmoidConfig).Alpha, 0.2)), inside)
 		},
 		"Shrink": func(n formula, c op.Config, dy *op.Operand, at ...*op.Operand) *op.Operand {
 			return n.gated(dy, n.greater(n.do(op.Plain("Abs"), at[0]), n.num(dy, orFloat(c.(ShrinkConfig).Lambd, 0.5))))
