@@ -3,7 +3,6 @@ package std
 import (
 	"cmp"
 
-	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -48,18 +47,18 @@ func col2Im() *op.Op {
 			return convOutput(c, append([]op.Dim{in[0], ch}, image...))
 		},
 		Kernel: widened(func(c *op.Call) (op.Kernel, error) {
-			m, err := col2imMap(c)
+			b, err := blocksOf(c)
 			if err != nil {
 				return nil, err
 			}
-			return perNumber(c, addBlocks[float32](m), addBlocks[float64](m), addBlocks[int64](m), addBlocks[uint64](m))
+			return perNumber(c, addBlocks[float32](b), addBlocks[float64](b), addBlocks[int64](b), addBlocks[uint64](b))
 		}),
 		Grad: func(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes, error) {
-			m, err := col2imMap(c)
+			b, err := blocksOf(c)
 			if err != nil {
 				return nil, err
 			}
-			d, err := c.Apply1(im2colConfig{c.In[0].Shape, m}, dout[0])
+			d, err := c.Apply1(im2colConfig{c.In[0].Shape, b}, dout[0])
 			return gorgonia.Nodes{d}, err
 		},
 		Pinned: "channels and block share an axis",
@@ -91,14 +90,16 @@ func col2imShapes(c *op.Call) (image, block []op.Dim, err error) {
 	return image, block, err
 }
 
-// blockMap has the offsets in an image of the elements of a row of columns [block·blocks], −1 for
-// elements in the padding.
-type blockMap struct {
-	Rows, Image int
-	At          []int
+// imageBlocks is where the columns of Col2Im, [rows, elements of a block, blocks], lie in the images, [rows, image].
+type imageBlocks struct {
+	rows, columns, image int
+	axes                 []blockAxis // of the image
 }
 
-func col2imMap(c *op.Call) (*blockMap, error) {
+// A blockAxis has count blocks, which begin stride apart, the first so far before the image, of elements dilation apart.
+type blockAxis struct{ image, block, count, stride, dilation, before int }
+
+func blocksOf(c *op.Call) (*imageBlocks, error) {
 	cfg := c.Config.(Col2ImConfig)
 	image, block, err := col2imShapes(c)
 	if err != nil {
@@ -108,62 +109,79 @@ func col2imMap(c *op.Call) (*blockMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, k, o, im := c.In[0].Sizes(), op.Sizes(block), op.Sizes(w.out), op.Sizes(image)
-	if dtype.Product(o) != in[2] {
-		return nil, c.Errorf("has %d blocks, the shapes make %d", in[2], dtype.Product(o))
+	in, elements, counts := c.In[0].Sizes(), dtype.Product(op.Sizes(block)), dtype.Product(op.Sizes(w.out))
+	if counts != in[2] {
+		return nil, c.Errorf("has %d blocks, the shapes make %d", in[2], counts)
 	}
-	elements := dtype.Product(k) * in[2]
-	m, err := budget.Made(8*int64(elements), func() *blockMap {
-		return &blockMap{Rows: in[0] * in[1] / max(dtype.Product(k), 1), Image: dtype.Product(im), At: make([]int, elements)}
-	})
-	if err != nil {
-		return nil, c.Errorf("%w", err)
+	b := &imageBlocks{rows: in[0] * in[1] / elements, columns: elements * counts, image: dtype.Product(op.Sizes(image))}
+	for a := range image {
+		b.axes = append(b.axes, blockAxis{image[a].Size, block[a].Size, w.out[a].Size, w.stride[a], w.dilation[a], w.begin[a]})
 	}
-	pace := poolOf(c).Pace()
-	for i := range m.At {
+	return b, nil
+}
+
+// lines calls f for the columns that are in the image and not in its padding: n from the one at column on, whose places begin at place and are stride apart.
+func (b *imageBlocks) lines(p *kernel.Pool, f func(column, n, place, stride int)) {
+	pace := p.Pace()
+	last := b.axes[len(b.axes)-1]
+	outer := 1
+	for _, a := range b.axes[:len(b.axes)-1] {
+		outer *= a.count
+	}
+	for column := 0; column < b.columns; column += last.count {
 		pace.Did(8)
-		p, q, at, step := i/in[2], i%in[2], 0, 1
-		for a := len(k) - 1; a >= 0; a-- {
-			x := q%o[a]*w.stride[a] + p%k[a]*w.dilation[a] - w.begin[a]
-			p, q = p/k[a], q/o[a]
-			if x < 0 || x >= im[a] || at < 0 {
-				at = -1
-				continue
+		element, position := column/last.count/outer, column/last.count%outer
+		place, step, first, inside := 0, 1, 0, true
+		for i := len(b.axes) - 1; i >= 0; i-- {
+			a := b.axes[i]
+			at := element%a.block*a.dilation - a.before
+			element /= a.block
+			if i == len(b.axes)-1 {
+				first = at
+			} else {
+				at += position % a.count * a.stride
+				position /= a.count
+				inside = inside && at >= 0 && at < a.image
+				place += at * step
 			}
-			at += x * step
-			step *= im[a]
+			step *= a.image
 		}
-		m.At[i] = at
+		if !inside || first >= last.image {
+			continue
+		}
+		from := max(0, (last.stride-1-first)/last.stride)
+		to := min(last.count, (last.image-1-first)/last.stride+1)
+		for ; from < to; from += blockElements {
+			n := min(blockElements, to-from)
+			pace.Did(n)
+			f(column+from, n, place+first+from*last.stride, last.stride)
+		}
 	}
-	return m, nil
 }
 
 // blockElements is the number of elements between two checks of the context.
 const blockElements = 16 * kernel.CheckEvery
 
-func addBlocks[T number](m *blockMap) op.Kernel {
+func addBlocks[T number](b *imageBlocks) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		src, dst := dtype.Slice[T](in[0]), dtype.Slice[T](out[0])
-		pool(x).Run(m.Rows, func(_, r int) {
-			d := dst[r*m.Image : (r+1)*m.Image]
-			clear(d)
-			columns := src[r*len(m.At) : (r+1)*len(m.At)]
-			for lo := 0; lo < len(columns); lo += blockElements {
-				pool(x).Check()
-				for i, v := range columns[lo:min(lo+blockElements, len(columns))] {
-					if k := m.At[lo+i]; k >= 0 {
-						d[k] += v
-					}
+		pool(x).Run(b.rows, func(_, r int) {
+			columns, image := src[r*b.columns:(r+1)*b.columns], dst[r*b.image:(r+1)*b.image]
+			kernel.Clear(pool(x).Serial(), image)
+			b.lines(pool(x), func(column, n, place, stride int) {
+				for _, v := range columns[column : column+n] {
+					image[place] += v
+					place += stride
 				}
-			}
+			})
 		})
 		return nil
 	}
 }
 
 type im2colConfig struct {
-	Shape []op.Dim
-	Map   *blockMap
+	Shape  []op.Dim
+	Blocks *imageBlocks
 }
 
 func (im2colConfig) Operator() op.Name { return op.Name{Domain: op.Internal, Name: "Im2Col"} }
@@ -176,27 +194,24 @@ func im2Col() *op.Op {
 			return []op.Type{c.In[0].With(c.Config.(im2colConfig).Shape...)}, nil
 		},
 		Kernel: func(c *op.Call) (op.Kernel, error) {
-			m := c.Config.(im2colConfig).Map
-			return floatKernel(c, cutBlocks[float32](m), cutBlocks[float64](m)), nil
+			b := c.Config.(im2colConfig).Blocks
+			return floatKernel(c, cutBlocks[float32](b), cutBlocks[float64](b)), nil
 		},
 		GradMissing: op.NotTwice, Pinned: "gradient",
 	}
 }
 
-func cutBlocks[T kernel.Float](m *blockMap) op.Kernel {
+func cutBlocks[T kernel.Float](b *imageBlocks) op.Kernel {
 	return func(x *op.Exec, out, in []*tensor.Dense) error {
 		src, dst := dtype.Slice[T](in[0]), dtype.Slice[T](out[0])
-		pool(x).Run(m.Rows, func(_, r int) {
-			for lo := 0; lo < len(m.At); lo += blockElements {
-				pool(x).Check()
-				for i, k := range m.At[lo:min(lo+blockElements, len(m.At))] {
-					v := T(0)
-					if k >= 0 {
-						v = src[r*m.Image+k]
-					}
-					dst[r*len(m.At)+lo+i] = v
+		pool(x).Run(b.rows, func(_, r int) {
+			columns, image := dst[r*b.columns:(r+1)*b.columns], src[r*b.image:(r+1)*b.image]
+			kernel.Clear(pool(x).Serial(), columns)
+			b.lines(pool(x), func(column, n, place, stride int) {
+				for i := range n {
+					columns[column+i] = image[place+i*stride]
 				}
-			}
+			})
 		})
 		return nil
 	}
