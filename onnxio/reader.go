@@ -148,6 +148,9 @@ func (r *reader) assemble(a *nn.Assembler, g *nn.Graph, p *onnxpb.GraphProto, at
 		origin: &graphOrigin{}, values: map[string]*valueOrigin{}, outputs: map[string]bool{},
 	}
 	for _, n := range p.Node {
+		if err := r.ctx.Err(); err != nil {
+			return nil, err
+		}
 		for _, name := range n.Output {
 			s.outputs[name] = true
 		}

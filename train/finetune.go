@@ -309,6 +309,9 @@ func (t *tuning) allLayers(ctx context.Context) error {
 	t.out.Policy = t.plan.String()
 	c := t.plan.config(t.g, t.Config)
 	defer t.plan.hold(t.g, t.fit.Len())()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	before, err := snapshot.Of(ctx, t.g)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -111,7 +112,7 @@ func (t *tuning) rate(ctx context.Context, perSample float64) (float64, error) {
 	c := t.plan.config(t.g, t.Config)
 	defer t.plan.hold(t.g, t.fit.Len())()
 	found, err := RateFinder{Min: 1e-6, Max: 0.3, Steps: steps, Config: c}.FindRate(ctx, t.g, t.fit)
-	return found.Suggestion, err
+	return found.Suggestion, cmp.Or(err, ctx.Err())
 }
 
 // comparePlans compares plans on held-out samples, each for half of its epochs, and keeps the best: plans with different rates if training is

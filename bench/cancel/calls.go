@@ -164,6 +164,9 @@ var calls = []call{
 		g, err := residual(60_000)
 		return func(ctx context.Context) error {
 			a, err := train.Config{Loss: train.MSE{}, Groups: each(g), Context: ctx}.Attach(g)
+			if err != nil {
+				return err
+			}
 			for _, p := range a.Params {
 				if _, _, err = a.Plan(p); err != nil {
 					break

@@ -3,6 +3,7 @@ package disk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -362,5 +363,30 @@ func TestStageRemains(t *testing.T) {
 		if list := names(t, dir); !slices.Equal(list, []string{"a"}) {
 			t.Errorf("%s stayed: the folder has %q", stays, list)
 		}
+	}
+}
+
+// TestManyFiles: writing a file of a change does not look at those that were written before.
+func TestManyFiles(t *testing.T) {
+	change, err := disk.Begin(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer change.Discard()
+	write := func(from, to int) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := from; i < to; i++ {
+			if err := change.Write(fmt.Sprintf("set/%d", i), func(w io.Writer) error { _, err := w.Write([]byte("a")); return err }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		return after.Mallocs - before.Mallocs
+	}
+	first := write(0, 100)
+	write(100, 400)
+	if last := write(400, 500); last > 2*first {
+		t.Errorf("%d allocations for the first hundred files, %d for the fifth", first, last)
 	}
 }

@@ -39,10 +39,12 @@ func (p pattern) create(dir string, make func(path string) error) (path string, 
 }
 
 // temporary creates the file that will take the place of name, and removes those that processes which
-// ended have left.
+// ended have left, of which a stage of this process has none: thousands of files may be written to it.
 func temporary(name string, mode fs.FileMode) (f *os.File, release func(), err error) {
 	dir, p := filepath.Dir(name), hidden(name)
-	sweep(dir, p)
+	if change, _ := Staged(name); change == nil {
+		sweep(dir, p)
+	}
 	return claimed(dir, p, mode)
 }
 
