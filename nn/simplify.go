@@ -40,6 +40,9 @@ func (e *Edit) Simplify() int {
 	}
 	learned := learnedValues(nodes)
 	for _, n := range nodes {
+		if e.ended() {
+			return 0
+		}
 		if len(n.annotations) > 0 || slices.ContainsFunc(n.out, func(v *Value) bool { return outputs[v] }) {
 			continue
 		}

@@ -339,7 +339,7 @@ func (e *Edit) SetOpset(version int) {
 func (e *Edit) convert(from int) {
 	to := e.Opset()
 	for _, n := range slices.Clone(e.g.nodes()) {
-		if e.err != nil {
+		if e.ended() {
 			return
 		}
 		for _, b := range n.bodies() {
