@@ -15,7 +15,7 @@ const module = "github.com/graft-ml/graft"
 // package that ends in /... stands for itself and everything below it.
 var mayImport = map[string][]string{
 	"nn/dtype":                     {"internal/budget"},
-	"internal/kernel":              {"nn/dtype"},
+	"internal/kernel":              {"nn/dtype", "internal/budget"},
 	"internal/kernel/vector":       {"internal/kernel"},
 	"internal/kernel/layout":       {"internal/kernel"},
 	"internal/kernel/elementwise":  {"internal/kernel", "nn/dtype", "internal/kernel/vector"},

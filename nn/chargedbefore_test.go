@@ -44,6 +44,7 @@ func TestChargedBefore(t *testing.T) {
 		"Cast from strings": {std.CastConfig{To: dtype.Float32}, words, nil},
 		"Bernoulli":         {std.BernoulliConfig{}, dtype.New(dtype.Float32, n), nil},
 		"DFT":               {std.DFTConfig{}, dtype.New(dtype.Float32, 1, 65537, 1), nil},
+		"MaxPool":           {std.MaxPoolConfig{Kernel: []int{3, 3}}, dtype.New(dtype.Float32, 1, 1, 1024, n/1024), nil},
 		"OneHotEncoder":     {std.OneHotEncoderConfig{Strings: []string{"1"}}, words, nil},
 	} {
 		g := nn.New("g")

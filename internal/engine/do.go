@@ -30,6 +30,8 @@ func Eval(x *Exec, c *Core, in []gorgonia.Value) (out []gorgonia.Value, err erro
 	defer func() {
 		if r := recover(); r == (kernel.Stopped{}) {
 			err = x.Context().Err()
+		} else if full, ok := r.(*MemoryError); ok {
+			err = full
 		} else if r != nil {
 			err = fmt.Errorf("panic: %v", r)
 		}

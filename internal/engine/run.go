@@ -44,6 +44,9 @@ func (p *Program) RunWithCallbacks(ctx context.Context, r Receiver) (err error) 
 			p.forget()
 		}
 		p.exec.pool.StopBy(nil)
+		if p.memory.must {
+			kernel.Committing.Add(-1)
+		}
 		p.exec.ctx, p.exec.at, p.memory.must = nil, nil, false
 		p.running.Store(false)
 	}()
@@ -75,6 +78,7 @@ func (p *Program) RunWithCallbacks(ctx context.Context, r Receiver) (err error) 
 			if err := at.commit(r, p.exec.pool); err != nil {
 				return err
 			}
+			kernel.Committing.Add(1)
 			p.exec.ctx, p.memory.must = context.WithoutCancel(ctx), true
 			p.exec.pool.StopBy(nil)
 		case callbackStep:

@@ -3,6 +3,10 @@ package kernel
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/graft-ml/graft/internal/budget"
 )
 
 // Packing buffers are kept between calls, because memory touched for the first
@@ -17,6 +21,12 @@ var (
 // smallestBuffer is the minimum number of elements of a buffer.
 const smallestBuffer = 1 << 12
 
+// chargedFrom is the number of bytes from which a buffer is charged to the budget, for as long as it is reachable.
+const chargedFrom = 1 << 20
+
+// Committing is how many runs update parameters at the moment: meanwhile Borrow does not fail, because a step must not end halfway.
+var Committing atomic.Int32
+
 // buffers returns the pool of buffers of n elements.
 func buffers[T Float](n int) *sync.Pool {
 	order := bits.Len(uint(n))
@@ -27,13 +37,25 @@ func buffers[T Float](n int) *sync.Pool {
 }
 
 // Borrow returns a buffer of at least n elements with arbitrary contents, to be returned with GiveBack. In contrast, a local array
-// that is passed to a function value is allocated on the heap each time.
+// that is passed to a function value is allocated on the heap each time. It panics with the budget's error if a large one does not fit.
 func Borrow[T Float](n int) *[]T {
 	n = max(n, smallestBuffer)
 	if b, ok := buffers[T](n).Get().(*[]T); ok && len(*b) >= n {
 		return b
 	}
-	b := Uncleared[T](n)
+	size := int64(n) * int64(unsafe.Sizeof(*new(T)))
+	if size < chargedFrom {
+		b := Uncleared[T](n)
+		return &b
+	}
+	b, err := budget.Filled(n, Uncleared[T])
+	if err != nil {
+		if Committing.Load() == 0 {
+			panic(err)
+		}
+		b = Uncleared[T](n)
+		budget.Count(unsafe.SliceData(b), size)
+	}
 	return &b
 }
 

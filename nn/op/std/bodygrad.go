@@ -3,6 +3,7 @@ package std
 import (
 	"slices"
 
+	"github.com/graft-ml/graft/internal/budget"
 	"github.com/graft-ml/graft/internal/kernel/vector"
 	"github.com/graft-ml/graft/nn/dtype"
 	"github.com/graft-ml/graft/nn/op"
@@ -15,6 +16,27 @@ type bodyGrad struct {
 	run     op.SubgraphRun
 	flags   bodyFlags
 	reached [][]bool // by iteration and input: whether it depends on a requested value; nil: not determined, see back
+}
+
+// tape has the inputs of every iteration, charged to the memory limit.
+type tape struct {
+	turns  [][]dtype.Value
+	values op.Tally
+	lists  budget.Tally
+}
+
+// add appends the inputs of an iteration, of which the first own belong to it alone.
+func (t *tape) add(c *op.Call, in []dtype.Value, own int) error {
+	if err := t.lists.Add(32 + 16*int64(len(in))); err != nil {
+		return err
+	}
+	t.turns = append(t.turns, in)
+	return t.values.Add(c.Context(), in[:own]...)
+}
+
+func (t *tape) free() {
+	t.values.Free()
+	t.lists.Free()
 }
 
 // gradient returns the gradient with respect to every input for which asked is true, given the inputs and the gradients of the outputs;

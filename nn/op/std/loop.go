@@ -287,19 +287,15 @@ func runLoopGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	in, key := gradientKey(c, in, cfg.Keyed)
 	args, dout := in[:cfg.Inputs], in[cfg.Inputs:]
 	run := op.SubgraphRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen}
-	var tape [][]dtype.Value
-	var memory op.Tally
-	defer memory.Free()
-	if _, _, err := cfg.Loop.iterate(c, run, args, n, func(in, _ []dtype.Value) error {
-		tape = append(tape, in)
-		return memory.Add(c.Context(), in[2:2+n]...)
-	}); err != nil {
+	var tape tape
+	defer tape.free()
+	if _, _, err := cfg.Loop.iterate(c, run, args, n, func(in, _ []dtype.Value) error { return tape.add(c, in, 2+n) }); err != nil {
 		return nil, err
 	}
 	g := &bodyGrad{body: body, run: run, flags: cfg.Flags}
 	total := make([]dtype.Value, len(args)) // carried: of the current iteration; captured: summed
 	copy(total[2:2+n], dout)
-	for t := len(tape) - 1; t >= 0; t-- {
+	for t := len(tape.turns) - 1; t >= 0; t-- {
 		seeds := append([]dtype.Value{nil}, total[2:2+n]...)
 		for _, d := range dout[n:] {
 			if d != nil {
@@ -310,7 +306,7 @@ func runLoopGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			}
 			seeds = append(seeds, d)
 		}
-		d, err := g.back(iterationKey(key, t), t, tape, seeds, 2, 1, n)
+		d, err := g.back(iterationKey(key, t), t, tape.turns, seeds, 2, 1, n)
 		if err != nil {
 			return nil, err
 		}

@@ -348,13 +348,9 @@ func runScanGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	args, dout := in[:cfg.Inputs], in[cfg.Inputs:]
 	run := op.SubgraphRun{Ctx: c.Context(), Train: cfg.Train, Key: key, Frozen: cfg.Flags.Frozen}
 	n := s.length(args[s.states])
-	var tape [][]dtype.Value
-	var memory op.Tally
-	defer memory.Free()
-	if _, _, err := s.steps(c, run, args, n, func(_ int, in, _ []dtype.Value) error {
-		tape = append(tape, in)
-		return memory.Add(c.Context(), in[:s.states+s.scanned]...)
-	}); err != nil {
+	var tape tape
+	defer tape.free()
+	if _, _, err := s.steps(c, run, args, n, func(_ int, in, _ []dtype.Value) error { return tape.add(c, in, s.states+s.scanned) }); err != nil {
 		return nil, err
 	}
 	g := &bodyGrad{body: s.body, run: run, flags: cfg.Flags}
@@ -362,6 +358,8 @@ func runScanGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	total := make([]dtype.Value, len(args))
 	copy(total[:s.states], dout)
 	parts := make([][]dtype.Value, s.scanned) // gradients of the slices, by index
+	var memory op.Tally                       // of these
+	defer memory.Free()
 	for k := range parts {
 		parts[k] = make([]dtype.Value, n)
 	}
@@ -379,13 +377,17 @@ func runScanGrad(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 			}
 			seeds = append(seeds, d)
 		}
-		d, err := g.back(iterationKey(key, t), t, tape, seeds, 0, 0, s.states)
+		d, err := g.back(iterationKey(key, t), t, tape.turns, seeds, 0, 0, s.states)
 		if err != nil {
 			return nil, err
 		}
 		copy(total[:s.states], d[:s.states])
 		for k := range parts {
-			parts[k][at(t, n, s.inBack[k])] = orZerosLike(d[s.states+k], tape[t][s.states+k])
+			part := orZerosLike(d[s.states+k], tape.turns[t][s.states+k])
+			if err := memory.Add(c.Context(), part); err != nil {
+				return nil, err
+			}
+			parts[k][at(t, n, s.inBack[k])] = part
 		}
 		for i := captured; i < len(args); i++ {
 			if total[i], err = addValues(c.Set, total[i], d[i]); err != nil {
