@@ -41,15 +41,16 @@ func Dot[T kernel.Float](p *kernel.Pool, x, y []T) T {
 // Max returns the largest element, NaN if any is NaN, -Inf if empty.
 func Max[T kernel.Float](p *kernel.Pool, x []T) T { return Largest(x) }
 
-// fold adds the sums of blocks in order.
+// fold adds the sums of blocks in order, of so few that their memory is not charged: it may be called outside of a run.
 func fold[T kernel.Float](p *kernel.Pool, x []T, block func(lo, hi int) T) T {
-	blocks := kernel.CeilDiv(len(x), sumBlock)
+	size := max(sumBlock, kernel.CeilDiv(len(x), 1<<16))
+	blocks := kernel.CeilDiv(len(x), size)
 	if blocks <= 1 {
 		return block(0, len(x))
 	}
 	part := kernel.Borrow[T](blocks)
 	defer kernel.GiveBack(part)
-	p.Run(blocks, func(_, i int) { (*part)[i] = block(i*sumBlock, min(len(x), (i+1)*sumBlock)) })
+	p.Run(blocks, func(_, i int) { (*part)[i] = block(i*size, min(len(x), (i+1)*size)) })
 	var s T
 	for _, v := range (*part)[:blocks] {
 		s += v
