@@ -116,7 +116,7 @@ func lowerLinearAttention(c *op.Call, in gorgonia.Nodes) (gorgonia.Nodes, error)
 		decay = each(4, rows, 1)
 	}
 	if cfg.delta() {
-		if c.In[5].Rank() == 3 && c.In[5].Shape[2] == op.D(1) { // one rate for all heads
+		if c.In[5].Rank() == 3 && c.In[5].Shape[2].Size == 1 { // one rate for all heads
 			beta = heads(5, 1, 1, 1)
 		} else if _, err := perHead(c, 5, hk, 1); err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func repeatInt(v, n int) []int {
 
 // perHead returns the number of elements per head of input i, [B, T, HK·n] or [B, T, HK].
 func perHead(c *op.Call, i, heads, n int) (int, error) {
-	if t := c.In[i]; len(t.Shape) == 3 && t.Shape[0].Same(c.In[0].Shape[0]) && t.Shape[1].Same(c.In[0].Shape[1]) {
+	if t := c.In[i]; len(t.Shape) == 3 && t.Shape[0].Size == c.In[0].Shape[0].Size && t.Shape[1].Size == c.In[0].Shape[1].Size {
 		switch t.Shape[2].Size {
 		case heads * n:
 			return n, nil

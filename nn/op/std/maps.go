@@ -172,31 +172,31 @@ func dictVectorize(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	if !ok {
 		return nil, c.Mismatch(0, "a map", op.TypeOf(in[0]))
 	}
-	column := map[any]int{}
-	for i, k := range cfg.Ints {
-		column[int64(k)] = i
-	}
-	for i, k := range cfg.Strings {
-		column[k] = i
-	}
-	var keys []any
+	at := map[any]int{}
 	switch k := m.Keys.(type) {
 	case *dtype.Strings:
-		for _, s := range k.Elems {
-			keys = append(keys, s)
+		for i, s := range k.Elems {
+			at[s] = i
 		}
 	case *tensor.Dense:
-		for _, n := range dtype.Slice[int64](k) {
-			keys = append(keys, n)
+		for i, n := range dtype.Slice[int64](k) {
+			at[n] = i
 		}
 	}
-	n := len(column)
+	vocabulary := make([]any, 0, len(cfg.Ints)+len(cfg.Strings))
+	for _, k := range cfg.Ints {
+		vocabulary = append(vocabulary, int64(k))
+	}
+	for _, k := range cfg.Strings {
+		vocabulary = append(vocabulary, k)
+	}
+	n := len(vocabulary)
 	switch v := m.Values.(type) {
 	case *dtype.Strings:
 		row := make([]string, n)
-		for i, k := range keys {
-			if at, ok := column[k]; ok {
-				row[at] = v.Elems[i]
+		for column, k := range vocabulary {
+			if i, ok := at[k]; ok {
+				row[column] = v.Elems[i]
 			}
 		}
 		s, err := dtype.NewStrings(row, 1, n)
@@ -204,9 +204,9 @@ func dictVectorize(c *op.Call, in []dtype.Value) ([]dtype.Value, error) {
 	case *tensor.Dense:
 		d := dtype.New(dtype.Of(v.Dtype()), 1, n)
 		size := dtype.Of(v.Dtype()).Size()
-		for i, k := range keys {
-			if at, ok := column[k]; ok {
-				copy(dtype.Bytes(d)[at*size:][:size], dtype.Bytes(v)[i*size:])
+		for column, k := range vocabulary {
+			if i, ok := at[k]; ok {
+				copy(dtype.Bytes(d)[column*size:][:size], dtype.Bytes(v)[i*size:])
 			}
 		}
 		return []dtype.Value{d}, nil

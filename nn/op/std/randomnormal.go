@@ -60,37 +60,42 @@ type fillRandom struct {
 	name, doc string
 	attrs     op.Config
 	like      bool
-	// of returns the type (Undefined: the input's), the shape, the seed and the function that draws a number.
-	of func(c op.Config) (op.DType, []int, *float32, func(key uint64, i int) float64)
+	// of returns the type (Undefined: the input's), the shape, the seed and, for an element type, the function that draws a number.
+	of func(c op.Config) (op.DType, []int, *float32, func(op.DType) func(key uint64, i int) float64)
 }
 
 func randomFills() []*op.Op {
-	normal := func(mean float32, scale *float32) func(uint64, int) float64 {
+	normal := func(mean float32, scale *float32) func(op.DType) func(uint64, int) float64 {
 		s := orFloat(scale, 1)
-		return func(key uint64, i int) float64 { return float64(mean) + s*gauss(key, i) }
+		return func(op.DType) func(uint64, int) float64 {
+			return func(key uint64, i int) float64 { return float64(mean) + s*gauss(key, i) }
+		}
 	}
-	flat := func(low float32, high *float32) func(uint64, int) float64 {
-		l, h := float64(low), orFloat(high, 1)
-		return func(key uint64, i int) float64 { return l + (h-l)*uniform(key, i) }
+	flat := func(low float32, high *float32) func(op.DType) func(uint64, int) float64 {
+		return func(t op.DType) func(uint64, int) float64 {
+			l, h := float64(low), orFloat(high, 1)
+			last := max(l, below(t, h)) // what is next to high rounds to it
+			return func(key uint64, i int) float64 { return min(l+(h-l)*uniform(key, i), last) }
+		}
 	}
 	rows := []fillRandom{
 		{name: "RandomNormal", doc: "Normally distributed numbers.", attrs: RandomNormalConfig{},
-			of: func(c op.Config) (op.DType, []int, *float32, func(uint64, int) float64) {
+			of: func(c op.Config) (op.DType, []int, *float32, func(op.DType) func(uint64, int) float64) {
 				r := c.(RandomNormalConfig)
 				return r.DType, r.Shape, r.Seed, normal(r.Mean, r.Scale)
 			}},
 		{name: "RandomUniform", doc: "Evenly distributed numbers.", attrs: RandomUniformConfig{},
-			of: func(c op.Config) (op.DType, []int, *float32, func(uint64, int) float64) {
+			of: func(c op.Config) (op.DType, []int, *float32, func(op.DType) func(uint64, int) float64) {
 				r := c.(RandomUniformConfig)
 				return r.DType, r.Shape, r.Seed, flat(r.Low, r.High)
 			}},
 		{name: "RandomNormalLike", doc: "Normally distributed numbers in the shape of the input.", attrs: RandomNormalLikeConfig{}, like: true,
-			of: func(c op.Config) (op.DType, []int, *float32, func(uint64, int) float64) {
+			of: func(c op.Config) (op.DType, []int, *float32, func(op.DType) func(uint64, int) float64) {
 				r := c.(RandomNormalLikeConfig)
 				return r.DType, nil, r.Seed, normal(r.Mean, r.Scale)
 			}},
 		{name: "RandomUniformLike", doc: "Evenly distributed numbers in the shape of the input.", attrs: RandomUniformLikeConfig{}, like: true,
-			of: func(c op.Config) (op.DType, []int, *float32, func(uint64, int) float64) {
+			of: func(c op.Config) (op.DType, []int, *float32, func(op.DType) func(uint64, int) float64) {
 				r := c.(RandomUniformLikeConfig)
 				return r.DType, nil, r.Seed, flat(r.Low, r.High)
 			}},
@@ -124,10 +129,29 @@ func (r fillRandom) op() *op.Op {
 		return randomType(c, c.In[0].Of(t))
 	}
 	o.Kernel = func(c *op.Call) (op.Kernel, error) {
-		_, _, seed, f := r.of(c.Config)
+		_, _, seed, draw := r.of(c.Config)
+		f := draw(c.Out[0].DType)
 		return randomKernel(c, seed, func(key uint64, i int, _ []float64) float64 { return f(key, i) }), nil
 	}
 	return o
+}
+
+// below returns the largest number of type t that is less than x.
+func below(t op.DType, x float64) float64 {
+	var bits, smallest int // of the significand; the exponent of the smallest number
+	switch t {
+	case dtype.Float16:
+		bits, smallest = 11, -24
+	case dtype.BFloat16:
+		bits, smallest = 8, -133
+	case dtype.Float32:
+		bits, smallest = 24, -149
+	default:
+		return math.Nextafter(x, math.Inf(-1))
+	}
+	_, e := math.Frexp(math.Nextafter(x, math.Inf(-1)))
+	step := math.Ldexp(1, max(e-bits, smallest))
+	return (math.Ceil(x/step) - 1) * step
 }
 
 func randomType(c *op.Call, t op.Type) ([]op.Type, error) {
