@@ -215,7 +215,7 @@ func (d *differentiation) resolve(n *gorgonia.Node) (*gorgonia.Node, error) {
 			continue
 		}
 		var err error
-		if s.total, err = gorgonia.Add(s.total, x); err != nil {
+		if s.total, err = sum(s.total, x); err != nil {
 			return nil, err
 		}
 	}

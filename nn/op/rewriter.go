@@ -83,7 +83,11 @@ func (m *Rewriter) rewritten(n *gorgonia.Node) (*gorgonia.Node, error) {
 	}
 	e, ours := n.Op().(*expr)
 	if !ours {
-		return gorgonia.ApplyOp(n.Op(), now...)
+		r, err := gorgonia.ApplyOp(n.Op(), now...)
+		if err != nil {
+			return nil, err
+		}
+		return r, reads(r, now...)
 	}
 	return m.again(e, now)
 }

@@ -87,7 +87,7 @@ func crossEntropyGrad(c *op.Call, in, out, dout gorgonia.Nodes) (gorgonia.Nodes,
 		return nil, err
 	}
 	if grads[0] != nil {
-		if d, err = gorgonia.Add(grads[0], d); err != nil {
+		if d, err = c.Apply1(op.Plain("Add"), grads[0], d); err != nil {
 			return nil, err
 		}
 	}
