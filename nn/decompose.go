@@ -15,6 +15,9 @@ import (
 // their names and stay the same values; names of new inner values begin with that of the node. The edit fails if an
 // operator has no decomposition, or if a length that shapes depend on is an input of the model rather than a constant.
 func (e *Edit) Decompose(nodes ...*Node) {
+	if e.made(); e.err != nil {
+		return
+	}
 	e.arrangeNow() // once: the values that nodes read stay, with their types
 	for _, n := range nodes {
 		e.decompose(n)
